@@ -30,7 +30,7 @@ ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python test-sql test-tpcds storm universe test-planted verify format deny tidy lint lint-engine loom asan tsan miri fix fuzz bench figures figures-pages book dist test-dist test-console
+.PHONY: demo test test-deps test-light test-engine test-python test-sql test-tpcds storm universe test-planted verify format deny tidy lint lint-engine loom asan tsan miri fix fuzz golden bench figures figures-pages book dist test-dist test-console
 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
@@ -133,6 +133,10 @@ miri:
 fix:
 	$(CARGO) clippy --fix --allow-dirty --allow-staged --all-targets
 	$(CARGO) fmt --all
+
+# The bytes of all messages of this version of the protocol, before the next one begins: docs/specs/protocol.md.
+golden:
+	$(CARGO) test --locked -p forebay-protocol --test suite the_file_of_this_version_is_written -- --ignored
 
 FUZZ_SECS ?= 600
 FUZZED = -p forebay-worker -p forebay-s3 -p forebay-table -p forebay-shard -p forebay-shard-store -p forebay-metadata

@@ -98,7 +98,7 @@ impl Settings {
         let owner = Credential::owner(&owner_secret(&self.data_dir, random_secret)?)?;
         let token = self.token.as_deref().map(Credential::token).transpose()?;
         let admits = Arc::new(Admission::of([Some(&owner), token.as_ref()].into_iter().flatten()));
-        let security = Security { shows: Some(owner), admits, tls: None };
+        let security = Security { shows: Some(owner), admits, tls: None, ..Security::default() };
         let coordinator = Node::coordinator_in(&self.data_dir, security);
         let mut node = Node::lead(CoordinatorSettings { listen: Address::Tcp(self.listen), ..coordinator }).await?;
         node.hold(taken);

@@ -71,7 +71,7 @@ impl Place {
             None => owner_secret_of(&self.address)?.map(|secret| Credential::owner(&secret)).transpose()?,
         };
         let settings = ClientSettings {
-            security: Security { shows, admits: Arc::default(), tls: self.tls.clone() },
+            security: Security { shows, admits: Arc::default(), tls: self.tls.clone(), ..Security::default() },
             in_place: self.in_place,
             connect_timeout: Duration::from_secs(5),
             ..ClientSettings::new(Address::Tcp(self.address.clone()))

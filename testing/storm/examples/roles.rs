@@ -83,7 +83,8 @@ async fn main() -> Result<()> {
             let taken = DataFolder::take(&data_dir, &["coordinator"])?;
             let owner = Credential::owner(&owner_secret(&data_dir, random_secret)?)?;
             let admits = Arc::new(Admission::of([&owner, &member()?]));
-            let mut settings = Node::coordinator_in(&data_dir, Security { shows: Some(owner), admits, tls: None });
+            let mut settings =
+                Node::coordinator_in(&data_dir, Security { shows: Some(owner), admits, tls: None, ..Security::default() });
             settings.listen = Address::Tcp(coordinator_listen);
             settings.metadata_url = metadata.unwrap_or(settings.metadata_url);
             let mut node = Node::lead(settings).await?;
@@ -132,7 +133,7 @@ fn member() -> Result<Credential> {
 fn of_member() -> Result<Security> {
     let shows = member()?;
     let admits = Arc::new(Admission::of([&shows]));
-    Ok(Security { shows: Some(shows), admits, tls: None })
+    Ok(Security { shows: Some(shows), admits, tls: None, ..Security::default() })
 }
 
 async fn show(role: &'static str, address: Option<String>) -> Result<Option<Http>> {

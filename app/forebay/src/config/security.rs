@@ -18,7 +18,7 @@ pub(super) fn of_client(settings: &Settings) -> Outcome<Security> {
         Some(token) => Some(token),
         None => found_owner(settings)?,
     };
-    Ok(Security { shows, admits: Arc::default(), tls: tls(settings)? })
+    Ok(Security { shows, admits: Arc::default(), tls: tls(settings)?, ..Security::default() })
 }
 
 /// A coordinator's process is its owner's; it lets in the cluster's processes, and the administrator of its configuration.
@@ -26,7 +26,7 @@ pub(super) fn of_coordinator(settings: &Settings) -> Outcome<Security> {
     let owner = Credential::owner(&owner_secret(&settings.data_dir, random_secret)?)?;
     let others = [member(settings)?, token(settings)?];
     let admits = Arc::new(Admission::of([Some(&owner), others[0].as_ref(), others[1].as_ref()].into_iter().flatten()));
-    Ok(Security { shows: Some(owner), admits, tls: tls(settings)? })
+    Ok(Security { shows: Some(owner), admits, tls: tls(settings)?, ..Security::default() })
 }
 
 /// The cluster's other processes show its secret; on the coordinator's machine the owner's does as well. Whom else they let in,
@@ -43,7 +43,7 @@ pub(super) fn of_member(settings: &Settings) -> Outcome<Security> {
         })?,
     };
     let admits = Arc::new(Admission::of([&shows]));
-    Ok(Security { shows: Some(shows), admits, tls: tls(settings)? })
+    Ok(Security { shows: Some(shows), admits, tls: tls(settings)?, ..Security::default() })
 }
 
 /// The mounts of these names; `tmp` stands for temporary data.

@@ -101,6 +101,7 @@ mod tests {
             turn: 1,
             location: String::new(),
             draining: false,
+            protocol: 0,
         }
     }
 

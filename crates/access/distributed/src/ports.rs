@@ -13,6 +13,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ballista_core::extension::EndpointOverrideFn;
+use forebay_protocol::PROTOCOL_VERSION;
 use forebay_transport::{Entrance, Guard, Guarded, Peer, Security};
 use forebay_types::{Error, Result};
 use futures::stream::BoxStream;
@@ -47,7 +48,7 @@ impl Connected for Port {
 
     fn connect_info(&self) -> Self::ConnectInfo {
         let caller = self.io.caller()?.clone();
-        Some(Peer { caller, address: self.from.to_string(), unix: false, same_user: false })
+        Some(Peer { caller, address: self.from.to_string(), unix: false, same_user: false, version: PROTOCOL_VERSION })
     }
 }
 

@@ -8,6 +8,7 @@ use datafusion::common::config_err;
 use datafusion::config::{ConfigEntry, ConfigExtension, ExtensionOptions};
 use datafusion::prelude::SessionConfig;
 use forebay_client::StorageClass;
+use forebay_protocol::{PROTOCOL_VERSION, Spoken, speaking};
 use forebay_trace::TraceContext;
 use forebay_types::{Error, ObjectInfo, OperationId, PageRun, Result, SegmentId, WorkerId};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -21,7 +22,12 @@ pub(crate) struct Travel {
     places: String,
     /// The storage class of nodes that a task's results go to; empty for files.
     shuffle: String,
+    /// The version of the protocol that ticket and places are of; empty for [`UNSAID`]. Who does not know this setting leaves it out.
+    protocol: String,
 }
+
+/// The version that did not say which it is.
+const UNSAID: u16 = 8;
 
 impl ConfigExtension for Travel {
     const PREFIX: &'static str = "forebay";
@@ -45,6 +51,7 @@ impl ExtensionOptions for Travel {
             "ticket" => &mut self.ticket,
             "places" => &mut self.places,
             "shuffle" => &mut self.shuffle,
+            "protocol" => &mut self.protocol,
             _ => return config_err!("there is no setting forebay.{key}"),
         };
         *of = value.to_string();
@@ -58,11 +65,17 @@ impl ExtensionOptions for Travel {
             value: (!value.is_empty()).then(|| value.clone()),
             description: "what a query's tasks know of it",
         };
-        vec![entry("ticket", &self.ticket), entry("places", &self.places), entry("shuffle", &self.shuffle)]
+        vec![
+            entry("ticket", &self.ticket),
+            entry("places", &self.places),
+            entry("shuffle", &self.shuffle),
+            entry("protocol", &self.protocol),
+        ]
     }
 }
 
-/// What all tasks of a query must know: they read the versions that it was planned with.
+/// What all tasks of a query must know: they read the versions that it was planned with. Fields that come later stand at its end, as
+/// those of messages do (`forebay_protocol::write_since`).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Ticket {
     pub(crate) operation: OperationId,
@@ -85,12 +98,19 @@ pub(crate) fn send(config: &mut SessionConfig, ticket: Option<&Ticket>, places: 
         extensions.insert(Travel::default());
     }
     let Some(travel) = extensions.get_mut::<Travel>() else { return Ok(()) };
-    if let Some(ticket) = ticket {
-        travel.ticket = written(ticket)?;
+    let ours = PROTOCOL_VERSION.to_string();
+    match ticket {
+        Some(ticket) => travel.ticket = written(ticket)?,
+        // One version is said of all: what came from a client of the one before is written anew.
+        None if !travel.ticket.is_empty() && travel.protocol != ours => {
+            travel.ticket = written(&read::<Ticket>(travel, &travel.ticket)?)?;
+        }
+        None => {}
     }
     if let Some(places) = places {
         travel.places = written(places)?;
     }
+    travel.protocol = ours;
     Ok(())
 }
 
@@ -110,12 +130,12 @@ pub(crate) fn shuffle(config: &SessionConfig) -> Result<Option<StorageClass>> {
 
 /// The query's ticket; none where a plan came without.
 pub(crate) fn ticket(config: &SessionConfig) -> Result<Option<Ticket>> {
-    read(config.options().extensions.get::<Travel>().map(|travel| travel.ticket.as_str()))
+    came(config, |travel| travel.ticket.as_str())
 }
 
 /// The task's places; none where it reads as everyone else.
 pub(crate) fn places(config: &SessionConfig) -> Result<Option<Places>> {
-    read(config.options().extensions.get::<Travel>().map(|travel| travel.places.as_str()))
+    came(config, |travel| travel.places.as_str())
 }
 
 fn written(value: &impl Serialize) -> Result<String> {
@@ -123,13 +143,26 @@ fn written(value: &impl Serialize) -> Result<String> {
     Ok(STANDARD_NO_PAD.encode(bytes))
 }
 
-fn read<T: DeserializeOwned>(text: Option<&str>) -> Result<Option<T>> {
-    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+fn came<T: DeserializeOwned>(config: &SessionConfig, of: impl Fn(&Travel) -> &str) -> Result<Option<T>> {
+    let travel = config.options().extensions.get::<Travel>().filter(|&travel| !of(travel).is_empty());
+    travel.map(|travel| read(travel, of(travel))).transpose()
+}
+
+fn read<T: DeserializeOwned>(travel: &Travel, text: &str) -> Result<T> {
     let bad = |error: String| {
-        Error::invalid(format!("what came with a plan can't be read ({error}): is all of the cluster of one version?"))
+        Error::invalid(format!(
+            "what came with a plan can't be read ({error}): upgrade executors first, then the scheduler, and who gives it queries \
+             last"
+        ))
     };
+    let version = match travel.protocol.as_str() {
+        "" => UNSAID,
+        said => said.parse::<u16>().map_err(|_| bad(format!("{said:?} is no version")))?,
+    };
+    let version = Spoken::up_to(PROTOCOL_VERSION).agree(Spoken { oldest: version, newest: version });
+    let version = version.map_err(|error| bad(error.message().to_string()))?;
     let bytes = STANDARD_NO_PAD.decode(text).map_err(|error| bad(error.to_string()))?;
-    postcard::from_bytes(&bytes).map(Some).map_err(|error| bad(error.to_string()))
+    speaking(version, || postcard::from_bytes(&bytes)).map_err(|error| bad(error.to_string()))
 }
 
 #[cfg(test)]
@@ -163,5 +196,40 @@ mod tests {
         assert_eq!(super::places(&got).unwrap(), Some(places));
         assert_eq!(shuffle(&got).unwrap(), Some(StorageClass::Disk));
         assert_eq!(shuffle(&blank).unwrap(), None);
+    }
+
+    fn of_version(protocol: &str) -> SessionConfig {
+        let ticket = Ticket {
+            operation: OperationId(7),
+            priority: 0,
+            sql: "select 1".to_string(),
+            pins: Vec::new(),
+            who: String::new(),
+            trace: None,
+        };
+        let mut config = crate::settings::of_cluster(SessionConfig::new());
+        send(&mut config, Some(&ticket), None).unwrap();
+        config.options_mut().extensions.get_mut::<Travel>().unwrap().protocol = protocol.to_string();
+        config
+    }
+
+    #[test]
+    fn a_ticket_of_the_version_before_is_read_and_goes_on_in_this_one() {
+        for before in ["", "8"] {
+            let mut config = of_version(before);
+            assert_eq!(ticket(&config).unwrap().unwrap().operation, OperationId(7));
+            send(&mut config, None, Some(&Places::new())).unwrap();
+            assert_eq!(config.options().extensions.get::<Travel>().unwrap().protocol, PROTOCOL_VERSION.to_string());
+            assert_eq!(ticket(&config).unwrap().unwrap().sql, "select 1");
+        }
+    }
+
+    #[test]
+    fn a_ticket_of_another_version_is_refused_by_its_number() {
+        let next = (PROTOCOL_VERSION + 1).to_string();
+        let error = ticket(&of_version(&next)).unwrap_err();
+        let said = format!("peer speaks protocol {next}, this is ");
+        assert!(error.message().contains(&said) && error.message().contains("upgrade executors first"), "{error}");
+        assert!(ticket(&of_version("nine")).is_err());
     }
 }

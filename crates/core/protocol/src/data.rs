@@ -269,7 +269,7 @@ pub enum DataRequest {
 }
 
 /// What a worker answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 pub enum DataReply {
     /// It failed.
     Failed {

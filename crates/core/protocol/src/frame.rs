@@ -2,8 +2,8 @@
 
 use forebay_types::{Error, Result};
 
-/// Version of the protocol; a peer with another one is refused at the handshake.
-pub const PROTOCOL_VERSION: u16 = 8;
+use crate::version::{PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, Spoken};
+
 /// Bytes of a frame's header.
 pub const FRAME_HEADER_BYTES: usize = 28;
 /// Longest message in bytes.
@@ -40,6 +40,8 @@ pub struct FrameHeader {
     pub kind: FrameKind,
     /// File descriptors that come with the frame's first byte (Unix sockets only).
     pub descriptors: u8,
+    /// The version that its connection speaks; in the first frame of one the oldest that its sender does, as [`Spoken::of_first`] says.
+    pub version: u16,
     /// CRC-32C of the payload, where it goes by a network that does not check it itself; 0 elsewhere.
     pub payload_crc: u32,
     /// CRC-32C of the first 24 bytes of the header followed by the message.
@@ -61,7 +63,7 @@ impl FrameHeader {
             FrameKind::Hello => 4,
         };
         bytes[17] = self.descriptors;
-        bytes[18..20].copy_from_slice(&PROTOCOL_VERSION.to_le_bytes());
+        bytes[18..20].copy_from_slice(&self.version.to_le_bytes());
         bytes[20..].copy_from_slice(&self.payload_crc.to_le_bytes());
         bytes
     }
@@ -74,14 +76,13 @@ impl FrameHeader {
         bytes
     }
 
-    /// Reads a header. `Invalid` when it is of another protocol or version, or exceeds a limit.
+    /// Reads a header. `Invalid` when it is of another protocol, or of a version that this build does not speak, or exceeds a limit.
     pub fn from_bytes(bytes: &[u8; FRAME_HEADER_BYTES]) -> Result<Self> {
         let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let version = u16::from_le_bytes([bytes[18], bytes[19]]);
-        if version != PROTOCOL_VERSION {
-            return Err(Error::invalid(format!(
-                "peer speaks protocol {version}, this is {PROTOCOL_VERSION}: run the same version of forebay on both sides"
-            )));
+        if !(PROTOCOL_VERSION_OLDEST..=PROTOCOL_VERSION).contains(&version) {
+            let theirs = Spoken { oldest: version, newest: version };
+            return Err(Spoken::up_to(PROTOCOL_VERSION).differs(theirs));
         }
         let kind = match bytes[16] {
             0 => FrameKind::Request,
@@ -97,6 +98,7 @@ impl FrameHeader {
             tag: u64::from_le_bytes(bytes[8..16].try_into().expect("eight bytes")),
             kind,
             descriptors: bytes[17],
+            version,
             payload_crc: u32_at(20),
             crc: u32_at(24),
         };

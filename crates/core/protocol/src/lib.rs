@@ -2,13 +2,15 @@
 //!
 //! Owns: [`DataRequest`]/[`DataReply`] (client to worker), [`PeerRequest`] (worker to worker), [`ControlCall`]/[`ControlReply`] (to
 //! the coordinator, by who may say it), [`NodeCall`]/[`PeerCall`]/[`NodeReply`] (the temporary namespace, by clients and by workers),
-//! the frame header, and the encoding of messages (postcard). The bytes are specified in `docs/specs/protocol.md`. Never does: sockets, which are `platform/transport`'s.
+//! the frame header, the encoding of messages (postcard), and what of all this a peer of the version before knows ([`Kind`],
+//! [`encode_for`]). The bytes are specified in `docs/specs/protocol.md`. Never does: sockets, which are `platform/transport`'s.
 
 mod at_hand;
 mod codec;
 mod control;
 mod data;
 mod frame;
+mod kinds;
 mod limits;
 mod nodes;
 mod notice;
@@ -20,6 +22,7 @@ mod routes;
 mod shards;
 mod tiers;
 mod traced;
+mod version;
 
 pub use at_hand::{AtHand, Handed};
 pub use codec::{decode, encode};
@@ -28,7 +31,8 @@ pub use control::{
     MountShare, MountStatus, Pin, TableDefinition, WorkerInfo, WorkerState,
 };
 pub use data::{DataReply, DataRequest};
-pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX, PROTOCOL_VERSION};
+pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
+pub use kinds::{reply_for, request_for};
 pub use limits::{BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, PINS_MAX, RANGES_MAX, ROOTS_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX};
 pub use nodes::{NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, Raw};
 pub use notice::{DataNotice, InPlaceCount};
@@ -40,6 +44,10 @@ pub use routes::{Route, RouteTable, RoutesDelta};
 pub use shards::{DatasetId, ShardHeld, ShardState, WantedRecords};
 pub use tiers::{Departed, Held, Hint, Span};
 pub use traced::{TRACED_MESSAGE, TraceContext, TraceParent};
+pub use version::{
+    Kind, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, Spoken, TRACED_SINCE, check_known, decode_from, encode_for, read_since,
+    speaking, write_since,
+};
 
 /// All kinds of a request by name, as `REQUEST::VARIANTS`: for who has to have tried each.
 pub use strum::VariantNames;

@@ -26,7 +26,14 @@ pub(crate) struct OutFrame {
 
 impl OutFrame {
     /// `Invalid` when message or payload are longer than a frame may be.
-    pub(crate) fn new(kind: FrameKind, tag: u64, meta: Bytes, payload: Vec<Bytes>, descriptor: Option<OwnedFd>) -> Result<Self> {
+    pub(crate) fn new(
+        version: u16,
+        kind: FrameKind,
+        tag: u64,
+        meta: Bytes,
+        payload: Vec<Bytes>,
+        descriptor: Option<OwnedFd>,
+    ) -> Result<Self> {
         let payload_bytes: usize = payload.iter().map(Bytes::len).sum();
         if meta.len() > META_BYTES_MAX as usize || payload_bytes > PAYLOAD_BYTES_MAX as usize {
             return Err(Error::invalid(format!(
@@ -40,6 +47,7 @@ impl OutFrame {
             tag,
             kind,
             descriptors: descriptor.is_some().into(),
+            version,
             payload_crc: 0,
             crc: 0,
         };

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_protocol::{AtHand, Handed};
+use forebay_protocol::{AtHand, Handed, PROTOCOL_VERSION};
 use forebay_types::Result;
 
 use crate::framed::Framed;
@@ -37,7 +37,7 @@ impl Connection {
     /// The same, but without a socket where this process itself listens at the address of a Unix socket: an answer that is
     /// at hand is taken in the task of who calls, and what takes longer runs in a task of the server.
     pub async fn nearest(address: &Address, security: &Security) -> Result<Self> {
-        match Door::at(address) {
+        match Door::at(address).filter(|_| security.newest == PROTOCOL_VERSION) {
             Some(door) => Ok(Self(Way::Local(Local::open(door, address.clone(), security.shows.as_ref())?))),
             None => Self::connect(address, security).await,
         }
@@ -102,6 +102,15 @@ impl Connection {
         match &self.0 {
             Way::Framed(framed) => framed.address(),
             Way::Local(local) => local.address(),
+        }
+    }
+
+    /// The version of the protocol that both sides speak: requests are to be of it, as `forebay_protocol::encode_for` writes them, and
+    /// so are answers.
+    pub fn version(&self) -> u16 {
+        match &self.0 {
+            Way::Framed(framed) => framed.version(),
+            Way::Local(_) => PROTOCOL_VERSION,
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{FRAME_HEADER_BYTES, FrameHeader};
+use forebay_protocol::{FRAME_HEADER_BYTES, FrameHeader, PROTOCOL_VERSION};
 use forebay_runtime::time::timeout;
 use forebay_types::{Error, Result};
 
@@ -32,6 +32,8 @@ pub(crate) struct Incoming {
 /// Takes frames from a connection: many small ones with one read, large payloads straight into a buffer of their own.
 pub(crate) struct FrameReader {
     source: Source,
+    /// What all frames are of, once both sides have said what they speak.
+    version: Option<u16>,
     buffer: Box<[u8]>,
     /// What of the buffer is filled and not taken yet.
     start: usize,
@@ -48,7 +50,18 @@ pub(crate) struct FrameReader {
 impl FrameReader {
     pub(crate) fn new(source: Source) -> Self {
         let buffer = vec![0; BUFFER_BYTES].into();
-        Self { source, buffer, start: 0, end: 0, descriptors: VecDeque::new(), outbox: None, payloads: None, turn: 0 }
+        let descriptors = VecDeque::new();
+        Self { source, version: None, buffer, start: 0, end: 0, descriptors, outbox: None, payloads: None, turn: 0 }
+    }
+
+    /// From now on frames of this version of the protocol are taken, and no others.
+    pub(crate) fn speaks(&mut self, version: u16) {
+        self.version = Some(version);
+    }
+
+    /// The version of the connection; this build's until it is known.
+    pub(crate) fn version(&self) -> u16 {
+        self.version.unwrap_or(PROTOCOL_VERSION)
     }
 
     /// From now on `outbox` is flushed before the reader waits.
@@ -71,6 +84,10 @@ impl FrameReader {
         }
         let head = self.buffer[self.start..][..FRAME_HEADER_BYTES].try_into().expect("a header's bytes");
         let header = FrameHeader::from_bytes(&head)?;
+        if self.version.is_some_and(|version| header.version != version) {
+            let (came, spoken) = (header.version, self.version());
+            return Err(Error::invalid(format!("a frame of protocol {came} came where both sides speak {spoken}")));
+        }
         if header.meta_len > meta_max {
             return Err(Error::invalid(format!("message of {} bytes exceeds the limit of {meta_max}", header.meta_len)));
         }
@@ -292,6 +309,7 @@ mod tests {
             tag: 1,
             kind: FrameKind::Reply,
             descriptors: 0,
+            version: PROTOCOL_VERSION,
             payload_crc: 0,
             crc: 0,
         };

@@ -31,6 +31,8 @@ pub(crate) struct Framed {
 
 struct Shared {
     address: Address,
+    /// Of the protocol, which both sides speak.
+    version: u16,
     outbox: Arc<Outbox>,
     calls: Calls,
     ring: OnceLock<Ring>,
@@ -48,6 +50,7 @@ impl Framed {
         let outbox = Arc::new(Outbox::new(&sink));
         let shared = Arc::new(Shared {
             address,
+            version: reader.version(),
             outbox,
             calls: Calls::default(),
             ring: OnceLock::new(),
@@ -90,11 +93,11 @@ impl Framed {
         match asked {
             Asked::Answer(meta, payload) => {
                 shared.calls.give_up(tag);
-                return Ok(Answer { meta, payload, descriptor: None });
+                return Ok(Answer { version: shared.version, meta, payload, descriptor: None });
             }
             Asked::Later => {}
             Asked::Not => {
-                let request = OutFrame::new(FrameKind::Request, tag, meta, payload, None).inspect_err(|_| {
+                let request = OutFrame::new(shared.version, FrameKind::Request, tag, meta, payload, None).inspect_err(|_| {
                     shared.calls.give_up(tag);
                 })?;
                 match others < TOGETHER_FROM {
@@ -129,12 +132,16 @@ impl Framed {
         if shared.outbox.len() >= NOTICES_MAX {
             return Err(Error::retry(format!("{} takes no more messages now", shared.address)));
         }
-        shared.outbox.send(OutFrame::new(FrameKind::Notice, 0, meta, Vec::new(), None)?);
+        shared.outbox.send(OutFrame::new(shared.version, FrameKind::Notice, 0, meta, Vec::new(), None)?);
         Ok(())
     }
 
     pub(crate) fn address(&self) -> &Address {
         &self.shared.address
+    }
+
+    pub(crate) fn version(&self) -> u16 {
+        self.shared.version
     }
 
     pub(crate) fn ended(&self) -> &CancellationToken {
@@ -160,7 +167,8 @@ impl Shared {
                 continue;
             }
             let payload = reader.payload(&frame.header).await?;
-            self.calls.answer(tag, Answer { meta: frame.meta, payload, descriptor: frame.descriptor });
+            let (version, meta, descriptor) = (self.version, frame.meta, frame.descriptor);
+            self.calls.answer(tag, Answer { version, meta, payload, descriptor });
         }
         Ok(())
     }
@@ -197,7 +205,7 @@ impl Drop for GiveUp<'_> {
         if !self.shared.calls.give_up(self.tag) || self.shared.outbox.withdraw(self.tag) {
             return;
         }
-        if let Ok(frame) = OutFrame::new(FrameKind::Cancel, self.tag, Bytes::new(), Vec::new(), None) {
+        if let Ok(frame) = OutFrame::new(self.shared.version, FrameKind::Cancel, self.tag, Bytes::new(), Vec::new(), None) {
             self.shared.outbox.send(frame);
         }
     }

@@ -19,6 +19,8 @@ use crate::{Address, Security, audit, socket, tls};
 
 /// What both sides begin with.
 const MAGIC: &[u8; 8] = b"FBGUARD2";
+/// What proofs behind it name as the version, whatever the protocol's is: these bytes have a version of their own in [`MAGIC`].
+const PROOF_VERSION: u16 = 8;
 /// The server's last word to who is let in, and to who is not.
 const ADMITTED: u8 = 1;
 const REFUSED: u8 = 0;
@@ -77,7 +79,7 @@ impl Guard {
         let client = hear_nonce(io).await?;
         let id = hear_id(io).await?;
         let server = token::nonce()?;
-        let said = Transcript { client: &client, server: &server, id: &id };
+        let said = Transcript { version: PROOF_VERSION, client: &client, server: &server, id: &id };
         let Some(entry) = self.security.admits.find(&id) else {
             // As long as the answer to a name that is known.
             say(io, &[MAGIC.as_slice(), &server, &token::nonce()?].concat()).await?;
@@ -127,7 +129,7 @@ async fn prove(io: &mut Box<dyn Io>, security: &Security) -> Result<()> {
     let (client, id) = (token::nonce()?, credential.id());
     say(io, &[MAGIC.as_slice(), &client, &[id.len() as u8], id.as_bytes()].concat()).await?;
     let server = hear_nonce(io).await?;
-    let said = Transcript { client: &client, server: &server, id };
+    let said = Transcript { version: PROOF_VERSION, client: &client, server: &server, id };
     if !token::is_server(credential.secret(), &said, &hear_proof(io).await?) {
         return Err(stranger());
     }

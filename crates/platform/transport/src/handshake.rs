@@ -1,7 +1,7 @@
 //! Who is there, on both sides, before anything is asked.
 
 use bytes::Bytes;
-use forebay_protocol::{FrameKind, decode, encode};
+use forebay_protocol::{FrameKind, Spoken, decode, encode};
 use forebay_rights::{Caller, Who};
 use forebay_types::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use crate::Security;
 use crate::admission::unknown;
 use crate::batch::{Batch, OutFrame};
 use crate::credential::OWNER;
-use crate::frame_reader::FrameReader;
+use crate::frame_reader::{FrameReader, Incoming};
 use crate::link::Sink;
 use crate::token::{self, Nonce, Transcript};
 
@@ -42,9 +42,16 @@ pub(crate) async fn greet(reader: &mut FrameReader, sink: &mut Sink, security: &
     }
     let client = token::nonce()?;
     let id = credential.map_or("", |credential| credential.id());
-    say(sink, &Hello::Client { nonce: client, id: id.to_string() }).await?;
-    let Hello::Server { nonce: server, proof } = hear(reader).await? else { return Err(out_of_order()) };
-    let said = Transcript { client: &client, server: &server, id };
+    let ours = Spoken::up_to(security.newest);
+    // A server that speaks one version looks at the first, and leaves the second out.
+    let begin = Hello::Client { nonce: client, id: id.to_string() };
+    say_first(sink, ours.oldest, ours.tag(), &begin).await?;
+    let frame = next(reader).await?;
+    // It answers in the one that both are to speak.
+    let version = ours.agree(Spoken::of_first(frame.header.version, 0))?;
+    reader.speaks(version);
+    let Hello::Server { nonce: server, proof } = read(&frame)? else { return Err(out_of_order()) };
+    let said = Transcript { version, client: &client, server: &server, id };
     let own = match credential {
         Some(credential) if !proof.is_empty() => {
             if !token::is_server(credential.secret(), &said, &proof) {
@@ -56,28 +63,34 @@ pub(crate) async fn greet(reader: &mut FrameReader, sink: &mut Sink, security: &
         _ if trusted && is_kernels_word(id) => Vec::new(),
         _ => return Err(stranger()),
     };
-    say(sink, &Hello::Proof { proof: own }).await?;
+    say(sink, version, &Hello::Proof { proof: own }).await?;
     match hear(reader).await? {
         Hello::Welcome => Ok(()),
         _ => Err(out_of_order()),
     }
 }
 
-/// The server's side, up to the point where it lets the client in with [`welcome`] or not with [`refuse`].
+/// The server's side, up to the point where it lets the client in with [`welcome`] or not with [`refuse`]: from the first frame on
+/// `reader` knows which version both speak.
 pub(crate) async fn receive(reader: &mut FrameReader, sink: &mut Sink, security: &Security, trusted: bool) -> Result<Caller> {
-    let Hello::Client { nonce: client, id } = hear(reader).await? else { return Err(out_of_order()) };
+    let frame = next(reader).await?;
+    let theirs = Spoken::of_first(frame.header.version, frame.header.tag);
+    let version = Spoken::up_to(security.newest).agree(theirs)?;
+    reader.speaks(version);
+    let Hello::Client { nonce: client, id } = read(&frame)? else { return Err(out_of_order()) };
     if id.len() > ID_BYTES_MAX {
         return Err(out_of_order());
     }
     let server = token::nonce()?;
     if trusted && is_kernels_word(&id) {
-        say(sink, &Hello::Server { nonce: server, proof: Vec::new() }).await?;
+        say(sink, version, &Hello::Server { nonce: server, proof: Vec::new() }).await?;
         let Hello::Proof { .. } = hear(reader).await? else { return Err(out_of_order()) };
         return Ok(Caller::new(Who::Owner));
     }
     let entry = security.admits.find(&id).ok_or_else(|| unknown(&id))?;
-    let said = Transcript { client: &client, server: &server, id: &id };
-    say(sink, &Hello::Server { nonce: server, proof: token::prove_server(&entry.verifier.keys, &said).to_vec() }).await?;
+    let said = Transcript { version, client: &client, server: &server, id: &id };
+    let proof = token::prove_server(&entry.verifier.keys, &said).to_vec();
+    say(sink, version, &Hello::Server { nonce: server, proof }).await?;
     let proof = hear(reader).await.map_err(|error| if error.kind() == ErrorKind::Closed { left(&id) } else { error })?;
     let Hello::Proof { proof } = proof else { return Err(out_of_order()) };
     match token::is_client(&entry.verifier.keys, &said, &proof) {
@@ -87,18 +100,22 @@ pub(crate) async fn receive(reader: &mut FrameReader, sink: &mut Sink, security:
 }
 
 /// Lets the client in.
-pub(crate) async fn welcome(sink: &mut Sink) -> Result<()> {
-    say(sink, &Hello::Welcome).await
+pub(crate) async fn welcome(sink: &mut Sink, version: u16) -> Result<()> {
+    say(sink, version, &Hello::Welcome).await
 }
 
 /// Tells the client why not. Also what a client of another version gets, which reads the version in the frame's header.
-pub(crate) async fn refuse(sink: &mut Sink, error: &Error) -> Result<()> {
-    say(sink, &Hello::Refused { kind: error.kind(), message: error.message().to_string() }).await
+pub(crate) async fn refuse(sink: &mut Sink, version: u16, error: &Error) -> Result<()> {
+    say(sink, version, &Hello::Refused { kind: error.kind(), message: error.message().to_string() }).await
 }
 
-async fn say(sink: &mut Sink, hello: &Hello) -> Result<()> {
+async fn say(sink: &mut Sink, version: u16, hello: &Hello) -> Result<()> {
+    say_first(sink, version, 0, hello).await
+}
+
+async fn say_first(sink: &mut Sink, version: u16, tag: u64, hello: &Hello) -> Result<()> {
     let mut batch = Batch::default();
-    batch.frames.push_back(OutFrame::new(FrameKind::Hello, 0, encode(hello), Vec::<Bytes>::new(), None)?);
+    batch.frames.push_back(OutFrame::new(version, FrameKind::Hello, tag, encode(hello), Vec::<Bytes>::new(), None)?);
     while !batch.is_empty() {
         sink.send(&mut batch).await.map_err(failed)?;
     }
@@ -110,12 +127,20 @@ fn failed(error: std::io::Error) -> Error {
 }
 
 async fn hear(reader: &mut FrameReader) -> Result<Hello> {
+    read(&next(reader).await?)
+}
+
+async fn next(reader: &mut FrameReader) -> Result<Incoming> {
     let Some(frame) = reader.next(HELLO_BYTES_MAX).await? else {
         return Err(Error::closed("the peer ended the connection during the handshake"));
     };
     if frame.header.kind != FrameKind::Hello || frame.header.payload_len > 0 || frame.descriptor.is_some() {
         return Err(out_of_order());
     }
+    Ok(frame)
+}
+
+fn read(frame: &Incoming) -> Result<Hello> {
     match decode(&frame.meta)? {
         Hello::Refused { kind, message } => Err(Error::new(kind, message)),
         hello => Ok(hello),

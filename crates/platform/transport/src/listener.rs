@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind as Io};
 use std::os::fd::OwnedFd;
 
+use forebay_protocol::PROTOCOL_VERSION;
 use forebay_rights::{Caller, Who};
 use forebay_runtime::is_simulated;
 use forebay_runtime::net::{self, Stream};
@@ -85,13 +86,13 @@ impl Listener {
                 if let Stream::Tcp(tcp) = &stream {
                     socket::set_tcp_options(tcp)?;
                 }
-                let peer = Peer { caller: nobody(), address, unix: false, same_user: false };
+                let peer = unknown(address, false, false);
                 Ok(Accepted { connection: Incoming::Remote(stream), peer })
             }
             ListenerSocket::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
                 let (uid, same_user) = socket::unix_peer(&stream)?;
-                let peer = Peer { caller: nobody(), address: format!("unix:uid={uid}"), unix: true, same_user };
+                let peer = unknown(format!("unix:uid={uid}"), true, same_user);
                 Ok(Accepted { connection: Incoming::Unix(stream.into_std()?.into()), peer })
             }
             ListenerSocket::Nobody => std::future::pending().await,
@@ -99,7 +100,7 @@ impl Listener {
     }
 }
 
-/// Until the handshake has said who it is.
-fn nobody() -> Caller {
-    Caller::new(Who::Anonymous(None))
+/// Until the handshake has said who it is, and what it speaks.
+fn unknown(address: String, unix: bool, same_user: bool) -> Peer {
+    Peer { caller: Caller::new(Who::Anonymous(None)), address, unix, same_user, version: PROTOCOL_VERSION }
 }

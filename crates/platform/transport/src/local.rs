@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use forebay_protocol::{AtHand, Handed, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use forebay_protocol::{AtHand, Handed, META_BYTES_MAX, PAYLOAD_BYTES_MAX, PROTOCOL_VERSION};
 use forebay_rights::{Caller, Who};
 use forebay_types::{Error, Result};
 use parking_lot::Mutex;
@@ -43,7 +43,8 @@ pub(crate) struct Door {
 impl Door {
     pub(crate) fn of<S: Service>(service: Arc<S>, admits: Arc<Admission>) -> Arc<Self> {
         let open = move |caller, kept: &Arc<Kept>| {
-            let peer = Peer { caller, address: "this process".to_string(), unix: true, same_user: true };
+            let address = "this process".to_string();
+            let peer = Peer { caller, address, unix: true, same_user: true, version: PROTOCOL_VERSION };
             let session = Arc::new(service.open(peer)?);
             Ok(Arc::new(Open { session, kept: Arc::downgrade(kept) }) as Arc<dyn LocalSession>)
         };
@@ -168,7 +169,8 @@ impl Local {
             }
         };
         let descriptor = response.descriptor.take();
-        let answer = Answer { meta: response.meta.clone(), payload: of_its_own(&response.payload), descriptor };
+        let (meta, payload) = (response.meta.clone(), of_its_own(&response.payload));
+        let answer = Answer { version: PROTOCOL_VERSION, meta, payload, descriptor };
         response.reached();
         Ok(answer)
     }

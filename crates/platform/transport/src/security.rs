@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use forebay_protocol::PROTOCOL_VERSION;
 use forebay_types::Result;
 
 use crate::{Admission, Credential};
@@ -17,6 +18,8 @@ pub struct Security {
     pub admits: Arc<Admission>,
     /// TLS on TCP connections; Unix sockets never have it.
     pub tls: Option<TlsSettings>,
+    /// The newest version of the protocol that this side speaks: this build's, but in tests of what a peer of the one before sees.
+    pub newest: u16,
 }
 
 /// Files in PEM for TLS.
@@ -47,7 +50,7 @@ impl Security {
 
     /// For who only connects.
     pub fn holder(credential: Credential) -> Self {
-        Self { shows: Some(credential), admits: Arc::default(), tls: None }
+        Self { shows: Some(credential), admits: Arc::default(), tls: None, newest: PROTOCOL_VERSION }
     }
 
     /// The same with TLS.
@@ -55,9 +58,14 @@ impl Security {
         Self { tls, ..self }
     }
 
+    /// The same, speaking no newer version of the protocol than this: for tests.
+    pub fn speaking(self, newest: u16) -> Self {
+        Self { newest, ..self }
+    }
+
     fn showing(credential: Credential) -> Self {
         let admits = Arc::new(Admission::of([&credential]));
-        Self { shows: Some(credential), admits, tls: None }
+        Self { shows: Some(credential), admits, tls: None, newest: PROTOCOL_VERSION }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_protocol::PROTOCOL_VERSION;
 use forebay_types::Result;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -41,8 +42,10 @@ impl Server {
         let address = listener.local_address();
         let stop = watch::Sender::new(false);
         let door = match &address {
-            Address::Unix(path) => Some(Opened::new(path.clone(), Door::of(Arc::clone(&service), Arc::clone(&security.admits)))),
-            Address::Tcp(_) => None,
+            Address::Unix(path) if security.newest == PROTOCOL_VERSION => {
+                Some(Opened::new(path.clone(), Door::of(Arc::clone(&service), Arc::clone(&security.admits))))
+            }
+            _ => None,
         };
         let shared = Arc::new(Shared {
             service,

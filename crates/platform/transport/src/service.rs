@@ -70,6 +70,8 @@ pub struct Peer {
     pub unix: bool,
     /// Of the same user as this process; known of Unix sockets only.
     pub same_user: bool,
+    /// The version of the protocol that both sides speak: requests are of it, and answers are to be.
+    pub version: u16,
 }
 
 /// What a [`Session`] answers.

@@ -1,7 +1,6 @@
 //! Proofs of knowing a secret, in the way of SCRAM (RFC 5802): who checks them keeps a hash of what is proved, and proves itself
 //! first. Secrets are long and random, so there is no stretching of them.
 
-use forebay_protocol::PROTOCOL_VERSION;
 use forebay_types::{Error, Result, TokenKeys};
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{digest, hmac};
@@ -33,6 +32,8 @@ pub(crate) fn fill(bytes: &mut [u8]) -> Result<()> {
 
 /// What both sides have said before the proofs.
 pub(crate) struct Transcript<'a> {
+    /// Of the protocol, as both have agreed.
+    pub(crate) version: u16,
     pub(crate) client: &'a Nonce,
     pub(crate) server: &'a Nonce,
     /// Of the credential.
@@ -42,7 +43,7 @@ pub(crate) struct Transcript<'a> {
 impl Transcript<'_> {
     /// The two sides' differ, so that one's proof can't be sent back as the other's.
     fn bytes(&self, label: &[u8]) -> Vec<u8> {
-        [label, &PROTOCOL_VERSION.to_le_bytes(), self.client, self.server, self.id.as_bytes()].concat()
+        [label, &self.version.to_le_bytes(), self.client, self.server, self.id.as_bytes()].concat()
     }
 }
 
@@ -109,7 +110,7 @@ mod tests {
     #[test]
     fn what_is_kept_of_a_secret_checks_proofs_and_makes_none() {
         let (client, server) = (nonce().unwrap(), nonce().unwrap());
-        let said = Transcript { client: &client, server: &server, id: "etl.1" };
+        let said = Transcript { version: 8, client: &client, server: &server, id: "etl.1" };
         let keys = keys_of(b"a secret of the cluster");
         assert!(is_server(b"a secret of the cluster", &said, &prove_server(&keys, &said)));
         let proof = prove_client(b"a secret of the cluster", &said);
@@ -117,7 +118,8 @@ mod tests {
         assert!(!is_client(&keys, &said, &prove_client(b"another secret, as long", &said)));
         // Neither what is kept, nor the server's proof sent back, nor a proof of another handshake or name.
         assert!(!is_client(&keys, &said, &keys.stored) && !is_client(&keys, &said, &prove_server(&keys, &said)));
-        assert!(!is_client(&keys, &Transcript { client: &server, server: &client, id: "etl.1" }, &proof));
+        assert!(!is_client(&keys, &Transcript { client: &server, server: &client, ..said }, &proof));
+        assert!(!is_client(&keys, &Transcript { version: 9, ..said }, &proof));
         assert!(!is_client(&keys, &Transcript { id: "etl.2", ..said }, &proof));
         assert!(!is_client(&keys, &said, &[]) && !is_server(b"a secret of the cluster", &said, &[]));
     }

@@ -1,7 +1,7 @@
 //! The cluster that the configuration names.
 
 use forebay_client::Client;
-use forebay_protocol::{ClusterStatus, WorkerState};
+use forebay_protocol::{ClusterStatus, PROTOCOL_VERSION, WorkerState};
 
 use super::super::status;
 use super::finding::Finding;
@@ -27,8 +27,12 @@ pub(super) async fn check(config: &Config) -> (Option<Client>, Vec<Finding>) {
 
 fn of_status(address: &str, status: &ClusterStatus) -> Vec<Finding> {
     let mut findings = vec![coordinator(address, &status.forebay_version), workers(status)];
-    for (info, _, report) in &status.workers {
+    for (info, state, report) in &status.workers {
         let check = format!("worker {}", info.address);
+        if *state == WorkerState::Live && info.protocol < PROTOCOL_VERSION {
+            let found = format!("it speaks an earlier protocol than this program's {PROTOCOL_VERSION}");
+            findings.push(Finding::warning(&check, found, "upgrade it: nothing that is new is asked of it until then"));
+        }
         findings.extend(report.warnings.iter().map(|warning| Finding::warning(&check, warning, "look at its log")));
     }
     findings

@@ -29,6 +29,7 @@ fn worker(id: u64, state: WorkerState, served: u64) -> (WorkerInfo, WorkerState,
         turn: id,
         location: "rack".to_string(),
         draining: false,
+        protocol: 0,
     };
     let counters = StorageCounters { gets: 3, bytes_in: served / 4, ..StorageCounters::default() };
     let report = WorkerReport {

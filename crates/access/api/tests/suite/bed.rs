@@ -111,7 +111,7 @@ impl Bed {
         let (owner, member) = (random_secret().unwrap(), random_secret().unwrap());
         let keys = [Credential::owner(&owner).unwrap(), Credential::member(&member).unwrap()];
         let admits = Arc::new(Admission::of([&keys[0], &keys[1]]));
-        let security = Security { shows: Some(keys[0].clone()), admits, tls: None };
+        let security = Security { shows: Some(keys[0].clone()), admits, tls: None, ..Security::default() };
         let mut node = Node::lead_in(folder.path(), security.clone()).await.unwrap();
         let client = node.client().await.unwrap();
         for name in ["lake", "other"] {

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest, Span, decode, encode};
+use forebay_protocol::{
+    DataReply, DataRequest, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, Span, check_known, decode_from, encode_for,
+};
 use forebay_runtime::time::timeout;
-use forebay_trace::{Kind, Span as Tracing};
+use forebay_trace::{Kind, Span as Tracing, TraceContext};
 use forebay_types::{Error, ErrorKind, Result, SegmentId};
 
 use super::connections::Link;
@@ -63,7 +65,7 @@ pub(crate) async fn ask_for(
     payload: Vec<Bytes>,
     deadline: Duration,
 ) -> Result<(DataReply, Bytes), Failure> {
-    let (meta, _span) = traced(link, request);
+    let (meta, _span) = written(link, request)?;
     let call = link.connection().call(meta, payload);
     let answer = match timeout(deadline, call).await {
         Ok(answer) => answer.map_err(|error| lost(link, error))?,
@@ -74,7 +76,7 @@ pub(crate) async fn ask_for(
 
 /// Asks a worker for bytes, in place when its tier is mapped here; gives the reply and the payload.
 pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, deadline: Duration) -> Result<(DataReply, Bytes), Failure> {
-    let (meta, _span) = traced(link, request);
+    let (meta, _span) = written(link, request)?;
     let answer = match link.in_place() {
         Some(session) => {
             let connection = link.connection().clone();
@@ -87,15 +89,17 @@ pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, deadline: Dura
     Ok((reply_of(link, &answer.meta)?, answer.payload))
 }
 
-/// A request's bytes; with where in a trace it is, where its operation is in one: the span ends with the answer.
-fn traced(link: &Link, request: &DataRequest) -> (Bytes, Tracing) {
-    let message = encode(request);
+/// A request's bytes, as the worker reads them; with where in a trace it is, where its operation is in one and the worker knows what
+/// that means: the span ends with the answer.
+fn written(link: &Link, request: &DataRequest) -> Result<(Bytes, Tracing), Failure> {
+    let version = link.connection().version();
+    debug_assert!((PROTOCOL_VERSION_OLDEST..=PROTOCOL_VERSION).contains(&version), "a connection speaks what this build does");
+    check_known(request, request.into(), version)
+        .map_err(|error| Failure::Answered(error.context(format!("worker {}", link.worker()))))?;
+    let message = encode_for(version, request);
     let mut span = Tracing::below(request.operation().and_then(forebay_trace::of), request.into(), Kind::Client);
     span.set("forebay.worker", || link.worker().to_string());
-    match span.context() {
-        Some(context) => (context.before(&message), span),
-        None => (message, span),
-    }
+    Ok((TraceContext::told(span.context(), version, message), span))
 }
 
 /// Makes the bytes of an answer to a read of `range` of a segment.
@@ -128,7 +132,7 @@ pub(crate) fn misfit(link: &Link, asked: &str) -> Failure {
 }
 
 fn reply_of(link: &Link, meta: &[u8]) -> Result<DataReply, Failure> {
-    match decode(meta) {
+    match decode_from(link.connection().version(), meta) {
         Ok(DataReply::Failed { kind, message }) => Err(Failure::Answered(Error::new(kind, message))),
         Ok(reply) => Ok(reply),
         // An answer that can't be read says nothing about the object: not `Invalid`, which would end the search.

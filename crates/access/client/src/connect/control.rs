@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forebay_protocol::{AdminRequest, ControlCall, ControlReply, ControlRequest, decode, encode};
+use forebay_protocol::{AdminRequest, ControlCall, ControlReply, ControlRequest, check_known, decode_from, encode_for};
 use forebay_runtime::time::timeout;
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result};
@@ -61,10 +61,12 @@ impl Control {
     async fn ask_once(&self, request: &ControlCall, deadline: Duration) -> Result<ControlReply> {
         let connecting = || connect(self.address.clone(), self.security.clone(), self.connect_timeout);
         let connection = self.slot.get(connecting).await?;
-        let answer = timeout(deadline, connection.call(encode(request), Vec::new()))
+        let version = connection.version();
+        check_known(request, request.name(), version).map_err(|error| error.context(format!("coordinator {}", self.name())))?;
+        let answer = timeout(deadline, connection.call(encode_for(version, request), Vec::new()))
             .await
             .map_err(|_| Error::retry(format!("coordinator {} did not answer within {} s", self.name(), deadline.as_secs())))??;
-        match decode(&answer.meta)? {
+        match decode_from(version, &answer.meta)? {
             ControlReply::Failed { kind, message } => Err(Error::new(kind, message)),
             reply => Ok(reply),
         }

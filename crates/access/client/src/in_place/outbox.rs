@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use forebay_protocol::{DataNotice, DataReply, InPlaceCount, NodeReply, decode, encode};
+use forebay_protocol::{DataNotice, DataReply, InPlaceCount, NodeReply, decode_from, encode_for};
 use forebay_runtime::time::{sleep, timeout};
 use forebay_transport::{Answer, Connection};
 use forebay_types::{ErrorKind, OperationId, Result, SegmentId};
@@ -19,12 +19,12 @@ use tokio::sync::Notify;
 /// A call to a worker under way, and how to tell the pin in its answer.
 type Call = (BoxFuture<'static, Result<Answer>>, PinOf);
 
-/// The pin that an answer's message gives, if any.
-pub(crate) type PinOf = fn(&[u8]) -> Option<u64>;
+/// The pin that an answer gives, if any.
+pub(crate) type PinOf = fn(&Answer) -> Option<u64>;
 
 /// The pin in an answer to a read of an object.
-pub(crate) fn pin_of_read(meta: &[u8]) -> Option<u64> {
-    match decode(meta) {
+pub(crate) fn pin_of_read(answer: &Answer) -> Option<u64> {
+    match decode_from(answer.version, &answer.meta) {
         Ok(
             DataReply::Read { in_place: Some((pin, _)), .. }
             | DataReply::ReadLatest { in_place: Some((pin, _)), .. }
@@ -35,8 +35,8 @@ pub(crate) fn pin_of_read(meta: &[u8]) -> Option<u64> {
 }
 
 /// The pin in an answer about a temporary node.
-pub(crate) fn pin_of_node(meta: &[u8]) -> Option<u64> {
-    match NodeReply::decode(meta) {
+pub(crate) fn pin_of_node(answer: &Answer) -> Option<u64> {
+    match NodeReply::decode(&answer.meta) {
         Ok(NodeReply::InPlace { pin, .. } | NodeReply::Place { pin, .. }) => Some(pin),
         _ => None,
     }
@@ -123,7 +123,7 @@ impl Outbox {
                 return;
             }
             let notice = DataNotice::Unpin { pins: pins.to_vec(), counts: counts.to_vec() };
-            match connection.notify(encode(&notice)) {
+            match connection.notify(encode_for(connection.version(), &notice)) {
                 Ok(()) => {}
                 // Pins must not be lost; counts may.
                 Err(error) if error.kind() == ErrorKind::Retry => pins.iter().for_each(|pin| self.unpin(*pin)),
@@ -155,7 +155,7 @@ impl Outbox {
 
     async fn bury(&self, (call, pin_of): Call) {
         let Ok(Ok(answer)) = timeout(ORPHAN_DEADLINE, call).await else { return };
-        if let Some(pin) = pin_of(&answer.meta) {
+        if let Some(pin) = pin_of(&answer) {
             self.unpin(pin);
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use forebay_protocol::{DataReply, DataRequest, WorkerInfo, decode, encode};
+use forebay_protocol::{DataReply, DataRequest, WorkerInfo, decode_from, encode};
 use forebay_runtime::time::timeout;
 use forebay_transport::{Address, Answer, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result, WorkerId};
@@ -81,7 +81,9 @@ impl Session {
     pub(crate) async fn open_ring(&self, deadline: Duration) {
         let asked = self.connection.call(encode(&DataRequest::Ring), Vec::new());
         let opened = match timeout(deadline, asked).await {
-            Ok(Ok(Answer { meta, descriptor: Some(descriptor), .. })) if matches!(decode(&meta), Ok(DataReply::Done)) => {
+            Ok(Ok(Answer { version, meta, descriptor: Some(descriptor), .. }))
+                if matches!(decode_from(version, &meta), Ok(DataReply::Done)) =>
+            {
                 self.connection.use_ring(descriptor)
             }
             Ok(Ok(_)) | Err(_) => Err(Error::retry("the worker has none")),
@@ -129,7 +131,7 @@ impl Session {
 
 async fn attach(connection: &Connection) -> Result<Mapping> {
     let answer = connection.call(encode(&DataRequest::Attach), Vec::new()).await?;
-    match (decode(&answer.meta)?, answer.descriptor) {
+    match (decode_from(answer.version, &answer.meta)?, answer.descriptor) {
         (DataReply::Attached { arena_bytes }, Some(descriptor)) => Mapping::new(descriptor, arena_bytes),
         (DataReply::Failed { kind, message }, _) => Err(Error::new(kind, message)),
         _ => Err(Error::invalid("the worker gave no descriptor of its tier: run one version of forebay")),

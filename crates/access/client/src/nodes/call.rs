@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_nodes::{BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, ROOT, split};
-use forebay_protocol::{NodeCall, NodeOp, NodeReply, Span, WorkerInfo};
+use forebay_protocol::{NodeCall, NodeOp, NodeReply, Span, WorkerInfo, check_known};
 use forebay_runtime::time::{Instant, sleep, timeout};
 use forebay_types::{ErrorKind, SegmentId, WorkerId};
 
@@ -180,6 +180,10 @@ impl Nodes {
                 return Err((lost(call.path, id), false));
             }
         };
+        if let Err(error) = check_known(&call.op, (&call.op).into(), link.connection().version()) {
+            let message = format!("worker {}: {}", worker.id, error.message());
+            return Err((NodeError::new(NodeErrorKind::Retry, message), false));
+        }
         let deadline = routes.connections.read_deadline();
         let may_be_in_place = matches!(call.op, NodeOp::Get | NodeOp::BlockRead { .. });
         let session = link.in_place().filter(|_| may_be_in_place).cloned();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Weak};
 
-use forebay_protocol::{DataNotice, DataRequest, encode};
+use forebay_protocol::{DataNotice, DataRequest, encode_for};
 use forebay_transport::Connection;
 use forebay_types::{ObjectVersion, OperationId, RouteKey, WorkerId, split_range};
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -76,9 +76,9 @@ impl Asked {
 
     /// They need not any more. A word that gets lost costs them the room for a while.
     fn ended(&self, operation: OperationId) {
-        let notice = encode(&DataNotice::Ended { operation });
+        let notice = DataNotice::Ended { operation };
         for connection in self.0.lock().values() {
-            if let Err(error) = connection.notify(notice.clone()) {
+            if let Err(error) = connection.notify(encode_for(connection.version(), &notice)) {
                 debug!(%error, "a worker was not told that an operation has ended");
             }
         }

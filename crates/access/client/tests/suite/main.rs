@@ -17,4 +17,5 @@ mod prefetch;
 mod reads;
 mod routing;
 mod stores;
+mod versions;
 mod writes;

@@ -125,6 +125,7 @@ impl Worker {
             turn: id,
             location: "host".into(),
             draining: false,
+            protocol: 0,
         };
         Self { shared, info, servers, _folder: folder }
     }

@@ -17,7 +17,7 @@ async fn who_administers_and_who_was_refused_stands_in_the_audit_log() {
     let (owner, member) =
         (Credential::owner("a secret of this cluster").unwrap(), Credential::member("one of processes").unwrap());
     let admits = Arc::new(Admission::of([&owner, &member]));
-    let security = Security { shows: Some(owner), admits: Arc::clone(&admits), tls: None };
+    let security = Security { shows: Some(owner), admits: Arc::clone(&admits), tls: None, ..Security::default() };
     let bed = Bed::secured(1, MountOptions::default(), true, security).await;
     let mut tokens = Vec::new();
     // Names that no other test of this process has.

@@ -209,7 +209,7 @@ async fn cluster() -> (Bed, BTreeMap<&'static str, Credential>) {
     let owner = Credential::owner("a secret of this cluster").unwrap();
     let member = Credential::member("a secret of its processes").unwrap();
     let admits = Arc::new(Admission::of([&owner, &member]));
-    let security = Security { shows: Some(owner.clone()), admits: Arc::clone(&admits), tls: None };
+    let security = Security { shows: Some(owner.clone()), admits: Arc::clone(&admits), tls: None, ..Security::default() };
     let bed = Bed::secured(1, MountOptions::default(), true, security).await;
     let only = |mounts: &[&str], temporary| Scope::Only {
         mounts: mounts.iter().map(|mount| mount.parse().unwrap()).collect(),

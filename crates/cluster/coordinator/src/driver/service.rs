@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_metrics::table;
-use forebay_protocol::{AdminRequest, ControlCall, ControlReply, ControlRequest, MemberRequest, decode, encode};
+use forebay_protocol::{AdminRequest, ControlCall, ControlReply, ControlRequest, MemberRequest, decode_from, encode_for};
 use forebay_rights::{cut, needs};
 use forebay_shared_storage::{Storage, StorageSettings};
 use forebay_transport::{Deed, Peer, Response, Service, Session};
@@ -41,7 +41,7 @@ impl Service for ControlService {
 
 impl Session for ControlSession {
     async fn call(self: &Arc<Self>, meta: Bytes, _payload: Bytes) -> Response {
-        let reply = match decode::<ControlCall>(&meta) {
+        let reply = match decode_from::<ControlCall>(self.peer.version, &meta) {
             Ok(call) => {
                 let kind = call.name();
                 let reply = self.answer(call).await.unwrap_or_else(|error| ControlReply::failed(&error));
@@ -53,12 +53,12 @@ impl Session for ControlSession {
             }
             Err(error) => ControlReply::failed(&error),
         };
-        Response::new(encode(&reply))
+        Response::new(encode_for(self.peer.version, &reply))
     }
 
     fn failed(&self, _meta: &Bytes) -> Response {
         let error = Error::internal("the request failed by a defect of the coordinator, whose log has more");
-        Response::new(encode(&ControlReply::failed(&error)))
+        Response::new(encode_for(self.peer.version, &ControlReply::failed(&error)))
     }
 
     fn notice(self: &Arc<Self>, _meta: Bytes) {}

@@ -108,6 +108,7 @@ pub fn info(worker: u64) -> WorkerInfo {
         turn: worker,
         location: "host".into(),
         draining: false,
+        protocol: 0,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forebay_protocol::{ControlCall, ControlReply, decode, encode};
+use forebay_protocol::{ControlCall, ControlReply, check_known, decode_from, encode_for};
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, Result};
 
@@ -22,9 +22,14 @@ pub(crate) async fn ask(
             Some(connection) => connection,
             None => Connection::connect(coordinator, security).await?,
         };
-        let answer = connection.call(encode(&request), Vec::new()).await?;
+        let version = connection.version();
+        if let Err(error) = check_known(&request, request.name(), version) {
+            *line = Some(connection);
+            return Err(error.context(format!("coordinator {coordinator}")));
+        }
+        let answer = connection.call(encode_for(version, &request), Vec::new()).await?;
         *line = Some(connection);
-        match decode(&answer.meta)? {
+        match decode_from(version, &answer.meta)? {
             ControlReply::Failed { kind, message } => Err(Error::new(kind, message)),
             reply => Ok(reply),
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_block_store::pages_verify;
 use forebay_metrics::table;
-use forebay_protocol::{DataReply, DataRequest, DatasetId, PeerRequest, ShardHeld, WorkerInfo, decode, encode};
+use forebay_protocol::{DataReply, DataRequest, DatasetId, PeerRequest, ShardHeld, WorkerInfo, decode_from, encode, request_for};
 use forebay_shard_store::AskedShares;
 use forebay_transport::{Address, Answer, Connection, Security};
 use forebay_types::{Error, ErrorKind, FormId, PAGE_BYTES, PageRun, Result, SegmentId, TextForm, WorkerId};
@@ -74,10 +74,10 @@ impl Peers {
     /// the peer: with checksums of its own what was damaged over there, or on its way, would be valid here.
     pub(crate) async fn copy(&self, peer: &WorkerInfo, segment: SegmentId, part: PageRun) -> Result<(Vec<PageRun>, Bytes)> {
         let request = PeerRequest::Copy { segment, start: part.start, pages: part.len };
-        let call = async { self.line(peer).await?.call(request.encode(), Vec::new()).await };
+        let call = self.ask(peer, request.encode(), Vec::new());
         let answer =
             forebay_runtime::time::timeout(COPY_WITHIN, call).await.map_err(|_| Error::retry("no answer to a copy"))??;
-        match decode(&answer.meta)? {
+        match decode_from(answer.version, &answer.meta)? {
             DataReply::Copied { runs, sums } => {
                 Ok((verified(peer.id, segment, part, runs, &sums, &answer.payload)?, answer.payload))
             }
@@ -89,8 +89,8 @@ impl Peers {
     /// The same where this worker misses them, and tells the peer that it will have them.
     pub(crate) async fn missed(&self, peer: &WorkerInfo, asker: WorkerId, segment: SegmentId, part: PageRun) -> Result<Shared> {
         let request = PeerRequest::Missed { asker, segment, start: part.start, pages: part.len };
-        let answer = self.line(peer).await?.call(request.encode(), Vec::new()).await?;
-        match decode(&answer.meta)? {
+        let answer = self.ask(peer, request.encode(), Vec::new()).await?;
+        match decode_from(answer.version, &answer.meta)? {
             DataReply::Shared(forebay_protocol::Shared { runs, sums, holds, elsewhere }) => {
                 let runs = verified(peer.id, segment, part, runs, &sums, &answer.payload)?;
                 Ok(Shared { runs, pages: answer.payload, holds, elsewhere })
@@ -102,10 +102,10 @@ impl Peers {
 
     /// Asks a peer what a form is.
     pub(crate) async fn form(&self, peer: &WorkerInfo, form: FormId) -> Result<Option<Arc<TextForm>>> {
-        let call = async { self.line(peer).await?.call(PeerRequest::Form { form }.encode(), Vec::new()).await };
+        let call = self.ask(peer, PeerRequest::Form { form }.encode(), Vec::new());
         let answer =
             forebay_runtime::time::timeout(TELL_WITHIN, call).await.map_err(|_| Error::retry("no answer about a form"))??;
-        match decode(&answer.meta)? {
+        match decode_from(answer.version, &answer.meta)? {
             DataReply::Form(Some(known)) if known.id() == form && known.check().is_ok() => Ok(Some(known)),
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
             _ => Ok(None),
@@ -116,9 +116,9 @@ impl Peers {
     pub(crate) async fn bring_shard(&self, peer: &WorkerInfo, dataset: &DatasetId, shard: u32, within: Duration) -> Result<()> {
         let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX);
         let request = encode(&DataRequest::AskShard { dataset: dataset.clone(), shard, within_ms });
-        let call = async { self.line(peer).await?.call(request, vec![Bytes::from_static(NEEDS_ALL)]).await };
+        let call = self.ask(peer, request, vec![Bytes::from_static(NEEDS_ALL)]);
         let answer = forebay_runtime::time::timeout(within, call).await.map_err(|_| Error::retry("no answer in time"))??;
-        match decode(&answer.meta)? {
+        match decode_from(answer.version, &answer.meta)? {
             DataReply::Shard { .. } => Ok(()),
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
             _ => Err(Error::internal("a peer answered a question to a shard with something else")),
@@ -130,10 +130,10 @@ impl Peers {
         if self.is_away(peer.id) {
             return Ok(None);
         }
-        let call = async { self.line(peer).await?.call(PeerRequest::ShardHeld { shard }.encode(), Vec::new()).await };
+        let call = self.ask(peer, PeerRequest::ShardHeld { shard }.encode(), Vec::new());
         let answer =
             forebay_runtime::time::timeout(HELD_WITHIN, call).await.map_err(|_| Error::retry("no answer about a shard"))??;
-        match decode(&answer.meta)? {
+        match decode_from(answer.version, &answer.meta)? {
             // A copy is worth having also where this can't be read.
             DataReply::ShardHeld(held) => Ok(held.map(|held| (held, AskedShares::decode(&answer.payload).ok()))),
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
@@ -150,10 +150,10 @@ impl Peers {
         bytes: u32,
     ) -> Result<Bytes> {
         let request = PeerRequest::ShardPart { shard, file, start, bytes };
-        let call = async { self.line(peer).await?.call(request.encode(), Vec::new()).await };
+        let call = self.ask(peer, request.encode(), Vec::new());
         let answer =
             forebay_runtime::time::timeout(COPY_WITHIN, call).await.map_err(|_| Error::retry("no answer to a copy"))??;
-        match decode(&answer.meta)? {
+        match decode_from(answer.version, &answer.meta)? {
             DataReply::Done if answer.payload.len() == bytes as usize => Ok(answer.payload),
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
             _ => Err(Error::internal("a peer answered a copy of a shard with something else")),
@@ -176,14 +176,15 @@ impl Peers {
     }
 
     async fn tell_one(&self, peer: &WorkerInfo, message: Bytes) -> Result<()> {
-        match decode(&self.line(peer).await?.call(message, Vec::new()).await?.meta)? {
+        let answer = self.ask(peer, message, Vec::new()).await?;
+        match decode_from(answer.version, &answer.meta)? {
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
             _ => Ok(()),
         }
     }
 
-    async fn line(&self, peer: &WorkerInfo) -> Result<Connection> {
-        line(&self.lines, &self.security, peer).await
+    async fn ask(&self, peer: &WorkerInfo, message: Bytes, payload: Vec<Bytes>) -> Result<Answer> {
+        ask(&self.lines, &self.security, peer, message, payload).await
     }
 
     fn is_away(&self, peer: WorkerId) -> bool {
@@ -265,6 +266,13 @@ async fn line(lines: &Lines, security: &Security, peer: &WorkerInfo) -> Result<C
     }
 }
 
+/// Asks a peer in the version of the protocol that it speaks.
+async fn ask(lines: &Lines, security: &Security, peer: &WorkerInfo, message: Bytes, payload: Vec<Bytes>) -> Result<Answer> {
+    let line = line(lines, security, peer).await?;
+    let message = request_for(line.version(), message).map_err(|error| error.context(format!("worker {}", peer.address)))?;
+    line.call(message, payload).await
+}
+
 async fn ask_nodes(
     lines: &Lines,
     security: &Security,
@@ -272,6 +280,6 @@ async fn ask_nodes(
     message: Bytes,
     payload: Option<Bytes>,
 ) -> Result<Answer> {
-    let call = async { line(lines, security, peer).await?.call(message, payload.into_iter().collect()).await };
+    let call = ask(lines, security, peer, message, payload.into_iter().collect());
     forebay_runtime::time::timeout(NODES_WITHIN, call).await.map_err(|_| Error::retry("no answer about temporary nodes"))?
 }

@@ -93,6 +93,7 @@ impl Worker {
             turn: 0,
             location: settings.location.clone().unwrap_or_else(host_name),
             draining: false,
+            protocol: settings.security.newest,
         };
         let (coordinator, security) = (settings.coordinator.clone(), settings.security.clone());
         let mut membership = Membership::new(Arc::clone(&rooms), info, coordinator.clone(), security.clone());

@@ -15,7 +15,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use bytes::Bytes;
-use forebay_protocol::{AtHand, DataNotice, DataReply, Handed, NodeCall, PeerCall, PeerRequest, TraceContext, decode, encode};
+use forebay_protocol::{
+    AtHand, DataNotice, DataReply, Handed, NodeCall, PeerCall, PeerRequest, TraceContext, decode_from, encode, reply_for,
+    speaking,
+};
 use forebay_rights::{Need, Place, needs};
 use forebay_trace::{Kind, Span, within};
 use forebay_transport::{Deed, Peer, Response, Service, Session};
@@ -77,11 +80,13 @@ impl WorkerSession {
                 call.and_then(|call| self.may(|| needs::node_peer(&call.op), || of_peer((&call.op).into())).map(|()| call));
             return self.rooms.nodes.answer_peer(call, payload).await;
         }
-        let answer = match PeerRequest::decode(&meta) {
+        let version = self.peer.version;
+        let answer = match speaking(version, || PeerRequest::decode(&meta)) {
             Some(request) => self.answer_peer(request).await,
-            None => self.answer(decode(&meta), payload).await,
+            None => self.answer(decode_from(version, &meta), payload).await,
         };
-        answer.unwrap_or_else(|error| failed(&error))
+        let answer = answer.unwrap_or_else(|error| failed(&error));
+        Response { meta: reply_for(version, answer.meta), ..answer }
     }
 }
 
@@ -120,7 +125,8 @@ impl Session for WorkerSession {
     }
 
     fn notice(self: &Arc<Self>, meta: Bytes) {
-        let notice = decode(&meta).and_then(|notice| self.may_quietly(|| needs::notice(&notice)).map(|()| notice));
+        let notice =
+            decode_from(self.peer.version, &meta).and_then(|notice| self.may_quietly(|| needs::notice(&notice)).map(|()| notice));
         match notice {
             Ok(DataNotice::Unpin { pins, counts }) => {
                 self.pins.release(&pins);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use forebay_nodes::{Affinity, BlockRef, DirId, NodeType, StorageClass};
-use forebay_protocol::{DataRequest, DatasetId, FRAME_HEADER_BYTES, FrameHeader, FrameKind, PeerOp, Raw};
+use forebay_protocol::{DataRequest, DatasetId, FRAME_HEADER_BYTES, FrameHeader, FrameKind, PROTOCOL_VERSION, PeerOp, Raw};
 use forebay_types::{Key, MountId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -20,8 +20,16 @@ pub async fn connect(socket: &Path) -> UnixStream {
 
 /// A frame without payload.
 pub fn frame(kind: FrameKind, tag: u64, meta: &[u8]) -> Vec<u8> {
-    let mut header =
-        FrameHeader { meta_len: meta.len() as u32, payload_len: 0, tag, kind, descriptors: 0, payload_crc: 0, crc: 0 };
+    let mut header = FrameHeader {
+        meta_len: meta.len() as u32,
+        payload_len: 0,
+        tag,
+        kind,
+        descriptors: 0,
+        version: PROTOCOL_VERSION,
+        payload_crc: 0,
+        crc: 0,
+    };
     header.crc = crc32c::crc32c_append(crc32c::crc32c(&header.covered()), meta);
     [&header.to_bytes(), meta].concat()
 }

@@ -287,6 +287,7 @@ fn control_seeds(bed: &Bed, version: &ObjectVersion) -> Vec<Vec<u8>> {
         turn: 0,
         location: "rack".into(),
         draining: false,
+        protocol: 0,
     };
     let uses = vec![SegmentUse {
         version: version.clone(),

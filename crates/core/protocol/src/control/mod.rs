@@ -8,11 +8,13 @@ use forebay_types::{
     CallerInfo, Error, ErrorKind, ForebayPath, HostId, Mount, MountId, ObjectVersion, TokenInfo, Verifier, WorkerId,
 };
 use serde::{Deserialize, Serialize};
+use strum::VariantNames;
 
 use crate::limits::{MOUNTS_MAX, USES_MAX, at_most};
 use crate::placement::{Order, OrderEnd, PlacementStatus, WindowReport};
 use crate::report::{StorageCounters, WorkerReport};
 use crate::routes::RoutesDelta;
+use crate::version::{read_since, write_since};
 
 pub use request::{AdminRequest, ControlCall, ControlRequest, MemberRequest};
 
@@ -38,6 +40,9 @@ pub struct WorkerInfo {
     pub location: String,
     /// It gives up its temporary data, and is to be given nothing new.
     pub draining: bool,
+    /// The newest version of the protocol that it speaks; 0 where it is of one before 9, which did not say.
+    #[serde(serialize_with = "write_since::<9, _, _>", deserialize_with = "read_since::<9, _, _>")]
+    pub protocol: u16,
 }
 
 /// Where a worker stands with the coordinator.
@@ -172,7 +177,7 @@ pub struct ClusterStatus {
 }
 
 /// What the coordinator answers.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, VariantNames)]
 pub enum ControlReply {
     /// It failed.
     Failed {

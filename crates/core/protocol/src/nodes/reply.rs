@@ -4,12 +4,13 @@ use bytes::Bytes;
 use forebay_nodes::{BlockRef, DirId, Location, NodeError, NodeType, Stat};
 use forebay_types::Result;
 use serde::{Deserialize, Serialize};
+use strum::VariantNames;
 
 use super::{Raw, read, write};
 use crate::tiers::Span;
 
 /// What a worker answers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
 pub enum NodeReply<'a> {
     /// It failed.
     Failed(NodeError),

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::DataRequest;
 use crate::nodes::{NODE_MESSAGE, NODE_PEER_MESSAGE};
 use crate::peer::PEER_MESSAGE;
+use crate::version::TRACED_SINCE;
 
 /// First byte of a [`DataRequest`] of which it is said what it is done for; no other message begins with it.
 pub const TRACED_MESSAGE: u8 = b't';
@@ -39,6 +40,14 @@ impl TraceContext {
         bytes.put_u64_le(self.span);
         bytes.extend_from_slice(message);
         bytes.freeze()
+    }
+
+    /// A request with its place in a trace before it, where it has one that is recorded and a peer of `version` knows what that means.
+    pub fn told(context: Option<Self>, version: u16, message: Bytes) -> Bytes {
+        match context {
+            Some(context) if version >= TRACED_SINCE => context.before(&message),
+            _ => message,
+        }
     }
 
     /// A message without what stands before it, and that, where there is something. Messages of other kinds than requests to workers
@@ -152,6 +161,15 @@ mod tests {
         for text in wrong {
             assert_eq!(TraceParent::read(&text), TraceParent::None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_place_is_told_to_peers_that_know_what_it_means() {
+        let message = Bytes::from_static(b"\x03what is asked");
+        assert_eq!(TraceContext::told(Some(CONTEXT), TRACED_SINCE - 1, message.clone()), message);
+        assert_eq!(TraceContext::told(None, TRACED_SINCE, message.clone()), message);
+        let told = TraceContext::told(Some(CONTEXT), TRACED_SINCE, message.clone());
+        assert_eq!(TraceContext::split(told), (Some(CONTEXT), message));
     }
 
     #[test]

@@ -1,13 +1,16 @@
 //! Headers of frames, right and wrong.
 
-use forebay_protocol::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use forebay_protocol::{
+    FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST,
+};
 use forebay_types::{ErrorKind, Result};
 use proptest::prelude::*;
 
 const KINDS: [FrameKind; 5] = [FrameKind::Request, FrameKind::Reply, FrameKind::Cancel, FrameKind::Notice, FrameKind::Hello];
 
 fn header() -> FrameHeader {
-    FrameHeader { meta_len: 1, payload_len: 2, tag: 3, kind: FrameKind::Request, descriptors: 0, payload_crc: 5, crc: 4 }
+    let (kind, version) = (FrameKind::Request, PROTOCOL_VERSION);
+    FrameHeader { meta_len: 1, payload_len: 2, tag: 3, kind, descriptors: 0, version, payload_crc: 5, crc: 4 }
 }
 
 fn read_changed(change: impl FnOnce(&mut [u8; FRAME_HEADER_BYTES])) -> Result<FrameHeader> {
@@ -33,9 +36,15 @@ fn the_largest_frame_is_read_and_larger_ones_are_not() {
 
 #[test]
 fn another_version_is_named() {
-    let error = read_changed(|bytes| bytes[18] = 9).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.message().contains("protocol 9, this is 8"), "{error}");
+    for version in [PROTOCOL_VERSION_OLDEST, PROTOCOL_VERSION] {
+        assert_eq!(read_changed(|bytes| bytes[18] = version as u8).unwrap().version, version);
+    }
+    for (version, which) in [(PROTOCOL_VERSION_OLDEST - 1, "upgrade the peer"), (PROTOCOL_VERSION + 1, "upgrade this process")] {
+        let error = read_changed(|bytes| bytes[18] = version as u8).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        let both = format!("peer speaks protocol {version}, this is {PROTOCOL_VERSION_OLDEST} to {PROTOCOL_VERSION}: {which}");
+        assert!(error.message().contains(&both), "{error}");
+    }
 }
 
 #[test]
@@ -49,8 +58,9 @@ proptest! {
     fn headers_are_read_back_as_written(
         meta_len in 0..=META_BYTES_MAX, payload_len in 0..=PAYLOAD_BYTES_MAX, tag: u64,
         kind in prop::sample::select(&KINDS[..]), descriptors in 0u8..=1, payload_crc: u32, crc: u32,
+        version in PROTOCOL_VERSION_OLDEST..=PROTOCOL_VERSION,
     ) {
-        let header = FrameHeader { meta_len, payload_len, tag, kind, descriptors, payload_crc, crc };
+        let header = FrameHeader { meta_len, payload_len, tag, kind, descriptors, version, payload_crc, crc };
         prop_assert_eq!(header.to_bytes()[..24].to_vec(), header.covered().to_vec());
         prop_assert_eq!(FrameHeader::from_bytes(&header.to_bytes()).unwrap(), header);
     }

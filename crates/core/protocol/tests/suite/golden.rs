@@ -1,4 +1,4 @@
-//! Bytes that every build of protocol version 8 must write and read, as docs/specs/protocol.md shows them.
+//! Bytes that every build of these protocol versions must write and read, as docs/specs/protocol.md shows them.
 
 use std::fmt::Debug;
 
@@ -23,6 +23,7 @@ fn a_header() {
         tag: 0x0102_0304_0506_0708,
         kind: FrameKind::Reply,
         descriptors: 1,
+        version: 8,
         payload_crc: 0x0a0b_0c0d,
         crc: 0xa1b2_c3d4,
     };

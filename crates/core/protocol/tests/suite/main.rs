@@ -7,3 +7,4 @@ mod golden;
 mod messages;
 mod nodes;
 mod samples;
+mod versions;

@@ -14,7 +14,7 @@ fn rack1() -> Location {
     "rack1".parse().unwrap()
 }
 
-fn ops() -> Vec<NodeOp<'static>> {
+pub fn ops() -> Vec<NodeOp<'static>> {
     let value = Raw(b"v");
     let (blocks, class) = (|| vec![BLOCK], StorageClass::Dram);
     vec![
@@ -46,7 +46,7 @@ fn ops() -> Vec<NodeOp<'static>> {
     ]
 }
 
-fn peer_ops() -> Vec<PeerOp<'static>> {
+pub fn peer_ops() -> Vec<PeerOp<'static>> {
     let (value, blocks) = (Raw(b"v"), || vec![BLOCK]);
     let affinity = Affinity { class: StorageClass::Dram, location: rack1() };
     vec![
@@ -77,7 +77,7 @@ fn peer_ops() -> Vec<PeerOp<'static>> {
     ]
 }
 
-fn replies() -> Vec<NodeReply<'static>> {
+pub fn replies() -> Vec<NodeReply<'static>> {
     let stat = Stat { kind: NodeType::File, bytes: 5, enumerable: true, class: StorageClass::Dram, location: rack1() };
     vec![
         NodeReply::Failed(NodeError::new(NodeErrorKind::NotEmpty, "no")),
@@ -103,11 +103,11 @@ fn replies() -> Vec<NodeReply<'static>> {
     ]
 }
 
-fn peer_call(op: PeerOp<'_>) -> PeerCall<'_> {
+pub fn peer_call(op: PeerOp<'_>) -> PeerCall<'_> {
     PeerCall { from: DIR, path: "t/k", op }
 }
 
-fn call(op: NodeOp<'_>) -> NodeCall<'_> {
+pub fn call(op: NodeOp<'_>) -> NodeCall<'_> {
     NodeCall { from: DIR, moves: 5, path: "t/k", op }
 }
 

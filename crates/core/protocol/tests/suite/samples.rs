@@ -196,6 +196,7 @@ fn worker() -> WorkerInfo {
         turn: 1,
         location: "rack1".into(),
         draining: true,
+        protocol: 0,
     }
 }
 

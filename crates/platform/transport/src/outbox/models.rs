@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_protocol::FrameKind;
+use forebay_protocol::{FrameKind, PROTOCOL_VERSION};
 use loom::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use loom::thread;
 
@@ -56,7 +56,7 @@ impl Through for Writer {
 }
 
 fn frame(tag: u64) -> OutFrame {
-    OutFrame::new(FrameKind::Request, tag, Bytes::from_static(b"asked"), Vec::new(), None).unwrap()
+    OutFrame::new(PROTOCOL_VERSION, FrameKind::Request, tag, Bytes::from_static(b"asked"), Vec::new(), None).unwrap()
 }
 
 /// Two threads put frames in while the writer runs and the socket may be full: all go through, once, by one sender at a time. A frame

@@ -38,7 +38,7 @@ pub(crate) async fn serve<S: Service>(shared: Arc<Shared<S>>, accepted: Accepted
 
 async fn refuse(mut reader: FrameReader, mut sink: Sink, hangup: &Hangup, error: &Error) {
     // The peer may be gone, or no forebay.
-    let _ = handshake::refuse(&mut sink, error).await;
+    let _ = handshake::refuse(&mut sink, reader.version(), error).await;
     hangup.finish();
     let _ = timeout(FAREWELL_TIMEOUT, reader.skip_all()).await;
 }
@@ -58,15 +58,18 @@ async fn receive<S: Service>(shared: &Shared<S>, accepted: Accepted) -> Result<(
     let trusted = peer.unix && peer.same_user;
     let opened = match handshake::receive(&mut reader, &mut sink, &shared.security, trusted).await {
         Ok(caller) => match Arc::clone(&shared.admitted).try_acquire_owned() {
-            Ok(admitted) => shared.service.open(Peer { caller, ..peer.clone() }).map(|session| (session, admitted)),
+            Ok(admitted) => {
+                let peer = Peer { caller, version: reader.version(), ..peer };
+                shared.service.open(peer.clone()).map(|session| (session, peer, admitted))
+            }
             Err(_) => Err(Error::retry(format!("the server has its limit of {} connections", shared.limits.connections))),
         },
         Err(error) => Err(error),
     };
     match opened {
-        Ok((session, admitted)) => {
+        Ok((session, peer, admitted)) => {
             let live = Live::new(shared, session, peer, &sink, hangup, admitted);
-            handshake::welcome(&mut sink).await?;
+            handshake::welcome(&mut sink, reader.version()).await?;
             Ok((live, reader, sink))
         }
         Err(error) => {

@@ -77,7 +77,7 @@ impl<S: Session> Inner<S> {
         if !self.peer.unix && response.descriptor.take().is_some() {
             error!(peer = %self.peer.address, "a descriptor can't be sent over TCP and was left out");
         }
-        match OutFrame::new(FrameKind::Reply, tag, response.meta, response.payload, response.descriptor) {
+        match OutFrame::new(self.peer.version, FrameKind::Reply, tag, response.meta, response.payload, response.descriptor) {
             Ok(frame) => Some(frame.telling(response.sent)),
             Err(error) => {
                 // The caller must not wait for ever for an answer that can't be sent.

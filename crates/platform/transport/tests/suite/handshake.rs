@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use forebay_protocol::{PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST};
 use forebay_rights::{Need, Place, Who};
 use forebay_transport::{Address, Connection, Credential, Security, ServerLimits};
 use forebay_types::{Error, ErrorKind, Grant, Role};
@@ -22,6 +23,21 @@ async fn the_same_secret_lets_in() {
     // Blanks around it come with files and variables.
     Connection::connect(&open.address, &owner("a secret of ours\n")).await.unwrap();
     assert!(open.desk.peers.lock().iter().all(|peer| *peer.caller.who() == Who::Owner));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_speak_the_newest_version_that_both_know() {
+    let (new, old) = (PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST);
+    for (server, client, both) in [(new, new, new), (new, old, old), (old, new, old), (old, old, old)] {
+        let (_folder, socket) = unix();
+        for address in [local(), socket] {
+            let open = open_at(&address, ours().speaking(server), ServerLimits::default()).await;
+            let connection = Connection::nearest(&open.address, &ours().speaking(client)).await.unwrap();
+            assert_eq!(connection.version(), both, "{server} and {client} at {address}");
+            assert_eq!(connection.call("echo".into(), vec![]).await.unwrap().version, both);
+            assert_eq!(open.desk.peers.lock()[0].version, both, "the server knows it too");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use forebay_protocol::{PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST};
 use forebay_transport::{Address, Connection, ServerLimits};
 use forebay_types::{ErrorKind, Result};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -100,11 +101,24 @@ async fn long_hellos_are_refused() {
 async fn another_version_is_refused_by_the_server_in_its_own() {
     let open = open().await;
     let mut stream = TcpStream::connect(tcp(&open)).await.unwrap();
-    let hello = raw::frame_of_version(9, HELLO, &raw::hello());
+    let hello = raw::frame_of_version(PROTOCOL_VERSION + 1, HELLO, &raw::hello());
     stream.write_all(&hello).await.unwrap();
     let answer = to_the_end(stream).await;
-    assert_eq!(answer[16..20], [HELLO, 0, 8, 0], "a hello of version 8");
-    assert!(String::from_utf8_lossy(&answer).contains("peer speaks protocol 9, this is 8"));
+    assert_eq!(answer[16..20], [HELLO, 0, PROTOCOL_VERSION as u8, 0], "a hello of this version");
+    let (theirs, ours) = (PROTOCOL_VERSION + 1, format!("{PROTOCOL_VERSION_OLDEST} to {PROTOCOL_VERSION}"));
+    let said = format!("peer speaks protocol {theirs}, this is {ours}: upgrade this process");
+    assert!(String::from_utf8_lossy(&answer).contains(&said));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_of_the_version_before_is_answered_in_its_own_and_says_nothing_of_another() {
+    let open = open().await;
+    let mut stream = raw::client(&tcp(&open)).await;
+    stream.write_all(&raw::frame(REQUEST, 1, b"echo", 0)).await.unwrap();
+    let (header, _) = raw::receive_header(&mut stream).await;
+    assert_eq!(header[16..20], [REPLY, 0, PROTOCOL_VERSION_OLDEST as u8, 0]);
+    stream.write_all(&raw::frame_of_version(PROTOCOL_VERSION, REQUEST, b"echo")).await.unwrap();
+    assert!(to_the_end(stream).await.is_empty(), "both have agreed on one");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -114,13 +128,15 @@ async fn another_version_is_refused_by_the_client() {
     let server = async {
         let (mut stream, _) = listener.accept().await.unwrap();
         raw::receive(&mut stream).await;
-        stream.write_all(&raw::frame_of_version(9, HELLO, &[4, 2, 0])).await.unwrap();
+        stream.write_all(&raw::frame_of_version(PROTOCOL_VERSION_OLDEST - 1, HELLO, &[4, 2, 0])).await.unwrap();
         to_the_end(stream).await;
     };
     let (error, ()) = tokio::join!(connect(&address), server);
     let error = error.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.message().contains("run the same version of forebay on both sides"), "{error}");
+    let (theirs, ours) = (PROTOCOL_VERSION_OLDEST - 1, format!("{PROTOCOL_VERSION_OLDEST} to {PROTOCOL_VERSION}"));
+    let said = format!("peer speaks protocol {theirs}, this is {ours}: upgrade the peer");
+    assert!(error.message().contains(&said), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -65,6 +65,7 @@ fn info(worker: u64) -> WorkerInfo {
         turn: worker,
         location: "host".into(),
         draining: false,
+        protocol: 0,
     }
 }
 

@@ -33,6 +33,7 @@ fn register(worker: u64) -> MemberRequest {
         turn: 0,
         location: "host".into(),
         draining: false,
+        protocol: 0,
     })
 }
 

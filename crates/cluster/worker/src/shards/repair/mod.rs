@@ -132,6 +132,7 @@ mod tests {
             turn: 1,
             location: String::new(),
             draining: false,
+            protocol: 0,
         };
         ClusterView { workers: workers.iter().map(worker).collect(), ..ClusterView::default() }
     }

@@ -38,6 +38,7 @@ impl Cluster {
             shows: Some(shows.clone()),
             admits: Arc::new(Admission::of([&owner, &member])),
             tls: None,
+            ..Security::default()
         };
         let any = || Address::Tcp("127.0.0.1:0".into());
         let url = format!("sqlite:{}", folder.path().join("metadata.db").display());

@@ -162,6 +162,7 @@ pub fn member_requests() -> Vec<MemberRequest> {
         turn: 0,
         location: String::new(),
         draining: false,
+        protocol: 0,
     };
     of_every_kind(vec![
         MemberRequest::Register(nowhere),
