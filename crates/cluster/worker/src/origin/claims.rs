@@ -149,6 +149,7 @@ impl Claims {
             let mut held = self.held.lock();
             held.waiting.retain(|it| it.by != bringer);
             self.drop_all_where(&mut held, |_, claim| claim.by == bringer);
+            debug_assert!(held.claims.values().flatten().all(|claim| claim.by != bringer), "who is gone has nothing held");
         }
     }
 
