@@ -140,6 +140,8 @@ async fn show(role: &'static str, address: Option<String>) -> Result<Option<Http
     forebay_metrics::begin(role);
     let Some(address) = address else { return Ok(None) };
     let readiness = Readiness::of([role]);
+    // It has started when this is called.
+    readiness.started(role, || Ok(()));
     Http::start(HttpSettings { address, tls: None, readers: Readers::new(Vec::new()), metrics_are_open: true, readiness })
         .await
         .map(Some)

@@ -25,6 +25,9 @@ const TTL_SLACK_US: u64 = 100_000;
 /// Violations that are told one by one; the rest is counted.
 const VIOLATIONS_TOLD: usize = 20;
 
+/// Said of an upgrade for which there was no other binary.
+const OF_ONE_BINARY: &str = "each process started again, of one binary";
+
 /// What is run.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -36,7 +39,7 @@ pub struct Plan {
     pub load: Duration,
     /// The binary.
     pub binary: PathBuf,
-    /// One of another version.
+    /// One of another version, for faults that begin with it. None where there is only the one.
     pub other: Option<PathBuf>,
     /// Where histories and logs of cells that fail are kept.
     pub evidence: PathBuf,
@@ -45,7 +48,7 @@ pub struct Plan {
 /// Runs a cell. One that can't be started, or not be brought to its end, has a report of that: others are run all the same.
 pub async fn run(plan: &Plan) -> Report {
     let (name, seed) = (plan.fault.name(), plan.seed);
-    if let Some(reason) = plan.fault.hindrance(plan.other.is_some()) {
+    if let Some(reason) = plan.fault.hindrance() {
         return Report::not_tried(name, seed, reason);
     }
     let folder = match tempfile::Builder::new().prefix(&format!("storm-{name}-")).tempdir() {
@@ -93,6 +96,7 @@ async fn report(plan: &Plan, folder: &TempDir) -> io::Result<Report> {
         violations: count as u64,
         first_violations: violations,
         evidence,
+        note: (plan.fault.begins_with_other() && plan.other.is_none()).then_some(OF_ONE_BINARY),
         ..Report::new(plan.fault.name(), plan.seed, outcome)
     })
 }

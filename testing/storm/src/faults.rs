@@ -52,7 +52,8 @@ pub enum Fault {
     PostgresFailedOver,
     /// A folder that is mounted answers no more.
     FolderHangs,
-    /// The processes are of another binary, and are replaced one after the other by those of the one that is tried.
+    /// The processes are of another binary, and are replaced one after the other by those of the one that is tried; where there is no other
+    /// one, by those of the same.
     RollingUpgrade,
     /// Under clients of a dataset of shards, as the others below: a worker is killed, and started again.
     ShardsWorkerKilled,
@@ -70,10 +71,12 @@ pub enum Fault {
     SqlSchedulerKilled,
     /// The coordinator is killed, and started again.
     SqlCoordinatorKilled,
+    /// All processes are started again, one after the other, schedulers and executors too. Of one binary: these and who asks them change together.
+    SqlRollingRestart,
 }
 
 /// All that can be called, in the order of the table.
-pub const FAULTS: [Fault; 32] = [
+pub const FAULTS: [Fault; 33] = [
     Fault::Calm,
     Fault::WorkerStopped,
     Fault::WorkerKilled,
@@ -106,6 +109,7 @@ pub const FAULTS: [Fault; 32] = [
     Fault::SqlExecutorKilled,
     Fault::SqlSchedulerKilled,
     Fault::SqlCoordinatorKilled,
+    Fault::SqlRollingRestart,
 ];
 
 /// What is not tried yet, and why.
@@ -148,6 +152,7 @@ impl Fault {
             Self::SqlExecutorKilled => "sql-executor-killed",
             Self::SqlSchedulerKilled => "sql-scheduler-killed",
             Self::SqlCoordinatorKilled => "sql-coordinator-killed",
+            Self::SqlRollingRestart => "sql-rolling-restart",
         }
     }
 
@@ -157,9 +162,11 @@ impl Fault {
             Self::ShardsWorkerKilled | Self::ShardsWorkerStopped | Self::ShardsCoordinatorKilled | Self::ShardsStoreRefuses => {
                 Kind::Records
             }
-            Self::SqlWorkerKilled | Self::SqlExecutorKilled | Self::SqlSchedulerKilled | Self::SqlCoordinatorKilled => {
-                Kind::Statements
-            }
+            Self::SqlWorkerKilled
+            | Self::SqlExecutorKilled
+            | Self::SqlSchedulerKilled
+            | Self::SqlCoordinatorKilled
+            | Self::SqlRollingRestart => Kind::Statements,
             _ => Kind::Mixed,
         }
     }
@@ -171,6 +178,7 @@ impl Fault {
             Self::ShardsWorkerStopped => Self::WorkerStopped,
             Self::ShardsCoordinatorKilled | Self::SqlCoordinatorKilled => Self::CoordinatorKilled,
             Self::ShardsStoreRefuses => Self::StoreRefuses,
+            Self::SqlRollingRestart => Self::RollingUpgrade,
             _ => self,
         }
     }
@@ -192,13 +200,13 @@ impl Fault {
         self == Self::SqlSchedulerKilled
     }
 
-    /// Whether its processes are of the other binary at first.
+    /// Whether its processes are of the other binary at first, where there is one.
     pub fn begins_with_other(self) -> bool {
         self == Self::RollingUpgrade
     }
 
-    /// Why it can't be tried here, with another binary or without one; none where it can.
-    pub fn hindrance(self, has_other: bool) -> Option<&'static str> {
+    /// Why it can't be tried here; none where it can.
+    pub fn hindrance(self) -> Option<&'static str> {
         match self {
             Self::DiskFull if !SmallDisk::may_mount() => Some("needs root, which may mount a small disk"),
             Self::PostgresRestarted if !Postgres::is_installed() => Some("needs PostgreSQL: make test-deps"),
@@ -206,7 +214,6 @@ impl Fault {
             Self::FolderHangs | Self::DiskFails if !may_mount() => {
                 Some("needs root and /dev/fuse: a file system of the storm's own")
             }
-            Self::RollingUpgrade if !has_other => Some("needs the binary of another version: `--other-binary`"),
             _ => None,
         }
     }

@@ -18,7 +18,8 @@ struct Options {
     /// The binary.
     #[arg(long, env = "FOREBAY_TEST_BINARY")]
     binary: PathBuf,
-    /// The binary of another version, whose processes are replaced in the cell `rolling-upgrade`.
+    /// The binary of another version, whose processes are replaced in the cell `rolling-upgrade`; without it they are
+    /// started again, of the one binary.
     #[arg(long, env = "FOREBAY_TEST_OTHER_BINARY")]
     other_binary: Option<PathBuf>,
     /// What load and victim follow from.

@@ -50,6 +50,8 @@ pub struct Report {
     pub first_violations: Vec<Violation>,
     /// The folder with history and logs of a cell that failed.
     pub evidence: Option<PathBuf>,
+    /// What was not as the fault's name says.
+    pub note: Option<&'static str>,
 }
 
 static COMMIT: LazyLock<String> = LazyLock::new(|| {
@@ -75,6 +77,7 @@ impl Report {
             violations: 0,
             first_violations: Vec::new(),
             evidence: None,
+            note: None,
         }
     }
 

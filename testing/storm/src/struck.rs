@@ -105,7 +105,8 @@ impl Struck {
             | Fault::ShardsCoordinatorKilled
             | Fault::ShardsStoreRefuses
             | Fault::SqlWorkerKilled
-            | Fault::SqlCoordinatorKilled => {
+            | Fault::SqlCoordinatorKilled
+            | Fault::SqlRollingRestart => {
                 unreachable!("the harm of a fault under another load")
             }
         }

@@ -52,6 +52,7 @@ fn row(report: &Report) -> String {
     if matches!(report.outcome, Outcome::NotTried | Outcome::NotRun) {
         return format!("| {} | {verdict} |{}", report.fault, " |".repeat(6));
     }
+    let note = report.note.map(|note| format!(" ({note})")).unwrap_or_default();
     let failed: u64 = report.errors.values().sum();
     let times = report.recovery.map(|recovery| {
         let [before, during] = [recovery.reads_p99_before_us, recovery.reads_p99_during_us].map(millis);
@@ -59,7 +60,7 @@ fn row(report: &Report) -> String {
         format!("{before}, {during} | {} | {writes}", millis(recovery.reads_back_us))
     });
     let (fault, calls, times) = (&report.fault, report.operations, times.unwrap_or_default());
-    format!("| {fault} | {verdict} | {calls} | {failed} | {times} | {}, {} |", report.seed, report.commit)
+    format!("| {fault} | {verdict}{note} | {calls} | {failed} | {times} | {}, {} |", report.seed, report.commit)
 }
 
 fn millis(us: Option<u64>) -> String {
@@ -97,6 +98,13 @@ mod tests {
         let second = with_rows(&first, &[failed, Report::new("memory", 8, Outcome::Passed)]).unwrap();
         assert!(second.contains("| calm | **not run**: worker-0 does not come up   see its log |"), "{second}");
         assert!(second.contains("| memory | passed |"), "{second}");
+    }
+
+    #[test]
+    fn an_upgrade_of_one_binary_says_that_it_was_none() {
+        let report = Report { note: Some("of one binary"), ..Report::new("rolling-upgrade", 7, Outcome::Passed) };
+        let text = with_rows(&page(), &[report]).unwrap();
+        assert!(text.contains("| rolling-upgrade | passed (of one binary) |"), "{text}");
     }
 
     #[test]

@@ -14,6 +14,11 @@ pub(super) fn is_healthy(address: SocketAddr) -> bool {
     get(address, "/healthz").is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
 }
 
+/// Whether all of it has started, and can do what it is asked.
+pub(super) fn is_ready(address: SocketAddr) -> bool {
+    get(address, "/readyz").is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+}
+
 /// The sum of a metric over all its labels; none when it is not told.
 pub fn metric(address: SocketAddr, name: &str) -> io::Result<Option<f64>> {
     Ok(sum(&get(address, "/metrics")?, name))

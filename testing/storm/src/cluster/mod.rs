@@ -206,11 +206,11 @@ impl Cluster {
 
     fn begin(&mut self, store: &S3Server) -> io::Result<()> {
         self.coordinator.start()?;
-        self.coordinator.wait_until_up()?;
+        self.coordinator.wait_until_ready()?;
         for worker in &mut self.workers {
             worker.start()?;
         }
-        self.workers.iter_mut().try_for_each(Process::wait_until_up)?;
+        self.workers.iter_mut().try_for_each(Process::wait_until_ready)?;
         for (mount, rule) in [(FRESH, "always".to_owned()), (AGING, format!("ttl:{TTL_SECS}s"))] {
             let url = format!("s3://{BUCKET}/{mount}");
             self.command(&["mount", "add", mount, &url, "--endpoint", &store.endpoint(), "--validate", &rule])?;
@@ -220,7 +220,7 @@ impl Cluster {
             self.command(&["mount", "add", FOLDER, &place, "--validate", "always"])?;
         }
         self.gateway.start()?;
-        self.gateway.wait_until_up()
+        self.gateway.wait_until_ready()
     }
 
     /// Runs a command of the binary as the cluster's owner.

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 
 use super::metrics;
 
-/// How long a process may take until it answers `/healthz`, and until it has ended when it is told to.
+/// How long a process may take until it answers `/healthz`, or is ready, and until it has ended when it is told to.
 const UP_WITHIN: Duration = Duration::from_secs(60);
 const ENDS_WITHIN: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -73,10 +73,19 @@ impl Process {
         Ok(())
     }
 
-    /// Back when it answers that it is up.
+    /// Back when it answers that it is up: a process does so while it still starts, and a coordinator waits for its database.
     pub fn wait_until_up(&mut self) -> io::Result<()> {
+        self.wait_until(metrics::is_healthy)
+    }
+
+    /// Back when it says that it can be asked.
+    pub fn wait_until_ready(&mut self) -> io::Result<()> {
+        self.wait_until(metrics::is_ready)
+    }
+
+    fn wait_until(&mut self, holds: impl Fn(SocketAddr) -> bool) -> io::Result<()> {
         let began = Instant::now();
-        while !metrics::is_healthy(self.http) {
+        while !holds(self.http) {
             if !self.runs() || began.elapsed() > UP_WITHIN {
                 return Err(Error::other(format!("{} does not come up, see {}", self.name, self.log().display())));
             }

@@ -64,7 +64,7 @@ impl SqlRoles {
     async fn begin(&mut self, owner: &Client) -> io::Result<()> {
         let [first, standby] = &mut self.schedulers;
         first.start()?;
-        first.wait_until_up()?;
+        first.wait_until_ready()?;
         let began = Instant::now();
         while owner.scheduler().await.map_err(Error::other)?.is_none() {
             if began.elapsed() > KNOWN_WITHIN {
@@ -75,8 +75,8 @@ impl SqlRoles {
         for executor in &mut self.executors {
             executor.start()?;
         }
-        self.executors.iter_mut().try_for_each(Process::wait_until_up)?;
+        self.executors.iter_mut().try_for_each(Process::wait_until_ready)?;
         standby.start()?;
-        standby.wait_until_up()
+        standby.wait_until_ready()
     }
 }

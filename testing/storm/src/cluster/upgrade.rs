@@ -14,7 +14,8 @@ const KNOWN_WITHIN: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 impl Cluster {
-    /// The coordinator first, then workers, each when it has given up its temporary data, then the gateway.
+    /// The coordinator first, then workers, each when it has given up its temporary data, then schedulers, the one that stands by first, and
+    /// executors, where there are some, and the gateway.
     pub async fn upgrade(&mut self, binary: &Path) -> io::Result<()> {
         replace(&mut self.coordinator, binary)?;
         for number in 0..self.workers.len() {
@@ -22,6 +23,10 @@ impl Cluster {
             self.drain_when_known(address).await?;
             self.drained(address).await?;
             replace(&mut self.workers[number], binary)?;
+        }
+        if let Some(sql) = &mut self.beside.sql {
+            let [serves, stands_by] = &mut sql.schedulers;
+            [stands_by, serves].into_iter().chain(&mut sql.executors).try_for_each(|process| replace(process, binary))?;
         }
         replace(&mut self.gateway, binary)?;
         self.spare.set_binary(binary);
@@ -44,5 +49,5 @@ fn replace(process: &mut Process, binary: &Path) -> io::Result<()> {
     process.end()?;
     process.set_binary(binary);
     process.start()?;
-    process.wait_until_up()
+    process.wait_until_ready()
 }

@@ -56,7 +56,8 @@ impl Client {
 /// where the routing table would look for them.
 impl Client {
     /// Brings ranges of one version, (start, length) within segments, into this worker's tiers, after all demand, or `urgent`:
-    /// beside it; gives the bytes that it had to fetch. `Retry` when the worker is gone or has no room.
+    /// beside it; gives the bytes that it had to fetch. `Retry` when the worker is gone or has no room. All of it is held there until the
+    /// operation has read it, for two minutes at most, or until [`Self::ended`].
     pub async fn bring(
         &self,
         operation: OperationId,
@@ -66,6 +67,12 @@ impl Client {
         urgent: bool,
     ) -> Result<u64> {
         self.rooms.prefetches.bring(operation, worker, version, ranges, urgent).await
+    }
+
+    /// Tells a worker that an operation reads nothing there any more: what was brought for it is held no longer. `Retry` when the worker is
+    /// gone, and all of that with it.
+    pub async fn ended(&self, operation: OperationId, worker: WorkerId) -> Result<()> {
+        self.rooms.prefetches.ended(operation, worker).await
     }
 
     /// Which of these runs of pages a worker holds whole, in the same order.

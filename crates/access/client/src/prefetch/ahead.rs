@@ -30,9 +30,9 @@ impl Prefetches {
     pub(crate) fn begin(&self, operation: OperationId, plan: Vec<(ObjectVersion, Vec<Range<u64>>)>) -> Prefetch {
         let course = Arc::new(Course::new(operation, plan, self.ahead_bytes));
         self.courses.add(&course);
-        let asked = Arc::new(Asked::default());
+        let asked = Arc::new(Asked { operation, workers: Mutex::default() });
         let task = forebay_runtime::spawn(drive(Arc::downgrade(&self.routes), Arc::clone(&course), Arc::clone(&asked)));
-        Prefetch { courses: Arc::downgrade(&self.courses), course, asked, _task: AbortOnDropHandle::new(task) }
+        Prefetch { courses: Arc::downgrade(&self.courses), course, _asked: asked, _task: AbortOnDropHandle::new(task) }
     }
 }
 
@@ -40,7 +40,7 @@ impl Prefetches {
 pub struct Prefetch {
     courses: Weak<Courses>,
     course: Arc<Course>,
-    asked: Arc<Asked>,
+    _asked: Arc<Asked>,
     _task: AbortOnDropHandle<()>,
 }
 
@@ -61,23 +61,27 @@ impl Drop for Prefetch {
         if let Some(courses) = self.courses.upgrade() {
             courses.remove(&self.course);
         }
-        self.asked.ended(self.course.operation);
     }
 }
 
-/// The workers that hold what was brought until it is read.
-#[derive(Default)]
-struct Asked(Mutex<HashMap<WorkerId, Connection>>);
+/// The workers that hold what was brought until it is read, or this is dropped: by the prefetch, and by whoever brings something for it. What
+/// came after that word would be held for nobody.
+struct Asked {
+    operation: OperationId,
+    workers: Mutex<HashMap<WorkerId, Connection>>,
+}
 
 impl Asked {
     fn add(&self, link: &Link) {
-        self.0.lock().insert(link.worker(), link.connection().clone());
+        self.workers.lock().insert(link.worker(), link.connection().clone());
     }
+}
 
+impl Drop for Asked {
     /// They need not any more. A word that gets lost costs them the room for a while.
-    fn ended(&self, operation: OperationId) {
-        let notice = DataNotice::Ended { operation };
-        for connection in self.0.lock().values() {
+    fn drop(&mut self) {
+        let notice = DataNotice::Ended { operation: self.operation };
+        for connection in self.workers.get_mut().values() {
             if let Err(error) = connection.notify(encode_for(connection.version(), &notice)) {
                 debug!(%error, "a worker was not told that an operation has ended");
             }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_protocol::{DataReply, DataRequest, Departed, RANGES_MAX, RUNS_MAX};
+use forebay_protocol::{DataNotice, DataReply, DataRequest, Departed, RANGES_MAX, RUNS_MAX, encode};
 use forebay_types::{Error, ObjectVersion, OperationId, PageRun, Result, SegmentId, WorkerId};
 
 use super::{Prefetches, fetch};
 use crate::connect::{Failure, ask, unexpected};
 use crate::route::{Kept, Of, Routes};
 
-/// How long what was brought is held for the task that reads it: a job that ends otherwise says nothing to workers.
+/// How long what was brought is held at most for the task that reads it, where nobody says that it won't.
 const HOLD_MS: u32 = 120_000;
 
 /// For who schedules data and tasks together: bytes go to, and are read at, the worker that the schedule names rather than
@@ -35,6 +35,13 @@ impl Prefetches {
             fetched += fetch(&link, &request).await.map_err(Failure::into_error)?;
         }
         Ok(fetched)
+    }
+
+    /// Tells a worker that an operation reads nothing there any more: what was brought for it is held no longer. `Retry` when the worker is
+    /// gone, and all of that with it.
+    pub(crate) async fn ended(&self, operation: OperationId, worker: WorkerId) -> Result<()> {
+        let link = self.routes.link_to(worker, gone).await?;
+        link.connection().notify(encode(&DataNotice::Ended { operation }))
     }
 
     /// Which of these runs of pages a worker holds whole, in the same order.

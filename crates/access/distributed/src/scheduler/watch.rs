@@ -45,6 +45,7 @@ pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc
             forebay_runtime::time::sleep(LOOK).await;
             let look = async {
                 close_over(&server, &books).await;
+                carrier.let_go();
                 policy.look_ahead(&server.state.task_manager.get_running_job_cache()).await;
                 end_spoilt(&server, &books, &mut asked).await;
                 carrier.go();

@@ -19,12 +19,28 @@ const HELD_MAX: Duration = Duration::from_secs(300);
 
 /// Pages that are held against eviction for an operation, which will read them soon: a full tier evicts first what came last
 /// and was not read, which is exactly what is brought ahead. A claim ends when its operation has read the pages, or has ended; when
-/// its time is over; and when readers find no room.
+/// who had them brought is gone, and can't say that any more; when its time is over; and when readers find no room.
 pub(crate) struct Claims {
     store: BlockStore,
     most_bytes: u64,
     bytes: AtomicU64,
+    bringers: AtomicU64,
     held: Mutex<Held>,
+}
+
+/// Who has something brought: a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bringer(u64);
+
+/// For whom something is held that was brought.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeldFor {
+    /// Who will read it.
+    pub(crate) operation: OperationId,
+    /// Who had it brought.
+    pub(crate) by: Bringer,
+    /// How long it is held at most.
+    pub(crate) within: Duration,
 }
 
 #[derive(Default)]
@@ -37,6 +53,7 @@ struct Held {
 /// Pages of one block that are to be held.
 struct Waiting {
     operation: OperationId,
+    by: Bringer,
     segment: SegmentId,
     run: PageRun,
     until: Instant,
@@ -46,6 +63,7 @@ struct Waiting {
 struct Claim {
     /// Not read yet.
     left: PageSet,
+    by: Bringer,
     bytes: u64,
     until: Instant,
     _pinned: Pinned,
@@ -53,7 +71,13 @@ struct Claim {
 
 impl Claims {
     pub(crate) fn new(store: BlockStore, dram_bytes: u64) -> Self {
-        Self { store, most_bytes: dram_bytes / SHARE, bytes: AtomicU64::new(0), held: Mutex::default() }
+        let (bytes, bringers) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { store, most_bytes: dram_bytes / SHARE, bytes, bringers, held: Mutex::default() }
+    }
+
+    /// Somebody else than all before.
+    pub(crate) fn bringer(&self) -> Bringer {
+        Bringer(self.bringers.fetch_add(1, Relaxed))
     }
 
     /// Bytes that are held now.
@@ -62,12 +86,13 @@ impl Claims {
     }
 
     /// Holds those of some pages that are in DRAM for an operation: as soon as there is room for claims, if they are there then.
-    pub(crate) fn claim(&self, operation: OperationId, segment: SegmentId, run: PageRun, within: Duration) {
+    pub(crate) fn claim(&self, held_for: HeldFor, segment: SegmentId, run: PageRun) {
+        let HeldFor { operation, by, within } = held_for;
         let until = forebay_runtime::now() + within.min(HELD_MAX);
         let mut held = self.held.lock();
         for run in by_block(run) {
             if held.waiting.len() < WAITING_MAX && u64::from(run.len) * PAGE_BYTES <= self.most_bytes {
-                held.waiting.push_back(Waiting { operation, segment, run, until });
+                held.waiting.push_back(Waiting { operation, by, segment, run, until });
             }
         }
         self.hold_waiting(&mut held);
@@ -79,10 +104,10 @@ impl Claims {
             if self.bytes() + bytes > self.most_bytes {
                 return;
             }
-            let Waiting { operation, segment, run, until } = held.waiting.pop_front().expect("there is a first one");
+            let Waiting { operation, by, segment, run, until } = held.waiting.pop_front().expect("there is a first one");
             if let Some(pinned) = self.store.hold(segment, run) {
                 self.bytes.fetch_add(bytes, Relaxed);
-                let claim = Claim { left: std::iter::once(run).collect(), bytes, until, _pinned: pinned };
+                let claim = Claim { left: std::iter::once(run).collect(), by, bytes, until, _pinned: pinned };
                 held.claims.entry((operation, segment)).or_default().push(claim);
                 assert!(self.bytes() <= self.most_bytes, "claims stay within their share of the tier");
             }
@@ -115,6 +140,16 @@ impl Claims {
             let mut held = self.held.lock();
             held.waiting.retain(|it| it.operation != operation);
             self.drop_all_where(&mut held, |of, _| of == operation);
+        }
+    }
+
+    /// Who had something brought says nothing any more: neither will it say that an operation has ended.
+    pub(crate) fn gone(&self, bringer: Bringer) {
+        if self.bytes() > 0 {
+            let mut held = self.held.lock();
+            held.waiting.retain(|it| it.by != bringer);
+            self.drop_all_where(&mut held, |_, claim| claim.by == bringer);
+            debug_assert!(held.claims.values().flatten().all(|claim| claim.by != bringer), "who is gone has nothing held");
         }
     }
 
@@ -182,8 +217,12 @@ mod tests {
         let store = BlockStore::open(StoreSettings::new(folder.path(), DRAM)).unwrap();
         bring(&store, SEGMENT, blocks);
         let claims = Claims::new(store.clone(), DRAM);
-        claims.claim(OperationId(7), SEGMENT, PageRun::new(0, blocks * PAGES_PER_BLOCK), LATER);
+        claims.claim(held_for(7, LATER), SEGMENT, PageRun::new(0, blocks * PAGES_PER_BLOCK));
         (folder, store, claims)
+    }
+
+    fn held_for(operation: u64, within: Duration) -> HeldFor {
+        HeldFor { operation: OperationId(operation), by: Bringer(u64::MAX), within }
     }
 
     /// What others read meanwhile, three times what the tier takes.
@@ -219,14 +258,37 @@ mod tests {
         assert_eq!(claims.bytes(), DRAM / SHARE, "what waited has the room");
         claims.ended(OperationId(7));
         assert_eq!((claims.bytes(), store.pinned_bytes()), (0, 0));
-        claims.claim(OperationId(1), SEGMENT, PageRun::new(0, 256), Duration::ZERO);
-        claims.claim(OperationId(2), SEGMENT, PageRun::new(100, 600), LATER);
+        claims.claim(held_for(1, Duration::ZERO), SEGMENT, PageRun::new(0, 256));
+        claims.claim(held_for(2, LATER), SEGMENT, PageRun::new(100, 600));
         assert_eq!(claims.bytes(), 756 * PAGE_BYTES);
         claims.tidy();
         assert_eq!(claims.bytes(), 500 * PAGE_BYTES, "its time was over");
         assert!(claims.give_way() && !claims.give_way());
         assert_eq!((claims.bytes(), store.pinned_bytes()), (0, 0));
-        claims.claim(OperationId(2), SegmentId(99), PageRun::new(0, 1), LATER);
+        claims.claim(held_for(2, LATER), SegmentId(99), PageRun::new(0, 1));
         assert_eq!(claims.bytes(), 0, "it is not there");
+    }
+
+    #[test]
+    fn what_somebody_had_brought_who_is_gone_stayed_till_its_time_was_over() {
+        let (_folder, store, claims) = claimed(40);
+        let [first, second] = [claims.bringer(), claims.bringer()];
+        assert_ne!(first, second);
+        claims.gone(first);
+        claims.ended(OperationId(7));
+        assert_eq!(claims.bytes(), 0);
+        let blocks = |first: u32, end: u32| PageRun::new(first * PAGES_PER_BLOCK, end * PAGES_PER_BLOCK);
+        let by = |bringer| HeldFor { by: bringer, ..held_for(7, LATER) };
+        // The second one's waits for room in part.
+        claims.claim(by(first), SEGMENT, blocks(0, 15));
+        claims.claim(by(second), SEGMENT, blocks(15, 20));
+        assert_eq!(claims.bytes(), DRAM / SHARE);
+        claims.gone(first);
+        assert_eq!(claims.bytes(), 5 << 20, "of one operation, had brought by another one");
+        claims.claim(by(first), SEGMENT, blocks(20, 21));
+        claims.gone(second);
+        assert_eq!(claims.bytes(), 1 << 20);
+        claims.gone(first);
+        assert_eq!((claims.bytes(), store.pinned_bytes()), (0, 0));
     }
 }

@@ -31,7 +31,7 @@ use forebay_shared_storage::StorageSettings;
 use forebay_types::{Error, MountId, Result};
 
 pub(crate) use admission::Priority;
-pub(crate) use claims::Claims;
+pub(crate) use claims::{Bringer, Claims, HeldFor};
 pub(crate) use elsewhere::Elsewhere;
 use flights::Flights;
 pub(crate) use flights::Ticket;

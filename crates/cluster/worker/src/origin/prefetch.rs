@@ -1,21 +1,17 @@
 //! Pages that will be asked for.
 
-use std::time::Duration;
-
-use forebay_types::{Error, ObjectVersion, OperationId, PageRun, Result, SegmentId, split_range};
+use forebay_types::{Error, ObjectVersion, PageRun, Result, SegmentId, split_range};
 use futures::FutureExt;
 use futures::future::join_all;
 use futures::stream::{FuturesUnordered, StreamExt};
 
 use super::Origin;
 use super::admission::Priority;
+use super::claims::HeldFor;
 use super::flights::Ticket;
 use super::mounts::MountDoor;
 use super::piece::Missed;
 use crate::segment::Segment;
-
-/// For whom pages are held that were brought, and how long at most.
-type Claim = (OperationId, Duration);
 
 /// How pages are brought that will be asked for.
 #[derive(Clone, Copy)]
@@ -24,7 +20,8 @@ pub(crate) struct Ahead {
     pub(crate) priority: Priority,
     /// The segment is kept, as an administrator's pin does it.
     pub(crate) keep: bool,
-    pub(crate) claim: Option<Claim>,
+    /// For whom what was brought is held, if it is.
+    pub(crate) held_for: Option<HeldFor>,
 }
 
 /// Flights of one request that stand in line at once: more than may run, so that the link never waits.
@@ -37,7 +34,7 @@ impl Origin {
         &self,
         version: &ObjectVersion,
         ranges: &[(u64, u32)],
-        Ahead { priority, keep, claim }: Ahead,
+        Ahead { priority, keep, held_for }: Ahead,
     ) -> Result<u64> {
         let door = self.mount(version.mount).await?;
         let mut coming = FuturesUnordered::new();
@@ -52,13 +49,13 @@ impl Origin {
             // What is on its way already is counted where it was asked for first.
             let fresh = joined.tickets.iter().filter(|ticket| ticket.first).map(|ticket| ticket.run);
             fetched_bytes += Missed { fetched: fresh.collect(), ..Missed::default() }.bytes_of(&bytes);
-            coming.extend(joined.tickets.into_iter().map(|ticket| self.arrive(&door, version, id, ticket, claim)));
+            coming.extend(joined.tickets.into_iter().map(|ticket| self.arrive(&door, version, id, ticket, held_for)));
             if !keep {
                 // What is on disk is wanted in DRAM soon; where that fails the reader fetches it.
                 join_all(joined.disk.iter().map(|run| self.store.load(id, *run))).await;
             }
             for run in joined.dram.iter().chain(&joined.disk) {
-                self.claim(claim, id, *run);
+                self.claim(held_for, id, *run);
             }
             // What has arrived is let go of soon, so that it doesn't stand in the way of what follows.
             while let Some(Some(arrived)) = coming.next().now_or_never() {
@@ -76,9 +73,9 @@ impl Origin {
         Ok(fetched_bytes)
     }
 
-    fn claim(&self, claim: Option<Claim>, id: SegmentId, run: PageRun) {
-        if let Some((operation, within)) = claim {
-            self.claims.claim(operation, id, run, within);
+    fn claim(&self, held_for: Option<HeldFor>, id: SegmentId, run: PageRun) {
+        if let Some(held_for) = held_for {
+            self.claims.claim(held_for, id, run);
         }
     }
 
@@ -88,11 +85,11 @@ impl Origin {
         version: &ObjectVersion,
         id: SegmentId,
         ticket: Ticket,
-        claim: Option<Claim>,
+        held_for: Option<HeldFor>,
     ) -> Result<()> {
         let arrived = ticket.wait().await?;
         // While what has arrived is still held by this.
-        self.claim(claim, id, ticket.run);
+        self.claim(held_for, id, ticket.run);
         if arrived.is_none() && !self.store.state(id, ticket.run).missing.is_empty() {
             return Err(Error::retry(format!(
                 "/{}/{}: the worker's tiers have no room: free something, or give them more",

@@ -13,7 +13,7 @@ use forebay_transport::Response;
 use forebay_types::{Cell, Error, Key, MountId, ObjectVersion, OperationId, PageRun, Result, SegmentId};
 
 use super::{WorkerSession, of_peer, reply};
-use crate::origin::{Ahead, Priority};
+use crate::origin::{Ahead, HeldFor, Priority};
 use crate::read::{Reader, WantedObject};
 use crate::shards::Asking;
 
@@ -93,9 +93,10 @@ impl WorkerSession {
                 reply(DataReply::Listed(ListPage { objects, folders, next }))
             }
             DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms } => {
-                let claim = (hold_ms > 0).then(|| (operation, Duration::from_millis(hold_ms.into())));
+                let within = Duration::from_millis(hold_ms.into());
+                let held_for = (hold_ms > 0).then_some(HeldFor { operation, by: self.bringer, within });
                 let priority = if urgent { Priority::Urgent } else { Priority::Prefetch };
-                self.prefetch(&version, &ranges, Ahead { priority, keep, claim }).await?
+                self.prefetch(&version, &ranges, Ahead { priority, keep, held_for }).await?
             }
             DataRequest::Put { mount, key, condition } => self.put(mount, &key, condition, payload).await?,
             DataRequest::PutBegin { mount, key } => {

@@ -1,6 +1,6 @@
 //! Connections: what comes in, whether it may, and which room answers it.
 //!
-//! Owns: a connection's pins and uploads, and the turn from messages to calls and back.
+//! Owns: a connection's pins and uploads, what is held at its word, and the turn from messages to calls and back.
 //!
 //! Never does: anything that a room does.
 //!
@@ -26,6 +26,7 @@ use forebay_types::{Error, Result};
 
 use crate::in_place::SessionPins;
 use crate::nodes;
+use crate::origin::Bringer;
 use crate::rooms::Rooms;
 use crate::write::SessionUploads;
 
@@ -43,12 +44,13 @@ impl WorkerService {
     }
 }
 
-/// One connection: its pins and uploads end with it.
+/// One connection: its pins and uploads end with it, and what is held of what it had brought.
 pub(crate) struct WorkerSession {
     rooms: Arc<Rooms>,
     refused: Arc<Refused>,
     peer: Peer,
     attached: AtomicBool,
+    bringer: Bringer,
     pins: SessionPins,
     uploads: SessionUploads,
 }
@@ -59,8 +61,8 @@ impl Service for WorkerService {
     fn open(&self, peer: Peer) -> Result<WorkerSession> {
         let (rooms, uploads) = (Arc::clone(&self.rooms), SessionUploads::default());
         let refused = Arc::clone(&self.refused);
-        let pins = rooms.in_place.session();
-        Ok(WorkerSession { rooms, refused, peer, attached: AtomicBool::new(false), pins, uploads })
+        let (bringer, pins) = (rooms.origin.claims.bringer(), rooms.in_place.session());
+        Ok(WorkerSession { rooms, refused, peer, attached: AtomicBool::new(false), bringer, pins, uploads })
     }
 }
 
@@ -144,6 +146,7 @@ impl Session for WorkerSession {
 
     fn closed(&self) -> Option<Box<dyn Send>> {
         self.uploads.close(&self.rooms.writes);
+        self.rooms.origin.claims.gone(self.bringer);
         self.pins.close().map(|left| Box::new(left) as Box<dyn Send>)
     }
 }

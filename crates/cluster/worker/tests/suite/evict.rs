@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use forebay_protocol::{DataReply, DataRequest};
+use forebay_protocol::{DataNotice, DataReply, DataRequest, encode};
 use forebay_types::{SegmentId, split_range};
 
-use crate::bed::{Bed, Client, MIB, OPERATION, Plan, next};
+use crate::bed::{Bed, Client, MIB, OPERATION, Plan, next, until};
 
 /// Reads at random, of all sizes, from several connections, and compares every byte.
 async fn read_at_random(bed: &Bed, objects: usize, object_bytes: usize, rounds: usize, len_max: usize) {
@@ -92,4 +92,29 @@ async fn kept_segments_survive_a_scan() {
     assert!(bytes >= 3 * MIB as u64);
     assert!(client.read(&kept, 0, 3 * MIB).await.unwrap() == data);
     assert!(bed.s3.counters().gets > 0);
+}
+
+/// What a client has brought ahead is held for two minutes, as who schedules tasks has it: those that read it have connections of their own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_brought_stayed_pinned_when_who_had_it_brought_was_killed() {
+    let bed = Bed::new(Plan::default()).await;
+    bed.object("a", 2 * MIB);
+    let [first, second] = [bed.client().await, bed.client().await];
+    let version = first.version("a").await;
+    let brought = |start| {
+        let (version, ranges) = (version.clone(), vec![(start, MIB as u32)]);
+        DataRequest::Prefetch { operation: OPERATION, version, ranges, keep: false, urgent: false, hold_ms: 120_000 }
+    };
+    first.call(brought(0)).await.unwrap();
+    second.call(brought(MIB as u64)).await.unwrap();
+    assert_eq!(bed.worker().report().dram.2, 2 * MIB as u64);
+    drop(first);
+    until("what the first one had brought is let go", async || bed.worker().report().dram.2 == MIB as u64).await;
+    let DataReply::Held(held) = second.call(DataRequest::Held { segments: vec![SegmentId::of(&version, 0)] }).await.unwrap().0
+    else {
+        panic!()
+    };
+    assert_eq!(held[0].dram_bytes, 2 * MIB as u64, "it is there all the same");
+    second.connection.notify(encode(&DataNotice::Ended { operation: OPERATION })).unwrap();
+    until("the operation has ended", async || bed.worker().report().dram.2 == 0).await;
 }

@@ -1,6 +1,7 @@
-//! Has workers bring what the schedule orders, in messages of bounded size within the mounts' bounds, and notes how each ended.
+//! Has workers bring what the schedule orders, in messages of bounded size within the mounts' bounds, notes how each ended, and tells them
+//! when nobody reads any more what they hold of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,11 +27,14 @@ pub(crate) struct Carrier {
     /// Transfers ahead of tasks are carried out; off: tasks fetch as they read.
     ahead: bool,
     under_way: Arc<Mutex<HashMap<u64, UnderWay>>>,
+    /// The workers that hold what was brought, and for which operations, until these have read it.
+    holding: Mutex<HashSet<(OperationId, WorkerId)>>,
     next: std::sync::atomic::AtomicU64,
     tasks: Mutex<JoinSet<()>>,
 }
 
 struct UnderWay {
+    operation: OperationId,
     version: Arc<ObjectVersion>,
     start: u64,
     bytes: u64,
@@ -51,8 +55,8 @@ struct Message {
 
 impl Carrier {
     pub(in crate::scheduler) fn new(books: Arc<Mutex<Books>>, client: Client, ahead: bool) -> Arc<Self> {
-        let (under_way, next, tasks) = (Arc::default(), Default::default(), Mutex::default());
-        Arc::new(Self { books, client, ahead, under_way, next, tasks })
+        let (under_way, holding, next, tasks) = (Arc::default(), Mutex::default(), Default::default(), Mutex::default());
+        Arc::new(Self { books, client, ahead, under_way, holding, next, tasks })
     }
 
     /// Starts what the schedule wants brought now.
@@ -94,7 +98,9 @@ impl Carrier {
             let number = self.next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             let start = message.ranges.first().map_or(0, |range| range.0);
             let (version, bytes, worker) = (Arc::clone(&message.version), message.bytes, message.worker);
-            self.under_way.lock().insert(number, UnderWay { version, start, bytes, worker, since: forebay_runtime::now() });
+            let (operation, since) = (message.operation, forebay_runtime::now());
+            self.under_way.lock().insert(number, UnderWay { operation, version, start, bytes, worker, since });
+            self.holding.lock().insert((operation, worker));
             // The schedule's bytes in flight bound how many there are.
             tasks.spawn(async move {
                 let Message { operation, worker, ref version, urgent, .. } = message;
@@ -120,6 +126,42 @@ impl Carrier {
                 carrier.go();
             });
         }
+    }
+
+    /// Tells workers what they need hold no longer: what was brought for jobs that are over, and what is where no executor is any more. The
+    /// tasks of one that is lost read elsewhere.
+    pub(in crate::scheduler) fn let_go(&self) {
+        let over = self.held_for_nothing();
+        if over.is_empty() {
+            return;
+        }
+        let mut tasks = self.tasks.lock();
+        while tasks.try_join_next().is_some() {}
+        for (operation, worker) in over {
+            let client = self.client.clone();
+            tasks.spawn(async move {
+                if let Err(error) = client.ended(operation, worker).await {
+                    tracing::debug!(%worker, %error, "a worker was not told that nobody reads what was brought");
+                }
+            });
+        }
+    }
+
+    /// Takes out what nobody reads any more, but for where something is still on its way: it would be held after the word.
+    fn held_for_nothing(&self) -> Vec<(OperationId, WorkerId)> {
+        let books = self.books.lock();
+        let mut holding = self.holding.lock();
+        if holding.is_empty() {
+            return Vec::new();
+        }
+        let at_work = books.workers_at_work();
+        let operations: HashSet<OperationId> = books.jobs.values().map(|job| job.ticket.operation).collect();
+        let coming: HashSet<(OperationId, WorkerId)> =
+            self.under_way.lock().values().map(|coming| (coming.operation, coming.worker)).collect();
+        let is_over = |held: &(OperationId, WorkerId)| {
+            !coming.contains(held) && !(operations.contains(&held.0) && at_work.contains(&held.1))
+        };
+        holding.extract_if(is_over).collect()
     }
 
     fn messages(&self, transfers: &[Transfer]) -> Vec<Message> {
@@ -167,5 +209,73 @@ impl Carrier {
         }
         shown.sort_by_key(|(number, _)| *number);
         shown.into_iter().map(|(_, state)| state).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_scheduling::{ScheduleSettings, Source};
+    use forebay_testbed::TestCluster;
+    use forebay_types::{ForebayPath, PageRun, SegmentId};
+
+    use super::*;
+    use crate::travel::Ticket;
+
+    const MIB: u64 = 1 << 20;
+
+    async fn until(what: &str, holds: impl Fn() -> bool) {
+        let waiting = async {
+            while !holds() {
+                forebay_runtime::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap_or_else(|_| panic!("not in time: {what}"));
+    }
+
+    /// A job whose input was brought to the worker beside the only executor, and not read there yet.
+    async fn brought(test: &TestCluster) -> (Arc<Mutex<Books>>, Arc<Carrier>) {
+        let (worker, client) = (test.node.workers[0].id(), test.client(|_| {}).await);
+        test.store("x", &vec![7; MIB as usize]);
+        let x = client.open(&"/lake/x".parse::<ForebayPath>().unwrap()).await.unwrap().version;
+        let range = BlockRange { segment: SegmentId::of(&x, 0), pages: PageRun::new(0, 256) };
+        let mut books = Books::new(ScheduleSettings::default());
+        books.executor_asks(&format!("{:x}-1", worker.0), 1, Some(12 << 20));
+        books.job_seen("job", || Ticket {
+            operation: OperationId(7),
+            pins: Vec::new(),
+            priority: 0,
+            sql: String::new(),
+            who: String::new(),
+            trace: None,
+        });
+        books.inputs_known("job", 1, 0, Arc::default(), [(range.segment, (Arc::new(x), 0))]);
+        let books = Arc::new(Mutex::new(books));
+        let carrier = Carrier::new(Arc::clone(&books), client, true);
+        carrier.bring(&[Transfer { range, from: Source::Storage, to: worker, urgent: false }]);
+        carrier.let_go();
+        until("it is brought and held", || test.pinned() == MIB && carrier.shown().is_empty()).await;
+        carrier.let_go();
+        assert_eq!(*carrier.holding.lock(), HashSet::from([(OperationId(7), worker)]), "its task may come");
+        (books, carrier)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_was_brought_for_a_job_stayed_pinned_when_the_job_was_over() {
+        let test = TestCluster::start(1).await;
+        let (books, carrier) = brought(&test).await;
+        books.lock().job_over("job", "failed", String::new());
+        carrier.let_go();
+        assert!(carrier.holding.lock().is_empty());
+        until("the worker lets go", || test.pinned() == 0).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_was_brought_for_an_executor_stayed_pinned_when_it_was_lost() {
+        let test = TestCluster::start(1).await;
+        let (books, carrier) = brought(&test).await;
+        assert_eq!(books.lock().forget_silent(Duration::ZERO).len(), 1);
+        carrier.let_go();
+        assert!(carrier.holding.lock().is_empty() && books.lock().jobs.contains_key("job"));
+        until("the worker lets go", || test.pinned() == 0).await;
     }
 }

@@ -75,7 +75,7 @@ async fn next(client: &Client, books: &Mutex<Books>, worker: WorkerId, since: u6
 
 impl Books {
     /// Workers beside executors, while there are jobs.
-    fn workers_at_work(&self) -> HashSet<WorkerId> {
+    pub(super) fn workers_at_work(&self) -> HashSet<WorkerId> {
         let beside = self.executors.values().filter(|entry| entry.has_worker() && !self.jobs.is_empty());
         beside.map(|entry| entry.worker).collect()
     }
