@@ -22,13 +22,32 @@ use crate::prefetch::{config, parquet_source};
 
 /// The same plan, whose scans of Parquet and text files below mounts look for decoded columns first.
 pub(crate) fn apply(plan: Arc<dyn ExecutionPlan>, cells: &Cells, runtime: &Arc<RuntimeEnv>) -> Result<Arc<dyn ExecutionPlan>> {
+    wrapped(plan, cells, runtime, |config| of_text(config, cells))
+}
+
+/// The same for a part of a plan of which others run other parts. It leaves text files as they are: where parts of these begin is moved
+/// to where chunks do, which all parts of a plan would have to do alike, whatever each process knows of the mount.
+pub(crate) fn apply_to_parquet(
+    plan: Arc<dyn ExecutionPlan>,
+    cells: &Cells,
+    runtime: &Arc<RuntimeEnv>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    wrapped(plan, cells, runtime, |_| None)
+}
+
+fn wrapped(
+    plan: Arc<dyn ExecutionPlan>,
+    cells: &Cells,
+    runtime: &Arc<RuntimeEnv>,
+    of_others: impl Fn(&FileScanConfig) -> Option<FileScanConfig>,
+) -> Result<Arc<dyn ExecutionPlan>> {
     let near = Arc::new(near(&plan));
     plan.transform_up(|node| {
         let of_mount = config(&node).filter(|config| config.object_store_url.as_str().starts_with(SCHEME));
         let wrapped = of_mount.and_then(|config| {
             let config = match parquet_source(config) {
                 Some(source) => of_parquet(config, source, cells, Of::Parquet(Arc::clone(runtime), Arc::clone(&near)))?,
-                None => of_text(config, cells)?,
+                None => of_others(config)?,
             };
             let scan = node.downcast_ref::<DataSourceExec>()?.clone();
             Some(Arc::new(scan.with_data_source(Arc::new(config))) as Arc<dyn ExecutionPlan>)

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use datafusion::datasource::physical_plan::FileScanConfig;
-use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
@@ -12,7 +11,6 @@ use object_store::ObjectStore;
 use crate::albis::TableInput;
 use crate::prefetch::parquet::{self, Footer};
 use crate::prefetch::scan::{Ranges, config, parquet_source};
-use crate::settings::FOOTER_HINT_BYTES;
 
 /// What each partition of a plan reads of files: of Parquet and of tables the chunks of the columns that it needs, of the row groups
 /// that its predicate leaves over. Reads footers that are not known yet. Nothing for what can't be told.
@@ -65,12 +63,7 @@ async fn of_file(
     };
     let footer = match Footer::cached(runtime, &file.object_meta) {
         Some(footer) => footer,
-        None => {
-            let read = DFParquetMetadata::new(store.as_ref(), &file.object_meta)
-                .with_metadata_size_hint(Some(FOOTER_HINT_BYTES))
-                .with_file_metadata_cache(Some(runtime.cache_manager.get_file_metadata_cache()));
-            Footer(read.fetch_metadata().await?)
-        }
+        None => Footer::read(runtime, store.as_ref(), &file.object_meta).await?,
     };
     let groups = parquet::row_groups(config, source, file, &footer, None)?;
     Ok(groups.into_iter().flatten().collect())

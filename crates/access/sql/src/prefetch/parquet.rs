@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::stats::Precision;
 use datafusion::common::{ScalarValue, Statistics};
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::parquet::metadata::CachedParquetMetaData;
+use datafusion::datasource::physical_plan::parquet::metadata::{CachedParquetMetaData, DFParquetMetadata};
 use datafusion::datasource::physical_plan::parquet::{
     PagePruningAccessPlanFilter, ParquetAccessPlan, ParquetFileMetrics, RowGroupAccess, RowGroupAccessPlanFilter,
     apply_file_schema_type_coercions,
@@ -28,9 +28,10 @@ use datafusion::physical_expr_adapter::{
 };
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet};
-use object_store::ObjectMeta;
+use object_store::{ObjectMeta, ObjectStore};
 
 use crate::hot::Cells;
+use crate::settings::FOOTER_HINT_BYTES;
 
 /// A file's footer, as planning has left it in the cache.
 pub(crate) struct Footer(pub(crate) Arc<ParquetMetaData>);
@@ -44,6 +45,14 @@ impl Footer {
         // The engine has two types of this name; its cache holds the one of `metadata`.
         let footer = cached.file_metadata.as_any().downcast_ref::<CachedParquetMetaData>()?;
         Some(Self(Arc::clone(footer.parquet_metadata())))
+    }
+
+    /// Reads it, for the cache as well.
+    pub(crate) async fn read(runtime: &RuntimeEnv, store: &dyn ObjectStore, meta: &ObjectMeta) -> Result<Self> {
+        let read = DFParquetMetadata::new(store, meta)
+            .with_metadata_size_hint(Some(FOOTER_HINT_BYTES))
+            .with_file_metadata_cache(Some(runtime.cache_manager.get_file_metadata_cache()));
+        Ok(Self(read.fetch_metadata().await?))
     }
 
     fn has_pages(&self) -> bool {
