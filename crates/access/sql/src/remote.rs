@@ -8,7 +8,7 @@ use forebay_types::{Error, HotForm, ObjectInfo, OperationId, Result};
 
 use crate::engine::{Backend, Engine};
 use crate::error::from_engine;
-use crate::hot::{Cells, apply_to_parquet};
+use crate::hot::{Cells, apply_to_part};
 use crate::namespace::QueryNamespace;
 use crate::paths::Namespace;
 use crate::stores::{QueryStores, Seen};
@@ -20,7 +20,7 @@ impl Engine {
         self.inner.settings.hot_form && client.view().mounts.iter().any(|mount| mount.options.hot_form == HotForm::Table)
     }
 
-    /// A part of a query that was planned elsewhere, whose scans of Parquet look for decoded columns first.
+    /// A part of a query that was planned elsewhere, whose scans look for decoded columns first.
     pub fn with_decoded(
         &self,
         plan: Arc<dyn ExecutionPlan>,
@@ -29,7 +29,7 @@ impl Engine {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let Backend::Cluster(client) = &self.inner.backend else { return Ok(plan) };
         let cells = Cells::new(client.clone(), client.snapshot_of(operation, pins.clone()));
-        apply_to_parquet(plan, &cells, &self.runtime_of(operation, pins)?).map_err(from_engine)
+        apply_to_part(plan, &cells, &self.runtime_of(operation, pins)?).map_err(from_engine)
     }
 
     /// What a part of a query runs in that was planned elsewhere: reads carry its operation and get exactly the versions
