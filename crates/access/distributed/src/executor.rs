@@ -113,15 +113,18 @@ impl Executor {
         let nodes = Codec::of(client.clone());
         let (moves, scheduler) = watch::channel(settings.scheduler.clone());
         let following = settings.follows.then(|| forebay_runtime::spawn(follow(client.clone(), moves)));
+        // Whatever a plan says that was sent here: an executor reads what is mounted.
+        let engine = EngineSettings { reach: Reach::of_mounts(), ..settings.engine.clone() };
+        let engine = Engine::over_client(client.clone(), engine);
         let executor = Arc::new(ballista_executor::executor::Executor::new(
             metadata,
             &folder,
-            runtimes(client, settings.engine.clone()),
+            runtimes(client, engine.clone()),
             producer(&ways),
             Arc::new(BallistaFunctionRegistry::from(&functions)),
             Arc::clone(&times) as _,
             settings.slots,
-            Arc::new(Traced(ShuffleEngine::new(shared))),
+            Arc::new(Traced(ShuffleEngine::new(shared, engine))),
         ));
         let flight = FlightServiceServer::new(Handing::new(folder))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
@@ -173,9 +176,7 @@ pub(crate) fn worker_of(executor: &str) -> Option<WorkerId> {
 }
 
 /// The surroundings of each task: the query's versions, read where the schedule has brought them.
-fn runtimes(client: Client, settings: EngineSettings) -> RuntimeProducer {
-    // Whatever a plan says that was sent here: an executor reads what is mounted.
-    let engine = Engine::over_client(client.clone(), EngineSettings { reach: Reach::of_mounts(), ..settings });
+fn runtimes(client: Client, engine: Engine) -> RuntimeProducer {
     let reading = Reading::new(client);
     Arc::new(move |config| {
         let failed = |error: Error| DataFusionError::External(Box::new(error));

@@ -3,15 +3,35 @@
 use std::sync::Arc;
 
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use forebay_types::{Error, ObjectInfo, OperationId, Result};
+use datafusion::physical_plan::ExecutionPlan;
+use forebay_types::{Error, HotForm, ObjectInfo, OperationId, Result};
 
 use crate::engine::{Backend, Engine};
 use crate::error::from_engine;
+use crate::hot::{Cells, apply_to_part};
 use crate::location::Namespace;
 use crate::namespace::QueryNamespace;
 use crate::stores::{QueryStores, Seen};
 
 impl Engine {
+    /// Whether columns of some mount's files may be decoded, and are read so.
+    pub fn has_decoded(&self) -> bool {
+        let Backend::Cluster(client) = &self.inner.backend else { return false };
+        self.inner.settings.hot_form && client.view().mounts.iter().any(|mount| mount.options.hot_form == HotForm::Table)
+    }
+
+    /// A part of a query that was planned elsewhere, whose scans look for decoded columns first.
+    pub fn with_decoded(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        operation: OperationId,
+        pins: Vec<ObjectInfo>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Backend::Cluster(client) = &self.inner.backend else { return Ok(plan) };
+        let cells = Cells::new(client.clone(), client.snapshot_of(operation, pins.clone()));
+        apply_to_part(plan, &cells, &self.runtime_of(operation, pins)?).map_err(from_engine)
+    }
+
     /// What a part of a query runs in that was planned elsewhere: reads carry its operation and get exactly the versions
     /// that it was planned with. Footers are shared with all other queries of this engine.
     pub fn runtime_of(&self, operation: OperationId, pins: Vec<ObjectInfo>) -> Result<Arc<RuntimeEnv>> {

@@ -64,7 +64,9 @@ impl Reads {
         if self.known_cells.is_quiet(id) {
             return None;
         }
-        let asked = self.routes.at_holders(route, 0, None, |link| async move {
+        // Each host has its own: elsewhere a cell is of no use here.
+        let beside = self.routes.beside(route);
+        let asked = self.routes.at_holders(route, 0, beside, |link| async move {
             if link.in_place().is_none() {
                 // Over a network the file's compressed bytes are fewer to send.
                 return Ok(None);

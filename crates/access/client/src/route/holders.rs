@@ -64,6 +64,17 @@ impl Routes {
         asked
     }
 
+    /// Whom to ask before all others for what is of use in place only: a worker of this host, the same one each time. None where the
+    /// routing table names one of this host, or there is none.
+    pub(crate) fn beside(&self, route: RouteKey) -> Option<WorkerId> {
+        let known = self.view.known_arc();
+        let is_beside = |worker: WorkerId| known.worker(worker).is_some_and(|info| self.connections.is_beside(info));
+        if known.routes.holders(route).is_some_and(|line| line.iter().any(|(worker, _)| is_beside(*worker))) {
+            return None;
+        }
+        self.failures.order(route, &known.workers).into_iter().find(|worker| is_beside(*worker))
+    }
+
     /// The one of two workers with fewer reads under way, by asking both at once; none when it isn't known any better than
     /// before. When only one answers in time, that one.
     async fn shorter_queue(&self, known: &Known, one: WorkerId, other: WorkerId) -> Option<WorkerId> {

@@ -15,6 +15,7 @@ use datafusion::error::Result;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{ExecutionPlan, Partitioning};
 use datafusion::prelude::SessionConfig;
+use forebay_sql::Engine as SqlEngine;
 use parking_lot::Mutex;
 
 use super::outputs::Writer;
@@ -29,11 +30,22 @@ use crate::travel;
 pub(crate) struct Engine {
     own: DefaultExecutionEngine,
     shared: Arc<Shared>,
+    /// Reads what scans read.
+    sql: SqlEngine,
 }
 
 impl Engine {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { own: DefaultExecutionEngine::new(), shared }
+    pub(crate) fn new(shared: Arc<Shared>, sql: SqlEngine) -> Self {
+        Self { own: DefaultExecutionEngine::new(), shared, sql }
+    }
+
+    /// The plan with scans that look for decoded columns first, as the worker beside may have some.
+    fn with_decoded(&self, plan: Arc<dyn ExecutionPlan>, config: &SessionConfig) -> Result<Arc<dyn ExecutionPlan>> {
+        if !self.sql.has_decoded() {
+            return Ok(plan);
+        }
+        let Some(ticket) = travel::ticket(config).map_err(failed)? else { return Ok(plan) };
+        self.sql.with_decoded(plan, ticket.operation, ticket.pins).map_err(failed)
     }
 
     /// The plan with its readers ready to read.
@@ -59,7 +71,7 @@ impl ExecutionEngine for Engine {
         config: &SessionConfig,
     ) -> Result<Arc<dyn QueryStageExecutor>> {
         check(&plan)?;
-        let plan = self.with_readers(plan, folder)?;
+        let plan = self.with_decoded(self.with_readers(plan, folder)?, config)?;
         let class = travel::shuffle(config).map_err(failed)?;
         let route = class.and_then(|class| Some((class, route(&plan, &outputs)?)));
         let rows = plan.children().first().map(|rows| Arc::clone(rows));

@@ -22,19 +22,47 @@ use crate::scans::{config, parquet_source};
 
 /// The same plan, whose scans of Parquet and text files below mounts look for decoded columns first.
 pub(crate) fn apply(plan: Arc<dyn ExecutionPlan>, cells: &Cells, runtime: &Arc<RuntimeEnv>) -> Result<Arc<dyn ExecutionPlan>> {
+    apply_to_part(at_chunks(plan, cells)?, cells, runtime)
+}
+
+/// The same plan, whose text files are cut where chunks begin. Who has others run its parts does this first, once for all of them: each
+/// process may know something else of the mount, and of parts that were moved apart rows would be read twice or not at all.
+pub(crate) fn at_chunks(plan: Arc<dyn ExecutionPlan>, cells: &Cells) -> Result<Arc<dyn ExecutionPlan>> {
+    with_scans(plan, |config| {
+        let scan = TextScan::of(config).filter(|scan| scan.may_have(config, cells))?;
+        let mut config = config.clone();
+        config.file_groups = scan.moved(&config.file_groups, cells);
+        Some(config)
+    })
+}
+
+/// The plan, or a part of it, with scans that look for decoded columns first; text files only where they are cut as chunks are.
+pub(crate) fn apply_to_part(
+    plan: Arc<dyn ExecutionPlan>,
+    cells: &Cells,
+    runtime: &Arc<RuntimeEnv>,
+) -> Result<Arc<dyn ExecutionPlan>> {
     let near = Arc::new(near(&plan));
+    with_scans(plan, |config| match parquet_source(config) {
+        Some(source) => of_parquet(config, source, cells, Of::Parquet(Arc::clone(runtime), Arc::clone(&near))),
+        None => of_text(config, cells),
+    })
+}
+
+/// A plan with other scans of files below mounts, where there are others.
+fn with_scans(
+    plan: Arc<dyn ExecutionPlan>,
+    other: impl Fn(&FileScanConfig) -> Option<FileScanConfig>,
+) -> Result<Arc<dyn ExecutionPlan>> {
     plan.transform_up(|node| {
         let of_mount = config(&node).filter(|config| config.object_store_url.as_str().starts_with(SCHEME));
-        let wrapped = of_mount.and_then(|config| {
-            let config = match parquet_source(config) {
-                Some(source) => of_parquet(config, source, cells, Of::Parquet(Arc::clone(runtime), Arc::clone(&near)))?,
-                None => of_text(config, cells)?,
-            };
+        let changed = of_mount.and_then(|config| {
+            let config = other(config)?;
             let scan = node.downcast_ref::<DataSourceExec>()?.clone();
             Some(Arc::new(scan.with_data_source(Arc::new(config))) as Arc<dyn ExecutionPlan>)
         });
-        Ok(match wrapped {
-            Some(wrapped) => Transformed::yes(wrapped),
+        Ok(match changed {
+            Some(changed) => Transformed::yes(changed),
             None => Transformed::no(node),
         })
     })
@@ -56,7 +84,6 @@ fn of_parquet(config: &FileScanConfig, source: &ParquetSource, cells: &Cells, of
 fn of_text(config: &FileScanConfig, cells: &Cells) -> Option<FileScanConfig> {
     let scan = TextScan::of(config).filter(|scan| scan.may_have(config, cells))?;
     let mut config = config.clone();
-    config.file_groups = scan.moved(&config.file_groups, cells);
     config.file_source = Arc::new(HotSource::new(config.file_source, cells.clone(), Of::Text(Arc::new(scan))));
     Some(config)
 }

@@ -17,6 +17,6 @@ mod text_opener;
 mod text_scan;
 mod walk;
 
-pub(crate) use apply::apply;
+pub(crate) use apply::{apply, apply_to_part, at_chunks};
 pub(crate) use cells::Cells;
 pub(crate) use text_scan::TextScan;

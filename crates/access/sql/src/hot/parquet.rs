@@ -52,17 +52,24 @@ impl FileOpener for ParquetOpener {
 
 impl Opener {
     async fn open(self: Arc<Self>, file: PartitionedFile) -> Result<Batches> {
-        let Some((source, scan)) = self.scan(&file) else { return self.raw.read(file).await };
+        let Some((source, scan)) = self.scan(&file).await else { return self.raw.read(file).await };
         let (row_groups, decoded) = (scan.row_groups.clone(), self.decoded.clone());
         Ok(walk(RowGroups { opener: self, source, scan: Arc::new(scan), file }, row_groups, decoded))
     }
 
     /// How a file is read if any of its columns may be decoded.
-    fn scan(&self, file: &PartitionedFile) -> Option<(CellSource, FileScan)> {
+    async fn scan(&self, file: &PartitionedFile) -> Option<(CellSource, FileScan)> {
         // Whoever wants certain rows has asked the engine's reader for them.
         let plain = !file.extensions.contains::<ParquetAccessPlan>() && !file.extensions.contains::<ParquetRowSelection>();
         let source = plain.then(|| self.cells.parquet(&file.object_meta))??;
-        let footer = Footer::cached(&self.runtime, &file.object_meta)?;
+        // Known where the query was planned; a part of one that was planned elsewhere may be the first here to read the file.
+        let footer = match Footer::cached(&self.runtime, &file.object_meta) {
+            Some(footer) => footer,
+            None => {
+                let store = self.runtime.object_store(&self.config.object_store_url).ok()?;
+                Footer::read(&self.runtime, store.as_ref(), &file.object_meta).await.ok()?
+            }
+        };
         let scan =
             FileScan::of(&self.config, &self.parquet, file, &footer, &self.near, self.dropped.clone()).unwrap_or_else(|error| {
                 tracing::debug!(path = %file.object_meta.location, %error, "a file is read in its raw form");

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::error::DataFusionError;
 use forebay_table::{Projection, Table};
 use forebay_types::{Error, Result};
@@ -20,6 +21,8 @@ struct Column {
     bytes: Bytes,
     table: Table,
     projection: Projection,
+    /// The type that the scan gives, where it is not the cell's.
+    given: Option<DataType>,
 }
 
 impl RowGroup {
@@ -33,10 +36,13 @@ impl RowGroup {
         let mut batches: Option<Vec<usize>> = None;
         for (bytes, field) in cells.into_iter().zip(schema.fields()) {
             let table = Table::open(&bytes)?;
-            let fits = table.schema().arrow().fields().first().is_some_and(|found| found.data_type() == field.data_type());
-            if !fits || (!field.is_nullable() && table.schema().arrow().field(0).is_nullable()) {
+            let Some(found) = table.schema().arrow().fields().first().cloned() else { return Ok(None) };
+            let is_same = found.data_type() == field.data_type();
+            let fits = is_same || is_made_of(field.data_type(), found.data_type());
+            if !fits || (!field.is_nullable() && found.is_nullable()) {
                 return Ok(None);
             }
+            let given = (!is_same).then(|| field.data_type().clone());
             let cut: Vec<_> = (0..table.row_groups()).map(|at| table.row_group_rows(at)).collect();
             let fits = rows.is_none_or(|rows| cut.iter().sum::<usize>() == rows);
             if !fits || batches.as_ref().is_some_and(|known| *known != cut) {
@@ -47,12 +53,12 @@ impl RowGroup {
             }
             batches.get_or_insert(cut);
             let projection = table.schema().projection();
-            columns.push(Column { bytes, table, projection });
+            columns.push(Column { bytes, table, projection, given });
         }
         Ok(batches.map(|batches| Self { columns, batches }))
     }
 
-    /// A batch; it points into the cells.
+    /// A batch; it points into the cells, but for strings that the scan gives in another layout.
     fn batch(&self, at: usize, schema: &SchemaRef) -> Result<RecordBatch> {
         let arrays = self.columns.iter().map(|column| column.array(at)).collect::<Result<Vec<_>>>()?;
         RecordBatch::try_new(Arc::clone(schema), arrays).map_err(|error| Error::corrupt(format!("decoded columns: {error}")))
@@ -62,7 +68,22 @@ impl RowGroup {
 impl Column {
     fn array(&self, at: usize) -> Result<ArrayRef> {
         let chunk = self.table.plan(at, &self.projection)?.read_trusted(&self.bytes)?;
-        Ok(chunk.batch()?.column(0).clone())
+        let array = chunk.batch()?.column(0).clone();
+        match &self.given {
+            Some(given) => cast(&array, given).map_err(|error| Error::corrupt(format!("a decoded column: {error}"))),
+            None => Ok(array),
+        }
+    }
+}
+
+/// Whether a scan's strings are those of a cell in another layout. Workers decode strings and binary behind views; sessions that turn
+/// `schema_force_view_types` off, as all of distributed queries do, give them one after the other. To copy them so is less than to decode
+/// them.
+fn is_made_of(given: &DataType, cell: &DataType) -> bool {
+    match cell {
+        DataType::Utf8View => matches!(given, DataType::Utf8 | DataType::LargeUtf8),
+        DataType::BinaryView => matches!(given, DataType::Binary | DataType::LargeBinary),
+        _ => false,
     }
 }
 

@@ -12,6 +12,7 @@ use forebay_types::{Error, Result, format_bytes};
 use crate::distribute::{Distribute, DistributedQuery, DistributedRun, Stays, scan_bytes, stays};
 use crate::engine::Engine;
 use crate::error::from_engine;
+use crate::hot::at_chunks;
 use crate::session::QuerySession;
 
 /// Where a query was begun.
@@ -28,11 +29,20 @@ pub(super) async fn begin(engine: &Engine, session: &QuerySession, sql: &str, pl
         tracing::debug!(why = %stays.why, "a query runs in this process");
         return Ok(Begun::Here(stays.surprises.then(|| notice(&stays.why))));
     }
+    let sent = match &session.cells {
+        Some(cells) => at_chunks(Arc::clone(plan), cells).map_err(from_engine)?,
+        None => Arc::clone(plan),
+    };
+    let mut config = session.context.copied_config();
+    if !Arc::ptr_eq(&sent, plan) {
+        // The scheduler would cut files again where it cuts the plan into stages, evenly, and so past all chunks.
+        config.options_mut().optimizer.repartition_file_scans = false;
+    }
     let query = DistributedQuery {
         operation: session.operation,
         sql: sql.to_string(),
-        plan: Arc::clone(plan),
-        config: session.context.copied_config(),
+        plan: sent,
+        config,
         pins: snapshot.pinned(),
         who: Arc::clone(&engine.inner.settings.who),
     };

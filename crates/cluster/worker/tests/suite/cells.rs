@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest};
+use forebay_block_store::StoreSettings;
+use forebay_protocol::{DataReply, DataRequest, PutCondition};
 use forebay_table::Table;
-use forebay_types::{HotForm, MountOptions, ObjectVersion, OperationId, TextForm};
+use forebay_types::{HotForm, Key, MountOptions, ObjectVersion, OperationId, TextForm, Validate};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use crate::bed::{Bed, Client, Plan};
+use crate::bed::{Bed, Client, Plan, start_worker, until};
 
 const ROWS: i64 = 20_000;
 
@@ -121,6 +123,37 @@ async fn a_column_that_two_operations_ask_for_is_decoded() {
     );
     let report = bed.worker().report();
     assert!(report.form_bytes >= cell.len() as u64, "{report:?}");
+    assert_eq!(bed.s3.counters().bytes_out, fetched, "nothing is fetched for it");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_column_whose_bytes_lie_on_two_workers_is_decoded() {
+    let options = MountOptions { hot_form: HotForm::Table, validate: Validate::Immutable, ..MountOptions::default() };
+    let bed = Bed::new(Plan { options, ..Plan::default() }).await;
+    let bytes = Bytes::from(file(0));
+    bed.s3.put("lake", "t.parquet", &bytes).unwrap();
+    bed.s3.put("lake", "told", b"old").unwrap();
+    let settings = StoreSettings::new(bed.folder.path().join("second"), 64 << 20);
+    let second = start_worker(&bed.coordinator_address, settings, None).await;
+    let (one, other) = (bed.client().await, Client::connect(&second.address(), bed.mount.id).await);
+    let old = other.version("told").await;
+    until("the workers know of each other", async || {
+        let put = DataRequest::Put { mount: bed.mount.id, key: Key::new("told").unwrap(), condition: PutCondition::Any };
+        one.send(put, vec!["new".into()]).await.unwrap();
+        other.version("told").await != old
+    })
+    .await;
+    // Within the column's own bytes: neither has all of it, and the footer is the other one's.
+    let (start, len) = SerializedFileReader::new(bytes.clone()).unwrap().metadata().row_group(1).column(0).byte_range();
+    assert!(len > 20_000, "{len} bytes are some pages");
+    let cut = (start + len / 2) as usize;
+    let version = one.open("t.parquet").await.unwrap().version;
+    assert_eq!(one.read(&version, 0, cut).await.unwrap(), bytes[..cut]);
+    assert_eq!(other.read(&version, cut as u64, bytes.len() - cut).await.unwrap(), bytes[cut..]);
+    let fetched = bed.s3.counters().bytes_out;
+    let batches = rows(&made(&one, &version, 1, 0).await);
+    let ids = batches.iter().flat_map(|batch| batch.column(0).as_any().downcast_ref::<Int64Array>().unwrap().iter());
+    assert!(ids.eq((ROWS / 2..ROWS).map(|id| (id % 7 != 0).then_some(id))), "other values");
     assert_eq!(bed.s3.counters().bytes_out, fetched, "nothing is fetched for it");
 }
 

@@ -6,6 +6,7 @@ use arrow_array::{ArrayRef, BooleanArray, NullArray, make_array};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
+use bytes::Bytes;
 use forebay_types::{Error, Result};
 
 use super::plain_views::plain_views;
@@ -20,6 +21,21 @@ pub(crate) enum Parts {
     Bytes { offsets: Buffer, data: Buffer },
     View { views: Buffer, data: Option<Buffer> },
     List { offsets: Buffer, validity: Option<Buffer>, items: Buffer, count: usize },
+}
+
+impl Parts {
+    /// Those of a column of this kind, which has no others below it; its validity is the first slot.
+    pub fn plain(kind: Kind, slots: &[Bytes]) -> Self {
+        let slot = |index: usize| slots.get(index).map(|bytes| Buffer::from(bytes.clone())).unwrap_or_default();
+        match kind {
+            Kind::Nothing => Self::Nothing,
+            Kind::Bit => Self::Bit(slot(1)),
+            Kind::Fixed(_) => Self::Fixed(slot(1)),
+            Kind::Bytes { .. } => Self::Bytes { offsets: slot(1), data: slot(2) },
+            Kind::View => Self::View { views: slot(1), data: Some(slot(2)).filter(|data| !data.is_empty()) },
+            Kind::List { .. } | Kind::Nested { .. } => unreachable!("they have others below them"),
+        }
+    }
 }
 
 /// A leaf's array. Everything that the buffers say is checked, and what lies at odd addresses is copied.

@@ -7,6 +7,7 @@ use forebay_types::{Error, Result};
 
 use super::array::{Parts, array};
 use super::gather::{gather_bits, gather_fixed};
+use super::nested::decode_nested;
 use super::variable::Builder;
 use crate::schema::{Kind, Leaf};
 
@@ -33,14 +34,10 @@ impl ColumnCell {
 
     /// The whole column; it points into the cell's bytes.
     pub fn decode(&self, leaf: &Leaf) -> Result<ArrayRef> {
+        if leaf.kind().is_nested() {
+            return decode_nested(leaf, self.rows, &self.slots);
+        }
         let parts = match leaf.kind() {
-            Kind::Nothing => Parts::Nothing,
-            Kind::Bit => Parts::Bit(self.slot(1)),
-            Kind::Fixed(_) => Parts::Fixed(self.slot(1)),
-            Kind::Bytes { .. } => Parts::Bytes { offsets: self.slot(1), data: self.slot(2) },
-            Kind::View => {
-                Parts::View { views: self.slot(1), data: self.slots.get(2).filter(|data| !data.is_empty()).map(|_| self.slot(2)) }
-            }
             Kind::List { wide, item } => {
                 let items = self.slot(3);
                 let count = self.last_offset(leaf, wide)?;
@@ -54,6 +51,7 @@ impl ColumnCell {
                 }
                 Parts::List { offsets: self.slot(1), validity, items, count }
             }
+            kind => Parts::plain(kind, &self.slots),
         };
         array(leaf, self.rows, self.validity(), parts)
     }
@@ -69,7 +67,7 @@ impl ColumnCell {
             Kind::Bit => Parts::Bit(gather_bits(&self.slot(1), picked)),
             Kind::Fixed(width) => Parts::Fixed(gather_fixed(&self.slots[1], width, picked)),
             Kind::Bytes { .. } | Kind::View => return self.gather_bytes(leaf, picked),
-            Kind::List { .. } => {
+            Kind::List { .. } | Kind::Nested { .. } => {
                 let indices = arrow_array::UInt32Array::from(picked.to_vec());
                 let taken = arrow_select::take::take(&self.decode(leaf)?, &indices, None);
                 return taken.map_err(|error| Error::corrupt(format!("column `{}`: {error}", leaf.path())));

@@ -4,6 +4,7 @@ mod array;
 mod bits;
 mod column;
 mod gather;
+mod nested;
 mod plain_views;
 mod primitive;
 mod row;

@@ -1,6 +1,6 @@
 //! A column built value by value from rows, where no loop of fixed width can do it.
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, new_null_array};
 use arrow_buffer::Buffer;
 use forebay_types::{Error, Result};
 
@@ -54,7 +54,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Adds a value; a fixed-width one has the kind's width (a boolean one byte).
+    /// Adds a value; a fixed-width one has the kind's width (a boolean one byte). Of nested columns only nulls are added: what stands for
+    /// the bounds that they do not have.
     pub fn push(&mut self, value: Option<&[u8]>) -> Result<()> {
         if self.rows.is_multiple_of(8) {
             self.validity.push(0);
@@ -82,6 +83,7 @@ impl<'a> Builder<'a> {
                 }
             }
             Kind::List { item, .. } => self.push_list(value, item)?,
+            Kind::Nested { .. } => debug_assert!(value.is_empty(), "no row has them, and they have no bounds"),
         }
         Ok(())
     }
@@ -144,6 +146,7 @@ impl<'a> Builder<'a> {
                 let items = if item.width == 0 { Buffer::from_vec(std::mem::take(&mut self.items.bytes)) } else { data };
                 Parts::List { offsets, validity, items, count }
             }
+            Kind::Nested { .. } => return Ok(new_null_array(self.leaf.data_type(), self.rows)),
         };
         array(self.leaf, self.rows, validity, parts)
     }

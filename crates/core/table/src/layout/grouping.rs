@@ -8,7 +8,8 @@ use crate::schema::TableSchema;
 /// The wish for column groups: lists of column paths, of which one may be `*` (all others).
 ///
 /// A struct's path means all of its leaves. Columns that are in no list get a group each, so no list at all is a column
-/// store, and `*` alone a row store.
+/// store, and `*` alone a row store. Columns of lists of anything but fixed-width values, and of maps, stand alone wherever they are
+/// named: rows have no place for them.
 #[derive(Clone, Debug)]
 pub struct Grouping {
     lists: Vec<Vec<String>>,
@@ -74,8 +75,8 @@ impl Grouping {
         let mut alone = Vec::new();
         for (leaf, home) in home.into_iter().enumerate() {
             match home.or(star) {
-                Some(group) => members[group].push(leaf),
-                None => alone.push(vec![leaf]),
+                Some(group) if !schema.leaves()[leaf].kind().is_nested() => members[group].push(leaf),
+                _ => alone.push(vec![leaf]),
             }
         }
         let groups = members.into_iter().filter(|leaves| !leaves.is_empty()).chain(alone);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use forebay_types::{Error, Result};
 
-use crate::schema::{Kind, TableSchema};
+use crate::schema::TableSchema;
 
 /// How the values of a column group lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,9 @@ impl Group {
             return Ok(Self { layout: Layout::Column, leaves: leaves.into(), rows: None });
         }
         let kinds = leaves.iter().map(|&leaf| schema.leaves()[leaf].kind()).collect::<Vec<_>>();
+        if kinds.iter().any(|kind| kind.is_nested()) {
+            return Err(Error::invalid("a column of lists or maps is in a group with others; it stands alone"));
+        }
         let rows = match layout {
             Layout::Packed => RowLayout::packed(&kinds),
             Layout::Aligned => RowLayout::aligned(&kinds),
@@ -67,12 +70,7 @@ impl Group {
     pub(crate) fn slots(&self, schema: &TableSchema) -> usize {
         match self.rows {
             Some(_) => 1,
-            None => match schema.leaves()[self.leaves[0]].kind() {
-                Kind::Nothing => 0,
-                Kind::Bit | Kind::Fixed(_) => 2,
-                Kind::Bytes { .. } | Kind::View => 3,
-                Kind::List { .. } => 4,
-            },
+            None => schema.leaves()[self.leaves[0]].kind().slots(),
         }
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use forebay_types::{Error, Result};
 
-use super::footer::{Footer, HEADER_BYTES};
+use super::footer::{Footer, HEADER_BYTES, VERSION_OF_NESTED};
 use super::statistics::LeafStatistics;
 use crate::fields::{Decoder, Encoder};
 use crate::layout::{Group, Layout};
-use crate::schema::{Kind, TableSchema, decode_schema, encode_schema};
+use crate::schema::{TableSchema, decode_schema, encode_schema};
 
 /// Most rows in a row group.
 pub(crate) const ROWS_MAX: usize = 1 << 20;
@@ -99,6 +99,9 @@ impl Block {
         let mut input = Decoder::new(bytes);
         let arrow = decode_schema(&mut input)?;
         let schema = TableSchema::new(Arc::new(arrow)).map_err(|error| input.corrupt(error.message()))?;
+        if schema.has_nested() && footer.version < VERSION_OF_NESTED {
+            return Err(input.corrupt("a table of its version has no such columns"));
+        }
         let groups = decode_groups(&mut input, &schema)?;
         let count = input.count(4)?;
         let mut row_groups = Vec::with_capacity(count);
@@ -177,7 +180,6 @@ fn decode_cell(input: &mut Decoder<'_>, end: u64) -> Result<CellInfo> {
 /// Whether the buffers are as many and as long as the group's layout needs for that many rows.
 fn check_cell(cell: &CellInfo, group: &Group, schema: &TableSchema, rows: usize) -> Result<(), &'static str> {
     let bytes = cell.buffers.iter().map(|range| (range.end - range.start) as usize).collect::<Vec<_>>();
-    let bitmap = |bytes: usize| bytes == 0 || bytes == rows.div_ceil(8);
     if let Some(layout) = group.rows() {
         let Some((&offsets, parts)) = bytes.split_first() else { return Err("it has no buffers") };
         if parts.contains(&0) {
@@ -195,12 +197,6 @@ fn check_cell(cell: &CellInfo, group: &Group, schema: &TableSchema, rows: usize)
     if bytes.len() != group.slots(schema) {
         return Err("it has the wrong number of buffers");
     }
-    let fits = match schema.leaves()[group.leaves()[0]].kind() {
-        Kind::Nothing => true,
-        Kind::Bit => bitmap(bytes[0]) && bytes[1] == rows.div_ceil(8),
-        Kind::Fixed(width) => bitmap(bytes[0]) && bytes[1] == rows * width,
-        Kind::Bytes { wide } | Kind::List { wide, .. } => bitmap(bytes[0]) && bytes[1] == (rows + 1) * if wide { 8 } else { 4 },
-        Kind::View => bitmap(bytes[0]) && bytes[1] == rows * 16,
-    };
+    let fits = schema.leaves()[group.leaves()[0]].kind().fits(&bytes, rows);
     if fits { Ok(()) } else { Err("a buffer has the wrong number of bytes") }
 }

@@ -5,22 +5,30 @@ use std::ops::Range;
 use forebay_types::{Error, Result};
 
 use crate::fields::{Decoder, Encoder};
+use crate::schema::TableSchema;
 
 /// Bytes before the first cell.
 pub(crate) const HEADER_BYTES: u64 = 64;
 /// Bytes at the end of a file that say where its metadata is.
 pub const FOOTER_BYTES: u64 = 32;
-/// The version of the format that is written, and the only one that is read.
+/// The version of tables whose columns are all of kinds that were there from the beginning.
 const VERSION: u32 = 1;
+/// The version of tables with lists of anything but fixed-width values, or maps; the latest one that is read.
+pub(crate) const VERSION_OF_NESTED: u32 = 2;
 const MAGIC: &[u8; 8] = b"FBYTABLE";
 /// Largest metadata block, in bytes.
 const METADATA_BYTES_MAX: u64 = 1 << 30;
 
+/// The version of a table with these columns: no later one than they need, so that programs that know no later one read it.
+pub(crate) fn version_of(schema: &TableSchema) -> u32 {
+    if schema.has_nested() { VERSION_OF_NESTED } else { VERSION }
+}
+
 /// The first bytes of a file.
-pub(crate) fn header() -> Vec<u8> {
+pub(crate) fn header(version: u32) -> Vec<u8> {
     let mut out = Encoder::default();
     out.bytes(MAGIC);
-    out.u32(VERSION);
+    out.u32(version);
     out.0.resize(HEADER_BYTES as usize, 0);
     out.0
 }
@@ -30,6 +38,7 @@ pub(crate) fn header() -> Vec<u8> {
 pub struct Footer {
     pub(crate) metadata: Range<u64>,
     pub(crate) checksum: u32,
+    pub(crate) version: u32,
 }
 
 impl Footer {
@@ -59,13 +68,14 @@ impl Footer {
         if input.take(8)? != MAGIC {
             return Err(Error::corrupt("the file does not end as a table does; was it written to its end?"));
         }
-        if version != VERSION {
-            return Err(Error::invalid(format!("a table of version {version}; this program reads version {VERSION}")));
+        if !(VERSION..=VERSION_OF_NESTED).contains(&version) {
+            let message = format!("a table of version {version}; this program reads versions {VERSION} to {VERSION_OF_NESTED}");
+            return Err(Error::invalid(message));
         }
         if at < HEADER_BYTES || bytes > METADATA_BYTES_MAX || at.checked_add(bytes) != Some(end) {
             return Err(Error::corrupt(format!("footer of the table: metadata of {bytes} bytes can't be at byte {at}")));
         }
-        Ok(Self { metadata: at..end, checksum })
+        Ok(Self { metadata: at..end, checksum, version })
     }
 
     /// Where the metadata is.
@@ -78,7 +88,7 @@ impl Footer {
         out.u64(self.metadata.start);
         out.u64(self.metadata.end - self.metadata.start);
         out.u32(self.checksum);
-        out.u32(VERSION);
+        out.u32(self.version);
         out.bytes(MAGIC);
         out.0
     }

@@ -6,6 +6,6 @@ mod statistics;
 
 pub(crate) use block::{ALIGN, Block, ROWS_MAX, RowGroupInfo};
 pub use block::{CellInfo, SEGMENT_BYTES};
-pub(crate) use footer::header;
 pub use footer::{FOOTER_BYTES, Footer};
+pub(crate) use footer::{header, version_of};
 pub(crate) use statistics::{BOUND_BYTES_MAX, Bound, LeafStatistics};

@@ -57,7 +57,7 @@ impl LeafStatistics {
                 Kind::Fixed(width) => length == width,
                 Kind::Bit => length == 1,
                 Kind::Bytes { .. } | Kind::View => length <= BOUND_BYTES_MAX,
-                Kind::Nothing | Kind::List { .. } => false,
+                Kind::Nothing | Kind::List { .. } | Kind::Nested { .. } => false,
             };
             if !fits {
                 return Err(input.corrupt("a bound has the wrong length"));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Fields, IntervalUnit, Schema, TimeUnit};
 use forebay_types::{Error, Result};
 
-use super::tree::DEPTH_MAX;
+use super::leaf::DEPTH_MAX;
 use crate::fields::{Decoder, Encoder};
 
 /// A schema's bytes, as a table has them: the same for equal schemas.
@@ -47,9 +47,6 @@ fn encode_fields(fields: &Fields, out: &mut Encoder) -> Result<()> {
 }
 
 fn decode_fields(input: &mut Decoder<'_>, depth: usize) -> Result<Vec<FieldRef>> {
-    if depth > DEPTH_MAX + 1 {
-        return Err(input.corrupt("the schema is nested too deeply"));
-    }
     let count = input.count(10)?;
     (0..count).map(|_| decode_field(input, depth)).collect()
 }
@@ -62,6 +59,9 @@ fn encode_field(field: &Field, out: &mut Encoder) -> Result<()> {
 }
 
 fn decode_field(input: &mut Decoder<'_>, depth: usize) -> Result<FieldRef> {
+    if depth > DEPTH_MAX + 1 {
+        return Err(input.corrupt("the schema is nested too deeply"));
+    }
     let name = input.text()?;
     let nullable = input.flag()?;
     let pairs = decode_pairs(input)?;
@@ -148,6 +148,10 @@ fn encode_type(data_type: &DataType, out: &mut Encoder) -> Result<()> {
             tagged(33, &[]);
             encode_fields(fields, out)?;
         }
+        T::Map(entries, is_sorted) => {
+            tagged(34, &[(*is_sorted).into()]);
+            encode_field(entries, out)?;
+        }
         other => return Err(Error::invalid(format!("a table can't hold the type {other}"))),
     }
     Ok(())
@@ -188,6 +192,10 @@ fn decode_type(input: &mut Decoder<'_>, depth: usize) -> Result<DataType> {
         31 => T::List(decode_field(input, depth + 1)?),
         32 => T::LargeList(decode_field(input, depth + 1)?),
         33 => T::Struct(Fields::from(decode_fields(input, depth + 1)?)),
+        34 => {
+            let is_sorted = input.flag()?;
+            T::Map(decode_field(input, depth + 1)?, is_sorted)
+        }
         _ => return Err(input.corrupt("unknown type of a column")),
     })
 }

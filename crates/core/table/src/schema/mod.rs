@@ -33,8 +33,8 @@ impl TableSchema {
     /// Flattens an Arrow schema.
     ///
     /// # Errors
-    /// `Invalid` with the column's name for types that a table can't hold (maps, unions, dictionaries, run-end encoding,
-    /// lists of anything but fixed-width values), and for two columns of one name.
+    /// `Invalid` with the column's name for types that a table can't hold (unions, dictionaries, run-end encoding, lists of a fixed
+    /// size, list views), and for two columns of one name.
     pub fn new(arrow: SchemaRef) -> Result<Self> {
         let mut leaves = Vec::new();
         let nodes = tree::flatten_fields(arrow.fields(), "", &mut leaves)?;
@@ -58,6 +58,11 @@ impl TableSchema {
     /// The leaves, in the order of the schema.
     pub fn leaves(&self) -> &[Leaf] {
         &self.leaves
+    }
+
+    /// Whether some of its columns are lists of lists, strings or structs, or maps, which tables of version 1 do not have.
+    pub(crate) fn has_nested(&self) -> bool {
+        self.leaves.iter().any(|leaf| leaf.kind().is_nested())
     }
 
     /// The index of the leaf of that path (`a.b` for a struct's field).

@@ -8,10 +8,7 @@ use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType, Field, Fields};
 use forebay_types::{Error, Result};
 
-use super::leaf::Leaf;
-
-/// Deepest nesting of structs.
-pub(super) const DEPTH_MAX: usize = 32;
+use super::leaf::{DEPTH_MAX, Leaf};
 
 /// One field of the schema: a leaf, or a struct with the leaf that says where it is there.
 #[derive(Clone, Debug)]

@@ -2,6 +2,7 @@
 
 use arrow_array::{Array, ArrayRef};
 
+use super::nested::Level;
 use super::values::{Values, view};
 use crate::metadata::SEGMENT_BYTES;
 use crate::schema::{Kind, TableSchema};
@@ -34,8 +35,27 @@ impl Load {
     }
 }
 
+/// Bytes of the largest buffer of all levels, or a little more.
+fn level_bytes(array: &ArrayRef) -> u64 {
+    match Level::of(array) {
+        Some(Level { starts, below }) => {
+            // Offsets have at most 8 bytes, and one more than there are values.
+            let own = if starts.is_some() { 8 * (array.len() as u64 + 1) } else { 0 };
+            below.iter().map(level_bytes).fold(own, u64::max)
+        }
+        None => match Kind::of_plain(array.data_type()) {
+            Kind::Bit => (array.len() as u64).div_ceil(8),
+            Kind::Nothing => 0,
+            kind => bytes(array, kind),
+        },
+    }
+}
+
 /// Bytes of a column's largest buffer, or a little more.
 fn bytes(array: &ArrayRef, kind: Kind) -> u64 {
+    if kind.is_nested() {
+        return level_bytes(array);
+    }
     let rows = array.len() as u64;
     let values = match Values::of(array, kind) {
         Values::Nothing => 0,
@@ -49,4 +69,25 @@ fn bytes(array: &ArrayRef, kind: Kind) -> u64 {
     };
     // Offsets have at most 8 bytes, and one more than rows; views have 16.
     values.max(16 * rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::builder::{ListBuilder, StringBuilder};
+
+    use super::*;
+
+    #[test]
+    fn the_largest_buffer_of_all_levels_counts() {
+        let mut texts = ListBuilder::new(StringBuilder::new());
+        texts.values().append_value("x".repeat(1000));
+        texts.append(true);
+        texts.append(true);
+        assert_eq!(level_bytes(&(Arc::new(texts.finish()) as ArrayRef)), 1000);
+        let mut texts = ListBuilder::new(StringBuilder::new());
+        (0..100).for_each(|_| texts.append(true));
+        assert_eq!(level_bytes(&(Arc::new(texts.finish()) as ArrayRef)), 808);
+    }
 }

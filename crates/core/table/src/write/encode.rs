@@ -8,6 +8,7 @@ use arrow_select::concat::concat;
 use forebay_types::{Error, Result};
 
 use super::measure::statistics;
+use super::nested::Level;
 use super::rows::{RowEnds, encode_rows};
 use super::values::{Values, bitmap, validity, view};
 use crate::layout::Group;
@@ -94,7 +95,14 @@ impl Spares {
 fn encode_cell(schema: &TableSchema, group: &Group, rows: usize, arrays: &[ArrayRef], spare: Vec<u8>) -> Result<EncodedCell> {
     let kind = |leaf: usize| schema.leaves()[leaf].kind();
     let (buffers, rows) = match group.rows() {
-        None => (encode_column(&arrays[group.leaves()[0]], kind(group.leaves()[0])), None),
+        None => match kind(group.leaves()[0]) {
+            Kind::Nested { buffers } => {
+                let mut levels = Vec::with_capacity(buffers);
+                encode_levels(&arrays[group.leaves()[0]], &mut levels);
+                (levels, None)
+            }
+            plain => (encode_column(&arrays[group.leaves()[0]], plain), None),
+        },
         Some(layout) => {
             let columns = group.leaves().iter().map(|&leaf| (&arrays[leaf], kind(leaf))).collect::<Vec<_>>();
             let (buffers, ends) = encode_rows(layout, rows, &columns, spare)?;
@@ -107,7 +115,7 @@ fn encode_cell(schema: &TableSchema, group: &Group, rows: usize, arrays: &[Array
 
 /// A column's buffers: validity, then what its kind has.
 fn encode_column(array: &ArrayRef, kind: Kind) -> Vec<Buffer> {
-    let validity = validity(array).map_or_else(|| Buffer::from(Vec::<u8>::new()), Buffer::from_vec);
+    let validity = validity_buffer(array);
     match Values::of(array, kind) {
         Values::Nothing => Vec::new(),
         Values::Bit(bits) => vec![validity, Buffer::from_vec(bitmap(&bits))],
@@ -134,6 +142,23 @@ fn encode_column(array: &ArrayRef, kind: Kind) -> Vec<Buffer> {
     }
 }
 
+/// The buffers of a level, and then of what is below it.
+fn encode_levels(array: &ArrayRef, out: &mut Vec<Buffer>) {
+    match Level::of(array) {
+        Some(Level { starts, below }) => {
+            out.push(validity_buffer(array));
+            out.extend(starts.map(|starts| starts.rebased()));
+            below.iter().for_each(|array| encode_levels(array, out));
+        }
+        None => out.extend(encode_column(array, Kind::of_plain(array.data_type()))),
+    }
+}
+
+/// The bits of a column's validity; none where all values are there.
+fn validity_buffer(array: &ArrayRef) -> Buffer {
+    validity(array).map_or_else(|| Buffer::from(Vec::<u8>::new()), Buffer::from_vec)
+}
+
 /// Views into one buffer that holds the long values and nothing else; a view of a null is zero.
 fn compact_views(array: &ArrayRef) -> (Buffer, Buffer) {
     let mut data = Vec::new();
@@ -150,4 +175,32 @@ fn compact_views(array: &ArrayRef) -> (Buffer, Buffer) {
     });
     let views = views.collect::<Vec<u128>>();
     (Buffer::from_vec(views), Buffer::from_vec(data))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::builder::{Int32Builder, ListBuilder};
+
+    use super::*;
+
+    #[test]
+    fn a_slice_of_lists_has_its_own_values_only() {
+        let mut lists = ListBuilder::new(ListBuilder::new(Int32Builder::new()));
+        for row in 0..6 {
+            for item in 0..row {
+                lists.values().values().append_value(10 * row + item);
+                lists.values().append(true);
+            }
+            lists.append(row != 2);
+        }
+        let array = Arc::new(lists.finish().slice(2, 2)) as ArrayRef;
+        let mut buffers = Vec::new();
+        encode_levels(&array, &mut buffers);
+        assert_eq!(buffers.len(), 6);
+        assert_eq!(buffers[0].as_slice(), [0b10], "the first one is null");
+        assert_eq!(buffers[1].typed_data::<i32>(), [0, 2, 5]);
+        assert!(buffers[2].is_empty() && buffers[4].is_empty(), "all of these are there");
+        assert_eq!(buffers[3].typed_data::<i32>(), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(buffers[5].typed_data::<i32>(), [20, 21, 30, 31, 32]);
+    }
 }

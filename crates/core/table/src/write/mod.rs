@@ -3,6 +3,7 @@
 mod cut;
 mod encode;
 mod measure;
+mod nested;
 mod place;
 mod rows;
 mod values;

@@ -83,6 +83,7 @@ impl Values {
                 let nulls = items.nulls().filter(|_| item.nullable).cloned();
                 Self::List { starts, items: Box::new(Self::of(items, kind)), nulls, item }
             }
+            Kind::Nested { .. } => unreachable!("levels are taken one by one, and no row has them"),
         }
     }
 

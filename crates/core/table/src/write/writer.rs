@@ -11,7 +11,7 @@ use super::cut::Load;
 use super::encode::{Encoder, RowGroup, Spares};
 use super::place::Output;
 use crate::layout::Grouping;
-use crate::metadata::{ALIGN, Block, Footer, ROWS_MAX, RowGroupInfo, header};
+use crate::metadata::{ALIGN, Block, Footer, ROWS_MAX, RowGroupInfo, header, version_of};
 use crate::schema::TableSchema;
 
 /// How a table is cut.
@@ -68,7 +68,7 @@ impl<W: Write> Writer<W> {
         let groups = options.grouping.resolve(&schema)?;
         let load = Load::none(&schema);
         let mut output = Output { sink, at: 0 };
-        output.put(&header())?;
+        output.put(&header(version_of(&schema)))?;
         let encoder = Encoder { shape: Arc::new((schema, groups)) };
         Ok(Self {
             encoder,
@@ -173,7 +173,7 @@ impl<W: Write> Writer<W> {
         let block = Block { schema: schema.clone(), groups: groups.clone(), row_groups: self.row_groups }.encode()?;
         let metadata = self.output.at..self.output.at + block.len() as u64;
         self.output.put(&block)?;
-        self.output.put(&Footer { metadata, checksum: crc32c::crc32c(&block) }.encode())?;
+        self.output.put(&Footer { metadata, checksum: crc32c::crc32c(&block), version: version_of(schema) }.encode())?;
         self.output.sink.flush()?;
         Ok((self.output.sink, Summary { rows, bytes: self.output.at }))
     }

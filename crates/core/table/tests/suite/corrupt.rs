@@ -5,13 +5,19 @@ use bytes::Bytes;
 use forebay_table::{Footer, Grouping, Layout, Selection, Table, Verified, take};
 use forebay_types::{ErrorKind, Result};
 
+use crate::nested::nested;
 use crate::round_trip::write;
 use crate::samples::{Numbers, batch};
 
-pub fn files() -> [Bytes; 3] {
-    let batch = batch(11, 90);
-    [Grouping::columns(), Grouping::rows(), Grouping::rows().layout(Layout::Packed)]
-        .map(|grouping| write(std::slice::from_ref(&batch), grouping, 40))
+pub fn files() -> [Bytes; 4] {
+    let (plain, nested) = (batch(11, 90), nested(11, 90));
+    [
+        (&plain, Grouping::columns()),
+        (&plain, Grouping::rows()),
+        (&plain, Grouping::rows().layout(Layout::Packed)),
+        (&nested, Grouping::columns()),
+    ]
+    .map(|(batch, grouping)| write(std::slice::from_ref(batch), grouping, 40))
 }
 
 /// Everything that a reader can do with a file, without comparing checksums where that can be left out.
@@ -157,8 +163,19 @@ fn a_cell_that_has_verified_is_not_verified_once_more_and_others_are() {
 fn a_later_version_is_refused_as_such() {
     let mut bytes = files()[0].to_vec();
     let at = bytes.len() - 12;
-    bytes[at] = 2;
+    bytes[at] = 3;
     let error = Table::open(&Bytes::from(bytes)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.message().contains("version 2"), "{error}");
+    assert!(error.message().contains("version 3"), "{error}");
+}
+
+#[test]
+fn a_table_says_the_version_that_its_columns_need() {
+    let versions = files().map(|file| (file[8], file[file.len() - 12]));
+    assert_eq!(versions, [(1, 1), (1, 1), (1, 1), (2, 2)]);
+    let mut older = files()[3].to_vec();
+    let at = older.len() - 12;
+    older[at] = 1;
+    let error = Table::open(&Bytes::from(older)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
 }

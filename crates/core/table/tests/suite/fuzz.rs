@@ -7,13 +7,13 @@ use forebay_types::ErrorKind;
 
 use crate::corrupt::{files, read_all};
 
-/// A file of these cells and this metadata. docs/specs/table.md has the layout of its last bytes.
+/// A file of these cells and this metadata. docs/specs/table.md has the layout of its last bytes; its version stands in its first ones too.
 fn file(cells: &[u8], metadata: &[u8]) -> Bytes {
     let mut file = [cells, metadata].concat();
     file.extend_from_slice(&(cells.len() as u64).to_le_bytes());
     file.extend_from_slice(&(metadata.len() as u64).to_le_bytes());
     file.extend_from_slice(&crc32c::crc32c(metadata).to_le_bytes());
-    file.extend_from_slice(&1_u32.to_le_bytes());
+    file.extend_from_slice(&cells[8..12]);
     file.extend_from_slice(b"FBYTABLE");
     file.into()
 }

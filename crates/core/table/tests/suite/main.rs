@@ -6,6 +6,7 @@ mod corrupt;
 mod fuzz;
 mod golden;
 mod layouts;
+mod nested;
 mod pruning;
 mod reading;
 mod round_trip;

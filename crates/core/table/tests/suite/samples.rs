@@ -25,26 +25,26 @@ impl Numbers {
         (self.next() % limit as u64) as usize
     }
 
-    fn nulls(&mut self, rows: usize) -> Option<NullBuffer> {
+    pub fn nulls(&mut self, rows: usize) -> Option<NullBuffer> {
         let one_in = [2, 9, 0][self.below(3)];
         (one_in > 0).then(|| NullBuffer::from_iter((0..rows).map(|_| !self.below(one_in).eq(&0))))
     }
 
-    fn fixed<P: ArrowPrimitiveType>(&mut self, rows: usize) -> PrimitiveArray<P> {
+    pub fn fixed<P: ArrowPrimitiveType>(&mut self, rows: usize) -> PrimitiveArray<P> {
         let values = (0..rows).map(|_| P::Native::usize_as(self.next() as usize)).collect::<Vec<_>>();
         PrimitiveArray::new(values.into(), self.nulls(rows))
     }
 
-    fn text(&mut self) -> String {
+    pub fn text(&mut self) -> String {
         let length = [0, 3, 12, 13, 40, 100][self.below(6)];
         (0..length).map(|_| ['a', 'b', 'é', '水', '🜁'][self.below(5)]).collect()
     }
 
-    fn texts(&mut self, rows: usize) -> Vec<Option<String>> {
+    pub fn texts(&mut self, rows: usize) -> Vec<Option<String>> {
         (0..rows).map(|_| (self.below(5) > 0).then(|| self.text())).collect()
     }
 
-    fn offsets(&mut self, rows: usize) -> OffsetBuffer<i32> {
+    pub fn offsets(&mut self, rows: usize) -> OffsetBuffer<i32> {
         OffsetBuffer::from_lengths((0..rows).map(|_| self.below(5)))
     }
 }

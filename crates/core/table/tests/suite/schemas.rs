@@ -15,13 +15,29 @@ fn of(fields: Vec<Field>) -> Arc<Schema> {
 
 #[test]
 fn what_a_table_cannot_hold_is_refused_with_the_columns_name() {
-    let inner = Fields::from(vec![Field::new("x", DataType::Int32, true)]);
-    let entries = Fields::from(vec![Field::new("key", DataType::Utf8, false), Field::new("value", DataType::Int32, true)]);
+    let words = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+    let inner = Fields::from(vec![Field::new("x", words.clone(), true)]);
+    let entries = |key_may_be_null| {
+        let key = Field::new("key", DataType::Utf8, key_may_be_null);
+        DataType::Struct(Fields::from(vec![key, Field::new("value", DataType::Int32, true)]))
+    };
+    let map = |entries, may_be_null| DataType::Map(Arc::new(Field::new("entries", entries, may_be_null)), false);
+    let no_map = DataType::Struct(Fields::from(vec![Field::new("key", DataType::Utf8, false)]));
+    let deep = (0..40).fold(DataType::Utf8, |item, _| DataType::new_list(item, true));
+    let wide = (0..3000).map(|at| Field::new(format!("f{at}"), DataType::Int32, true)).collect::<Fields>();
     let refused = [
         DataType::new_list(DataType::Struct(inner), true),
-        DataType::new_list(DataType::Utf8, true),
-        DataType::Map(Arc::new(Field::new("entries", DataType::Struct(entries), false)), false),
-        DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+        DataType::new_list(words.clone(), true),
+        DataType::new_fixed_size_list(DataType::Float32, 4, true),
+        DataType::new_list(DataType::Null, true),
+        DataType::new_list(DataType::Struct(Fields::empty()), true),
+        DataType::new_list(DataType::Struct(wide), true),
+        map(entries(true), false),
+        map(entries(false), true),
+        map(no_map, false),
+        map(DataType::Utf8, false),
+        deep,
+        words,
         DataType::FixedSizeBinary(0),
     ];
     for data_type in refused {

@@ -124,10 +124,20 @@ async fn tpch_over_tables_answers_as_over_parquet() {
     assert!(jobs.iter().all(|job| job.state == "done" && job.tasks == job.tasks_done), "{jobs:?}");
 }
 
-/// Keeps the plans of an engine's queries, which then run in its process.
-struct Kept {
+/// Keeps the last of an engine's queries, which then runs in its process.
+pub struct Kept {
     cluster: Cluster,
-    plan: Mutex<Option<Arc<dyn ExecutionPlan>>>,
+    query: Mutex<Option<DistributedQuery>>,
+}
+
+impl Kept {
+    pub fn new(cluster: Cluster) -> Self {
+        Self { cluster, query: Mutex::new(None) }
+    }
+
+    pub fn take(&self) -> DistributedQuery {
+        self.query.lock().take().unwrap()
+    }
 }
 
 #[async_trait]
@@ -137,7 +147,7 @@ impl Distribute for Kept {
     }
 
     async fn run(&self, query: DistributedQuery) -> Result<Option<DistributedRun>> {
-        *self.plan.lock() = Some(query.plan);
+        *self.query.lock() = Some(query);
         Ok(None)
     }
 
@@ -162,10 +172,10 @@ async fn an_executor_reads_tables_of_mounts_only_whatever_a_plan_says() {
     let conversion = Conversion { inputs: vec![at("secret.csv")], output: file.clone(), options: Vec::new() };
     assert_eq!(own.convert(&conversion, Arc::default()).await.unwrap(), 1);
     rows(&bed.here(), "copy (select 7 as secret) to '/lake/open.albis'").await;
-    let kept = Arc::new(Kept { cluster: bed.connect_cluster(0).await, plan: Mutex::new(None) });
+    let kept = Arc::new(Kept::new(bed.connect_cluster(0).await));
     let engine = Engine::over_cluster(bed.client.clone(), EngineSettings::default(), Arc::clone(&kept) as _);
     assert_eq!(rows(&engine, "select secret from '/lake/open.albis'").await, [" 7 "]);
-    let plan = kept.plan.lock().take().unwrap();
+    let plan = kept.take().plan;
     // The same plan for the file of this machine.
     let scan = scan_in(&plan).unwrap();
     let size = std::fs::metadata(&file).unwrap().len();
