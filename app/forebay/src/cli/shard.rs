@@ -37,13 +37,19 @@ pub(crate) enum ShardCommand {
 }
 
 /// What a condition looks like.
-const CONDITIONS: &str = "A condition tests columns, joined by `and`:
+const CONDITIONS: &str = "A condition tests columns:
   o_clerk = Clerk#000000951            equal
+  o_status in (O, P)                   equal to one of them
   o_comment ^= spec                    begins with (also: prefix)
+  o_comment $= requests                ends with (also: suffix)
   o_comment *= requests                has in it (also: contains)
-  o_comment ~ \"special.*requests\"      matches a regular expression somewhere
+  o_comment ~ \"special.*requests\"      matches a regular expression somewhere (also: regex)
+  o_comment i*= Requests               the same in any case: i before = ^= $= *= ~ and their words
   o_totalprice >= 1000                 also <, <=, > and `between V and W`
-A value is bare up to ` and `, in quotes ('it''s'), or bytes as x'00ff'.";
+Tests are joined by `and` and `or`, of which `and` binds first, with `not` and parentheses before them: no test
+holds of null, and so `not` does. 1,000 tests at most (each value of a list is one), 32 of them by a regular
+expression or in any case, and 16 deep in others. A value is bare up to ` and ` or ` or ` (in parentheses up to
+their end, in a list to the comma), in quotes ('it''s'), or bytes as x'00ff'.";
 
 /// What a program writes.
 const OPERATIONS: &str = "Operations:
@@ -58,10 +64,12 @@ const OPERATIONS: &str = "Operations:
   {\"put\": .., \"if_absent\": true}            only where the key has no record (datasets only)
   {\"put\" | \"delete\": .., \"if_version\": N}  only where the record has this version (datasets only)
 Conditions:
-  {\"attr\": \"a\", \"eq\" | \"prefix\" | \"contains\" | \"regex\": VALUE}
+  {\"attr\": \"a\", \"eq\" | \"prefix\" | \"suffix\" | \"contains\" | \"regex\": VALUE, \"ignore_case\": true}   the last may be left out
+  {\"attr\": \"a\", \"in\": [VALUE, ..]}
   {\"attr\": \"a\", \"from\": V, \"to\": W}          both belong to it; either may be left out
   {\"attr\": \"a\", \"above\": V, \"below\": W}     neither does
-  {\"and\": [CONDITION, ..]}
+  {\"and\" | \"or\": [CONDITION, ..]}
+  {\"not\": CONDITION}                         holds of null too
 Bytes that are not UTF-8 are {\"base64\": \"..\"}. An operation that fails answers {\"error\": KIND, \"message\": \"..\"},
 and the next one is done. The exit code is 0 when all were read.";
 
