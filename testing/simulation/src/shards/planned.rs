@@ -127,6 +127,7 @@ pub fn shards_planned(text: &str, settings: &Settings) -> Result<Vec<ShardPlanne
             ordered: *level,
             queue: described.queue[period],
             arrived: described.arrived.get(period).copied().unwrap_or(0),
+            frozen: false,
         };
         let replicas: Vec<Replica<'_>> = (0..).zip(&worker.replicas).zip(curves.iter().zip(&levels)).map(replica).collect();
         let offered = offered(&worker, period, settings, &replicas, &before, lent_bytes)?;
