@@ -14,6 +14,14 @@ pub(crate) enum ShardCommand {
     Create(ShardCreateArgs),
     /// Show where the shards of a dataset are, and how they stand
     Status(ShardStatusArgs),
+    /// Keep the replicas of a dataset where they are, at a size at least, whatever they are asked
+    Pin(ShardPinArgs),
+    /// Let the replicas of a dataset go and shrink again
+    Unpin(ShardOrderArgs),
+    /// Keep the layers of a dataset's replicas as they are
+    Freeze(ShardOrderArgs),
+    /// Let the layers of a dataset's replicas follow their load again
+    Thaw(ShardOrderArgs),
     /// Print the records of keys
     Get(ShardGetArgs),
     /// Print the keys of the records that meet a condition
@@ -136,6 +144,26 @@ pub(crate) struct ShardStatusArgs {
     /// The dataset: a folder of a mount
     pub(crate) dataset: ForebayPath,
     /// JSON objects, one for each shard
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `shard pin`.
+#[derive(Args)]
+pub(crate) struct ShardPinArgs {
+    #[command(flatten)]
+    pub(crate) order: ShardOrderArgs,
+    /// The least size of each replica, as a part of the input; without it the one that each starts with (`shard create --replicas`)
+    #[arg(long, value_name = "RATIO", value_parser = ratio)]
+    pub(crate) size: Option<f64>,
+}
+
+/// `shard unpin`, `freeze` and `thaw`.
+#[derive(Args)]
+pub(crate) struct ShardOrderArgs {
+    /// The dataset: a folder of a mount
+    pub(crate) dataset: ForebayPath,
+    /// What holds from now on as a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -27,6 +27,10 @@ struct State {
     level: u32,
     ordered: u32,
     start: u32,
+    /// Where it is pinned; 0 where it is not.
+    lowest: u32,
+    /// Its layers stay as they are.
+    is_frozen: bool,
     /// Calls since the last plan.
     arrived: u32,
     /// Microseconds a call at the present level; none before the first one.
@@ -75,10 +79,12 @@ impl Dial {
         state.us = Some(state.us.map_or(us, |before| before * KEEP + us * (1.0 - KEEP)));
     }
 
-    /// Where it begins and returns to; gives the level when nothing was ordered before.
-    pub(super) fn start_at(&self, level: u32) -> Option<u32> {
+    /// Where it begins and returns to, the level that it is pinned at, and whether its layers stay as they are; gives the level to go to
+    /// when nothing was ordered before.
+    pub(super) fn start_at(&self, level: u32, lowest: u32, is_frozen: bool) -> Option<u32> {
         let mut state = self.state.lock();
-        state.start = level;
+        let level = level.max(lowest);
+        (state.start, state.lowest, state.is_frozen) = (level, lowest, is_frozen);
         if std::mem::replace(&mut state.is_started, true) {
             return None;
         }
@@ -149,9 +155,9 @@ impl Dial {
     pub(super) fn replica<'a>(&self, shard: ShardId, curve: &'a Curve, queue: u32) -> Replica<'a> {
         let mut state = self.state.lock();
         let (level, ordered) = (state.level.min(state.ordered), state.ordered);
-        let (highest, start) = (curve.highest(), state.start);
+        let (lowest, start, highest, frozen) = (state.lowest, state.start, curve.highest(), state.is_frozen);
         let arrived = std::mem::take(&mut state.arrived);
-        Replica { shard, curve, lowest: 0, start, highest, level, ordered, queue, arrived }
+        Replica { shard, curve, lowest, start, highest, level, ordered, queue, arrived, frozen }
     }
 }
 
@@ -177,10 +183,24 @@ mod tests {
     fn what_was_carried_over_is_not_ordered_again_and_returns_to_its_start() {
         let dial = Dial::new(300, 1000);
         dial.carry(5);
-        assert_eq!(dial.start_at(2), None);
+        assert_eq!(dial.start_at(2, 0, false), None);
         let curve = dial.curve().unwrap();
         let replica = dial.replica(ShardId(1), &curve, 0);
         assert_eq!((replica.level, replica.ordered, replica.start), (5, 5, 2));
+    }
+
+    #[test]
+    fn what_is_pinned_begins_there_and_plans_are_told() {
+        let dial = Dial::new(300, 1000);
+        assert_eq!(dial.start_at(2, 6, false), Some(6));
+        let curve = dial.curve().unwrap();
+        let of = |dial: &Dial| {
+            let replica = dial.replica(ShardId(1), &curve, 0);
+            (replica.lowest, replica.start, replica.frozen)
+        };
+        assert_eq!(of(&dial), (6, 6, false));
+        assert_eq!(dial.start_at(2, 0, true), None);
+        assert_eq!(of(&dial), (0, 2, true));
     }
 
     #[test]
