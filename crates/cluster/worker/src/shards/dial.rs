@@ -84,6 +84,7 @@ impl Dial {
     pub(super) fn start_at(&self, level: u32, lowest: u32, is_frozen: bool) -> Option<u32> {
         let mut state = self.state.lock();
         let level = level.max(lowest);
+        assert!((level as usize) < self.sizes.len(), "a level is one of the dial's");
         (state.start, state.lowest, state.is_frozen) = (level, lowest, is_frozen);
         if std::mem::replace(&mut state.is_started, true) {
             return None;
@@ -156,6 +157,7 @@ impl Dial {
         let mut state = self.state.lock();
         let (level, ordered) = (state.level.min(state.ordered), state.ordered);
         let (lowest, start, highest, frozen) = (state.lowest, state.start, curve.highest(), state.is_frozen);
+        debug_assert!(lowest <= start && start <= highest, "it begins where it may be");
         let arrived = std::mem::take(&mut state.arrived);
         Replica { shard, curve, lowest, start, highest, level, ordered, queue, arrived, frozen }
     }

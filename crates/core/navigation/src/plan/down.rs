@@ -25,6 +25,7 @@ pub(super) fn shed(draft: &mut Draft<'_>) {
 /// Until there is room for `taker` to have `level`: what others have above their lowest, as in [`shed`]. False, and nothing goes, where
 /// that is too little.
 pub(super) fn free(draft: &mut Draft<'_>, taker: usize, level: u32) -> bool {
+    debug_assert!(draft.entries[taker].level < level, "{}: room is made to go up", draft.shard(taker));
     let others: Vec<usize> = (0..draft.entries.len()).filter(|at| *at != taker && draft.entries[*at].has_spare()).collect();
     let spare = |at: &usize| {
         let entry = &draft.entries[*at];
@@ -40,6 +41,7 @@ pub(super) fn free(draft: &mut Draft<'_>, taker: usize, level: u32) -> bool {
         draft.lower(at, draft.entries[at].level - 1, Reason::Gave(to));
         idlest.extend(less(draft, at));
     }
+    debug_assert_eq!(draft.missing(taker, level), 0, "{}: there is room", draft.shard(taker));
     true
 }
 

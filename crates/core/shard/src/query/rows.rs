@@ -20,6 +20,7 @@ impl RowSet {
                 _ => merged.push(rows),
             }
         }
+        debug_assert!(merged.windows(2).all(|two| two[0].end < two[1].start), "in order, with others between them");
         Self { intervals: merged }
     }
 

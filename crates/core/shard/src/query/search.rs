@@ -151,6 +151,7 @@ impl Searcher<'_> {
             }
         }
         sort(&mut all);
+        debug_assert!(all.is_sorted_by(|one, next| one < next), "each record once");
         Ok(all)
     }
 
@@ -177,6 +178,7 @@ impl Searcher<'_> {
                 records = self.filter(records, test)?;
             }
         }
+        debug_assert!(records.is_sorted(), "nothing changes their order");
         Ok(records)
     }
 

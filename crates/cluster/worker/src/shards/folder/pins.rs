@@ -89,6 +89,7 @@ impl Pins {
             fs::write(&path, bytes).context(|| path.display())?;
             all.insert(id, of.clone());
         }
+        debug_assert_eq!(all.contains_key(&id), is_pinned, "what is kept is what was said");
         Ok(())
     }
 
