@@ -38,7 +38,7 @@ pub(super) fn free(draft: &mut Draft<'_>, taker: usize, level: u32) -> bool {
     while draft.missing(taker, level) > 0 {
         let Reverse((_, at)) = idlest.pop().expect("others have enough above their lowest level");
         let to = draft.shard(taker);
-        draft.lower(at, draft.entries[at].level - 1, Reason::Gave(to));
+        draft.lower(at, draft.entries[at].level - 1, Reason::Yielded(to));
         idlest.extend(less(draft, at));
     }
     debug_assert_eq!(draft.missing(taker, level), 0, "{}: there is room", draft.shard(taker));

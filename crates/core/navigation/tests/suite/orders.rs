@@ -15,7 +15,7 @@ fn what_is_pinned_above_its_level_comes_there_and_others_give_what_they_have() {
     let mut worker = Worker::new(60 + 70, &[Own::idle(1).pinned(3), Own::idle(2)]);
     worker.follow();
     assert_eq!((worker.levels(), &worker.of(0).reason), (vec![3, 0], &Reason::Pinned));
-    assert_eq!(worker.of(1).reason, Reason::Gave(ShardId(0)));
+    assert_eq!(worker.of(1).reason, Reason::Yielded(ShardId(0)));
     for _ in 0..60 {
         worker.follow();
     }
