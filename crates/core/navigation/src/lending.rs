@@ -26,8 +26,8 @@ impl Lending {
     pub const INERTIA: f64 = 0.25;
 }
 
-/// The layers of a replica above its least level, which are those that may be elsewhere, and what each saves: the requests that came on average until the plan `before`, times what
-/// each takes less with it. `period_secs` is the time between two plans.
+/// The layers of a replica above its least level, which may go elsewhere, and what each saves: the requests that came on average until the
+/// plan `before`, times what each takes less with it. `period_secs` is the time between two plans.
 pub fn layers(replica: &Replica<'_>, before: &Plan, period_secs: f64) -> Ladder {
     debug_assert!(period_secs > 0.0, "plans take their time");
     let arrivals = before.of(replica.shard).map_or(0.0, |decision| decision.memory.arrivals) / period_secs;
