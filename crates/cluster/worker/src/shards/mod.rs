@@ -1,7 +1,8 @@
 //! Shards that are served: compressed, searchable parts of datasets in shared storage.
 //!
 //! Owns: the shards that are here (files below the data folder, which survive a restart), bringing them and making room for
-//! them, a queue for each, the layers that each is kept with here and what is ordered of them, and answering for those that are asked too rarely to be brought.
+//! them, a queue for each, the layers that each is kept with here and what is ordered of them, and answering for those that are
+//! asked too rarely to be brought.
 //!
 //! Never does: keep the only copy of anything. Shared storage has the base of each shard and the log of what was changed since; what
 //! is derived from them here may go at any time.
