@@ -27,10 +27,6 @@ struct State {
     level: u32,
     ordered: u32,
     start: u32,
-    /// Where it is pinned; 0 where it is not.
-    lowest: u32,
-    /// Its layers stay as they are.
-    is_frozen: bool,
     /// Calls since the last plan.
     arrived: u32,
     /// Microseconds a call at the present level; none before the first one.
@@ -38,6 +34,10 @@ struct State {
     why: String,
     /// It was told where it begins.
     is_started: bool,
+    /// Where it is pinned; 0 where it is not.
+    lowest: u32,
+    /// Its layers stay as they are.
+    is_frozen: bool,
 }
 
 impl Dial {
@@ -67,6 +67,13 @@ impl Dial {
         self.sizes.iter().rposition(|level| *level <= size + STEP / 10.0).unwrap_or(0) as u32
     }
 
+    /// It is not to be below a level, and perhaps to keep the layers that it has.
+    pub(super) fn hold(&self, lowest: u32, is_frozen: bool) {
+        assert!((lowest as usize) < self.sizes.len(), "a level is one of the dial's");
+        let mut state = self.state.lock();
+        (state.lowest, state.is_frozen) = (lowest, is_frozen);
+    }
+
     /// A call has come.
     pub(super) fn arrived(&self) {
         let mut state = self.state.lock();
@@ -79,13 +86,10 @@ impl Dial {
         state.us = Some(state.us.map_or(us, |before| before * KEEP + us * (1.0 - KEEP)));
     }
 
-    /// Where it begins and returns to, the level that it is pinned at, and whether its layers stay as they are; gives the level to go to
-    /// when nothing was ordered before.
-    pub(super) fn start_at(&self, level: u32, lowest: u32, is_frozen: bool) -> Option<u32> {
+    /// Where it begins and returns to; gives the level when nothing was ordered before.
+    pub(super) fn start_at(&self, level: u32) -> Option<u32> {
         let mut state = self.state.lock();
-        let level = level.max(lowest);
-        assert!((level as usize) < self.sizes.len(), "a level is one of the dial's");
-        (state.start, state.lowest, state.is_frozen) = (level, lowest, is_frozen);
+        state.start = level;
         if std::mem::replace(&mut state.is_started, true) {
             return None;
         }
@@ -156,9 +160,11 @@ impl Dial {
     pub(super) fn replica<'a>(&self, shard: ShardId, curve: &'a Curve, queue: u32) -> Replica<'a> {
         let mut state = self.state.lock();
         let (level, ordered) = (state.level.min(state.ordered), state.ordered);
-        let (lowest, start, highest, frozen) = (state.lowest, state.start, curve.highest(), state.is_frozen);
-        debug_assert!(lowest <= start && start <= highest, "it begins where it may be");
+        let (highest, start) = (curve.highest(), state.start);
         let arrived = std::mem::take(&mut state.arrived);
+        // Where it returns to is told after what it is held to.
+        let (lowest, start, frozen) = (state.lowest, start.max(state.lowest), state.is_frozen);
+        debug_assert!(start <= highest, "it returns to a level that it has");
         Replica { shard, curve, lowest, start, highest, level, ordered, queue, arrived, frozen }
     }
 }
@@ -166,6 +172,22 @@ impl Dial {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_replica_is_held_to_is_told_to_plans() {
+        let dial = Dial::new(300, 1000);
+        let curve = dial.curve().unwrap();
+        let of = |dial: &Dial| {
+            let replica = dial.replica(ShardId(1), &curve, 0);
+            (replica.lowest, replica.start, replica.frozen)
+        };
+        assert_eq!(dial.start_at(2), Some(2));
+        assert_eq!(of(&dial), (0, 2, false));
+        dial.hold(6, false);
+        assert_eq!(of(&dial), (6, 6, false), "it returns to where it is pinned");
+        dial.hold(0, true);
+        assert_eq!(of(&dial), (0, 2, true));
+    }
 
     #[test]
     fn levels_rise_from_the_base_in_even_steps() {
@@ -185,24 +207,10 @@ mod tests {
     fn what_was_carried_over_is_not_ordered_again_and_returns_to_its_start() {
         let dial = Dial::new(300, 1000);
         dial.carry(5);
-        assert_eq!(dial.start_at(2, 0, false), None);
+        assert_eq!(dial.start_at(2), None);
         let curve = dial.curve().unwrap();
         let replica = dial.replica(ShardId(1), &curve, 0);
         assert_eq!((replica.level, replica.ordered, replica.start), (5, 5, 2));
-    }
-
-    #[test]
-    fn what_is_pinned_begins_there_and_plans_are_told() {
-        let dial = Dial::new(300, 1000);
-        assert_eq!(dial.start_at(2, 6, false), Some(6));
-        let curve = dial.curve().unwrap();
-        let of = |dial: &Dial| {
-            let replica = dial.replica(ShardId(1), &curve, 0);
-            (replica.lowest, replica.start, replica.frozen)
-        };
-        assert_eq!(of(&dial), (6, 6, false));
-        assert_eq!(dial.start_at(2, 0, true), None);
-        assert_eq!(of(&dial), (0, 2, true));
     }
 
     #[test]

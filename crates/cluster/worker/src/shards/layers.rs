@@ -19,7 +19,8 @@ impl Shards {
     pub(super) fn start_at(&self, served: &Arc<Served>, size: Option<f64>, orders: DatasetOrders) {
         let level = |size: f64| served.dial.level_of(size);
         let lowest = size.and_then(|size| orders.least(size)).map_or(0, level);
-        if let Some(level) = served.dial.start_at(size.map_or(0, level), lowest, orders.frozen) {
+        served.dial.hold(lowest, orders.frozen);
+        if let Some(level) = served.dial.start_at(size.map_or(0, level).max(lowest)) {
             self.keep_at(served, level);
         }
     }
