@@ -162,7 +162,6 @@ impl Dial {
         let (level, ordered) = (state.level.min(state.ordered), state.ordered);
         let (highest, start) = (curve.highest(), state.start);
         let arrived = std::mem::take(&mut state.arrived);
-        // Where it returns to is told after what it is held to.
         let (lowest, start, frozen) = (state.lowest, start.max(state.lowest), state.is_frozen);
         debug_assert!(start <= highest, "it returns to a level that it has");
         Replica { shard, curve, lowest, start, highest, level, ordered, queue, arrived, frozen }
