@@ -55,8 +55,8 @@ const CONDITIONS: &str = "A condition tests columns:
   o_comment i*= Requests               the same in any case: i before = ^= $= *= ~ and their words
   o_totalprice >= 1000                 also <, <=, > and `between V and W`
 Tests are joined by `and` and `or`, of which `and` binds first, with `not` and parentheses before them: no test
-holds of null, and so `not` does. 1,000 tests at most (each value of a list is one), 32 of them by a regular
-expression or in any case, and 16 deep in others. A value is bare up to ` and ` or ` or ` (in parentheses up to
+holds of null, and so `not` does. 1,000 tests at most (each value of a list is one), 32 of them by suffix, what is
+in it, regular expression or in any case, and 16 deep in others. A value is bare up to ` and ` or ` or ` (in parentheses up to
 their end, in a list to the comma), in quotes ('it''s'), or bytes as x'00ff'.";
 
 /// What a program writes.

@@ -19,8 +19,8 @@ impl JsonSchema for ConditionShape {
                             `regex`, or bounds: `from` or `above`, `to` or `below`. With `ignore_case` a letter is the same in all cases \
                             for `eq`, `prefix`, `suffix`, `contains` and `regex`. Or one of these alone: `and`, with conditions that all \
                             hold, `or`, of which one holds, and `not`, with one that does not hold: no test but that for null holds of \
-                            null. 1,000 tests at most, 32 of them by `regex` or with `ignore_case`, and 16 deep. \
-                            Bytes are `{\"base64\": \"..\"}`.",
+                            null. 1,000 tests at most, 32 of them by `suffix`, `contains`, `regex` or with \
+                            `ignore_case`, and 16 deep. Bytes are `{\"base64\": \"..\"}`.",
             "type": "object",
             "properties": {
                 "attr": {"type": "string"},

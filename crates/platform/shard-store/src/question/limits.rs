@@ -1,4 +1,5 @@
-//! How much one condition may ask: each test costs a search, and each expression the memory that it is compiled to.
+//! How much one condition may ask: each test costs a search, one that looks into values a walk for each place where it may be, and an
+//! expression the memory that it is compiled to.
 
 use forebay_types::{Error, Result};
 
@@ -7,19 +8,19 @@ use super::{Condition, Test};
 
 /// Tests, of which each value of `in` is one.
 const TESTS_MAX: usize = 1000;
-/// Regular expressions, among them what ignores case.
-const EXPRESSIONS_MAX: usize = 32;
+/// Tests among them that look into values, and not at where these are in the order of all.
+const INSIDE_MAX: usize = 32;
 
 impl Condition {
     /// `Invalid` where it is nested too deep, or asks for too much.
     pub fn check(&self) -> Result<()> {
-        Asked { tests: 0, expressions: 0 }.add(self, 0)
+        Asked { tests: 0, inside: 0 }.add(self, 0)
     }
 }
 
 struct Asked {
     tests: usize,
-    expressions: usize,
+    inside: usize,
 }
 
 impl Asked {
@@ -30,9 +31,10 @@ impl Asked {
             Condition::Not(one) => self.add(one, depth + 1),
             Condition::Column { test, .. } => {
                 self.tests += if let Test::In(values) = test { values.len().max(1) } else { 1 };
-                self.expressions += usize::from(matches!(test, Test::Regex(_) | Test::IgnoringCase(_)));
+                let is_inside = matches!(test, Test::Suffix(_) | Test::Contains(_) | Test::Regex(_) | Test::IgnoringCase(_));
+                self.inside += usize::from(is_inside);
                 at_most(self.tests, TESTS_MAX, "tests (each value of `in` is one)")?;
-                at_most(self.expressions, EXPRESSIONS_MAX, "regular expressions and tests that ignore case")
+                at_most(self.inside, INSIDE_MAX, "tests by suffix, substring or regular expression, or ignoring case")
             }
         }
     }
@@ -77,9 +79,13 @@ mod tests {
         let of = |count: usize| Condition::Column { column: "a".into(), test: Test::In(vec![Literal::Null; count]) };
         of(TESTS_MAX).check().unwrap();
         refused(&Condition::And(vec![of(TESTS_MAX), one()]), "1000 tests");
-        let pattern = || Condition::Column { column: "a".into(), test: Test::Regex(Literal::Text("x".into())) };
-        Condition::Or(vec![pattern(); EXPRESSIONS_MAX]).check().unwrap();
-        refused(&Condition::Or(vec![pattern(); EXPRESSIONS_MAX + 1]), "32 regular");
+        let tests: [fn(Literal) -> Test; 4] =
+            [Test::Suffix, Test::Contains, Test::Regex, |value| Test::IgnoringCase(Box::new(Test::Eq(value)))];
+        for test in tests {
+            let inside = Condition::Column { column: "a".into(), test: test(Literal::Text("x".into())) };
+            Condition::Or(vec![inside.clone(); INSIDE_MAX]).check().unwrap();
+            refused(&Condition::Or(vec![inside; INSIDE_MAX + 1]), "32 tests by suffix");
+        }
         assert!(Condition::from_json(&(0..1000).fold(json!({"attr": "a", "eq": 1}), |inner, _| json!({"not": inner}))).is_err());
     }
 
