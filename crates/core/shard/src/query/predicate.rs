@@ -114,6 +114,36 @@ impl Query {
         }
     }
 
+    /// The same without what stands around one query alone.
+    pub(crate) fn alone(&self) -> &Self {
+        match self {
+            Self::And(queries) | Self::Or(queries) => match &queries[..] {
+                [query] => query.alone(),
+                _ => self,
+            },
+            _ => self,
+        }
+    }
+
+    /// The values of one attribute of which it wants one, if that is all.
+    pub(crate) fn equalities(&self) -> Option<(usize, Vec<&Value>)> {
+        match self {
+            Self::Eq { attribute, value } => Some((*attribute, vec![value])),
+            Self::Or(queries) => {
+                let of = queries.first()?.attribute()?;
+                let mut values = Vec::with_capacity(queries.len());
+                for query in queries {
+                    match query {
+                        Self::Eq { attribute, value } if *attribute == of => values.push(value),
+                        _ => return None,
+                    }
+                }
+                Some((of, values))
+            }
+            _ => None,
+        }
+    }
+
     /// The rows of its attribute's column where it holds; `None` if it isn't decided by one interval.
     pub(crate) fn rows(&self, base: &impl Suffixes) -> Result<Option<Range<u32>>> {
         if let Some(attribute) = self.attribute()
