@@ -56,8 +56,9 @@ const CONDITIONS: &str = "A condition tests columns:
   o_totalprice >= 1000                 also <, <=, > and `between V and W`
 Tests are joined by `and` and `or`, of which `and` binds first, with `not` and parentheses before them: no test
 holds of null, and so `not` does. 1,000 tests at most (each value of a list is one), 32 of them by suffix, what is
-in it, regular expression or in any case, and 16 deep in others. A value is bare up to ` and ` or ` or ` (in parentheses up to
-their end, in a list to the comma), in quotes ('it''s'), or bytes as x'00ff'.";
+in it, regular expression or in any case, and 16 deep in others.
+A value is bare up to ` and ` or ` or ` (in parentheses up to their end, in a list to the comma), in quotes
+('it''s'), or bytes as x'00ff'.";
 
 /// What a program writes.
 const OPERATIONS: &str = "Operations:
@@ -72,7 +73,8 @@ const OPERATIONS: &str = "Operations:
   {\"put\": .., \"if_absent\": true}            only where the key has no record (datasets only)
   {\"put\" | \"delete\": .., \"if_version\": N}  only where the record has this version (datasets only)
 Conditions:
-  {\"attr\": \"a\", \"eq\" | \"prefix\" | \"suffix\" | \"contains\" | \"regex\": VALUE, \"ignore_case\": true}   the last may be left out
+  {\"attr\": \"a\", \"eq\" | \"prefix\" | \"suffix\" | \"contains\" | \"regex\": VALUE}
+  {\"attr\": \"a\", .., \"ignore_case\": true}     the same in any case
   {\"attr\": \"a\", \"in\": [VALUE, ..]}
   {\"attr\": \"a\", \"from\": V, \"to\": W}          both belong to it; either may be left out
   {\"attr\": \"a\", \"above\": V, \"below\": W}     neither does
