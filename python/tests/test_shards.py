@@ -66,6 +66,9 @@ def test_keys_by_condition(shards):
     assert shards.search("name = clerk3", after=wanted[3], limit=4) == wanted[4:8]
     both = {"and": [{"attr": "name", "eq": "clerk3"}, {"attr": "note", "contains": "spring"}]}
     assert shards.count(both) == sum(row["name"] == "clerk3" and "spring" in row["note"] for row in ROWS)
+    either = {"or": [{"attr": "name", "in": ["clerk3", "clerk5"]}, {"not": {"attr": "note", "suffix": "SPRING", "ignore_case": True}}]}
+    right = [row["id"] for row in ROWS if row["name"] in ("clerk3", "clerk5") or not row["note"].endswith("spring")]
+    assert shards.search(either) == right == shards.search("name in (clerk3, clerk5) or not note i$= SPRING")
     assert len(shards) == shards.count() == len(ROWS)
 
 

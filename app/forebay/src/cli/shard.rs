@@ -14,6 +14,14 @@ pub(crate) enum ShardCommand {
     Create(ShardCreateArgs),
     /// Show where the shards of a dataset are, and how they stand
     Status(ShardStatusArgs),
+    /// Keep the replicas of a dataset where they are, at a size at least, whatever they are asked
+    Pin(ShardPinArgs),
+    /// Let the replicas of a dataset go and shrink again
+    Unpin(ShardOrderArgs),
+    /// Keep the layers of a dataset's replicas as they are
+    Freeze(ShardOrderArgs),
+    /// Let the layers of a dataset's replicas follow their load again
+    Thaw(ShardOrderArgs),
     /// Print the records of keys
     Get(ShardGetArgs),
     /// Print the keys of the records that meet a condition
@@ -37,13 +45,20 @@ pub(crate) enum ShardCommand {
 }
 
 /// What a condition looks like.
-const CONDITIONS: &str = "A condition tests columns, joined by `and`:
+const CONDITIONS: &str = "A condition tests columns:
   o_clerk = Clerk#000000951            equal
+  o_status in (O, P)                   equal to one of them
   o_comment ^= spec                    begins with (also: prefix)
+  o_comment $= requests                ends with (also: suffix)
   o_comment *= requests                has in it (also: contains)
-  o_comment ~ \"special.*requests\"      matches a regular expression somewhere
+  o_comment ~ \"special.*requests\"      matches a regular expression somewhere (also: regex)
+  o_comment i*= Requests               the same in any case: i before = ^= $= *= ~ and their words
   o_totalprice >= 1000                 also <, <=, > and `between V and W`
-A value is bare up to ` and `, in quotes ('it''s'), or bytes as x'00ff'.";
+Tests are joined by `and` and `or`, of which `and` binds first, with `not` and parentheses before them: no test
+holds of null, and so `not` does. 1,000 tests at most (each value of a list is one), 32 of them by suffix, what is
+in it, regular expression or in any case, and 16 deep in others.
+A value is bare up to ` and ` or ` or ` (in parentheses up to their end, in a list to the comma), in quotes
+('it''s'), or bytes as x'00ff'.";
 
 /// What a program writes.
 const OPERATIONS: &str = "Operations:
@@ -58,10 +73,13 @@ const OPERATIONS: &str = "Operations:
   {\"put\": .., \"if_absent\": true}            only where the key has no record (datasets only)
   {\"put\" | \"delete\": .., \"if_version\": N}  only where the record has this version (datasets only)
 Conditions:
-  {\"attr\": \"a\", \"eq\" | \"prefix\" | \"contains\" | \"regex\": VALUE}
+  {\"attr\": \"a\", \"eq\" | \"prefix\" | \"suffix\" | \"contains\" | \"regex\": VALUE}
+  {\"attr\": \"a\", .., \"ignore_case\": true}     the same in any case
+  {\"attr\": \"a\", \"in\": [VALUE, ..]}
   {\"attr\": \"a\", \"from\": V, \"to\": W}          both belong to it; either may be left out
   {\"attr\": \"a\", \"above\": V, \"below\": W}     neither does
-  {\"and\": [CONDITION, ..]}
+  {\"and\" | \"or\": [CONDITION, ..]}
+  {\"not\": CONDITION}                         holds of null too
 Bytes that are not UTF-8 are {\"base64\": \"..\"}. An operation that fails answers {\"error\": KIND, \"message\": \"..\"},
 and the next one is done. The exit code is 0 when all were read.";
 
@@ -128,6 +146,26 @@ pub(crate) struct ShardStatusArgs {
     /// The dataset: a folder of a mount
     pub(crate) dataset: ForebayPath,
     /// JSON objects, one for each shard
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `shard pin`.
+#[derive(Args)]
+pub(crate) struct ShardPinArgs {
+    #[command(flatten)]
+    pub(crate) order: ShardOrderArgs,
+    /// The least size of each replica, as a part of the input; without it the one that each starts with (`shard create --replicas`)
+    #[arg(long, value_name = "RATIO", value_parser = ratio)]
+    pub(crate) size: Option<f64>,
+}
+
+/// `shard unpin`, `freeze` and `thaw`.
+#[derive(Args)]
+pub(crate) struct ShardOrderArgs {
+    /// The dataset: a folder of a mount
+    pub(crate) dataset: ForebayPath,
+    /// What holds from now on as a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -115,7 +115,9 @@ impl Creating {
         debug_assert!(number >= self.number, "manifests are numbered upwards");
         let log = Some(format!("{:016x}", forebay_runtime::random::<u64>()));
         let (columns, replicas, shards) = (self.columns.clone(), self.replicas.clone(), self.shards.clone());
-        let dataset = Dataset { columns, replicas, shards, log };
+        // What is ordered of the dataset of this name holds for the next one too.
+        let orders = self.before.as_ref().map_or_else(Default::default, |before| before.dataset().orders);
+        let dataset = Dataset { columns, replicas, shards, log, orders };
         let bytes = Bytes::from(dataset.encode().map_err(|error| error.context(&self.path))?);
         loop {
             let object = below(&self.path, &manifest_key(number))?;

@@ -15,6 +15,7 @@ mod create;
 mod merge;
 mod open;
 mod operations;
+mod orders;
 mod questions;
 mod records;
 mod seal;

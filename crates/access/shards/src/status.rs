@@ -40,6 +40,10 @@ pub struct ReplicaStatus {
     pub now: Option<f64>,
     /// Why.
     pub why: Option<String>,
+    /// The size that it is pinned at, at least, as a part of the input; none where it is not pinned.
+    pub least: Option<f64>,
+    /// Its layers stay as they are.
+    pub is_frozen: bool,
 }
 
 impl Shards {
@@ -58,7 +62,7 @@ impl Shards {
     }
 
     fn shard_status(&self, shard: usize, states: &[(WorkerId, ShardState)]) -> ShardStatus {
-        let sizes = &self.dataset.replicas;
+        let (sizes, orders) = (&self.dataset.replicas, self.dataset.orders);
         let holders = self.holders(shard);
         let state_of = |worker: &WorkerId| {
             states.iter().find(|(of, state)| of == worker && state.shard as usize == shard).map(|(_, state)| state)
@@ -74,6 +78,8 @@ impl Shards {
                 queue: state.map_or(0, |state| state.queue),
                 now: state.map(|state| f64::from(state.size_milli) / 1000.0),
                 why: state.map(|state| state.why.clone()),
+                least: size.and_then(|size| orders.least(size)),
+                is_frozen: orders.frozen,
             })
         });
         let of = &self.dataset.shards[shard];

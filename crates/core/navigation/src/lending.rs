@@ -9,7 +9,7 @@ use crate::snapshot::Replica;
 /// A cache that can lend room, and what shards have beside that.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lending {
-    /// Bytes that layers may take without anything lent, bases taken off.
+    /// Bytes that layers may take without anything lent: what replicas take at their least level is taken off.
     pub own_bytes: u64,
     /// Bytes that the cache may lend at most.
     pub most_bytes: u64,
@@ -26,8 +26,8 @@ impl Lending {
     pub const INERTIA: f64 = 0.25;
 }
 
-/// The layers of a replica above its base, and what each saves: the requests that came on average until the plan `before`, times what
-/// each takes less with it. `period_secs` is the time between two plans.
+/// The layers of a replica above its least level, which may go elsewhere, and what each saves: the requests that came on average until the
+/// plan `before`, times what each takes less with it. `period_secs` is the time between two plans.
 pub fn layers(replica: &Replica<'_>, before: &Plan, period_secs: f64) -> Ladder {
     debug_assert!(period_secs > 0.0, "plans take their time");
     let arrivals = before.of(replica.shard).map_or(0.0, |decision| decision.memory.arrivals) / period_secs;
@@ -37,7 +37,8 @@ pub fn layers(replica: &Replica<'_>, before: &Plan, period_secs: f64) -> Ladder 
         saved: arrivals * (curve.service_us(level - 1) - curve.service_us(level)) / 1e6,
         is_held: level <= replica.ordered,
     };
-    (1..=replica.highest).map(step).collect()
+    let highest = if replica.frozen { replica.ordered } else { replica.highest };
+    (replica.least() + 1..=highest).map(step).collect()
 }
 
 /// Seconds that each byte more of a cache would save in a second, when of what it let go so many `returned` a second, each of which

@@ -12,7 +12,7 @@ pub struct Replica<'a> {
     pub shard: ShardId,
     /// What its levels cost and bring.
     pub curve: &'a Curve,
-    /// The level below which it never goes.
+    /// The level below which it never goes: where it is pinned. One that is below comes there first.
     pub lowest: u32,
     /// The level to which it returns when its load is low.
     pub start: u32,
@@ -26,6 +26,8 @@ pub struct Replica<'a> {
     pub queue: u32,
     /// Requests that came since the last plan.
     pub arrived: u32,
+    /// Its layers stay as they are, whatever its load.
+    pub frozen: bool,
 }
 
 impl Replica<'_> {
@@ -39,6 +41,11 @@ impl Replica<'_> {
         self.curve.bytes(self.ordered)
     }
 
+    /// The level below which no plan brings it.
+    pub fn least(&self) -> u32 {
+        if self.frozen { self.ordered } else { self.lowest.min(self.ordered) }
+    }
+
     fn validate(&self) -> Result<()> {
         let Self { shard, lowest, start, highest, level, ordered, .. } = self;
         let levels = lowest <= start && start <= highest && *highest <= self.curve.highest();
@@ -48,10 +55,10 @@ impl Replica<'_> {
                 "{shard} can't start at level {start} between {lowest} and {highest}: give levels that rise, {most} at most"
             )));
         }
-        if level > ordered || !(lowest..=highest).contains(&level) || ordered > highest {
+        if level > ordered || ordered > highest {
             return Err(Error::invalid(format!(
-                "{shard} can't serve at level {level} and be told {ordered}: give levels from {lowest} to {highest}, what is \
-                 served not above what is ordered"
+                "{shard} can't serve at level {level} and be told {ordered}: give levels from 0 to {highest}, what is served not \
+                 above what is ordered"
             )));
         }
         Ok(())
@@ -90,7 +97,7 @@ impl Snapshot<'_> {
             return Err(Error::invalid(format!("{after} can't follow {before}: give each shard once, by ascending number")));
         }
         self.replicas.iter().try_for_each(Replica::validate)?;
-        let least: u64 = self.replicas.iter().map(|replica| replica.curve.bytes(replica.lowest)).sum();
+        let least: u64 = self.replicas.iter().map(|replica| replica.curve.bytes(replica.least())).sum();
         if least > self.room_bytes {
             let room = self.room_bytes;
             return Err(Error::invalid(format!(

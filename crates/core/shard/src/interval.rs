@@ -30,6 +30,9 @@ pub(crate) trait Suffixes {
 
     /// The rows of values of `attribute` that are exactly `value` (symbols).
     fn equal(&self, attribute: usize, value: &[u8]) -> Range<u32>;
+
+    /// The rows where the last symbols of values of `attribute` are `end`, which has some: one for each such value.
+    fn ending(&self, attribute: usize, end: &[u8]) -> Range<u32>;
 }
 
 impl Suffixes for Base {
@@ -67,15 +70,35 @@ impl Suffixes for Base {
         let mut pattern = Vec::with_capacity(value.len() + 1);
         pattern.push(self.alphabet.delimiter(attribute));
         pattern.extend_from_slice(value);
-        // A value ends at the next attribute; the last one at the next record, or at the end of the text, which is below.
-        let ends = if attribute + 1 < self.schema.attributes.len() {
-            let column = self.psi.column(self.alphabet.delimiter(attribute + 1));
-            column.start..column.end()
-        } else {
-            self.psi.column(END).start..self.psi.column(self.alphabet.delimiter(0)).end()
-        };
-        backward(self, &pattern, ends)
+        backward(self, &pattern, behind(self, attribute))
     }
+
+    fn ending(&self, attribute: usize, end: &[u8]) -> Range<u32> {
+        debug_assert!(!end.is_empty(), "all values end with nothing");
+        backward(self, end, behind(self, attribute))
+    }
+}
+
+/// The rows of what stands behind a value: the next attribute; behind the last one the next record, or the end of the text,
+/// which is below.
+fn behind(base: &Base, attribute: usize) -> Range<u32> {
+    if attribute + 1 < base.schema.attributes.len() {
+        let column = base.psi.column(base.alphabet.delimiter(attribute + 1));
+        return column.start..column.end();
+    }
+    base.psi.column(END).start..base.psi.column(base.alphabet.delimiter(0)).end()
+}
+
+/// The rows that begin with these bytes, in whatever attribute.
+pub(crate) fn rows_with(base: &impl Suffixes, bytes: &[u8]) -> Range<u32> {
+    let mut symbols = Vec::with_capacity(bytes.len());
+    if base.alphabet().encode(bytes, &mut symbols) { base.prefix(&symbols) } else { 0..0 }
+}
+
+/// The rows where the last bytes of values of `attribute` are these.
+pub(crate) fn rows_ending(base: &impl Suffixes, attribute: usize, bytes: &[u8]) -> Range<u32> {
+    let mut symbols = Vec::with_capacity(bytes.len());
+    if base.alphabet().encode(bytes, &mut symbols) { base.ending(attribute, &symbols) } else { 0..0 }
 }
 
 /// The first row of the attribute's column that is null, or the column's end.

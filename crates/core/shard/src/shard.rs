@@ -210,7 +210,7 @@ impl Shard {
     /// The keys where `query` holds, in order: at most `limit`, those above `after`. With a limit it takes about as long as it
     /// takes to come upon so many records, or to find all hits, whichever is less.
     pub fn search(&self, query: &Query, limit: Option<usize>, after: Option<&Key>) -> Result<Page> {
-        let set = self.layers.load();
+        let (set, query) = (self.layers.load(), query.alone());
         // One more than is asked for tells whether there are more.
         let count = limit.map_or(usize::MAX, |limit| limit.saturating_add(1));
         let window = Window { from: after.map_or(0, |key| self.base.keys.rank(key, true)), count };
@@ -227,17 +227,22 @@ impl Shard {
         Ok(Page { keys: self.base.keys.get_all(&records), next })
     }
 
-    /// Answers an equality from the index of its attribute, if all slices are there.
+    /// Answers an equality, or several of one attribute, from the index of that, if all slices are there.
     fn search_index(&self, set: &LayerSet, query: &Query, after: Option<&Key>, window: Window) -> Result<Option<Vec<u64>>> {
-        let Query::Eq { attribute, value } = query else { return Ok(None) };
-        let Some(slices) = set.index.get(*attribute).filter(|slices| !slices.is_empty() && slices.iter().all(Option::is_some))
+        let Some((attribute, values)) = query.equalities() else { return Ok(None) };
+        let Some(slices) = set.index.get(attribute).filter(|slices| !slices.is_empty() && slices.iter().all(Option::is_some))
         else {
             return Ok(None);
         };
-        let mut bytes = Vec::new();
-        if !self.base.schema.attributes[*attribute].value_type.encode(value, &mut bytes)? {
-            return Ok(None);
+        let mut wanted = vec![Vec::new(); values.len()];
+        for (value, bytes) in values.into_iter().zip(&mut wanted) {
+            if !self.base.schema.attributes[attribute].value_type.encode(value, bytes)? {
+                return Ok(None);
+            }
         }
+        // What is wanted twice is there once.
+        wanted.sort_unstable();
+        wanted.dedup();
         // The entries are keys if those are numbers, and records otherwise.
         let lowest = match (self.base.key_type(), after) {
             (KeyType::U64, Some(Key::U64(after))) => after.checked_add(1),
@@ -246,18 +251,20 @@ impl Shard {
         };
         let (mut entries, mut pieces) = (Vec::new(), 0);
         if let Some(lowest) = lowest {
-            let hash = IndexSlice::hash(&bytes);
-            for slice in slices.iter().flatten() {
-                let before = entries.len();
-                slice.find(hash, &bytes, lowest, window.count, &mut entries);
-                pieces += usize::from(entries.len() > before);
+            for bytes in &wanted {
+                let hash = IndexSlice::hash(bytes);
+                for slice in slices.iter().flatten() {
+                    let before = entries.len();
+                    slice.find(hash, bytes, lowest, window.count, &mut entries);
+                    pieces += usize::from(entries.len() > before);
+                }
             }
         }
         if pieces > 1 {
             entries.sort_unstable();
             entries.truncate(window.count);
         }
-        self.sampler.search(*attribute, entries.len() as u64);
+        self.sampler.search(attribute, entries.len() as u64);
         Ok(Some(entries))
     }
 

@@ -46,6 +46,12 @@ struct Described {
     start: u32,
     /// The level that it has; its start without it.
     level: Option<u32>,
+    /// The level that it is pinned at; the base without it.
+    #[serde(default)]
+    pin: u32,
+    /// Its layers stay as they are.
+    #[serde(default)]
+    frozen: bool,
     /// Requests that wait, a number a period.
     queue: Vec<u32>,
     /// Requests that came, a number a period; none without it.
@@ -94,8 +100,8 @@ impl ShardPlanned {
 
 /// The plans for a worker that a JSON text describes, of all periods for which it tells the queues: `{"room": "8GiB", "replicas":
 /// [{"shard": "orders/0", "levels": [{"bytes": "300MiB", "us": 2000}, ..], "start": 0, "level": 0, "queue": [0, 40, ..],
-/// "arrived": [100, 300, ..]}, ..]}`, and perhaps `"cache": {"most": "4GiB", "saves_us": [0.5, ..]}` beside it. What is ordered in a
-/// period is there in the next one.
+/// "arrived": [100, 300, ..]}, ..]}`, a replica with `"pin": 3` or `"frozen": true` where it is, and perhaps `"cache": {"most":
+/// "4GiB", "saves_us": [0.5, ..]}` beside them. What is ordered in a period is there in the next one.
 ///
 /// # Errors
 /// `Invalid`: a text of another form, a worker that can't be, or settings that make no sense.
@@ -120,13 +126,14 @@ pub fn shards_planned(text: &str, settings: &Settings) -> Result<Vec<ShardPlanne
         let replica = |((number, described), (curve, level)): ((u64, &Described), (_, &u32))| Replica {
             shard: ShardId(number),
             curve,
-            lowest: 0,
-            start: described.start,
+            lowest: described.pin,
+            start: described.start.max(described.pin),
             highest: Curve::highest(curve),
             level: *level,
             ordered: *level,
             queue: described.queue[period],
             arrived: described.arrived.get(period).copied().unwrap_or(0),
+            frozen: described.frozen,
         };
         let replicas: Vec<Replica<'_>> = (0..).zip(&worker.replicas).zip(curves.iter().zip(&levels)).map(replica).collect();
         let offered = offered(&worker, period, settings, &replicas, &before, lent_bytes)?;
@@ -154,9 +161,9 @@ fn offered(
     lent_bytes: u64,
 ) -> Result<u64> {
     let Some(cache) = &worker.cache else { return Ok(0) };
-    let bases: u64 = replicas.iter().map(|replica| replica.curve.bytes(0)).sum();
+    let least: u64 = replicas.iter().map(|replica| replica.curve.bytes(replica.least())).sum();
     let lending = Lending {
-        own_bytes: worker.room.0.saturating_sub(bases),
+        own_bytes: worker.room.0.saturating_sub(least),
         most_bytes: cache.most.0,
         lent_bytes,
         cache_saves: cache.saves_us[period] / 1e6 / f64::from(1 << 20),
@@ -197,6 +204,7 @@ fn told(decision: &Decision, secs: f64, bytes: u64, replicas: &[Described]) -> S
     let name = |shard: &ShardId| replicas[shard.0 as usize].shard.clone();
     let why = match &decision.reason {
         Reason::Gave(to) => format!("a layer went to {}, whose requests wait too long", name(to)),
+        Reason::Yielded(to) => format!("a layer went to {}, which is pinned at more than it had", name(to)),
         Reason::Took(from) => {
             let from: Vec<String> = from.iter().map(name).collect();
             format!("requests wait too long, and {} gave room for a layer", from.join(", "))

@@ -63,6 +63,7 @@ impl Queue {
             ordered: self.ordered,
             queue: self.waiting.len() as u32,
             arrived: self.arrived,
+            frozen: false,
         }
     }
 

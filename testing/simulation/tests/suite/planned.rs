@@ -58,6 +58,22 @@ fn a_cache_lends_room_for_a_layer_until_its_blocks_save_more() {
 }
 
 #[test]
+fn a_pin_takes_room_of_others_but_not_of_what_is_frozen() {
+    let mut pinned = replica("pinned", 0, &[0; 3], 0);
+    pinned["pin"] = 1.into();
+    let mut idle = replica("idle", 1, &[0; 3], 0);
+    let given = planned("210MiB", &[pinned.clone(), idle.clone()]);
+    assert_eq!(moves(&given), [("pinned", 0, 1), ("idle", 1, 0)]);
+    let why: Vec<&str> = given.iter().filter(|one| one.moves()).map(|one| one.why.as_str()).collect();
+    assert!(why[0].contains("pinned at more") && why[1].contains("went to pinned"), "{why:?}");
+    idle["frozen"] = true.into();
+    let kept = planned("210MiB", &[pinned, idle]);
+    assert_eq!(moves(&kept), []);
+    let why: Vec<&str> = kept.iter().take(2).map(|one| one.why.as_str()).collect();
+    assert!(why[0].contains("no room") && why[1].contains("frozen"), "{why:?}");
+}
+
+#[test]
 fn what_can_t_be_planned_is_refused_with_what_is_wrong_with_it() {
     let refused = |worker: Value, what: &str| {
         let error = shards_planned(&worker.to_string(), &Settings::default()).unwrap_err();

@@ -24,7 +24,8 @@ pub(crate) struct PlanShardsArgs {
     /// A worker: {"room": "8GiB", "replicas": [{"shard": "orders/0", "levels": [{"bytes": "300MiB", "us": 2000}, ..], "start": 0,
     /// "level": 0, "queue": [0, 40, ..], "arrived": [100, 300, ..]}, ..]}; levels rise from the base with what a request takes at
     /// each, queue and arrived have a number a period; - for the standard input. With "cache": {"most": "4GiB", "saves_us": [0.5, ..]}
-    /// it lends them room while a MiB of it saves less, in microseconds a second
+    /// it lends them room while a MiB of it saves less, in microseconds a second; with "pin": 3 a replica comes to that level and stays
+    /// above, with "frozen": true it stays as it is
     #[arg(value_name = "FILE")]
     pub(crate) worker: PathBuf,
     /// Time between two plans

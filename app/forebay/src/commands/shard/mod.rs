@@ -6,6 +6,7 @@ mod create;
 mod get;
 mod input;
 mod inspect;
+mod orders;
 mod search;
 mod source;
 mod status;
@@ -25,6 +26,10 @@ pub(crate) fn run(config: &Config, command: ShardCommand) -> Outcome {
         ShardCommand::Build(args) => build::run(&args),
         ShardCommand::Create(args) => block_on(interruptible(create::run(config, &args))),
         ShardCommand::Status(args) => block_on(interruptible(status::run(config, &args))),
+        ShardCommand::Pin(args) => block_on(interruptible(orders::pin(config, &args))),
+        ShardCommand::Unpin(args) => block_on(interruptible(orders::unpin(config, &args))),
+        ShardCommand::Freeze(args) => block_on(interruptible(orders::freeze(config, &args))),
+        ShardCommand::Thaw(args) => block_on(interruptible(orders::thaw(config, &args))),
         ShardCommand::Get(args) => block_on(get::run(config, &args)),
         ShardCommand::Search(args) => block_on(search::run(config, &args)),
         ShardCommand::Scan(args) => block_on(search::scan(config, &args)),

@@ -3,6 +3,7 @@
 use forebay_shards::{ReplicaStatus, ShardStatus, Shards};
 use forebay_types::format_bytes;
 
+use super::orders::words;
 use crate::cli::ShardStatusArgs;
 use crate::config::Config;
 use crate::connect::connect;
@@ -27,6 +28,9 @@ pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
         args.dataset,
         status.len()
     ))?;
+    if let Some(orders) = words(shards.orders()) {
+        output.line(&orders)?;
+    }
     output.line("")?;
     let rows: Vec<Vec<String>> =
         status.iter().flat_map(|shard| shard.replicas.iter().map(|replica| row(shard, replica))).collect();

@@ -35,11 +35,29 @@ fn all_the_same(home: &Path, address: &str) {
     same(home, address, "get", &["7", "--columns", "note"]);
     same(home, address, "count", &[]);
     same(home, address, "count", &["clerk = clerk07 and note *= spring"]);
+    same(home, address, "count", &["(clerk = clerk07 or note $= autumn) and not note i*= \"SPRING\""]);
     same(home, address, "search", &["clerk = clerk07", "--json"]);
+    same(home, address, "search", &["clerk in (clerk07, clerk08, none) and not note suffix spring", "--limit", "7"]);
     same(home, address, "search", &["note ~ \"line [0-9]*9 of (spring|autumn)\"", "--limit", "9", "--columns", "*"]);
     same(home, address, "search", &["clerk >= clerk11", "--after", "-4", "--limit", "5"]);
     same(home, address, "scan", &["--json"]);
     same(home, address, "scan", &["--after", "-4", "--limit", "5", "--columns", "*"]);
+}
+
+fn orders_hold(home: &Path, address: &str) {
+    let order = |arguments: &[&str]| ask(home, address, arguments);
+    let pinned = order(&["pin", "/lake/rows.shards", "--size", "0.8", "--json"]).ok().json().remove(0);
+    assert_eq!((&pinned["orders"], &pinned["here"]), (&json!({"pin": {"size": 0.8}}), &pinned["replicas"]));
+    let frozen = order(&["freeze", "/lake/rows.shards"]).ok().text();
+    assert!(frozen.contains("pinned at 0.800") && frozen.contains("frozen"), "{frozen}");
+    let status = order(&["status", "/lake/rows.shards"]).ok().text();
+    assert!(status.contains("pinned at 0.800") && status.contains("frozen"), "{status}");
+    let of_replica = order(&["status", "/lake/rows.shards", "--json"]).ok().json().remove(0)["replicas"][0].clone();
+    assert_eq!((&of_replica["least"], &of_replica["is_frozen"]), (&json!(0.8), &json!(true)));
+    order(&["unpin", "/lake/rows.shards"]).ok();
+    let free = order(&["thaw", "/lake/rows.shards"]).ok().text();
+    assert!(free.contains("follow their load"), "{free}");
+    order(&["pin", "/lake/none.shards"]).fails(1, &["there is no dataset of shards"]);
 }
 
 #[test]
@@ -66,6 +84,7 @@ fn a_dataset_answers_as_a_shard_of_a_folder_does() {
     let status = ask(home.path(), &address, &["status", "/lake/rows.shards", "--json"]).ok().json();
     assert_eq!(status.iter().map(|shard| shard["records"].as_i64().unwrap()).sum::<i64>(), ROWS);
     assert!(status.iter().all(|shard| shard["replicas"][0]["bytes"].as_u64().unwrap() > 0), "{status:?}");
+    orders_hold(home.path(), &address);
     let host = up.place("console").trim_start_matches("http://").trim_end_matches('/').to_string();
     let secret = std::fs::read_to_string(home.path().join("forebay-data/owner.secret")).unwrap();
     let bearer = format!("Authorization: Bearer {}\r\n", secret.trim());

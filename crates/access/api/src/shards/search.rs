@@ -56,7 +56,7 @@ macro_rules! page_of {
 }
 
 page_of!(Search {
-    /// Tests of columns, joined by `and`, as on the command line.
+    /// Tests of columns, joined by `and`, `or` and `not`, as on the command line.
     #[schemars(example = &"name ^= clerk00 and note contains line")]
     condition: String,
 });
@@ -172,7 +172,7 @@ pub(super) struct CountAsked {
     #[schemars(with = "String", example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
-    /// Tests of columns, joined by `and`; all records without it.
+    /// Tests of columns, joined by `and`, `or` and `not`; all records without it.
     #[schemars(example = &"name = clerk007")]
     condition: Option<String>,
     /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.

@@ -17,6 +17,12 @@ fn conditions() -> Vec<Json> {
         json!({"attr": "note", "regex": "line [0-9]*7 (spring|winter)"}),
         json!({"attr": "name", "from": "clerk010", "to": "clerk012"}),
         json!({"and": [{"attr": "name", "prefix": "clerk0"}, {"attr": "note", "contains": "summer"}]}),
+        json!({"attr": "name", "in": ["clerk031", "clerk032", "nobody"]}),
+        json!({"attr": "note", "suffix": "of 17"}),
+        json!({"attr": "note", "contains": "AUTUMN of 11", "ignore_case": true}),
+        json!({"or": [{"attr": "name", "eq": "clerk031"}, {"attr": "note", "suffix": "7"}]}),
+        json!({"not": {"or": [{"attr": "name", "prefix": "clerk0"}, {"attr": "note", "contains": "summer"}]}}),
+        json!({"and": [{"attr": "name", "prefix": "clerk01"}, {"not": {"attr": "note", "regex": "(spring|winter)"}}]}),
     ]
 }
 
@@ -86,6 +92,8 @@ async fn json_operations_are_answered_as_for_a_file() {
         r#"{"get": 5, "columns": ["nothing"]}"#,
         r#"{"search": {"attr": "nothing", "eq": "x"}}"#,
         r#"{"search": {"attr": "note", "regex": "("}}"#,
+        r#"{"search": {"or": [{"attr": "name", "eq": "x"}, {"attr": "nothing", "eq": "x"}]}}"#,
+        r#"{"count": {"not": []}}"#,
         r#"{"put": {"name": "no key"}}"#,
         r#"{"put": {"id": 1}, "get": 1}"#,
         r#"{"get": 5, "columns": ["note"], "versioned": true}"#,

@@ -97,6 +97,8 @@ async fn what_is_acknowledged_is_seen_at_every_worker_and_by_every_search() {
         let condition = json!({"attr": "name", "eq": "clerk031"});
         let wanted = reference.0.search(&Condition::from_json(&condition).unwrap(), None, None).unwrap();
         assert_eq!(shards.search(&condition, None, None).await.unwrap(), wanted);
+        let others = Condition::parse("(name in (clerk031, clerk032) or name i$= K096) and not note *= summer").unwrap();
+        assert_eq!(shards.search(&others.to_json(), None, None).await.unwrap(), reference.0.search(&others, None, None).unwrap());
         assert_eq!(shards.count(None).await.unwrap(), reference.0.count_all().unwrap());
     }
     let keys: Vec<_> = (0..2000u64).map(forebay_shard::Key::U64).collect();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use forebay_shard::{Key, Value};
-use forebay_shard_store::{ChangeIf, Store};
+use forebay_shard_store::{ChangeIf, DatasetOrders, DatasetPin, Store};
 use forebay_shards::{Shards, create};
 use forebay_types::WorkerId;
 use serde_json::{Value as Json, json};
@@ -103,6 +103,18 @@ async fn what_is_wrong_is_said_without_the_shard_and_what_needs_it_brings_it() {
     assert_eq!(found, [Key::U64(777)]);
     assert_eq!(here(&bed, 0), 1, "a substring needs all of it");
     assert_eq!(get(&shards, 5).await, Some(json_of(5)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_pinned_is_brought_for_a_single_get() {
+    let bed = Bed::start(1).await;
+    let shards = make(&bed, vec![0.5]).await;
+    assert_eq!(get(&shards, 5).await, Some(json_of(5)));
+    assert_eq!(here(&bed, 0), 0, "that is answered from afar");
+    let pin = |orders: &mut DatasetOrders| orders.pin = Some(DatasetPin::default());
+    let pinned = Shards::order(&bed.client, &path("far.shards"), pin).await.unwrap();
+    assert_eq!(get(&pinned, 6).await, Some(json_of(6)));
+    assert!(here(&bed, 0) > 0 && bytes_here(&pinned).await > 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

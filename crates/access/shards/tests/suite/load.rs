@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use forebay_shard_store::{ChangeIf, Store};
+use forebay_shard_store::{ChangeIf, DatasetOrders, DatasetPin, Store};
 use forebay_shards::{ReplicaStatus, Shards};
+use forebay_types::ErrorKind;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -90,6 +91,80 @@ async fn layers_come_to_be_for_what_is_asked_without_a_queue() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     assert!(!shards.search(&condition, None, Some(100)).await.unwrap().is_empty());
+}
+
+/// Orders something of the dataset.
+async fn order(bed: &Bed, name: &str, change: impl Fn(&mut DatasetOrders)) -> Shards {
+    Shards::order(&bed.client, &path(name), change).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_pinned_comes_to_its_size_and_returns_when_it_is_unpinned() {
+    let bed = Bed::start_as(1, 1 << 30, Duration::from_millis(50)).await;
+    let shards = bed.create("orders.shards", 1, vec![0.5]).await;
+    assert!(shards.count(None).await.unwrap() > 0);
+    let at_rest = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| (0.45..0.55).contains(&now));
+    until(&shards, "it is where it starts", at_rest).await;
+    let pin = DatasetPin { size: Some(0.9) };
+    let pinned = order(&bed, "orders.shards", |orders| orders.pin = Some(pin)).await;
+    assert_eq!((pinned.manifest(), pinned.orders()), (2, DatasetOrders { pin: Some(pin), frozen: false }));
+    let again = order(&bed, "orders.shards", |orders| orders.pin = Some(pin)).await;
+    assert_eq!(again.manifest(), 2, "what holds already is not ordered anew");
+    let up = until(&pinned, "it is where it is pinned", |replica| !replica.is_changing && replica.now > Some(0.85)).await;
+    assert_eq!((up.size, up.least, up.is_frozen), (Some(0.5), Some(0.9), false));
+    assert_eq!(pinned.bring().await, (1, 1));
+    // Who has it open goes on, also with changes, and merges keep what is ordered.
+    shards.put(&record(7, "changed"), ChangeIf::Always).await.unwrap();
+    shards.merge_shard(0).await.unwrap();
+    let merged = Shards::open(&bed.client, &path("orders.shards")).await.unwrap();
+    assert_eq!((merged.manifest(), merged.orders()), (3, pinned.orders()));
+    until(&merged, "it stays", |replica| !replica.is_changing && replica.now > Some(0.85)).await;
+    let free = order(&bed, "orders.shards", |orders| orders.pin = None).await;
+    until(&free, "it is back", |replica| !replica.is_changing && replica.now < Some(0.6)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_frozen_stays_as_it_is_under_load_until_it_is_thawed() {
+    let bed = Bed::start_as(1, 1 << 30, Duration::from_millis(50)).await;
+    let shards = bed.create("orders.shards", 1, vec![0.7]).await;
+    assert!(shards.count(None).await.unwrap() > 0);
+    let at_rest = |replica: &ReplicaStatus| !replica.is_changing && replica.now.is_some_and(|now| (0.65..0.71).contains(&now));
+    let start = until(&shards, "it is where it starts", at_rest).await;
+    let frozen = order(&bed, "orders.shards", |orders| orders.frozen = true).await;
+    let is_told = |replica: &ReplicaStatus| replica.why.as_deref().is_some_and(|why| why.contains("frozen"));
+    assert!(until(&frozen, "it is frozen", is_told).await.is_frozen);
+    let stop = Arc::new(AtomicBool::new(false));
+    let askers = many_ask(&shards, &stop);
+    let loaded = until(&frozen, "it has a load", |replica| replica.answered > start.answered + 100).await;
+    assert_eq!((loaded.now, loaded.is_changing), (start.now, false), "{loaded:?}");
+    let thawed = order(&bed, "orders.shards", |orders| orders.frozen = false).await;
+    until(&thawed, "it has grown", |replica| replica.now > start.now).await;
+    stop.store(true, Relaxed);
+    for asker in askers {
+        asker.await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_pinned_does_not_go_for_others_over_a_restart_too() {
+    let stored = {
+        let bed = Bed::start(1).await;
+        bed.create("a.shards", 1, vec![0.01]).await.status().await.unwrap()[0].stored_bytes
+    };
+    // Room for one of two.
+    let mut bed = Bed::start_with(1, stored * 3 / 2).await;
+    let (a, b) = (bed.create("a.shards", 1, vec![0.01]).await, bed.create("b.shards", 1, vec![0.01]).await);
+    assert!(a.count(None).await.unwrap() > 0 && b.count(None).await.unwrap() > 0, "one after the other");
+    let pinned = order(&bed, "a.shards", |orders| orders.pin = Some(DatasetPin::default())).await;
+    assert!(pinned.count(None).await.unwrap() > 0);
+    let hasty = b.clone().with_patience(Duration::from_secs(2));
+    assert_eq!(hasty.count(None).await.unwrap_err().kind(), ErrorKind::Retry);
+    assert!(replica(&pinned).await.bytes.is_some());
+    bed.take_worker(0).shutdown().await;
+    bed.start_worker(0).await;
+    assert_eq!(hasty.count(None).await.unwrap_err().kind(), ErrorKind::Retry, "nobody has asked for the other one since");
+    order(&bed, "a.shards", |orders| orders.pin = None).await;
+    assert!(b.count(None).await.unwrap() > 0);
 }
 
 /// Searches that take long, from 64 who ask again and again.

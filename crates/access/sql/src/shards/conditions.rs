@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{Between, BinaryExpr, Expr, Like, Operator, TableProviderFilterPushDown as PushDown};
-use datafusion::scalar::ScalarValue;
+use datafusion::logical_expr::{BinaryExpr, Expr, Operator, TableProviderFilterPushDown as PushDown};
 use forebay_shard::Key;
-use forebay_shard_store::{ColumnKind, Columns, Condition, Literal, Test};
-use serde_json::Number;
+use forebay_shard_store::{Columns, Condition, Literal, Test};
+
+use super::tested::{and, column, literal, not, tested};
 
 /// What a dataset is asked: records by their keys, or those that meet all conditions.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,8 +37,17 @@ pub(super) fn asked(filters: &[Expr], columns: &Columns) -> (Asked, Vec<usize>) 
         let left = by_key.iter().enumerate().filter(|(_, keys)| keys.is_none()).map(|(place, _)| place).collect();
         return (Asked { keys: all, conditions: Vec::new() }, left);
     }
-    let conditions = filters.iter().filter_map(|filter| conditions(filter, columns)).flat_map(|(conditions, _)| conditions);
-    (Asked { keys: None, conditions: conditions.collect() }, Vec::new())
+    let (mut conditions, mut left) = (Vec::<Condition>::new(), Vec::new());
+    for (place, filter) in filters.iter().enumerate() {
+        let Some((more, _)) = self::conditions(filter, columns) else { continue };
+        let both: Vec<Condition> = conditions.iter().cloned().chain(more).collect();
+        // Together they may be more than a shard is asked at once.
+        match Condition::And(both.clone()).check() {
+            Ok(()) => conditions = both,
+            Err(_) => left.push(place),
+        }
+    }
+    (Asked { keys: None, conditions }, left)
 }
 
 /// The keys that a filter names, where it names keys and nothing else.
@@ -67,118 +75,83 @@ fn keys(filter: &Expr, columns: &Columns) -> Option<BTreeSet<Key>> {
 
 /// The conditions that all rows of a filter meet, and whether those that meet them are its rows.
 fn conditions(filter: &Expr, columns: &Columns) -> Option<(Vec<Condition>, bool)> {
-    let (column, tests, is_all) = match filter {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) => compared(left, *op, right)?,
-        Expr::Between(Between { expr, negated: false, low, high }) => {
-            let range = Test::Range(Some((bound(low)?, true)), Some((bound(high)?, true)));
-            (column(expr)?, vec![range], true)
-        }
-        Expr::Like(Like { negated: false, expr, pattern, escape_char: None, case_insensitive: false }) => {
-            let Literal::Text(pattern) = literal(pattern)? else { return None };
-            let (tests, is_all) = like(&pattern)?;
-            (column(expr)?, tests, is_all)
-        }
-        Expr::IsNull(expr) => (column(expr)?, vec![Test::Eq(Literal::Null)], true),
-        Expr::Not(expr) => (column(expr)?, vec![Test::Eq(Literal::Bool(false))], true),
-        expr => (column(expr)?, vec![Test::Eq(Literal::Bool(true))], true),
+    let (condition, is_all) = condition(filter, true, 0, columns)?;
+    let conditions = match condition {
+        Condition::And(all) => all,
+        one => vec![one],
     };
-    let (_, attribute) = columns.attribute(&column).ok()?;
-    // Floating-point numbers are equal, and in order, otherwise here than in SQL: zeros have signs.
-    if matches!(attribute.kind, ColumnKind::Float32 | ColumnKind::Float64) {
+    Condition::And(conditions.clone()).check().is_ok().then_some((conditions, is_all))
+}
+
+/// What stands deeper in a filter is left to the engine.
+const DEPTH_MAX: usize = 16;
+
+/// What all rows meet of which a filter is true, or false, and whether those that meet it are these rows. A filter of nulls is neither,
+/// where a shard's `not` holds of them.
+fn condition(filter: &Expr, truth: bool, depth: usize, columns: &Columns) -> Option<(Condition, bool)> {
+    if depth > DEPTH_MAX {
         return None;
     }
-    let conditions: Vec<_> = tests.into_iter().map(|test| Condition::Column { column: column.clone(), test }).collect();
-    // What the column's type can't be compared with is left to the engine.
-    conditions.iter().all(|condition| condition.query(columns).is_ok()).then_some((conditions, is_all))
-}
-
-fn compared(left: &Expr, op: Operator, right: &Expr) -> Option<(String, Vec<Test>, bool)> {
-    let (name, op, value) = match column(left) {
-        Some(name) => (name, op, right),
-        None => (column(right)?, op.swap()?, left),
-    };
-    let value = bound(value)?;
-    Some(match op {
-        Operator::Eq => (name, vec![Test::Eq(value)], true),
-        Operator::Lt => (name, vec![Test::Range(None, Some((value, false)))], true),
-        Operator::LtEq => (name, vec![Test::Range(None, Some((value, true)))], true),
-        Operator::Gt => (name, vec![Test::Range(Some((value, false)), None)], true),
-        Operator::GtEq => (name, vec![Test::Range(Some((value, true)), None)], true),
-        // The two libraries may read the borders of what a pattern can say differently: it is looked at once more.
-        Operator::RegexMatch => (name, vec![Test::Regex(value)], false),
-        _ => return None,
-    })
-}
-
-/// What a text has in it that is like a pattern. An escaped sign, or one for any single letter, leaves the engine more to look at.
-fn like(pattern: &str) -> Option<(Vec<Test>, bool)> {
-    if pattern.contains('\\') {
-        return None;
-    }
-    let text = |text: &str| Literal::Text(text.to_string());
-    let pieces: Vec<&str> = pattern.split(['%', '_']).collect();
-    let has_any_letter = pattern.contains('_');
-    let is_all = !has_any_letter
-        && match pieces.as_slice() {
-            [_] | [_, ""] | ["", _, ""] => true,
-            [..] => false,
-        };
-    let tests: Vec<_> = match pieces.as_slice() {
-        [whole] => vec![Test::Eq(text(whole))],
-        [first, rest @ ..] => {
-            let begins = (!first.is_empty()).then(|| Test::Prefix(text(first)));
-            let holds = rest.iter().filter(|piece| !piece.is_empty()).map(|piece| Test::Contains(text(piece)));
-            begins.into_iter().chain(holds).collect()
+    match filter {
+        Expr::Not(filter) => condition(filter, !truth, depth + 1, columns),
+        Expr::IsNull(expr) => is_null(expr, truth, columns).map(|condition| (condition, true)),
+        Expr::IsNotNull(expr) => is_null(expr, !truth, columns).map(|condition| (condition, true)),
+        Expr::BinaryExpr(BinaryExpr { op: op @ (Operator::And | Operator::Or), .. }) => {
+            let parts = operands(filter, *op).into_iter().map(|part| condition(part, truth, depth + 1, columns));
+            match (*op == Operator::And) == truth {
+                true => all_of(parts.collect()),
+                false => any_of(parts.collect()),
+            }
         }
-        [] => Vec::new(),
-    };
-    (!tests.is_empty()).then_some((tests, is_all))
-}
-
-fn column(expr: &Expr) -> Option<String> {
-    match expr {
-        Expr::Column(column) => Some(column.name.clone()),
-        _ => None,
+        filter => tested(filter)?.condition(truth, columns),
     }
 }
 
-/// A value that something can be compared with: never null.
-fn bound(expr: &Expr) -> Option<Literal> {
-    literal(expr).filter(|literal| *literal != Literal::Null)
+/// What stands between the operators of a chain.
+fn operands(filter: &Expr, joined: Operator) -> Vec<&Expr> {
+    let (mut operands, mut left) = (Vec::new(), vec![filter]);
+    while let Some(part) = left.pop() {
+        match part {
+            Expr::BinaryExpr(BinaryExpr { left: first, op, right }) if *op == joined => left.extend([&**right, &**first]),
+            part => operands.push(part),
+        }
+    }
+    operands
 }
 
-fn literal(expr: &Expr) -> Option<Literal> {
-    let Expr::Literal(value, _) = expr else { return None };
-    if value.is_null() {
-        return Some(Literal::Null);
+/// Of parts that all hold those that a shard is asked for.
+fn all_of(parts: Vec<Option<(Condition, bool)>>) -> Option<(Condition, bool)> {
+    let is_all = parts.iter().all(|part| matches!(part, Some((_, true))));
+    let conditions: Vec<_> = parts.into_iter().flatten().map(|(condition, _)| condition).collect();
+    (!conditions.is_empty()).then(|| (and(conditions), is_all))
+}
+
+/// Parts of which one holds: a shard has to be asked for each.
+fn any_of(parts: Vec<Option<(Condition, bool)>>) -> Option<(Condition, bool)> {
+    let parts = parts.into_iter().collect::<Option<Vec<_>>>()?;
+    let is_all = parts.iter().all(|(_, is_all)| *is_all);
+    let mut conditions = Vec::with_capacity(parts.len());
+    for (condition, _) in parts {
+        match condition {
+            Condition::Or(more) => conditions.extend(more),
+            one => conditions.push(one),
+        }
     }
-    Some(match value {
-        ScalarValue::Boolean(Some(value)) => Literal::Bool(*value),
-        ScalarValue::Int8(Some(value)) => Literal::Number(Number::from(*value)),
-        ScalarValue::Int16(Some(value)) => Literal::Number(Number::from(*value)),
-        ScalarValue::Int32(Some(value)) => Literal::Number(Number::from(*value)),
-        ScalarValue::Int64(Some(value)) => Literal::Number(Number::from(*value)),
-        ScalarValue::UInt8(Some(value)) => Literal::Number(Number::from(*value)),
-        ScalarValue::UInt16(Some(value)) => Literal::Number(Number::from(*value)),
-        ScalarValue::UInt32(Some(value)) => Literal::Number(Number::from(*value)),
-        ScalarValue::UInt64(Some(value)) => Literal::Number(Number::from(*value)),
-        ScalarValue::Utf8(Some(text)) | ScalarValue::LargeUtf8(Some(text)) | ScalarValue::Utf8View(Some(text)) => {
-            Literal::Text(text.clone())
-        }
-        ScalarValue::Binary(Some(bytes)) | ScalarValue::LargeBinary(Some(bytes)) | ScalarValue::BinaryView(Some(bytes)) => {
-            Literal::Bytes(bytes.clone())
-        }
-        ScalarValue::Date32(_) | ScalarValue::Decimal128(..) | ScalarValue::TimestampMicrosecond(..) => {
-            Literal::Text(array_value_to_string(&value.to_array().ok()?, 0).ok()?)
-        }
-        _ => return None,
-    })
+    Some((Condition::Or(conditions), is_all))
+}
+
+fn is_null(expr: &Expr, truth: bool, columns: &Columns) -> Option<Condition> {
+    let column = column(expr)?;
+    columns.attribute(&column).ok()?;
+    let null = Condition::Column { column, test: Test::Eq(Literal::Null) };
+    Some(if truth { null } else { not(null) })
 }
 
 #[cfg(test)]
 mod tests {
     use datafusion::prelude::{col, lit};
-    use forebay_shard_store::Column;
+    use datafusion::scalar::ScalarValue;
+    use forebay_shard_store::{Column, ColumnKind};
 
     use super::*;
 
@@ -231,15 +204,62 @@ mod tests {
         assert_eq!(tests("a"), (vec![Test::Eq(text("a"))], PushDown::Exact));
         assert_eq!(tests("a%"), (vec![Test::Prefix(text("a"))], PushDown::Exact));
         assert_eq!(tests("%a%"), (vec![Test::Contains(text("a"))], PushDown::Exact));
-        assert_eq!(tests("%a"), (vec![Test::Contains(text("a"))], PushDown::Inexact));
-        assert_eq!(tests("a%b"), (vec![Test::Prefix(text("a")), Test::Contains(text("b"))], PushDown::Inexact));
+        assert_eq!(tests("%a"), (vec![Test::Suffix(text("a"))], PushDown::Exact));
+        assert_eq!(tests("a%b"), (vec![Test::Prefix(text("a")), Test::Suffix(text("b"))], PushDown::Inexact));
         assert_eq!(tests("a_"), (vec![Test::Prefix(text("a"))], PushDown::Inexact));
+        assert_eq!(tests("_a"), (vec![Test::Suffix(text("a"))], PushDown::Inexact));
         assert_eq!(tests("%a%b%"), (vec![Test::Contains(text("a")), Test::Contains(text("b"))], PushDown::Inexact));
         for left_to_the_engine in ["%", "", "__", "a\\%"] {
             let (tests, verdict) = tests(left_to_the_engine);
             let is_whole = left_to_the_engine.is_empty();
             assert_eq!(verdict, if is_whole { PushDown::Exact } else { PushDown::Unsupported }, "{tests:?}");
         }
+    }
+
+    #[test]
+    fn what_is_put_together_is_asked_where_each_part_is() {
+        let asked = |filter: Expr| {
+            let (asked, verdict) = verdict(&filter);
+            (Condition::And(asked.conditions).to_json(), verdict)
+        };
+        let all = |conditions: serde_json::Value| serde_json::json!({"and": conditions});
+        let (name, day) = (|value: &str| col("name").eq(lit(value)), || col("day").is_null());
+        let (x, y) = (serde_json::json!({"attr": "name", "eq": "x"}), serde_json::json!({"attr": "name", "eq": "y"}));
+        let null = |column: &str| serde_json::json!({"attr": column, "eq": null});
+        let either = all(serde_json::json!([{"or": [x, y, null("day")]}]));
+        assert_eq!(asked(name("x").or(name("y")).or(day())), (either, PushDown::Exact));
+        // `not` of SQL is never true of nulls.
+        let neither = all(serde_json::json!([{"not": x}, {"not": null("name")}, {"not": null("day")}]));
+        assert_eq!(asked(!(name("x").or(day()))), (neither, PushDown::Exact));
+        let other = all(serde_json::json!([{"not": x}, {"not": null("name")}]));
+        assert_eq!(asked(col("name").not_eq(lit("x"))), (other, PushDown::Exact));
+        let list = |negated| col("name").in_list(vec![lit("x"), lit("y")], negated);
+        let of_list = serde_json::json!({"attr": "name", "in": ["x", "y"]});
+        assert_eq!(asked(list(false)), (all(serde_json::json!([of_list])), PushDown::Exact));
+        assert_eq!(asked(list(true)), (all(serde_json::json!([{"not": of_list}, {"not": null("name")}])), PushDown::Exact));
+        let with_null = |negated| col("name").in_list(vec![lit("x"), lit(ScalarValue::Utf8(None))], negated);
+        assert_eq!(asked(with_null(false)).1, PushDown::Inexact);
+        assert_eq!(asked(with_null(true)).1, PushDown::Unsupported);
+        let of_case = serde_json::json!({"attr": "name", "suffix": "x", "ignore_case": true});
+        assert_eq!(asked(col("name").ilike(lit("%x"))), (all(serde_json::json!([of_case])), PushDown::Exact));
+        // One part of several that all hold is something to ask for, of several of which one holds it is nothing.
+        let float = || col("weight").gt(lit(1.0));
+        assert_eq!(asked(name("x").and(float())), (all(serde_json::json!([x])), PushDown::Inexact));
+        assert_eq!(asked(name("x").or(float())).1, PushDown::Unsupported);
+        assert_eq!(asked(!(name("x").and(float()))).1, PushDown::Unsupported);
+        assert_eq!(asked(!col("name").like(lit("x%y"))).1, PushDown::Unsupported, "what is not all of it is not its opposite");
+        assert_eq!(asked(name("x").or(col("id").eq(lit(1i64)))).1, PushDown::Unsupported, "keys are not searched");
+    }
+
+    #[test]
+    fn what_is_too_much_for_a_shard_is_left_to_the_engine() {
+        let many = |column: &str| col(column).in_list((0..600).map(|value| lit(format!("{value}"))).collect(), false);
+        let (asked, left) = asked(&[many("name"), many("name"), col("day").is_null()], &columns());
+        assert_eq!((asked.conditions.len(), left), (2, vec![1]));
+        let too_many = (0..1100).map(|value| col("name").eq(lit(format!("{value}")))).reduce(Expr::or).unwrap();
+        assert_eq!(verdict(&too_many).1, PushDown::Unsupported);
+        let deep = (0..100).fold(col("name").eq(lit("x")), |inner, _| (!inner).and(col("day").is_null()));
+        assert_eq!(verdict(&deep).1, PushDown::Inexact, "as far as it was looked at");
     }
 
     #[test]

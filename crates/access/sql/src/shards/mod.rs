@@ -1,6 +1,7 @@
 //! Datasets of shards as tables: conditions become searches and reads by key, which workers answer from compressed data.
 //!
-//! Owns: which conditions a shard answers, and whether all of it ([`conditions`]); records as Arrow columns ([`records`]).
+//! Owns: which conditions a shard answers, and whether all of it ([`conditions`], and [`tested`] for one column); records as
+//! Arrow columns ([`records`]).
 //! Never does: hold more than a page of a shard's records, or answer from a manifest other than the one it was opened at.
 //! Start with [`ShardTable`].
 
@@ -8,6 +9,7 @@ mod conditions;
 mod records;
 mod scan;
 mod table;
+mod tested;
 mod travel;
 
 pub(crate) use table::{ShardTable, is_dataset};

@@ -43,7 +43,7 @@ impl Budget {
             return Ok(0);
         }
         self.margin.look(Seen::of_disk(&self.store, meters));
-        let least: u64 = replicas.iter().map(|replica| replica.curve.bytes(0)).sum();
+        let least: u64 = replicas.iter().map(|replica| replica.curve.bytes(replica.least())).sum();
         let lending = Lending {
             own_bytes: own_bytes.saturating_sub(least),
             most_bytes: (self.store.usage().disk.capacity_bytes as f64 * SHARE) as u64,

@@ -35,6 +35,10 @@ struct State {
     why: String,
     /// It was told where it begins.
     is_started: bool,
+    /// Where it is pinned; 0 where it is not.
+    lowest: u32,
+    /// Its layers stay as they are.
+    is_frozen: bool,
 }
 
 impl Dial {
@@ -62,6 +66,13 @@ impl Dial {
     /// The highest level that is no larger than a part of the input.
     pub(super) fn level_of(&self, size: f64) -> u32 {
         self.sizes.iter().rposition(|level| *level <= size + STEP / 10.0).unwrap_or(0) as u32
+    }
+
+    /// It is not to be below a level, and perhaps to keep the layers that it has.
+    pub(super) fn hold(&self, lowest: u32, is_frozen: bool) {
+        assert!((lowest as usize) < self.sizes.len(), "a level is one of the dial's");
+        let mut state = self.state.lock();
+        (state.lowest, state.is_frozen) = (lowest, is_frozen);
     }
 
     /// A call has come.
@@ -152,13 +163,31 @@ impl Dial {
         let level = state.level.min(ordered);
         let (highest, start) = (curve.highest(), state.start);
         let arrived = std::mem::take(&mut state.arrived);
-        Replica { shard, curve, lowest: 0, start, highest, level, ordered, queue, arrived }
+        let (lowest, start, frozen) = (state.lowest, start.max(state.lowest), state.is_frozen);
+        debug_assert!(start <= highest, "it returns to a level that it has");
+        Replica { shard, curve, lowest, start, highest, level, ordered, queue, arrived, frozen }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_replica_is_held_to_is_told_to_plans() {
+        let dial = Dial::new(300, 1000);
+        let curve = dial.curve().unwrap();
+        let of = |dial: &Dial| {
+            let replica = dial.replica(ShardId(1), &curve, 0);
+            (replica.lowest, replica.start, replica.frozen)
+        };
+        assert_eq!(dial.start_at(2), Some(2));
+        assert_eq!(of(&dial), (0, 2, false));
+        dial.hold(6, false);
+        assert_eq!(of(&dial), (6, 6, false), "it returns to where it is pinned");
+        dial.hold(0, true);
+        assert_eq!(of(&dial), (0, 2, true));
+    }
 
     #[test]
     fn levels_rise_from_the_base_in_even_steps() {

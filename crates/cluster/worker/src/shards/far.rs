@@ -68,6 +68,9 @@ impl Shards {
     ) -> Result<Option<(Vec<u8>, u32)>> {
         let Some(file) = &asked.shard().cold else { return Ok(None) };
         let is_here = self.served.lock().contains_key(&asked.id()) || self.kept.has(asked.id());
+        if !is_here && self.is_pinned_here(asked) {
+            return Ok(None);
+        }
         let Some(planned) = (!is_here).then(|| plan(asked, questions)).transpose()?.flatten() else { return Ok(None) };
         let known = self.far.lock().get(&asked.id()).cloned();
         let place = where_to(known.as_deref(), &planned, asked);

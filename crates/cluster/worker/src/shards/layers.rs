@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arc_swap::ArcSwap;
 use forebay_metrics::table;
-use forebay_shard_store::Store;
+use forebay_shard_store::{DatasetOrders, Store};
 use forebay_types::{Error, Result};
 
 use super::folder::Kept;
@@ -14,10 +14,13 @@ use super::{Asked, Shards};
 
 impl Shards {
     /// Has a shard begin at the size that this worker's place among its holders says, and return to it from wherever its load
-    /// brings it. A worker that is not one of them, and answers because these are away, begins without layers.
-    pub(super) fn start_at(&self, served: &Arc<Served>, size: Option<f64>) {
-        let level = size.map_or(0, |size| served.dial.level_of(size));
-        if let Some(level) = served.dial.start_at(level) {
+    /// brings it, but not below where it is pinned. A worker that is not one of them, and answers because these are away, begins without
+    /// layers.
+    pub(super) fn start_at(&self, served: &Arc<Served>, size: Option<f64>, orders: DatasetOrders) {
+        let level = |size: f64| served.dial.level_of(size);
+        let lowest = size.and_then(|size| orders.least(size)).map_or(0, level);
+        served.dial.hold(lowest, orders.frozen);
+        if let Some(level) = served.dial.start_at(size.map_or(0, level).max(lowest)) {
             self.keep_at(served, level);
         }
     }

@@ -1,7 +1,8 @@
 //! Shards that are served: compressed, searchable parts of datasets in shared storage.
 //!
 //! Owns: the shards that are here (files below the data folder, which survive a restart), bringing them and making room for
-//! them, a queue for each, the layers that each is kept with here, and answering for those that are asked too rarely to be brought.
+//! them, a queue for each, the layers that each is kept with here and what is ordered of them, and answering for those that are
+//! asked too rarely to be brought.
 //!
 //! Never does: keep the only copy of anything. Shared storage has the base of each shard and the log of what was changed since; what
 //! is derived from them here may go at any time.
@@ -22,6 +23,7 @@ mod layers;
 mod log;
 mod navigate;
 mod newer;
+mod orders;
 mod repair;
 mod served;
 
@@ -288,16 +290,6 @@ impl Shards {
         let served = forebay_runtime::time::timeout_at(deadline, self.served(asked)).await.map_err(|_| late())??;
         self.place(&served, asked);
         Ok(served)
-    }
-
-    /// Has a shard return to the size that this worker's place among its holders says.
-    fn place(&self, served: &Arc<Served>, asked: &Asked) {
-        let view = self.cluster.view();
-        if served.is_placed((view.epoch, view.version, asked.manifest.id.manifest)) {
-            return;
-        }
-        drop(view);
-        self.start_at(served, self.size_of(asked));
     }
 
     /// The shards of a dataset that are here, in order of their numbers.

@@ -13,12 +13,21 @@ use super::served::Served;
 /// Files of a shard are no more than so much larger than its level says.
 const HEADS_BYTES: u64 = 64 << 10;
 
+/// Pins of datasets that were deleted are found so often.
+const PINS_CHECKED_EVERY: Duration = Duration::from_secs(3600);
+
 /// Goes on for ever: a plan each period.
 pub(crate) async fn navigate(shards: Arc<Shards>, period: Duration) {
     let settings = settings(period);
     let (mut before, mut budget) = (Plan::default(), Budget::new(shards.origin.store.clone()));
+    let mut pins_checked = None;
     loop {
         forebay_runtime::time::sleep(period).await;
+        let now = forebay_runtime::now();
+        if pins_checked.is_none_or(|checked| now.saturating_duration_since(checked) >= PINS_CHECKED_EVERY) {
+            shards.check_pins().await;
+            pins_checked = Some(now);
+        }
         match shards.navigate_once(&settings, &before, &mut budget).await {
             Ok(plan) => before = plan,
             Err(error) => tracing::warn!(%error, "shards stay as they are"),
@@ -48,7 +57,8 @@ impl Shards {
         let of_served: Vec<u128> = served.iter().map(|(_, served)| served.id).collect();
         let own_bytes = self.kept.room_of(&of_served);
         let offered = budget.offer(settings.period_secs, self.origin.meters(), &replicas, before, own_bytes)?;
-        let bases: u64 = replicas.iter().map(|replica| replica.curve.bytes(0)).sum();
+        // What no plan takes away.
+        let bases: u64 = replicas.iter().map(|replica| replica.curve.bytes(replica.least())).sum();
         let there: u64 = replicas.iter().map(Replica::bytes).sum();
         // With nothing lent all that is there stays, also where the bound was lowered.
         let least = if budget.lent() == 0 { there.max(bases) } else { bases };
@@ -75,7 +85,8 @@ impl Shards {
         let wanted = if is_built { decided.bytes.saturating_sub(own_bytes) } else { budget.lent() };
         budget.settle(self.kept.settle(wanted, budget.lent()));
         let settled = decided.decisions.iter().zip(&replicas).zip(&served);
-        let settled = settled.filter(|((decision, replica), _)| !decision.moves() && !replica.is_building() && decision.to > 0);
+        let settled = settled
+            .filter(|((decision, replica), _)| !decision.moves() && !replica.is_building() && !replica.frozen && decision.to > 0);
         self.steer(settled.map(|(_, (_, served))| Arc::clone(served)).collect()).await;
         Ok(decided)
     }

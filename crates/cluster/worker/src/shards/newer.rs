@@ -63,7 +63,8 @@ impl Shards {
         };
         let known =
             self.manifests.lock().iter().map(|(_, manifest)| manifest).filter(of_folder).max_by_key(|m| m.id.manifest).cloned();
-        let Some(known) = known else { return };
+        // As one that was deleted, or of a dataset that nobody has asked for since the worker's start.
+        let Some(known) = known else { return self.check_pins_of(mount, folder) };
         let shards = Arc::clone(self);
         self.background.spawn(async move {
             if let Err(error) = shards.follow_manifests(&known).await {
@@ -79,10 +80,14 @@ impl Shards {
         let Some(log) = known.dataset.log.clone() else { return Ok(()) };
         let Some(newest) = self.newest.lock().get(&(known.id.mount, log)).cloned() else { return Ok(()) };
         for (number, id) in (0u32..).zip(&newest.ids) {
-            let was_served = self.served_as(known.id.mount, &newest, number);
-            if was_served && !self.served.lock().contains_key(id) {
-                self.served(&Arc::new(Asked { manifest: Arc::clone(&newest), number })).await?;
-            }
+            let asked = Arc::new(Asked { manifest: Arc::clone(&newest), number });
+            let here = self.served.lock().get(id).cloned();
+            let served = match here {
+                Some(served) => served,
+                None if self.served_as(known.id.mount, &newest, number) => self.served(&asked).await?,
+                None => continue,
+            };
+            self.place(&served, &asked);
         }
         Ok(())
     }

@@ -29,7 +29,8 @@ impl<'a> Draft<'a> {
         let entry = |replica: &'a Replica<'a>| {
             let before = previous.of(replica.shard).map(|decision| &decision.memory);
             let reading = Reading::of(settings, replica, before);
-            Entry { replica, reading, level: replica.ordered, reason: reading.reason() }
+            let reason = if replica.frozen && !replica.is_building() { Reason::Frozen } else { reading.reason() };
+            Entry { replica, reading, level: replica.ordered, reason }
         };
         let building = snapshot.replicas.iter().filter(|replica| replica.is_building()).count() as u32;
         let entries = snapshot.replicas.iter().map(entry).collect();
@@ -97,9 +98,14 @@ impl Entry<'_> {
         self.replica.curve.bytes(level)
     }
 
-    /// Whether nothing was decided of it yet in this plan.
-    pub(super) fn is_untouched(&self) -> bool {
-        self.level == self.replica.ordered
+    /// Whether it may have another level, and nothing was decided of it yet in this plan.
+    pub(super) fn is_free(&self) -> bool {
+        !self.replica.frozen && self.level == self.replica.ordered
+    }
+
+    /// Whether it may have a layer less.
+    pub(super) fn has_spare(&self) -> bool {
+        !self.replica.frozen && self.level > self.replica.lowest
     }
 
     /// The share of its time that it would be busy at `level`.

@@ -65,7 +65,7 @@ impl Exchange {
 fn is_idle(draft: &Draft<'_>, at: usize) -> bool {
     let (entry, lower) = (&draft.entries[at], draft.settings.lower_us());
     let known = !entry.signals(Signal::Building) && !entry.signals(Signal::New);
-    known && entry.reading.wait_us < lower && entry.reading.wait_now_us < lower
+    known && entry.has_spare() && entry.reading.wait_us < lower && entry.reading.wait_now_us < lower
 }
 
 /// Whether one layer less than `level` would do for its load.

@@ -26,6 +26,7 @@ pub fn plan(settings: &Settings, snapshot: &Snapshot<'_>, previous: &Plan) -> Re
     snapshot.validate()?;
     let mut draft = draft::Draft::new(settings, snapshot, previous);
     down::shed(&mut draft);
+    up::hold(&mut draft);
     down::relax(&mut draft);
     up::relieve(&mut draft);
     up::restore(&mut draft);

@@ -42,6 +42,14 @@ pub enum Reason {
     Returned,
     /// The worker's room became smaller than what its replicas took.
     Crowded,
+    /// A layer went to this shard, which is pinned at more than it had.
+    Yielded(ShardId),
+    /// It is pinned at more than it had, and comes there in one pass.
+    Pinned,
+    /// It is pinned at more than it has, but there is no room, and others have nothing to spare.
+    PinWaits,
+    /// Its layers are to stay as they are.
+    Frozen,
 }
 
 impl fmt::Display for Reason {
@@ -59,7 +67,11 @@ impl fmt::Display for Reason {
             Self::Shrank => "the load was low for long",
             Self::Returned => "less than at the start, and there is room",
             Self::Crowded => "the worker has less room than before",
+            Self::Pinned => "pinned at more than it had",
+            Self::PinWaits => "pinned at more than it has, and there is no room for that",
+            Self::Frozen => "frozen: its layers stay as they are",
             Self::Gave(to) => return write!(f, "a layer went to {to}, whose requests wait too long"),
+            Self::Yielded(to) => return write!(f, "a layer went to {to}, which is pinned at more than it had"),
             Self::Calm { periods, of } => return write!(f, "the load is low since {periods} periods of {of}"),
             Self::Took(from) => {
                 let from: Vec<String> = from.iter().map(ShardId::to_string).collect();

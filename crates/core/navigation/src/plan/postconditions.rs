@@ -21,8 +21,9 @@ pub(super) fn of_plan(settings: &Settings, snapshot: &Snapshot<'_>, plan: &Plan)
 fn of_decision(replica: &Replica<'_>, decision: &Decision) {
     let shard = replica.shard;
     assert_eq!((decision.shard, decision.from), (shard, replica.ordered), "{shard}: the decision is of this replica");
-    assert!(decision.to >= replica.lowest, "{shard}: not under its lowest level");
+    assert!(decision.to >= replica.lowest.min(replica.ordered), "{shard}: not under its lowest level");
     assert!(decision.to <= replica.highest, "{shard}: not over its highest level");
+    assert!(!replica.frozen || !decision.moves(), "{shard}: what is frozen does not move");
     assert!(!replica.is_building() || decision.to <= decision.from, "{shard}: what is being built is not built on");
     assert!(decision.memory.queue.is_finite() && decision.memory.arrivals.is_finite(), "{shard}: averages are numbers");
 }
@@ -32,20 +33,21 @@ mod tests {
     use super::*;
     use crate::{Curve, Level, ShardId, plan};
 
-    /// Checks a plan of two idle replicas at level 1 of 0 to 2 after something was done to it.
+    /// Checks a plan of two idle replicas, the second one frozen, at level 1 of 0 to 2 after something was done to it.
     fn check(spoil: impl FnOnce(&mut Plan)) {
         let levels = [(10, 4.0), (20, 2.0), (30, 1.0)].map(|(bytes, service_us)| Level { bytes, service_us });
         let curve = Curve::new(levels.to_vec()).unwrap();
         let replica = |shard| Replica {
             shard: ShardId(shard),
             curve: &curve,
-            lowest: 1,
+            lowest: u32::from(shard == 1),
             start: 1,
             highest: 1,
             level: 1,
             ordered: 1,
             queue: 0,
             arrived: 0,
+            frozen: shard == 2,
         };
         let replicas = [replica(1), replica(2)];
         let snapshot = Snapshot { replicas: &replicas, room_bytes: 45 };
@@ -70,6 +72,12 @@ mod tests {
     #[should_panic(expected = "not over its highest level")]
     fn a_level_over_the_highest_is_caught() {
         check(|plan| plan.decisions[1].to = 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "what is frozen does not move")]
+    fn a_frozen_replica_that_moves_is_caught() {
+        check(|plan| plan.decisions[1].to = 0);
     }
 
     #[test]

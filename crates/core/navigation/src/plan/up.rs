@@ -1,9 +1,28 @@
 //! What adds layers: requests that wait too long, and less than at the start.
 
+use super::down::free;
 use super::draft::Draft;
 use super::exchange::Exchange;
 use super::outcome::Reason;
 use super::signal::Signal;
+
+/// Who has less than its lowest level, as one that was pinned there since, comes to it in one pass; where there is no room others drop
+/// what they have above theirs.
+pub(super) fn hold(draft: &mut Draft<'_>) {
+    for at in 0..draft.entries.len() {
+        let (entry, lowest) = (&draft.entries[at], draft.entries[at].replica.lowest);
+        if !entry.is_free() || entry.level >= lowest || entry.replica.is_building() {
+            continue;
+        }
+        if !draft.may_build() {
+            draft.entries[at].reason = Reason::TooManyBuilding;
+        } else if free(draft, at, lowest) {
+            draft.raise(at, lowest, Reason::Pinned);
+        } else {
+            draft.entries[at].reason = Reason::PinWaits;
+        }
+    }
+}
 
 /// One layer more for each whose requests wait too long, the longest wait first.
 pub(super) fn relieve(draft: &mut Draft<'_>) {
@@ -27,7 +46,7 @@ pub(super) fn relieve(draft: &mut Draft<'_>) {
 
 fn needs_more(draft: &Draft<'_>, at: usize) -> bool {
     let entry = &draft.entries[at];
-    entry.signals(Signal::High) && entry.is_untouched()
+    entry.signals(Signal::High) && entry.is_free()
 }
 
 fn grow(draft: &mut Draft<'_>, exchange: &mut Exchange, at: usize, level: u32) {
@@ -44,7 +63,7 @@ pub(super) fn restore(draft: &mut Draft<'_>) {
     for at in 0..draft.entries.len() {
         let entry = &draft.entries[at];
         let start = entry.replica.start;
-        let settled = !entry.replica.is_building() && entry.is_untouched() && !entry.signals(Signal::New);
+        let settled = !entry.replica.is_building() && entry.is_free() && !entry.signals(Signal::New);
         if settled && entry.level < start && draft.may_build() && draft.missing(at, start) == 0 {
             draft.raise(at, start, Reason::Returned);
         }

@@ -51,7 +51,8 @@ fn a_layer_saves_what_requests_take_less_with_it() {
     let levels = [(10, 400.0), (14, 200.0), (20, 150.0)].map(|(bytes, service_us)| Level { bytes, service_us });
     let curve = Curve::new(levels.to_vec()).unwrap();
     let (shard, queue, arrived) = (ShardId(1), 0, 0);
-    let replica = Replica { shard, curve: &curve, lowest: 0, start: 0, highest: 2, level: 1, ordered: 1, queue, arrived };
+    let replica =
+        Replica { shard, curve: &curve, lowest: 0, start: 0, highest: 2, level: 1, ordered: 1, queue, arrived, frozen: false };
     let memory = Memory { arrivals: 50_000.0, ..Memory::default() };
     let decision = Decision { shard, from: 1, to: 1, reason: Reason::Steady, wait_us: 0.0, memory };
     let before = Plan { decisions: vec![decision], bytes: 14 };

@@ -1,8 +1,9 @@
-//! Navigation: budgets, curves, levels, choices, repairs.
+//! Navigation: budgets, curves, levels, orders, choices, repairs.
 
 mod budgets;
 mod choices;
 mod lendings;
+mod orders;
 mod plans;
 mod properties;
 mod repairs;

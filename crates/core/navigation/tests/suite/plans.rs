@@ -97,6 +97,7 @@ fn several_give_where_one_layer_is_not_enough() {
         ordered: u32::from(shard > 0),
         queue,
         arrived: queue,
+        frozen: false,
     };
     let replicas = [replica(0, &large, 100), replica(1, &small, 0), replica(2, &small, 0), replica(3, &small, 0)];
     let replicas = replicas.map(|replica| Replica { start: replica.level, ..replica });
@@ -275,8 +276,18 @@ fn what_can_not_be_is_refused_with_a_remedy() {
 #[test]
 fn a_worker_that_can_not_be_is_refused_with_a_remedy() {
     let curve = curve();
-    let sound =
-        Replica { shard: ShardId(1), curve: &curve, lowest: 0, start: 1, highest: 4, level: 1, ordered: 1, queue: 0, arrived: 0 };
+    let sound = Replica {
+        shard: ShardId(1),
+        curve: &curve,
+        lowest: 0,
+        start: 1,
+        highest: 4,
+        level: 1,
+        ordered: 1,
+        queue: 0,
+        arrived: 0,
+        frozen: false,
+    };
     let refused = |replicas: &[Replica<'_>], room_bytes| {
         let snapshot = Snapshot { replicas, room_bytes };
         plan(&settings(), &snapshot, &Plan::default()).map(|_| ()).unwrap_err().to_string()

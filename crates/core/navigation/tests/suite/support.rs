@@ -29,17 +29,29 @@ pub struct Own {
     pub start: u32,
     pub queue: u32,
     pub arrived: u32,
+    pub lowest: u32,
+    pub frozen: bool,
 }
 
 impl Own {
     /// At `level`, where it started, with nothing to do.
     pub fn idle(level: u32) -> Self {
-        Self { level, ordered: level, start: level, queue: 0, arrived: 0 }
+        Self { level, ordered: level, start: level, queue: 0, arrived: 0, lowest: 0, frozen: false }
     }
 
     /// With so many requests that wait, and so many that come in a period.
     pub fn with(self, queue: u32, arrived: u32) -> Self {
         Self { queue, arrived, ..self }
+    }
+
+    /// Pinned at a level, to which it returns too if that is above its start.
+    pub fn pinned(self, lowest: u32) -> Self {
+        Self { lowest, start: self.start.max(lowest), ..self }
+    }
+
+    /// With layers that stay as they are.
+    pub fn frozen(self) -> Self {
+        Self { frozen: true, ..self }
     }
 }
 
@@ -66,13 +78,14 @@ impl Worker {
         let replica = |(shard, own): (u64, &Own)| Replica {
             shard: ShardId(shard),
             curve: &self.curve,
-            lowest: 0,
+            lowest: own.lowest,
             start: own.start,
             highest: self.curve.highest(),
             level: own.level,
             ordered: own.ordered,
             queue: own.queue,
             arrived: own.arrived,
+            frozen: own.frozen,
         };
         let replicas: Vec<Replica<'_>> = (0..).zip(&self.replicas).map(replica).collect();
         let snapshot = Snapshot { replicas: &replicas, room_bytes: self.room_bytes };

@@ -5,10 +5,9 @@
 
 use forebay_types::Result;
 
-use super::chains;
 use super::predicate::Query;
 use super::search::{CHECK_COST, Searcher};
-use super::test::{Test, What};
+use super::test::Test;
 use crate::record::output::Record;
 use crate::window::Window;
 
@@ -25,23 +24,23 @@ impl Searcher<'_> {
         {
             return Ok(records);
         }
-        let tests = Test::all_of(self.base, query)?;
+        let test = Test::of(self.base, query)?;
+        let tests = test.parts();
         let Some(fewest) = tests.first() else {
             return Ok((window.from..self.base.records()).take(window.count).collect());
         };
         let mut found = Vec::new();
-        if fewest.rows > 0
-            && let Some(from) = self.look(&tests, window, &mut found)?
+        if fewest.rows() > 0
+            && let Some(from) = self.look(tests, fewest.rows(), window, &mut found)?
         {
-            self.find_rest(&tests, Window { from, count: window.count - found.len() }, &mut found)?;
+            self.find_rest(tests, Window { from, count: window.count - found.len() }, &mut found)?;
         }
         debug_assert!(found.is_sorted() && found.len() <= window.count);
         Ok(found)
     }
 
-    /// Looks at one record after the other. Says where it gave up, if finding all rows promises to cost less.
-    fn look(&self, tests: &[Test<'_>], window: Window, found: &mut Vec<u32>) -> Result<Option<u32>> {
-        let rows = tests[0].rows;
+    /// Looks at one record after the other. Says where it gave up, if finding all `rows` of the first test promises to cost less.
+    fn look(&self, tests: &[Test<'_>], rows: usize, window: Window, found: &mut Vec<u32>) -> Result<Option<u32>> {
         let left = self.base.records().saturating_sub(window.from) as usize;
         // Without rows there is nothing else to go by.
         let budget = if rows == usize::MAX { left } else { left.min(rows / CHECK_COST) };
@@ -54,7 +53,7 @@ impl Searcher<'_> {
             if found.len() == window.count {
                 break;
             }
-            if self.passes(record, tests, &mut scratch)? {
+            if self.pass_all(record, tests, &mut scratch)? {
                 found.push(record);
             }
         }
@@ -66,43 +65,36 @@ impl Searcher<'_> {
     }
 
     fn count_hits(&self, test: &Test<'_>, hits: u64) {
-        match test.what {
-            What::Rows(_) => self.sampler.search(test.attribute, hits),
-            What::Contains(_) | What::Matches(_) => self.sampler.substring(hits),
+        match test {
+            Test::Rows { attribute, .. } => self.sampler.search(*attribute, hits),
+            Test::Ends { .. } | Test::Contains { .. } | Test::Matches { .. } => self.sampler.substring(hits),
+            Test::All(tests) | Test::Any(tests) => tests.iter().for_each(|test| self.count_hits(test, hits)),
+            // Nothing is found for it.
+            Test::Not(_) => {}
         }
     }
 
-    /// Finds all that passes the first test, and looks at those until there are enough.
+    /// Finds what may pass the first test, and looks at those until there are enough.
     fn find_rest(&self, tests: &[Test<'_>], window: Window, found: &mut Vec<u32>) -> Result<()> {
         let [first, others @ ..] = tests else { return Ok(()) };
-        let (mut records, others) = match &first.what {
-            What::Rows(rows) => (self.records_of(first.attribute, rows.clone()), others),
-            What::Contains(bytes) => (self.containing(first.attribute, bytes), others),
-            // What it requires is there, the rest of it has to be looked at.
-            What::Matches(expression) => (self.containing(first.attribute, &expression.required), tests),
-        };
+        let (mut records, is_exact) = self.candidates(first)?;
+        let tests = if is_exact { others } else { tests };
         Window { count: usize::MAX, ..window }.cut(&mut records);
         let (mut scratch, enough) = (Record::new(), found.len() + window.count);
         for record in records {
             if found.len() == enough {
                 break;
             }
-            if self.passes(record, others, &mut scratch)? {
+            if self.pass_all(record, tests, &mut scratch)? {
                 found.push(record);
             }
         }
         Ok(())
     }
 
-    fn passes(&self, record: u32, tests: &[Test<'_>], scratch: &mut Record) -> Result<bool> {
+    fn pass_all(&self, record: u32, tests: &[Test<'_>], scratch: &mut Record) -> Result<bool> {
         for test in tests {
-            let passes = if let What::Rows(rows) = &test.what {
-                rows.contains(&chains::row_of(self.base, self.set, record, test.attribute))
-            } else {
-                (self.read)(record, &[test.attribute], scratch)?;
-                scratch.bytes(0).is_some_and(|value| test.holds(value))
-            };
-            if !passes {
+            if !self.passes(record, test, scratch)? {
                 return Ok(false);
             }
         }

@@ -7,5 +7,6 @@ pub(crate) mod locate;
 mod paged;
 pub(crate) mod predicate;
 pub(crate) mod regex;
+pub(crate) mod rows;
 pub(crate) mod search;
 pub(crate) mod test;

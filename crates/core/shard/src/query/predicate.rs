@@ -27,6 +27,13 @@ pub enum Query {
         /// The bytes.
         prefix: Vec<u8>,
     },
+    /// The string ends with these bytes.
+    Suffix {
+        /// Index of the attribute.
+        attribute: usize,
+        /// The bytes.
+        suffix: Vec<u8>,
+    },
     /// The string has these bytes somewhere.
     Contains {
         /// Index of the attribute.
@@ -52,6 +59,10 @@ pub enum Query {
     },
     /// All of these hold.
     And(Vec<Query>),
+    /// At least one of these holds.
+    Or(Vec<Query>),
+    /// This does not hold: of an attribute that is null, no test but that for null does.
+    Not(Box<Query>),
 }
 
 impl Query {
@@ -63,6 +74,11 @@ impl Query {
     /// The string begins with `prefix`.
     pub fn prefix(attribute: usize, prefix: impl AsRef<[u8]>) -> Self {
         Self::Prefix { attribute, prefix: prefix.as_ref().to_vec() }
+    }
+
+    /// The string ends with `suffix`.
+    pub fn suffix(attribute: usize, suffix: impl AsRef<[u8]>) -> Self {
+        Self::Suffix { attribute, suffix: suffix.as_ref().to_vec() }
     }
 
     /// The string has `bytes` somewhere.
@@ -80,15 +96,51 @@ impl Query {
         Self::Range { attribute, from, to }
     }
 
+    /// `query` does not hold.
+    pub fn negated(query: Self) -> Self {
+        Self::Not(Box::new(query))
+    }
+
     /// The attribute it is about, if it is about one.
     pub(crate) fn attribute(&self) -> Option<usize> {
         match self {
             Self::Eq { attribute, .. }
             | Self::Prefix { attribute, .. }
+            | Self::Suffix { attribute, .. }
             | Self::Contains { attribute, .. }
             | Self::Regex { attribute, .. }
             | Self::Range { attribute, .. } => Some(*attribute),
-            Self::All | Self::And(_) => None,
+            Self::All | Self::And(_) | Self::Or(_) | Self::Not(_) => None,
+        }
+    }
+
+    /// The same without what stands around one query alone.
+    pub(crate) fn alone(&self) -> &Self {
+        match self {
+            Self::And(queries) | Self::Or(queries) => match &queries[..] {
+                [query] => query.alone(),
+                _ => self,
+            },
+            _ => self,
+        }
+    }
+
+    /// The values of one attribute of which it wants one, if that is all.
+    pub(crate) fn equalities(&self) -> Option<(usize, Vec<&Value>)> {
+        match self {
+            Self::Eq { attribute, value } => Some((*attribute, vec![value])),
+            Self::Or(queries) => {
+                let of = queries.first()?.attribute()?;
+                let mut values = Vec::with_capacity(queries.len());
+                for query in queries {
+                    match query {
+                        Self::Eq { attribute, value } if *attribute == of => values.push(value),
+                        _ => return None,
+                    }
+                }
+                Some((of, values))
+            }
+            _ => None,
         }
     }
 
@@ -121,6 +173,11 @@ impl Query {
                 Ok(Some(if prefix.is_empty() { rows.start..nulls(base, *attribute).min(rows.end) } else { rows }))
             }
             Self::Range { attribute, from, to } => range(base, *attribute, kind(*attribute), from, to).map(Some),
+            Self::Suffix { attribute, suffix } if suffix.is_empty() => {
+                strings(*attribute, "a suffix")?;
+                Self::prefix(*attribute, b"").rows(base)
+            }
+            Self::Suffix { attribute, .. } => strings(*attribute, "a suffix").map(|()| None),
             Self::Contains { attribute, bytes } if bytes.is_empty() => {
                 strings(*attribute, "a substring")?;
                 Self::prefix(*attribute, b"").rows(base)
@@ -131,7 +188,7 @@ impl Query {
                 let column = base.column(base.alphabet().delimiter(0));
                 column.start..column.end()
             })),
-            Self::And(_) => Ok(None),
+            Self::And(_) | Self::Or(_) | Self::Not(_) => Ok(None),
         }
     }
 }

@@ -7,9 +7,9 @@ use forebay_types::Result;
 use super::chains;
 use super::locate;
 use super::predicate::Query;
-use super::regex::Expression;
+use super::rows::RowSet;
+use super::test::Test;
 use crate::base::Base;
-use crate::interval::Suffixes;
 use crate::layers::set::LayerSet;
 use crate::model::value::Value;
 use crate::record::output::Record;
@@ -39,43 +39,76 @@ impl Searcher<'_> {
         {
             return Ok(records);
         }
-        if let Some(rows) = query.rows(self.base)? {
-            return Ok(self.records_of(query.attribute().unwrap_or(0), rows));
-        }
-        match query {
-            Query::Contains { attribute, bytes } => Ok(self.containing(*attribute, bytes)),
-            Query::Regex { attribute, pattern } => self.matching(*attribute, pattern),
-            Query::And(queries) => self.all_of(queries),
-            _ => Ok(Vec::new()),
-        }
+        self.find(&Test::of(self.base, query)?)
     }
 
     /// How many records there are where `query` holds, without finding them if their rows tell.
     pub(crate) fn count(&self, query: &Query) -> Result<u64> {
-        match query.rows(self.base)? {
-            Some(rows) => Ok(rows.len() as u64),
-            None => Ok(self.records(query)?.len() as u64),
+        let test = Test::of(self.base, query)?;
+        match test.count(self.base.records()) {
+            Some(count) => Ok(count),
+            None => Ok(self.find(&test)?.len() as u64),
         }
     }
 
-    pub(super) fn records_of(&self, attribute: usize, rows: Range<u32>) -> Vec<u32> {
-        let column = self.base.delimiter_column(attribute);
+    /// The records that pass a test, sorted.
+    fn find(&self, test: &Test<'_>) -> Result<Vec<u32>> {
+        if let Test::Any(tests) = test {
+            return self.any_of(tests.iter().map(|test| self.find(test)));
+        }
+        match self.candidates(test)? {
+            (records, true) => Ok(records),
+            (records, false) => self.filter(records, test),
+        }
+    }
+
+    /// Records that all that pass a test are among, sorted, and whether they are just those.
+    pub(super) fn candidates(&self, test: &Test<'_>) -> Result<(Vec<u32>, bool)> {
+        Ok(match test {
+            Test::Rows { attribute, rows } => (self.records_of(*attribute, rows), true),
+            Test::Ends { attribute, rows, .. } | Test::Contains { attribute, rows, .. } => {
+                (self.with_rows(*attribute, std::slice::from_ref(rows)), true)
+            }
+            Test::Matches { attribute, rows: Some(rows), .. } => (self.with_rows(*attribute, rows), false),
+            Test::Matches { rows: None, .. } => ((0..self.base.records()).collect(), false),
+            Test::All(tests) => (self.all_of(tests)?, true),
+            Test::Any(tests) => {
+                let mut are_exact = true;
+                let found = tests.iter().map(|test| {
+                    self.candidates(test).map(|(records, is_exact)| {
+                        are_exact &= is_exact;
+                        records
+                    })
+                });
+                (self.any_of(found)?, are_exact)
+            }
+            Test::Not(test) => {
+                let others = self.find(test)?;
+                ((0..self.base.records()).filter(|record| others.binary_search(record).is_err()).collect(), true)
+            }
+        })
+    }
+
+    /// The records of rows of an attribute's column, sorted.
+    fn records_of(&self, attribute: usize, rows: &RowSet) -> Vec<u32> {
         if rows.is_empty() {
             return Vec::new();
         }
-        if rows.len() == column.count as usize {
-            return (0..self.base.records()).collect();
-        }
         self.sampler.search(attribute, rows.len() as u64);
         let mut records = Vec::with_capacity(rows.len());
-        if self.set.postings[attribute].rows(rows.start - column.start..rows.end - column.start, &mut records) {
-            if !records.is_sorted() {
-                records.sort_unstable();
+        let start = self.base.delimiter_column(attribute).start;
+        let mut missing = Vec::new();
+        for rows in rows.intervals() {
+            if !self.set.postings[attribute].rows(rows.start - start..rows.end - start, &mut records) {
+                missing.push(rows.clone());
             }
-            return records;
         }
-        locate::records(self.base, self.set, attribute, rows, &mut records);
-        records.sort_unstable();
+        if !missing.is_empty() {
+            locate::records(self.base, self.set, attribute, missing.into_iter().flatten(), &mut records);
+        }
+        if !records.is_sorted() {
+            records.sort_unstable();
+        }
         records
     }
 
@@ -94,16 +127,11 @@ impl Searcher<'_> {
         Ok(Some(records))
     }
 
-    /// Records whose value of `attribute` has `bytes` somewhere.
-    pub(super) fn containing(&self, attribute: usize, bytes: &[u8]) -> Vec<u32> {
-        let mut symbols = Vec::new();
-        if !self.base.alphabet.encode(bytes, &mut symbols) {
-            return Vec::new();
-        }
-        let rows = self.base.prefix(&symbols);
-        self.sampler.substring(rows.len() as u64);
+    /// Records of which a value of `attribute` has one of these rows, which may be of others too; sorted.
+    fn with_rows(&self, attribute: usize, rows: &[Range<u32>]) -> Vec<u32> {
+        self.sampler.substring(rows.iter().map(|rows| rows.len() as u64).sum());
         let mut records = Vec::new();
-        locate::anywhere(self.base, self.set, rows, |_, found| {
+        locate::anywhere(self.base, self.set, rows.iter().cloned().flatten(), |_, found| {
             if found.attribute as usize == attribute {
                 records.push(found.record);
             }
@@ -113,93 +141,92 @@ impl Searcher<'_> {
         records
     }
 
-    fn matching(&self, attribute: usize, pattern: &str) -> Result<Vec<u32>> {
-        let expression = Expression::new(pattern)?;
-        let candidates = if expression.required.is_empty() {
-            (0..self.base.records()).collect()
-        } else {
-            self.containing(attribute, &expression.required)
-        };
-        self.filter(candidates, attribute, |value| value.is_some_and(|value| expression.regex.is_match(value)))
+    /// What is in one of several answers, sorted. It never holds much more than two of them.
+    fn any_of(&self, answers: impl Iterator<Item = Result<Vec<u32>>>) -> Result<Vec<u32>> {
+        let mut all = Vec::new();
+        for records in answers {
+            all.append(&mut records?);
+            if all.len() > self.base.records() as usize {
+                sort(&mut all);
+            }
+        }
+        sort(&mut all);
+        debug_assert!(all.is_sorted_by(|one, next| one < next), "each record once");
+        Ok(all)
     }
 
-    /// Keeps the candidates whose value satisfies `holds`.
-    fn filter(&self, mut candidates: Vec<u32>, attribute: usize, holds: impl Fn(Option<&[u8]>) -> bool) -> Result<Vec<u32>> {
-        let mut record = Record::new();
-        let mut kept = 0;
-        for at in 0..candidates.len() {
-            (self.read)(candidates[at], &[attribute], &mut record)?;
-            if holds(record.bytes(0)) {
-                candidates[kept] = candidates[at];
-                kept += 1;
-            }
-        }
-        candidates.truncate(kept);
-        Ok(candidates)
-    }
-
-    /// The fewest first; others either are found too and intersected, or checked on each candidate.
-    fn all_of(&self, queries: &[Query]) -> Result<Vec<u32>> {
-        let mut intervals = Vec::new();
-        let mut others = Vec::new();
-        for query in queries {
-            match query.rows(self.base)? {
-                Some(rows) => intervals.push((query.attribute().unwrap_or(0), rows)),
-                None => others.push(query),
-            }
-        }
-        intervals.sort_by_key(|(_, rows)| rows.len());
-        let mut intervals = intervals.into_iter();
-        let mut records = match intervals.next() {
-            Some((attribute, rows)) => self.records_of(attribute, rows),
-            None => match others.pop() {
-                Some(query) => self.records(query)?,
-                None => (0..self.base.records()).collect(),
-            },
+    /// The fewest first; others are either found too and intersected, or checked on each candidate.
+    fn all_of(&self, tests: &[Test<'_>]) -> Result<Vec<u32>> {
+        let (mut records, others) = match tests.split_first() {
+            Some((first, others)) if first.rows() < usize::MAX => (self.find(first)?, others),
+            _ => ((0..self.base.records()).collect(), tests),
         };
-        for (attribute, rows) in intervals {
+        for test in others {
             if records.is_empty() {
-                return Ok(records);
+                break;
             }
-            if rows.len() == self.base.records() as usize {
-                continue;
-            }
-            if rows.len() <= records.len().saturating_mul(CHECK_COST) {
-                let other = self.records_of(attribute, rows);
-                records.retain(|record| other.binary_search(record).is_ok());
-            } else {
-                self.check_rows(&mut records, attribute, &rows);
-            }
-        }
-        for query in others {
-            if records.is_empty() {
-                return Ok(records);
-            }
-            records = match query {
-                Query::Contains { attribute, bytes } => {
-                    self.filter(records, *attribute, |value| value.is_some_and(|value| find(value, bytes)))?
-                }
-                Query::Regex { attribute, pattern } => {
-                    let expression = Expression::new(pattern)?;
-                    self.filter(records, *attribute, |value| value.is_some_and(|value| expression.regex.is_match(value)))?
-                }
-                query => {
-                    let other = self.records(query)?;
-                    records.retain(|record| other.binary_search(record).is_ok());
-                    records
-                }
+            let (found, is_in) = match test {
+                Test::Not(test) => (test.as_ref(), false),
+                test => (test, true),
             };
+            // Where something of a match is, the rest of it is still to be checked.
+            let cost = found.rows().saturating_mul(if matches!(found, Test::Matches { .. }) { 1 + CHECK_COST } else { 1 });
+            if cost <= records.len().saturating_mul(CHECK_COST) {
+                let found = self.find(found)?;
+                records.retain(|record| found.binary_search(record).is_ok() == is_in);
+            } else {
+                records = self.filter(records, test)?;
+            }
         }
+        debug_assert!(records.is_sorted(), "nothing changes their order");
         Ok(records)
     }
 
-    /// Keeps the records whose row in the attribute's column lies in `rows`.
-    fn check_rows(&self, records: &mut Vec<u32>, attribute: usize, rows: &Range<u32>) {
-        records.retain(|record| rows.contains(&chains::row_of(self.base, self.set, *record, attribute)));
+    /// Keeps the records that pass a test.
+    fn filter(&self, mut records: Vec<u32>, test: &Test<'_>) -> Result<Vec<u32>> {
+        let (mut scratch, mut kept) = (Record::new(), 0);
+        for at in 0..records.len() {
+            if self.passes(records[at], test, &mut scratch)? {
+                records[kept] = records[at];
+                kept += 1;
+            }
+        }
+        records.truncate(kept);
+        Ok(records)
+    }
+
+    /// Whether a record passes a test, by a look at it.
+    pub(super) fn passes(&self, record: u32, test: &Test<'_>, scratch: &mut Record) -> Result<bool> {
+        Ok(match test {
+            Test::Rows { attribute, rows } => rows.contains(chains::row_of(self.base, self.set, record, *attribute)),
+            Test::Ends { attribute, .. } | Test::Contains { attribute, .. } | Test::Matches { attribute, .. } => {
+                (self.read)(record, &[*attribute], scratch)?;
+                scratch.bytes(0).is_some_and(|value| test.holds(value))
+            }
+            Test::All(tests) => {
+                for test in tests {
+                    if !self.passes(record, test, scratch)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Test::Any(tests) => {
+                for test in tests {
+                    if self.passes(record, test, scratch)? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+            Test::Not(test) => !self.passes(record, test, scratch)?,
+        })
     }
 }
 
-/// Whether `value` has `bytes` somewhere.
-pub(crate) fn find(value: &[u8], bytes: &[u8]) -> bool {
-    bytes.is_empty() || value.windows(bytes.len()).any(|window| window == bytes)
+/// Sorts records that come in runs, each once.
+fn sort(records: &mut Vec<u32>) {
+    // Not `sort_unstable`, which makes nothing of the runs.
+    records.sort();
+    records.dedup();
 }

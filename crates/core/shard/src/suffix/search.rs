@@ -5,7 +5,7 @@ use std::ops::Range;
 use forebay_types::Result;
 
 use super::store::SuffixStore;
-use crate::interval::Suffixes;
+use crate::interval::{rows_ending, rows_with};
 use crate::model::key::Key;
 use crate::query::predicate::Query;
 use crate::query::regex::Expression;
@@ -20,16 +20,18 @@ impl SuffixStore {
     /// Places of records, sorted.
     fn places(&self, query: &Query) -> Result<Vec<u32>> {
         if let Some(rows) = query.rows(self)? {
-            return Ok(self.places_of(rows, |_| true));
+            return Ok(self.places_of([rows], |_| true));
         }
         match query {
-            Query::Contains { attribute, bytes } => Ok(self.containing(*attribute, bytes)),
+            Query::Suffix { attribute, suffix } => {
+                Ok(self.places_of([rows_ending(self, *attribute, suffix)], |other| other == *attribute))
+            }
+            Query::Contains { attribute, bytes } => Ok(self.places_of([rows_with(self, bytes)], |other| other == *attribute)),
             Query::Regex { attribute, pattern } => {
                 let expression = Expression::new(pattern)?;
-                let candidates = if expression.required.is_empty() {
-                    self.places(&Query::All)?
-                } else {
-                    self.containing(*attribute, &expression.required)
+                let candidates = match expression.rows(self) {
+                    None => self.places(&Query::All)?,
+                    Some(rows) => self.places_of(rows, |other| other == *attribute),
                 };
                 let mut record = Record::new();
                 let matches = |place: &u32| {
@@ -52,22 +54,32 @@ impl SuffixStore {
                 }
                 all.map_or_else(|| self.places(&Query::All), Ok)
             }
+            Query::Or(queries) => {
+                let mut all = Vec::new();
+                for query in queries {
+                    all.append(&mut self.places(query)?);
+                    // Of many that say the same, no more is held than of two.
+                    if all.len() > self.len() {
+                        all.sort();
+                        all.dedup();
+                    }
+                }
+                all.sort();
+                all.dedup();
+                Ok(all)
+            }
+            Query::Not(query) => {
+                let (mut others, not) = (self.places(&Query::All)?, self.places(query)?);
+                others.retain(|place| not.binary_search(place).is_err());
+                Ok(others)
+            }
             _ => Ok(Vec::new()),
         }
     }
 
-    /// Records whose value of `attribute` has `bytes` somewhere.
-    fn containing(&self, attribute: usize, bytes: &[u8]) -> Vec<u32> {
-        let mut symbols = Vec::new();
-        if !self.alphabet.encode(bytes, &mut symbols) {
-            return Vec::new();
-        }
-        self.places_of(self.prefix(&symbols), |other| other == attribute)
-    }
-
-    fn places_of(&self, rows: Range<u32>, wanted: impl Fn(usize) -> bool) -> Vec<u32> {
-        let positions = &self.array[rows.start as usize..rows.end as usize];
-        let places = positions.iter().map(|position| self.place_of(*position as usize));
+    fn places_of(&self, rows: impl IntoIterator<Item = Range<u32>>, wanted: impl Fn(usize) -> bool) -> Vec<u32> {
+        let positions = rows.into_iter().flat_map(|rows| &self.array[rows.start as usize..rows.end as usize]);
+        let places = positions.map(|position| self.place_of(*position as usize));
         let mut places: Vec<u32> = places.filter(|(_, attribute)| wanted(*attribute)).map(|(place, _)| place).collect();
         places.sort_unstable();
         places.dedup();

@@ -141,8 +141,17 @@ impl Suffixes for SuffixStore {
     }
 
     fn equal(&self, attribute: usize, value: &[u8]) -> Range<u32> {
-        let mut pattern = vec![self.alphabet.delimiter(attribute)];
-        pattern.extend_from_slice(value);
+        self.ended(attribute, [&[self.alphabet.delimiter(attribute)][..], value].concat())
+    }
+
+    fn ending(&self, attribute: usize, end: &[u8]) -> Range<u32> {
+        self.ended(attribute, end.to_vec())
+    }
+}
+
+impl SuffixStore {
+    /// The rows that begin with `pattern` (symbols), where the value of `attribute` ends behind it.
+    fn ended(&self, attribute: usize, mut pattern: Vec<u8>) -> Range<u32> {
         if attribute + 1 < self.schema.attributes.len() {
             pattern.push(self.alphabet.delimiter(attribute + 1));
             return self.prefix(&pattern);

@@ -48,13 +48,22 @@ fn query() -> impl Strategy<Value = Query> {
         (0usize..4).prop_map(|attribute| Query::eq(attribute, Value::Null)),
         (-5i64..5).prop_map(|value| Query::eq(1, Value::Int(value))),
         (strings(), string()).prop_map(|(attribute, prefix)| Query::prefix(attribute, prefix)),
+        (strings(), string()).prop_map(|(attribute, suffix)| Query::suffix(attribute, suffix)),
+        prop_oneof![Just("n"), Just("ün"), Just("x"), Just("")].prop_map(|suffix| Query::suffix(2, suffix)),
         (strings(), string()).prop_map(|(attribute, bytes)| Query::contains(attribute, bytes)),
-        prop_oneof![Just("a+b"), Just("^a"), Just("(bc|cb)$"), Just("ü"), Just("x?b[ac]")].prop_map(|text| Query::regex(2, text)),
+        prop_oneof![Just("a+b"), Just("^a"), Just("(bc|cb)$"), Just("ü"), Just("x?b[ac]"), Just("(?i)GR"), Just("(?i)^(?:Ab)")]
+            .prop_map(|text| Query::regex(2, text)),
         (strings(), bound(bytes()), bound(bytes())).prop_map(|(attribute, from, to)| Query::range(attribute, from, to)),
         (bound((-6i64..6).prop_map(Value::Int)), bound((-6i64..6).prop_map(Value::Int)))
             .prop_map(|(from, to)| Query::range(1, from, to)),
     ];
-    prop_oneof![4 => simple.clone().boxed(), 1 => prop::collection::vec(simple, 0..4).prop_map(Query::And).boxed()]
+    simple.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Query::And),
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Query::Or),
+            inner.prop_map(Query::negated),
+        ]
+    })
 }
 
 /// Every layer the shard can have.
@@ -143,7 +152,18 @@ proptest! {
 
 #[test]
 fn no_record_and_one_record() {
-    let queries = [Query::All, Query::eq(0, Value::Null), Query::contains(0, "a"), Query::regex(2, "."), Query::prefix(3, "")];
+    let queries = [
+        Query::All,
+        Query::eq(0, Value::Null),
+        Query::contains(0, "a"),
+        Query::regex(2, "."),
+        Query::prefix(3, ""),
+        Query::suffix(0, [255]),
+        Query::suffix(2, ""),
+        Query::Or(Vec::new()),
+        Query::negated(Query::contains(0, "a")),
+        Query::negated(Query::Or(vec![Query::eq(3, Value::Null), Query::suffix(3, "a")])),
+    ];
     let keys = [Key::U64(0), Key::U64(7), Key::U64(u64::MAX)];
     check_all_settings(&Model::new(schema(KeyType::U64), []), &keys, &queries);
     let one = vec![Value::Bytes(vec![0, 255]), Value::Int(i64::MIN), Value::Text(String::new()), Value::Null];
@@ -166,6 +186,9 @@ fn all_byte_values_in_keys_and_values() {
     let model = Model::new(schema(KeyType::Bytes), (0..=255).map(record));
     let mut queries: Vec<Query> = (0..=255u8).step_by(37).map(|byte| Query::contains(3, [byte])).collect();
     queries.extend((0..=255u8).step_by(37).map(|byte| Query::eq(0, Value::Bytes(vec![byte]))));
+    queries.extend((0..=255u8).step_by(29).map(|byte| Query::suffix(3, [byte])));
+    queries.extend((0..=255u8).step_by(41).map(|byte| Query::negated(Query::suffix(0, [byte]))));
+    queries.push(Query::Or((0..=255u8).step_by(3).map(|byte| Query::eq(0, Value::Bytes(vec![byte]))).collect()));
     queries.push(Query::range(0, Bound::Included(Value::Bytes(vec![3])), Bound::Excluded(Value::Bytes(vec![200]))));
     check_all_settings(&model, &[], &queries);
 }
@@ -189,8 +212,17 @@ fn a_later_record_of_a_key_takes_the_place_of_an_earlier_one() {
 fn what_is_not_possible_is_invalid() {
     let model = Model::new(schema(KeyType::U64), [(Key::U64(1), vec![Value::Null; 4])]);
     let shard = Shard::open(model.build(0.0).base, []).unwrap();
-    for query in [Query::eq(4, Value::Null), Query::prefix(1, "a"), Query::eq(1, Value::Bool(true)), Query::regex(2, "(")] {
+    for query in [
+        Query::eq(4, Value::Null),
+        Query::prefix(1, "a"),
+        Query::eq(1, Value::Bool(true)),
+        Query::regex(2, "("),
+        Query::suffix(1, "a"),
+    ] {
         assert_eq!(shard.search(&query, None, None).unwrap_err().kind(), forebay_types::ErrorKind::Invalid, "{query:?}");
+        // Also where another part has said already that nothing is found.
+        let below = Query::And(vec![Query::Or(Vec::new()), Query::negated(query.clone())]);
+        assert!(shard.search(&below, Some(1), None).is_err() && shard.count(&below).is_err(), "{below:?}");
     }
     assert!(shard.get_columns(&Key::U64(1), &[4]).is_err());
     assert!("sa.1.0".parse::<LayerId>().is_ok() && "sb.1.0".parse::<LayerId>().is_err());

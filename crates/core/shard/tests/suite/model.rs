@@ -124,6 +124,7 @@ fn holds(query: &Query, values: &[Value]) -> bool {
         Query::All => true,
         Query::Eq { attribute, value } => values[*attribute] == *value,
         Query::Prefix { attribute, prefix } => text(&values[*attribute]).is_some_and(|text| text.starts_with(prefix)),
+        Query::Suffix { attribute, suffix } => text(&values[*attribute]).is_some_and(|text| text.ends_with(suffix)),
         Query::Contains { attribute, bytes } => text(&values[*attribute])
             .is_some_and(|text| bytes.is_empty() || text.windows(bytes.len()).any(|window| window == bytes)),
         Query::Regex { attribute, pattern } => {
@@ -144,5 +145,7 @@ fn holds(query: &Query, values: &[Value]) -> bool {
                 }
         }
         Query::And(queries) => queries.iter().all(|query| holds(query, values)),
+        Query::Or(queries) => queries.iter().any(|query| holds(query, values)),
+        Query::Not(query) => !holds(query, values),
     }
 }

@@ -42,6 +42,23 @@ fn queries() -> Vec<Query> {
         Query::And(vec![Query::eq(1, Value::Int(5)), Query::eq(2, text("late"))]),
         Query::And(vec![Query::regex(0, "e"), Query::And(vec![Query::prefix(2, b"e"), Query::regex(2, "y$")])]),
         Query::And(vec![]),
+        Query::suffix(0, b"r"),
+        Query::suffix(2, b"rly"),
+        Query::Or(vec![]),
+        Query::And(vec![Query::Or(vec![Query::eq(0, text("dam"))])]),
+        Query::Or(vec![Query::eq(0, text("dam")), Query::eq(0, text("dam")), Query::eq(2, text("late"))]),
+        Query::And(vec![Query::Or(vec![Query::eq(1, Value::Int(3)), Query::eq(1, Value::Int(3)), Query::eq(1, Value::Int(30))])]),
+        Query::Or(vec![Query::eq(0, text("dam")), Query::eq(0, text("weir")), Query::eq(0, text("none"))]),
+        Query::Or(vec![Query::eq(1, Value::Int(5)), Query::suffix(0, b"ce"), Query::regex(2, "^l.t")]),
+        Query::negated(Query::eq(0, text("weir"))),
+        Query::negated(Query::contains(0, b"e")),
+        Query::negated(Query::And(vec![Query::prefix(2, b"e"), Query::suffix(0, b"m")])),
+        Query::And(vec![
+            Query::eq(2, text("late")),
+            Query::negated(Query::suffix(0, b"r")),
+            Query::negated(Query::eq(1, Value::Null)),
+        ]),
+        Query::And(vec![Query::regex(0, "(?i)WEIR|SLUICE"), Query::negated(Query::regex(2, "e"))]),
     ]
 }
 

@@ -61,7 +61,7 @@ mod tests {
         let cold = cold.map(|object| DatasetCold { object: object.into(), ..DatasetCold::default() });
         let shard = DatasetShard { files: objects.iter().map(file).collect(), cold, ..DatasetShard::default() };
         let columns = Columns::new(vec![column("k"), column("v")], "k").unwrap();
-        Dataset { columns, replicas: vec![0.5], shards: vec![shard], log: None }
+        Dataset { columns, replicas: vec![0.5], shards: vec![shard], log: None, orders: Default::default() }
     }
 
     #[test]

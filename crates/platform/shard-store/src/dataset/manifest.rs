@@ -7,6 +7,7 @@ use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
+use super::orders::{DatasetOrders, SIZE_MAX};
 use crate::columns::Columns;
 use crate::folder::AskedShares;
 
@@ -21,8 +22,6 @@ const SHARDS_MAX: usize = 4096;
 const REPLICAS_MAX: usize = 16;
 /// Files of a shard at most.
 const FILES_MAX: usize = 4096;
-/// Largest size that a replica may be kept at, as a part of the input.
-const SIZE_MAX: f64 = 16.0;
 /// Bytes of a cold file's tail, which is read whole.
 const TAIL_BYTES_MAX: u64 = 16 << 20;
 /// Digits of a log's name.
@@ -40,6 +39,9 @@ pub struct Dataset {
     /// The name of the log that has what was changed since; none for a dataset of an earlier version, which nobody changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
+    /// What is ordered of its replicas.
+    #[serde(default, skip_serializing_if = "DatasetOrders::is_none")]
+    pub orders: DatasetOrders,
 }
 
 /// One shard of a dataset.
@@ -163,6 +165,7 @@ impl Dataset {
         if self.log.as_deref().is_some_and(|log| !is_log(log)) {
             return Err(Error::corrupt("the log is not named as such logs are"));
         }
+        self.orders.check()?;
         self.shards.iter().try_for_each(DatasetShard::check)
     }
 }
@@ -247,13 +250,38 @@ pub fn data_key(object: &str) -> String {
 mod tests {
     use super::*;
     use crate::columns::{Column, ColumnKind};
+    use crate::dataset::DatasetPin;
 
     fn dataset(shards: usize) -> Dataset {
         let column = |name: &str, kind| Column { name: name.into(), kind };
         let columns = Columns::new(vec![column("k", ColumnKind::Int), column("v", ColumnKind::Text)], "k").unwrap();
         let file = DatasetFile { name: "manifest".into(), object: format!("{:032x}", 7), bytes: 3, crc32c: 1 };
         let shard = DatasetShard { records: 1, input_bytes: 2, files: vec![file], log_from: 1, cold: None, asked: None };
-        Dataset { columns, replicas: vec![0.9, 0.5], shards: vec![shard; shards], log: Some("0123456789abcdef".into()) }
+        Dataset {
+            columns,
+            replicas: vec![0.9, 0.5],
+            shards: vec![shard; shards],
+            log: Some("0123456789abcdef".into()),
+            orders: DatasetOrders::default(),
+        }
+    }
+
+    #[test]
+    fn orders_come_back_and_name_no_other_shard() {
+        let plain = dataset(1);
+        assert!(!String::from_utf8(plain.encode().unwrap()).unwrap().contains("orders"));
+        for (size, frozen) in [(None, false), (Some(0.8), true), (None, true)] {
+            let orders = DatasetOrders { pin: Some(DatasetPin { size }), frozen };
+            let ordered = Dataset { orders, ..plain.clone() };
+            assert_eq!(Dataset::decode(&ordered.encode().unwrap(), "m").unwrap(), ordered);
+            assert_eq!(ordered.shard_id(1, "a", 0), plain.shard_id(1, "a", 0));
+            assert_eq!(orders.least(0.5), Some(size.unwrap_or(0.5)));
+        }
+        assert_eq!(plain.orders.least(0.5), None);
+        for size in [0.0, -1.0, f64::NAN, 17.0] {
+            let orders = DatasetOrders { pin: Some(DatasetPin { size: Some(size) }), frozen: false };
+            assert!(Dataset { orders, ..plain.clone() }.encode().is_err(), "{size}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod log_object;
 mod log_place;
 mod manifest;
 mod merge;
+mod orders;
 mod pack;
 
 pub use garbage::{GARBAGE_AFTER, Stored, garbage, needed};
@@ -17,4 +18,5 @@ pub use manifest::{
     Dataset, DatasetCold, DatasetFile, DatasetShard, data_key, key_hash, manifest_key, manifest_number, manifest_tag, shard_of,
 };
 pub use merge::merge;
+pub use orders::{DatasetOrders, DatasetPin};
 pub use pack::{Packed, pack};

@@ -2,31 +2,64 @@
 
 use forebay_types::{Error, Result};
 
+use super::condition::check_depth;
 use super::{Condition, Test};
 use crate::literal::{Literal, parse_hex};
 
 /// Tests as they are written; longer ones first where one begins with another.
-const TESTS: [&str; 12] = ["<=", ">=", "^=", "*=", "<", ">", "=", "~", "prefix", "contains", "regex", "between"];
+const TESTS: [&str; 24] = [
+    "<=",
+    ">=",
+    "^=",
+    "$=",
+    "*=",
+    "i^=",
+    "i$=",
+    "i*=",
+    "i=",
+    "i~",
+    "<",
+    ">",
+    "=",
+    "~",
+    "prefix",
+    "suffix",
+    "contains",
+    "regex",
+    "iprefix",
+    "isuffix",
+    "icontains",
+    "iregex",
+    "between",
+    "in",
+];
 
 impl Condition {
-    /// Reads an expression, as in `o_clerk = Clerk#000000951 and o_comment ~ "special.*requests"`.
+    /// Reads an expression, as in `o_clerk = Clerk#000000951 and not (o_comment ~ "special.*requests" or o_shippriority in (1, 2))`.
     ///
-    /// Tests are `=`, `^=` or `prefix`, `*=` or `contains`, `~` or `regex`, `<`, `<=`, `>`, `>=` and `between V and W`. A value
-    /// is bare up to the next ` and `, in single or double quotes (twice for a quote itself), or bytes in hex as `x'00ff'`.
+    /// Tests are `=`, `^=` or `prefix`, `$=` or `suffix`, `*=` or `contains`, `~` or `regex`, each with an `i` before it to ignore case,
+    /// `<`, `<=`, `>`, `>=`, `between V and W` and `in (V, ..)`; `not` binds before `and`, and `and` before `or`. A value is bare up to
+    /// the next ` and ` or ` or ` (in parentheses up to their end, in a list to the next comma), in single or double quotes (twice for a
+    /// quote itself), or bytes in hex as `x'00ff'`.
     pub fn parse(text: &str) -> Result<Self> {
-        let mut reader = Reader { text, at: 0 };
-        let mut all = vec![reader.condition()?];
-        while !reader.at_end() {
-            reader.keyword("and")?;
-            all.push(reader.condition()?);
+        let mut reader = Reader { text, at: 0, depth: 0, parentheses: 0, is_list: false };
+        let condition = reader.any()?;
+        if !reader.at_end() {
+            return Err(reader.wrong("`and`, `or` or the end"));
         }
-        Ok(if all.len() == 1 { all.remove(0) } else { Self::And(all) })
+        condition.check()?;
+        Ok(condition)
     }
 }
 
 struct Reader<'a> {
     text: &'a str,
     at: usize,
+    /// Of `not` and parentheses that are being read, and of the latter alone.
+    depth: usize,
+    parentheses: usize,
+    /// Values of a list are being read.
+    is_list: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -52,24 +85,84 @@ impl<'a> Reader<'a> {
         ))
     }
 
-    fn condition(&mut self) -> Result<Condition> {
+    /// Conditions joined by `or`, of which each may be several joined by `and`.
+    fn any(&mut self) -> Result<Condition> {
+        let mut all = vec![self.all()?];
+        while self.take_word("or") {
+            all.push(self.all()?);
+        }
+        Ok(if all.len() == 1 { all.remove(0) } else { Condition::Or(all) })
+    }
+
+    fn all(&mut self) -> Result<Condition> {
+        let mut all = vec![self.one()?];
+        while self.take_word("and") {
+            all.push(self.one()?);
+        }
+        Ok(if all.len() == 1 { all.remove(0) } else { Condition::And(all) })
+    }
+
+    fn one(&mut self) -> Result<Condition> {
+        let is_not = self.take_word("not");
+        if !is_not && !self.take("(") {
+            return self.test();
+        }
+        self.depth += 1;
+        check_depth(self.depth)?;
+        let condition = if is_not {
+            Condition::Not(Box::new(self.one()?))
+        } else {
+            self.parentheses += 1;
+            let condition = self.any()?;
+            self.expect(")")?;
+            self.parentheses -= 1;
+            condition
+        };
+        self.depth -= 1;
+        Ok(condition)
+    }
+
+    fn test(&mut self) -> Result<Condition> {
         let column = self.column()?;
-        let test = match self.operator()? {
+        let operator = self.operator()?;
+        let (operator, ignores_case) = match operator.strip_prefix('i') {
+            Some(other) if operator != "in" => (other, true),
+            _ => (operator, false),
+        };
+        let test = match operator {
             "=" => Test::Eq(self.literal()?),
             "^=" | "prefix" => Test::Prefix(self.literal()?),
+            "$=" | "suffix" => Test::Suffix(self.literal()?),
             "*=" | "contains" => Test::Contains(self.literal()?),
             "~" | "regex" => Test::Regex(self.literal()?),
             "<" => Test::Range(None, Some((self.literal()?, false))),
             "<=" => Test::Range(None, Some((self.literal()?, true))),
             ">" => Test::Range(Some((self.literal()?, false)), None),
             ">=" => Test::Range(Some((self.literal()?, true)), None),
+            "in" => Test::In(self.list()?),
             _ => {
                 let from = self.literal()?;
-                self.keyword("and")?;
+                if !self.take_word("and") {
+                    return Err(self.wrong("and"));
+                }
                 Test::Range(Some((from, true)), Some((self.literal()?, true)))
             }
         };
+        let test = if ignores_case { Test::IgnoringCase(Box::new(test)) } else { test };
         Ok(Condition::Column { column, test })
+    }
+
+    /// Values in parentheses.
+    fn list(&mut self) -> Result<Vec<Literal>> {
+        self.expect("(")?;
+        self.is_list = true;
+        let mut all = vec![self.literal()?];
+        while self.take(",") {
+            all.push(self.literal()?);
+        }
+        self.expect(")")?;
+        self.is_list = false;
+        Ok(all)
     }
 
     fn column(&mut self) -> Result<String> {
@@ -78,7 +171,11 @@ impl<'a> Reader<'a> {
             return self.quoted();
         }
         let rest = self.rest();
-        let end = rest.find(|c: char| c.is_whitespace() || "<>=~^*\"'".contains(c)).unwrap_or(rest.len());
+        let is_end = |(at, c): (usize, char)| {
+            let is_suffix = c == '$' && rest[at + 1..].starts_with('=');
+            (c.is_whitespace() || "<>=~^*\"'".contains(c) || is_suffix).then_some(at)
+        };
+        let end = rest.char_indices().find_map(is_end).unwrap_or(rest.len());
         if end == 0 {
             return Err(self.wrong("a column"));
         }
@@ -90,12 +187,13 @@ impl<'a> Reader<'a> {
         self.skip_space();
         let rest = self.rest();
         let found = TESTS.into_iter().find(|test| {
-            let word = test.starts_with(|c: char| c.is_ascii_alphabetic());
+            let word = test.bytes().all(|byte| byte.is_ascii_alphabetic());
+            let ends = |c: char| c.is_whitespace() || c == '"' || c == '\'' || (*test == "in" && c == '(');
             rest.get(..test.len()).is_some_and(|start| start.eq_ignore_ascii_case(test))
-                && (!word || rest[test.len()..].starts_with(|c: char| c.is_whitespace() || c == '"' || c == '\''))
+                && (!word || rest[test.len()..].starts_with(ends))
         });
         let Some(found) = found else {
-            return Err(self.wrong("one of = ^= *= ~ < <= > >= prefix contains regex between"));
+            return Err(self.wrong("one of = ^= $= *= ~ < <= > >= i= i^= i$= i*= i~ prefix suffix contains regex in between"));
         };
         self.at += found.len();
         Ok(found)
@@ -112,8 +210,7 @@ impl<'a> Reader<'a> {
         if rest.starts_with(['"', '\'']) {
             return self.quoted().map(Literal::Text);
         }
-        let end = next_and(rest).unwrap_or(rest.len());
-        let bare = rest[..end].trim_end();
+        let bare = rest[..self.bare_end(rest)].trim_end();
         if bare.is_empty() {
             return Err(self.wrong("a value"));
         }
@@ -142,24 +239,46 @@ impl<'a> Reader<'a> {
         Ok(text)
     }
 
-    fn keyword(&mut self, word: &str) -> Result<()> {
-        self.skip_space();
-        let rest = self.rest();
-        let there = rest.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
-            && rest[word.len()..].starts_with(char::is_whitespace);
-        if !there {
-            return Err(self.wrong(word));
+    /// Where a bare value ends.
+    fn bare_end(&self, rest: &str) -> usize {
+        let bytes = rest.as_bytes();
+        let is_word = |at: usize, word: &str| is_word(&bytes[at..], word);
+        let ends = |at: &usize| match bytes[*at] {
+            b',' => self.is_list,
+            b')' => self.is_list || self.parentheses > 0,
+            byte => byte.is_ascii_whitespace() && !self.is_list && (is_word(*at + 1, "and") || is_word(*at + 1, "or")),
+        };
+        (0..bytes.len()).find(ends).unwrap_or(bytes.len())
+    }
+
+    fn expect(&mut self, sign: &str) -> Result<()> {
+        match self.take(sign) {
+            true => Ok(()),
+            false => Err(self.wrong(sign)),
         }
-        self.at += word.len();
-        Ok(())
+    }
+
+    /// Goes on behind a sign, if it is next.
+    fn take(&mut self, sign: &str) -> bool {
+        self.skip_space();
+        let is_next = self.rest().starts_with(sign);
+        self.at += if is_next { sign.len() } else { 0 };
+        is_next
+    }
+
+    /// Goes on behind a word, if it is next.
+    fn take_word(&mut self, word: &str) -> bool {
+        self.skip_space();
+        let is_next = is_word(self.rest().as_bytes(), word);
+        self.at += if is_next { word.len() } else { 0 };
+        is_next
     }
 }
 
-/// Where a bare value ends: before the word `and` between spaces.
-fn next_and(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let word = |at: usize| bytes[at].is_ascii_whitespace() && bytes[at + 4].is_ascii_whitespace();
-    (0..bytes.len().saturating_sub(4)).find(|&at| word(at) && bytes[at + 1..at + 4].eq_ignore_ascii_case(b"and"))
+/// Whether a text begins with a word.
+fn is_word(text: &[u8], word: &str) -> bool {
+    let is_there = text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()));
+    is_there && text.get(word.len()).is_some_and(|next| next.is_ascii_whitespace() || *next == b'(')
 }
 
 #[cfg(test)]
@@ -173,7 +292,7 @@ mod tests {
     fn one(condition: &str) -> (String, Test) {
         match Condition::parse(condition).unwrap() {
             Condition::Column { column, test } => (column, test),
-            Condition::And(all) => panic!("{all:?}"),
+            other => panic!("{other:?}"),
         }
     }
 
@@ -197,6 +316,33 @@ mod tests {
     }
 
     #[test]
+    fn conditions_are_put_together() {
+        let parse = |text: &str| Condition::parse(text).unwrap();
+        let [a, b, c] = ["a = 1", "b = 2", "c = 3"].map(parse);
+        let not = |one: &Condition| Condition::Not(Box::new(one.clone()));
+        let or = |all: &[&Condition]| Condition::Or(all.iter().copied().cloned().collect());
+        let and = |all: &[&Condition]| Condition::And(all.iter().copied().cloned().collect());
+        assert_eq!(parse("a = 1 or b = 2 and c = 3"), or(&[&a, &and(&[&b, &c])]));
+        assert_eq!(parse("(a = 1 or b = 2) AND (c = 3)"), and(&[&or(&[&a, &b]), &c]));
+        assert_eq!(parse("not a = 1 and not(b = 2 OR c = 3)"), and(&[&not(&a), &not(&or(&[&b, &c]))]));
+        assert_eq!(parse("not not ((a=1))"), not(&not(&a)));
+        assert_eq!(parse("(a between 1 and 2 or b = 2)"), or(&[&parse("a between 1 and 2"), &b]));
+        assert_eq!(one("a $= x y").1, Test::Suffix(text("x y")));
+        assert_eq!(one("a$=x").1, Test::Suffix(text("x")));
+        assert_eq!(one("a$ = x"), ("a$".into(), Test::Eq(text("x"))));
+        assert_eq!(one("a = f(x)").1, Test::Eq(text("f(x)")));
+        assert_eq!(one("a = landor").1, Test::Eq(text("landor")));
+        assert_eq!(one("a suffix 'x' ").1, Test::Suffix(text("x")));
+        let list = Test::In(vec![text("1"), text("rum and coke"), text(", "), Literal::Bytes(vec![0])]);
+        assert_eq!(one("a in(1 , rum and coke, \", \", x'00')").1, list);
+        assert_eq!(parse("a in (1) or b = 2"), Condition::Or(vec![parse("a IN (1)"), b.clone()]));
+        for (test, plain) in [("i=", "="), ("i^=", "^="), ("i$=", "$="), ("i*=", "*="), ("i~", "~"), ("icontains", "contains")] {
+            assert_eq!(one(&format!("a {test} x")).1, Test::IgnoringCase(Box::new(one(&format!("a {plain} x")).1)));
+        }
+        assert_eq!(one("i = x"), ("i".into(), Test::Eq(text("x"))));
+    }
+
+    #[test]
     fn what_is_wrong_is_said() {
         for (wrong, word) in [
             ("", "a column"),
@@ -209,6 +355,15 @@ mod tests {
             ("a = 1 and ", "a column"),
             ("a between 1", "and"),
             ("a ! 1", "one of"),
+            ("a = 1 or ", "a column"),
+            ("(a = 1", ")"),
+            ("a = 'x')", "the end"),
+            ("not", "one of"),
+            ("a in 1", "("),
+            ("a in ()", "a value"),
+            ("a in (1", ")"),
+            ("a in (1,)", "a value"),
+            ("a between 1 or 2", "and"),
         ] {
             let error = Condition::parse(wrong).unwrap_err();
             assert!(error.message().contains(word), "{wrong}: {error}");

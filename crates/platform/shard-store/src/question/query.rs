@@ -12,8 +12,16 @@ use crate::literal::Literal;
 impl Condition {
     /// The question that a shard of these columns answers.
     pub fn query(&self, columns: &Columns) -> Result<Query> {
+        self.check()?;
+        self.query_of(columns)
+    }
+
+    fn query_of(&self, columns: &Columns) -> Result<Query> {
+        let several = |all: &[Self]| all.iter().map(|one| one.query_of(columns)).collect::<Result<Vec<_>>>();
         match self {
-            Self::And(all) => all.iter().map(|one| one.query(columns)).collect::<Result<_>>().map(Query::And),
+            Self::And(all) => several(all).map(Query::And),
+            Self::Or(all) => several(all).map(Query::Or),
+            Self::Not(one) => one.query_of(columns).map(Query::negated),
             Self::Column { column, test } => {
                 let (attribute, column) = columns.attribute(column)?;
                 test.query(attribute, column).context(|| format!("column {}", column.name))
@@ -30,14 +38,48 @@ impl Test {
                 Query::Prefix { attribute, prefix: [bytes, &[0xff][..]].concat() }
             }
             Self::Eq(literal) => Query::Eq { attribute, value: column.kind.value(literal)? },
+            Self::In(literals) => {
+                let equal = |literal: &Literal| Self::Eq(literal.clone()).query(attribute, column);
+                let mut all = literals.iter().map(equal).collect::<Result<Vec<_>>>()?;
+                if all.len() == 1 { all.remove(0) } else { Query::Or(all) }
+            }
             Self::Prefix(literal) => Query::Prefix { attribute, prefix: string(column, literal, "begins with")? },
+            Self::Suffix(literal) => Query::Suffix { attribute, suffix: string(column, literal, "ends with")? },
             Self::Contains(literal) => Query::Contains { attribute, bytes: string(column, literal, "contains")? },
             Self::Regex(literal) => Query::Regex { attribute, pattern: pattern(column, literal)? },
             Self::Range(from, to) => {
                 Query::Range { attribute, from: bound(column, from.as_ref())?, to: bound(column, to.as_ref())? }
             }
+            Self::IgnoringCase(test) => Query::Regex { attribute, pattern: test.ignoring_case(column)? },
         })
     }
+}
+
+impl Test {
+    /// A test as a regular expression that ignores case. Its letters are looked up in all their cases, a few of them at a time.
+    fn ignoring_case(&self, column: &Column) -> Result<String> {
+        let escaped = |literal: &Literal| string(column, literal, "ignores the case of").map(|bytes| escape(&bytes));
+        Ok(match self {
+            Self::Regex(literal) => format!("(?i){}", pattern(column, literal)?),
+            Self::Eq(literal) => format!(r"(?i)\A{}\z", escaped(literal)?),
+            Self::Prefix(literal) => format!(r"(?i)\A{}", escaped(literal)?),
+            Self::Suffix(literal) => format!(r"(?i){}\z", escaped(literal)?),
+            Self::Contains(literal) => format!("(?i){}", escaped(literal)?),
+            Self::In(_) | Self::Range(..) | Self::IgnoringCase(_) => {
+                return Err(Error::invalid("case is ignored by =, prefix, suffix, contains and regex alone"));
+            }
+        })
+    }
+}
+
+/// An expression that matches these bytes.
+fn escape(bytes: &[u8]) -> String {
+    let mut pattern = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        pattern.push_str(&regex::escape(chunk.valid()));
+        chunk.invalid().iter().for_each(|byte| pattern.push_str(&format!(r"(?-u:\x{byte:02x})")));
+    }
+    pattern
 }
 
 /// What is looked for within a value: text or bytes, and a number as it was written.
@@ -67,4 +109,21 @@ fn bound(column: &Column, end: Option<&(Literal, bool)>) -> Result<Bound<Value>>
             value => Bound::Excluded(value),
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_escaped_matches_itself_in_all_cases() {
+        for bytes in [&b"a.b*(c)"[..], b"\xff\x00A\xfe", "Gr\u{fc}n # x".as_bytes(), b""] {
+            let regex = regex::bytes::Regex::new(&format!(r"(?i)\A{}\z", escape(bytes))).unwrap();
+            assert!(regex.is_match(bytes), "{bytes:?}");
+            assert!(regex.is_match(&bytes.to_ascii_uppercase()) && regex.is_match(&bytes.to_ascii_lowercase()), "{bytes:?}");
+            assert!(!regex.is_match(&[bytes, b"x"].concat()), "{bytes:?}");
+        }
+        let regex = regex::bytes::Regex::new(&format!("(?i){}", escape("\u{fc}".as_bytes()))).unwrap();
+        assert!(regex.is_match("\u{dc}".as_bytes()));
+    }
 }

@@ -12,10 +12,13 @@ pub(crate) enum Matcher {
     All,
     Eq(usize, Value),
     Prefix(usize, Vec<u8>),
+    Suffix(usize, Vec<u8>),
     Contains(usize, Vec<u8>),
     Regex(usize, Box<Regex>),
     Range(usize, Bound<Value>, Bound<Value>),
     And(Vec<Matcher>),
+    Or(Vec<Matcher>),
+    Not(Box<Matcher>),
 }
 
 impl Matcher {
@@ -25,6 +28,7 @@ impl Matcher {
             Query::All => Self::All,
             Query::Eq { attribute, value } => Self::Eq(*attribute, value.clone()),
             Query::Prefix { attribute, prefix } => Self::Prefix(*attribute, prefix.clone()),
+            Query::Suffix { attribute, suffix } => Self::Suffix(*attribute, suffix.clone()),
             Query::Contains { attribute, bytes } => Self::Contains(*attribute, bytes.clone()),
             Query::Regex { attribute, pattern } => {
                 let regex = Regex::new(pattern);
@@ -33,6 +37,8 @@ impl Matcher {
             }
             Query::Range { attribute, from, to } => Self::Range(*attribute, from.clone(), to.clone()),
             Query::And(all) => Self::And(all.iter().map(Self::new).collect::<Result<_>>()?),
+            Query::Or(all) => Self::Or(all.iter().map(Self::new).collect::<Result<_>>()?),
+            Query::Not(one) => Self::Not(Box::new(Self::new(one)?)),
         })
     }
 
@@ -45,6 +51,7 @@ impl Matcher {
                 (value, wanted) => order(value, wanted) == Some(Ordering::Equal),
             },
             Self::Prefix(attribute, prefix) => bytes_of(&values[*attribute]).is_some_and(|bytes| bytes.starts_with(prefix)),
+            Self::Suffix(attribute, suffix) => bytes_of(&values[*attribute]).is_some_and(|bytes| bytes.ends_with(suffix)),
             Self::Contains(attribute, part) => bytes_of(&values[*attribute])
                 .is_some_and(|bytes| part.is_empty() || bytes.windows(part.len()).any(|window| window == part)),
             Self::Regex(attribute, regex) => bytes_of(&values[*attribute]).is_some_and(|bytes| regex.is_match(bytes)),
@@ -63,6 +70,8 @@ impl Matcher {
                     }
             }
             Self::And(all) => all.iter().all(|one| one.matches(values)),
+            Self::Or(all) => all.iter().any(|one| one.matches(values)),
+            Self::Not(one) => !one.matches(values),
         }
     }
 }

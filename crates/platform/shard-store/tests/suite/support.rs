@@ -77,13 +77,20 @@ pub fn condition(random: &mut StdRng, records: &Records) -> (Condition, Vec<Key>
             other => panic!("{other:?}"),
         };
         let column = |column: &str, test| Condition::Column { column: column.to_string(), test };
-        match random.random_range(0..7) {
+        match random.random_range(0..12) {
             0 => column("word", Test::Eq(literal(&values[0]))),
             1 => column("bytes", Test::Eq(literal(&values[1]))),
             2 => column("number", Test::Eq(literal(&values[2]))),
             3 => column("word", Test::Prefix(Literal::Text(text(&values[0])))),
             4 => column("word", Test::Contains(Literal::Text(text(&values[0])))),
             5 => column("word", Test::Regex(Literal::Text("a.*b|üü".to_string()))),
+            6 => column("word", Test::Suffix(Literal::Text(text(&values[0])))),
+            7 => column("number", Test::In([-3, 4, 5, 99].map(|number: i64| Literal::Number(number.into())).to_vec())),
+            8 => column("word", Test::In(vec![literal(&values[0]), Literal::Text("ab".into()), Literal::Null])),
+            9 => {
+                let of: fn(Literal) -> Test = [Test::Eq, Test::Prefix, Test::Suffix, Test::Contains][random.random_range(0..4)];
+                column("word", Test::IgnoringCase(Box::new(of(Literal::Text(text(&values[0]).to_uppercase())))))
+            }
             _ => {
                 let from = random.random_range(-25..20);
                 let (from, to) = (Literal::Number(from.into()), Literal::Number((from + 5).into()));
@@ -91,7 +98,13 @@ pub fn condition(random: &mut StdRng, records: &Records) -> (Condition, Vec<Key>
             }
         }
     };
-    let condition = if random.random_bool(0.2) { Condition::And(vec![one(random), one(random)]) } else { one(random) };
+    let condition = match random.random_range(0..10) {
+        0 | 1 => Condition::And(vec![one(random), one(random)]),
+        2 => Condition::Or(vec![one(random), one(random), one(random)]),
+        3 => Condition::Not(Box::new(one(random))),
+        4 => Condition::And(vec![one(random), Condition::Not(Box::new(Condition::Or(vec![one(random), one(random)])))]),
+        _ => one(random),
+    };
     let answer = answer(&condition, records);
     (condition, answer)
 }
@@ -104,6 +117,12 @@ pub fn answer(condition: &Condition, records: &Records) -> Vec<Key> {
 fn meets(condition: &Condition, values: &[Value]) -> bool {
     let (column, test) = match condition {
         Condition::And(all) => return all.iter().all(|one| meets(one, values)),
+        Condition::Or(all) => return all.iter().any(|one| meets(one, values)),
+        Condition::Not(one) => return !meets(one, values),
+        Condition::Column { column, test: Test::In(wanted) } => {
+            let one = |wanted: &Literal| Condition::Column { column: column.clone(), test: Test::Eq(wanted.clone()) };
+            return wanted.iter().any(|wanted| meets(&one(wanted), values));
+        }
         Condition::Column { column, test } => (column.as_str(), test),
     };
     let value = &values[["word", "bytes", "number", "day"].iter().position(|name| *name == column).unwrap()];
@@ -115,6 +134,17 @@ fn meets(condition: &Condition, values: &[Value]) -> bool {
         (Test::Eq(Literal::Number(wanted)), Value::Int(number)) => wanted.as_i64() == Some(*number),
         (Test::Prefix(Literal::Text(wanted)), Value::Text(text)) => text.starts_with(wanted.as_str()),
         (Test::Contains(Literal::Text(wanted)), Value::Text(text)) => text.contains(wanted.as_str()),
+        (Test::Suffix(Literal::Text(wanted)), Value::Text(text)) => text.ends_with(wanted.as_str()),
+        (Test::IgnoringCase(test), Value::Text(text)) => {
+            let text = text.to_lowercase();
+            match test.as_ref() {
+                Test::Eq(Literal::Text(wanted)) => text == wanted.to_lowercase(),
+                Test::Prefix(Literal::Text(wanted)) => text.starts_with(&wanted.to_lowercase()),
+                Test::Suffix(Literal::Text(wanted)) => text.ends_with(&wanted.to_lowercase()),
+                Test::Contains(Literal::Text(wanted)) => text.contains(&wanted.to_lowercase()),
+                other => panic!("{other:?}"),
+            }
+        }
         (Test::Regex(_), Value::Text(text)) => {
             text.contains("üü") || text.find('a').is_some_and(|first| text[first..].contains('b'))
         }

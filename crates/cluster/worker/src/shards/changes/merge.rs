@@ -80,7 +80,8 @@ impl Shards {
         self.kept.place_made(manifest.ids[asked.number as usize], made)?;
         self.learn(Arc::clone(&manifest));
         self.collect_meanwhile(&manifest);
-        self.served(&Arc::new(Asked { manifest, number: asked.number })).await?;
+        let merged = Arc::new(Asked { manifest, number: asked.number });
+        self.place(&self.served(&merged).await?, &merged);
         Ok(())
     }
 

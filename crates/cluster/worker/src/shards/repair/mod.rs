@@ -141,7 +141,13 @@ mod tests {
     fn shard() -> (Arc<Manifest>, Vec<WorkerId>) {
         let column = |name: &str| Column { name: name.into(), kind: ColumnKind::Uint };
         let columns = Columns::new(vec![column("k"), column("v")], "k").unwrap();
-        let dataset = Dataset { columns, replicas: vec![0.9, 0.5], shards: vec![DatasetShard::default()], log: None };
+        let dataset = Dataset {
+            columns,
+            replicas: vec![0.9, 0.5],
+            shards: vec![DatasetShard::default()],
+            log: None,
+            orders: Default::default(),
+        };
         let id = DatasetId { mount: MountId(7), folder: Key::new("orders.shards").unwrap(), manifest: 1, tag: 0 };
         let order = rank(RouteKey::of(id.mount, &id.folder, 0), &(1..=5).map(WorkerId).collect::<Vec<_>>());
         (Arc::new(Manifest { id, dataset, ids: vec![1] }), order)

@@ -221,9 +221,16 @@ mod tests {
             r#"{"search": {"attr": "name", "prefix": "x"}, "limit": 1}"#,
             r#"{"search": {"attr": "name", "eq": null}, "limit": 1}"#,
             r#"{"search": {"and": [{"attr": "name", "eq": "x"}]}, "limit": 1}"#,
+            r#"{"search": {"or": [{"attr": "name", "eq": "x"}, {"attr": "size", "eq": 1}]}, "limit": 1}"#,
+            r#"{"search": {"not": {"attr": "name", "eq": "x"}}, "limit": 1}"#,
+            r#"{"search": {"attr": "name", "in": ["x", "y"]}, "limit": 1}"#,
+            r#"{"count": {"attr": "name", "suffix": "x"}}"#,
+            r#"{"count": {"attr": "name", "eq": "x", "ignore_case": true}}"#,
         ] {
             assert_eq!(parse(needs).ok(), Some(None), "{needs}");
         }
+        let one = parse(r#"{"count": {"attr": "name", "in": ["x"]}}"#).unwrap();
+        assert_eq!(one, parse(r#"{"count": {"attr": "name", "eq": "x"}}"#).unwrap());
         for wrong in [
             "x",
             r#"{"get": "text"}"#,
@@ -231,6 +238,8 @@ mod tests {
             r#"{"get": 1, "versioned": 3}"#,
             r#"{"search": {"attr": "none", "eq": 1}, "limit": 1}"#,
             r#"{"search": {"attr": "name", "eq": "x"}, "limit": -1}"#,
+            r#"{"search": {"attr": "size", "eq": "x", "ignore_case": true}, "limit": 1}"#,
+            r#"{"search": {"or": [{"attr": "none", "eq": 1}]}, "limit": 1}"#,
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }

@@ -1,5 +1,7 @@
 //! The files of shards on disk, and room for them.
 
+mod pins;
+
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +10,9 @@ use std::time::Instant;
 
 use forebay_types::{Error, Result, ResultExt, format_bytes};
 use parking_lot::Mutex;
+
+pub(super) use pins::Pin;
+use pins::Pins;
 
 /// What an unfinished shard's folder ends with.
 const UNFINISHED: &str = "new";
@@ -21,6 +26,8 @@ pub(super) struct Kept {
     all: Mutex<HashMap<u128, OnDisk>>,
     /// Those that somebody brings or opens.
     held: Mutex<HashSet<u128>>,
+    /// Those that stay until an operator says otherwise.
+    pub(super) pins: Pins,
 }
 
 /// A shard that does not go as long as this is there.
@@ -61,7 +68,8 @@ impl Kept {
             }
         }
         let lent_bytes = AtomicU64::new(0);
-        Ok(Self { folder: folder.to_path_buf(), bytes_max, lent_bytes, all: Mutex::new(all), held: Mutex::default() })
+        let pins = Pins::open(folder, |id| all.contains_key(&id))?;
+        Ok(Self { folder: folder.to_path_buf(), bytes_max, lent_bytes, all: Mutex::new(all), held: Mutex::default(), pins })
     }
 
     /// Has a shard stay, once it is here: one that was placed and is not served yet would otherwise be the first to go. Only one at
@@ -156,7 +164,7 @@ impl Kept {
     }
 
     /// Reserves room for a shard to have `bytes` in all, and gives the shards that have to go for it: those that nobody asked for
-    /// longest, none that is on its way, held or `stays`. `Invalid` when it would not fit alone, `Retry` when too little may go.
+    /// longest, none that is on its way, held, pinned or `stays`. `Invalid` when it would not fit alone, `Retry` when too little may go.
     pub(super) fn make_room(&self, id: u128, bytes: u64, stays: impl Fn(u128) -> bool) -> Result<Vec<u128>> {
         let most = self.bytes_max;
         if bytes > most {
@@ -172,8 +180,9 @@ impl Kept {
         let most = self.most();
         let mut there: u64 = all.iter().filter(|(other, _)| **other != id).map(|(_, shard)| shard.bytes).sum();
         let held = self.held.lock();
-        let may_go =
-            |(other, shard): &(&u128, &OnDisk)| **other != id && shard.is_whole && !held.contains(*other) && !stays(**other);
+        let may_go = |(other, shard): &(&u128, &OnDisk)| {
+            **other != id && shard.is_whole && !held.contains(*other) && !self.pins.has(**other) && !stays(**other)
+        };
         let mut oldest: Vec<_> = all.iter().filter(may_go).map(|(other, shard)| (shard.used, *other)).collect();
         oldest.sort();
         let mut gone = Vec::new();
@@ -186,7 +195,7 @@ impl Kept {
         }
         if there + bytes > most {
             return Err(Error::retry(format!(
-                "no room for a shard of {}: the shards here take {} of {} and are busy",
+                "no room for a shard of {}: the shards here take {} of {} and are busy or pinned",
                 format_bytes(bytes),
                 format_bytes(there),
                 format_bytes(most)
@@ -219,6 +228,7 @@ impl Kept {
     /// Gives a shard up: questions that are being answered from it go on.
     pub(super) fn forget(&self, id: u128) -> Result<()> {
         self.all.lock().remove(&id);
+        self.pins.forget(id)?;
         remove(&self.path(id))
     }
 }
@@ -286,6 +296,22 @@ mod tests {
             ErrorKind::Invalid,
             "none is brought into what is lent alone"
         );
+    }
+
+    #[test]
+    fn what_is_pinned_does_not_go_over_a_restart_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = Kept::open(folder.path(), 100).unwrap();
+        (1..=2).for_each(|id| put(&kept, id, 40));
+        let pin = Pin { mount: forebay_types::MountId(1), folder: forebay_types::Key::new("a").unwrap(), manifest: 1, shard: 0 };
+        kept.pins.set(1, &pin, true).unwrap();
+        let kept = Kept::open(folder.path(), 100).unwrap();
+        assert_eq!(kept.make_room(3, 60, |_| false).unwrap(), [2]);
+        let none = kept.make_room(3, 61, |_| false).unwrap_err();
+        assert!(none.kind() == ErrorKind::Retry && none.message().contains("pinned"), "{none}");
+        kept.pins.forget(1).unwrap();
+        assert_eq!(kept.make_room(3, 61, |_| false).unwrap(), [1]);
+        kept.forget(1).unwrap();
     }
 
     #[test]

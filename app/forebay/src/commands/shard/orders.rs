@@ -1,0 +1,75 @@
+//! `forebay shard pin`, `unpin`, `freeze` and `thaw`.
+
+use forebay_shard_store::{DatasetOrders, DatasetPin};
+use forebay_shards::Shards;
+use serde_json::json;
+
+use crate::cli::{ShardOrderArgs, ShardPinArgs};
+use crate::commands::connect::connect;
+use crate::config::Config;
+use crate::exit::Outcome;
+use crate::output::Output;
+use crate::progress;
+
+/// Pins a dataset, and has its holders bring what they don't have.
+pub(super) async fn pin(config: &Config, args: &ShardPinArgs) -> Outcome {
+    let pin = DatasetPin { size: args.size };
+    let client = connect(config).await?;
+    let shards = Shards::order(&client, &args.order.dataset, |orders| orders.pin = Some(pin)).await?;
+    let bar = progress::spinner("bringing what is not there");
+    let (here, all) = shards.bring().await;
+    bar.finish_and_clear();
+    let mut output = Output::new(args.order.json);
+    if args.order.json {
+        let orders = shards.orders();
+        output.record(&json!({"dataset": args.order.dataset.to_string(), "orders": orders, "here": here, "replicas": all}))?;
+        return output.finish();
+    }
+    output.line(&told(&args.order, shards.orders()))?;
+    if here < all {
+        output
+            .line(&format!("{here} of {all} replicas are there: the others come when there is room, or when they are asked"))?;
+    }
+    output.finish()
+}
+
+/// Ends a pin.
+pub(super) async fn unpin(config: &Config, args: &ShardOrderArgs) -> Outcome {
+    order(config, args, |orders| orders.pin = None).await
+}
+
+/// Has layers stay as they are.
+pub(super) async fn freeze(config: &Config, args: &ShardOrderArgs) -> Outcome {
+    order(config, args, |orders| orders.frozen = true).await
+}
+
+/// Has layers follow the load.
+pub(super) async fn thaw(config: &Config, args: &ShardOrderArgs) -> Outcome {
+    order(config, args, |orders| orders.frozen = false).await
+}
+
+async fn order(config: &Config, args: &ShardOrderArgs, change: impl Fn(&mut DatasetOrders)) -> Outcome {
+    let client = connect(config).await?;
+    let orders = Shards::order(&client, &args.dataset, change).await?.orders();
+    let mut output = Output::new(args.json);
+    match args.json {
+        true => output.record(&json!({"dataset": args.dataset.to_string(), "orders": orders}))?,
+        false => output.line(&told(args, orders))?,
+    }
+    output.finish()
+}
+
+fn told(args: &ShardOrderArgs, orders: DatasetOrders) -> String {
+    format!("{}: {}", args.dataset, words(orders).unwrap_or_else(|| "its replicas follow their load".to_string()))
+}
+
+/// What is ordered, in words; none where nothing is.
+pub(super) fn words(orders: DatasetOrders) -> Option<String> {
+    let pin = orders.pin.map(|pin| match pin.size {
+        Some(size) => format!("pinned at {size:.3} of the input at least"),
+        None => "pinned at the size that each replica starts with at least".to_string(),
+    });
+    let frozen = orders.frozen.then(|| "frozen: layers stay as they are".to_string());
+    let both: Vec<String> = pin.into_iter().chain(frozen).collect();
+    (!both.is_empty()).then(|| both.join("; "))
+}
