@@ -1,7 +1,8 @@
 //! What the suites of several crates stand on.
 //!
-//! Owns: a small cluster in this process ([`TestCluster`]), who issues certificates and connects over TLS ([`Authority`]), and
-//! what the audit log was told ([`AuditLog`]). Never does: anything that is released; what goes wrong here fails the test.
+//! Owns: a small cluster in this process ([`TestCluster`]), who issues certificates and connects over TLS ([`Authority`]),
+//! what the audit log was told ([`AuditLog`]), and the spans of this process ([`Spans`]). Never does: anything that is released; what
+//! goes wrong here fails the test.
 //!
 //! Start with [`TestCluster::start`].
 
@@ -11,7 +12,9 @@
 mod audit;
 mod authority;
 mod cluster;
+mod spans;
 
 pub use audit::{AuditLog, Told};
 pub use authority::{Authority, Secured};
 pub use cluster::{BUCKET, TestCluster, add_mount, bytes};
+pub use spans::{Spans, trace_id, traceparent};

@@ -7,10 +7,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_protocol::{DataReply, DataRequest, Span, decode, encode};
 use forebay_runtime::time::timeout;
-use forebay_trace::{Kind, Span as Tracing};
+use forebay_trace::Span as Tracing;
 use forebay_types::{Error, ErrorKind, Result, SegmentId};
 
 use super::connections::Link;
+use super::traced::{of_data, said};
 use crate::in_place::{Pin, Rescued, pin_of_read};
 
 /// Why a worker's answer is not there.
@@ -87,15 +88,10 @@ pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, deadline: Dura
     Ok((reply_of(link, &answer.meta)?, answer.payload))
 }
 
-/// A request's bytes; with where in a trace it is, where its operation is in one: the span ends with the answer.
+/// A request's bytes; with where in a trace it is, where it is in one: the span ends with the answer.
 fn traced(link: &Link, request: &DataRequest) -> (Bytes, Tracing) {
-    let message = encode(request);
-    let mut span = Tracing::below(request.operation().and_then(forebay_trace::of), request.into(), Kind::Client);
-    span.set("forebay.worker", || link.worker().to_string());
-    match span.context() {
-        Some(context) => (context.before(&message), span),
-        None => (message, span),
-    }
+    let span = of_data(link.worker(), request);
+    (said(&span, encode(request)), span)
 }
 
 /// Makes the bytes of an answer to a read of `range` of a segment.

@@ -8,6 +8,7 @@ use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result};
 
 use super::slot::{Alive, Slot};
+use super::traced::{of_control, said};
 use crate::settings::ClientSettings;
 
 /// The connection to the coordinator.
@@ -61,7 +62,8 @@ impl Control {
     async fn ask_once(&self, request: &ControlCall, deadline: Duration) -> Result<ControlReply> {
         let connecting = || connect(self.address.clone(), self.security.clone(), self.connect_timeout);
         let connection = self.slot.get(connecting).await?;
-        let answer = timeout(deadline, connection.call(encode(request), Vec::new()))
+        let span = of_control(request);
+        let answer = timeout(deadline, connection.call(said(&span, encode(request)), Vec::new()))
             .await
             .map_err(|_| Error::retry(format!("coordinator {} did not answer within {} s", self.name(), deadline.as_secs())))??;
         match decode(&answer.meta)? {
