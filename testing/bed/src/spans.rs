@@ -79,8 +79,12 @@ fn last_of(spans: &[Value], trace: &str, way: &[&str]) -> Option<Value> {
         }
         *parent == PARENT && names == above
     };
-    let is_last = |span: &&Value| span["traceId"] == trace && span["name"] == *name && is_below(*span);
-    spans.iter().find(is_last).cloned()
+    for span in spans {
+        if span["traceId"] == trace && span["name"] == *name && is_below(span) {
+            return Some(span.clone());
+        }
+    }
+    None
 }
 
 /// Answers requests of one connection, and keeps the spans that they bring.
