@@ -48,6 +48,8 @@ async fn a_request_that_says_its_trace_is_a_part_of_it_to_the_store() {
             assert_eq!((&said["key"], &said["value"]["stringValue"]), (&"forebay.path".into(), &path.into()));
         }
     }
+    // Who is the first to ask past the workers asks for a share of the bandwidth.
+    spans.come(3, &["s3", "coordinator", "decide"]).await;
     let asked: Vec<String> = (0..ways.len()).map(trace_id).collect();
     let all = spans.finish().await;
     let is_asked = |span: &Value| asked.iter().any(|trace| span["traceId"] == **trace);
