@@ -175,7 +175,7 @@ async fn segments(State(served): State<Served>, limit: Result<Query<Limit>, Quer
 async fn savings(State(served): State<Served>, price: Result<Query<Price>, QueryRejection>) -> Result<Json<Savings>, Refusal> {
     match price {
         Ok(Query(price)) if price.is_one() => Ok(Json(Savings::of(&served.cluster.status(), price))),
-        _ => Err(Refusal::invalid("per_gb and per_1000_requests are numbers from 0 on, and there is no other parameter")),
+        _ => Err(Refusal::invalid("per_gb and per_1000_requests are numbers from 0 to 10^12, and there is no other parameter")),
     }
 }
 

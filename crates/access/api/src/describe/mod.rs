@@ -18,6 +18,7 @@ pub(crate) use path::{Content, Described, Routes, Shape, Verb};
 use crate::refusal::Wrong;
 
 const JSON: &str = "application/json";
+const JSON_LINES: &str = "application/x-ndjson";
 
 /// The description of all paths.
 pub(crate) fn document(paths: &[Described]) -> Value {
@@ -74,7 +75,8 @@ fn operation(path: &Described, read: &mut SchemaGenerator, written: &mut SchemaG
     }
     if let Some(body) = &path.body {
         operation["requestBody"] = content(body, read);
-        operation["requestBody"]["required"] = true.into();
+        // Of lines there may be none.
+        operation["requestBody"]["required"] = (body.kind != JSON_LINES).into();
     }
     operation["security"] = if path.is_open { json!([]) } else { json!([{"token": []}]) };
     operation

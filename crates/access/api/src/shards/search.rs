@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::asked::{Asked, ColumnNames, Timeout};
+use super::asked::{Asked, ColumnNames, TIMEOUT_PATTERN, Timeout};
 use super::lines::Lines;
 use super::visit::Visit;
 use super::{Datasets, RECORDS, REFUSALS, asked, lines};
@@ -31,7 +31,7 @@ const RECORDS_AT_ONCE: usize = 1000;
 #[serde(deny_unknown_fields)]
 pub(super) struct Search {
     /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
     /// Tests of columns, joined by `and`, as on the command line.
@@ -48,7 +48,7 @@ pub(super) struct Search {
     #[schemars(with = "Option<String>", example = &"*")]
     columns: Option<ColumnNames>,
     /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", example = &"30s")]
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
     timeout: Option<Timeout>,
 }
 
@@ -82,7 +82,7 @@ pub(super) async fn search(
 #[serde(deny_unknown_fields)]
 pub(super) struct Scan {
     /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
     /// Records at most. Where as many come, go on with `after` and the last key.
@@ -96,7 +96,7 @@ pub(super) struct Scan {
     #[schemars(with = "Option<String>", example = &"*")]
     columns: Option<ColumnNames>,
     /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", example = &"30s")]
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
     timeout: Option<Timeout>,
 }
 
@@ -183,14 +183,14 @@ async fn push_records(shards: &Shards, keys: &[Key], columns: &[String], lines: 
 #[serde(deny_unknown_fields)]
 pub(super) struct CountAsked {
     /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
     /// Tests of columns, joined by `and`; all records without it.
     #[schemars(example = &"name = clerk007")]
     condition: Option<String>,
     /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", example = &"30s")]
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
     timeout: Option<Timeout>,
 }
 
