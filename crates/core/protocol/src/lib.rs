@@ -2,7 +2,8 @@
 //!
 //! Owns: [`DataRequest`]/[`DataReply`] (client to worker), [`PeerRequest`] (worker to worker), [`ControlCall`]/[`ControlReply`] (to
 //! the coordinator, by who may say it), [`NodeCall`]/[`PeerCall`]/[`NodeReply`] (the temporary namespace, by clients and by workers),
-//! what the scheduler of distributed SQL says of its jobs, the frame header, and the encoding of messages (postcard). The bytes are specified in `docs/specs/protocol.md`. Never does: sockets, which are `platform/transport`'s.
+//! what the scheduler of distributed SQL says of its jobs, the frame header, and the encoding of messages (postcard). The bytes are
+//! specified in `docs/specs/protocol.md`. Never does: sockets, which are `platform/transport`'s.
 
 mod at_hand;
 mod codec;
