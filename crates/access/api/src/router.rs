@@ -107,7 +107,20 @@ fn shown() -> Routes<Served> {
                 answer: Content {
                     kind: "text/event-stream",
                     about: "Server-sent events of the name `status`, one a second, with what /api/v1/status answers as data.",
-                    shape: status_of,
+                    shape: |generator| {
+                        json_schema!({
+                            "type": "object",
+                            "properties": {
+                                "event": {"type": "string", "enum": ["status"]},
+                                "data": {
+                                    "type": "string",
+                                    "contentMediaType": "application/json",
+                                    "contentSchema": generator.subschema_for::<Status<'static>>(),
+                                },
+                            },
+                            "required": ["event", "data"],
+                        })
+                    },
                     example: None,
                 },
                 ..path("/api/v1/events", "The status as it changes.", &[503], None, status_of)

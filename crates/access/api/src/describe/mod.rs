@@ -85,7 +85,8 @@ fn operation(path: &Described, read: &mut SchemaGenerator, written: &mut SchemaG
 /// The statuses of refusals, ascending, each once.
 fn refusals(paths: &[Described]) -> Vec<u16> {
     let of_token = |path: &Described| if path.is_open { &[][..] } else { &[401, 403][..] };
-    let all = paths.iter().flat_map(|path| path.refusals.iter().chain(of_token(path)));
+    // What fails by a defect is answered so, whatever it is.
+    let all = paths.iter().flat_map(|path| path.refusals.iter().chain(of_token(path)).chain(&[500]));
     let mut all: Vec<u16> = all.copied().collect();
     all.sort_unstable();
     all.dedup();
