@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use forebay_protocol::{ControlCall, DataRequest, NodeOp};
-use forebay_trace::{Kind, Span};
+use forebay_trace::{Kind, Span, TraceContext};
 use forebay_types::WorkerId;
 
 /// A question to a worker: for its operation where it has one, else for what goes on here.
@@ -42,8 +42,8 @@ pub(super) fn of_control(call: &ControlCall) -> Span {
 
 /// A message, with the span before it that waits for the answer, where that is recorded.
 pub(crate) fn said(span: &Span, message: Bytes) -> Bytes {
-    match span.context() {
-        Some(context) => context.before(&message),
-        None => message,
-    }
+    let Some(context) = span.context() else { return message };
+    let said = context.before(&message);
+    debug_assert_eq!(TraceContext::split(said.clone()), (Some(context), message), "who is asked reads what is asked without it");
+    said
 }
