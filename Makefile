@@ -1,6 +1,7 @@
 # demo    TPC-H through Forebay and through the alternatives, one table at the end
 # test    all tests, with whatever they need
 # test-sql  random SQL against DuckDB, SQL_QUERIES from the seed SQL_SEED on in each of SQL_MODES
+# test-api  /api/v1 held against its own description by schemathesis, of a cluster of the binary (API_ARGS: those of `st run`)
 # test-tpcds  TPC-DS on a cluster of processes, against DuckDB's answers
 # storm   processes of the binary, a load, one fault at a time, and what clients were told (STORM_ARGS: --seed, --only, --seconds, --write)
 # universe  coordinator, workers and clients in simulated time: UNIVERSE_SEEDS worlds from UNIVERSE_SEED on (UNIVERSE_ARGS: --seconds, --ops, --standby, --trace)
@@ -30,7 +31,7 @@ ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python test-sql test-tpcds storm universe test-planted verify format deny tidy lint lint-engine loom asan tsan miri fix fuzz golden bench figures figures-pages book dist test-dist test-console
+.PHONY: demo test test-deps test-light test-engine test-python test-sql test-api test-tpcds storm universe test-planted verify format deny tidy lint lint-engine loom asan tsan miri fix fuzz golden bench figures figures-pages book dist test-dist test-console
 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
@@ -56,6 +57,10 @@ SQL_MODES ?= plain hot cluster killed
 test-sql:
 	$(CARGO) build $(FAST) $(ENGINE)
 	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-sql --seed $(SQL_SEED) --queries $(SQL_QUERIES) $(SQL_MODES:%=--mode %)
+
+test-api:
+	$(CARGO) build $(FAST) $(ENGINE)
+	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-api $(API_ARGS)
 
 TPCDS_ARGS ?= check
 

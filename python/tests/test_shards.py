@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import subprocess
@@ -80,6 +81,17 @@ def test_all_records(shards, monkeypatch):
     assert list(shards.scan(after=249)) == []
 
 
+def test_keys_as_of_a_mapping(shards, monkeypatch):
+    ids = [row["id"] for row in ROWS]
+    assert list(shards) == ids == sorted(ids)
+    monkeypatch.setattr("forebay.shards._PAGE", 7)
+    assert list(shards) == ids, "page by page"
+    assert 7 in shards and -50 in shards and 10_000 not in shards
+    assert all(shards[key]["id"] == key for key in itertools.islice(shards, 3))
+    with pytest.raises(forebay.Invalid):
+        assert "text" in shards
+
+
 def test_what_is_wrong_says_so(shards, fb):
     with pytest.raises(forebay.Invalid, match="nothing"):
         shards.search("nothing = 1")
@@ -144,6 +156,7 @@ def test_awaited(shards, fb):
         assert await there.get(-50) == ROWS[0]
         assert await asyncio.gather(*(there.count() for _ in range(5))) == [len(ROWS)] * 5
         assert [record async for record in there.scan()] == ROWS
+        assert [key async for key in there] == [row["id"] for row in ROWS]
         assert await there.search("note *= 'line 29'") == [row["id"] for row in ROWS if "line 29" in row["note"]]
 
     asyncio.run(ask())

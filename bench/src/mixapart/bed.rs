@@ -3,8 +3,7 @@
 use std::ops::Deref;
 use std::time::{Duration, Instant};
 
-use forebay_distributed::JobState;
-use forebay_protocol::AdminRequest;
+use forebay_protocol::{AdminRequest, JobState};
 use forebay_types::{BitRate, Error, MountOptions, Result};
 
 use crate::cluster::{LocalCluster, Shape};

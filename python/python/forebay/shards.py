@@ -94,6 +94,16 @@ class Shards:
     def __len__(self) -> int:
         return self.count()
 
+    def __iter__(self) -> Iterator[Any]:
+        """The keys of all records, ascending, asked for page by page as those of :meth:`scan`."""
+        after = None
+        while keys := self.search(_ALL, after=after, limit=_PAGE):
+            yield from keys
+            after = keys[-1]
+
+    def __contains__(self, key: Any) -> bool:
+        return self.get(key, self.columns[:1]) is not None
+
     def __getitem__(self, key: Any) -> dict[str, Any]:
         record = self.get(key)
         if record is None:
@@ -149,6 +159,14 @@ class AsyncShards:
             for record in await self.get_many(keys, columns):
                 if record is not None:
                     yield record
+            after = keys[-1]
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        """The keys of all records, ascending."""
+        after = None
+        while keys := await self.search(_ALL, after=after, limit=_PAGE):
+            for key in keys:
+                yield key
             after = keys[-1]
 
     async def count(self, condition: str | Mapping[str, Any] | None = None) -> int:

@@ -1,7 +1,7 @@
 //! What the suites of several crates stand on.
 //!
-//! Owns: a small cluster in this process ([`TestCluster`]), who issues certificates and connects over TLS ([`Authority`]), and
-//! what logs were told ([`EventLog`]). Never does: anything that is released; what goes wrong here fails the test.
+//! Owns: a small cluster in this process ([`TestCluster`]), who issues certificates and connects over TLS ([`Authority`]), what logs were
+//! told ([`EventLog`]), and the spans of this process ([`Spans`]). Never does: anything that is released; what goes wrong here fails the test.
 //!
 //! Start with [`TestCluster::start`].
 
@@ -11,7 +11,9 @@
 mod authority;
 mod cluster;
 mod events;
+mod spans;
 
 pub use authority::{Authority, Secured};
 pub use cluster::{BUCKET, TestCluster, add_mount, bytes};
 pub use events::{EventLog, Told};
+pub use spans::{Spans, trace_id, traceparent};

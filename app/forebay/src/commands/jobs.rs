@@ -1,6 +1,7 @@
 //! `forebay jobs` and `forebay transfers`: what the scheduler of distributed SQL runs and brings.
 
-use forebay_distributed::{Cluster, JobState, SchedulerControl, TaskState};
+use forebay_distributed::{Cluster, SchedulerControl};
+use forebay_protocol::{JobState, TaskState, TransferState};
 use forebay_types::{Error, format_bytes};
 
 use crate::cli::{JobsArgs, JobsCommand, TransfersArgs};
@@ -70,7 +71,7 @@ pub(crate) async fn transfers(config: &Config, args: TransfersArgs) -> Outcome {
             output.record(transfer)?;
         }
     } else {
-        let row = |transfer: &forebay_distributed::TransferState| {
+        let row = |transfer: &TransferState| {
             vec![
                 transfer.path.clone(),
                 transfer.start.to_string(),

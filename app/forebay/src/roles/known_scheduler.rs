@@ -1,8 +1,9 @@
 //! The scheduler that a cluster's coordinator knows, as `/api/v1` shows its jobs.
 
-use forebay_api::{Job, Scheduler, Task, Transfer};
+use forebay_api::Scheduler;
 use forebay_client::{Client, ClientSettings};
-use forebay_distributed::{Cluster, JobState, SchedulerControl, TaskState, TransferState};
+use forebay_distributed::{Cluster, SchedulerControl};
+use forebay_protocol::{JobState, TaskState, TransferState};
 use forebay_types::Result;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -39,79 +40,27 @@ impl KnownScheduler {
 }
 
 impl Scheduler for KnownScheduler {
-    fn jobs(&self) -> BoxFuture<'_, Result<Option<Vec<Job>>>> {
+    fn jobs(&self) -> BoxFuture<'_, Result<Option<Vec<JobState>>>> {
         async move {
             let Some(control) = self.control().await? else { return Ok(None) };
-            Ok(Some(control.jobs().await?.into_iter().map(job).collect()))
+            Ok(Some(control.jobs().await?))
         }
         .boxed()
     }
 
-    fn tasks(&self) -> BoxFuture<'_, Result<Option<Vec<Task>>>> {
+    fn tasks(&self) -> BoxFuture<'_, Result<Option<Vec<TaskState>>>> {
         async move {
             let Some(control) = self.control().await? else { return Ok(None) };
-            Ok(Some(control.tasks().await?.into_iter().map(task).collect()))
+            Ok(Some(control.tasks().await?))
         }
         .boxed()
     }
 
-    fn transfers(&self) -> BoxFuture<'_, Result<Option<Vec<Transfer>>>> {
+    fn transfers(&self) -> BoxFuture<'_, Result<Option<Vec<TransferState>>>> {
         async move {
             let Some(control) = self.control().await? else { return Ok(None) };
-            Ok(Some(control.transfers().await?.into_iter().map(transfer).collect()))
+            Ok(Some(control.transfers().await?))
         }
         .boxed()
     }
-}
-
-/// All that is known of it: a field more does not compile without one there.
-fn job(of: JobState) -> Job {
-    let JobState {
-        id,
-        operation,
-        state,
-        error,
-        sql,
-        priority,
-        tasks,
-        tasks_running,
-        tasks_done,
-        tasks_local,
-        tasks_with_input,
-        tasks_again,
-        bytes,
-        bytes_done,
-        bytes_passed,
-        rows,
-        seconds,
-    } = of;
-    Job {
-        id,
-        operation,
-        state,
-        error,
-        sql,
-        priority,
-        tasks,
-        tasks_running,
-        tasks_done,
-        tasks_local,
-        tasks_with_input,
-        tasks_again,
-        bytes,
-        bytes_done,
-        bytes_passed,
-        rows,
-        seconds,
-    }
-}
-
-fn task(of: TaskState) -> Task {
-    let TaskState { job, stage, partition, state, worker, bytes, bytes_local, seconds, ended_seconds_ago } = of;
-    Task { job, stage, partition, state, worker, bytes, bytes_local, seconds, ended_seconds_ago }
-}
-
-fn transfer(of: TransferState) -> Transfer {
-    let TransferState { path, start, bytes, worker, seconds } = of;
-    Transfer { path, start, bytes, worker, seconds }
 }

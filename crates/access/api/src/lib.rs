@@ -29,7 +29,7 @@ mod visitor;
 
 pub use doors::Doors;
 pub use http::{Http, HttpSettings};
-pub use jobs::{Job, Scheduler, Task, Transfer};
+pub use jobs::Scheduler;
 pub use placement::Placement;
 pub use readers::Readers;
 pub use readiness::Readiness;

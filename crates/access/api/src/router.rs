@@ -107,7 +107,20 @@ fn shown() -> Routes<Served> {
                 answer: Content {
                     kind: "text/event-stream",
                     about: "Server-sent events of the name `status`, one a second, with what /api/v1/status answers as data.",
-                    shape: status_of,
+                    shape: |generator| {
+                        json_schema!({
+                            "type": "object",
+                            "properties": {
+                                "event": {"type": "string", "enum": ["status"]},
+                                "data": {
+                                    "type": "string",
+                                    "contentMediaType": "application/json",
+                                    "contentSchema": generator.subschema_for::<Status<'static>>(),
+                                },
+                            },
+                            "required": ["event", "data"],
+                        })
+                    },
                     example: None,
                 },
                 ..path("/api/v1/events", "The status as it changes.", &[503], None, status_of)
@@ -175,7 +188,7 @@ async fn segments(State(served): State<Served>, limit: Result<Query<Limit>, Quer
 async fn savings(State(served): State<Served>, price: Result<Query<Price>, QueryRejection>) -> Result<Json<Savings>, Refusal> {
     match price {
         Ok(Query(price)) if price.is_one() => Ok(Json(Savings::of(&served.cluster.status(), price))),
-        _ => Err(Refusal::invalid("per_gb and per_1000_requests are numbers from 0 on, and there is no other parameter")),
+        _ => Err(Refusal::invalid("per_gb and per_1000_requests are numbers from 0 to 10^12, and there is no other parameter")),
     }
 }
 

@@ -7,23 +7,25 @@ use serde::{Deserialize, Serialize};
 use crate::storage_requests;
 
 const GIGABYTE: f64 = 1e9;
+/// What anything may cost: above that sums would be no numbers at some time.
+const PRICE_MAX: f64 = 1e12;
 
 /// What shared storage costs, in any currency.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Price {
     /// A gigabyte (10^9 bytes) that leaves it.
-    #[schemars(range(min = 0), example = 0.02)]
+    #[schemars(range(min = 0, max = PRICE_MAX), example = 0.02)]
     pub per_gb: f64,
     /// A thousand requests.
-    #[schemars(range(min = 0), example = 0.0004)]
+    #[schemars(range(min = 0, max = PRICE_MAX), example = 0.0004)]
     pub per_1000_requests: f64,
 }
 
 impl Price {
-    /// Prices are numbers, and none is below zero.
+    /// Prices are numbers, from zero to a million millions.
     pub fn is_one(&self) -> bool {
-        [self.per_gb, self.per_1000_requests].iter().all(|price| price.is_finite() && *price >= 0.0)
+        [self.per_gb, self.per_1000_requests].iter().all(|price| (0.0..=PRICE_MAX).contains(price))
     }
 }
 
@@ -132,8 +134,11 @@ mod tests {
     }
 
     #[test]
-    fn prices_are_numbers_from_0_on() {
+    fn prices_are_numbers_from_0_to_what_sums_stand() {
         let is_one = |per_gb| Price { per_gb, per_1000_requests: 0.0 }.is_one();
-        assert!(is_one(0.0) && is_one(0.09) && !is_one(-1.0) && !is_one(f64::NAN) && !is_one(f64::INFINITY));
+        assert!(is_one(0.0) && is_one(0.09) && is_one(PRICE_MAX));
+        assert!([-1.0, f64::NAN, f64::INFINITY, 1e300].iter().all(|price| !is_one(*price)));
+        let most = Price { per_gb: PRICE_MAX, per_1000_requests: PRICE_MAX };
+        assert!(Savings::of(&cluster(u64::MAX, u64::MAX, 0, 0), most).saved_money.is_finite(), "which JSON can say");
     }
 }

@@ -7,6 +7,7 @@ use axum::extract::{ConnectInfo, FromRequestParts};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap};
+use forebay_trace::{TraceParent, parent_in};
 
 /// Who is at the other end of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -22,19 +23,26 @@ pub(crate) struct Sender {
     authorization: Option<String>,
     /// The address, for the audit log; empty where there is no connection.
     address: String,
+    /// The trace that it asks in.
+    trace: TraceParent,
 }
 
 impl Sender {
     pub(crate) fn of(headers: &HeaderMap, extensions: &Extensions) -> Self {
         let authorization = headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok()).map(str::to_string);
         let address = extensions.get::<ConnectInfo<Visitor>>().map(|visitor| visitor.0.address.to_string());
-        Self { authorization, address: address.unwrap_or_default() }
+        Self { authorization, address: address.unwrap_or_default(), trace: parent_in(headers) }
     }
 
     /// The text of a bearer token.
     pub(crate) fn bearer(&self) -> Option<&str> {
         let (scheme, text) = self.authorization.as_deref()?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(text)
+    }
+
+    /// The trace that it asks in, as far as it says so.
+    pub(crate) fn trace(&self) -> TraceParent {
+        self.trace
     }
 
     /// The address, as far as it is known.

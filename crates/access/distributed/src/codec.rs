@@ -11,8 +11,9 @@ use datafusion_proto::physical_plan::{AsExecutionPlan, PhysicalExtensionCodec, P
 use datafusion_proto::protobuf::PhysicalPlanNode;
 use forebay_client::Client;
 use forebay_sql::{bare_scan, guarded_scan, shard_scan_of, shard_scan_to_bytes};
+use forebay_trace::TraceContext;
 
-use crate::compressed;
+use crate::{compressed, travel};
 
 mod tables;
 
@@ -53,7 +54,7 @@ impl PhysicalExtensionCodec for Codec {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         if let Some(scan) = bytes.strip_prefix(SHARDS) {
             let Some(client) = &self.client else { return internal_err!("a scan of shards came to who reads none") };
-            return shard_scan_of(scan, client).map_err(external);
+            return shard_scan_of(scan, client, trace_of(context)).map_err(external);
         }
         if let Some(scan) = bytes.strip_prefix(GUARDED) {
             let scan = PhysicalPlanNode::try_decode(scan)?.try_into_physical_plan(context, self)?;
@@ -93,6 +94,14 @@ impl PhysicalExtensionCodec for Codec {
             None => self.ballista.try_encode(node, bytes, converter),
         }
     }
+}
+
+/// Where in a trace the query of a task is.
+fn trace_of(context: &TaskContext) -> Option<TraceContext> {
+    if !forebay_trace::is_on() {
+        return None;
+    }
+    travel::ticket(context.session_config()).ok().flatten()?.trace
 }
 
 fn external(error: forebay_types::Error) -> DataFusionError {

@@ -24,7 +24,7 @@ mod stages;
 mod travel;
 
 pub use cluster::{Cluster, ClusterSettings};
-pub use control::{ClusterState, JobState, SchedulerControl, TaskState, TransferState};
+pub use control::{ClusterState, SchedulerControl};
 pub use executor::{Executor, ExecutorSettings};
 pub use forebay_scheduling::Policy;
 pub use scheduler::{Scheduler, SchedulerSettings};

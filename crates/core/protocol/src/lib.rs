@@ -2,14 +2,16 @@
 //!
 //! Owns: [`DataRequest`]/[`DataReply`] (client to worker), [`PeerRequest`] (worker to worker), [`ControlCall`]/[`ControlReply`] (to
 //! the coordinator, by who may say it), [`NodeCall`]/[`PeerCall`]/[`NodeReply`] (the temporary namespace, by clients and by workers),
-//! the frame header, the encoding of messages (postcard), and what of all this a peer of the version before knows ([`Kind`],
-//! [`encode_for`]). The bytes are specified in `docs/specs/protocol.md`. Never does: sockets, which are `platform/transport`'s.
+//! what the scheduler of distributed SQL says of its jobs, the frame header, the encoding of messages (postcard), and what of all this a
+//! peer of the version before knows ([`Kind`], [`encode_for`]). The bytes are specified in `docs/specs/protocol.md`. Never does: sockets,
+//! which are `platform/transport`'s.
 
 mod at_hand;
 mod codec;
 mod control;
 mod data;
 mod frame;
+mod jobs;
 mod kinds;
 mod limits;
 mod nodes;
@@ -32,6 +34,7 @@ pub use control::{
 };
 pub use data::{DataReply, DataRequest};
 pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
+pub use jobs::{JobState, TaskState, TransferState};
 pub use kinds::{reply_for, request_for};
 pub use limits::{BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, PINS_MAX, RANGES_MAX, ROOTS_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX};
 pub use nodes::{NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, Raw};

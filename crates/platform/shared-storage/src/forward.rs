@@ -53,6 +53,17 @@ impl Forward {
             _ => false,
         }
     }
+
+    /// What a span of it is called.
+    pub(crate) fn span_name(&self) -> &'static str {
+        match self.method {
+            Method::GET => "storage get",
+            Method::HEAD => "storage head",
+            Method::PUT => "storage put",
+            Method::DELETE => "storage delete",
+            _ => "storage post",
+        }
+    }
 }
 
 impl fmt::Debug for Forward {

@@ -87,8 +87,7 @@ impl Storage {
     pub async fn get(&self, get: Get<'_>) -> Result<Body> {
         get.range.check().map_err(|error| error.context(self.path(get.key)))?;
         self.readable(get.key)?;
-        let mut span = Span::below(forebay_trace::current(), "storage get", Kind::Client);
-        span.set("forebay.path", || self.path(get.key));
+        let mut span = self.span("storage get", Some(get.key));
         let opened = measured("get", self.0.backend.get(&get)).await.inspect_err(|error| span.fail(error))?;
         self.check_bytes(get.key, &opened.info)?;
         let bytes = opened.range.end - opened.range.start;
@@ -104,7 +103,8 @@ impl Storage {
     /// The version that an object has now, and what the store says of it beside.
     pub async fn stat(&self, key: &Key) -> Result<(ObjectInfo, Attributes)> {
         self.readable(key)?;
-        let (info, attributes) = measured("head", self.0.backend.head(key)).await?;
+        let mut span = self.span("storage head", Some(key));
+        let (info, attributes) = measured("head", self.0.backend.head(key)).await.inspect_err(|error| span.fail(error))?;
         self.check_bytes(key, &info)?;
         Ok((info, attributes))
     }
@@ -123,7 +123,10 @@ impl Storage {
         if self.0.mount.options.read_only && !forward.reads() {
             return Err(Error::denied(format!("mount {} is read-only", self.0.mount.name)));
         }
-        measured("other", self.0.backend.forward(forward)).await
+        let mut span = self.span(forward.span_name(), forward.key.as_ref());
+        let forwarded = measured("other", self.0.backend.forward(forward)).await.inspect_err(|error| span.fail(error))?;
+        span.set("http.response.status_code", || u64::from(forwarded.status().as_u16()));
+        Ok(forwarded)
     }
 
     /// A page of at most `limit` objects and folders whose keys start with `prefix`, in byte order, from behind `after`.
@@ -132,7 +135,9 @@ impl Storage {
         if limit == 0 {
             return Err(Error::invalid(format!("{}: a page of 0 keys is none", self.path(prefix))));
         }
-        measured("list", self.0.backend.list(prefix, folders, after, limit)).await
+        let mut span = self.span("storage list", Some(prefix));
+        let listed = measured("list", self.0.backend.list(prefix, folders, after, limit)).await;
+        listed.inspect_err(|error| span.fail(error))
     }
 
     /// Writes an object: all of it or nothing, acknowledged when shared storage has it. The time of modification that
@@ -141,19 +146,24 @@ impl Storage {
     /// `Conflict` when the condition does not hold; `Denied` when the mount is read-only.
     pub async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: Condition) -> Result<ObjectInfo> {
         self.writable(key)?;
-        measured("put", self.0.backend.put(key, payload, &condition)).await
+        let mut span = self.span("storage put", Some(key));
+        span.set("forebay.bytes", || payload.iter().map(|piece| piece.len() as u64).sum::<u64>());
+        measured("put", self.0.backend.put(key, payload, &condition)).await.inspect_err(|error| span.fail(error))
     }
 
     /// Begins an object in parts, for what is too large to be in memory. `Denied` when the mount is read-only.
     pub async fn begin_upload(&self, key: &Key) -> Result<Upload> {
         self.writable(key)?;
-        measured("put", self.0.backend.begin_upload(key)).await.map(Upload::new)
+        let mut span = self.span("storage begin upload", Some(key));
+        let begun = measured("put", self.0.backend.begin_upload(key)).await;
+        begun.map(Upload::new).inspect_err(|error| span.fail(error))
     }
 
     /// Removes an object; one that isn't there is removed already. `Denied` when the mount is read-only.
     pub async fn delete(&self, key: &Key) -> Result<()> {
         self.writable(key)?;
-        measured("delete", self.0.backend.delete(key)).await
+        let mut span = self.span("storage delete", Some(key));
+        measured("delete", self.0.backend.delete(key)).await.inspect_err(|error| span.fail(error))
     }
 
     /// Bounds what is read, in bytes a second and bytes at once, from now on; none is no bound.
@@ -173,6 +183,13 @@ impl Storage {
     /// Requests and bytes since [`Self::open`].
     pub fn counters(&self) -> Counters {
         self.0.tally.read()
+    }
+
+    /// A request for what goes on here; of the bucket itself without a key.
+    fn span(&self, name: &'static str, key: Option<&Key>) -> Span {
+        let mut span = Span::below(forebay_trace::current(), name, Kind::Client);
+        span.set("forebay.path", || key.map_or_else(|| format!("/{}", self.0.mount.name), |key| self.path(key)));
+        span
     }
 
     fn path(&self, key: &Key) -> String {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
+use forebay_trace::{Kind, Span};
 use forebay_types::{ObjectInfo, Result};
 
 use crate::backend::Parts;
@@ -30,13 +31,16 @@ impl Upload {
     /// Writes the part of this place, counted from 0. Parts may come in any order, several at once; one that is written
     /// again counts as it was written last. `Invalid` from [`Self::PARTS_MAX`] on.
     pub async fn put_part(&self, index: u32, payload: Vec<Bytes>) -> Result<()> {
-        measured("put", self.0.put(index, payload)).await
+        let mut span = Span::below(forebay_trace::current(), "storage put part", Kind::Client);
+        span.set("forebay.part", || u64::from(index));
+        measured("put", self.0.put(index, payload)).await.inspect_err(|error| span.fail(error))
     }
 
     /// Makes the parts `0..parts` the object. `Invalid` when one of them is missing, `Conflict` when the condition does
     /// not hold. When it fails the parts are removed as far as possible.
     pub async fn commit(self, parts: u32, condition: Condition) -> Result<ObjectInfo> {
-        let committed = measured("put", self.0.commit(parts, &condition)).await;
+        let mut span = Span::below(forebay_trace::current(), "storage commit upload", Kind::Client);
+        let committed = measured("put", self.0.commit(parts, &condition)).await.inspect_err(|error| span.fail(error));
         if let Err(error) = &committed
             && let Err(left) = self.0.abort().await
         {

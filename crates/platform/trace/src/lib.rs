@@ -20,4 +20,4 @@ pub use export::{Collector, Exporting};
 pub use forebay_protocol::{TraceContext, TraceParent};
 pub use record::{Kind, Value};
 pub use recorder::{is_on, known};
-pub use span::Span;
+pub use span::{Span, parent_in};

@@ -8,7 +8,7 @@ use http::HeaderMap;
 
 use crate::ambient::{decide, decided};
 use crate::record::{Kind, Record, Value};
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, is_on};
 
 /// The header that says what a request is a part of.
 const TRACEPARENT: &str = "traceparent";
@@ -44,8 +44,7 @@ impl Span {
 
     /// The same of a request that has headers of HTTP.
     pub fn of_request(headers: &HeaderMap, name: &'static str) -> Self {
-        let by = headers.get(TRACEPARENT).and_then(|header| header.to_str().ok());
-        Self::asked(by.map_or(TraceParent::None, TraceParent::read), name)
+        Self::asked(parent_in(headers), name)
     }
 
     /// A part of what goes on here; where nothing was begun, the first of a trace, or of the part of them that is recorded.
@@ -105,6 +104,15 @@ impl Span {
             open.record.error = Some(text);
         }
     }
+}
+
+/// What headers of HTTP say of the trace that a request is a part of. Where nothing is recorded they are not looked at.
+pub fn parent_in(headers: &HeaderMap) -> TraceParent {
+    if !is_on() {
+        return TraceParent::None;
+    }
+    let said = headers.get(TRACEPARENT).and_then(|header| header.to_str().ok());
+    said.map_or(TraceParent::None, TraceParent::read)
 }
 
 impl Drop for Span {

@@ -10,7 +10,7 @@ use crate::output::Output;
 /// Shows what shared storage was spared.
 pub(crate) async fn run(client: &Client, price: Price, json: bool) -> Outcome {
     if !price.is_one() {
-        return Err(Failure::Usage("prices are numbers from 0 on: --per-gb 0.02 --per-1000-requests 0.0004".to_string()));
+        return Err(Failure::Usage("prices are numbers from 0 to 10^12: --per-gb 0.02 --per-1000-requests 0.0004".to_string()));
     }
     let savings = Savings::of(&*ask(client).await?, price);
     let mut output = Output::new(json);

@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use forebay_api::{Job, Transfer, state_name};
-use forebay_protocol::{MountStatus, SegmentStatus, WorkerInfo, WorkerReport, WorkerState};
+use forebay_api::state_name;
+use forebay_protocol::{JobState, MountStatus, SegmentStatus, TransferState, WorkerInfo, WorkerReport, WorkerState};
 use forebay_types::{Cell as DecodedCell, WorkerId, format_bytes};
 
 use super::history::{History, Of, Rates};
@@ -262,7 +262,7 @@ fn segment(of: &SegmentStatus) -> Vec<Cell> {
     ]
 }
 
-fn transfer(of: &Transfer) -> Vec<Cell> {
+fn transfer(of: &TransferState) -> Vec<Cell> {
     vec![
         Cell::text(&of.path),
         Cell::bytes(of.start),
@@ -272,7 +272,7 @@ fn transfer(of: &Transfer) -> Vec<Cell> {
     ]
 }
 
-fn job(of: &Job) -> Vec<Cell> {
+fn job(of: &JobState) -> Vec<Cell> {
     let sql: String = of.sql.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(SQL_CHARS).collect();
     vec![
         Cell::text(&of.id),

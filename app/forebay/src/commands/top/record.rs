@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-use forebay_api::{Job, Placement, Status, Transfer};
+use forebay_api::{Placement, Status};
+use forebay_protocol::{JobState, TransferState};
 use forebay_types::WorkerId;
 use serde::Serialize;
 
@@ -17,8 +18,8 @@ pub(super) struct Record<'a> {
     status: Status<'a>,
     placement: Placement<'a>,
     queues: BTreeMap<String, u32>,
-    jobs: Option<&'a [Job]>,
-    transfers: Option<&'a [Transfer]>,
+    jobs: Option<&'a [JobState]>,
+    transfers: Option<&'a [TransferState]>,
     /// A second, since the look before; none at the first one.
     rates: Option<Rates>,
     workers: BTreeMap<String, Rates>,

@@ -5,9 +5,8 @@ use std::time::{Instant, SystemTime};
 
 #[cfg(feature = "cluster")]
 use forebay_api::Scheduler as _;
-use forebay_api::{Job, Transfer};
 use forebay_client::{Client, ClientSettings};
-use forebay_protocol::{ClusterStatus, PlacementStatus};
+use forebay_protocol::{ClusterStatus, JobState, PlacementStatus, TransferState};
 use forebay_types::{Result, WorkerId};
 
 use super::super::{segments, status};
@@ -27,9 +26,9 @@ pub(super) struct Sample {
     /// Reads under way at each worker that has said so at once.
     pub(super) queues: BTreeMap<WorkerId, u32>,
     /// None where no scheduler is, or it does not answer.
-    pub(super) jobs: Option<Vec<Job>>,
+    pub(super) jobs: Option<Vec<JobState>>,
     /// The same.
-    pub(super) transfers: Option<Vec<Transfer>>,
+    pub(super) transfers: Option<Vec<TransferState>>,
 }
 
 /// Asks for it.
@@ -68,14 +67,14 @@ impl<'a> Asker<'a> {
     }
 
     #[cfg(feature = "cluster")]
-    async fn of_scheduler(&self) -> (Option<Vec<Job>>, Option<Vec<Transfer>>) {
+    async fn of_scheduler(&self) -> (Option<Vec<JobState>>, Option<Vec<TransferState>>) {
         let (jobs, transfers) = futures::join!(self.scheduler.jobs(), self.scheduler.transfers());
         let away = |error: &forebay_types::Error| tracing::debug!(%error, "the scheduler does not say");
         (jobs.inspect_err(away).ok().flatten(), transfers.inspect_err(away).ok().flatten())
     }
 
     #[cfg(not(feature = "cluster"))]
-    async fn of_scheduler(&self) -> (Option<Vec<Job>>, Option<Vec<Transfer>>) {
+    async fn of_scheduler(&self) -> (Option<Vec<JobState>>, Option<Vec<TransferState>>) {
         (None, None)
     }
 }

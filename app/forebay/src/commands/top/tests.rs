@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
 
-use forebay_api::{Job, Transfer};
 use forebay_protocol::{
-    ClusterStatus, MountStatus, PlacementStatus, SegmentStatus, StorageCounters, WorkerInfo, WorkerReport, WorkerState,
+    ClusterStatus, JobState, MountStatus, PlacementStatus, SegmentStatus, StorageCounters, TransferState, WorkerInfo,
+    WorkerReport, WorkerState,
 };
 use forebay_types::{HostId, Mount, MountId, MountOptions, SegmentId, WorkerId};
 
@@ -60,8 +60,8 @@ fn segment(path: &str, popularity: f64) -> SegmentStatus {
     }
 }
 
-fn job(id: &str, state: &str) -> Job {
-    Job {
+fn job(id: &str, state: &str) -> JobState {
+    JobState {
         id: id.to_string(),
         operation: 1,
         state: state.to_string(),
@@ -99,8 +99,13 @@ fn look(began: Instant, seconds: u64) -> Sample {
         workers,
     };
     let segments = vec![segment("/lake/cold.parquet", 0.5), segment("/lake/hot.parquet", 9.0)];
-    let transfer =
-        Transfer { path: "/lake/next.parquet".to_string(), start: 0, bytes: MIB, worker: "w0000001".to_string(), seconds: 0.2 };
+    let transfer = TransferState {
+        path: "/lake/next.parquet".to_string(),
+        start: 0,
+        bytes: MIB,
+        worker: "w0000001".to_string(),
+        seconds: 0.2,
+    };
     Sample {
         at: SystemTime::UNIX_EPOCH + Duration::from_secs(seconds),
         taken: began + Duration::from_secs(seconds),

@@ -12,6 +12,8 @@ use serde::{Deserialize, Deserializer};
 
 use crate::refusal::Refusal;
 
+/// What a timeout looks like.
+pub(crate) const TIMEOUT_PATTERN: &str = "^[0-9]+(\\.[0-9]+)?(ms|s|m|h|d)$";
 /// How long an answer may take where a request does not say it, and at most.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const TIMEOUT_MAX: Duration = Duration::from_secs(300);

@@ -3,5 +3,5 @@
 mod asked;
 mod places;
 
-pub(crate) use asked::{Asked, Timeout, from_text};
+pub(crate) use asked::{Asked, TIMEOUT_PATTERN, Timeout, from_text};
 pub(crate) use places::{Place, Places, PlacesMax};

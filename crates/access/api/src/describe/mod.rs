@@ -18,6 +18,7 @@ pub(crate) use path::{Content, Described, Routes, Shape, Verb};
 use crate::refusal::Wrong;
 
 const JSON: &str = "application/json";
+const JSON_LINES: &str = "application/x-ndjson";
 
 /// The description of all paths.
 pub(crate) fn document(paths: &[Described]) -> Value {
@@ -74,7 +75,8 @@ fn operation(path: &Described, read: &mut SchemaGenerator, written: &mut SchemaG
     }
     if let Some(body) = &path.body {
         operation["requestBody"] = content(body, read);
-        operation["requestBody"]["required"] = true.into();
+        // Of lines there may be none.
+        operation["requestBody"]["required"] = (body.kind != JSON_LINES).into();
     }
     operation["security"] = if path.is_open { json!([]) } else { json!([{"token": []}]) };
     operation
@@ -83,7 +85,8 @@ fn operation(path: &Described, read: &mut SchemaGenerator, written: &mut SchemaG
 /// The statuses of refusals, ascending, each once.
 fn refusals(paths: &[Described]) -> Vec<u16> {
     let of_token = |path: &Described| if path.is_open { &[][..] } else { &[401, 403][..] };
-    let all = paths.iter().flat_map(|path| path.refusals.iter().chain(of_token(path)));
+    // What fails by a defect is answered so, whatever it is.
+    let all = paths.iter().flat_map(|path| path.refusals.iter().chain(of_token(path)).chain(&[500]));
     let mut all: Vec<u16> = all.copied().collect();
     all.sort_unstable();
     all.dedup();

@@ -39,7 +39,7 @@ pub(crate) struct Content {
     pub(crate) kind: &'static str,
     /// In words.
     pub(crate) about: &'static str,
-    /// Of all of it; of one line where it is JSON lines, of one event's data where it is events.
+    /// Of all of it; of one line where it is JSON lines, of one event where it is events.
     pub(crate) shape: Shape,
     /// What could be sent.
     pub(crate) example: Option<&'static str>,

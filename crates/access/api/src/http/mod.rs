@@ -194,12 +194,15 @@ async fn metrics(State(shown): State<Arc<Shown>>, sender: Sender) -> Response {
 }
 
 async fn of_cluster(State(shown): State<Arc<Shown>>, request: Request) -> Response {
-    match shown.api.get() {
-        Some(api) => api.clone().call(request).await.into_response(),
-        None if shown.readiness.has("coordinator") => {
-            (StatusCode::SERVICE_UNAVAILABLE, "the coordinator is being started: see /readyz\n").into_response()
-        }
-        None => (StatusCode::NOT_FOUND, "there is no coordinator in this process: ask that one's port\n").into_response(),
+    let why = match shown.api.get() {
+        Some(api) => return api.clone().call(request).await.into_response(),
+        None if shown.readiness.has("coordinator") => Error::retry("the coordinator is being started: see /readyz"),
+        None => Error::not_found("there is no coordinator in this process: ask that one's port"),
+    };
+    let refusal = Refusal::from(why);
+    match request.uri().path().starts_with("/api/") {
+        true => refusal.into_response(),
+        false => (refusal.status(), format!("{}\n", refusal.error().message())).into_response(),
     }
 }
 
@@ -261,7 +264,9 @@ mod tests {
         shown.readiness.started("worker", || Ok(()));
         assert_eq!(ask(&shown, "/readyz"), (200, "ready\n".to_string()));
         assert_eq!(ask(&shown, "/metrics").0, 401);
-        assert_eq!(ask(&shown, "/api/v1/status").0, 404, "there is no coordinator");
+        let (status, text) = ask(&shown, "/api/v1/status");
+        assert!(status == 404 && text.starts_with("{\"error\":\"not found\",\"message\":\"there is no coordinator"), "{text}");
+        assert_eq!(ask(&shown, "/"), (404, "there is no coordinator in this process: ask that one's port\n".to_string()));
     }
 
     #[test]

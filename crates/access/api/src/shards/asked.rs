@@ -7,7 +7,12 @@ use forebay_types::{ForebayPath, Result};
 use serde::{Deserialize, Deserializer};
 
 use crate::asking::from_text;
-pub(super) use crate::asking::{Asked, Timeout};
+pub(super) use crate::asking::{Asked, TIMEOUT_PATTERN, Timeout};
+
+/// What a path of a dataset looks like.
+pub(super) const DATASET_PATTERN: &str = "^/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/";
+/// What a condition of a change looks like.
+pub(super) const IF_PATTERN: &str = "^(absent|[0-9]{1,20})$";
 
 /// `dataset=`: the folder of a mount that a dataset lies in.
 pub(super) fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ForebayPath, D::Error> {

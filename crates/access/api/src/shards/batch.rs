@@ -14,7 +14,7 @@ use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::asked::{Asked, Timeout};
+use super::asked::{Asked, TIMEOUT_PATTERN, Timeout};
 use super::condition::ConditionShape;
 use super::search::HITS_MAX;
 use super::visit::Visit;
@@ -34,16 +34,17 @@ const ASKED_AT_ONCE: usize = 8;
 #[serde(deny_unknown_fields)]
 pub(super) struct Batch {
     /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
     /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", example = &"30s")]
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
     timeout: Option<Timeout>,
 }
 
 /// A line of a batch, of those that `forebay shard batch` takes: one of `get`, `search` and `count`.
 #[derive(Deserialize, JsonSchema)]
+#[schemars(extend("oneOf" = [{"required": ["get"]}, {"required": ["search"]}, {"required": ["count"]}]))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Question {
     /// The key of a record: it is answered, or null where there is none.

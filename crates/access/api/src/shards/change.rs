@@ -13,7 +13,7 @@ use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
-use super::asked::{Asked, Timeout};
+use super::asked::{Asked, TIMEOUT_PATTERN, Timeout};
 use super::record::Changed;
 use super::visit::Changing;
 use super::{Datasets, REFUSALS_OF_BODIES, asked, body, lines};
@@ -30,16 +30,17 @@ const SAID_BYTES_MAX: usize = 200;
 #[serde(deny_unknown_fields)]
 pub(super) struct Changes {
     /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
     /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", example = &"30s")]
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
     timeout: Option<Timeout>,
 }
 
 /// A line of changes, of those that `forebay shard batch` takes: one of `put` and `delete`.
 #[derive(Deserialize, JsonSchema, Serialize)]
+#[schemars(extend("oneOf" = [{"required": ["put"]}, {"required": ["delete"]}]))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Change {
     /// A record, an object with its key and columns: it is written, a new one or in place of the one that its key has.

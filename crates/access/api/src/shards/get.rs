@@ -9,7 +9,7 @@ use forebay_types::{Error, ForebayPath, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::asked::{Asked, ColumnNames, Timeout};
+use super::asked::{Asked, ColumnNames, TIMEOUT_PATTERN, Timeout};
 use super::visit::Visit;
 use super::{Datasets, RECORDS, REFUSALS, asked, lines};
 use crate::describe::{Described, Verb};
@@ -23,7 +23,7 @@ const KEYS_MAX: usize = 1000;
 #[serde(deny_unknown_fields)]
 pub(super) struct Get {
     /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
     /// A key, as text or as bytes: `x'00ff'`. There may be several of these.
@@ -33,7 +33,7 @@ pub(super) struct Get {
     #[schemars(with = "Option<String>", example = &"name,note")]
     columns: Option<ColumnNames>,
     /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", example = &"30s")]
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
     timeout: Option<Timeout>,
 }
 

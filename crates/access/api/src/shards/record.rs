@@ -13,7 +13,7 @@ use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::asked::{Asked, If, Timeout};
+use super::asked::{Asked, If, TIMEOUT_PATTERN, Timeout};
 use super::visit::{Changing, Visit};
 use super::{Datasets, REFUSALS, REFUSALS_OF_BODIES, asked, body};
 use crate::describe::{Content, Described, Verb};
@@ -28,14 +28,14 @@ const RECORD_BYTES_MAX: u64 = 3 << 20;
 #[serde(deny_unknown_fields)]
 pub(super) struct Read {
     /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
     /// The key, as text or as bytes: `x'00ff'`.
     #[schemars(example = &"7")]
     key: String,
     /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", example = &"30s")]
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
     timeout: Option<Timeout>,
 }
 
@@ -77,15 +77,15 @@ pub(super) struct Changed {
 #[serde(deny_unknown_fields)]
 pub(super) struct Put {
     /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
     /// `absent`: only where the key has no record. A version: only where nobody has changed the record since it had it.
-    #[schemars(with = "Option<String>", example = &"absent")]
+    #[schemars(with = "Option<String>", extend("pattern" = asked::IF_PATTERN), example = &"absent")]
     #[serde(rename = "if")]
     condition: Option<If>,
     /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", example = &"30s")]
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
     timeout: Option<Timeout>,
 }
 
@@ -136,18 +136,18 @@ fn too_large() -> Refusal {
 #[serde(deny_unknown_fields)]
 pub(super) struct Delete {
     /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
     /// The key, as text or as bytes: `x'00ff'`.
     #[schemars(example = &"9")]
     key: String,
     /// A version: only where nobody has changed the record since it had it.
-    #[schemars(with = "Option<String>", example = &"0")]
+    #[schemars(with = "Option<String>", extend("pattern" = asked::IF_PATTERN), example = &"0")]
     #[serde(rename = "if")]
     condition: Option<If>,
     /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", example = &"30s")]
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
     timeout: Option<Timeout>,
 }
 

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::asked::{Asked, ColumnNames, Timeout};
+use super::asked::{Asked, ColumnNames, TIMEOUT_PATTERN, Timeout};
 use super::lines::Lines;
 use super::visit::Visit;
 use super::{Datasets, RECORDS, REFUSALS, asked, lines};
@@ -34,7 +34,7 @@ macro_rules! page_of {
         #[serde(deny_unknown_fields)]
         pub(super) struct $name {
             /// Its folder: `/MOUNT/FOLDER`.
-            #[schemars(with = "String", example = &"/lake/orders.shards")]
+            #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
             #[serde(deserialize_with = "asked::path")]
             dataset: ForebayPath,
             $($own)*
@@ -49,7 +49,7 @@ macro_rules! page_of {
             #[schemars(with = "Option<String>", example = &"*")]
             columns: Option<ColumnNames>,
             /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-            #[schemars(with = "Option<String>", example = &"30s")]
+            #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
             timeout: Option<Timeout>,
         }
     };
@@ -169,14 +169,14 @@ async fn push_records(shards: &Shards, keys: &[Key], columns: &[String], lines: 
 #[serde(deny_unknown_fields)]
 pub(super) struct CountAsked {
     /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
     /// Tests of columns, joined by `and`, `or` and `not`; all records without it.
     #[schemars(example = &"name = clerk007")]
     condition: Option<String>,
     /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", example = &"30s")]
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
     timeout: Option<Timeout>,
 }
 

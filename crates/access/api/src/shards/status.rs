@@ -9,7 +9,7 @@ use forebay_types::ForebayPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::asked::{Asked, Timeout};
+use super::asked::{Asked, TIMEOUT_PATTERN, Timeout};
 use super::visit::Visit;
 use super::{Datasets, REFUSALS, asked};
 use crate::describe::{Content, Described, Verb};
@@ -20,11 +20,11 @@ use crate::visitor::Sender;
 #[serde(deny_unknown_fields)]
 pub(super) struct StatusAsked {
     /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", example = &"/lake/orders.shards")]
+    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
     #[serde(deserialize_with = "asked::path")]
     dataset: ForebayPath,
     /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", example = &"30s")]
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
     timeout: Option<Timeout>,
 }
 

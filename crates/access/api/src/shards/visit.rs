@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use forebay_rights::{Who, needs};
 use forebay_runtime::time::Instant;
 use forebay_shards::Shards;
+use forebay_trace::Span;
 use forebay_transport::{Deed, is_audited, tell};
 use forebay_types::{Error, ErrorKind, ForebayPath, Result};
 
@@ -33,6 +34,8 @@ pub(super) struct Visit {
     may: MayRead,
     timeout: Duration,
     deadline: Instant,
+    /// What is done for it; ends when all of the answer is made.
+    span: Span,
     _place: Place,
 }
 
@@ -46,15 +49,22 @@ impl Visit {
         timeout: Option<Timeout>,
     ) -> Result<Self, Refusal> {
         let who = datasets.readers.check(sender, &needs::dataset(dataset.mount()), what, &dataset.to_string())?;
-        Self::begin(datasets, &who, dataset, timeout)
+        Self::begin(datasets, &who, dataset, timeout, spanned(sender, what))
     }
 
     /// Of one who may read the dataset.
-    fn begin(datasets: &Arc<Datasets>, who: &Who, dataset: ForebayPath, timeout: Option<Timeout>) -> Result<Self, Refusal> {
+    fn begin(
+        datasets: &Arc<Datasets>,
+        who: &Who,
+        dataset: ForebayPath,
+        timeout: Option<Timeout>,
+        mut span: Span,
+    ) -> Result<Self, Refusal> {
         let place = datasets.places.take(&who.to_string())?;
+        span.set("forebay.path", || dataset.to_string());
         let timeout = timeout.unwrap_or_default().duration();
         let deadline = forebay_runtime::time::instant() + timeout;
-        Ok(Self { datasets: Arc::clone(datasets), may: MayRead { dataset }, timeout, deadline, _place: place })
+        Ok(Self { datasets: Arc::clone(datasets), may: MayRead { dataset }, timeout, deadline, span, _place: place })
     }
 
     /// Until when it is answered.
@@ -71,7 +81,7 @@ impl Visit {
 
     /// Work on the answer, as long as there is time for it; 504 after that.
     pub(super) async fn within<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T, Refusal> {
-        match forebay_runtime::time::timeout_at(self.deadline, work).await {
+        match forebay_runtime::time::timeout_at(self.deadline, self.span.around(work)).await {
             Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) => {
                 self.datasets.opened.failed(&self.may, &error);
@@ -86,6 +96,13 @@ impl Visit {
         let (dataset, timeout) = (&self.may.dataset, forebay_types::format_duration(self.timeout));
         Error::retry(format!("{dataset}: not answered within {timeout}: ask for less at once, or with a longer `timeout`"))
     }
+}
+
+/// The span of a request that was let in.
+fn spanned(sender: &Sender, what: &'static str) -> Span {
+    let mut span = Span::asked(sender.trace(), "http shards");
+    span.set("rpc.method", || what);
+    span
 }
 
 /// A request that changes records, let in: who may write reads too. Only [`Changing::enter`] makes one.
@@ -104,7 +121,7 @@ impl Changing {
     ) -> Result<Self, Refusal> {
         let on = dataset.to_string();
         let who = datasets.readers.check(sender, &needs::dataset_change(dataset.mount()), what, &on)?;
-        let visit = Visit::begin(datasets, &who, dataset, timeout)?;
+        let visit = Visit::begin(datasets, &who, dataset, timeout, spanned(sender, what))?;
         if is_audited() {
             tell(&who, sender.address(), &Deed { port: "http", what, on }, None);
         }
@@ -118,8 +135,8 @@ impl Changing {
 
     /// A change, as long as there is time for it: 504 after that, and it may be made all the same.
     pub(super) async fn make<T>(&self, change: impl Future<Output = Result<T>>) -> Result<T, Refusal> {
-        let Visit { datasets, may, timeout, deadline, .. } = &self.visit;
-        match forebay_runtime::time::timeout_at(*deadline, change).await {
+        let Visit { datasets, may, timeout, deadline, span, .. } = &self.visit;
+        match forebay_runtime::time::timeout_at(*deadline, span.around(change)).await {
             Ok(Ok(made)) => Ok(made),
             Ok(Err(error)) => {
                 // A condition that does not hold is `Conflict`, and says nothing of the manifest.

@@ -25,7 +25,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Readers;
-use crate::asking::{Asked, Places, PlacesMax, Timeout};
+use crate::asking::{Asked, Places, PlacesMax, TIMEOUT_PATTERN, Timeout};
 use crate::describe::{Content, Described, Routes, Verb};
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
@@ -91,7 +91,7 @@ struct SqlAsked {
     #[schemars(range(min = 1, max = ROWS_MAX), example = 10)]
     rows: usize,
     /// How long the answer may take, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", example = &"30s")]
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
     timeout: Option<Timeout>,
 }
 

@@ -212,9 +212,15 @@ impl Bed {
 
     /// Asks with what stands in the header of who asks.
     pub async fn ask_with(&self, shown: Option<&str>, method: &str, path: &str, body: impl Into<Bytes>) -> Answer {
+        let headers: Vec<(&str, &str)> = shown.map(|shown| ("authorization", shown)).into_iter().collect();
+        self.ask_saying(&headers, method, path, body).await
+    }
+
+    /// Asks with these headers.
+    pub async fn ask_saying(&self, headers: &[(&str, &str)], method: &str, path: &str, body: impl Into<Bytes>) -> Answer {
         let mut request = Request::builder().method(method).uri(format!("http://{}{path}", self.address));
-        if let Some(shown) = shown {
-            request = request.header("authorization", shown);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
         }
         let answer = self.http.request(request.body(Full::new(body.into())).unwrap());
         let answer = tokio::time::timeout(Duration::from_secs(60), answer).await.expect("an answer").unwrap();

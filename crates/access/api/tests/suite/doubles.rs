@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use forebay_api::{ColumnOf, Http, Job, ReadSoFar, Scheduler, Statement, Statements, Task, Transfer};
+use forebay_api::{ColumnOf, Http, ReadSoFar, Scheduler, Statement, Statements};
 use forebay_client::{Client, ClientSettings};
+use forebay_protocol::{JobState, TaskState, TransferState};
 use forebay_transport::{Address, Credential, Security};
 use forebay_types::{Error, Result};
 use futures::FutureExt;
@@ -20,8 +21,8 @@ pub fn open(http: &Http, address: Address) {
 struct One;
 
 impl Scheduler for One {
-    fn jobs(&self) -> BoxFuture<'_, Result<Option<Vec<Job>>>> {
-        let job = Job {
+    fn jobs(&self) -> BoxFuture<'_, Result<Option<Vec<JobState>>>> {
+        let job = JobState {
             id: "a1".into(),
             operation: 7,
             state: "running".into(),
@@ -43,17 +44,26 @@ impl Scheduler for One {
         async { Ok(Some(vec![job])) }.boxed()
     }
 
-    fn tasks(&self) -> BoxFuture<'_, Result<Option<Vec<Task>>>> {
+    fn tasks(&self) -> BoxFuture<'_, Result<Option<Vec<TaskState>>>> {
         let (job, state, worker) = ("a1".into(), "done".into(), "w1".into());
         let (bytes, bytes_local) = (4096, 1024);
-        let task =
-            Task { job, stage: 2, partition: Some(3), state, worker, bytes, bytes_local, seconds: 0.25, ended_seconds_ago: 2.0 };
+        let task = TaskState {
+            job,
+            stage: 2,
+            partition: Some(3),
+            state,
+            worker,
+            bytes,
+            bytes_local,
+            seconds: 0.25,
+            ended_seconds_ago: 2.0,
+        };
         async { Ok(Some(vec![task])) }.boxed()
     }
 
-    fn transfers(&self) -> BoxFuture<'_, Result<Option<Vec<Transfer>>>> {
+    fn transfers(&self) -> BoxFuture<'_, Result<Option<Vec<TransferState>>>> {
         let (path, worker) = ("/lake/a.csv".into(), "w1".into());
-        async { Ok(Some(vec![Transfer { path, start: 0, bytes: 4096, worker, seconds: 0.5 }])) }.boxed()
+        async { Ok(Some(vec![TransferState { path, start: 0, bytes: 4096, worker, seconds: 0.5 }])) }.boxed()
     }
 }
 

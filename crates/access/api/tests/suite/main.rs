@@ -13,3 +13,4 @@ mod https;
 mod refusals;
 mod rights;
 mod schema;
+mod traces;

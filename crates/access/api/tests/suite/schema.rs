@@ -44,6 +44,8 @@ pub fn check(root: &Json, schema: &Json, value: &Json, at: &str) -> Result<(), S
                 true
             }
             "enum" => rule.as_array().unwrap().contains(value),
+            "pattern" => value.as_str().is_none_or(|text| regex::Regex::new(rule.as_str().unwrap()).unwrap().is_match(text)),
+            "oneOf" => rule.as_array().unwrap().iter().filter(|schema| check(root, schema, value, at).is_ok()).count() == 1,
             "anyOf" => rule.as_array().unwrap().iter().any(|schema| check(root, schema, value, at).is_ok()),
             "minimum" => value.as_f64().is_none_or(|number| number >= rule.as_f64().unwrap()),
             "maximum" => value.as_f64().is_none_or(|number| number <= rule.as_f64().unwrap()),

@@ -9,10 +9,11 @@ use forebay_protocol::{
     DataReply, DataRequest, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, Span, check_known, decode_from, encode_for,
 };
 use forebay_runtime::time::timeout;
-use forebay_trace::{Kind, Span as Tracing, TraceContext};
+use forebay_trace::Span as Tracing;
 use forebay_types::{Error, ErrorKind, Result, SegmentId};
 
 use super::connections::Link;
+use super::traced::{of_data, said};
 use crate::in_place::{Pin, Rescued, pin_of_read};
 
 /// Why a worker's answer is not there.
@@ -89,17 +90,15 @@ pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, deadline: Dura
     Ok((reply_of(link, &answer.meta)?, answer.payload))
 }
 
-/// A request's bytes, as the worker reads them; with where in a trace it is, where its operation is in one and the worker knows what
-/// that means: the span ends with the answer.
+/// A request's bytes, as the worker reads them; with where in a trace it is, where it is in one and the worker knows what that means: the
+/// span ends with the answer.
 fn written(link: &Link, request: &DataRequest) -> Result<(Bytes, Tracing), Failure> {
     let version = link.connection().version();
     debug_assert!((PROTOCOL_VERSION_OLDEST..=PROTOCOL_VERSION).contains(&version), "a connection speaks what this build does");
     check_known(request, request.into(), version)
         .map_err(|error| Failure::Answered(error.context(format!("worker {}", link.worker()))))?;
-    let message = encode_for(version, request);
-    let mut span = Tracing::below(request.operation().and_then(forebay_trace::of), request.into(), Kind::Client);
-    span.set("forebay.worker", || link.worker().to_string());
-    Ok((TraceContext::told(span.context(), version, message), span))
+    let span = of_data(link.worker(), request);
+    Ok((said(&span, version, encode_for(version, request)), span))
 }
 
 /// Makes the bytes of an answer to a read of `range` of a segment.

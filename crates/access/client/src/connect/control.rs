@@ -8,6 +8,7 @@ use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result};
 
 use super::slot::{Alive, Slot};
+use super::traced::{of_control, said};
 use crate::settings::ClientSettings;
 
 /// The connection to the coordinator.
@@ -63,7 +64,8 @@ impl Control {
         let connection = self.slot.get(connecting).await?;
         let version = connection.version();
         check_known(request, request.name(), version).map_err(|error| error.context(format!("coordinator {}", self.name())))?;
-        let answer = timeout(deadline, connection.call(encode_for(version, request), Vec::new()))
+        let span = of_control(request);
+        let answer = timeout(deadline, connection.call(said(&span, version, encode_for(version, request)), Vec::new()))
             .await
             .map_err(|_| Error::retry(format!("coordinator {} did not answer within {} s", self.name(), deadline.as_secs())))??;
         match decode_from(version, &answer.meta)? {

@@ -11,10 +11,12 @@ mod ask;
 mod connections;
 mod control;
 mod slot;
+mod traced;
 mod wait;
 
 pub(crate) use ask::{Failure, Given, ask, ask_bytes, ask_for, deadline_for, given, misfit};
 pub(crate) use connections::{Connections, Link};
 pub(crate) use control::{Control, unexpected};
 pub(crate) use slot::to_its_end;
+pub(crate) use traced::{of_node, said};
 pub use wait::Wait;

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use forebay_trace::{current, within};
 use forebay_types::{Error, Result};
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
@@ -92,7 +93,7 @@ pub(crate) fn to_its_end<T: Send + 'static>(
     what: impl Future<Output = Result<T>> + Send + 'static,
 ) -> BoxFuture<'static, Result<T>> {
     Box::pin(async move {
-        match forebay_runtime::spawn(what).await {
+        match forebay_runtime::spawn(within(current(), what)).await {
             Ok(ended) => ended,
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             Err(_) => Err(Error::closed("the runtime that this was begun in has ended")),

@@ -8,6 +8,7 @@ use forebay_runtime::time::timeout;
 use forebay_types::BLOCK_BYTES;
 
 use super::Nodes;
+use crate::connect::{of_node, said};
 use crate::in_place::{Rescued, Writing, pin_of_node};
 
 /// Shorter blocks are sent: they cost less than the calls.
@@ -33,8 +34,14 @@ impl Nodes {
         let link = self.shared.routes.connections.link(worker).await.ok()?;
         let session = link.in_place()?;
         let ask = |op: NodeOp<'static>| {
-            let (connection, message) = (link.connection().clone(), NodeCall { from: ROOT, moves: 0, path: "", op }.encode());
-            let asked = async move { connection.call_near(message, Vec::new()).await };
+            let (connection, span) = (link.connection().clone(), of_node(worker.id, &op));
+            let call = NodeCall { from: ROOT, moves: 0, path: "", op };
+            let message = said(&span, connection.version(), call.encode());
+            let asked = async move {
+                let answer = connection.call_near(message, Vec::new()).await;
+                drop(span);
+                answer
+            };
             timeout(self.shared.routes.connections.read_deadline(), Rescued::new(asked, session.outbox(), pin_of_node))
         };
         let descriptor = session.writing().get().is_none();

@@ -11,6 +11,7 @@ use forebay_types::{ErrorKind, SegmentId, WorkerId};
 
 use super::Nodes;
 use super::paths::Walk;
+use crate::connect::{of_node, said};
 use crate::in_place::{Pin, Rescued, Session, pin_of_node};
 
 /// Steps along a path over workers, those after something was renamed meanwhile among them.
@@ -187,15 +188,17 @@ impl Nodes {
         let deadline = routes.connections.read_deadline();
         let may_be_in_place = matches!(call.op, NodeOp::Get | NodeOp::BlockRead { .. });
         let session = link.in_place().filter(|_| may_be_in_place).cloned();
+        let span = of_node(worker.id, &call.op);
+        let message = said(&span, link.connection().version(), call.encode());
         let answering = async {
             match &session {
                 Some(session) => {
-                    let (connection, message) = (link.connection().clone(), call.encode());
+                    let connection = link.connection().clone();
                     let asked = async move { connection.call_near(message, Vec::new()).await };
                     timeout(deadline, Rescued::new(asked, session.outbox(), pin_of_node)).await
                 }
                 None => {
-                    let (message, payload) = (call.encode(), payload.into_iter().collect());
+                    let payload = payload.into_iter().collect();
                     match is_near(&call.op) {
                         true => timeout(deadline, link.connection().call_near(message, payload)).await,
                         false => timeout(deadline, link.connection().call(message, payload)).await,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_protocol::PutCondition;
+use forebay_trace::{current, within};
 use forebay_types::{Error, ForebayPath, ObjectInfo, Result};
 use tokio::task::JoinSet;
 
@@ -95,7 +96,7 @@ impl Writer {
             self.one_sent().await?;
         }
         let (upload, part) = (Arc::clone(upload), self.parts);
-        self.sending.spawn(async move { upload.send(part, payload).await });
+        self.sending.spawn(within(current(), async move { upload.send(part, payload).await }));
         assert!(self.sending.len() <= PARTS_AT_ONCE, "{}: {} parts are under way at once", self.path, self.sending.len());
         self.parts += 1;
         Ok(())

@@ -77,7 +77,11 @@ impl FlightService for Answers {
                 close_over(&self.server, &self.books).await;
                 json(&self.books.lock().shown())?
             }
-            Ask::Tasks => json(&self.books.lock().tasks_shown())?,
+            Ask::Tasks => {
+                // Those of a job that is over are too.
+                close_over(&self.server, &self.books).await;
+                json(&self.books.lock().tasks_shown())?
+            }
             Ask::Transfers => json(&self.carrier.shown())?,
             Ask::Cancel => json(&self.cancel(argument).await?)?,
         };

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_protocol::{JobState, TaskState};
 use forebay_scheduling::{BlockRange, IoRates, JobId, Schedule, ScheduleSettings, TaskInput, TaskSpec, Transfer};
 use forebay_types::{ObjectVersion, SEGMENT_BYTES, SegmentId, WorkerId};
 
@@ -14,7 +15,6 @@ pub(super) use executors::Told;
 use super::attempts::{Attempts, RUN_AGAIN};
 use super::job::{Inputs, Job, Running, Stage, WHOLE, split, task_id};
 use super::tasks::TasksOver;
-use crate::control::{JobState, TaskState};
 use crate::travel::Ticket;
 
 pub(super) mod deciding;

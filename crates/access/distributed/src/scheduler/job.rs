@@ -4,10 +4,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
+use forebay_protocol::JobState;
 use forebay_scheduling::{BlockRange, JobId, TaskId, TaskInput};
 use forebay_types::{MountId, ObjectVersion, SegmentId, WorkerId};
 
-use crate::control::JobState;
 use crate::travel::Ticket;
 
 /// The one task of a stage that brings its input together.

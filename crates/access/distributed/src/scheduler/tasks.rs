@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use forebay_protocol::TaskState;
+
 use super::job::{Job, Running, WHOLE};
-use crate::control::TaskState;
 
 /// Tasks that are over and still shown.
 const OVER_MAX: usize = 1_000;

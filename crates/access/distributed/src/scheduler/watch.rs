@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ballista_core::JobId;
 use ballista_core::serde::protobuf::job_status;
+use forebay_protocol::JobState;
 use forebay_sql::{Slow, tell_slow};
 use forebay_types::OperationId;
 use futures::FutureExt;
@@ -18,7 +19,6 @@ use super::input::Carrier;
 use super::lost::executor_lost;
 use super::policy::Policy;
 use super::{Books, Server};
-use crate::control::JobState;
 
 /// How often jobs and executors are looked at.
 const LOOK: Duration = Duration::from_millis(50);

@@ -15,6 +15,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Par
 use forebay_shard::Key;
 use forebay_shard_store::Condition;
 use forebay_shards::Shards;
+use forebay_trace::{TraceContext, current, within};
 use forebay_types::Result as Answer;
 use futures::stream::{self, Stream, StreamExt};
 use serde_json::Value as Json;
@@ -37,6 +38,8 @@ pub(super) struct ShardScan {
     pub(super) schema: SchemaRef,
     pub(super) limit: Option<usize>,
     properties: Arc<PlanProperties>,
+    /// Where in a trace it was planned: what runs it may not know.
+    trace: Option<TraceContext>,
 }
 
 impl ShardScan {
@@ -45,7 +48,12 @@ impl ShardScan {
         let equivalences = EquivalenceProperties::new(Arc::clone(&schema));
         let properties = PlanProperties::new(equivalences, partitions, EmissionType::Incremental, Boundedness::Bounded);
         let condition = Arc::new(Condition::And(asked.conditions.clone()).to_json());
-        Self { shards, asked, condition, schema, limit, properties: Arc::new(properties) }
+        Self { shards, asked, condition, schema, limit, properties: Arc::new(properties), trace: current() }
+    }
+
+    /// The same of a query that is there in a trace.
+    pub(super) fn in_trace(self, trace: Option<TraceContext>) -> Self {
+        Self { trace, ..self }
     }
 
     /// The same with all shards in one partition. Where Ballista cuts a plan into tasks it gives each its part of a scan of files;
@@ -125,14 +133,15 @@ impl ExecutionPlan for ShardScan {
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let pages: Vec<_> = self.shards_of(partition).map(|shard| self.pages(shard)).collect();
-        let batches = stream::iter(pages).flat_map_unordered(SHARDS_AT_ONCE, |pages| Box::pin(batches(pages)));
+        let trace = current().or(self.trace);
+        let batches = stream::iter(pages).flat_map_unordered(SHARDS_AT_ONCE, move |pages| Box::pin(batches(pages, trace)));
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), batches)))
     }
 }
 
-fn batches(pages: Pages) -> impl Stream<Item = Result<RecordBatch>> {
-    stream::try_unfold(pages, |mut pages| async move {
-        let batch = pages.next().await.map_err(|error| DataFusionError::External(Box::new(error)))?;
+fn batches(pages: Pages, trace: Option<TraceContext>) -> impl Stream<Item = Result<RecordBatch>> {
+    stream::try_unfold(pages, move |mut pages| async move {
+        let batch = within(trace, pages.next()).await.map_err(|error| DataFusionError::External(Box::new(error)))?;
         Ok(batch.map(|batch| (batch, pages)))
     })
 }

@@ -6,6 +6,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use forebay_client::{Client, DatasetId};
 use forebay_shard_store::{Condition, Dataset, Literal};
 use forebay_shards::Shards;
+use forebay_trace::TraceContext;
 use forebay_types::{Error, ForebayPath, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -44,8 +45,8 @@ pub fn shard_scan_to_bytes(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Vec<u
     serde_json::to_vec(&written).map(Some).map_err(|error| Error::internal(error.to_string()))
 }
 
-/// The scan again, which asks by `client`.
-pub fn shard_scan_of(bytes: &[u8], client: &Client) -> Result<Arc<dyn ExecutionPlan>> {
+/// The scan again, which asks by `client`, of a query that is there in a trace.
+pub fn shard_scan_of(bytes: &[u8], client: &Client, trace: Option<TraceContext>) -> Result<Arc<dyn ExecutionPlan>> {
     let written: Written =
         serde_json::from_slice(bytes).map_err(|error| Error::corrupt(format!("a scan of shards can't be read: {error}")))?;
     let shards = Shards::at(client, written.path, written.id, written.dataset);
@@ -56,7 +57,8 @@ pub fn shard_scan_of(bytes: &[u8], client: &Client) -> Result<Arc<dyn ExecutionP
         conditions: written.conditions.iter().map(Condition::from_json).collect::<Result<_>>()?,
     };
     let schema = schema_of(columns).project(&written.columns).map_err(|error| Error::corrupt(error.to_string()))?;
-    Ok(Arc::new(ShardScan::new(shards, asked, Arc::new(schema), written.limit).in_one_partition()))
+    let scan = ShardScan::new(shards, asked, Arc::new(schema), written.limit);
+    Ok(Arc::new(scan.in_one_partition().in_trace(trace)))
 }
 
 /// Whether a node is a scan of a dataset.

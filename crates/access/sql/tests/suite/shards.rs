@@ -4,6 +4,8 @@ use forebay_shard::{Key, Value};
 use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
 use forebay_shards::create;
 use forebay_sql::Engine;
+use forebay_testbed::{Spans, traceparent};
+use forebay_trace::{Span, TraceParent};
 use forebay_types::ErrorKind;
 
 use crate::cluster::Cluster;
@@ -180,4 +182,26 @@ async fn a_dataset_is_an_external_table_that_stays() {
     assert_eq!(declared.kind(), ErrorKind::Invalid);
     let written = error(&engine, "insert into t values (1)").await;
     assert!(matches!(written.kind(), ErrorKind::Invalid), "{written}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn questions_to_shards_are_a_part_of_their_statements_trace() {
+    let (_cluster, engine) = lake().await;
+    let spans = Spans::collected().await;
+    let asked = [
+        ("select count(*) from '/lake/t.shards' where note like '%summer%'", "ask_shard"),
+        // The engine runs what is below in tasks of its own.
+        ("select name, count(*) from '/lake/t.shards' group by name order by name", "ask_shard"),
+        ("select name from '/lake/t.shards' where id in (7, 8, 9)", "get_records"),
+    ];
+    for (number, (sql, question)) in asked.into_iter().enumerate() {
+        let span = Span::asked(TraceParent::read(&traceparent(number)), "asked");
+        let mut query = span.around(engine.execute(sql)).await.unwrap();
+        assert!(!query.collect().await.unwrap().is_empty(), "{sql}");
+        drop((query, span));
+        spans.come(number, &["asked", "query", question, "answer"]).await;
+    }
+    // The first that wants all of a shard has it brought.
+    spans.come(0, &["asked", "query", "ask_shard", "answer", "bring shard", "storage get"]).await;
+    spans.finish().await;
 }

@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_metrics::table;
-use forebay_protocol::{AdminRequest, ControlCall, ControlReply, ControlRequest, MemberRequest, decode_from, encode_for};
+use forebay_protocol::{
+    AdminRequest, ControlCall, ControlReply, ControlRequest, MemberRequest, TraceContext, decode_from, encode_for,
+};
 use forebay_rights::{cut, needs};
 use forebay_shared_storage::{Storage, StorageSettings};
+use forebay_trace::{Kind, Span, within};
 use forebay_transport::{Deed, Peer, Response, Service, Session};
 use forebay_types::{Error, Mount, Result};
 use tokio::sync::oneshot;
@@ -41,10 +44,14 @@ impl Service for ControlService {
 
 impl Session for ControlSession {
     async fn call(self: &Arc<Self>, meta: Bytes, _payload: Bytes) -> Response {
+        let (asked, meta) = TraceContext::split(meta);
+        let mut span = Span::below(asked, "decide", Kind::Server);
         let reply = match decode_from::<ControlCall>(self.peer.version, &meta) {
             Ok(call) => {
                 let kind = call.name();
-                let reply = self.answer(call).await.unwrap_or_else(|error| ControlReply::failed(&error));
+                span.set("rpc.method", || kind);
+                let answered = within(span.context(), self.answer(call)).await.inspect_err(|error| span.fail(error));
+                let reply = answered.unwrap_or_else(|error| ControlReply::failed(&error));
                 table::COORDINATOR_REQUESTS.with([kind]).add(1);
                 if matches!(reply, ControlReply::Failed { .. }) {
                     table::COORDINATOR_FAILURES.with([kind]).add(1);

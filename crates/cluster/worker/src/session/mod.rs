@@ -10,6 +10,7 @@ mod answers;
 mod reads;
 mod refused;
 mod rights;
+mod traced;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -108,16 +109,18 @@ impl Session for WorkerSession {
             self.may(|| needs::node_peer(&call.op), || of_peer((&call.op).into())).ok()?;
             return Some(place);
         }
-        let call = NodeCall::decode(meta)?.ok()?;
+        let (asked, meta) = TraceContext::split(meta.clone());
+        let call = NodeCall::decode(&meta)?.ok()?;
         self.may_quietly(|| needs::node(&call.op)).ok()?;
         let place = self.rooms.nodes.place(&call, payload_bytes)?;
         // With no place the call comes as any other, and is told then.
         self.may(|| needs::node(&call.op), || of_node(&call)).ok()?;
-        Some(place)
+        Some(traced::placed(asked, self.rooms.cluster.id, place))
     }
 
     fn failed(&self, meta: &Bytes) -> Response {
-        match NodeCall::decode(meta) {
+        let (_, meta) = TraceContext::split(meta.clone());
+        match NodeCall::decode(&meta) {
             Some(_) => nodes::failed(),
             None => failed(&Error::internal(format!(
                 "worker {}: a request failed by a defect: see the worker's log",

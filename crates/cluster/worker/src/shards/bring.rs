@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use forebay_metrics::table;
 use forebay_protocol::DatasetId;
 use forebay_shard_store::{Dataset, DatasetFile, Store, data_key, manifest_key, manifest_tag};
+use forebay_trace::{Kind, Span, current, within};
 use forebay_types::{Error, ErrorKind, Key, Result, ResultExt};
 use tokio::sync::oneshot;
 
@@ -71,10 +72,11 @@ impl Shards {
         }
         let (shards, asked) = (Arc::clone(self), Arc::clone(asked));
         let (done, served) = oneshot::channel();
-        self.background.spawn(async move {
+        // It is done for who asked first, whoever waits for it beside.
+        self.background.spawn(within(current(), async move {
             // Nobody may wait any more.
             let _ = done.send(shards.find_or_bring(&asked).await);
-        });
+        }));
         served.await.map_err(|_| Error::closed("the worker is stopping"))?
     }
 
@@ -129,7 +131,12 @@ impl Shards {
         self.make_room(id, shard.bytes())?;
         let reserved = Reserved { kept: &self.kept, id };
         let unfinished = self.kept.begin(id)?;
-        let gathered = self.gather(&door, asked, &unfinished).await;
+        let mut span = Span::below(current(), "bring shard", Kind::Internal);
+        span.set("forebay.path", || format!("/{}/{}", door.mount.name, asked.folder()));
+        span.set("forebay.shard", || u64::from(asked.number));
+        span.set("forebay.bytes", || shard.bytes());
+        let gathered = within(span.context(), self.gather(&door, asked, &unfinished)).await;
+        let gathered = gathered.inspect_err(|error| span.fail(error));
         let placed = gathered.and_then(|stored_bytes| self.kept.place(id, &unfinished).map(|()| stored_bytes));
         let stored_bytes = match placed {
             Ok(stored_bytes) => stored_bytes,
@@ -139,6 +146,7 @@ impl Shards {
             Err(error) => return Err(error.context(format!("/{}/{} shard {}", door.mount.name, asked.folder(), asked.number))),
         };
         reserved.keep();
+        span.set("forebay.bytes_of_storage", || stored_bytes);
         // Of a copy no more than small files are from there.
         if stored_bytes > shard.bytes() / 2 {
             table::WORKER_SHARDS_BROUGHT.only().add(1);

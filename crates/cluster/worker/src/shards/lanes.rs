@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use forebay_runtime::time::Instant;
+use forebay_trace::{Kind, Span, current};
 use forebay_types::{Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -77,6 +78,12 @@ impl Lanes {
             return Err(Error::retry(format!("{waiting} calls wait for this shard: ask another replica, or later")));
         }
         let lane = if are_gets { &self.gets } else { &self.searches };
+        if let Ok(permit) = Arc::clone(lane).try_acquire_owned() {
+            turn.permit = Some(permit);
+            return Ok(turn);
+        }
+        let mut span = Span::below(current(), "wait for turn", Kind::Internal);
+        span.set("forebay.queue", || u64::from(waiting));
         match forebay_runtime::time::timeout_at(deadline, Arc::clone(lane).acquire_owned()).await {
             Ok(Ok(permit)) => {
                 turn.permit = Some(permit);

@@ -256,9 +256,10 @@ impl Shards {
         let (merged, done) = tokio::sync::oneshot::channel();
         let shards = Arc::clone(self);
         // It goes on when who asked goes away.
-        self.background.spawn(async move {
+        let merging = async move {
             let _ = merged.send(shards.merge_log(&asked, &served).await);
-        });
+        };
+        self.background.spawn(forebay_trace::within(forebay_trace::current(), merging));
         let late = || Error::retry("the merge takes longer, and goes on");
         let done = forebay_runtime::time::timeout_at(deadline, done).await.map_err(|_| late())?;
         done.map_err(|_| Error::closed("the worker is stopping"))?

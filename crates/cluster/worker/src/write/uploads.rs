@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_protocol::PutCondition;
 use forebay_shared_storage::Upload;
+use forebay_trace::{current, within};
 use forebay_types::{Error, Key, MountId, ObjectInfo, Result};
 use parking_lot::Mutex;
 use tokio::sync::{RwLock, oneshot};
@@ -79,7 +80,7 @@ impl SessionUploads {
         // Goes on when the writer goes away: half a commit would leave parts behind.
         let (send, receive) = oneshot::channel();
         let owner = Arc::clone(writes);
-        writes.background.spawn(async move {
+        writes.background.spawn(within(current(), async move {
             let ended = match Write::begin(&owner, draft.mount, &draft.key).await {
                 Ok(write) => {
                     let result = upload.commit(parts, condition(when)).await;
@@ -96,7 +97,7 @@ impl SessionUploads {
             }
             // Nobody may be there any more to hear of it.
             let _ = send.send(ended);
-        });
+        }));
         let ended = receive.await.map_err(|_| Error::closed("the worker is stopping"))?;
         Ok(ended?.expect("a commit gives what it made"))
     }

@@ -51,6 +51,8 @@ fn variant(text: String) -> String {
 
 /// What a worker's answer says, in short.
 fn edge(request: &[u8], answer: &[u8]) -> String {
+    let (_, request) = TraceContext::split(Bytes::copy_from_slice(request));
+    let request = &request[..];
     let about = request.first().copied().unwrap_or(0);
     if [NODE_MESSAGE, NODE_PEER_MESSAGE].contains(&about) {
         let op = match (NodeCall::decode(request), PeerCall::decode(request)) {
@@ -154,6 +156,8 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
         seeds.push(PeerCall { from: dir, path: "", op: op.clone() }.encode().to_vec());
         seeds.push(PeerCall { from: ROOT, path: "dir", op }.encode().to_vec());
     }
+    let get = NodeCall { from: ROOT, moves: 0, path: "value", op: NodeOp::Get }.encode();
+    seeds.push(TraceContext { trace: 7, span: 8 }.before(&get).to_vec());
     for op in ops(vec![block]) {
         for (from, path) in [(ROOT, "dir/file"), (ROOT, "value"), (dir, "file"), (dir, "")] {
             seeds.push(NodeCall { from, moves: 0, path, op: op.clone() }.encode().to_vec());

@@ -7,14 +7,15 @@ use forebay_types::OperationId;
 use serde::{Deserialize, Serialize};
 
 use crate::data::DataRequest;
-use crate::nodes::{NODE_MESSAGE, NODE_PEER_MESSAGE};
+use crate::nodes::NODE_PEER_MESSAGE;
 use crate::peer::PEER_MESSAGE;
 use crate::version::TRACED_SINCE;
 
-/// First byte of a [`DataRequest`] of which it is said what it is done for; no other message begins with it.
+/// First byte of a [`DataRequest`], a [`NodeCall`](crate::NodeCall) or a [`ControlCall`](crate::ControlCall) of which it is said what it
+/// is done for; no other message begins with it.
 pub const TRACED_MESSAGE: u8 = b't';
 /// What begins with these is said of no other message.
-const OTHERS: [u8; 4] = [TRACED_MESSAGE, NODE_MESSAGE, NODE_PEER_MESSAGE, PEER_MESSAGE];
+const OTHERS: [u8; 3] = [TRACED_MESSAGE, NODE_PEER_MESSAGE, PEER_MESSAGE];
 /// Bytes before the message itself.
 const HEAD_BYTES: usize = 1 + 16 + 8;
 /// Bytes of a `traceparent` of the version that is known; later ones may be longer.
@@ -32,7 +33,7 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// A request to a worker with this before it.
+    /// What a client asks of a worker or of the coordinator, with this before it.
     pub fn before(self, message: &[u8]) -> Bytes {
         let mut bytes = BytesMut::with_capacity(HEAD_BYTES + message.len());
         bytes.put_u8(TRACED_MESSAGE);
@@ -42,7 +43,7 @@ impl TraceContext {
         bytes.freeze()
     }
 
-    /// A request with its place in a trace before it, where it has one that is recorded and a peer of `version` knows what that means.
+    /// What is asked with its place in a trace before it, where it has one that is recorded and a peer of `version` knows what that means.
     pub fn told(context: Option<Self>, version: u16, message: Bytes) -> Bytes {
         match context {
             Some(context) if version >= TRACED_SINCE => context.before(&message),
@@ -50,8 +51,8 @@ impl TraceContext {
         }
     }
 
-    /// A message without what stands before it, and that, where there is something. Messages of other kinds than requests to workers
-    /// are left as they are, which is no message then.
+    /// A message without what stands before it, and that, where there is something. What workers say to each other is left as it is,
+    /// which is no message then.
     pub fn split(message: Bytes) -> (Option<Self>, Bytes) {
         let is_traced = message.first() == Some(&TRACED_MESSAGE);
         if !is_traced || message.get(HEAD_BYTES).is_none_or(|first| OTHERS.contains(first)) {
@@ -178,7 +179,9 @@ mod tests {
         assert_eq!(TraceContext::split(CONTEXT.before(&message)), (Some(CONTEXT), message.clone()));
         assert_eq!(TraceContext::split(message.clone()), (None, message));
         let short = Bytes::from_static(b"t only a little");
-        let within = [b't', b'n', b'm', b'p'].map(|first| CONTEXT.before(&[first, 1, 2]));
+        let of_node = Bytes::from_static(b"n what is asked of a node");
+        assert_eq!(TraceContext::split(CONTEXT.before(&of_node)), (Some(CONTEXT), of_node));
+        let within = [b't', b'm', b'p'].map(|first| CONTEXT.before(&[first, 1, 2]));
         for none in within.into_iter().chain([short, CONTEXT.before(b"")]) {
             assert_eq!(TraceContext::split(none.clone()), (None, none), "which is no message then");
         }

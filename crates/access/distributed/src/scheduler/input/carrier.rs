@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forebay_client::Client;
+use forebay_protocol::TransferState;
 use forebay_scheduling::{BlockRange, Transfer};
 use forebay_types::{Mount, ObjectVersion, OperationId, WorkerId};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
-use crate::control::TransferState;
 use crate::scheduler::Books;
 use crate::scheduler::books::deciding::Sender;
 

@@ -1,87 +1,57 @@
-//! A request that says its trace is a part of it, to the GET of shared storage.
+//! A request that says its trace is a part of it, to what is asked of shared storage.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use forebay_trace::{Collector, Exporting};
-use parking_lot::Mutex;
+use forebay_testbed::{Spans, add_mount, trace_id, traceparent};
+use forebay_types::MountOptions;
 use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 
 use crate::rig::client::request;
 use crate::rig::cluster::{Cluster, gateway_settings};
 
-const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
-const PARENT: &str = "b7ad6b7169203331";
-
-type Spans = Arc<Mutex<Vec<Value>>>;
-
-/// Answers requests of one connection, and keeps the spans that they bring.
-async fn take(mut socket: TcpStream, spans: Spans) {
-    let mut came = Vec::new();
-    while let Ok(1..) = socket.read_buf(&mut came).await {
-        let text = String::from_utf8_lossy(&came).into_owned();
-        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-        let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
-        if body.len() != length.unwrap_or(0usize) {
-            continue;
-        }
-        let body: Value = serde_json::from_str(body).unwrap();
-        let all = body["resourceSpans"][0]["scopeSpans"][0]["spans"].as_array().unwrap();
-        spans.lock().extend(all.iter().cloned());
-        came.clear();
-        socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
-    }
-}
-
-/// A collector that this process sends its spans to, where these are asked for: no other test's requests are.
-async fn collector() -> (Spans, Exporting) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    let spans = Spans::default();
-    let kept = Arc::clone(&spans);
-    tokio::spawn(async move {
-        while let Ok((socket, _)) = listener.accept().await {
-            tokio::spawn(take(socket, Arc::clone(&kept)));
-        }
-    });
-    let exporting = Exporting::start(Collector { endpoint, share: 0.0, roles: "gateway".to_string() });
-    (spans, exporting.unwrap().expect("no other test of this process does"))
-}
-
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_that_says_its_trace_is_a_part_of_it_to_the_get() {
-    let (spans, exporting) = collector().await;
+async fn a_request_that_says_its_trace_is_a_part_of_it_to_the_store() {
+    let spans = Spans::collected().await;
     let (cluster, s3) = Cluster::over_s3(|_| {}, gateway_settings()).await;
+    let folder = tempfile::tempdir().unwrap();
+    let files = format!("file://{}", folder.path().display());
+    add_mount(&cluster.client, "nas", &files, MountOptions::default()).await;
     for key in ["traced/a", "traced/b", "traced/c"] {
         s3.put("data", key, b"some bytes").unwrap();
     }
-    let get = |path: &str, flags: &str| {
-        let asked = request("GET", path);
-        if flags.is_empty() { asked } else { asked.header("traceparent", &format!("00-{TRACE}-{PARENT}-{flags}")) }
-    };
     // Neither one that is not recorded where it comes from, nor one that says nothing.
-    for (path, flags) in [("/lake/traced/b", "00"), ("/lake/traced/c", ""), ("/lake/traced/a", "01")] {
-        let answer = get(path, flags).send(cluster.address()).await;
+    let unrecorded = traceparent(1000).replace("-01", "-00");
+    for (path, header) in [("/lake/traced/b", Some(unrecorded)), ("/lake/traced/c", None)] {
+        let asked = request("GET", path);
+        let asked = header.iter().fold(asked, |asked, header| asked.header("traceparent", header));
+        let answer = asked.send(cluster.address()).await;
         assert_eq!((answer.status, answer.text().as_str()), (200, "some bytes"), "{path}");
     }
-    let has = |name: &str| spans.lock().iter().any(|span| span["name"] == name);
-    let began = Instant::now();
-    while !(has("storage get") && has("s3")) {
-        assert!(began.elapsed() < Duration::from_secs(20), "{:#?}", spans.lock());
-        tokio::time::sleep(Duration::from_millis(20)).await;
+    let ways: [(&'static str, &str, &[&str]); 8] = [
+        ("GET", "/lake/traced/a", &["s3", "read_object", "answer", "storage get"]),
+        ("HEAD", "/lake/traced/a", &["s3", "stat", "answer", "storage head"]),
+        ("GET", "/lake?list-type=2&prefix=traced%2F", &["s3", "list", "answer", "storage list"]),
+        ("PUT", "/lake/traced/new", &["s3", "storage put"]),
+        ("PUT", "/nas/traced/new", &["s3", "put", "answer", "storage put"]),
+        ("DELETE", "/nas/traced/new", &["s3", "delete", "answer", "storage delete"]),
+        ("PUT", "/tmp/traced/new", &["s3", "node", "answer"]),
+        ("GET", "/tmp/traced/new", &["s3", "node", "answer"]),
+    ];
+    for (number, (method, path, _)) in ways.into_iter().enumerate() {
+        let asked = request(method, path).header("traceparent", &traceparent(number));
+        let asked = if method == "PUT" { asked.body(b"what is written".as_slice()) } else { asked };
+        let answer = asked.send(cluster.address()).await;
+        assert!([200, 204].contains(&answer.status), "{method} {path}: {} {}", answer.status, answer.text());
     }
-    exporting.finish().await;
-    let spans = spans.lock().clone();
-    assert!(spans.iter().all(|span| span["traceId"] == TRACE), "{spans:#?}");
-    let named: BTreeMap<&str, &Value> = spans.iter().map(|span| (span["name"].as_str().unwrap(), span)).collect();
-    let way = ["s3", "read_object", "answer", "storage get"];
-    assert_eq!(named["s3"]["parentSpanId"], PARENT);
-    for (above, below) in way.iter().zip(&way[1..]) {
-        assert_eq!(named[below]["parentSpanId"], named[above]["spanId"], "{below} is below {above}: {spans:#?}");
+    for (number, (_, path, way)) in ways.into_iter().enumerate() {
+        let last = spans.come(number, way).await;
+        if ["storage get", "storage put", "storage delete"].contains(&last["name"].as_str().unwrap()) {
+            let said = &last["attributes"][0];
+            assert_eq!((&said["key"], &said["value"]["stringValue"]), (&"forebay.path".into(), &path.into()));
+        }
     }
-    let path = &named["storage get"]["attributes"][0];
-    assert_eq!((&path["key"], &path["value"]["stringValue"]), (&"forebay.path".into(), &"/lake/traced/a".into()));
+    // Who is the first to ask past the workers asks for a share of the bandwidth.
+    spans.come(3, &["s3", "coordinator", "decide"]).await;
+    let asked: Vec<String> = (0..ways.len()).map(trace_id).collect();
+    let all = spans.finish().await;
+    let is_asked = |span: &Value| asked.iter().any(|trace| span["traceId"] == **trace);
+    assert!(all.iter().all(is_asked), "{all:#?}");
 }

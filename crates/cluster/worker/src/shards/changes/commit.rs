@@ -7,6 +7,7 @@ use forebay_metrics::table;
 use forebay_protocol::{CHANGES_MAX, DataRequest, PeerRequest, PutCondition, encode};
 use forebay_runtime::time::Instant;
 use forebay_shard_store::{ChangeIf, LogObject, LoggedCall, WantedChange, key_hash};
+use forebay_trace::{current, within};
 use forebay_types::{Error, ErrorKind, Result};
 use tokio::sync::oneshot;
 
@@ -43,10 +44,10 @@ impl Shards {
         if served.queue.push(Call { id: call, changes, bytes, came, done })? {
             // It goes on when those who asked go away: nobody else would tell what became of the others' calls.
             let shards = Arc::clone(self);
-            self.background.spawn(async move {
+            self.background.spawn(within(current(), async move {
                 shards.make_all(&served).await;
                 shards.merge_if_much(&asked, &served);
-            });
+            }));
         }
         let late = || Error::retry("the change may be made all the same: ask again, or read the record");
         let made = forebay_runtime::time::timeout_at(deadline, made).await.map_err(|_| late())?;

@@ -1,0 +1,84 @@
+//! What the scheduler of distributed SQL says of its jobs, as JSON: to who asks it, and as that one shows it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A job, as `forebay jobs --json` and `/api/v1/jobs` show it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Job")]
+pub struct JobState {
+    /// The scheduler's name for it.
+    pub id: String,
+    /// The operation that its reads carry; 0 for a job that came without one.
+    pub operation: u64,
+    /// `running`, `done`, `failed`.
+    pub state: String,
+    /// Why it failed; empty otherwise.
+    pub error: String,
+    /// The statement.
+    pub sql: String,
+    /// The higher goes first.
+    pub priority: i32,
+    /// Tasks of the stages that could begin so far.
+    pub tasks: u64,
+    /// Tasks on executors now.
+    pub tasks_running: u64,
+    /// Tasks that are done.
+    pub tasks_done: u64,
+    /// Tasks that ran where most of their input was, or was on its way to.
+    pub tasks_local: u64,
+    /// Tasks done that read files.
+    pub tasks_with_input: u64,
+    /// Tasks that had to run again.
+    pub tasks_again: u64,
+    /// Bytes that its tasks read of files, as far as that is known.
+    pub bytes: u64,
+    /// Bytes that finished tasks have read.
+    pub bytes_done: u64,
+    /// Bytes that finished tasks have passed on to other stages, or have as results.
+    pub bytes_passed: u64,
+    /// Rows of its result, once it is done.
+    pub rows: Option<u64>,
+    /// Seconds since it came, or that it took.
+    pub seconds: f64,
+}
+
+/// A task of a job, as `forebay jobs tasks --json` and `/api/v1/tasks` show it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Task")]
+pub struct TaskState {
+    /// The job's id.
+    pub job: String,
+    /// The stage's number.
+    pub stage: u64,
+    /// Its partition of the stage; none for the one task that brings all of them together.
+    pub partition: Option<u32>,
+    /// `running`, `done`, `failed`.
+    pub state: String,
+    /// The worker beside which it runs or ran, as it is shown.
+    pub worker: String,
+    /// Bytes that it reads of files.
+    pub bytes: u64,
+    /// Of these, what the worker had, or was about to have, when the task was sent there.
+    pub bytes_local: u64,
+    /// Seconds that it took, or since it began.
+    pub seconds: f64,
+    /// Seconds since it ended; 0 while it runs.
+    pub ended_seconds_ago: f64,
+}
+
+/// A transfer under way, as `forebay transfers --json` and `/api/v1/transfers` show it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Transfer")]
+pub struct TransferState {
+    /// What is brought.
+    pub path: String,
+    /// First byte.
+    pub start: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// To which worker, as it is shown.
+    pub worker: String,
+    /// Seconds since it was started.
+    pub seconds: f64,
+}
