@@ -23,7 +23,7 @@ impl Shards {
 
     /// Orders something else of the replicas of the dataset in a folder of a mount: its next manifest says so, which needs the right to
     /// write there, and workers follow it. Gives the dataset with what holds from now on.
-    pub async fn order(client: &Client, path: &ForebayPath, change: impl Fn(&mut DatasetOrders)) -> Result<Self> {
+    pub async fn set_orders(client: &Client, path: &ForebayPath, change: impl Fn(&mut DatasetOrders)) -> Result<Self> {
         for _ in 0..ATTEMPTS {
             let shards = Self::open(client, path).await?;
             let mut dataset = shards.dataset().clone();

@@ -15,7 +15,7 @@ use crate::progress;
 pub(super) async fn pin(config: &Config, args: &ShardPinArgs) -> Outcome {
     let pin = DatasetPin { size: args.size };
     let client = connect(config).await?;
-    let shards = Shards::order(&client, &args.order.dataset, |orders| orders.pin = Some(pin)).await?;
+    let shards = Shards::set_orders(&client, &args.order.dataset, |orders| orders.pin = Some(pin)).await?;
     let bar = progress::spinner("bringing what is not there");
     let (here, all) = shards.bring().await;
     bar.finish_and_clear();
@@ -50,7 +50,7 @@ pub(super) async fn thaw(config: &Config, args: &ShardOrderArgs) -> Outcome {
 
 async fn order(config: &Config, args: &ShardOrderArgs, change: impl Fn(&mut DatasetOrders)) -> Outcome {
     let client = connect(config).await?;
-    let orders = Shards::order(&client, &args.dataset, change).await?.orders();
+    let orders = Shards::set_orders(&client, &args.dataset, change).await?.orders();
     let mut output = Output::new(args.json);
     match args.json {
         true => output.record(&json!({"dataset": args.dataset.to_string(), "orders": orders}))?,

@@ -65,9 +65,10 @@ impl Control {
         let version = connection.version();
         check_known(request, request.name(), version).map_err(|error| error.context(format!("coordinator {}", self.name())))?;
         let span = of_control(request);
-        let answer = timeout(deadline, connection.call(said(&span, version, encode_for(version, request)), Vec::new()))
-            .await
-            .map_err(|_| Error::retry(format!("coordinator {} did not answer within {} s", self.name(), deadline.as_secs())))??;
+        let answer =
+            timeout(deadline, connection.call(said(&span, version, encode_for(version, request)), Vec::new())).await.map_err(
+                |_| Error::retry(format!("coordinator {} did not answer within {} s", self.name(), deadline.as_secs())),
+            )??;
         match decode_from(version, &answer.meta)? {
             ControlReply::Failed { kind, message } => Err(Error::new(kind, message)),
             reply => Ok(reply),

@@ -112,7 +112,7 @@ async fn what_is_pinned_is_brought_for_a_single_get() {
     assert_eq!(get(&shards, 5).await, Some(json_of(5)));
     assert_eq!(here(&bed, 0), 0, "that is answered from afar");
     let pin = |orders: &mut DatasetOrders| orders.pin = Some(DatasetPin::default());
-    let pinned = Shards::order(&bed.client, &path("far.shards"), pin).await.unwrap();
+    let pinned = Shards::set_orders(&bed.client, &path("far.shards"), pin).await.unwrap();
     assert_eq!(get(&pinned, 6).await, Some(json_of(6)));
     assert!(here(&bed, 0) > 0 && bytes_here(&pinned).await > 0);
 }

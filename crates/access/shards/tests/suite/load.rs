@@ -95,7 +95,7 @@ async fn layers_come_to_be_for_what_is_asked_without_a_queue() {
 
 /// Orders something of the dataset.
 async fn order(bed: &Bed, name: &str, change: impl Fn(&mut DatasetOrders)) -> Shards {
-    Shards::order(&bed.client, &path(name), change).await.unwrap()
+    Shards::set_orders(&bed.client, &path(name), change).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
