@@ -5,8 +5,8 @@ use forebay_shards::Shards;
 use serde_json::json;
 
 use crate::cli::{ShardOrderArgs, ShardPinArgs};
-use crate::commands::connect::connect;
 use crate::config::Config;
+use crate::connect::connect;
 use crate::exit::Outcome;
 use crate::output::Output;
 use crate::progress;

@@ -225,18 +225,18 @@ mod tests {
         let all = |conditions: serde_json::Value| serde_json::json!({"and": conditions});
         let (name, day) = (|value: &str| col("name").eq(lit(value)), || col("day").is_null());
         let (x, y) = (serde_json::json!({"attr": "name", "eq": "x"}), serde_json::json!({"attr": "name", "eq": "y"}));
-        let null = |column: &str| serde_json::json!({"attr": column, "eq": null});
-        let either = all(serde_json::json!([{"or": [x, y, null("day")]}]));
+        let is_null = |column: &str| serde_json::json!({"attr": column, "eq": null});
+        let either = all(serde_json::json!([{"or": [x, y, is_null("day")]}]));
         assert_eq!(asked(name("x").or(name("y")).or(day())), (either, PushDown::Exact));
         // `not` of SQL is never true of nulls.
-        let neither = all(serde_json::json!([{"not": x}, {"not": null("name")}, {"not": null("day")}]));
+        let neither = all(serde_json::json!([{"not": x}, {"not": is_null("name")}, {"not": is_null("day")}]));
         assert_eq!(asked(!(name("x").or(day()))), (neither, PushDown::Exact));
-        let other = all(serde_json::json!([{"not": x}, {"not": null("name")}]));
+        let other = all(serde_json::json!([{"not": x}, {"not": is_null("name")}]));
         assert_eq!(asked(col("name").not_eq(lit("x"))), (other, PushDown::Exact));
         let list = |negated| col("name").in_list(vec![lit("x"), lit("y")], negated);
         let of_list = serde_json::json!({"attr": "name", "in": ["x", "y"]});
         assert_eq!(asked(list(false)), (all(serde_json::json!([of_list])), PushDown::Exact));
-        assert_eq!(asked(list(true)), (all(serde_json::json!([{"not": of_list}, {"not": null("name")}])), PushDown::Exact));
+        assert_eq!(asked(list(true)), (all(serde_json::json!([{"not": of_list}, {"not": is_null("name")}])), PushDown::Exact));
         let with_null = |negated| col("name").in_list(vec![lit("x"), lit(ScalarValue::Utf8(None))], negated);
         assert_eq!(asked(with_null(false)).1, PushDown::Inexact);
         assert_eq!(asked(with_null(true)).1, PushDown::Unsupported);

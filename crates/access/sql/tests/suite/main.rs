@@ -4,17 +4,15 @@
 
 mod albis;
 mod cluster;
-mod computing;
 mod formats;
 mod hot;
 mod output;
-mod parameters;
 mod prefetch;
 mod reach;
 mod rules;
 mod same_names;
 mod shards;
-mod slow;
+mod statements;
 mod stores;
 mod support;
 mod tables;

@@ -132,12 +132,7 @@ impl WorkerSession {
                 self.heard()
             }
             DataRequest::Free { segments } => self.free(&segments),
-            DataRequest::Keep { segments, keep } => {
-                segments.iter().for_each(|segment| {
-                    rooms.origin.store.set_keep(*segment, keep);
-                });
-                reply(DataReply::Done)
-            }
+            DataRequest::Keep { segments, keep } => self.keep(&segments, keep),
             DataRequest::Held { segments } => self.held(&segments),
             DataRequest::Queue => {
                 let (queue, routes) = (rooms.signals.load.queue(), rooms.cluster.routes().version());
@@ -161,6 +156,13 @@ impl WorkerSession {
             }
             DataRequest::Report => reply(DataReply::Report(Box::new(rooms.report()))),
         })
+    }
+
+    fn keep(&self, segments: &[SegmentId], keep: bool) -> Response {
+        segments.iter().for_each(|segment| {
+            self.rooms.origin.store.set_keep(*segment, keep);
+        });
+        reply(DataReply::Done)
     }
 
     /// What is known is forgotten before this, and the view is looked at last: who is not in there answers from nothing older.
