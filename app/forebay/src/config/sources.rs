@@ -25,6 +25,15 @@ struct Said {
     source: Source,
 }
 
+/// What is wrong with a password in a flag.
+const SEEN_BY_ALL: &str = "all users of this machine see the flags of a process, and this one has a password: write it in the settings \
+                           file, in the key's variable, or leave it out and give PostgreSQL's client PGPASSFILE or PGPASSWORD";
+
+/// Whether it is a URL with a password.
+fn has_password(written: &Written) -> bool {
+    written.text().is_ok_and(|text| url::Url::parse(text).is_ok_and(|url| url.password().is_some()))
+}
+
 /// Where a setting is written.
 pub(crate) enum Source {
     File { file: PathBuf, line: usize },
@@ -58,6 +67,7 @@ impl Sources {
         let Some(Said { written, source, .. }) = self.strongest(key) else { return Ok(None) };
         let folder = match source {
             Source::File { file, .. } => file.parent().unwrap_or(Path::new("")),
+            Source::Flag if has_password(written) => return Err(self.wrong(key, SEEN_BY_ALL)),
             Source::Variable | Source::Flag => Path::new(""),
         };
         T::read(written, folder).map(Some).map_err(|why| self.wrong(key, &why))
@@ -202,6 +212,7 @@ mod tests {
 
     use super::*;
     use crate::config::TABLE;
+    use crate::config::types::Url;
 
     fn sources(text: &str, variables: &[(&str, &str)]) -> Result<Sources, String> {
         let folder = tempfile::tempdir().unwrap();
@@ -240,6 +251,20 @@ mod tests {
         assert!(!TABLE.iter().any(|setting| is_of_a_service(&setting.key.to_uppercase().replace('-', "_"))));
         let error = sources("", &[("FOREBAY_LEAS", "6s")]).err().unwrap();
         assert!(error.contains("FOREBAY_LEAS") && error.contains("did you mean lease?"), "{error}");
+    }
+
+    #[test]
+    fn a_password_in_a_flag_is_refused_and_not_shown() {
+        let setting = TABLE.iter().find(|setting| setting.key == "metadata").unwrap();
+        let by_flag = |url: &str| {
+            Sources(vec![Said { setting, written: Written::Text(url.to_string()), source: Source::Flag }])
+                .value::<Url>("metadata")
+        };
+        let error = message(by_flag("postgres://forebay:hidden@db/forebay").unwrap_err());
+        assert!(error.contains("--metadata") && error.contains("PGPASSFILE") && !error.contains("hidden"), "{error}");
+        assert!(by_flag("postgres://forebay@db/forebay").is_ok() && by_flag("sqlite:metadata.db").is_ok());
+        let read = sources("", &[("FOREBAY_METADATA", "postgres://forebay:hidden@db/forebay")]).unwrap();
+        assert!(read.value::<Url>("metadata").is_ok());
     }
 
     #[test]

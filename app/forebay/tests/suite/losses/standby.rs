@@ -14,7 +14,6 @@ const FAILOVER: Duration = Duration::from_secs(15);
 /// Two places of a coordinator, which every process here finds in its configuration.
 struct Pair {
     home: tempfile::TempDir,
-    database: String,
     places: [String; 2],
     server: PostgresServer,
 }
@@ -23,20 +22,22 @@ impl Pair {
     fn new() -> Self {
         let (home, server) = (tempfile::tempdir().unwrap(), PostgresServer::start());
         let places = [free_port(), free_port()];
+        let database = server.database("meta");
         let settings = format!(
-            "coordinator = \"{}, {}\"\ncluster-secret = \"known to the cluster alone\"\ntoken = \"known to administrators\"\n",
+            "coordinator = \"{}, {}\"\nmetadata = \"{database}\"\n\
+             cluster-secret = \"known to the cluster alone\"\ntoken = \"known to administrators\"\n",
             places[0], places[1]
         );
         fs::write(home.path().join("forebay.toml"), settings).unwrap();
-        Self { home, database: server.database("meta"), places, server }
+        Self { home, places, server }
     }
 
     /// Starts the coordinator of a place. It says that it is up when it leads.
     fn coordinator(&self, at: usize) -> JoinHandle<Role> {
-        let (home, database, place) = (self.home.path().to_path_buf(), self.database.clone(), self.places[at].clone());
+        let (home, place) = (self.home.path().to_path_buf(), self.places[at].clone());
         let folder = format!("coordinator{at}");
         std::thread::spawn(move || {
-            let flags = ["coordinator", "--coordinator-listen", &place, "--metadata", &database, "--data-dir", &folder];
+            let flags = ["coordinator", "--coordinator-listen", &place, "--data-dir", &folder];
             Role::start(&home, &[&flags[..], &["--http", "off"]].concat())
         })
     }
