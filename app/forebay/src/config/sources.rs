@@ -31,7 +31,8 @@ const SEEN_BY_ALL: &str = "all users of this machine see the flags of a process,
 
 /// Whether it is a URL with a password.
 fn has_password(written: &Written) -> bool {
-    written.text().is_ok_and(|text| url::Url::parse(text).is_ok_and(|url| url.password().is_some()))
+    let in_query = |url: &url::Url| url.query_pairs().any(|(key, _)| key == "password");
+    written.text().is_ok_and(|text| url::Url::parse(text).is_ok_and(|url| url.password().is_some() || in_query(&url)))
 }
 
 /// Where a setting is written.
@@ -260,8 +261,10 @@ mod tests {
             Sources(vec![Said { setting, written: Written::Text(url.to_string()), source: Source::Flag }])
                 .value::<Url>("metadata")
         };
-        let error = message(by_flag("postgres://forebay:hidden@db/forebay").unwrap_err());
-        assert!(error.contains("--metadata") && error.contains("PGPASSFILE") && !error.contains("hidden"), "{error}");
+        for url in ["postgres://forebay:hidden@db/forebay", "postgres://forebay@db/forebay?password=hidden"] {
+            let error = message(by_flag(url).unwrap_err());
+            assert!(error.contains("--metadata") && error.contains("PGPASSFILE") && !error.contains("hidden"), "{error}");
+        }
         assert!(by_flag("postgres://forebay@db/forebay").is_ok() && by_flag("sqlite:metadata.db").is_ok());
         let read = sources("", &[("FOREBAY_METADATA", "postgres://forebay:hidden@db/forebay")]).unwrap();
         assert!(read.value::<Url>("metadata").is_ok());

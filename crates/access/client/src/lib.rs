@@ -43,6 +43,6 @@ pub use forebay_nodes::{
 };
 pub use forebay_protocol::{
     AdminRequest, AtHand, ClusterView, ControlCall, ControlReply, ControlRequest, DatasetId, Handed, Held, ListPage,
-    MemberRequest, PutCondition, RangeSpec, ShardState,
+    MemberRequest, ORDERS_SINCE, PutCondition, RangeSpec, ShardState,
 };
 pub use forebay_transport::{Address, Admission, Credential, Security};

@@ -104,27 +104,29 @@ impl Creating {
         if self.began.elapsed() > GARBAGE_AFTER / 2 {
             return Err(Error::retry(format!("{}: storing the shards took longer than they may stay unnamed", self.path)));
         }
+        // What is ordered of the dataset of this name holds for the next one too, as of its last manifest.
+        let mut orders = self.before.as_ref().map_or_else(Default::default, |before| before.dataset().orders);
         let mut number = self.number;
         if let Some(before) = &self.before {
             // Who was faster is told so before anything is ended.
-            while self.is_merged_as(number).await? {
-                number += 1;
+            while let Some(merged) = self.merged_as(number).await? {
+                (number, orders) = (number + 1, merged.orders);
             }
             before.seal().await?;
         }
         debug_assert!(number >= self.number, "manifests are numbered upwards");
         let log = Some(format!("{:016x}", forebay_runtime::random::<u64>()));
         let (columns, replicas, shards) = (self.columns.clone(), self.replicas.clone(), self.shards.clone());
-        // What is ordered of the dataset of this name holds for the next one too.
-        let orders = self.before.as_ref().map_or_else(Default::default, |before| before.dataset().orders);
-        let dataset = Dataset { columns, replicas, shards, log, orders };
-        let bytes = Bytes::from(dataset.encode().map_err(|error| error.context(&self.path))?);
+        let mut dataset = Dataset { columns, replicas, shards, log, orders };
         loop {
+            let bytes = Bytes::from(dataset.encode().map_err(|error| error.context(&self.path))?);
             let object = below(&self.path, &manifest_key(number))?;
-            match self.client.put(&object, bytes.clone(), PutCondition::Absent).await {
+            match self.client.put(&object, bytes, PutCondition::Absent).await {
                 Ok(_) => break,
-                Err(error) if error.kind() == ErrorKind::Conflict && self.is_merged_as(number).await? => number += 1,
-                Err(error) if error.kind() == ErrorKind::Conflict => return Err(self.too_late()),
+                Err(error) if error.kind() == ErrorKind::Conflict => match self.merged_as(number).await? {
+                    Some(merged) => (number, dataset.orders) = (number + 1, merged.orders),
+                    None => return Err(self.too_late()),
+                },
                 Err(error) => return Err(error),
             }
         }
@@ -134,17 +136,17 @@ impl Creating {
         Ok(number)
     }
 
-    /// Whether the manifest of a number is a merge of the dataset that is replaced; false where there is none. `Conflict` where it is
-    /// somebody else's dataset.
-    async fn is_merged_as(&self, number: u64) -> Result<bool> {
+    /// The dataset that is replaced as the manifest of a number has it, after a merge or an order; none where there is none. `Conflict`
+    /// where it is somebody else's dataset.
+    async fn merged_as(&self, number: u64) -> Result<Option<Dataset>> {
         let dataset = match read_manifest(&self.client, &self.path, number).await {
             Ok((dataset, _)) => dataset,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
         let log = self.before.as_ref().and_then(|before| before.dataset().log.as_ref());
         match log.is_some() && dataset.log.as_ref() == log {
-            true => Ok(true),
+            true => Ok(Some(dataset)),
             false => Err(self.too_late()),
         }
     }

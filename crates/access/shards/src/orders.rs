@@ -1,7 +1,7 @@
 //! What an operator orders of a dataset's replicas.
 
 use bytes::Bytes;
-use forebay_client::{Client, PutCondition};
+use forebay_client::{Client, ORDERS_SINCE, PutCondition};
 use forebay_shard_store::{DatasetOrders, manifest_key};
 use forebay_types::{Error, ErrorKind, ForebayPath, Result};
 use futures::stream::{self, StreamExt};
@@ -24,6 +24,12 @@ impl Shards {
     /// Orders something else of the replicas of the dataset in a folder of a mount: its next manifest says so, which needs the right to
     /// write there, and workers follow it. Gives the dataset with what holds from now on.
     pub async fn set_orders(client: &Client, path: &ForebayPath, change: impl Fn(&mut DatasetOrders)) -> Result<Self> {
+        if let Some(old) = client.view().workers.iter().find(|worker| worker.protocol < ORDERS_SINCE) {
+            return Err(Error::retry(format!(
+                "worker {} is of the release before, and would lose the order with its next merge: upgrade it first",
+                old.id
+            )));
+        }
         for _ in 0..ATTEMPTS {
             let shards = Self::open(client, path).await?;
             let mut dataset = shards.dataset().clone();

@@ -25,7 +25,7 @@ async fn a_job_is_seen_and_cancelled() {
         if let Some(job) = jobs.into_iter().find(|job| job.bytes > 0) {
             break job;
         }
-        assert!(began.elapsed() < Duration::from_secs(20), "no job");
+        assert!(began.elapsed() < Duration::from_secs(60), "no job");
         tokio::time::sleep(Duration::from_millis(20)).await;
     };
     assert!(job.state == "running" && job.tasks_done < job.tasks, "{job:?}");
@@ -37,7 +37,7 @@ async fn a_job_is_seen_and_cancelled() {
         if tasks.iter().any(|task| task.job == job.id && task.state == "running" && task.bytes > 0) {
             break;
         }
-        assert!(began.elapsed() < Duration::from_secs(20), "none of its tasks runs: {tasks:?}");
+        assert!(began.elapsed() < Duration::from_secs(60), "none of its tasks runs: {tasks:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     control.cancel(&job.id).await.unwrap();

@@ -29,7 +29,7 @@ enum State {
     Still(SendableRecordBatchStream),
     /// The next batch is being made, and goes on being made when who waits for it stops doing so.
     Asked(AbortOnDropHandle<(SendableRecordBatchStream, Result<Next>)>),
-    /// The thread that made the next batch has ended, and the stream with it.
+    /// The stream has failed, or the thread that made the next batch has ended, and the stream with it.
     Lost,
 }
 
@@ -37,6 +37,11 @@ impl Rows {
     /// Those of a stream, made by threads of their own where there are some.
     pub(super) fn of(stream: SendableRecordBatchStream, seen: Arc<Seen>, computing: Option<Computing>) -> Self {
         Self { seen, computing, state: State::Still(stream) }
+    }
+
+    /// Nothing comes of it any more.
+    pub(super) fn give_up(&mut self) {
+        self.state = State::Lost;
     }
 
     /// The next batch; an error where a decoder panicked over it.

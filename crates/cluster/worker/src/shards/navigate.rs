@@ -25,7 +25,7 @@ pub(crate) async fn navigate(shards: Arc<Shards>, period: Duration) {
         forebay_runtime::time::sleep(period).await;
         let now = forebay_runtime::now();
         if pins_checked.is_none_or(|checked| now.saturating_duration_since(checked) >= PINS_CHECKED_EVERY) {
-            shards.check_pins().await;
+            shards.check_pins();
             pins_checked = Some(now);
         }
         match shards.navigate_once(&settings, &before, &mut budget).await {

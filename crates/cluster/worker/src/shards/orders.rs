@@ -32,31 +32,45 @@ impl Shards {
         asked.manifest.dataset.orders.pin.is_some() && self.size_of(asked).is_some()
     }
 
-    /// Lets shards go whose pins nobody could take away here: the dataset was deleted or its shard merged, or its mount removed.
-    pub(super) async fn check_pins(&self) {
-        let mut latest: HashMap<(MountId, Key), Option<Arc<Manifest>>> = HashMap::new();
+    /// Lets shards go, beside what goes on, whose pins nobody could take away here: the dataset was deleted or its shard merged, its mount
+    /// removed, or others hold the shard now.
+    pub(super) fn check_pins(self: &Arc<Self>) {
+        let shards = Arc::clone(self);
+        self.background.spawn(async move { shards.check_all_pins().await });
+    }
+
+    async fn check_all_pins(&self) {
+        // Of a folder that can't be read now nothing is known; it is asked about once.
+        let mut latest: HashMap<(MountId, Key), Result<Option<Arc<Manifest>>>> = HashMap::new();
         for (id, pin) in self.kept.pins.all() {
             let of = (pin.mount, pin.folder.clone());
-            let known = latest.get(&of).cloned();
-            let manifest = match known {
-                Some(known) => known,
-                None => match self.latest_of(&pin).await {
-                    Ok(read) => read,
-                    Err(error) => {
-                        tracing::debug!(folder = %pin.folder, %error, "it is asked again later whether a dataset is pinned");
-                        continue;
-                    }
-                },
-            };
-            latest.insert(of, manifest.clone());
-            if manifest.is_some_and(|manifest| manifest.dataset.orders.pin.is_some() && manifest.ids.contains(&id)) {
+            if !latest.contains_key(&of) {
+                let read = self.latest_of(&pin).await.inspect_err(|error| {
+                    tracing::debug!(folder = %pin.folder, %error, "it is asked again later whether a dataset is pinned");
+                });
+                latest.insert(of.clone(), read);
+            }
+            let Some(Ok(manifest)) = latest.get(&of) else { continue };
+            if manifest.as_ref().is_some_and(|manifest| self.is_pinned_by(manifest, id, &pin)) {
                 continue;
             }
-            tracing::info!(folder = %pin.folder, shard = pin.shard, "a shard is pinned by no dataset any more");
-            if let Err(error) = self.kept.pins.forget(id) {
+            tracing::info!(folder = %pin.folder, shard = pin.shard, "a shard is pinned here by no dataset any more");
+            if let Err(error) = self.kept.pins.take_away(id, &pin) {
                 tracing::warn!(folder = %pin.folder, shard = pin.shard, %error, "a pin stays");
             }
+            let served = self.served.lock().get(&id).cloned();
+            if let (Some(served), Some(manifest)) = (served, manifest) {
+                self.place(&served, &Asked { manifest: Arc::clone(manifest), number: pin.shard });
+            }
         }
+    }
+
+    /// Whether a dataset's latest manifest pins a shard, in these files and here. A worker that is in no view yet holds what it has.
+    fn is_pinned_by(&self, manifest: &Arc<Manifest>, id: u128, pin: &Pin) -> bool {
+        let is_known = self.cluster.view().workers.iter().any(|worker| worker.id == self.cluster.id);
+        let asked = Asked { manifest: Arc::clone(manifest), number: pin.shard };
+        let is_of = manifest.ids.get(pin.shard as usize) == Some(&id);
+        is_of && manifest.dataset.orders.pin.is_some() && (!is_known || self.size_of(&asked).is_some())
     }
 
     /// The same, beside what goes on, where shards of the dataset in a folder are pinned here.
@@ -65,8 +79,7 @@ impl Shards {
         if !self.kept.pins.all().iter().any(|(_, pin)| is_of(pin)) {
             return;
         }
-        let shards = Arc::clone(self);
-        self.background.spawn(async move { shards.check_pins().await });
+        self.check_pins();
     }
 
     /// The latest manifest of a pin's dataset; none where it was deleted.

@@ -199,11 +199,11 @@ pub fn next(state: &mut u64) -> u64 {
     state.wrapping_mul(0x2545_f491_4f6c_dd1d)
 }
 
-/// Waits until `holds`; panics after 10 s.
+/// Waits until `holds`; panics after a minute.
 pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !holds().await {
-        assert!(began.elapsed() < Duration::from_secs(10), "still not so after 10 s: {what}");
+        assert!(began.elapsed() < Duration::from_secs(60), "still not so after a minute: {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

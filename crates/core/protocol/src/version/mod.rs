@@ -17,6 +17,9 @@ pub const PROTOCOL_VERSION_OLDEST: u16 = PROTOCOL_VERSION - 1;
 /// Since when a peer is told where in a trace it is asked: builds of the version before took it for no message.
 pub const TRACED_SINCE: u16 = 9;
 
+/// Since when a worker keeps what is ordered of a dataset's replicas where it writes a manifest.
+pub const ORDERS_SINCE: u16 = 9;
+
 /// The versions that one side of a connection speaks: these two, and what is between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoken {

@@ -73,27 +73,40 @@ impl Pins {
     /// A shard is pinned, or not any more; the same shard in other files, as before a merge, is not.
     pub(in crate::shards) fn set(&self, id: u128, of: &Pin, is_pinned: bool) -> Result<()> {
         let mut all = self.all.lock();
-        let others: Vec<u128> =
-            all.iter().filter(|(other, pin)| **other != id && pin.is_of(of)).map(|(other, _)| *other).collect();
-        for other in others {
-            remove(&self.path(other))?;
-            all.remove(&other);
+        let others: Vec<(u128, u64)> =
+            all.iter().filter(|(other, pin)| **other != id && pin.is_of(of)).map(|(other, pin)| (*other, pin.manifest)).collect();
+        if others.iter().any(|(_, manifest)| *manifest > of.manifest) {
+            // Who asks holds to an older dataset: what it says of pins is over.
+            return Ok(());
         }
-        if !is_pinned {
-            if all.remove(&id).is_some() {
-                remove(&self.path(id))?;
-            }
-        } else if all.get(&id) != Some(of) {
+        let mut gone: Vec<u128> = others.into_iter().map(|(other, _)| other).collect();
+        // What holds from now on first: a disk that is full keeps no shard from being pinned, or let go.
+        gone.iter().for_each(|other| _ = all.remove(other));
+        let before = if is_pinned { all.insert(id, of.clone()) } else { all.remove(&id) };
+        debug_assert_eq!(all.contains_key(&id), is_pinned, "what is kept is what was said");
+        gone.extend(before.as_ref().filter(|_| !is_pinned).map(|_| id));
+        let mut done = Ok(());
+        for other in gone {
+            done = done.and(remove(&self.path(other)));
+        }
+        if is_pinned && before.as_ref() != Some(of) {
             let path = self.path(id);
             let bytes = serde_json::to_vec(of).map_err(|error| Error::internal(error.to_string()))?;
             fs::write(&path, bytes).context(|| path.display())?;
-            all.insert(id, of.clone());
         }
-        debug_assert_eq!(all.contains_key(&id), is_pinned, "what is kept is what was said");
-        Ok(())
+        done
     }
 
-    /// A shard is not pinned any more, or gone.
+    /// A shard is not pinned any more, unless it was pinned anew.
+    pub(in crate::shards) fn take_away(&self, id: u128, pin: &Pin) -> Result<()> {
+        let mut all = self.all.lock();
+        match all.get(&id) == Some(pin) && all.remove(&id).is_some() {
+            true => remove(&self.path(id)),
+            false => Ok(()),
+        }
+    }
+
+    /// A shard is gone, and its pin with it.
     pub(in crate::shards) fn forget(&self, id: u128) -> Result<()> {
         match self.all.lock().remove(&id) {
             Some(_) => remove(&self.path(id)),
@@ -148,6 +161,10 @@ mod tests {
         pins.set(3, &pin("b", 0), true).unwrap();
         pins.set(4, &Pin { manifest: 4, ..pin("a", 0) }, true).unwrap();
         assert!(!pins.has(1) && pins.has(2) && pins.has(3) && pins.has(4));
+        pins.set(1, &pin("a", 0), true).unwrap();
+        assert!(!pins.has(1) && pins.has(4), "who holds to the manifest before says nothing of the one that is");
+        pins.take_away(4, &pin("a", 0)).unwrap();
+        assert!(pins.has(4), "it was pinned anew");
         pins.set(5, &Pin { manifest: 5, ..pin("a", 0) }, false).unwrap();
         assert!(!pins.has(4) && !pins.has(5));
     }

@@ -64,7 +64,7 @@ async fn quick_statements_are_not_told_nor_any_where_it_is_off() {
 #[tokio::test]
 async fn a_reader_who_takes_his_time_makes_no_slow_statement() {
     let (log, _listening) = EventLog::of_thread(SLOW_QUERY);
-    let from = Duration::from_secs(2);
+    let from = Duration::from_secs(5);
     let lake = lake(Some(from)).await;
     let mut query = lake.engine.execute("values (1)").await.unwrap();
     forebay_runtime::time::sleep(from * 2).await;
