@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use forebay_client::Client;
 use forebay_protocol::TransferState;
 use forebay_scheduling::{BlockRange, Transfer};
-use forebay_types::{Mount, ObjectVersion, OperationId, WorkerId};
+use forebay_types::{Mount, ObjectVersion, OperationId, SegmentId, WorkerId};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -27,8 +27,8 @@ pub(crate) struct Carrier {
     /// Transfers ahead of tasks are carried out; off: tasks fetch as they read.
     ahead: bool,
     under_way: Arc<Mutex<HashMap<u64, UnderWay>>>,
-    /// The workers that hold what was brought, and for which operations, until these have read it.
-    holding: Mutex<HashSet<(OperationId, WorkerId)>>,
+    /// The workers that hold what was brought, for which operations, and of which segments it is, until it has been read.
+    holding: Arc<Mutex<HashMap<(OperationId, WorkerId), HashSet<SegmentId>>>>,
     next: std::sync::atomic::AtomicU64,
     tasks: Mutex<JoinSet<()>>,
 }
@@ -55,7 +55,7 @@ struct Message {
 
 impl Carrier {
     pub(in crate::scheduler) fn new(books: Arc<Mutex<Books>>, client: Client, ahead: bool) -> Arc<Self> {
-        let (under_way, holding, next, tasks) = (Arc::default(), Mutex::default(), Default::default(), Mutex::default());
+        let (under_way, holding, next, tasks) = (Arc::default(), Arc::default(), Default::default(), Mutex::default());
         Arc::new(Self { books, client, ahead, under_way, holding, next, tasks })
     }
 
@@ -100,7 +100,8 @@ impl Carrier {
             let (version, bytes, worker) = (Arc::clone(&message.version), message.bytes, message.worker);
             let (operation, since) = (message.operation, forebay_runtime::now());
             self.under_way.lock().insert(number, UnderWay { operation, version, start, bytes, worker, since });
-            self.holding.lock().insert((operation, worker));
+            let segments = message.blocks.iter().map(|block| block.segment);
+            self.holding.lock().entry((operation, worker)).or_default().extend(segments);
             // The schedule's bytes in flight bound how many there are.
             tasks.spawn(async move {
                 let Message { operation, worker, ref version, urgent, .. } = message;
@@ -128,8 +129,8 @@ impl Carrier {
         }
     }
 
-    /// Tells workers what they need hold no longer: what was brought for jobs that are over, and what is where no executor is any more. The
-    /// tasks of one that is lost read elsewhere.
+    /// Tells workers what they need hold no longer: what was brought for jobs that are over and no other one reads, and what is where no
+    /// executor is any more. The tasks of one that is lost read elsewhere. Who can't be told now is told the next time.
     pub(in crate::scheduler) fn let_go(&self) {
         let over = self.held_for_nothing();
         if over.is_empty() {
@@ -137,18 +138,23 @@ impl Carrier {
         }
         let mut tasks = self.tasks.lock();
         while tasks.try_join_next().is_some() {}
-        for (operation, worker) in over {
-            let client = self.client.clone();
+        for ((operation, worker), segments) in over {
+            let (client, holding) = (self.client.clone(), Arc::clone(&self.holding));
             tasks.spawn(async move {
                 if let Err(error) = client.ended(operation, worker).await {
                     tracing::debug!(%worker, %error, "a worker was not told that nobody reads what was brought");
+                    // One that is gone holds nothing; its connections have ended.
+                    if client.view().workers.iter().any(|known| known.id == worker) {
+                        forebay_runtime::time::sleep(REST).await;
+                        holding.lock().entry((operation, worker)).or_default().extend(segments);
+                    }
                 }
             });
         }
     }
 
     /// Takes out what nobody reads any more, but for where something is still on its way: it would be held after the word.
-    fn held_for_nothing(&self) -> Vec<(OperationId, WorkerId)> {
+    fn held_for_nothing(&self) -> Vec<((OperationId, WorkerId), HashSet<SegmentId>)> {
         let books = self.books.lock();
         let mut holding = self.holding.lock();
         if holding.is_empty() {
@@ -158,8 +164,12 @@ impl Carrier {
         let operations: HashSet<OperationId> = books.jobs.values().map(|job| job.ticket.operation).collect();
         let coming: HashSet<(OperationId, WorkerId)> =
             self.under_way.lock().values().map(|coming| (coming.operation, coming.worker)).collect();
-        let is_over = |held: &(OperationId, WorkerId)| {
-            !coming.contains(held) && !(operations.contains(&held.0) && at_work.contains(&held.1))
+        // What is brought for one job is brought for all that read it.
+        let is_read = |segments: &HashSet<SegmentId>| {
+            books.jobs.values().any(|job| segments.iter().any(|segment| job.versions.contains_key(segment)))
+        };
+        let is_over = |held: &(OperationId, WorkerId), segments: &mut HashSet<SegmentId>| {
+            !coming.contains(held) && !(at_work.contains(&held.1) && (operations.contains(&held.0) || is_read(segments)))
         };
         holding.extract_if(is_over).collect()
     }
@@ -174,7 +184,8 @@ impl Carrier {
             };
             let bytes = u64::from(range.1);
             let goes_along = |message: &&mut Message| {
-                (message.worker, message.urgent) == (transfer.to, transfer.urgent) && message.version == version
+                (message.worker, message.urgent, message.operation) == (transfer.to, transfer.urgent, operation)
+                    && message.version == version
             };
             match messages.iter_mut().rev().find(goes_along) {
                 Some(message) if message.bytes + bytes <= MESSAGE_BYTES => {
@@ -216,7 +227,7 @@ impl Carrier {
 mod tests {
     use forebay_scheduling::{ScheduleSettings, Source};
     use forebay_testbed::TestCluster;
-    use forebay_types::{ForebayPath, PageRun, SegmentId};
+    use forebay_types::{ForebayPath, PageRun};
 
     use super::*;
     use crate::travel::Ticket;
@@ -255,7 +266,7 @@ mod tests {
         carrier.let_go();
         until("it is brought and held", || test.pinned() == MIB && carrier.shown().is_empty()).await;
         carrier.let_go();
-        assert_eq!(*carrier.holding.lock(), HashSet::from([(OperationId(7), worker)]), "its task may come");
+        assert!(carrier.holding.lock().keys().eq(&[(OperationId(7), worker)]), "its task may come");
         (books, carrier)
     }
 
@@ -266,6 +277,29 @@ mod tests {
         books.lock().job_over("job", "failed", String::new());
         carrier.let_go();
         assert!(carrier.holding.lock().is_empty());
+        until("the worker lets go", || test.pinned() == 0).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_was_brought_for_a_job_that_is_over_is_held_for_another_one_that_reads_it() {
+        let test = TestCluster::start(1).await;
+        let (books, carrier) = brought(&test).await;
+        let versions: Vec<_> = books.lock().jobs["job"].versions.iter().map(|(id, version)| (*id, version.clone())).collect();
+        let ticket = Ticket {
+            operation: OperationId(8),
+            pins: Vec::new(),
+            priority: 0,
+            sql: String::new(),
+            who: String::new(),
+            trace: None,
+        };
+        books.lock().job_seen("other", || ticket);
+        books.lock().inputs_known("other", 1, 0, Arc::default(), versions);
+        books.lock().job_over("job", "failed", String::new());
+        carrier.let_go();
+        assert!(!carrier.holding.lock().is_empty() && test.pinned() == MIB);
+        books.lock().job_over("other", "done", String::new());
+        carrier.let_go();
         until("the worker lets go", || test.pinned() == 0).await;
     }
 
