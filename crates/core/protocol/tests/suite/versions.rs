@@ -21,8 +21,10 @@ struct Row {
     since: u16,
     bytes: Vec<u8>,
     /// Whether bytes are read as the sample.
-    reads: Box<dyn Fn(&[u8]) -> bool>,
+    reads: Reads,
 }
+
+type Reads = Box<dyn Fn(&[u8]) -> bool>;
 
 /// Samples of one type, how they are written, and whether bytes are one of them.
 fn of<T: Kind + Debug + 'static>(

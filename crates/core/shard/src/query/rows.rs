@@ -97,7 +97,7 @@ mod tests {
         #[test]
         fn put_together_they_are_what_each_row_says(one in rows(), other in rows()) {
             prop_assert_eq!(of(&one).len(), one.len());
-            prop_assert_eq!(one.is_empty(), one.len() == 0);
+            prop_assert_eq!(one.is_empty(), of(&one).is_empty());
             prop_assert!(one.intervals().windows(2).all(|two| two[0].end < two[1].start));
             let union = RowSet::union(one.intervals().iter().chain(other.intervals()).cloned());
             let right: Vec<u32> = COLUMN.filter(|row| one.contains(*row) || other.contains(*row)).collect();
