@@ -154,7 +154,9 @@ impl Query {
             }
             self.retries_left -= 1;
             // Should who waits stop waiting in the midst of the next attempt, this one's end is not taken for the rows' end.
-            self.running.rows.as_mut().map(Rows::give_up);
+            if let Some(rows) = &mut self.running.rows {
+                rows.give_up();
+            }
             tracing::info!(%error, "an object changed before the first row: planning again");
             match self.again().await {
                 Ok(()) => {}

@@ -59,6 +59,8 @@ impl Shards {
                 tracing::warn!(folder = %pin.folder, shard = pin.shard, %error, "a pin stays");
             }
             let served = self.served.lock().get(&id).cloned();
+            // Files from before a merge are nothing to the manifest behind it, which would pin them in the place of its own.
+            let manifest = manifest.as_ref().filter(|manifest| manifest.ids.get(pin.shard as usize) == Some(&id));
             if let (Some(served), Some(manifest)) = (served, manifest) {
                 self.place(&served, &Asked { manifest: Arc::clone(manifest), number: pin.shard });
             }
