@@ -1,7 +1,8 @@
 //! Inputs that mean harm, for tests of whatever reads bytes from outside.
 //!
-//! Owns: nearly right inputs ([`Mutator`]), the limits that every reader is held to ([`run`]): no panic, no long wait, no memory
-//! beyond a bound; and what is told of it at the end ([`Tally`]). Never does: know a format; the tests that use it bring seeds and what mends their checksums.
+//! Owns: nearly right inputs ([`Mutator`]), the limits that every reader is held to ([`run`]: no panic, no long wait, no memory
+//! beyond a bound), and what is told at the end ([`Tally`]). Never does: know a format; the tests that use it bring seeds and what
+//! mends their checksums.
 //!
 //! `FOREBAY_TEST_FUZZ_SECS` makes all of them go on for so long; `make fuzz` does that.
 
