@@ -55,6 +55,7 @@ impl Disk {
 impl Drop for Taken {
     fn drop(&mut self) {
         let mut sum = self.of.lock();
+        debug_assert!(sum.bytes >= self.bytes && sum.parts > 0, "what comes back was taken");
         *sum = Sum { bytes: sum.bytes - self.bytes, parts: sum.parts - 1 };
     }
 }

@@ -93,6 +93,7 @@ impl BlockFill {
 
     /// Its first `written` bytes are what it is to hold: makes it readable. Nothing of a freed block is left behind them.
     pub fn finish(mut self, written: usize) {
+        assert!(written <= self.spec.bytes as usize, "no more than the block has");
         let mut pages = self.pages.take().expect("there until finished");
         if self.used {
             pages.bytes()[written..].fill(0);
