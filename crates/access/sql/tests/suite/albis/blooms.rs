@@ -1,5 +1,6 @@
 //! Bloom filters of table files: who looks for a key reads the filters, and of row groups those that may have it.
 
+use datafusion::parquet::bloom_filter::Sbbf;
 use forebay_types::ErrorKind;
 
 use crate::support::Lake;
@@ -110,4 +111,22 @@ async fn a_damaged_filter_is_an_error_that_names_the_file() {
     let error = lake.error("select v from '/lake/damaged.albis' where key = 13242").await;
     assert_eq!((error.kind(), error.message().contains("damaged.albis")), (ErrorKind::Corrupt, true), "{error}");
     assert_eq!(lake.rows("select count(*) from '/lake/damaged.albis' where key >= 0").await, "20000");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_filters_of_parquet_find_the_same_values_in_these_bytes() {
+    let lake = lake().await;
+    let table = lake.engine.table_file("/lake/some.albis").await.unwrap().table;
+    let file = lake.store_bytes("some.albis").await;
+    let filters = |leaf: usize| {
+        let ranges = (0..table.row_groups()).map(|row_group| table.bloom(row_group, leaf).unwrap().range());
+        ranges.map(|range| Sbbf::new(&file[range.start as usize..range.end as usize])).collect::<Vec<_>>()
+    };
+    let (keys, names) = (filters(0), filters(1));
+    for value in 0..20_000_i64 {
+        let key = value * 7919 % 20011;
+        assert!(keys.iter().any(|filter| filter.check(&key)), "{key}");
+        let name = format!("name-{key}");
+        assert!(names.iter().any(|filter| filter.check(name.as_str())), "{name}");
+    }
 }
