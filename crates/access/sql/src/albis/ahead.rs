@@ -72,7 +72,7 @@ impl<'a> TableInput<'a> {
             Some(filter) => Sought::by(filter, &wanted.schema, table)?,
             None => Vec::new(),
         };
-        let keys = wanted.keys(table);
+        let keys = wanted.keys(table)?;
         let mut row_groups = Vec::with_capacity(reading.row_groups.len());
         for &row_group in &reading.row_groups {
             if let Some(bloom) = keys.iter().find_map(|keys| keys.bloom(table, row_group)) {

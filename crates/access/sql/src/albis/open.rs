@@ -7,6 +7,7 @@ use datafusion::datasource::listing::{FileRange, PartitionedFile};
 use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
 use datafusion::error::Result;
 use datafusion::physical_expr::{DynamicFilterTracking, PhysicalExpr};
+use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use datafusion::physical_plan::metrics::Count;
 use forebay_table::{Projection, Table, Verified};
 use futures::StreamExt;
@@ -60,9 +61,11 @@ impl Wanted {
         Ok(Reading { columns, filter, pruned: candidates - row_groups.len(), row_groups })
     }
 
-    /// The values that rows have to have in columns of a file that have bloom filters.
-    pub(super) fn keys(&self, table: &Table) -> Vec<Keys> {
-        self.filter.as_ref().map_or_else(Vec::new, |filter| keys(filter, &self.schema, table))
+    /// The values that rows have to have in columns of a file that have bloom filters, by what is known now: a join tells its own when
+    /// it has them.
+    pub(super) fn keys(&self, table: &Table) -> Result<Vec<Keys>> {
+        let Some(pruning) = &self.pruning else { return Ok(Vec::new()) };
+        Ok(keys(&snapshot_physical_expr(Arc::clone(pruning))?, &self.schema, table))
     }
 }
 
@@ -123,7 +126,7 @@ impl FileOpener for Opener {
             let reading = wanted.of(&table, file.range.as_ref())?;
             let Reading { columns, filter, row_groups, pruned: by_bounds } = reading;
             let candidates = row_groups.len();
-            let row_groups = may_have(&store, &meta.location, &table, &wanted.keys(&table), row_groups).await?;
+            let row_groups = may_have(&store, &meta.location, &table, &wanted.keys(&table)?, row_groups).await?;
             pruned_by_blooms.add(candidates - row_groups.len());
             pruned.add(by_bounds + candidates - row_groups.len());
             let location = meta.location.clone();

@@ -62,6 +62,16 @@ async fn who_prefetches_brings_the_filters_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_join_on_few_keys_reads_the_row_groups_that_may_have_them() {
+    let lake = lake().await;
+    let joined = "select sum(a.v) from FILE a join (values (13242), (7919)) as b (k) on a.key = b.k";
+    assert_eq!(lake.rows(&joined.replace("FILE", "'/lake/some.albis'")).await, "5001");
+    assert!(read(&lake, "plain", joined).await >= ROW_GROUPS * 16_000, "each row group's bounds hold them");
+    let bytes = read(&lake, "some", joined).await;
+    assert!(bytes < ROW_GROUPS * FILTER_BYTES + 5 * 16_000, "{bytes} bytes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn queries_answer_as_they_do_without_filters() {
     let lake = lake().await;
     for query in [
