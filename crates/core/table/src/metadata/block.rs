@@ -168,7 +168,7 @@ fn decode_row_group(input: &mut Decoder<'_>, schema: &TableSchema, groups: &[Gro
     }
     let leaves = schema.leaves().iter().map(|leaf| LeafStatistics::decode(input, leaf.kind(), rows)).collect::<Result<_>>()?;
     let blooms = match footer.version {
-        VERSION_OF_BLOOMS.. => schema.leaves().iter().map(|_| decode_bloom(input, end)).collect::<Result<_>>()?,
+        VERSION_OF_BLOOMS.. => schema.leaves().iter().map(|_| decode_bloom(input, end)).collect::<Result<Vec<_>>>()?,
         _ => Vec::new(),
     };
     Ok(RowGroupInfo { rows, cells, leaves, blooms })
