@@ -40,6 +40,10 @@ fn local_files_are_converted_there_and_back_without_a_cluster() {
             "*",
             "--row-group-rows",
             "64",
+            "--bloom-filter",
+            "word",
+            "--bloom-filter",
+            "square",
             "--json",
         ],
     );
@@ -47,9 +51,13 @@ fn local_files_are_converted_there_and_back_without_a_cluster() {
     assert_eq!((&made[0]["rows"], &made[0]["output"]), (&Value::from(200), &Value::from("t.albis")));
     let shown = forebay_in(home.path(), &["table", "inspect", "t.albis"]).ok().text();
     assert!(shown.contains("200 in 4 row groups") && shown.contains("aligned rows") && shown.contains("square"), "{shown}");
+    assert!(shown.contains("of bloom filters"), "{shown}");
     let seen = &forebay_in(home.path(), &["table", "inspect", "t.albis", "--json"]).ok().json()[0];
     assert_eq!(seen["groups"][0]["columns"], serde_json::json!(["id", "square"]));
     assert_eq!(seen["row_groups"][0]["statistics"]["id"], serde_json::json!({"nulls": 0, "min": "100", "max": "163"}));
+    let filter = &seen["row_groups"][0]["statistics"]["square"]["bloom_filter"];
+    // 64 different values, and 10.5 bits for each of them.
+    assert_eq!(filter[1].as_u64().unwrap() - filter[0].as_u64().unwrap(), 96, "{filter}");
     assert_eq!(seen["bytes"], std::fs::metadata(home.path().join("t.albis")).unwrap().len());
     for back in ["back.parquet", "back.csv", "back.ndjson", "back.arrow", "back.albis"] {
         forebay_in(home.path(), &["table", "convert", "t.albis", back]).ok();

@@ -12,11 +12,11 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 use forebay_table::{ColumnStatistics, Table};
 
-use super::rows;
-use super::statistics::leaf;
+use crate::albis::rows;
+use crate::albis::statistics::leaf;
 
 /// The row groups among `candidates` that may have a row that meets the predicate, by the statistics of their cells.
-pub(super) fn may_meet(
+pub(in crate::albis) fn may_meet(
     predicate: &Arc<dyn PhysicalExpr>,
     schema: &SchemaRef,
     table: &Table,
