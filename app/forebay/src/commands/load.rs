@@ -1,6 +1,7 @@
-//! `forebay load`: everything below paths into the tiers now, with its progress; `pin` does it as well.
+//! `forebay load`: everything below paths into the tiers now, or what a query of it would read, with its progress; `pin` does it as well.
 
 use forebay_client::Client;
+use forebay_sql::{Engine, EngineSettings};
 use forebay_types::{ForebayPath, format_bytes};
 use serde::Serialize;
 
@@ -23,10 +24,43 @@ pub(crate) async fn run(client: &Client, args: LoadArgs) -> Outcome {
     let mut output = Output::new(args.json);
     for path in &args.paths {
         let tree = Tree::of(client, path).await?;
-        let loaded = load(client, path, &tree, false).await?;
+        let loaded = match args.columns.is_empty() && args.condition.is_none() {
+            true => load(client, path, &tree, false).await?,
+            false => {
+                let query = query(&tree.path(path), &args.columns, args.condition.as_deref());
+                load_for(client, path, &tree, &query).await?
+            }
+        };
         loaded.print(&mut output)?;
     }
     output.finish()
+}
+
+/// The query whose bytes are wanted. What stands in the condition can't end it.
+fn query(path: &ForebayPath, columns: &[String], condition: Option<&str>) -> String {
+    let quoted = |name: &String| format!("\"{}\"", name.trim().replace('"', "\"\""));
+    let columns = match columns.is_empty() {
+        true => "*".to_string(),
+        false => columns.iter().map(quoted).collect::<Vec<_>>().join(", "),
+    };
+    let path = path.to_string().replace('\'', "''");
+    match condition {
+        Some(condition) => format!("SELECT {columns} FROM '{path}' WHERE ({condition}\n)"),
+        None => format!("SELECT {columns} FROM '{path}'"),
+    }
+}
+
+/// Loads what a query would read of a tree, and shows how far it is.
+async fn load_for(client: &Client, path: &ForebayPath, tree: &Tree, query: &str) -> Outcome<Loaded> {
+    let shown = tree.path(path).to_string();
+    let engine = Engine::over_client(client.clone(), EngineSettings::default());
+    let reads = engine.reads(query).await?;
+    let bytes: u64 = reads.iter().flat_map(|(_, ranges)| ranges).map(|range| range.end - range.start).sum();
+    let (objects, bar) = (reads.len(), progress::bytes(&format!("load {shown}"), bytes));
+    let counted = bar.clone();
+    let loaded = client.load_ranges(reads, move |done| counted.set_position(done)).await;
+    bar.finish_and_clear();
+    Ok(Loaded { path: shown, objects, bytes, fetched_bytes: loaded?.bytes_fetched })
 }
 
 /// Loads a tree and shows how far it is.
@@ -51,5 +85,18 @@ impl Loaded {
             format_bytes(self.bytes),
             format_bytes(self.fetched_bytes)
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::query;
+
+    #[test]
+    fn names_are_quoted_and_conditions_stay_in_their_place() {
+        let path = "/lake/it's/".parse().expect("a path");
+        let columns = ["a".to_string(), " b\"c".to_string()];
+        assert_eq!(query(&path, &columns, None), "SELECT \"a\", \"b\"\"c\" FROM '/lake/it''s/'");
+        assert_eq!(query(&path, &[], Some("a > 1 -- b")), "SELECT * FROM '/lake/it''s/' WHERE (a > 1 -- b\n)");
     }
 }
