@@ -188,6 +188,13 @@ impl Admission {
         }
     }
 
+    /// Bytes that wait for their turn: those that somebody waits for or a plan will read, and those of background work.
+    pub(crate) fn waiting_bytes(&self) -> (u64, u64) {
+        let lanes = self.0.lock();
+        let wanted = [&lanes.urgent, &lanes.demand, &lanes.prefetch].map(Lane::waiting_bytes);
+        (wanted.iter().sum(), lanes.background.waiting_bytes())
+    }
+
     /// The mount gives no more than this.
     pub(crate) fn set_bound(&self, bytes_per_sec: Option<u64>) {
         let mut lanes = self.0.lock();
@@ -247,6 +254,10 @@ impl Lanes {
 }
 
 impl Lane {
+    fn waiting_bytes(&self) -> u64 {
+        self.waiting.iter().filter(|waiter| !waiter.admit.is_closed()).map(|waiter| waiter.bytes).sum()
+    }
+
     /// Takes out one that waits.
     fn take(&mut self, id: u64) -> Option<Waiter> {
         let at = self.waiting.iter().position(|waiter| waiter.id == id)?;

@@ -100,8 +100,18 @@ impl MountDoor {
     fn tell_need(&self) -> Option<Need> {
         self.mount.options.bandwidth?;
         let mut state = self.state.lock();
-        state.told = state.need();
+        state.told = self.need(&state);
         Some(state.told)
+    }
+
+    /// What is read and awaited, and what is not let in yet.
+    fn need(&self, state: &DoorState) -> Need {
+        let Some(storage) = &state.storage else { return Need::default() };
+        let (wanted, background) = self.admission.waiting_bytes();
+        Need {
+            demand: storage.demand_bytes_per_sec().saturating_add(wanted),
+            background: storage.background_bytes_per_sec().saturating_add(background),
+        }
     }
 
     /// Whether its share is too small, about right or more than is of use, and was not when the need was told last.
@@ -112,7 +122,7 @@ impl MountDoor {
             let all = need.demand.saturating_add(need.background);
             (need.demand > share, all > share, all < share / 4)
         };
-        fits(state.need()) != fits(state.told)
+        fits(self.need(&state)) != fits(state.told)
     }
 }
 
@@ -121,13 +131,6 @@ impl MountDoor {
 pub(crate) struct Need {
     pub(crate) demand: u64,
     pub(crate) background: u64,
-}
-
-impl DoorState {
-    fn need(&self) -> Need {
-        let Some(storage) = &self.storage else { return Need::default() };
-        Need { demand: storage.demand_bytes_per_sec(), background: storage.background_bytes_per_sec() }
-    }
 }
 
 impl Mounts {

@@ -109,6 +109,7 @@ fn background_that_others_wait_for_is_no_background() {
     let (mut first, mut second) =
         (Box::pin(admission.enter(2, Priority::Background, 1)), Box::pin(admission.enter(3, Priority::Background, 1)));
     assert!((&mut first).now_or_never().is_none() && (&mut second).now_or_never().is_none());
+    assert_eq!(admission.waiting_bytes(), (0, 2));
     admission.raise(2, Priority::Prefetch);
     assert_eq!((&mut first).now_or_never().unwrap().class(), Class::Prefetch);
     admission.raise(3, Priority::Demand);
@@ -125,7 +126,9 @@ fn who_gives_up_leaves_no_turn_behind() {
     assert!((&mut granted).now_or_never().is_none() && (&mut gone).now_or_never().is_none());
     let mut prefetch = Box::pin(admission.enter(52, Priority::Prefetch, 1));
     assert!((&mut prefetch).now_or_never().is_none());
+    assert_eq!(admission.waiting_bytes(), (3, 0));
     drop(gone);
+    assert_eq!(admission.waiting_bytes(), (2, 0));
     running.pop();
     drop(granted);
     assert!((&mut prefetch).now_or_never().is_some(), "no demand waits any more");
