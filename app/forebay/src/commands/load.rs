@@ -26,35 +26,18 @@ pub(crate) async fn run(client: &Client, args: LoadArgs) -> Outcome {
         let tree = Tree::of(client, path).await?;
         let loaded = match args.columns.is_empty() && args.condition.is_none() {
             true => load(client, path, &tree, false).await?,
-            false => {
-                let query = query(&tree.path(path), &args.columns, args.condition.as_deref());
-                load_for(client, path, &tree, &query).await?
-            }
+            false => load_for(client, path, &tree, &args).await?,
         };
         loaded.print(&mut output)?;
     }
     output.finish()
 }
 
-/// The query whose bytes are wanted. What stands in the condition can't end it.
-fn query(path: &ForebayPath, columns: &[String], condition: Option<&str>) -> String {
-    let quoted = |name: &String| format!("\"{}\"", name.trim().replace('"', "\"\""));
-    let columns = match columns.is_empty() {
-        true => "*".to_string(),
-        false => columns.iter().map(quoted).collect::<Vec<_>>().join(", "),
-    };
-    let path = path.to_string().replace('\'', "''");
-    match condition {
-        Some(condition) => format!("SELECT {columns} FROM '{path}' WHERE ({condition}\n)"),
-        None => format!("SELECT {columns} FROM '{path}'"),
-    }
-}
-
 /// Loads what a query would read of a tree, and shows how far it is.
-async fn load_for(client: &Client, path: &ForebayPath, tree: &Tree, query: &str) -> Outcome<Loaded> {
+async fn load_for(client: &Client, path: &ForebayPath, tree: &Tree, args: &LoadArgs) -> Outcome<Loaded> {
     let shown = tree.path(path).to_string();
     let engine = Engine::over_client(client.clone(), EngineSettings::default());
-    let reads = engine.reads(query).await?;
+    let reads = engine.reads_of(&shown, &args.columns, args.condition.as_deref()).await?;
     let bytes: u64 = reads.iter().flat_map(|(_, ranges)| ranges).map(|range| range.end - range.start).sum();
     let (objects, bar) = (reads.len(), progress::bytes(&format!("load {shown}"), bytes));
     let counted = bar.clone();
@@ -85,18 +68,5 @@ impl Loaded {
             format_bytes(self.bytes),
             format_bytes(self.fetched_bytes)
         ))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::query;
-
-    #[test]
-    fn names_are_quoted_and_conditions_stay_in_their_place() {
-        let path = "/lake/it's/".parse().expect("a path");
-        let columns = ["a".to_string(), " b\"c".to_string()];
-        assert_eq!(query(&path, &columns, None), "SELECT \"a\", \"b\"\"c\" FROM '/lake/it''s/'");
-        assert_eq!(query(&path, &[], Some("a > 1 -- b")), "SELECT * FROM '/lake/it''s/' WHERE (a > 1 -- b\n)");
     }
 }

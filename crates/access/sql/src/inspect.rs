@@ -121,6 +121,33 @@ impl Engine {
         let reads = files.into_iter().filter_map(|(path, ranges)| Some((snapshot.pinned_at(&path)?.version, united(ranges))));
         Ok(reads.collect())
     }
+
+    /// The same of a query of these columns, all where none are named, of a path where a condition holds.
+    ///
+    /// # Errors
+    /// As [`Self::reads`].
+    pub async fn reads_of(
+        &self,
+        path: &str,
+        columns: &[String],
+        condition: Option<&str>,
+    ) -> Result<Vec<(ObjectVersion, Vec<Range<u64>>)>> {
+        self.reads(&query_of(path, columns, condition)).await
+    }
+}
+
+/// What stands in the condition can't end it.
+fn query_of(path: &str, columns: &[String], condition: Option<&str>) -> String {
+    let quoted = |name: &String| format!("\"{}\"", name.trim().replace('"', "\"\""));
+    let columns = match columns.is_empty() {
+        true => "*".to_string(),
+        false => columns.iter().map(quoted).collect::<Vec<_>>().join(", "),
+    };
+    let path = path.replace('\'', "''");
+    match condition {
+        Some(condition) => format!("SELECT {columns} FROM '{path}' WHERE ({condition}\n)"),
+        None => format!("SELECT {columns} FROM '{path}'"),
+    }
 }
 
 fn is_query(session: &QuerySession) -> bool {
@@ -145,4 +172,16 @@ fn united(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
         }
     }
     united
+}
+
+#[cfg(test)]
+mod tests {
+    use super::query_of;
+
+    #[test]
+    fn names_are_quoted_and_conditions_stay_in_their_place() {
+        let columns = ["a".to_string(), " b\"c".to_string()];
+        assert_eq!(query_of("/lake/it's/", &columns, None), "SELECT \"a\", \"b\"\"c\" FROM '/lake/it''s/'");
+        assert_eq!(query_of("/lake/t/", &[], Some("a > 1 -- b")), "SELECT * FROM '/lake/t/' WHERE (a > 1 -- b\n)");
+    }
 }
