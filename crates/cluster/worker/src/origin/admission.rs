@@ -24,9 +24,10 @@ const PREFETCH_MAX: usize = 8;
 const PREFETCH_BYTES: u64 = 12 << 20;
 /// The same for a mount with a bound: what it gives in a tenth of a second, and this at least.
 const PREFETCH_BYTES_MIN: u64 = 1 << 20;
-/// Background requests at a time beside demand, which goes before them at the bound, and before most of them where there is none. Beside
-/// prefetch, with which they would share the bound, there are none.
-const BACKGROUND_BESIDE_MAX: usize = 2;
+/// Background requests at a time beside demand, which goes before them at the bound, and before most of them where there is none.
+const BESIDE_DEMAND_MAX: usize = 2;
+/// The same beside prefetch, with which they share the bound. Where prefetch waits, it uses all that there is, and there are none.
+const BESIDE_PREFETCH_MAX: usize = 1;
 
 /// Where a request stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,10 +246,13 @@ impl Lanes {
         self.demand.waiting.retain(|waiter| !waiter.admit.is_closed());
         let no_demand = self.urgent.waiting.is_empty() && self.demand.waiting.is_empty();
         while no_demand && self.prefetch.running < PREFETCH_MAX && self.prefetch.admit(true) {}
-        // Prefetch that still waits does so beside some that runs.
-        let left_over = no_demand && self.prefetch.running == 0;
-        let beside = if self.urgent.running + self.demand.running > 0 { BACKGROUND_BESIDE_MAX } else { PREFETCH_MAX };
-        while left_over && self.background.running < beside && self.background.admit(true) {}
+        let none_waits = no_demand && self.prefetch.waiting.is_empty();
+        let background_max = match (self.prefetch.running, self.urgent.running + self.demand.running) {
+            (0, 0) => PREFETCH_MAX,
+            (0, _) => BESIDE_DEMAND_MAX,
+            _ => BESIDE_PREFETCH_MAX,
+        };
+        while none_waits && self.background.running < background_max && self.background.admit(true) {}
         assert!(self.urgent.running + self.demand.running <= DEMAND_MAX && self.prefetch.running <= PREFETCH_MAX);
     }
 }

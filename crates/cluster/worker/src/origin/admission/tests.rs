@@ -91,21 +91,27 @@ fn background_takes_what_all_others_leave() {
     drop(background);
     let demand = try_enter(&admission, 30, Priority::Demand, 4 << 20).unwrap();
     let beside: Vec<_> = (40..50).map_while(|id| try_enter(&admission, id, Priority::Background, 1)).collect();
-    assert_eq!(beside.len(), BACKGROUND_BESIDE_MAX);
+    assert_eq!(beside.len(), BESIDE_DEMAND_MAX);
     drop(beside);
-    let prefetch = try_enter(&admission, 60, Priority::Prefetch, 1).expect("it waits for no background");
-    let mut background = Box::pin(admission.enter(61, Priority::Background, 1));
-    assert!((&mut background).now_or_never().is_none(), "prefetch would share the bound with it");
-    drop(demand);
-    assert!((&mut background).now_or_never().is_none());
+    let prefetch = try_enter(&admission, 60, Priority::Prefetch, 64 << 20).expect("it waits for no background");
+    let one = try_enter(&admission, 61, Priority::Background, 1).expect("no prefetch waits");
+    let mut second = Box::pin(admission.enter(62, Priority::Background, 1));
+    assert!((&mut second).now_or_never().is_none(), "one beside prefetch");
+    let mut more = Box::pin(admission.enter(63, Priority::Prefetch, 1));
+    assert!((&mut more).now_or_never().is_none(), "a tenth of a second is on its way");
+    drop(one);
+    assert!((&mut second).now_or_never().is_none(), "nothing is left over while prefetch waits");
     drop(prefetch);
-    assert_eq!((&mut background).now_or_never().unwrap().class(), Class::Background);
+    let _more = (&mut more).now_or_never().unwrap();
+    assert_eq!((&mut second).now_or_never().unwrap().class(), Class::Background);
+    drop(demand);
 }
 
 #[test]
 fn background_that_others_wait_for_is_no_background() {
     let admission = Arc::new(Admission::default());
     let prefetch = try_enter(&admission, 1, Priority::Prefetch, 1).unwrap();
+    let beside = try_enter(&admission, 4, Priority::Background, 1).unwrap();
     let (mut first, mut second) =
         (Box::pin(admission.enter(2, Priority::Background, 1)), Box::pin(admission.enter(3, Priority::Background, 1)));
     assert!((&mut first).now_or_never().is_none() && (&mut second).now_or_never().is_none());
@@ -114,7 +120,7 @@ fn background_that_others_wait_for_is_no_background() {
     assert_eq!((&mut first).now_or_never().unwrap().class(), Class::Prefetch);
     admission.raise(3, Priority::Demand);
     assert_eq!((&mut second).now_or_never().unwrap().class(), Class::Demand);
-    drop(prefetch);
+    drop((prefetch, beside));
 }
 
 #[test]
