@@ -6,12 +6,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use forebay_types::{MountId, WorkerId};
 
-use super::entries::{Change, Job, Near, Range, RangeIx};
+use super::entries::{Change, InFlight, Job, Near, Range, RangeIx};
 use super::fleet::Fleet;
 use super::limits::STEP_TASKS;
 use super::model::{BlockRange, JobId, ScheduleSettings, TaskId};
 use super::order::Orders;
-use super::storages::InFlight;
 
 /// Who needs what, who holds what, and what is on its way.
 ///

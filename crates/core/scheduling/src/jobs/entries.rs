@@ -202,3 +202,19 @@ impl Range {
         .map(|(job, _)| *job)
     }
 }
+
+/// What is on its way from one storage.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InFlight {
+    pub bytes: u64,
+    /// Of these the urgent ones, to which the same limit applies.
+    pub urgent_bytes: u64,
+    /// What its bandwidth gives in half a second.
+    pub half_second_bytes: u64,
+}
+
+impl Default for InFlight {
+    fn default() -> Self {
+        Self { bytes: 0, urgent_bytes: 0, half_second_bytes: u64::MAX }
+    }
+}

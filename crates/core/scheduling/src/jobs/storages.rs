@@ -3,25 +3,10 @@
 use forebay_types::MountId;
 
 use super::books::Schedule;
+use super::entries::InFlight;
 
 /// In flight are that many bytes also where the bandwidth is small: a few requests to shared storage.
 const IN_FLIGHT_BYTES_MIN: u64 = 16 << 20;
-
-/// What is on its way from one storage.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct InFlight {
-    pub bytes: u64,
-    /// Of these the urgent ones, to which the same limit applies.
-    pub urgent_bytes: u64,
-    /// What its bandwidth gives in half a second.
-    half_second_bytes: u64,
-}
-
-impl Default for InFlight {
-    fn default() -> Self {
-        Self { bytes: 0, urgent_bytes: 0, half_second_bytes: u64::MAX }
-    }
-}
 
 impl Schedule {
     /// A storage gives so many bytes a second, as far as is known. No more of it is in flight then than it gives in half a second:
