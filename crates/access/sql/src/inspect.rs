@@ -1,21 +1,26 @@
-//! What can be said of a path without running a query: a table file's metadata, its columns, those that statements read.
+//! What can be said of a path without running a query: a table file's metadata, its columns, the columns and bytes that statements read.
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
 
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::datasource::source_as_provider;
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use forebay_table::Table;
-use forebay_types::{Error, Result};
+use forebay_types::{Error, ObjectVersion, Result};
 
 use crate::albis::{Tables, is_number};
 use crate::engine::Engine;
 use crate::error::from_engine;
+use crate::panics::caught;
 use crate::paths::{PathTable, list};
+use crate::prefetch::all_inputs;
 use crate::query::logical_plan;
 use crate::session::QuerySession;
 
@@ -64,9 +69,7 @@ impl Engine {
     /// Those of planning.
     pub async fn columns_read(&self, sql: &str, path: &str) -> Result<Vec<BTreeSet<String>>> {
         let session = QuerySession::open(self, sql).await?;
-        let is_query =
-            matches!(&session.statement, Parsed::Statement(statement) if matches!(**statement, SqlStatement::Query(_)));
-        if !is_query {
+        if !is_query(&session) {
             return Ok(Vec::new());
         }
         let asked = session.resolver.location(path).map_err(from_engine)?.as_folder().url.to_string();
@@ -94,5 +97,91 @@ impl Engine {
         });
         walked.map_err(from_engine)?;
         Ok(scans.into_values().collect())
+    }
+
+    /// The bytes that a query would read of objects below mounts, in order of their paths: of Parquet and table files those of the columns
+    /// that it needs, of the row groups and pages that its conditions leave over; of others all that its scans read. Footers are read for
+    /// it, and nothing is run.
+    ///
+    /// # Errors
+    /// Those of planning and of footers; `Invalid` for a statement that is no query.
+    pub async fn reads(&self, sql: &str) -> Result<Vec<(ObjectVersion, Vec<Range<u64>>)>> {
+        let session = QuerySession::open(self, sql).await?;
+        if !is_query(&session) {
+            return Err(Error::invalid("only of a query it can be told what it would read"));
+        }
+        let plan = caught(&session.seen, Box::pin(physical_plan(self, &session))).await??;
+        let runtime = session.context.runtime_env();
+        let found = caught(&session.seen, Box::pin(all_inputs(&plan, &runtime))).await?.map_err(from_engine)?;
+        let Some(snapshot) = &session.snapshot else { return Ok(Vec::new()) };
+        let mut files: BTreeMap<_, Vec<Range<u64>>> = BTreeMap::new();
+        for (meta, ranges) in found.into_iter().flatten() {
+            files.entry(meta.location).or_default().extend(ranges);
+        }
+        let reads = files.into_iter().filter_map(|(path, ranges)| Some((snapshot.pinned_at(&path)?.version, united(ranges))));
+        Ok(reads.collect())
+    }
+
+    /// The same of a query of these columns, all where none are named, of a path where a condition holds.
+    ///
+    /// # Errors
+    /// As [`Self::reads`].
+    pub async fn reads_of(
+        &self,
+        path: &str,
+        columns: &[String],
+        condition: Option<&str>,
+    ) -> Result<Vec<(ObjectVersion, Vec<Range<u64>>)>> {
+        self.reads(&query_of(path, columns, condition)).await
+    }
+}
+
+/// What stands in the condition can't end it.
+fn query_of(path: &str, columns: &[String], condition: Option<&str>) -> String {
+    let quoted = |name: &String| format!("\"{}\"", name.trim().replace('"', "\"\""));
+    let columns = match columns.is_empty() {
+        true => "*".to_string(),
+        false => columns.iter().map(quoted).collect::<Vec<_>>().join(", "),
+    };
+    let path = path.replace('\'', "''");
+    match condition {
+        Some(condition) => format!("SELECT {columns} FROM '{path}' WHERE ({condition}\n)"),
+        None => format!("SELECT {columns} FROM '{path}'"),
+    }
+}
+
+fn is_query(session: &QuerySession) -> bool {
+    matches!(&session.statement, Parsed::Statement(statement) if matches!(**statement, SqlStatement::Query(_)))
+}
+
+/// The physical plan of a session's query.
+async fn physical_plan(engine: &Engine, session: &QuerySession) -> Result<Arc<dyn ExecutionPlan>> {
+    let plan = logical_plan(engine, session).await?;
+    let state = session.context.state();
+    state.create_physical_plan(&plan).await.map_err(from_engine)
+}
+
+/// The same bytes in order, each once.
+fn united(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut united: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match united.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => united.push(range),
+        }
+    }
+    united
+}
+
+#[cfg(test)]
+mod tests {
+    use super::query_of;
+
+    #[test]
+    fn names_are_quoted_and_conditions_stay_in_their_place() {
+        let columns = ["a".to_string(), " b\"c".to_string()];
+        assert_eq!(query_of("/lake/it's/", &columns, None), "SELECT \"a\", \"b\"\"c\" FROM '/lake/it''s/'");
+        assert_eq!(query_of("/lake/t/", &[], Some("a > 1 -- b")), "SELECT * FROM '/lake/t/' WHERE (a > 1 -- b\n)");
     }
 }

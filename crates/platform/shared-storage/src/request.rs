@@ -71,6 +71,8 @@ pub enum Class {
     Demand,
     /// It will be asked for.
     Prefetch,
+    /// Nobody in particular will ask for it: it is read as prefetch is, and counts for itself where the bound is split.
+    Background,
 }
 
 /// What must hold for a write to happen.

@@ -16,7 +16,7 @@ use crate::forward::{Forward, Forwarded, Place};
 use crate::http::{HttpClient, LinkLocal};
 use crate::location::Location;
 use crate::objects::Objects;
-use crate::request::{Condition, Get, Listing};
+use crate::request::{Class, Condition, Get, Listing};
 use crate::retry::RetryPolicy;
 use crate::s3::S3;
 use crate::settings::StorageSettings;
@@ -92,7 +92,7 @@ impl Storage {
         self.check_bytes(get.key, &opened.info)?;
         let bytes = opened.range.end - opened.range.start;
         span.set("forebay.bytes", || bytes);
-        Ok(Body::new(opened, self.0.limiter.outstanding(bytes), span))
+        Ok(Body::new(opened, self.0.limiter.outstanding(get.class, bytes), span))
     }
 
     /// The version that an object has now.
@@ -174,10 +174,15 @@ impl Storage {
         self.0.limiter.set(bytes_per_sec, burst_bytes);
     }
 
-    /// What would be read in a second were there no bound: an estimate from what was read in the last one and, when
-    /// somebody had to wait for the bound, what is still outstanding.
+    /// What would be read in a second were there no bound, background work aside: an estimate from what was read in the last one and,
+    /// when somebody had to wait for the bound, what is still outstanding.
     pub fn demand_bytes_per_sec(&self) -> u64 {
-        self.0.limiter.demand_bytes_per_sec()
+        self.0.limiter.wanted_bytes_per_sec(Class::Demand)
+    }
+
+    /// The same of background work.
+    pub fn background_bytes_per_sec(&self) -> u64 {
+        self.0.limiter.wanted_bytes_per_sec(Class::Background)
     }
 
     /// Requests and bytes since [`Self::open`].

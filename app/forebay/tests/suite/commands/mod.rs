@@ -127,6 +127,27 @@ fn a_load_brings_everything_below_into_the_tiers() {
 }
 
 #[test]
+fn a_load_of_columns_and_rows_brings_what_their_query_reads() {
+    with_both(|up, _| {
+        let at = up.address();
+        let table = "select value as id, md5(cast(value as varchar)) as hash from generate_series(1, 100000) as t(value)";
+        forebay(&at, &["sql", &format!("copy ({table}) to '/lake/t/a.parquet'")]).ok();
+        forebay(&at, &["free", "/lake/t"]).ok();
+        let load = |flags: &[&str]| forebay(&at, &[&["load", "/lake/t", "--json"][..], flags].concat()).ok().json().remove(0);
+        let none = load(&["--columns", "id,hash", "--where", "id < 0"]);
+        assert_eq!((&none["objects"], &none["bytes"]), (&json!(0), &json!(0)));
+        let column = load(&["--columns", "id"]);
+        assert_eq!((&column["path"], &column["objects"]), (&json!("/lake/t/"), &json!(1)));
+        assert!(column["fetched_bytes"].as_u64().unwrap() > 0, "{column}");
+        assert_eq!(load(&["--columns", "id"])["fetched_bytes"], 0);
+        let whole = load(&[]);
+        assert!(column["bytes"].as_u64().unwrap() * 2 < whole["bytes"].as_u64().unwrap(), "{column} of {whole}");
+        assert!(whole["fetched_bytes"].as_u64().unwrap() > 0, "{whole}");
+        forebay(&at, &["load", "/lake/t", "--columns", "nosuch"]).fails(1, &["nosuch"]);
+    });
+}
+
+#[test]
 fn pins_are_kept_listed_and_lifted() {
     with_both(|up, bucket| {
         let at = up.address();

@@ -149,6 +149,7 @@ impl Asked {
                 ended: Vec::new(),
                 fresh: Vec::new(),
                 heard: heartbeat.heard,
+                background: heartbeat.background.clone(),
             })),
             Event::Asked(call) => Self::Call(call.name(), encode(call).to_vec()),
             Event::Stored(_) => Self::Stored,

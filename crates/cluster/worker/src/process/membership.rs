@@ -137,9 +137,13 @@ impl Membership {
         let have = rooms.cluster.view().version;
         let (ended, fresh) = (rooms.replicas.ended(), rooms.writes.fresh.first());
         let (ended_count, fresh_count) = (ended.len(), fresh.len());
-        let demand = rooms.origin.mounts.tell_demand();
+        let needs = rooms.origin.mounts.tell_needs();
+        let demand = needs.iter().map(|(mount, need)| (*mount, need.demand)).collect();
+        let background =
+            needs.iter().filter(|(_, need)| need.background > 0).map(|(mount, need)| (*mount, need.background)).collect();
         let heard = rooms.cluster.hearing.number();
-        let beat = Heartbeat { worker: rooms.cluster.id, have, demand, report, window: self.window.clone(), ended, fresh, heard };
+        let (worker, window) = (rooms.cluster.id, self.window.clone());
+        let beat = Heartbeat { worker, have, demand, report, window, ended, fresh, heard, background };
         let sent = forebay_runtime::now();
         match self.ask(MemberRequest::Heartbeat(beat)).await {
             Ok(ControlReply::Beat { view, shares, lease, window, orders, routes, credentials, hears, settled }) => {

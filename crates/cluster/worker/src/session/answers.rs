@@ -95,7 +95,11 @@ impl WorkerSession {
             DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms } => {
                 let within = Duration::from_millis(hold_ms.into());
                 let held_for = (hold_ms > 0).then_some(HeldFor { operation, by: self.bringer, within });
-                let priority = if urgent { Priority::Urgent } else { Priority::Prefetch };
+                let priority = match held_for {
+                    _ if urgent => Priority::Urgent,
+                    Some(_) => Priority::Prefetch,
+                    None => Priority::Background,
+                };
                 self.prefetch(&version, &ranges, Ahead { priority, keep, held_for }).await?
             }
             DataRequest::Put { mount, key, condition } => self.put(mount, &key, condition, payload).await?,

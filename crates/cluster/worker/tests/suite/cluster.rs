@@ -1,12 +1,14 @@
 //! A worker among others: writes are told, views bring mounts and pins, and reads go on without the coordinator.
 
+use std::time::{Duration, Instant};
+
 use forebay_block_store::StoreSettings;
 use forebay_protocol::{
     AdminRequest, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest, PutCondition, WorkerState,
 };
-use forebay_types::{ErrorKind, Key, MountOptions, Validate};
+use forebay_types::{BitRate, ErrorKind, Key, MountOptions, SegmentId, Validate};
 
-use crate::bed::{Bed, Client, MIB, Plan, add_mount, control, start_coordinator, start_worker, until};
+use crate::bed::{Bed, Client, MIB, OPERATION, Plan, add_mount, control, start_coordinator, start_worker, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn peers_hear_of_writes_before_the_writer_does() {
@@ -116,4 +118,36 @@ async fn pinned_prefixes_are_kept_from_the_start() {
     };
     until("the pin has arrived", async || held("dim/a").await).await;
     assert!(!held("fact/a").await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_read_at_one_worker_takes_the_bound_from_a_load_at_another() {
+    const BOUND: usize = 16 * MIB;
+    let options = MountOptions { bandwidth: Some(BitRate::from_bytes_per_sec(BOUND as u64)), ..MountOptions::default() };
+    let bed = Bed::new(Plan { dram_bytes: 128 << 20, options, ..Plan::default() }).await;
+    bed.object("load", 60 * MIB);
+    bed.object("read", 16 * MIB);
+    let settings = StoreSettings::new(bed.folder.path().join("second"), 64 << 20);
+    let second = start_worker(&bed.coordinator_address, settings, None).await;
+    let (loader, reader) = (bed.client().await, Client::connect(&second.address(), bed.mount.id).await);
+    let (load, read) = (loader.version("load").await, reader.version("read").await);
+    let ranges = vec![(0, (60 * MIB) as u32)];
+    let (version, segments) = (load.clone(), vec![SegmentId::of(&load, 0)]);
+    let prefetch = DataRequest::Prefetch { operation: OPERATION, version, ranges, keep: false, urgent: false, hold_ms: 0 };
+    let mut loading = Box::pin(loader.call(prefetch));
+    assert!(tokio::time::timeout(Duration::from_secs(1), &mut loading).await.is_err(), "it keeps the bound");
+    let loaded = async || match loader.call(DataRequest::Held { segments: segments.clone() }).await.unwrap().0 {
+        DataReply::Held(held) => held[0].bytes as usize,
+        other => panic!("{other:?}"),
+    };
+    let (before, began) = (loaded().await, Instant::now());
+    let (first, last) = tokio::join!(reader.read(&read, 0, 8 * MIB), reader.read(&read, 8 * MIB as u64, 8 * MIB));
+    assert_eq!(first.unwrap().len() + last.unwrap().len(), 16 * MIB);
+    let (beside, took) = (loaded().await - before, began.elapsed().as_secs_f64());
+    // By halves it would be as much as what was read; some goes on until the coordinator has heard of the reads, and its worker of that.
+    assert!(beside < 8 * MIB, "{beside} bytes were loaded beside 16 MiB that somebody waited for");
+    let most = took * 1.05 * BOUND as f64 + (3 * MIB) as f64;
+    assert!((16 * MIB + beside) as f64 <= most, "{beside} and 16 MiB in {took} s are more than the bound");
+    drop(loading);
+    second.shutdown().await;
 }

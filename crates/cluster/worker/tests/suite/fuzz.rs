@@ -314,6 +314,7 @@ fn control_seeds(bed: &Bed, version: &ObjectVersion) -> Vec<Vec<u8>> {
         ended: vec![forebay_protocol::OrderEnd { segment: SegmentId::of(version, 0), hold: true, held_bytes: 1 << 20 }],
         fresh: vec![version.clone()],
         heard: Some(1),
+        background: vec![(bed.mount.id, 1000)],
     };
     let path = "/lake/a".parse().unwrap();
     let calls: [ControlCall; 18] = [

@@ -2,7 +2,8 @@
 //!
 //! [`Schedule`] is told what happens and keeps who needs and who holds what (`books.rs`); from that it says which
 //! transfers to start (`transfers.rs`) and which task a free slot gets (`tasks.rs`), both in one order of jobs
-//! (`order.rs`, `turn.rs`), so that the next job's input is there when its tasks' turn comes. Large jobs come and go in
+//! (`order.rs`, `turn.rs`), so that the next job's input is there when its tasks' turn comes. Each storage has a window of its own
+//! (`storages.rs`). Large jobs come and go in
 //! steps (`steps.rs`).
 
 mod books;
@@ -14,6 +15,7 @@ mod limits;
 mod model;
 mod order;
 mod steps;
+mod storages;
 mod tasks;
 #[cfg(test)]
 mod tests;

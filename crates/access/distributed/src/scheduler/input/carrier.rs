@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use forebay_client::Client;
 use forebay_protocol::TransferState;
 use forebay_scheduling::{BlockRange, Transfer};
-use forebay_types::{Mount, ObjectVersion, OperationId, SegmentId, WorkerId};
+use forebay_types::{Mount, MountId, ObjectVersion, OperationId, SegmentId, WorkerId};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -66,9 +66,11 @@ impl Carrier {
         }
         let transfers = {
             let mut books = self.books.lock();
-            let bandwidth = self.bandwidth(&books);
+            let bandwidths = self.bandwidths(&books);
             let transfers = books.ask("what to bring", |schedule| {
-                schedule.set_bandwidth(bandwidth);
+                for (mount, bytes_per_sec) in &bandwidths {
+                    schedule.set_bandwidth(*mount, *bytes_per_sec);
+                }
                 schedule.transfers()
             });
             transfers.unwrap_or_default()
@@ -76,12 +78,12 @@ impl Carrier {
         self.bring(&transfers);
     }
 
-    /// What the mounts that jobs read give together; none when one of them has no bound.
-    fn bandwidth(&self, books: &Books) -> Option<u64> {
+    /// What each of the mounts that jobs read gives; none where it has no bound.
+    fn bandwidths(&self, books: &Books) -> Vec<(MountId, Option<u64>)> {
         let view = self.client.view();
         let is_read = |mount: &&Mount| books.jobs.values().any(|job| job.mounts.contains(&mount.id));
-        let bounds = view.mounts.iter().filter(is_read).map(|mount| mount.options.bandwidth);
-        bounds.map(|bound| bound.map(|rate| rate.bytes_per_sec())).sum()
+        let bound = |mount: &Mount| (mount.id, mount.options.bandwidth.map(|rate| rate.bytes_per_sec()));
+        view.mounts.iter().filter(is_read).map(bound).collect()
     }
 
     /// Starts these transfers.
