@@ -35,7 +35,9 @@ pub struct DatasetSource {
     pub tag: String,
     /// Its length.
     pub bytes: u64,
-    /// The object in the dataset's folder that has its keys.
+    /// How many keys its records have.
+    pub records: u64,
+    /// The object in the dataset's folder that has these.
     pub keys: String,
 }
 
@@ -193,8 +195,13 @@ mod tests {
             following: None,
         };
         assert!(plain.encode().unwrap().starts_with(b"forebay-shards 2 "));
-        let source =
-            DatasetSource { path: "/lake/orders/a.parquet".into(), tag: "\"e1\"".into(), bytes: 7, keys: format!("{:032x}", 9) };
+        let source = DatasetSource {
+            path: "/lake/orders/a.parquet".into(),
+            tag: "\"e1\"".into(),
+            bytes: 7,
+            records: 1,
+            keys: format!("{:032x}", 9),
+        };
         let following = DatasetFollowing { from: vec!["/lake/orders".into()], every_ms: 60_000, sources: vec![source.clone()] };
         let following = |change: &dyn Fn(&mut DatasetFollowing)| {
             let mut following = following.clone();

@@ -1,0 +1,62 @@
+//! Datasets that follow objects: what these have is written to the dataset's logs, as anybody's changes are.
+//!
+//! Owns: what is read when objects have come, changed or gone, which records that changes, and that one process does it at a time.
+//!
+//! Never does: read an object's format, which whoever refreshes brings along; say that an object was followed before all of its changes
+//! are in shared storage.
+//!
+//! Start with [`Shards::refresh`](crate::Shards::refresh).
+
+mod files;
+mod keys;
+mod pass;
+mod state;
+
+use forebay_client::Client;
+use forebay_types::{Error, ErrorKind, ForebayPath, ObjectInfo, Result};
+
+pub use files::{ReadRecords, Records};
+pub(crate) use keys::store_keys;
+pub use pass::Refreshed;
+pub use state::RefreshState;
+
+/// `Invalid` where a path that a dataset is to follow is not of the dataset's mount: whoever may write there may not read others, and those
+/// who refresh may.
+pub(crate) fn check_from(path: &ForebayPath, from: &[String]) -> Result<()> {
+    for text in from {
+        let followed: ForebayPath = text.parse()?;
+        if followed.mount() != path.mount() {
+            return Err(Error::invalid(format!(
+                "{path} can't follow {followed}: a dataset follows objects of its own mount, /{}",
+                path.mount()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The objects that a dataset follows as they are now, each once: objects, and all below folders but what is hidden and the dataset itself.
+async fn listed(client: &Client, path: &ForebayPath, from: &[String]) -> Result<Vec<ObjectInfo>> {
+    check_from(path, from)?;
+    let own = path.as_folder()?;
+    let mut all: Vec<ObjectInfo> = Vec::new();
+    for text in from {
+        let followed: ForebayPath = text.parse()?;
+        let mut objects = client.list_all(&followed.as_folder()?).await.map_err(|error| error.context(&followed))?;
+        if objects.is_empty() && !followed.is_folder() {
+            match client.open(&followed).await {
+                Ok(object) => objects.push(object),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error.context(&followed)),
+            }
+        }
+        objects.retain(|object| {
+            let key = object.version.key.as_str();
+            let name = key.rsplit('/').next().unwrap_or_default();
+            let is_hidden = name.is_empty() || name.starts_with(['_', '.']);
+            !is_hidden && !key.starts_with(own.key().as_str()) && all.iter().all(|other| other.version.key != object.version.key)
+        });
+        all.extend(objects);
+    }
+    Ok(all)
+}
