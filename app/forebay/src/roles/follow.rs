@@ -40,7 +40,10 @@ async fn refresh_all(settings: ClientSettings, workers: Vec<Arc<Worker>>, scratc
             if let Err(error) = refresh(&settings, &mut client, &path, &scratch).await {
                 match error.kind() {
                     ErrorKind::Retry => tracing::debug!(%path, %error, "a dataset is refreshed later"),
-                    _ => tracing::warn!(%path, %error, "a dataset stays as it was"),
+                    _ => {
+                        Worker::count_refresh(0, 1);
+                        tracing::warn!(%path, %error, "a dataset stays as it was");
+                    }
                 }
             }
             due.insert(path, next(every));
@@ -64,6 +67,8 @@ async fn refresh(settings: &ClientSettings, client: &mut Option<Client>, path: &
     }
     std::fs::create_dir_all(scratch).context(|| scratch.display())?;
     let done = Shards::refresh(client, path, Arc::new(Formats), scratch).await?;
+    let errors = done.errors.len() as u64;
+    Worker::count_refresh((done.added + done.replaced + done.gone).saturating_sub(errors), errors);
     if done.added + done.replaced + done.gone > 0 {
         let (added, replaced, gone, changes) = (done.added, done.replaced, done.gone, done.changes);
         tracing::info!(%path, added, replaced, gone, changes, "a dataset was refreshed");

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use forebay_client::Client;
 use forebay_shard::{Key, Value};
-use forebay_shard_store::Columns;
+use forebay_shard_store::{Columns, KEY_BYTES_MAX};
 use forebay_types::{Error, ObjectInfo, Result, ResultExt};
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+
+use super::keys::too_much;
 
 /// Bytes of an object that are read at once.
 const PIECE: u64 = 4 << 20;
@@ -49,11 +51,13 @@ pub(super) async fn bring(client: &Client, object: &ObjectInfo, file: &Path) -> 
 pub(super) async fn keys_of(reader: &Arc<dyn ReadRecords>, file: &Path, columns: &Columns) -> Result<Vec<Key>> {
     let (reader, file, columns) = (Arc::clone(reader), file.to_path_buf(), columns.clone());
     let reading = forebay_runtime::spawn_blocking(move || -> Result<Vec<Key>> {
-        let mut keys: Vec<Key> = Vec::new();
+        let (mut keys, mut bytes): (Vec<Key>, usize) = (Vec::new(), 0);
         reader.read(&file, &columns, &mut |records: Records| {
+            bytes += records.iter().map(|(key, _)| key.len()).sum::<usize>();
             keys.extend(records.into_iter().map(|(key, _)| key));
             match keys.len() > KEYS_MAX {
                 true => Err(Error::invalid(format!("it has more than {KEYS_MAX} records: cut it into smaller objects"))),
+                false if bytes > KEY_BYTES_MAX => Err(too_much()),
                 false => Ok(()),
             }
         })?;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use forebay_client::Client;
 use forebay_shard::Key;
-use forebay_shard_store::{Columns, data_key, decode_keys, encode_keys};
+use forebay_shard_store::{Columns, KEY_BYTES_MAX, data_key, decode_keys, encode_keys};
 use forebay_types::{Error, ForebayPath, Result};
 
 use crate::open::below;
@@ -13,8 +13,11 @@ const PIECE: usize = 4 << 20;
 /// Bytes of an object of keys at most.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// Stores keys, which ascend, and gives the name of their object.
+/// Stores keys, which ascend, and gives the name of their object. `Invalid` where they are too much to be read again.
 pub(crate) async fn store_keys(client: &Client, path: &ForebayPath, keys: &[Key]) -> Result<String> {
+    if keys.iter().map(Key::len).sum::<usize>() > KEY_BYTES_MAX {
+        return Err(too_much());
+    }
     let name = format!("{:032x}", forebay_runtime::random::<u128>());
     let mut bytes = Bytes::from(encode_keys(keys));
     let mut writer = client.writer(&below(path, &data_key(&name))?).await?;
@@ -41,4 +44,9 @@ pub(super) async fn load_keys(client: &Client, path: &ForebayPath, columns: &Col
         bytes.extend_from_slice(&piece);
     }
     decode_keys(&bytes, columns.key_type(), &at.to_string())
+}
+
+/// Why an object is not followed.
+pub(super) fn too_much() -> Error {
+    Error::invalid(format!("the keys of an object have more than {} MiB: cut it into smaller objects", KEY_BYTES_MAX >> 20))
 }

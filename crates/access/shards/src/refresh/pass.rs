@@ -8,7 +8,7 @@ use std::time::Duration;
 use forebay_client::Client;
 use forebay_shard::{Key, LeftKeys, SourceVersion, plan_sources};
 use forebay_shard_store::{Dataset, DatasetSource};
-use forebay_types::{Error, ErrorKind, ForebayPath, ObjectInfo, Result, ResultExt};
+use forebay_types::{Error, ErrorKind, ForebayPath, ObjectInfo, Result, ResultExt, format_bytes};
 use serde_json::{Value as Json, json};
 
 use super::files::{CHANGES_AT_ONCE, ReadRecords, bring, ended_early, keys_of, puts_of};
@@ -20,6 +20,8 @@ use crate::Shards;
 /// Objects that are taken over together, at most, and their bytes, which this machine's disk has meanwhile; one alone may have more.
 const TOGETHER: usize = 32;
 const TOGETHER_BYTES: u64 = 1 << 30;
+/// Bytes of an object at most.
+const OBJECT_BYTES_MAX: u64 = 4 << 30;
 /// Keys of earlier versions that are in memory together, about; those of one object alone may be more.
 const TOGETHER_KEYS: u64 = 4 << 20;
 /// How often changes are tried whose workers have no room for them yet, and how long between.
@@ -63,7 +65,7 @@ struct Pass<'a> {
 
 impl Shards {
     /// Has the dataset in a folder of a mount say what the objects say now that it follows. Objects are files in the folder `scratch` while
-    /// they are read, which takes as much room as the largest of them, or 1 GiB. `Retry` while another process refreshes it. What is cut
+    /// they are read, which takes up to 1 GiB, or as much as the largest of them. `Retry` while another process refreshes it. What is cut
     /// short is made good by the next one.
     pub async fn refresh(client: &Client, path: &ForebayPath, reader: Arc<dyn ReadRecords>, scratch: &Path) -> Result<Refreshed> {
         let nothing =
@@ -118,7 +120,10 @@ impl Pass<'_> {
         let wanted: HashSet<&str> = changes.added.iter().chain(&changes.replaced).copied().collect();
         let mut gone: VecDeque<String> = changes.gone.iter().map(|path| path.to_string()).collect();
         let mut held: HashMap<String, u64> = HashMap::new();
-        self.sources.iter().for_each(|source| *held.entry(source.path.clone()).or_default() += source.records);
+        for source in &self.sources {
+            let held = held.entry(source.path.clone()).or_default();
+            *held = held.saturating_add(source.records);
+        }
         let now: HashMap<String, ObjectInfo> = listing.iter().cloned().collect();
         let mut waiting: VecDeque<(String, ObjectInfo)> =
             listing.into_iter().filter(|(path, _)| wanted.contains(path.as_str())).collect();
@@ -226,6 +231,12 @@ impl Pass<'_> {
 
     /// Brings an object, with the keys of its records.
     async fn fetch(&mut self, object: &ObjectInfo) -> Result<(PathBuf, Vec<Key>)> {
+        if object.version.size > OBJECT_BYTES_MAX {
+            return Err(Error::invalid(format!(
+                "it has more than {}: cut it into smaller objects",
+                format_bytes(OBJECT_BYTES_MAX)
+            )));
+        }
         let file = self.file(object);
         bring(self.client, object, &file).await?;
         let keys = keys_of(&self.reader, &file, self.shards.columns()).await;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_block_store::BlockStore;
+use forebay_metrics::table;
 use forebay_protocol::{MemberRequest, StorageCounters, WorkerInfo, WorkerReport};
 use forebay_transport::{Address, Listener, Security, Server};
 use forebay_types::{Error, ForebayPath, MountName, Result, ResultExt, WorkerId};
@@ -160,6 +161,13 @@ impl Worker {
             Some((ForebayPath::new(door.mount.name.clone(), folder), every))
         };
         followed.filter_map(path).collect()
+    }
+
+    /// Counts a refresh of one of these, with how many objects it took over and how much it could not.
+    pub fn count_refresh(objects: u64, errors: u64) {
+        table::WORKER_SHARD_REFRESHES.only().add(1);
+        table::WORKER_SHARD_REFRESHED.only().add(objects);
+        table::WORKER_SHARD_REFRESH_ERRORS.only().add(errors);
     }
 
     /// Whether it serves: `Closed` once it stops, `Retry` while the coordinator knows it no more. A coordinator that is away changes

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forebay_shard::{Key, LeftKeys, SourceVersion, plan_sources};
+use forebay_shard::{Key, LeftKeys, SourceChanges, SourceVersion, plan_sources};
 use proptest::prelude::*;
 
 /// An object: its version, which says its keys as an ETag does, and these.
@@ -93,7 +93,7 @@ fn what_is_new_changed_and_gone_is_told_apart() {
     assert_eq!(changes.added, ["5"]);
     assert_eq!(changes.replaced, ["2", "4"], "one was overwritten, one perhaps not read to its end");
     assert_eq!(changes.gone, ["3"]);
-    assert_eq!(plan_sources(&[], &[]), Default::default());
+    assert_eq!(plan_sources(&[], &[]), SourceChanges::default());
 }
 
 #[test]
@@ -120,7 +120,7 @@ proptest! {
         for (changes, cut_after) in steps {
             for (path, keys) in changes {
                 match keys {
-                    Some(keys) => objects.insert(path, (keys.iter().map(|key| 1 << key).sum(), keys)),
+                    Some(keys) => objects.insert(path, (keys.iter().map(|key| 1u32 << *key).sum::<u32>(), keys)),
                     None => objects.remove(&path),
                 };
             }

@@ -15,6 +15,9 @@ const TAG_BYTES_MAX: usize = 1024;
 /// Paths that it was made from, at most.
 const FROM_MAX: usize = 1024;
 
+/// Bytes of the keys of one source at most: few bytes can say many, where keys begin with what the ones before were.
+pub const KEY_BYTES_MAX: usize = 512 << 20;
+
 /// What a dataset follows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DatasetFollowing {
@@ -116,9 +119,11 @@ pub fn decode_keys(bytes: &[u8], key_type: KeyType, what: &str) -> Result<Vec<Ke
         return Err(damaged());
     }
     let mut keys: Vec<Key> = Vec::with_capacity(count as usize);
+    let mut key_bytes = 0usize;
     for _ in 0..count {
         let key = read_key(&mut rest, key_type, keys.last()).ok_or_else(damaged)?;
-        if keys.last().is_some_and(|last| *last >= key) {
+        key_bytes = key_bytes.saturating_add(key.len());
+        if key_bytes > KEY_BYTES_MAX || keys.last().is_some_and(|last| *last >= key) {
             return Err(damaged());
         }
         keys.push(key);
