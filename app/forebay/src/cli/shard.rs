@@ -120,7 +120,7 @@ pub(crate) struct ShardBuildArgs {
 pub(crate) struct ShardCreateArgs {
     /// The dataset: a folder of a mount, as in /lake/orders.shards
     pub(crate) dataset: ForebayPath,
-    /// What it is made of: files, or objects and folders of mounts, of the formats of `shard build`
+    /// What it is made of: files, or objects, patterns ('/lake/orders/*.parquet') and folders of mounts, of the formats of `shard build`
     #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
     pub(crate) from: Vec<String>,
     /// The column that is the key: integers, text or bytes; the last record of a key counts

@@ -48,6 +48,6 @@ pub use query::predicate::Query;
 pub use record::output::Record;
 pub use sampling::QueryCounters;
 pub use shard::{Page, Shard, ShardInfo};
-pub use sources::{LeftKeys, SourceChanges, SourceVersion, plan_sources};
+pub use sources::{LeftKeys, SourceChanges, SourceVersion, is_like, plan_sources};
 pub use suffix::build::SuffixStoreBuilder;
 pub use suffix::store::SuffixStore;

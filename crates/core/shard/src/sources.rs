@@ -47,6 +47,40 @@ pub fn plan_sources<'a>(listing: &'a [SourceVersion], sources: &'a [SourceVersio
     changes
 }
 
+/// Whether a path is one of those that a pattern stands for: `*` is any text without `/`, `?` one character other than `/`.
+pub fn is_like(pattern: &str, path: &str) -> bool {
+    let (mut pattern, mut path) = (pattern.split('/'), path.split('/'));
+    loop {
+        match (pattern.next(), path.next()) {
+            (None, None) => return true,
+            (Some(pattern), Some(name)) if is_name_like(pattern, name) => {}
+            _ => return false,
+        }
+    }
+}
+
+fn is_name_like(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut at, mut read) = (0, 0);
+    // The last `*`, and how much of the name it and all before it have.
+    let mut star: Option<(usize, usize)> = None;
+    while read < name.len() {
+        match (pattern.get(at), star) {
+            (Some('*'), _) => {
+                star = Some((at, read));
+                at += 1;
+            }
+            (Some(wanted), _) if *wanted == '?' || *wanted == name[read] => (at, read) = (at + 1, read + 1),
+            (_, Some((of, taken))) => {
+                star = Some((of, taken + 1));
+                (at, read) = (of + 1, taken + 1);
+            }
+            _ => return false,
+        }
+    }
+    pattern[at..].iter().all(|rest| *rest == '*')
+}
+
 /// Keys that came from sources which go, until it is known who else has them.
 #[derive(Clone, Debug, Default)]
 pub struct LeftKeys {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use forebay_client::Client;
 use forebay_shard::Key;
 use forebay_shard_store::{Columns, Dataset, DatasetShard, Store, shard_of};
-use forebay_shards::{Shards, create};
+use forebay_shards::{Shards, create, objects_like};
 use forebay_types::{Error, ForebayPath, ObjectInfo, Result, ResultExt, format_bytes};
 use serde_json::json;
 use tempfile::TempDir;
@@ -128,9 +128,12 @@ async fn files(client: &Client, from: &[String], scratch: &Path) -> Outcome<(Vec
         let path: ForebayPath = text.parse().map_err(|_| {
             Error::not_found(format!("{text}: there is no such file, and it is no path of a mount as /lake/orders"))
         })?;
-        let tree = Tree::of(client, &path).await?;
-        let bar = progress::bytes(&format!("bringing {path}"), tree.bytes());
-        for info in tree.objects() {
+        let mut found = objects_like(client, &path).await?;
+        if found.is_empty() {
+            found = Tree::of(client, &path).await?.objects().to_vec();
+        }
+        let bar = progress::bytes(&format!("bringing {path}"), found.iter().map(|info| info.version.size).sum());
+        for info in &found {
             let name = info.version.key.as_str().rsplit('/').next().unwrap_or_default();
             // Numbered, as names of several folders may be the same.
             let file = scratch.join(format!("{:06}-{name}", files.len()));

@@ -143,9 +143,10 @@ fn a_dataset_follows_the_objects_that_it_was_made_from() {
     std::fs::write(home.path().join("rows.jsonl"), lines(0..10)).unwrap();
     let create = ["create", "/lake/rows.shards", "--key", "id", "--shards", "2", "--refresh", "1h", "--from"];
     run(&[&create[..], &["rows.jsonl"]].concat()).fails(1, &["files of this machine"]);
-    run(&[&create[..], &["/lake/rows"]].concat()).ok();
+    bucket.put("rows/notes.txt", b"no records");
+    run(&[&create[..], &["/lake/rows/*.jsonl"]].concat()).ok();
     let status = run(&["status", "/lake/rows.shards"]).ok().text();
-    assert!(status.contains("follows /lake/rows (1 objects): looked at every 1h"), "{status}");
+    assert!(status.contains("follows /lake/rows/*.jsonl (1 objects): looked at every 1h"), "{status}");
     let count = || run(&["count", "/lake/rows.shards", "--json"]).ok().json().remove(0)["count"].as_i64();
     bucket.put("rows/b.jsonl", &lines(700..ROWS));
     let done = run(&["refresh", "/lake/rows.shards", "--json"]).ok().json().remove(0);

@@ -13,7 +13,8 @@ mod pass;
 mod state;
 
 use forebay_client::Client;
-use forebay_types::{Error, ErrorKind, ForebayPath, ObjectInfo, Result};
+use forebay_shard::is_like;
+use forebay_types::{Error, ErrorKind, ForebayPath, Key, ObjectInfo, Result};
 
 pub use files::{ReadRecords, Records};
 pub(crate) use keys::store_keys;
@@ -35,14 +36,28 @@ pub(crate) fn check_from(path: &ForebayPath, from: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The objects that a dataset follows as they are now, each once: objects, and all below folders but what is hidden and the dataset itself.
+/// The objects that a path with `*` or `?` in it stands for; none where it has neither, or there are none: then it stands for itself.
+pub async fn objects_like(client: &Client, path: &ForebayPath) -> Result<Vec<ObjectInfo>> {
+    let pattern = path.key().as_str();
+    let Some(first) = pattern.find(['*', '?']) else { return Ok(Vec::new()) };
+    let folder = pattern[..first].rfind('/').map_or("", |end| &pattern[..=end]);
+    let folder = ForebayPath::new(path.mount().clone(), Key::new(folder)?);
+    let mut objects = client.list_all(&folder).await?;
+    objects.retain(|object| is_like(pattern, object.version.key.as_str()));
+    Ok(objects)
+}
+
+/// The objects that a dataset follows as they are now, each once: objects, those that patterns stand for, and all below folders, but what is hidden and the dataset itself.
 async fn listed(client: &Client, path: &ForebayPath, from: &[String]) -> Result<Vec<ObjectInfo>> {
     check_from(path, from)?;
     let own = path.as_folder()?;
     let mut all: Vec<ObjectInfo> = Vec::new();
     for text in from {
         let followed: ForebayPath = text.parse()?;
-        let mut objects = client.list_all(&followed.as_folder()?).await.map_err(|error| error.context(&followed))?;
+        let mut objects = objects_like(client, &followed).await.map_err(|error| error.context(&followed))?;
+        if objects.is_empty() {
+            objects = client.list_all(&followed.as_folder()?).await.map_err(|error| error.context(&followed))?;
+        }
         if objects.is_empty() && !followed.is_folder() {
             match client.open(&followed).await {
                 Ok(object) => objects.push(object),

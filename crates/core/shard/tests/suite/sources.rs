@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forebay_shard::{Key, LeftKeys, SourceChanges, SourceVersion, plan_sources};
+use forebay_shard::{Key, LeftKeys, SourceChanges, SourceVersion, is_like, plan_sources};
 use proptest::prelude::*;
 
 /// An object: its version, which says its keys as an ETag does, and these.
@@ -94,6 +94,27 @@ fn what_is_new_changed_and_gone_is_told_apart() {
     assert_eq!(changes.replaced, ["2", "4"], "one was overwritten, one perhaps not read to its end");
     assert_eq!(changes.gone, ["3"]);
     assert_eq!(plan_sources(&[], &[]), SourceChanges::default());
+}
+
+#[test]
+fn patterns_stand_for_names_of_one_folder() {
+    for (pattern, path, is) in [
+        ("a/*.parquet", "a/b.parquet", true),
+        ("a/*.parquet", "a/b/c.parquet", false),
+        ("a/*.parquet", "a/.parquet.gz", false),
+        ("*/x?", "a/x1", true),
+        ("*/x?", "a/x", false),
+        ("a*b*c", "aXbYbZc", true),
+        ("a*b*c", "aXcYb", false),
+        ("a/\u{fc}?", "a/\u{fc}\u{e4}", true),
+        ("a**", "a", true),
+        ("a", "a/", false),
+        ("", "", true),
+    ] {
+        assert_eq!(is_like(pattern, path), is, "{pattern} {path}");
+    }
+    // What would take ages by trying all ways.
+    assert!(!is_like(&"*a".repeat(200), &"a".repeat(150)));
 }
 
 #[test]

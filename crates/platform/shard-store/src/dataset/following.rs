@@ -21,7 +21,7 @@ pub const KEY_BYTES_MAX: usize = 512 << 20;
 /// What a dataset follows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DatasetFollowing {
-    /// Objects and folders of the dataset's mount.
+    /// Objects, patterns of objects, and folders of the dataset's mount.
     pub from: Vec<String>,
     /// How often it is looked whether they have changed, in milliseconds; 0 where nobody looks by himself.
     pub every_ms: u64,
