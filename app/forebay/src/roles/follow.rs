@@ -27,14 +27,19 @@ pub(super) fn follow(node: &Node, folder: &Path) -> Option<AbortOnDropHandle<()>
 }
 
 async fn refresh_all(settings: ClientSettings, workers: Vec<Arc<Worker>>, scratch: PathBuf) {
-    let mut due: HashMap<ForebayPath, Instant> = HashMap::new();
+    let mut due: HashMap<ForebayPath, (Duration, Instant)> = HashMap::new();
     let mut client: Option<Client> = None;
     loop {
         forebay_runtime::time::sleep(LOOK_EVERY).await;
         let followed: Vec<(ForebayPath, Duration)> = workers.iter().flat_map(|worker| worker.followed()).collect();
         due.retain(|path, _| followed.iter().any(|(of, _)| of == path));
         for (path, every) in followed {
-            if now() < *due.entry(path.clone()).or_insert_with(|| next(every)) {
+            let of_path = due.entry(path.clone()).or_insert_with(|| (every, next(every)));
+            // Somebody has ordered something else meanwhile.
+            if of_path.0 != every {
+                *of_path = (every, next(every));
+            }
+            if now() < of_path.1 {
                 continue;
             }
             if let Err(error) = refresh(&settings, &mut client, &path, &scratch).await {
@@ -46,7 +51,7 @@ async fn refresh_all(settings: ClientSettings, workers: Vec<Arc<Worker>>, scratc
                     }
                 }
             }
-            due.insert(path, next(every));
+            due.insert(path, (every, next(every)));
         }
     }
 }

@@ -47,7 +47,8 @@ pub async fn objects_like(client: &Client, path: &ForebayPath) -> Result<Vec<Obj
     Ok(objects)
 }
 
-/// The objects that a dataset follows as they are now, each once: objects, those that patterns stand for, and all below folders, but what is hidden and the dataset itself.
+/// The objects that a dataset follows as they are now, each once: objects, those that patterns stand for, and all below folders; but none
+/// that is hidden or of the dataset itself.
 async fn listed(client: &Client, path: &ForebayPath, from: &[String]) -> Result<Vec<ObjectInfo>> {
     check_from(path, from)?;
     let own = path.as_folder()?;
