@@ -12,6 +12,8 @@ const HEADER_BYTES: usize = 28;
 const SOURCES_MAX: usize = 16_384;
 /// Bytes of a version's name at most.
 const TAG_BYTES_MAX: usize = 1024;
+/// A year: objects are looked at so often at least, or never.
+const EVERY_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
 /// Paths that it was made from, at most.
 const FROM_MAX: usize = 1024;
 
@@ -55,6 +57,9 @@ impl DatasetFollowing {
         }
         if self.from.is_empty() || self.from.len() > FROM_MAX {
             return Err(Error::invalid(format!("a dataset follows 1 to {FROM_MAX} paths, not {}", self.from.len())));
+        }
+        if self.every_ms > EVERY_MS_MAX {
+            return Err(Error::invalid("objects are followed once a year at least, or by order alone"));
         }
         let is_path = |path: &String| path.parse::<ForebayPath>().is_ok();
         let is_source =
@@ -221,6 +226,7 @@ mod tests {
         assert!(followed.objects().any(|object| object == source.keys), "its keys are no garbage");
         for wrong in [
             following(&|following| following.from.clear()),
+            following(&|following| following.every_ms = u64::MAX),
             following(&|following| following.sources[0].keys = "../../secret".into()),
             following(&|following| following.sources[0].path = "no path".into()),
             following(&|following| following.sources[0].tag = "x".repeat(2000)),
