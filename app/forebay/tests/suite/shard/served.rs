@@ -132,6 +132,11 @@ fn a_dataset_is_changed_as_a_shard_of_a_folder_is_and_a_kill_loses_nothing() {
     all_the_same(home.path(), &up.address());
 }
 
+/// Whether the process keeps in mind that it refreshes a dataset.
+fn listed(home: &Path, dataset: &str) -> bool {
+    std::fs::read_to_string(home.join("forebay-data/refreshed")).is_ok_and(|list| list.lines().any(|line| line == dataset))
+}
+
 #[test]
 fn a_dataset_follows_the_objects_that_it_was_made_from() {
     let home = tempfile::tempdir().unwrap();
@@ -160,6 +165,7 @@ fn a_dataset_follows_the_objects_that_it_was_made_from() {
         assert!(began.elapsed() < std::time::Duration::from_secs(60), "{:?}", count());
         std::thread::sleep(std::time::Duration::from_millis(200));
     }
+    assert!(listed(home.path(), "/lake/rows.shards"), "what is followed is known over a restart");
     let off = run(&["refresh", "/lake/rows.shards", "--every", "off"]).ok().text();
     assert!(off.contains("only when"), "{off}");
     let status = run(&["status", "/lake/rows.shards", "--json"]).ok().json().pop().unwrap();
