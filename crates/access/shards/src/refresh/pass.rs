@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use super::files::{CHANGES_AT_ONCE, ReadRecords, bring, ended_early, keys_of, puts_of};
 use super::keys::{load_keys, store_keys};
-use super::listed;
+use super::listing::listed;
 use super::state::Lease;
 use crate::Shards;
 

@@ -191,12 +191,15 @@ async fn one_worker_has_to_refresh_a_dataset_one_process_does_and_merges_lose_no
     delete(&bed, "a.txt").await;
     let state = path("orders.shards/refresh");
     let held = |until: i64| Bytes::from(json!({"held_until_ms": until}).to_string());
-    bed.client.put(&state, held(i64::MAX), PutCondition::Any).await.unwrap();
+    let now = forebay_runtime::system_time().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap().as_millis() as i64;
+    bed.client.put(&state, held(now + 300_000), PutCondition::Any).await.unwrap();
     let busy = refresh_until(&bed, MANY).await.unwrap_err();
     assert_eq!(busy.kind(), ErrorKind::Retry, "{busy}");
-    // Who held it has ended long ago.
+    // Who held it has ended long ago; or his clock was wrong.
     bed.client.put(&state, held(1), PutCondition::Any).await.unwrap();
     assert_eq!(refresh(&bed).await.gone, 1);
+    bed.client.put(&state, held(i64::MAX), PutCondition::Any).await.unwrap();
+    assert_eq!(refresh(&bed).await.gone, 0);
     names(&shards, &[None, None]).await;
     let off = Shards::set_refresh(&bed.client, &path("orders.shards"), None).await.unwrap();
     assert_eq!(off.dataset().following.as_ref().unwrap().every_ms, 0);
