@@ -4,6 +4,7 @@
 mod cluster;
 mod descriptors;
 mod doors;
+mod follow;
 mod http;
 #[cfg(feature = "cluster")]
 mod known_scheduler;

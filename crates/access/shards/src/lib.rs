@@ -18,10 +18,12 @@ mod operations;
 mod orders;
 mod questions;
 mod records;
+mod refresh;
 mod seal;
 mod status;
 
 pub use change::Versioned;
 pub use create::{Creating, create};
 pub use open::{Shards, latest_manifest};
+pub use refresh::{ReadRecords, Records, RefreshState, Refreshed, objects_like};
 pub use status::{ReplicaStatus, ShardStatus};

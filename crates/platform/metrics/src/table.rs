@@ -127,6 +127,12 @@ table! {
     WORKER_SHARDS_MERGED: Counters = "forebay_worker_shards_merged_total" [];
     /// Objects of datasets that were deleted since no manifest named them any more.
     WORKER_SHARD_GARBAGE: Counters = "forebay_worker_shard_garbage_deleted_total" [];
+    /// Refreshes of datasets that follow objects, of those that are a worker's.
+    WORKER_SHARD_REFRESHES: Counters = "forebay_worker_shard_refreshes_total" [];
+    /// Objects that they took over or that had gone.
+    WORKER_SHARD_REFRESHED: Counters = "forebay_worker_shard_refreshed_objects_total" [];
+    /// Objects that they could not read, and refreshes that failed.
+    WORKER_SHARD_REFRESH_ERRORS: Counters = "forebay_worker_shard_refresh_errors_total" [];
     /// Calls under way or waiting at the shards of a worker.
     WORKER_SHARD_QUEUE: Gauges = "forebay_worker_shard_queue" ["worker"];
     /// How long calls to shards took that were answered, waiting counted in: `get` for records, `search` for what has a search or a count in it, `change`.

@@ -25,11 +25,11 @@ pub fn literal(key: i64) -> Literal {
     Literal::from_json(&json!(key)).unwrap()
 }
 
-async fn put(shards: &Shards, key: i64, name: &str) -> Result<u64> {
+pub async fn put(shards: &Shards, key: i64, name: &str) -> Result<u64> {
     shards.put(&record(key, name), ChangeIf::Always).await
 }
 
-async fn name_of(shards: &Shards, key: i64) -> Option<String> {
+pub async fn name_of(shards: &Shards, key: i64) -> Option<String> {
     let record = shards.get(&literal(key), None).await.unwrap();
     record.map(|record| record["name"].as_str().unwrap().to_string())
 }

@@ -1,5 +1,6 @@
 //! Later manifests of the same dataset: merges say the same in other files.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,26 @@ impl Shards {
             true => newest,
             false => manifest,
         }
+    }
+
+    /// The datasets that follow objects, of those that were asked for here, whose refreshes are this worker's: it is the first of those that
+    /// hold their first shard. With how often they are to be refreshed.
+    pub(crate) fn followed(&self) -> Vec<(MountId, Key, Duration)> {
+        let mut known: Vec<Arc<Manifest>> = self.manifests.lock().iter().map(|(_, manifest)| Arc::clone(manifest)).collect();
+        known.extend(self.newest.lock().iter().map(|(_, manifest)| Arc::clone(manifest)));
+        let mut latest: HashMap<(MountId, Key), Arc<Manifest>> = HashMap::new();
+        for manifest in known {
+            let last = latest.entry((manifest.id.mount, manifest.id.folder.clone())).or_insert_with(|| Arc::clone(&manifest));
+            if last.id.manifest < manifest.id.manifest {
+                *last = manifest;
+            }
+        }
+        let followed = latest.into_values().filter_map(|manifest| {
+            let every_ms = manifest.dataset.following.as_ref()?.every_ms;
+            let is_here = every_ms > 0 && self.place_of(&manifest.id, 0) == Some(0);
+            is_here.then(|| (manifest.id.mount, manifest.id.folder.clone(), Duration::from_millis(every_ms)))
+        });
+        followed.collect()
     }
 
     /// Looks for manifests behind one, up to the last.

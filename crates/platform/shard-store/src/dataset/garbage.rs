@@ -29,8 +29,7 @@ pub fn needed(manifests: &[Stored<u64>], now_ms: i64, after: Duration) -> Vec<u6
 /// The objects below `data/`, of those that were listed before the manifests, that no needed manifest names and nobody can be about to
 /// name; at most `most` of them.
 pub fn garbage<'o>(objects: &'o [Stored<String>], needed: &[Dataset], now_ms: i64, after: Duration, most: usize) -> Vec<&'o str> {
-    let shards = needed.iter().flat_map(|dataset| &dataset.shards);
-    let named: HashSet<&str> = shards.flat_map(|shard| shard.objects()).collect();
+    let named: HashSet<&str> = needed.iter().flat_map(|dataset| dataset.objects()).collect();
     let is_garbage =
         |object: &&Stored<String>| !named.contains(object.name.as_str()) && is_old(object.modified_ms, now_ms, after);
     let garbage: Vec<&str> = objects.iter().filter(is_garbage).map(|object| object.name.as_str()).take(most).collect();
@@ -61,7 +60,7 @@ mod tests {
         let cold = cold.map(|object| DatasetCold { object: object.into(), ..DatasetCold::default() });
         let shard = DatasetShard { files: objects.iter().map(file).collect(), cold, ..DatasetShard::default() };
         let columns = Columns::new(vec![column("k"), column("v")], "k").unwrap();
-        Dataset { columns, replicas: vec![0.5], shards: vec![shard], log: None, orders: Default::default() }
+        Dataset { columns, replicas: vec![0.5], shards: vec![shard], log: None, orders: Default::default(), following: None }
     }
 
     #[test]

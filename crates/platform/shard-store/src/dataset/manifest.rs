@@ -7,12 +7,15 @@ use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
+use super::following::{DatasetFollowing, is_hash};
 use super::orders::{DatasetOrders, SIZE_MAX};
 use crate::columns::Columns;
 use crate::folder::AskedShares;
 
 /// The version that is written; a newer one is refused. Those before 2 have no log.
 const VERSION: u32 = 2;
+/// The version of a dataset that follows objects: programs that know nothing of that would lose what came from which.
+const VERSION_FOLLOWING: u32 = 3;
 const WORD: &str = "forebay-shards";
 /// Bytes of a manifest at most: it is read whole.
 const BYTES_MAX: usize = 16 << 20;
@@ -42,6 +45,9 @@ pub struct Dataset {
     /// What is ordered of its replicas.
     #[serde(default, skip_serializing_if = "DatasetOrders::is_none")]
     pub orders: DatasetOrders,
+    /// The objects that it follows; none where it stays as it was made, but for what is changed in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub following: Option<DatasetFollowing>,
 }
 
 /// One shard of a dataset.
@@ -110,13 +116,21 @@ impl Dataset {
         xxh3_128(text.as_bytes())
     }
 
+    /// The names of all objects below `data/` that belong to it.
+    pub fn objects(&self) -> impl Iterator<Item = &str> {
+        let sources = self.following.iter().flat_map(|following| &following.sources);
+        self.shards.iter().flat_map(|shard| shard.objects()).chain(sources.map(|source| source.keys.as_str()))
+    }
+
     /// As it is stored.
     pub fn encode(&self) -> Result<Vec<u8>> {
         self.check()?;
         let body = serde_json::to_vec(self).map_err(|error| Error::internal(format!("a manifest can't be written: {error}")))?;
-        let mut bytes = format!("{WORD} {VERSION} {:08x}\n", checksum(&body)).into_bytes();
+        let version = if self.following.is_some() { VERSION_FOLLOWING } else { VERSION };
+        let mut bytes = format!("{WORD} {version} {:08x}\n", checksum(&body)).into_bytes();
         bytes.extend(body);
-        Ok(bytes)
+        let much = || Error::invalid(format!("the manifest takes more than {} MiB: follow fewer objects", BYTES_MAX >> 20));
+        if bytes.len() > BYTES_MAX { Err(much()) } else { Ok(bytes) }
     }
 
     /// Reads what [`Self::encode`] wrote, from whoever it comes. `what` names it in errors.
@@ -131,9 +145,9 @@ impl Dataset {
             return Err(Error::invalid(format!("{what} is no manifest of shards")));
         };
         let version: u32 = version.parse().map_err(|_| damaged())?;
-        if version > VERSION {
+        if version > VERSION_FOLLOWING {
             return Err(Error::invalid(format!(
-                "{what}: the dataset has version {version}, this program reads up to {VERSION}: use a newer Forebay"
+                "{what}: the dataset has version {version}, this program reads up to {VERSION_FOLLOWING}: use a newer Forebay"
             )));
         }
         let body = &bytes[end + 1..];
@@ -166,6 +180,7 @@ impl Dataset {
             return Err(Error::corrupt("the log is not named as such logs are"));
         }
         self.orders.check()?;
+        self.following.iter().try_for_each(DatasetFollowing::check)?;
         self.shards.iter().try_for_each(DatasetShard::check)
     }
 }
@@ -185,7 +200,6 @@ impl DatasetShard {
     fn check(&self) -> Result<()> {
         // Names of the folder's own files: whoever wrote this may not choose others of the disk.
         let is_name = |name: &str| Path::new(name).file_name().is_some_and(|file| file == name);
-        let is_hash = |object: &str| object.len() == 32 && object.bytes().all(|byte| byte.is_ascii_hexdigit());
         if let Some(DatasetCold { object, bytes, tail_bytes }) = &self.cold
             && !(is_hash(object) && tail_bytes <= bytes && *tail_bytes <= TAIL_BYTES_MAX)
         {
@@ -263,6 +277,7 @@ mod tests {
             shards: vec![shard; shards],
             log: Some("0123456789abcdef".into()),
             orders: DatasetOrders::default(),
+            following: None,
         }
     }
 

@@ -3,6 +3,7 @@
 //! Objects are named by their content and never change; a manifest names those that belong together, and manifests are a
 //! numbered sequence of which the last one counts. What was changed since is in a log beside them. docs/specs/shard-dataset.md has the bytes.
 
+mod following;
 mod garbage;
 mod log_object;
 mod log_place;
@@ -11,6 +12,7 @@ mod merge;
 mod orders;
 mod pack;
 
+pub use following::{DatasetFollowing, DatasetSource, KEY_BYTES_MAX, decode_keys, encode_keys};
 pub use garbage::{GARBAGE_AFTER, Stored, garbage, needed};
 pub use log_object::{LogObject, LoggedCall};
 pub use log_place::LogPlace;

@@ -1,4 +1,4 @@
-//! Records from files: Parquet, CSV and JSON.
+//! Records from files: Parquet, CSV and JSON. `forebay shard` makes shards of them, and workers' processes follow objects with them.
 
 mod arrow;
 mod csv;
@@ -9,6 +9,7 @@ use std::path::Path;
 
 use forebay_shard::{Key, Value};
 use forebay_shard_store::Columns;
+use forebay_shards::{ReadRecords, Records};
 use forebay_types::{Error, Result};
 
 /// A file of records, opened.
@@ -53,6 +54,23 @@ impl Wanted<'_> {
         places.sort_unstable();
         places.dedup();
         Ok(places)
+    }
+}
+
+/// What a dataset that follows objects reads them with.
+pub(crate) struct Formats;
+
+impl ReadRecords for Formats {
+    fn read(&self, file: &Path, columns: &Columns, each: &mut dyn FnMut(Records) -> Result<()>) -> Result<()> {
+        let names: Vec<String> = columns.all().iter().map(|column| column.name.clone()).collect();
+        let input = open(file, &Wanted { key: &columns.key().name, columns: Some(&names) })?;
+        if input.columns != *columns {
+            return Err(Error::invalid("its columns have other types, or another order, than those of the dataset"));
+        }
+        for piece in input.records {
+            each(piece?.records)?;
+        }
+        Ok(())
     }
 }
 
