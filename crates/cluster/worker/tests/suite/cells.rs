@@ -134,7 +134,7 @@ async fn a_column_whose_bytes_lie_on_two_workers_is_decoded() {
     bed.s3.put("lake", "t.parquet", &bytes).unwrap();
     bed.s3.put("lake", "told", b"old").unwrap();
     let settings = StoreSettings::new(bed.folder.path().join("second"), 64 << 20);
-    let second = start_worker(&bed.coordinator_address, settings, None).await;
+    let second = start_worker(bed.node.coordinator_at(), settings, None).await;
     let (one, other) = (bed.client().await, Client::connect(&second.address(), bed.mount.id).await);
     let old = other.version("told").await;
     until("the workers know of each other", async || {

@@ -1,10 +1,12 @@
 //! Writes while a worker can't be told: an acknowledged one is never followed by the version of before, whoever is cut off from whom.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forebay_block_store::StoreSettings;
+use forebay_node::Node;
 use forebay_protocol::{DataReply, DataRequest, PutCondition};
-use forebay_transport::Address;
+use forebay_transport::{Address, Security};
 use forebay_types::{ErrorKind, Key, MountOptions, ObjectVersion, Result, Validate};
 use forebay_worker::{Tuning, Worker, WorkerSettings};
 use tokio::sync::watch;
@@ -14,7 +16,7 @@ use crate::proxy::Proxy;
 
 /// A worker that others and the coordinator reach through networks that can be cut.
 struct Far {
-    worker: Worker,
+    worker: Arc<Worker>,
     /// From other workers to it.
     peers: Proxy,
     /// From it to the coordinator.
@@ -25,15 +27,14 @@ impl Far {
     async fn start(bed: &Bed, name: &str) -> Self {
         let (address, target) = watch::channel(None);
         let peers = Proxy::start(target).await;
-        let coordinator = Proxy::before(&bed.coordinator_address).await;
+        let coordinator = Proxy::before(bed.node.coordinator_at()).await;
         let store = StoreSettings::new(bed.folder.path().join(name), 16 << 20);
         let Address::Tcp(advertise) = peers.address.clone() else { unreachable!() };
-        let settings = WorkerSettings {
-            advertise: Some(advertise),
-            ..WorkerSettings::new(coordinator.address.clone(), Address::Tcp("127.0.0.1:0".into()), store)
-        };
+        let mut node = Node::join(coordinator.address.clone(), Security::default());
+        let settings =
+            WorkerSettings { advertise: Some(advertise), store, unix_socket: None, ..node.worker_in(bed.folder.path(), 0) };
         let tuning = Tuning { beat: Duration::from_millis(100), ..Tuning::default() };
-        let worker = Worker::start_with(settings, tuning).await.unwrap();
+        let worker = Arc::clone(node.start_worker_with(settings, tuning).await.unwrap());
         let Address::Tcp(listens) = worker.address() else { unreachable!() };
         address.send_replace(Some(listens));
         Self { worker, peers, coordinator }
@@ -143,7 +144,7 @@ async fn a_worker_that_writers_do_not_know_of_yet_answers_from_nothing() {
     // It does not get the view that names the next one.
     far.coordinator.cut();
     let store = StoreSettings::new(bed.folder.path().join("late"), 16 << 20);
-    let late = crate::bed::start_worker(&bed.coordinator_address, store, None).await;
+    let late = crate::bed::start_worker(bed.node.coordinator_at(), store, None).await;
     let reader = Client::connect(&late.address(), bed.mount.id).await;
     reader.version("a").await;
     match write(&writer, "new").await {

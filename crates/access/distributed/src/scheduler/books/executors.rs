@@ -120,14 +120,7 @@ mod tests {
     fn books() -> Books {
         let mut books = Books::new(ScheduleSettings::default());
         books.executor_asks(BESIDE, 2, Some(1 << 30));
-        books.job_seen("j", || Ticket {
-            operation: OperationId(1),
-            priority: 0,
-            sql: String::new(),
-            pins: Vec::new(),
-            who: String::new(),
-            trace: None,
-        });
+        books.job_seen("j", || Ticket::silent(OperationId(1)));
         books.stage_begins("j", 1, 0, false, String::new(), Some(Arc::new(vec![Vec::new(); 4])));
         books.waiting("j", 1, &[0, 1, 2, 3]);
         books

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_nodes::{CreateOptions, DirId, Got, NodeErrorKind, NodeType, ROOT, StorageClass, Value};
+use forebay_testbed::until;
 
 use crate::nodes::rename::Renames;
 use crate::nodes::{Brought, Nodes};
-use crate::process::bed::{Bed, until};
+use crate::process::bed::Bed;
 use crate::{Tuning, Worker};
 
 /// Two workers: the source has `/tmp` and in it `k`, the target has the nodes of a directory in it.
