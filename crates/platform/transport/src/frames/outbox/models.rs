@@ -9,7 +9,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use loom::thread;
 
 use super::{Direct, Outbox, Through};
-use crate::batch::{Batch, OutFrame};
+use crate::frames::batch::{Batch, OutFrame};
 
 /// A socket that is full at one of its calls, and the bytes that it took.
 struct Wire {

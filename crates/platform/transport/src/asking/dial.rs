@@ -11,9 +11,10 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tokio::net::UnixStream;
 
-use crate::frame_reader::FrameReader;
-use crate::link::{Hangup, Link, Sink};
-use crate::{Address, Security, handshake, socket, tls};
+use crate::frames::frame_reader::FrameReader;
+use crate::frames::link::{Hangup, Link, Sink};
+use crate::sockets::socket;
+use crate::{Address, Security, handshake, tls};
 
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// For the handshake, TLS's included; the same on both sides.

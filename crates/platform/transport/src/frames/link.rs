@@ -16,8 +16,8 @@ use forebay_runtime::simulated::Duplex;
 use rustix::net::Shutdown;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
 
-use crate::batch::Batch;
-use crate::socket::{Room, Socket};
+use crate::frames::batch::Batch;
+use crate::sockets::socket::{Room, Socket};
 
 /// Bytes received at once into a payload.
 const RECEIVE_BYTES: usize = 256 << 10;

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use forebay_types::{Error, Grant, Result, Role, TokenKeys, Verifier, check_token_name};
 
-use crate::token;
+use crate::credentials::token;
 
 /// Fewest bytes of a secret: fewer can be guessed.
 pub const SECRET_BYTES_MIN: usize = 16;

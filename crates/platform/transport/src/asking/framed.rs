@@ -10,13 +10,14 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use crate::batch::OutFrame;
-use crate::calls::Calls;
-use crate::frame_reader::FrameReader;
-use crate::link::{Hangup, Sink};
-use crate::outbox::Outbox;
+use crate::asking::calls::Calls;
+use crate::asking::dial;
+use crate::frames::batch::OutFrame;
+use crate::frames::frame_reader::FrameReader;
+use crate::frames::link::{Hangup, Sink};
+use crate::frames::outbox::Outbox;
 use crate::ring::{Asked, Ring};
-use crate::{Address, Answer, Security, dial};
+use crate::{Address, Answer, Security};
 
 /// From so many calls in flight on, requests are sent together.
 const TOGETHER_FROM: usize = 4;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use forebay_protocol::{AtHand, Handed, PROTOCOL_VERSION};
 use forebay_types::Result;
 
-use crate::framed::Framed;
+use crate::asking::framed::Framed;
 use crate::local::{Door, Local};
 use crate::{Address, Answer, Security};
 

@@ -8,7 +8,7 @@ use forebay_types::{Error, ErrorKind, MountId, MountName, Result};
 use tracing::Level;
 
 use crate::Peer;
-use crate::admission::unix_now;
+use crate::credentials::admission::unix_now;
 
 /// The target of these events. They are of level info, and have the fields `port`, `who`, `from`, `what`, `on`, `verdict`, `why`.
 pub const AUDIT: &str = "forebay_audit";

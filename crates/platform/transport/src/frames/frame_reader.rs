@@ -10,11 +10,11 @@ use forebay_protocol::{FRAME_HEADER_BYTES, FrameHeader, PROTOCOL_VERSION};
 use forebay_runtime::time::timeout;
 use forebay_types::{Error, Result};
 
-use crate::batch::{PayloadSum, checksum};
-use crate::buffers::Buffers;
-use crate::link::Source;
-use crate::outbox::Outbox;
-use crate::turns::{TURN_BYTES, in_turn};
+use crate::frames::batch::{PayloadSum, checksum};
+use crate::frames::buffers::Buffers;
+use crate::frames::link::Source;
+use crate::frames::outbox::Outbox;
+use crate::frames::turns::{TURN_BYTES, in_turn};
 
 /// Bytes of the buffer that small frames are read through. What of a payload comes with its header is copied once
 /// more, so the buffer is not larger than pays.
@@ -300,7 +300,7 @@ mod tests {
     use forebay_protocol::FrameKind;
 
     use super::*;
-    use crate::link::Link;
+    use crate::frames::link::Link;
 
     fn frame(payload: &[u8]) -> Vec<u8> {
         let mut header = FrameHeader {
