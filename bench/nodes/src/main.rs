@@ -13,7 +13,6 @@ mod enumerate;
 mod file;
 mod kv;
 mod large;
-mod links;
 mod metadata;
 mod redis;
 mod rig;

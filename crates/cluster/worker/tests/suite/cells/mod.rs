@@ -1,5 +1,7 @@
 //! Columns in the table form: made when they are popular, never stale, never in the way.
 
+mod text;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

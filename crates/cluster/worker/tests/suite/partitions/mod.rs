@@ -1,5 +1,7 @@
 //! Writes while a worker can't be told: an acknowledged one is never followed by the version of before, whoever is cut off from whom.
 
+mod proxy;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +14,7 @@ use forebay_worker::{Tuning, Worker, WorkerSettings};
 use tokio::sync::watch;
 
 use crate::bed::{Bed, Client, Plan, until};
-use crate::proxy::Proxy;
+use proxy::Proxy;
 
 /// A worker that others and the coordinator reach through networks that can be cut.
 struct Far {

@@ -1,5 +1,7 @@
 //! Bar of bags: one stream of a thousand files over four links of 1 Gbit/s, against plain senders on the same links.
 
+mod links;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -11,8 +13,9 @@ use forebay_client::{Address, Client, ClientSettings, CreateOptions, NodeType, N
 use forebay_coordinator::CoordinatorSettings;
 use forebay_node::Node;
 
-use crate::links::Links;
 use forebay_bench_harness::{at_least, median, security, until_input_ends};
+
+use links::Links;
 
 const WORKERS: usize = 4;
 const FILES: usize = 1000;

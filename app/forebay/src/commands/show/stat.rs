@@ -5,9 +5,9 @@ use forebay_protocol::Held;
 use forebay_types::{format_bytes, segment_count};
 use serde::Serialize;
 
-use super::ls::time;
-use super::tree::missing;
 use crate::cli::StatArgs;
+use crate::commands::ls::time;
+use crate::commands::tree::missing;
 use crate::exit::Outcome;
 use crate::output::Output;
 

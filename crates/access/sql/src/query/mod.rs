@@ -27,6 +27,7 @@ use crate::stores::Seen;
 
 mod away;
 mod planning;
+mod remote;
 mod rows;
 
 pub(crate) use planning::logical_plan;
