@@ -35,7 +35,7 @@ impl Placement {
                 domain: *domain,
             });
             Problem {
-                settings: self.settings.plan(ids.len(), self.seed),
+                settings: self.settings.plan(ids.len(), self.plans.seed),
                 ids: Vec::new(),
                 segments: Vec::new(),
                 workers: workers.collect(),

@@ -178,7 +178,7 @@ impl Placement {
             return;
         }
         // It is empty, and others may be full.
-        self.wants_plan = true;
+        self.plans.wanted = true;
         let mut moved = Vec::new();
         for (key, tracked) in &mut self.segments {
             let home = match tracked.home {
@@ -198,10 +198,10 @@ impl Placement {
         if !self.workers.remove(&worker) {
             return;
         }
-        self.lost_counts = true;
+        self.period.lost_counts = true;
         // What it held is to be elsewhere before the window ends.
-        self.wants_plan = true;
-        self.counted.remove(&worker);
+        self.plans.wanted = true;
+        self.period.counted.remove(&worker);
         self.orders.forget(worker);
         self.speeds.forget(worker);
         let workers: Vec<_> = self.workers.iter().copied().collect();
