@@ -37,7 +37,7 @@ impl Shards {
             served.dial.ended(false);
             return;
         }
-        let (served, layering, path) = (Arc::clone(served), Arc::clone(&self.layering), self.kept.path(served.id));
+        let (served, layering, path) = (Arc::clone(served), Arc::clone(&self.turns.layering), self.kept.path(served.id));
         let kept = Arc::clone(&self.kept);
         // Waited for when the worker stops: what comes after it in this process finds the folder at rest.
         self.background.spawn(async move {
@@ -130,7 +130,7 @@ impl Shards {
     async fn make_layers(&self, served: &Served, before: &Served, level: u32) -> Result<Store> {
         let size = served.dial.size(level);
         self.kept.grow(served.id, (size * served.input_bytes as f64) as u64)?;
-        let _turn = self.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
+        let _turn = self.turns.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
         let (path, before) = (self.kept.path(served.id), before.store.load_full());
         let (kept, id, none) = (Arc::clone(&self.kept), served.id, served.dial.size(0));
         let tuned = forebay_runtime::run_behind(move || {

@@ -26,7 +26,7 @@ impl Shards {
         if self.is_fresh(&door, log, &records) {
             return Ok(());
         }
-        let asking = self.following.join(served.id);
+        let asking = self.turns.following.join(served.id);
         let mut last = asking.turn().await;
         if last.is_some_and(|began| began >= came) {
             return Ok(());
