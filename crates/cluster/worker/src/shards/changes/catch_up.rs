@@ -98,8 +98,8 @@ impl Served {
 pub(super) fn full(served: &Served) -> Error {
     Error::retry(format!(
         "{} shard {}: {} MiB of changes are not merged into its files: `forebay shard merge` the dataset",
-        served.folder,
-        served.number,
+        served.part.folder,
+        served.part.number,
         UPDATE_BYTES_MAX >> 20
     ))
 }

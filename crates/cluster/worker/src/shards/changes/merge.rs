@@ -32,7 +32,7 @@ impl Shards {
         let (shards, asked, served) = (Arc::clone(self), Arc::clone(asked), Arc::clone(served));
         self.background.spawn(async move {
             if let Err(error) = shards.merge_log(&asked, &served).await {
-                tracing::warn!(folder = %served.folder, shard = served.number, %error, "changes stay in the log");
+                tracing::warn!(folder = %served.part.folder, shard = served.part.number, %error, "changes stay in the log");
             }
             served.is_merging.store(false, Relaxed);
         });
@@ -137,5 +137,5 @@ impl Shards {
 fn is_much(served: &Served) -> bool {
     let Some(log) = &served.log else { return false };
     let bytes = served.store.load().update_bytes() as u64;
-    bytes >= (served.input_bytes / 8).clamp(MERGE_BYTES_MIN, MERGE_BYTES_MAX) || log.read().next - log.from >= OBJECTS_MAX
+    bytes >= (served.part.input_bytes / 8).clamp(MERGE_BYTES_MIN, MERGE_BYTES_MAX) || log.read().next - log.from >= OBJECTS_MAX
 }

@@ -63,7 +63,7 @@ impl Shards {
         let served = self.served.lock().get(&shard).cloned();
         let of = |files: &[DatasetFile]| files.get(file as usize).cloned();
         let file = match served {
-            Some(served) => of(&served.files),
+            Some(served) => of(&served.part.files),
             None => self.of_unopened(shard, |shard| of(&shard.files)).flatten(),
         };
         let gone = || Error::not_found("the shard is not here, or no longer in the files that it came in");
