@@ -36,10 +36,15 @@ pub struct Schedule {
     unused: Vec<RangeIx>,
     /// Ranges that are wanted more or less than they are filed by; none between two events.
     rewanted: Vec<RangeIx>,
-    /// Bytes on their way from shared storage, and how many there are to be at most.
-    pub(super) arriving_bytes: u64,
-    pub(super) arriving_bytes_max: u64,
-    /// Of those on their way the urgent ones, to which the same limit applies.
+    pub(super) arriving: Arriving,
+}
+
+/// What is on its way from shared storage.
+#[derive(Clone, Debug)]
+pub(super) struct Arriving {
+    pub(super) bytes: u64,
+    pub(super) bytes_max: u64,
+    /// The urgent ones of them, to which the same limit applies.
     pub(super) urgent_bytes: u64,
 }
 
@@ -57,9 +62,7 @@ impl Schedule {
             range_at: BTreeMap::new(),
             unused: Vec::new(),
             rewanted: Vec::new(),
-            arriving_bytes: 0,
-            urgent_bytes: 0,
-            arriving_bytes_max: settings.in_flight_bytes,
+            arriving: Arriving { bytes: 0, bytes_max: settings.in_flight_bytes, urgent_bytes: 0 },
             settings,
         }
     }
@@ -68,7 +71,7 @@ impl Schedule {
     /// a job that comes has its turn, or its share, from then on.
     pub fn set_bandwidth(&mut self, bytes_per_sec: Option<u64>) {
         let half = bytes_per_sec.map_or(u64::MAX, |bytes| (bytes / 2).max(IN_FLIGHT_BYTES_MIN));
-        self.arriving_bytes_max = half.min(self.settings.in_flight_bytes);
+        self.arriving.bytes_max = half.min(self.settings.in_flight_bytes);
     }
 
     /// Changes a job and files it where it then belongs in the orders.

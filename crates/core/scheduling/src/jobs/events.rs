@@ -159,7 +159,7 @@ impl Schedule {
 
     /// Bytes on their way from shared storage.
     pub fn arriving_bytes(&self) -> u64 {
-        self.arriving_bytes
+        self.arriving.bytes
     }
 
     pub(super) fn hold(&mut self, ix: RangeIx, id: WorkerId) {
@@ -184,9 +184,9 @@ impl Schedule {
     fn no_longer_arriving(&mut self, ix: RangeIx) {
         let range = &mut self.ranges[ix as usize];
         range.arriving = None;
-        self.arriving_bytes -= range.bytes;
+        self.arriving.bytes -= range.bytes;
         if std::mem::take(&mut range.urgent) {
-            self.urgent_bytes -= range.bytes;
+            self.arriving.urgent_bytes -= range.bytes;
         }
     }
 

@@ -77,7 +77,7 @@ impl Schedule {
             let jobs = self.orders.near.iter().take(LOOK_MAX);
             jobs.map(|(.., job)| *job).find_map(|job| self.far_task(job).map(|task| (job, task)))
         };
-        let has_bandwidth = self.arriving_bytes < self.arriving_bytes_max;
+        let has_bandwidth = self.arriving.bytes < self.arriving.bytes_max;
         let near = || {
             let near = self.fleet.get(worker).into_iter().flat_map(|worker| worker.near.keys());
             let jobs = near.filter_map(|job| self.jobs[job].turn());

@@ -26,8 +26,8 @@ impl Schedule {
         let last_running = self.last_running();
         while let Some((job, ix)) = self.next_missing() {
             let urgent = self.is_urgent(job, last_running);
-            let in_flight = if urgent { self.urgent_bytes } else { self.arriving_bytes };
-            if in_flight >= self.arriving_bytes_max {
+            let in_flight = if urgent { self.arriving.urgent_bytes } else { self.arriving.bytes };
+            if in_flight >= self.arriving.bytes_max {
                 break;
             }
             let Some(to) = self.destination(job, ix) else { break };
@@ -37,7 +37,7 @@ impl Schedule {
             range.urgent = urgent;
             let bytes = range.bytes;
             started.push(Transfer { range: range.key, from: Source::Storage, to, urgent });
-            self.urgent_bytes += if urgent { bytes } else { 0 };
+            self.arriving.urgent_bytes += if urgent { bytes } else { 0 };
             self.with_job(job, |job| job.ahead_bytes += bytes);
         }
         started
@@ -60,7 +60,7 @@ impl Schedule {
     pub(super) fn expect(&mut self, ix: RangeIx, to: WorkerId) {
         let range = &mut self.ranges[ix as usize];
         range.arriving = Some(to);
-        self.arriving_bytes += range.bytes;
+        self.arriving.bytes += range.bytes;
         if let Some(worker) = self.fleet.get_mut(to) {
             worker.expects.insert(ix);
         }

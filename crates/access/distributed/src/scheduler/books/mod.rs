@@ -36,13 +36,19 @@ pub(crate) struct Books {
     next_number: u64,
     pub(super) executors: HashMap<String, ExecutorEntry>,
     rates: IoRates,
-    over: VecDeque<JobState>,
-    tasks_over: TasksOver,
+    over: Over,
     pub(super) brought_bytes: u64,
     pub(super) attempts: Attempts,
     refused: Refused,
     /// A job that takes so long, or longer, is told to the log; none for no job.
     pub(super) slow_query: Option<Duration>,
+}
+
+/// What is kept of what is over.
+#[derive(Default)]
+struct Over {
+    jobs: VecDeque<JobState>,
+    tasks: TasksOver,
 }
 
 /// Which task of a stage to run where.
@@ -80,8 +86,7 @@ impl Books {
             next_number: 1,
             executors: HashMap::new(),
             rates: IoRates::new(IO_RATE),
-            over: VecDeque::new(),
-            tasks_over: TasksOver::default(),
+            over: Over::default(),
             brought_bytes: 0,
             attempts: Attempts::default(),
             refused: Refused::default(),
@@ -98,7 +103,7 @@ impl Books {
 
     /// A job is there. Nothing when it is known, or was: who says so may have looked before it was over.
     pub(super) fn job_seen(&mut self, id: &str, ticket: impl FnOnce() -> Ticket) {
-        if self.jobs.contains_key(id) || self.over.iter().any(|over| over.id == id) {
+        if self.jobs.contains_key(id) || self.over.jobs.iter().any(|over| over.id == id) {
             return;
         }
         let number = JobId(self.next_number);
@@ -167,8 +172,8 @@ impl Books {
             // What waits in Ballista's books does not run, whatever was said of it.
             let runs = job.running.iter().find(|((of, _), running)| *of == stage_id && running.task == task).map(|(key, _)| *key);
             if let Some(lost) = runs.and_then(|key| job.running.remove(&key)) {
-                self.tasks_over.note(job_id, stage_id, lost, false);
-                job.tasks_again += 1;
+                self.over.tasks.note(job_id, stage_id, lost, false);
+                job.sums.tasks_again += 1;
                 self.schedule.finished(job.number, task_id(stage_id, task), false);
             }
             if !stage.offered.insert(task) {
@@ -179,8 +184,8 @@ impl Books {
                 partition => inputs.get(partition as usize).cloned().unwrap_or_default(),
             };
             if stage.counted.insert(task) {
-                job.tasks += 1;
-                job.bytes += inputs.iter().map(|input: &TaskInput| input.range.len_bytes()).sum::<u64>();
+                job.sums.tasks += 1;
+                job.sums.bytes += inputs.iter().map(|input: &TaskInput| input.range.len_bytes()).sum::<u64>();
             }
             specs.push(TaskSpec { id: task_id(stage_id, task), inputs });
         }
@@ -276,21 +281,21 @@ impl Books {
             }
         }
         if ended.done {
-            job.tasks_done += 1;
-            job.bytes_done += running.bytes;
-            job.bytes_passed += ended.bytes_passed;
+            job.sums.tasks_done += 1;
+            job.sums.bytes_done += running.bytes;
+            job.sums.bytes_passed += ended.bytes_passed;
             if running.bytes > 0 {
-                job.tasks_with_input += 1;
-                job.tasks_local += u64::from(running.local_bytes * 2 > running.bytes);
+                job.sums.tasks_with_input += 1;
+                job.sums.tasks_local += u64::from(running.local_bytes * 2 > running.bytes);
             }
             if let Some(stage) = job.stages.get_mut(&ended.stage) {
                 stage.offered.remove(&running.task);
                 self.rates.observe(&stage.kind, running.bytes, ended.took.as_secs_f64());
             }
         } else {
-            job.tasks_again += 1;
+            job.sums.tasks_again += 1;
         }
-        self.tasks_over.note(ended.job, ended.stage, running, ended.done);
+        self.over.tasks.note(ended.job, ended.stage, running, ended.done);
     }
 
     /// A job is over.
@@ -305,28 +310,28 @@ impl Books {
             for range in &running.reads {
                 self.schedule.failed(*range, running.worker);
             }
-            self.tasks_over.note(id, stage, running, false);
+            self.over.tasks.note(id, stage, running, false);
         }
         self.note_over(over);
     }
 
     fn note_over(&mut self, over: JobState) {
-        if self.over.len() == OVER_MAX {
-            self.over.pop_front();
+        if self.over.jobs.len() == OVER_MAX {
+            self.over.jobs.pop_front();
         }
-        self.over.push_back(over);
+        self.over.jobs.push_back(over);
     }
 
     /// A job that is over.
     pub(super) fn over_job(&self, id: &str) -> Option<&JobState> {
-        self.over.iter().rfind(|over| over.id == id)
+        self.over.jobs.iter().rfind(|over| over.id == id)
     }
 
     /// A job is done with so many rows.
     pub(super) fn has_rows(&mut self, id: &str, rows: u64) {
         if let Some(job) = self.jobs.get_mut(id) {
             job.rows = Some(rows);
-        } else if let Some(over) = self.over.iter_mut().rfind(|over| over.id == id) {
+        } else if let Some(over) = self.over.jobs.iter_mut().rfind(|over| over.id == id) {
             over.rows = Some(rows);
         }
     }
@@ -345,19 +350,19 @@ impl Books {
 
     /// Whether a job was ended to be run again because an executor was lost.
     pub(super) fn runs_again(&self, job: &str) -> bool {
-        self.attempts.runs_again(job) || self.over.iter().any(|over| over.id == job && over.error == RUN_AGAIN)
+        self.attempts.runs_again(job) || self.over.jobs.iter().any(|over| over.id == job && over.error == RUN_AGAIN)
     }
 
     /// All jobs as people see them, the oldest first.
     pub(super) fn shown(&self) -> Vec<JobState> {
         let running: BTreeMap<_, _> =
             self.jobs.iter().map(|(id, job)| (job.number, job.shown(id, "running", String::new()))).collect();
-        self.over.iter().cloned().chain(running.into_values()).collect()
+        self.over.jobs.iter().cloned().chain(running.into_values()).collect()
     }
 
     /// Tasks that are over, the last ones, and those that run.
     pub(super) fn tasks_shown(&self) -> Vec<TaskState> {
-        self.tasks_over.shown(self.jobs.iter())
+        self.over.tasks.shown(self.jobs.iter())
     }
 
     /// The job of this id, or of this operation.

@@ -137,7 +137,7 @@ impl Namespace {
                 Some(to) => drop(self.moved.insert(id, to)),
                 None => drop(self.moved.remove(&id)),
             },
-            Back::Counts(bytes, nodes) => (self.bytes, self.nodes) = (bytes, nodes),
+            Back::Counts(bytes, nodes) => (self.counts.bytes, self.counts.nodes) = (bytes, nodes),
             Back::Freed(before) => self.freed.truncate(before),
             Back::All(before) => {
                 let (undo, freed) = (std::mem::take(&mut self.undo), std::mem::take(&mut self.freed));

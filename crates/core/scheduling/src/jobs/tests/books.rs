@@ -96,7 +96,7 @@ fn check(schedule: &Schedule) {
         arriving += range.arriving.map_or(0, |_| range.bytes);
         urgent += if range.urgent { range.bytes } else { 0 };
     }
-    assert_eq!((schedule.arriving_bytes, schedule.urgent_bytes), (arriving, urgent));
+    assert_eq!((schedule.arriving.bytes, schedule.arriving.urgent_bytes), (arriving, urgent));
     for (id, worker) in schedule.fleet.iter() {
         assert_eq!(worker.waiting_bytes, waiting.remove(&id).unwrap_or_default());
         assert_eq!(worker.free as usize + worker.running.len(), worker.slots as usize);
@@ -197,12 +197,12 @@ fn apply(schedule: &mut Schedule, event: &Event, jobs: &mut u64) -> String {
             return format!("{started:?}");
         }
         Event::Transfer => {
-            let before = schedule.arriving_bytes;
+            let before = schedule.arriving.bytes;
             let started = schedule.transfers();
             let limit = schedule.settings.in_flight_bytes;
             let urgent = started.iter().filter(|transfer| transfer.urgent).count() as u64 * BYTES;
-            assert!(schedule.arriving_bytes - urgent <= before.max(limit + BYTES - 1), "transfers keep to the budget");
-            assert!(schedule.urgent_bytes < limit + BYTES, "and so do urgent ones");
+            assert!(schedule.arriving.bytes - urgent <= before.max(limit + BYTES - 1), "transfers keep to the budget");
+            assert!(schedule.arriving.urgent_bytes < limit + BYTES, "and so do urgent ones");
             return format!("{started:?}");
         }
     }
