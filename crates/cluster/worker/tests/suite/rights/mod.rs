@@ -80,13 +80,7 @@ impl Cluster {
 
     /// Waits until the worker has heard of a credential.
     async fn admits(&self, credential: &str) {
-        for _ in 0..200 {
-            if self.connect(&self.worker.address(), credential).await.is_ok() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("the worker does not hear of {credential}");
+        until("the worker hears of it", async || self.connect(&self.worker.address(), credential).await.is_ok()).await;
     }
 
     async fn connect(&self, address: &Address, credential: &str) -> forebay_types::Result<Connection> {
@@ -290,13 +284,7 @@ async fn a_token_is_rotated_and_taken_away() {
     let removed = ask(&owner, AdminRequest::TokenRemove { name: "read.1".into() }).await;
     assert!(matches!(&removed, ControlReply::Tokens(tokens) if tokens.len() == 1), "{removed:?}");
     // On the connection that stands, and for a new one, within a heartbeat.
-    for _ in 0..200 {
-        if queue(&first).await {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    assert!(queue(&first).await);
+    until("it is refused", async || queue(&first).await).await;
     assert!(cluster.connect(&cluster.worker.address(), "read").await.is_err());
     let next = Connection::connect(&cluster.worker.address(), &Security::holder(second)).await.unwrap();
     assert!(!queue(&next).await);
