@@ -9,7 +9,6 @@ mod clock;
 mod consume;
 mod files;
 mod ipc;
-mod map;
 mod peers;
 mod report;
 mod store_sales;

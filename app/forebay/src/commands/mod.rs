@@ -32,7 +32,7 @@ pub(crate) use man::write as manual;
 pub(crate) use shard::run as shard;
 #[cfg(feature = "cluster")]
 pub(crate) use show::jobs;
-use show::{explain, savings, segments, stat, status};
+use show::{explain, segments, stat, status};
 
 /// Runs a command that talks to a running cluster.
 pub(crate) async fn run(config: &Config, command: ClientCommand) -> Outcome {
@@ -55,7 +55,7 @@ pub(crate) async fn run(config: &Config, command: ClientCommand) -> Outcome {
         ClientCommand::Status { segments: true, limit, json } => segments::run(&client, limit, json).await,
         ClientCommand::Status { json, .. } => status::run(&client, json).await,
         ClientCommand::Savings { per_gb, per_1000_requests, json } => {
-            savings::run(&client, Price { per_gb, per_1000_requests }, json).await
+            status::savings(&client, Price { per_gb, per_1000_requests }, json).await
         }
         ClientCommand::Top(args) => top::run(config, &client, args).await,
     }

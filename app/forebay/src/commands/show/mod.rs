@@ -3,7 +3,6 @@
 pub(super) mod explain;
 #[cfg(feature = "cluster")]
 pub(crate) mod jobs;
-pub(super) mod savings;
 pub(super) mod segments;
 pub(super) mod stat;
 pub(super) mod status;

@@ -10,7 +10,6 @@ mod entries;
 mod events;
 mod fleet;
 mod hash;
-mod limits;
 mod model;
 mod order;
 mod steps;
@@ -22,3 +21,10 @@ mod turn;
 
 pub use books::Schedule;
 pub use model::{Assignment, BlockRange, JobId, Policy, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer};
+
+/// Tasks that a call takes in, and lets go, at most; a job of more is taken in and let go by several.
+const STEP_TASKS: usize = 64;
+/// Tasks that a call starts at most.
+const STEP_STARTS: usize = 64;
+/// Jobs, busiest workers and tasks of a job that are looked at, at most, for a task to take from elsewhere.
+const LOOK_MAX: usize = 64;
