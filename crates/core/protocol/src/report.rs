@@ -3,6 +3,7 @@
 use std::ops::Add;
 
 use forebay_types::MountId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{MOUNTS_MAX, WARNINGS_MAX, at_most};
@@ -51,8 +52,9 @@ pub struct DrainReport {
     pub done: bool,
 }
 
-/// Requests to and bytes from one shared storage, since start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Requests to shared storage and bytes from it, since the workers started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Counters")]
 pub struct StorageCounters {
     /// GET requests, or opened files.
     pub gets: u64,

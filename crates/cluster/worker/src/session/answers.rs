@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest, DatasetId, Held, Hint, PeerRequest, PutCondition, Shared, WantedRecords, encode};
+use forebay_protocol::{DataReply, DataRequest, DatasetId, Hint, PeerRequest, PutCondition, Shared, WantedRecords, encode};
 use forebay_rights::needs;
 use forebay_transport::Response;
 use forebay_types::{Cell, Error, Key, MountId, ObjectVersion, OperationId, PageRun, Result, SegmentId};
@@ -181,10 +181,7 @@ impl WorkerSession {
     }
 
     fn held(&self, segments: &[SegmentId]) -> Response {
-        let held = segments.iter().map(|segment| {
-            let held = self.rooms.origin.store.held(*segment);
-            Held { dram_bytes: held.dram_bytes, disk_bytes: held.disk_bytes, bytes: held.bytes, keep: held.keep }
-        });
+        let held = segments.iter().map(|segment| self.rooms.origin.store.held(*segment));
         reply(DataReply::Held(held.collect()))
     }
 
