@@ -84,8 +84,8 @@ impl Placement {
             minimum: if usage.accesses > 0.0 { least.min(self.workers.len() as u32) } else { 0 },
             dataset,
             order: 0,
-            concurrent_peak: f64::from(tracked.peak),
-            concurrent_mean: tracked.service.as_secs_f64() / self.settings.window.as_secs_f64(),
+            concurrent_peak: f64::from(tracked.counted.peak),
+            concurrent_mean: tracked.counted.service.as_secs_f64() / self.settings.window.as_secs_f64(),
         }
     }
 }

@@ -10,7 +10,7 @@ use forebay_types::{Cell, Key, RouteKey, SegmentId, WorkerId, check_object_bytes
 use super::super::whole::failpoint;
 use super::Placement;
 use super::round::Round;
-use super::segments::{Replica, ReplicaState};
+use super::segments::{Counted, Replica, ReplicaState};
 
 /// How long reports of a window are waited for: two heartbeats and a half.
 const REPORTS_WITHIN: Duration = Duration::from_millis(2500);
@@ -60,8 +60,7 @@ impl Placement {
             self.popularity.close(self.period.number);
             self.period.left_out = 0;
             for tracked in self.segments.values_mut() {
-                (tracked.operations, tracked.reads, tracked.bytes_read) = (0, 0, 0);
-                (tracked.peak, tracked.service) = (0, Duration::ZERO);
+                tracked.counted = Counted::default();
             }
         }
     }
@@ -137,7 +136,7 @@ impl Placement {
         let tracked = self.segments.get(&key).expect("it is tracked");
         if tracked.segment != segment {
             // Of two versions that are read, the one that is read more is placed.
-            if u64::from(entry.operations) <= tracked.operations {
+            if u64::from(entry.operations) <= tracked.counted.operations {
                 return None;
             }
             self.replace_version(key, &entry.version);
@@ -152,11 +151,12 @@ impl Placement {
             self.popularity.add(self.period.number, segment, usage);
         }
         let tracked = self.segments.get_mut(&key).expect("it is tracked");
-        tracked.operations = tracked.operations.saturating_add(u64::from(entry.operations));
-        tracked.reads = tracked.reads.saturating_add(entry.reads);
-        tracked.bytes_read = tracked.bytes_read.saturating_add(entry.bytes);
-        tracked.peak = tracked.peak.saturating_add(entry.peak);
-        tracked.service = tracked.service.saturating_add(entry.service);
+        let counted = &mut tracked.counted;
+        counted.operations = counted.operations.saturating_add(u64::from(entry.operations));
+        counted.reads = counted.reads.saturating_add(entry.reads);
+        counted.bytes_read = counted.bytes_read.saturating_add(entry.bytes);
+        counted.peak = counted.peak.saturating_add(entry.peak);
+        counted.service = counted.service.saturating_add(entry.service);
         let before = tracked.is_ready(worker);
         let held_bytes = entry.held_bytes.min(HELD_BYTES_MAX);
         match tracked.replicas.get_mut(&worker) {
