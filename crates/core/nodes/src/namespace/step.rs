@@ -164,6 +164,7 @@ impl Namespace {
     /// What is counted: so much less, and so much more.
     pub(crate) fn step_counts(&mut self, less: (u64, u64), more: (u64, u64)) {
         let before = (self.counts.bytes, self.counts.nodes);
+        assert!(before.0 + more.0 >= less.0 && before.1 + more.1 >= less.1, "no more goes than is here: {before:?}");
         (self.counts.bytes, self.counts.nodes) = (self.counts.bytes + more.0 - less.0, self.counts.nodes + more.1 - less.1);
         self.undo.note(Back::Counts(before.0, before.1));
     }

@@ -184,6 +184,7 @@ impl Schedule {
     fn no_longer_arriving(&mut self, ix: RangeIx) {
         let range = &mut self.ranges[ix as usize];
         range.arriving = None;
+        assert!(self.arriving.bytes >= range.bytes, "what no longer arrives was counted when it began to");
         self.arriving.bytes -= range.bytes;
         if std::mem::take(&mut range.urgent) {
             self.arriving.urgent_bytes -= range.bytes;

@@ -109,7 +109,9 @@ impl State {
     pub(crate) fn decide(&mut self, now: Duration, event: Event) -> Vec<Command> {
         let before = (self.versions.view, self.placement.window(), self.versions.credentials);
         let mut commands = self.take_in(now, event);
-        if (self.versions.view, self.placement.window(), self.versions.credentials) != before {
+        let after = (self.versions.view, self.placement.window(), self.versions.credentials);
+        assert!(after.0 >= before.0 && after.2 >= before.2, "what others heard of is never taken back: {before:?}, {after:?}");
+        if after != before {
             commands.push(Command::TellAll);
         }
         if self.placement.has_ordered() {
