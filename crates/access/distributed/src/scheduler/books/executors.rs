@@ -97,6 +97,12 @@ impl Books {
         }
     }
 
+    /// Workers beside executors, while there are jobs.
+    pub(in crate::scheduler) fn workers_at_work(&self) -> HashSet<WorkerId> {
+        let beside = self.executors.values().filter(|entry| entry.has_worker() && !self.jobs.is_empty());
+        beside.map(|entry| entry.worker).collect()
+    }
+
     /// What an executor told since this was asked last.
     pub(in crate::scheduler) fn take_told(&mut self, id: &str) -> Vec<Told> {
         self.executors.get_mut(id).map(|entry| std::mem::take(&mut entry.told)).unwrap_or_default()

@@ -1,6 +1,6 @@
 //! What leaves the tiers of workers, told to the schedule as it happens.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,14 +71,6 @@ async fn next(client: &Client, books: &Mutex<Books>, worker: WorkerId, since: u6
         books.lock().decide("what left a tier", Sender::Nobody, |books| books.schedule.departed(worker, &runs));
     }
     Ok(departed.next)
-}
-
-impl Books {
-    /// Workers beside executors, while there are jobs.
-    pub(super) fn workers_at_work(&self) -> HashSet<WorkerId> {
-        let beside = self.executors.values().filter(|entry| entry.has_worker() && !self.jobs.is_empty());
-        beside.map(|entry| entry.worker).collect()
-    }
 }
 
 #[cfg(test)]
