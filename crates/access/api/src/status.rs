@@ -24,33 +24,7 @@ struct MountNow<'a> {
     /// Bound on its traffic in bytes a second, where it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     bound_bytes_per_sec: Option<u64>,
-    counters: Counters,
-}
-
-/// Requests to shared storage and bytes from it, since the workers started.
-#[derive(JsonSchema, Serialize)]
-struct Counters {
-    gets: u64,
-    heads: u64,
-    lists: u64,
-    /// PUT, POST and part requests.
-    puts: u64,
-    deletes: u64,
-    /// Requests that were tried again.
-    retries: u64,
-    /// Bytes of object data received.
-    bytes_in: u64,
-    /// Bytes of object data sent.
-    bytes_out: u64,
-    /// Bytes read from sockets, headers and all; 0 for file systems.
-    socket_bytes_in: u64,
-}
-
-impl From<StorageCounters> for Counters {
-    fn from(counters: StorageCounters) -> Self {
-        let StorageCounters { gets, heads, lists, puts, deletes, retries, bytes_in, bytes_out, socket_bytes_in } = counters;
-        Self { gets, heads, lists, puts, deletes, retries, bytes_in, bytes_out, socket_bytes_in }
-    }
+    counters: StorageCounters,
 }
 
 #[derive(JsonSchema, Serialize)]
@@ -105,7 +79,7 @@ impl<'a> Status<'a> {
             url: &mount.mount.url,
             requests: storage_requests(&mount.counters),
             bound_bytes_per_sec: mount.mount.options.bandwidth.map(|bound| bound.bytes_per_sec()),
-            counters: mount.counters.into(),
+            counters: mount.counters,
         });
         let workers = status.workers.iter().map(|(info, state, report)| WorkerNow {
             id: info.id.to_string(),

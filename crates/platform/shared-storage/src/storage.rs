@@ -4,19 +4,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use forebay_protocol::StorageCounters;
 use forebay_trace::{Kind, Span};
 use forebay_types::{Attributes, Error, Key, Mount, ObjectInfo, Result, check_object_bytes};
 
 use crate::backend::{Backend, Common};
 use crate::bandwidth::{Limiter, Yielding};
 use crate::body::Body;
-use crate::counters::{Counters, Tally, measured};
+use crate::counters::{Tally, measured};
 use crate::files::Files;
 use crate::forward::{Forward, Forwarded, Place};
 use crate::http::{HttpClient, LinkLocal};
 use crate::location::Location;
 use crate::objects::Objects;
-use crate::request::{Class, Condition, Get, Listing};
+use crate::request::{Class, Get, ListPage, PutCondition};
 use crate::retry::RetryPolicy;
 use crate::s3::S3;
 use crate::settings::StorageSettings;
@@ -131,7 +132,7 @@ impl Storage {
 
     /// A page of at most `limit` objects and folders whose keys start with `prefix`, in byte order, from behind `after`.
     /// With `folders`, what shares a prefix up to the next `/` is shown as one folder.
-    pub async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<Listing> {
+    pub async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<ListPage> {
         if limit == 0 {
             return Err(Error::invalid(format!("{}: a page of 0 keys is none", self.path(prefix))));
         }
@@ -144,7 +145,7 @@ impl Storage {
     /// comes back may differ from what a later HEAD tells by a second.
     ///
     /// `Conflict` when the condition does not hold; `Denied` when the mount is read-only.
-    pub async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: Condition) -> Result<ObjectInfo> {
+    pub async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: PutCondition) -> Result<ObjectInfo> {
         self.writable(key)?;
         let mut span = self.span("storage put", Some(key));
         span.set("forebay.bytes", || payload.iter().map(|piece| piece.len() as u64).sum::<u64>());
@@ -186,7 +187,7 @@ impl Storage {
     }
 
     /// Requests and bytes since [`Self::open`].
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> StorageCounters {
         self.0.tally.read()
     }
 

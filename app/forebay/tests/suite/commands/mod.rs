@@ -3,6 +3,8 @@
 mod copy;
 mod doctor;
 mod pages;
+mod plan;
+mod table;
 
 use serde_json::json;
 

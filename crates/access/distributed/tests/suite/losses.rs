@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use forebay_testbed::until_asked;
 use forebay_types::{BitRate, MountOptions};
 
 use crate::bed::{Bed, rows};
@@ -19,14 +20,10 @@ fn slow(rate: &str) -> MountOptions {
 
 async fn after(job_tasks: u64, bed: &Bed) {
     let control = bed.control();
-    for _ in 0..3000 {
-        let jobs = control.jobs().await.unwrap();
-        if jobs.iter().any(|job| job.state == "running" && job.tasks_done >= job_tasks) {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("no job came so far: {:?}", control.jobs().await);
+    until_asked("a job comes so far", async || {
+        control.jobs().await.unwrap().iter().any(|job| job.state == "running" && job.tasks_done >= job_tasks)
+    })
+    .await;
 }
 
 /// Waits until an executor reads: which one, and how many tasks it has and had.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use forebay_testbed::until_asked;
 use forebay_types::{ForebayPath, Key, Validate};
 use serde_json::json;
 
@@ -127,11 +128,7 @@ async fn good_and_bad_requests_in_any_order() {
 async fn settle(cluster: &Cluster) {
     tokio::time::sleep(Duration::from_secs(8)).await;
     let still = ForebayPath::new("still".parse().unwrap(), Key::new("").unwrap());
-    let begun = Instant::now();
-    while cluster.client.refresh_view().await.unwrap().workers.is_empty() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "the worker does not come back");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    until_asked("the worker comes back", async || !cluster.client.refresh_view().await.unwrap().workers.is_empty()).await;
     cluster.client.refresh(&still).await.unwrap();
 }
 

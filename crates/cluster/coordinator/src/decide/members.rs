@@ -82,7 +82,7 @@ impl State {
         if is_new {
             commands.push(Command::Remember(self.members.live_ids()));
         }
-        let named = named.filter(|_| !is_new).unwrap_or(self.view_version);
+        let named = named.filter(|_| !is_new).unwrap_or(self.versions.view);
         if let Some(member) = self.members.live_member(id) {
             member.hearing = Hearing::new(named);
             self.settling.joined(id, &member.hearing);
@@ -136,7 +136,7 @@ impl State {
         self.demand_moved(&demand_before, &demand);
         self.demand_moved(&background_before, &background);
         let (shares, mut wake) = self.grant_shares(now, worker);
-        let view = (have != self.view_version).then(|| self.view());
+        let view = (have != self.versions.view).then(|| self.view());
         let (window, routes) = (self.placement.window(), self.placement.routes_version());
         let orders = self.placement.orders_of(worker);
         wake.extend(self.settle());
@@ -154,7 +154,7 @@ impl State {
             window,
             orders,
             routes,
-            credentials: self.credentials_version,
+            credentials: self.versions.credentials,
             hears,
             settled: self.settling.lowest(),
         })];

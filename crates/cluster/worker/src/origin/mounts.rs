@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use forebay_protocol::{ClusterView, MountShare, StorageCounters};
-use forebay_shared_storage::{Counters, Storage, StorageSettings};
+use forebay_shared_storage::{Storage, StorageSettings};
 use forebay_types::{Error, Key, Mount, MountId, MountOptions, Result};
 use parking_lot::Mutex;
 
@@ -94,7 +94,7 @@ impl MountDoor {
 
     fn counters(&self) -> StorageCounters {
         let state = self.state.lock();
-        sum(state.before, state.storage.as_ref().map(|storage| convert(storage.counters())).unwrap_or_default())
+        state.before + state.storage.as_ref().map(Storage::counters).unwrap_or_default()
     }
 
     fn tell_need(&self) -> Option<Need> {
@@ -221,34 +221,6 @@ fn first_share(mount: &Mount, workers: usize, last: Option<MountShare>) -> Mount
         (equal, _) => equal,
     };
     MountShare { mount: mount.id, bytes_per_sec, burst_bytes: mount.options.burst.map_or(1 << 20, |burst| burst.0) }
-}
-
-fn convert(counters: Counters) -> StorageCounters {
-    StorageCounters {
-        gets: counters.gets,
-        heads: counters.heads,
-        lists: counters.lists,
-        puts: counters.puts,
-        deletes: counters.deletes,
-        retries: counters.retries,
-        bytes_in: counters.bytes_in,
-        bytes_out: counters.bytes_out,
-        socket_bytes_in: counters.socket_bytes_in,
-    }
-}
-
-fn sum(a: StorageCounters, b: StorageCounters) -> StorageCounters {
-    StorageCounters {
-        gets: a.gets + b.gets,
-        heads: a.heads + b.heads,
-        lists: a.lists + b.lists,
-        puts: a.puts + b.puts,
-        deletes: a.deletes + b.deletes,
-        retries: a.retries + b.retries,
-        bytes_in: a.bytes_in + b.bytes_in,
-        bytes_out: a.bytes_out + b.bytes_out,
-        socket_bytes_in: a.socket_bytes_in + b.socket_bytes_in,
-    }
 }
 
 #[cfg(test)]

@@ -12,8 +12,7 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use super::identity::{host_id, host_name, worker_id};
-use super::membership::Membership;
-use super::news::follow_news;
+use super::membership::{Membership, follow_news};
 use super::scrub;
 use crate::cluster::ask;
 use crate::nodes;

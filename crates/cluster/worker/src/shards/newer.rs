@@ -19,7 +19,7 @@ impl Shards {
     /// or this one's is not. So nobody waits for the files of a merge.
     pub(super) fn newest_of(&self, manifest: Arc<Manifest>, number: u32) -> Arc<Manifest> {
         let Some(log) = &manifest.dataset.log else { return manifest };
-        let newest = self.newest.lock().get(&(manifest.id.mount, log.clone())).cloned();
+        let newest = self.known.newest.lock().get(&(manifest.id.mount, log.clone())).cloned();
         let newest = newest.filter(|newest| newest.id.manifest > manifest.id.manifest && newest.ids.len() == manifest.ids.len());
         let (Some(newest), Some(before)) = (newest, manifest.ids.get(number as usize)) else { return manifest };
         let served = self.served.lock();
@@ -67,7 +67,7 @@ impl Shards {
     /// A manifest is there.
     pub(super) fn learn(&self, manifest: Arc<Manifest>) {
         let Some(log) = manifest.dataset.log.clone() else { return };
-        let mut newest = self.newest.lock();
+        let mut newest = self.known.newest.lock();
         let name = (manifest.id.mount, log);
         if newest.peek(&name).is_none_or(|known| known.id.manifest < manifest.id.manifest) {
             newest.put(name, manifest);
@@ -82,8 +82,15 @@ impl Shards {
             let id = &manifest.id;
             id.mount == mount && id.folder.as_str().trim_end_matches('/') == folder && id.manifest < number
         };
-        let known =
-            self.manifests.lock().iter().map(|(_, manifest)| manifest).filter(of_folder).max_by_key(|m| m.id.manifest).cloned();
+        let known = self
+            .known
+            .manifests
+            .lock()
+            .iter()
+            .map(|(_, manifest)| manifest)
+            .filter(of_folder)
+            .max_by_key(|m| m.id.manifest)
+            .cloned();
         // As one that was deleted, or of a dataset that nobody has asked for since the worker's start.
         let Some(known) = known else { return self.check_pins_of(mount, folder) };
         let shards = Arc::clone(self);
@@ -99,7 +106,7 @@ impl Shards {
         self.look_for_newer(&door, known).await?;
         forebay_runtime::time::sleep(GIVEN_AFTER).await;
         let Some(log) = known.dataset.log.clone() else { return Ok(()) };
-        let Some(newest) = self.newest.lock().get(&(known.id.mount, log)).cloned() else { return Ok(()) };
+        let Some(newest) = self.known.newest.lock().get(&(known.id.mount, log)).cloned() else { return Ok(()) };
         for (number, id) in (0u32..).zip(&newest.ids) {
             let asked = Arc::new(Asked { manifest: Arc::clone(&newest), number });
             let here = self.served.lock().get(id).cloned();

@@ -3,12 +3,15 @@
 use std::time::{Duration, Instant};
 
 use forebay_block_store::StoreSettings;
+use forebay_coordinator::CoordinatorSettings;
+use forebay_node::Node;
 use forebay_protocol::{
     AdminRequest, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest, PutCondition, WorkerState,
 };
+use forebay_transport::Security;
 use forebay_types::{BitRate, ErrorKind, Key, MountOptions, SegmentId, Validate};
 
-use crate::bed::{Bed, Client, MIB, OPERATION, Plan, add_mount, control, start_coordinator, start_worker, until};
+use crate::bed::{Bed, Client, MIB, OPERATION, Plan, add_mount, control, start_worker, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn peers_hear_of_writes_before_the_writer_does() {
@@ -16,7 +19,7 @@ async fn peers_hear_of_writes_before_the_writer_does() {
     let bed = Bed::new(Plan { options, ..Plan::default() }).await;
     bed.object("a", 100);
     let settings = StoreSettings::new(bed.folder.path().join("second"), 16 << 20);
-    let second = start_worker(&bed.coordinator_address, settings, None).await;
+    let second = start_worker(bed.node.coordinator_at(), settings, None).await;
     let (writer, reader) = (bed.client().await, Client::connect(&second.address(), bed.mount.id).await);
     let old = reader.version("a").await;
     // The first worker has to know of the second.
@@ -29,7 +32,9 @@ async fn peers_hear_of_writes_before_the_writer_does() {
     writer.call(DataRequest::Delete { mount: bed.mount.id, key: Key::new("a").unwrap() }).await.unwrap();
     assert_eq!(reader.open("a").await.unwrap_err().kind(), ErrorKind::NotFound);
     second.shutdown().await;
-    let ControlReply::Status(status) = control(&bed.coordinator_address, ControlRequest::Status).await.unwrap() else { panic!() };
+    let ControlReply::Status(status) = control(bed.node.coordinator_at(), ControlRequest::Status).await.unwrap() else {
+        panic!()
+    };
     let live = status.workers.iter().filter(|(_, state, _)| *state == WorkerState::Live).count();
     assert_eq!(live, 1, "a worker that stops leaves");
 }
@@ -43,7 +48,7 @@ async fn a_worker_that_was_taken_for_lost_forgets_what_it_knew() {
     let old = client.version("a").await;
     bed.s3.put("lake", "a", b"new").unwrap();
     assert_eq!(client.version("a").await, old, "nothing told it of the change");
-    control(&bed.coordinator_address, MemberRequest::Leave(bed.worker().id())).await.unwrap();
+    control(bed.node.coordinator_at(), MemberRequest::Leave(bed.worker().id())).await.unwrap();
     until("it asks anew", async || client.version("a").await != old).await;
 }
 
@@ -52,16 +57,18 @@ async fn reads_go_on_without_the_coordinator() {
     let mut bed = Bed::new(Plan::default()).await;
     let data = bed.object("a", MIB);
     let client = bed.client().await;
-    bed.coordinator.take().unwrap().shutdown().await;
+    bed.node.coordinator.take().unwrap().shutdown().await;
     let version = client.version("a").await;
     assert_eq!(client.read(&version, 0, MIB).await.unwrap(), data, "known mounts are read, new objects too");
-    let coordinator = start_coordinator(&bed.folder, bed.coordinator_address.clone()).await;
+    let listen = bed.node.coordinator_at().clone();
+    let settings = Node::coordinator_in(bed.folder.path(), Security::default());
+    let again = Node::lead(CoordinatorSettings { listen, ..settings }).await.unwrap();
     until("the worker has joined again", async || {
-        let status = control(&bed.coordinator_address, ControlRequest::Status).await;
+        let status = control(bed.node.coordinator_at(), ControlRequest::Status).await;
         matches!(status, Ok(ControlReply::Status(status)) if status.workers.iter().any(|(info, _, _)| info.id == bed.worker().id()))
     })
     .await;
-    bed.coordinator = Some(coordinator);
+    bed.node.coordinator = again.coordinator;
     assert_eq!(client.read(&version, 0, MIB).await.unwrap(), data);
 }
 
@@ -71,13 +78,13 @@ async fn mounts_come_change_and_go_with_the_view() {
     bed.s3.create_bucket("other").unwrap();
     bed.s3.put("other", "b", b"bytes").unwrap();
     let options = bed.s3.mount_options();
-    let mount = add_mount(&bed.coordinator_address, "other", "s3://other", options.clone()).await;
+    let mount = add_mount(bed.node.coordinator_at(), "other", "s3://other", options.clone()).await;
     // At once: a mount that is not known yet is asked for, not refused.
     let client = Client::connect(&bed.worker().address(), mount.id).await;
     let version = client.version("b").await;
     assert_eq!(client.read(&version, 0, 5).await.unwrap(), "bytes");
     let read_only = MountOptions { read_only: true, ..options };
-    control(&bed.coordinator_address, AdminRequest::MountSet { name: mount.name.clone(), options: read_only }).await.unwrap();
+    control(bed.node.coordinator_at(), AdminRequest::MountSet { name: mount.name.clone(), options: read_only }).await.unwrap();
     until("writes are refused", async || {
         let put = DataRequest::Put { mount: mount.id, key: Key::new("c").unwrap(), condition: PutCondition::Any };
         matches!(client.send(put, vec!["x".into()]).await, Err(error) if error.kind() == ErrorKind::Denied)
@@ -89,7 +96,7 @@ async fn mounts_come_change_and_go_with_the_view() {
     assert!(counters.gets >= 1, "counters go on when options change: {counters:?}");
     let has_numbers = || bed.worker().storage().iter().any(|(name, _)| *name == mount.name);
     assert!(has_numbers());
-    control(&bed.coordinator_address, AdminRequest::MountRemove { name: mount.name.clone() }).await.unwrap();
+    control(bed.node.coordinator_at(), AdminRequest::MountRemove { name: mount.name.clone() }).await.unwrap();
     until(
         "the mount is gone",
         async || matches!(client.read(&version, 0, 5).await, Err(error) if error.kind() == ErrorKind::NotFound),
@@ -104,7 +111,7 @@ async fn pinned_prefixes_are_kept_from_the_start() {
     bed.object("dim/a", 10_000);
     bed.object("fact/a", 10_000);
     let path = "/lake/dim/".parse().unwrap();
-    control(&bed.coordinator_address, AdminRequest::PinAdd { path }).await.unwrap();
+    control(bed.node.coordinator_at(), AdminRequest::PinAdd { path }).await.unwrap();
     let client = bed.client().await;
     let held = async |key: &str| {
         let version = client.version(key).await;

@@ -12,7 +12,7 @@ use crate::bed::{Bed, Client, MIB, OPERATION, Plan, add_mount, noise, until};
 async fn client(bed: &Bed, options: MountOptions) -> Client {
     let folder = bed.folder.path().join("nas");
     fs::create_dir(&folder).unwrap();
-    let mount = add_mount(&bed.coordinator_address, "nas", &format!("file://{}", folder.display()), options).await;
+    let mount = add_mount(bed.node.coordinator_at(), "nas", &format!("file://{}", folder.display()), options).await;
     Client::connect(&bed.worker().address(), mount.id).await
 }
 

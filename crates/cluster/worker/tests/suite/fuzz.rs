@@ -13,7 +13,7 @@ use forebay_protocol::{
     InPlaceCount, MemberRequest, NODE_MESSAGE, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerRequest,
     PutCondition, RangeSpec, Raw, SegmentUse, TraceContext, WindowReport, WorkerInfo, WorkerReport, decode, encode,
 };
-use forebay_transport::{Address, Connection, Security};
+use forebay_transport::{Connection, Security};
 use forebay_types::{ErrorKind, HostId, ObjectVersion, PageRun, SegmentId, WorkerId};
 use futures::future::join_all;
 use tokio::io::AsyncWriteExt;
@@ -355,7 +355,7 @@ async fn a_coordinator_takes_any_message() {
     let bed = Bed::new(Plan::default()).await;
     bed.object("a", MIB);
     let version = bed.client().await.version("a").await;
-    let connection = Connection::connect(&bed.coordinator_address, &Security::default()).await.unwrap();
+    let connection = Connection::connect(bed.node.coordinator_at(), &Security::default()).await.unwrap();
     let mut mutator = Mutator::new(control_seeds(&bed, &version));
     let (tally, before) = (Tally::begin("messages to a coordinator"), resident_bytes());
     while tally.goes_on() {
@@ -385,8 +385,7 @@ async fn a_coordinator_takes_any_message() {
     }
     assert!(mutator.reached.len() > 20, "{:#?}", mutator.reached);
     assert_eq!(defects(), 0, "they are reported where they happened");
-    let address: &Address = &bed.coordinator_address;
-    let status = crate::bed::control(address, ControlRequest::Status).await.unwrap();
+    let status = crate::bed::control(bed.node.coordinator_at(), ControlRequest::Status).await.unwrap();
     let ControlReply::Status(status) = status else { panic!("{status:?}") };
     assert!(!status.workers.is_empty());
 }

@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use forebay_types::{MountId, WorkerId};
 
+use super::STEP_TASKS;
 use super::entries::{Change, InFlight, Job, Near, Range, RangeIx};
 use super::fleet::Fleet;
-use super::limits::STEP_TASKS;
 use super::model::{BlockRange, JobId, ScheduleSettings, TaskId};
 use super::order::Orders;
 

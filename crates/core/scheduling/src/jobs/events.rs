@@ -181,6 +181,7 @@ impl Schedule {
         range.arriving = None;
         let (bytes, storage, was_urgent) = (range.bytes, range.storage, std::mem::take(&mut range.urgent));
         let in_flight = self.in_flight(storage);
+        assert!(in_flight.bytes >= bytes, "what no longer arrives was counted when it began to");
         in_flight.bytes -= bytes;
         if was_urgent {
             in_flight.urgent_bytes -= bytes;

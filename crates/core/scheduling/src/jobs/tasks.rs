@@ -3,8 +3,8 @@
 use forebay_types::WorkerId;
 
 use super::books::Schedule;
-use super::limits::{LOOK_MAX, STEP_STARTS};
 use super::model::{Assignment, JobId, Source, TaskId, Transfer};
+use super::{LOOK_MAX, STEP_STARTS};
 
 impl Schedule {
     /// The task that a free slot of `worker` gets, which starts with that (MixApart, section 3.1); none when the worker

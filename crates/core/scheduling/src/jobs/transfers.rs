@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use forebay_types::{MountId, WorkerId};
 
+use super::LOOK_MAX;
 use super::books::Schedule;
 use super::entries::{Change, Job, RangeIx};
 use super::fleet::Worker;
-use super::limits::LOOK_MAX;
 use super::model::{JobId, Source, Transfer};
 use super::order::turn;
 use super::turn::Turn;

@@ -228,22 +228,13 @@ impl Carrier {
 #[cfg(test)]
 mod tests {
     use forebay_scheduling::{ScheduleSettings, Source};
-    use forebay_testbed::TestCluster;
+    use forebay_testbed::{TestCluster, until};
     use forebay_types::{ForebayPath, PageRun};
 
     use super::*;
     use crate::travel::Ticket;
 
     const MIB: u64 = 1 << 20;
-
-    async fn until(what: &str, holds: impl Fn() -> bool) {
-        let waiting = async {
-            while !holds() {
-                forebay_runtime::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap_or_else(|_| panic!("not in time: {what}"));
-    }
 
     /// A job whose input was brought to the worker beside the only executor, and not read there yet.
     async fn brought(test: &TestCluster) -> (Arc<Mutex<Books>>, Arc<Carrier>) {
@@ -253,14 +244,7 @@ mod tests {
         let range = BlockRange { segment: SegmentId::of(&x, 0), pages: PageRun::new(0, 256) };
         let mut books = Books::new(ScheduleSettings::default());
         books.executor_asks(&format!("{:x}-1", worker.0), 1, Some(12 << 20));
-        books.job_seen("job", || Ticket {
-            operation: OperationId(7),
-            pins: Vec::new(),
-            priority: 0,
-            sql: String::new(),
-            who: String::new(),
-            trace: None,
-        });
+        books.job_seen("job", || Ticket::silent(OperationId(7)));
         books.inputs_known("job", 1, 0, Arc::default(), [(range.segment, (Arc::new(x), 0))]);
         let books = Arc::new(Mutex::new(books));
         let carrier = Carrier::new(Arc::clone(&books), client, true);
@@ -287,14 +271,7 @@ mod tests {
         let test = TestCluster::start(1).await;
         let (books, carrier) = brought(&test).await;
         let versions: Vec<_> = books.lock().jobs["job"].versions.iter().map(|(id, version)| (*id, version.clone())).collect();
-        let ticket = Ticket {
-            operation: OperationId(8),
-            pins: Vec::new(),
-            priority: 0,
-            sql: String::new(),
-            who: String::new(),
-            trace: None,
-        };
+        let ticket = Ticket::silent(OperationId(8));
         books.lock().job_seen("other", || ticket);
         books.lock().inputs_known("other", 1, 0, Arc::default(), versions);
         books.lock().job_over("job", "failed", String::new());

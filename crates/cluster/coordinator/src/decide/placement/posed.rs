@@ -44,7 +44,7 @@ impl Placement {
                 domain: *domain,
             });
             Problem {
-                settings: self.settings.plan(ids.len(), self.seed),
+                settings: self.settings.plan(ids.len(), self.plans.seed),
                 ids: Vec::new(),
                 segments: Vec::new(),
                 workers: workers.collect(),
@@ -93,8 +93,8 @@ impl Placement {
             minimum: if usage.accesses > 0.0 { least.min(self.workers.len() as u32) } else { 0 },
             dataset,
             order: 0,
-            concurrent_peak: f64::from(tracked.peak),
-            concurrent_mean: tracked.service.as_secs_f64() / self.settings.window.as_secs_f64(),
+            concurrent_peak: f64::from(tracked.counted.peak),
+            concurrent_mean: tracked.counted.service.as_secs_f64() / self.settings.window.as_secs_f64(),
         }
     }
 }

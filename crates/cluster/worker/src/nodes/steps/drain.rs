@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_nodes::{CreateOptions, DirId, Got, NodeErrorKind, NodeType, ROOT, Value};
+use forebay_testbed::until;
 use forebay_transport::Security;
 
 use crate::nodes::Nodes;
@@ -72,16 +73,6 @@ fn value_of(nodes: &Nodes, dir: DirId) -> Option<Vec<u8>> {
         Ok(Got::Inline(bytes)) => Some(bytes.to_vec()),
         _ => None,
     }
-}
-
-async fn until(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..2000 {
-        if is_so() {
-            return;
-        }
-        forebay_runtime::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("not within 20 s: {what}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -26,7 +26,7 @@ impl Shards {
         if self.is_fresh(&door, log, &records) {
             return Ok(());
         }
-        let asking = self.following.join(served.id);
+        let asking = self.turns.following.join(served.id);
         let mut last = asking.turn().await;
         if last.is_some_and(|began| began >= came) {
             return Ok(());
@@ -98,8 +98,8 @@ impl Served {
 pub(super) fn full(served: &Served) -> Error {
     Error::retry(format!(
         "{} shard {}: {} MiB of changes are not merged into its files: `forebay shard merge` the dataset",
-        served.folder,
-        served.number,
+        served.part.folder,
+        served.part.number,
         UPDATE_BYTES_MAX >> 20
     ))
 }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use forebay_types::{PageRun, WorkerId};
 use proptest::prelude::*;
 
+use super::super::STEP_TASKS;
 use super::super::entries::{Job, Near};
-use super::super::limits::STEP_TASKS;
 use super::super::model::Policy;
 use super::super::{BlockRange, JobId, Schedule, ScheduleSettings, TaskId};
 use super::{BYTES, job, range, stepping, task};

@@ -2,9 +2,9 @@
 
 use forebay_types::WorkerId;
 
-use super::super::limits::{STEP_STARTS, STEP_TASKS};
 use super::super::model::{Policy, Source};
 use super::super::{JobId, ScheduleSettings, TaskId};
+use super::super::{STEP_STARTS, STEP_TASKS};
 use super::{BYTES, cluster, job, range, stepping, storage, task};
 
 fn settings() -> ScheduleSettings {
