@@ -58,8 +58,9 @@ pub(super) const PATH: Described = Described {
 pub(super) async fn status(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(asked): Asked<StatusAsked>,
+    asked: Result<Asked<StatusAsked>, Refusal>,
 ) -> Result<Json<DatasetStatus>, Refusal> {
+    let asked = datasets.asked(&sender, "shard_status", asked)?;
     let visit = Visit::enter(&datasets, &sender, "shard_status", asked.dataset, asked.timeout)?;
     let shards = visit.open().await?;
     let status = visit.within(shards.status()).await?;
