@@ -12,6 +12,8 @@ use forebay_transport::{Admission, Security};
 use forebay_types::Result;
 use forebay_worker::Worker;
 
+#[cfg(feature = "cluster")]
+use super::cluster::ClusterRunning;
 use super::doors::ByEngines;
 
 /// The cluster of this process's coordinator.
@@ -77,6 +79,19 @@ impl HttpPort {
         let seen = workers.clone();
         http.show_storage(move || seen.iter().map(|worker| (worker.id(), worker.storage())).collect());
         self.readiness.started("worker", move || workers.iter().try_for_each(|worker| worker.check_ready()));
+    }
+
+    /// Scheduler and executors have started, as far as there are any here.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn show_cluster(&self, running: &ClusterRunning) {
+        let Some(http) = &self.http else { return };
+        if let Some(numbers) = running.scheduling() {
+            http.show_scheduling(numbers);
+        }
+        if let Some(numbers) = running.executing() {
+            http.show_executors(numbers);
+        }
+        running.roles().for_each(|role| self.show_client_of(role, running.client()));
     }
 
     /// What serves over this client has started.

@@ -14,7 +14,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use forebay_client::ClientSettings;
-use forebay_protocol::StorageCounters;
+use forebay_protocol::{ExecutorNumbers, SchedulerNumbers, StorageCounters};
 use forebay_transport::{TlsSettings, caught_future};
 use forebay_types::{Error, MountName, Result, WorkerId};
 use tokio::sync::oneshot;
@@ -124,6 +124,16 @@ impl Http {
     /// The workers of this process have started: `storage` says what each asked of the shared storage of its mounts.
     pub fn show_storage(&self, storage: impl Fn() -> Vec<(WorkerId, Vec<(MountName, StorageCounters)>)> + Send + Sync + 'static) {
         self.shown.numbers.of_storage(Box::new(storage));
+    }
+
+    /// The scheduler of this process has started: `numbers` says what it has come to.
+    pub fn show_scheduling(&self, numbers: impl Fn() -> SchedulerNumbers + Send + Sync + 'static) {
+        self.shown.numbers.of_scheduler(Box::new(numbers));
+    }
+
+    /// The executors of this process have started: `numbers` says what they have come to.
+    pub fn show_executors(&self, numbers: impl Fn() -> ExecutorNumbers + Send + Sync + 'static) {
+        self.shown.numbers.of_executors(Box::new(numbers));
     }
 
     /// Answers what was asked already, for at most a second, then ends.

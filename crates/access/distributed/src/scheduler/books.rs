@@ -17,6 +17,7 @@ use super::job::{Inputs, Job, Running, Stage, WHOLE, split, task_id};
 use super::tasks::TasksOver;
 use crate::travel::Ticket;
 
+mod counts;
 pub(super) mod deciding;
 mod executors;
 #[cfg(test)]
@@ -37,6 +38,8 @@ pub(crate) struct Books {
     pub(super) executors: HashMap<String, ExecutorEntry>,
     rates: IoRates,
     over: VecDeque<JobState>,
+    jobs_done: u64,
+    jobs_failed: u64,
     tasks_over: TasksOver,
     pub(super) brought_bytes: u64,
     pub(super) attempts: Attempts,
@@ -81,6 +84,8 @@ impl Books {
             executors: HashMap::new(),
             rates: IoRates::new(IO_RATE),
             over: VecDeque::new(),
+            jobs_done: 0,
+            jobs_failed: 0,
             tasks_over: TasksOver::default(),
             brought_bytes: 0,
             attempts: Attempts::default(),
@@ -311,6 +316,10 @@ impl Books {
     }
 
     fn note_over(&mut self, over: JobState) {
+        match over.state == "done" {
+            true => self.jobs_done += 1,
+            false => self.jobs_failed += 1,
+        }
         if self.over.len() == OVER_MAX {
             self.over.pop_front();
         }
