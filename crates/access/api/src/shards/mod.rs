@@ -13,7 +13,6 @@ mod body;
 mod change;
 mod condition;
 mod get;
-mod lines;
 mod opened;
 mod record;
 mod search;
@@ -28,7 +27,7 @@ use forebay_rights::needs;
 use schemars::json_schema;
 
 use crate::Readers;
-use crate::asking::{Asked, Places, PlacesMax};
+use crate::asking::{Asked, Places, PlacesMax, lines};
 use crate::describe::{Content, Described, Routes};
 use crate::refusal::Refusal;
 use crate::visitor::Sender;

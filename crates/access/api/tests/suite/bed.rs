@@ -258,6 +258,12 @@ impl Bed {
         self.ask_as(Some(self.token(credential)), "POST", &path, sql.to_string()).await
     }
 
+    /// The same for all rows, as lines.
+    pub async fn sql_rows(&self, credential: &str, parameters: &str, sql: &str) -> Answer {
+        let path = format!("/api/v1/sql/rows?{parameters}");
+        self.ask_as(Some(self.token(credential)), "POST", &path, sql.to_string()).await
+    }
+
     /// Changes the dataset, as one who may write in its mount and in no other.
     pub async fn change(&self, method: &str, what: &str, parameters: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
         let path = query(&format!("/api/v1/shards/{what}"), &[&[("dataset", DATASET)], parameters].concat());

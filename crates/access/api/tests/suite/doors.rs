@@ -27,9 +27,13 @@ async fn jobs_and_transfers_are_those_of_the_scheduler() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn where_no_door_is_open_it_is_said() {
     let bed = Bed::closed(1).await;
-    for (method, path) in
-        [("GET", "/api/v1/jobs"), ("GET", "/api/v1/tasks"), ("GET", "/api/v1/transfers"), ("POST", "/api/v1/sql")]
-    {
+    for (method, path) in [
+        ("GET", "/api/v1/jobs"),
+        ("GET", "/api/v1/tasks"),
+        ("GET", "/api/v1/transfers"),
+        ("POST", "/api/v1/sql"),
+        ("POST", "/api/v1/sql/rows"),
+    ] {
         let answer = bed.ask_as(Some(bed.token("read")), method, path, "select 1").await;
         assert_eq!(answer.wrong(), (404, "not found".into()), "{path}");
     }
@@ -72,6 +76,29 @@ async fn a_statement_has_so_many_rows_bytes_and_seconds() {
     let long = format!("select '{}'", "x".repeat(64 << 10));
     assert_eq!(bed.sql("read", "", &long).await.wrong(), (413, "invalid".into()));
     assert_eq!(bed.sql("read", "timeout=50ms", "select forever").await.wrong(), (504, "retry".into()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_rows_come_as_lines_to_who_may_read_them() {
+    let bed = Bed::start(1).await;
+    let many = bed.sql_rows("read", "", "select many").await.lines();
+    assert_eq!((many.len(), &many[0], &many[99]), (100, &json!({"key": "000"}), &json!({"key": "099"})));
+    assert!(!bed.sql_rows("read lake", "", "select /lake/orders.shards/").await.lines().is_empty());
+    let other = bed.sql_rows("read other", "", "select /lake/orders.shards/").await;
+    assert!(matches!(other.status, 403 | 404) && other.wrong().1 != "internal", "{other:?}");
+    assert_eq!(bed.sql_rows("owner", "", "drop table t").await.wrong(), (400, "invalid".into()));
+    assert_eq!(
+        bed.sql_rows("owner", "rows=1", "select many").await.wrong(),
+        (400, "invalid".into()),
+        "there is no bound on them"
+    );
+    assert_eq!(bed.sql_rows("read", "timeout=50ms", "select forever").await.wrong(), (504, "retry".into()));
+    assert_eq!(bed.sql_rows("read", "", "select panic").await.wrong(), (500, "internal".into()));
+    // They are statements as others are, and have the same places.
+    let answers = futures::future::join_all((0..5).map(|_| bed.sql_rows("read", "timeout=2s", "select forever"))).await;
+    let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [429, 504, 504, 504, 504]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

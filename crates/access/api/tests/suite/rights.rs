@@ -85,6 +85,7 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
         ("GET", "/api/v1/tasks".into(), "", Needs::All),
         ("GET", "/api/v1/transfers".into(), "", Needs::All),
         ("POST", "/api/v1/sql".into(), "select many", Needs::Known),
+        ("POST", "/api/v1/sql/rows".into(), "select many", Needs::Known),
         ("GET", of("get", &[("key", "1")]), "", Needs::Lake),
         ("GET", of("search", &[("condition", "name = clerk001")]), "", Needs::Lake),
         ("GET", of("scan", &[("limit", "3")]), "", Needs::Lake),
