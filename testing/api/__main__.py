@@ -74,7 +74,7 @@ class Cluster:
 
     def held_against_its_description(self, arguments: list[str]) -> int:
         """What schemathesis says of it: 0 where it finds nothing."""
-        token = json.loads(self._run("token", "add", "api", "--write", "--json"))["token"]
+        token = json.loads(self._run("token", "add", "api", "--admin", "--json"))["token"]
         command = [str(Path(sys.executable).parent / "st"), "--config-file", str(_HERE / "schemathesis.toml"), "run", *arguments]
         environment = {**self._environment(), "FOREBAY_TOKEN": token, "SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(_HERE)}
         environment["PYTHONDONTWRITEBYTECODE"] = "1"

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_api::{Cluster, Http, HttpSettings, Readers, Readiness};
+use forebay_api::{Cluster, Http, HttpSettings, Readers, Readiness, Token};
 use forebay_client::{Client, ClientSettings};
 use forebay_coordinator::Coordinator;
 use forebay_flight::Connect;
@@ -15,6 +15,7 @@ use forebay_worker::Worker;
 #[cfg(feature = "cluster")]
 use super::cluster::ClusterRunning;
 use super::doors::ByEngines;
+use crate::output::time;
 
 /// The cluster of this process's coordinator.
 struct Known(Arc<Coordinator>);
@@ -26,6 +27,10 @@ impl Cluster for Known {
 
     fn placement(&self, limit: usize) -> PlacementStatus {
         self.0.placement(limit)
+    }
+
+    fn tokens(&self) -> Vec<Token> {
+        self.0.tokens().iter().map(|token| Token::of(token, time)).collect()
     }
 }
 

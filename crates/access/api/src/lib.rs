@@ -37,4 +37,4 @@ pub use router::{Cluster, router};
 pub use savings::{Price, Savings};
 pub use shards::Count;
 pub use sql::{ColumnOf, ReadSoFar, Statement, Statements};
-pub use status::{Status, state_name, storage_requests};
+pub use status::{Status, Token, state_name, storage_requests};

@@ -1,6 +1,7 @@
 //! The cluster: mounts, workers, tiers.
 
 use forebay_protocol::{ClusterStatus, StorageCounters, WorkerReport, WorkerState};
+use forebay_types::{MountName, Scope, TokenInfo};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -79,6 +80,43 @@ struct Tier {
 impl From<(u64, u64, u64)> for Tier {
     fn from((capacity_bytes, used_bytes, kept_bytes): (u64, u64, u64)) -> Self {
         Self { capacity_bytes, used_bytes, kept_bytes }
+    }
+}
+
+/// A token, as it is listed: nothing of it shows what its holder shows.
+#[derive(Clone, Debug, JsonSchema, PartialEq, Serialize)]
+pub struct Token {
+    /// Its name, and a number.
+    id: String,
+    /// `read`, `write` or `admin`, each with all that stands before it.
+    role: String,
+    /// Where: null for all mounts; `tmp` stands for temporary data.
+    mounts: Option<Vec<String>>,
+    /// When it was made.
+    created: String,
+    /// When it ends, where it does.
+    expires: Option<String>,
+}
+
+impl Token {
+    /// What a coordinator says of one; `time` writes seconds since 1970.
+    pub fn of(token: &TokenInfo, time: impl Fn(u64) -> String) -> Self {
+        let mounts = match &token.grant.scope {
+            Scope::All => None,
+            Scope::Only { mounts, temporary } => {
+                let names = mounts.iter().map(MountName::to_string);
+                Some(names.chain(temporary.then(|| MountName::temporary().to_string())).collect())
+            }
+        };
+        let (role, expires) = (token.grant.role.to_string(), token.grant.expires.map(&time));
+        Self { id: token.id.clone(), role, mounts, created: time(token.created), expires }
+    }
+
+    /// For people: what it is, what it lets its holder do, where, since when, and how long.
+    pub fn row(&self) -> Vec<String> {
+        let mounts = self.mounts.as_ref().map_or("all".to_string(), |mounts| mounts.join(" "));
+        let expires = self.expires.clone().unwrap_or("never".to_string());
+        vec![self.id.clone(), self.role.clone(), mounts, self.created.clone(), expires]
     }
 }
 

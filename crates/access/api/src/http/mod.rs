@@ -244,6 +244,10 @@ mod tests {
         fn placement(&self, _: usize) -> PlacementStatus {
             PlacementStatus::default()
         }
+
+        fn tokens(&self) -> Vec<crate::Token> {
+            Vec::new()
+        }
     }
 
     fn shown(metrics_are_open: bool, role: &'static str) -> Arc<Shown> {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_api::{Cluster, Http as Served, HttpSettings, Readers, Readiness};
+use forebay_api::{Cluster, Http as Served, HttpSettings, Readers, Readiness, Token};
 use forebay_client::{AdminRequest, Client};
 use forebay_coordinator::Coordinator;
 use forebay_node::Node;
@@ -43,6 +43,10 @@ impl Cluster for Known {
 
     fn placement(&self, limit: usize) -> PlacementStatus {
         self.0.placement(limit)
+    }
+
+    fn tokens(&self) -> Vec<Token> {
+        self.0.tokens().iter().map(|token| Token::of(token, |secs| format!("at {secs}"))).collect()
     }
 }
 

@@ -25,6 +25,23 @@ async fn jobs_and_transfers_are_those_of_the_scheduler() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_are_listed_without_what_their_holders_show() {
+    let bed = Bed::start(1).await;
+    let answer = bed.ask_as(Some(bed.token("admin")), "GET", "/api/v1/tokens", "").await;
+    let listed = answer.json();
+    let find = |id: &str| listed["tokens"].as_array().unwrap().iter().find(|token| token["id"] == id).unwrap();
+    let lake = find("read-lake.1");
+    assert_eq!((&lake["role"], &lake["mounts"], &lake["expires"]), (&json!("read"), &json!(["lake"]), &json!(null)));
+    assert_eq!((&find("admin.1")["role"], &find("admin.1")["mounts"]), (&json!("admin"), &json!(null)));
+    assert!(find("expired.1")["expires"].as_str().unwrap().starts_with("at "), "{listed}");
+    let text = String::from_utf8_lossy(&answer.body).into_owned();
+    for name in crate::bed::TOKENS {
+        let secret = bed.token(name).rsplit('.').next().unwrap();
+        assert!(!secret.is_empty() && !text.contains(secret), "{name} in {text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn where_no_door_is_open_it_is_said() {
     let bed = Bed::closed(1).await;
     for (method, path) in [
