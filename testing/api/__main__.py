@@ -1,4 +1,5 @@
-"""/api/v1 of a cluster held against its own description, by schemathesis: `python testing/api [ARGUMENTS OF st run]`."""
+"""/api/v1 of a cluster, asked by a client that is generated from its description, and held against that by schemathesis: `python testing/api
+[ARGUMENTS OF st run]`."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ import tempfile
 import time
 import urllib.request
 from pathlib import Path
+
+import client
 
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]
@@ -26,7 +29,9 @@ def main() -> int:
         cluster = Cluster(binary, Path(home))
         try:
             cluster.fill()
-            return cluster.held_against_its_description(sys.argv[1:])
+            token = cluster.token()
+            client.check(cluster.url, token, Path(home))
+            return cluster.held_against_its_description(token, sys.argv[1:])
         finally:
             cluster.close()
 
@@ -42,6 +47,7 @@ class Cluster:
         command = [str(binary), "up", "--coordinator-listen", self._coordinator, "--http", self._http, *flags]
         with (home / "log").open("w") as log:
             self._up = subprocess.Popen(command, env=self._environment(), cwd=home, stdout=log, stderr=log)
+        self.url = f"http://{self._http}"
         end = time.monotonic() + _WITHIN
         while not self._is_ready():
             if self._up.poll() is not None or time.monotonic() > end:
@@ -50,7 +56,7 @@ class Cluster:
 
     def _is_ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"http://{self._http}/readyz", timeout=5) as answer:
+            with urllib.request.urlopen(f"{self.url}/readyz", timeout=5) as answer:
                 return answer.read() == b"ready\n"
         except OSError:
             return False
@@ -72,13 +78,16 @@ class Cluster:
         self._run("mount", "add", "lake", f"file://{lake}")
         self._run("shard", "create", "/lake/rows.shards", "--from", "/lake/rows.jsonl", "--key", "id", "--shards", "2")
 
-    def held_against_its_description(self, arguments: list[str]) -> int:
+    def token(self) -> str:
+        """One that may do everything."""
+        return json.loads(self._run("token", "add", "api", "--admin", "--json"))["token"]
+
+    def held_against_its_description(self, token: str, arguments: list[str]) -> int:
         """What schemathesis says of it: 0 where it finds nothing."""
-        token = json.loads(self._run("token", "add", "api", "--admin", "--json"))["token"]
         command = [str(Path(sys.executable).parent / "st"), "--config-file", str(_HERE / "schemathesis.toml"), "run", *arguments]
         environment = {**self._environment(), "FOREBAY_TOKEN": token, "SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(_HERE)}
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
-        asked = subprocess.run([*command, f"http://{self._http}/api/v1/openapi.json"], env=environment, cwd=self._home)
+        asked = subprocess.run([*command, f"{self.url}/api/v1/openapi.json"], env=environment, cwd=self._home)
         assert self._up.poll() is None, f"the cluster has ended:\n{(self._home / 'log').read_text()}"
         return asked.returncode
 

@@ -106,7 +106,7 @@ pub(super) const PATH: Described = Described {
                 generator.subschema_for::<Wrong>(),
                 {"type": "object", "additionalProperties": true},
                 {"type": "null"},
-                {"type": "array", "items": true},
+                {"type": "array", "items": {}},
                 {"type": "integer", "minimum": 0},
             ]})
         },

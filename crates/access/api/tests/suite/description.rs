@@ -193,11 +193,13 @@ async fn each_described_path_is_one_that_there_is_and_stands_in_the_page() {
     are_of_one_type(&document);
 }
 
-/// Programs that read descriptions end where an alternative is of several types.
+/// Programs that read descriptions end where an alternative is of several types, and where a schema is `true` instead of an object.
 fn are_of_one_type(part: &Json) {
     for alternatives in [&part["anyOf"], &part["oneOf"]] {
         assert!(alternatives.as_array().into_iter().flatten().all(|one| !one["type"].is_array()), "{part}");
     }
+    let properties = part["properties"].as_object().into_iter().flat_map(|properties| properties.values());
+    assert!(!part["items"].is_boolean() && properties.into_iter().all(|property| !property.is_boolean()), "{part}");
     match part {
         Json::Object(fields) => fields.values().for_each(are_of_one_type),
         Json::Array(items) => items.iter().for_each(are_of_one_type),
