@@ -24,6 +24,8 @@ _WITHIN = 120
 def main() -> int:
     target = Path(os.environ.get("CARGO_TARGET_DIR") or _ROOT / "target")
     binary = Path(os.environ.get("FOREBAY_TEST_BINARY") or target / "fast/forebay").resolve()
+    # All that is asked is on this machine.
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1"
     assert binary.exists(), f"{binary}: build it with cargo build --profile fast -p forebay, or name it in FOREBAY_TEST_BINARY"
     with tempfile.TemporaryDirectory(prefix="forebay-api-") as home:
         cluster = Cluster(binary, Path(home))
@@ -62,7 +64,7 @@ class Cluster:
             return False
 
     def _environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("FOREBAY_", "AWS_"))}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("FOREBAY_", "AWS_", "XDG_CONFIG_HOME"))}
         return {**kept, "HOME": str(self._home)}
 
     def _run(self, *arguments: str) -> str:
