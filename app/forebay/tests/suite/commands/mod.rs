@@ -2,6 +2,7 @@
 
 mod copy;
 mod doctor;
+mod machine;
 mod pages;
 
 use serde_json::json;
