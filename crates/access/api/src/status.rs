@@ -210,7 +210,8 @@ mod tests {
             pins: Vec::new(),
             workers: vec![(info, WorkerState::Live, report)],
         };
-        let worker = &json!(Status::of(&cluster))["workers"][0];
+        let shown = json!(Status::of(&cluster));
+        let worker = &shown["workers"][0];
         assert_eq!(worker["dram"], json!({"capacity_bytes": 100, "used_bytes": 80, "kept_bytes": 30, "temporary_bytes": 15}));
         assert_eq!((&worker["disk"]["temporary_bytes"], &worker["decoded_bytes"]), (&json!(40), &json!(10)));
     }
