@@ -16,6 +16,7 @@ mod events;
 mod http;
 mod jobs;
 mod metrics;
+mod nodes;
 mod placement;
 mod readers;
 mod readiness;

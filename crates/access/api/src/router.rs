@@ -23,7 +23,7 @@ use crate::describe::{Content, Described, Routes, Shape, Verb, document};
 use crate::events::Events;
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
-use crate::{Doors, Placement, Price, Readers, Savings, Status, Token, console, jobs, shards, sql};
+use crate::{Doors, Placement, Price, Readers, Savings, Status, Token, console, jobs, nodes, shards, sql};
 
 /// Segments that one answer has at most.
 const SEGMENTS_MAX: usize = 10_000;
@@ -56,10 +56,11 @@ pub fn router(cluster: Arc<dyn Cluster>, client: ClientSettings, readers: Reader
     let (scheduled, of_jobs) = jobs::routes(doors.scheduler);
     let shown = shown.with_state(Served { cluster, events, readers: readers.clone() }).merge(scheduled);
     let shown = shown.route_layer(middleware::from_fn_with_state(readers.clone(), let_in));
+    let (listed, of_nodes) = nodes::routes(client.clone(), readers.clone());
     let (asked, of_shards) = shards::routes(client, readers.clone());
     let (run, of_sql) = sql::routes(readers, doors.statements);
-    paths.extend(of_jobs.into_iter().chain(of_shards).chain(of_sql));
-    let api = shown.merge(asked).merge(run).merge(description(paths)).method_not_allowed_fallback(no_such_method);
+    paths.extend(of_jobs.into_iter().chain(of_nodes).chain(of_shards).chain(of_sql));
+    let api = shown.merge(listed).merge(asked).merge(run).merge(description(paths)).method_not_allowed_fallback(no_such_method);
     api.route("/api/v1", any(no_such_path)).route("/api/v1/{*path}", any(no_such_path)).merge(console::routes())
 }
 

@@ -1,5 +1,6 @@
 //! Jobs, transfers and statements: what the coordinator does not know itself.
 
+use forebay_client::{CreateOptions, NodeType};
 use serde_json::json;
 
 use crate::bed::Bed;
@@ -38,6 +39,26 @@ async fn tokens_are_listed_without_what_their_holders_show() {
     for name in crate::bed::TOKENS {
         let secret = bed.token(name).rsplit('.').next().unwrap();
         assert!(!secret.is_empty() && !text.contains(secret), "{name} in {text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn temporary_nodes_are_listed_page_by_page() {
+    let bed = Bed::start(2).await;
+    let nodes = bed.client.nodes();
+    nodes.create("/tmp/job", CreateOptions::new(NodeType::Table)).await.unwrap();
+    for name in ["a", "b", "c"] {
+        nodes.put(&format!("/tmp/job/{name}"), name.repeat(3).into_bytes()).await.unwrap();
+    }
+    let list =
+        async |parameters: &str| bed.ask_as(Some(bed.token("read tmp")), "GET", &format!("/api/v1/nodes?{parameters}"), "").await;
+    let node = |name: &str| json!({"name": name, "type": "key-value", "bytes": 3});
+    assert_eq!(list("path=/tmp/job&limit=2").await.json(), json!({"nodes": [node("a"), node("b")], "is_whole": false}));
+    assert_eq!(list("path=/tmp/job&after=b").await.json(), json!({"nodes": [node("c")], "is_whole": true}));
+    assert_eq!(list("").await.json()["nodes"][0], json!({"name": "job", "type": "table", "bytes": 0}));
+    assert_eq!(list("path=/tmp/none").await.wrong(), (404, "not found".into()));
+    for parameters in ["path=/lake", "limit=0", "limit=10001", "more=1", "timeout=10"] {
+        assert_eq!(list(parameters).await.wrong(), (400, "invalid".into()), "{parameters}");
     }
 }
 

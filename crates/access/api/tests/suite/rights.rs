@@ -14,6 +14,8 @@ fn status(credential: &str, needs: Needs) -> u16 {
         ("read other" | "read lake" | "write lake" | "read tmp", Needs::Known) => 200,
         // What processes of the cluster show each other is nothing here.
         ("none" | "guess" | "other scheme" | "member", _) => 401,
+        ("read tmp", Needs::Temporary) => 200,
+        ("read lake" | "write lake", Needs::Temporary) => 403,
         ("owner" | "admin", Needs::Admin) => 200,
         (_, Needs::Admin) => 403,
         ("read" | "read lake", Needs::Change | Needs::ChangeOfNoMount) => 403,
@@ -55,6 +57,8 @@ enum Needs {
     All,
     /// Administering the cluster.
     Admin,
+    /// Reading temporary data.
+    Temporary,
     /// Reading the mount `lake`.
     Lake,
     /// Reading a mount that is not there.
@@ -85,6 +89,7 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
         ("GET", "/api/v1/segments".into(), "", Needs::All),
         ("GET", "/api/v1/savings".into(), "", Needs::All),
         ("GET", "/api/v1/tokens".into(), "", Needs::Admin),
+        ("GET", "/api/v1/nodes".into(), "", Needs::Temporary),
         ("HEAD", "/api/v1/events".into(), "", Needs::All),
         ("GET", "/api/v1/jobs".into(), "", Needs::All),
         ("GET", "/api/v1/tasks".into(), "", Needs::All),

@@ -24,6 +24,11 @@ pub const fn statement() -> Need {
     Need::read(Place::Cluster)
 }
 
+/// To see what temporary data there is.
+pub const fn temporary() -> Need {
+    Need::read(Place::Temporary)
+}
+
 /// To see which tokens there are, as over the coordinator's own port.
 pub const fn tokens() -> Need {
     Need::administer(Place::Cluster)
