@@ -49,6 +49,7 @@ impl Lines {
 
     /// Adds lines that are made already, each with its end. Waits as [`Self::push`] does.
     pub(crate) async fn push_made(&mut self, lines: &[u8]) -> Result<()> {
+        debug_assert!(lines.is_empty() || lines.ends_with(b"\n"), "each line has its end");
         self.buffer.extend_from_slice(lines);
         if self.buffer.is_empty() { Ok(()) } else { self.added().await }
     }

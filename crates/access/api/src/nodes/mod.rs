@@ -142,5 +142,6 @@ async fn nodes(
         Refusal::new(StatusCode::GATEWAY_TIMEOUT, Error::retry(message))
     })?;
     let (entries, is_whole) = listed?;
+    debug_assert!(entries.len() <= asked.limit as usize, "an answer has an end");
     Ok(Json(Nodes { nodes: entries.into_iter().map(Node::from).collect(), is_whole }))
 }
