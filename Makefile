@@ -1,7 +1,7 @@
 # demo    TPC-H through Forebay and through the alternatives, one table at the end
 # test    all tests, with whatever they need
 # test-sql  random SQL against DuckDB, SQL_QUERIES from the seed SQL_SEED on in each of SQL_MODES
-# test-api  /api/v1 held against its own description by schemathesis, of a cluster of the binary (API_ARGS: those of `st run`)
+# test-api  /api/v1 held against its own description by schemathesis and by a client that is generated from it, of a cluster of the binary (API_ARGS: those of `st run`)
 # test-tpcds  TPC-DS on a cluster of processes, against DuckDB's answers
 # storm   processes of the binary, a load, one fault at a time, and what clients were told (STORM_ARGS: --seed, --only, --seconds, --write)
 # universe  coordinator, workers and clients in simulated time: UNIVERSE_SEEDS worlds from UNIVERSE_SEED on (UNIVERSE_ARGS: --seconds, --ops, --standby, --trace)

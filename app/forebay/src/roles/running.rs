@@ -185,7 +185,7 @@ impl Running {
             Some(part) => {
                 let workers: Vec<_> = node.workers.iter().map(|worker| worker.id()).collect();
                 let running = ClusterRunning::start(part, &coordinator_address, &settings.security, &workers, &queries).await?;
-                running.roles().for_each(|role| http.show_client_of(role, running.client()));
+                http.show_cluster(&running);
                 Some(running)
             }
             None => None,

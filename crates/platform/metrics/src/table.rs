@@ -184,6 +184,34 @@ table! {
     /// Replicas that workers were ordered to drop.
     COORDINATOR_REPLICAS_DROPPED: Counters = "forebay_coordinator_replicas_dropped_total" [];
 
+    /// Executors that answer the scheduler.
+    SCHEDULER_EXECUTORS: Gauges = "forebay_scheduler_executors" [];
+    /// Tasks that these can run at once.
+    SCHEDULER_SLOTS: Gauges = "forebay_scheduler_slots" [];
+    /// Jobs of distributed SQL that are not over.
+    SCHEDULER_JOBS: Gauges = "forebay_scheduler_jobs" [];
+    /// Jobs that are over: `done`, or `failed`, as those are that were cancelled.
+    SCHEDULER_JOBS_OVER: Counters = "forebay_scheduler_jobs_over_total" ["outcome"];
+    /// Tasks that run.
+    SCHEDULER_TASKS: Gauges = "forebay_scheduler_tasks" [];
+    /// Tasks that are over: `done`, or `failed`, as those are that were lost, or whose job ended before them.
+    SCHEDULER_TASKS_OVER: Counters = "forebay_scheduler_tasks_over_total" ["outcome"];
+    /// Bytes of files that tasks read which are done.
+    SCHEDULER_TASK_INPUT_BYTES: Counters = "forebay_scheduler_task_input_bytes_total" [];
+    /// Of these, bytes that the worker beside the task had, or was about to have, when the task was sent there.
+    SCHEDULER_TASK_LOCAL_BYTES: Counters = "forebay_scheduler_task_local_bytes_total" [];
+    /// Bytes on their way from shared storage, before their tasks ask for them.
+    SCHEDULER_ARRIVING_BYTES: Gauges = "forebay_scheduler_arriving_bytes" [];
+    /// Bytes that were brought so.
+    SCHEDULER_BROUGHT_BYTES: Counters = "forebay_scheduler_brought_bytes_total" [];
+
+    /// Tasks that the executors of the process can run at once.
+    EXECUTOR_SLOTS: Gauges = "forebay_executor_slots" [];
+    /// Tasks that they run.
+    EXECUTOR_TASKS: Gauges = "forebay_executor_tasks" [];
+    /// Tasks that they have run: `done`, or `failed`, as those are that were ended before.
+    EXECUTOR_TASKS_OVER: Counters = "forebay_executor_tasks_over_total" ["outcome"];
+
     /// S3 requests, by what they ask (`get_object`, `put_object`, `list_objects`, ..) and the status of the answer.
     GATEWAY_REQUESTS: Counters = "forebay_gateway_requests_total" ["operation", "status"];
     /// From a request's head to its answer's, when the first MiB of an object is there: `read`, `stat`, `list`, `write`, `delete`, or `other`.

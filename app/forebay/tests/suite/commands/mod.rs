@@ -2,6 +2,7 @@
 
 mod copy;
 mod doctor;
+mod machine;
 mod pages;
 mod plan;
 mod table;
@@ -227,4 +228,43 @@ fn the_status_names_mounts_workers_and_tiers() {
         assert_eq!(looks[1]["mounts"]["lake"]["sent_bytes"], 0);
         forebay(&at, &["top", "--count", "2"]).fails(2, &["--json"]);
     });
+}
+
+#[test]
+fn savings_are_what_the_storage_itself_counts() {
+    let (home, bucket) = (tempfile::tempdir().unwrap(), Bucket::s3());
+    (0..20).for_each(|part| bucket.put(&format!("t/{part}.csv"), &csv(5_000)));
+    let up = Role::up(home.path());
+    bucket.mount(&up);
+    let at = up.address();
+    // Workers tell of themselves once a second.
+    let settled = || {
+        std::thread::sleep(std::time::Duration::from_millis(2500));
+        (forebay(&at, &["savings", "--json"]).ok().json().remove(0), bucket.server().counters())
+    };
+    let (before, server_before) = settled();
+    forebay(&at, &["ls", "-l", "/lake/t/"]).ok();
+    for _ in 0..3 {
+        for part in 0..20 {
+            forebay(&at, &["cat", &format!("/lake/t/{part}.csv")]).ok();
+        }
+        forebay(&at, &["sql", "select count(*), max(square) from '/lake/t/*.csv'"]).ok();
+    }
+    forebay(&at, &["cp", "/lake/t/1.csv", "/lake/copy.csv"]).ok();
+    forebay(&at, &["load", "/lake/t/"]).ok();
+    let (after, server) = settled();
+    let grown = |field: &str| after[field].as_f64().unwrap() - before[field].as_f64().unwrap();
+    for (said, counted) in [
+        (grown("storage_bytes"), server.bytes_out - server_before.bytes_out),
+        (grown("storage_requests"), server.requests() - server_before.requests()),
+    ] {
+        let counted = counted as f64;
+        assert!(counted > 0.0 && (said - counted).abs() <= 0.02 * counted, "{said} and not {counted}: {after}, {server:?}");
+    }
+    let all = |field: &str| after[field].as_u64().unwrap();
+    assert_eq!(all("saved_bytes"), all("served_bytes") - all("storage_bytes"));
+    assert!(
+        grown("saved_bytes") >= 1.5 * (server.bytes_out - server_before.bytes_out) as f64,
+        "of each file readings were spared: {after}"
+    );
 }

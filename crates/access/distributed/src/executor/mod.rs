@@ -22,6 +22,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::SessionConfig;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use forebay_client::Client;
+use forebay_protocol::ExecutorNumbers;
 use forebay_rights::needs;
 use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::Security;
@@ -40,7 +41,7 @@ use crate::travel;
 use control::Control;
 use handing::Handing;
 use reading::Reading;
-use traced::Traced;
+use traced::{Tasks, Traced};
 
 mod control;
 mod handing;
@@ -74,6 +75,8 @@ pub struct ExecutorSettings {
 pub struct Executor {
     address: std::net::SocketAddr,
     times: Arc<Times>,
+    slots: u64,
+    counted: Arc<Tasks>,
     _tasks: Vec<AbortOnDropHandle<()>>,
 }
 
@@ -109,7 +112,7 @@ impl Executor {
         let files = Files::of_executor(&ways, &metadata.id, settings.folder.clone());
         let shared = Shared::new(client.nodes(), settings.worker, settings.folder.clone(), files);
         let trimming = forebay_runtime::spawn(Arc::clone(&shared).keep_trim());
-        let times = Arc::new(Times::default());
+        let (times, counted) = (Arc::new(Times::default()), Arc::new(Tasks::default()));
         let nodes = Codec::of(client.clone());
         let (moves, scheduler) = watch::channel(settings.scheduler.clone());
         let following = settings.follows.then(|| forebay_runtime::spawn(follow(client.clone(), moves)));
@@ -124,7 +127,7 @@ impl Executor {
             Arc::new(BallistaFunctionRegistry::from(&functions)),
             Arc::clone(&times) as _,
             settings.slots,
-            Arc::new(Traced(ShuffleEngine::new(shared, engine))),
+            Arc::new(Traced { inner: ShuffleEngine::new(shared, engine), tasks: Arc::clone(&counted) }),
         ));
         let flight = FlightServiceServer::new(Handing::new(folder))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
@@ -150,12 +153,19 @@ impl Executor {
             }
         });
         let tasks = [serving, polling, trimming].into_iter().chain(following);
-        Ok(Self { address, times, _tasks: tasks.map(AbortOnDropHandle::new).collect() })
+        let (slots, _tasks) = (settings.slots as u64, tasks.map(AbortOnDropHandle::new).collect());
+        Ok(Self { address, times, slots, counted, _tasks })
     }
 
     /// What its tasks took for what passes between stages.
     pub fn shuffle_times(&self) -> ShuffleTimes {
         self.times.now()
+    }
+
+    /// Says what its tasks have come to, each time that it is asked.
+    pub fn numbers(&self) -> Box<dyn Fn() -> ExecutorNumbers + Send + Sync> {
+        let (counted, slots) = (Arc::clone(&self.counted), self.slots);
+        Box::new(move || counted.now(slots))
     }
 
     /// Where results are handed out.

@@ -17,6 +17,7 @@ use super::job::{Inputs, Job, Running, Stage, WHOLE, split, task_id};
 use super::tasks::TasksOver;
 use crate::travel::Ticket;
 
+mod counts;
 pub(super) mod deciding;
 mod executors;
 #[cfg(test)]
@@ -48,6 +49,9 @@ pub(crate) struct Books {
 #[derive(Default)]
 struct Over {
     jobs: VecDeque<JobState>,
+    /// Jobs so far, those that are not shown any more too.
+    done: u64,
+    failed: u64,
     tasks: TasksOver,
 }
 
@@ -316,6 +320,10 @@ impl Books {
     }
 
     fn note_over(&mut self, over: JobState) {
+        match over.state == "done" {
+            true => self.over.done += 1,
+            false => self.over.failed += 1,
+        }
         if self.over.jobs.len() == OVER_MAX {
             self.over.jobs.pop_front();
         }

@@ -16,7 +16,7 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::refusal::Refusal;
 
 /// What the lines are called.
-pub(super) const JSON_LINES: &str = "application/x-ndjson";
+pub(crate) const JSON_LINES: &str = "application/x-ndjson";
 /// Bytes that are sent together while they come faster than they are read.
 const PIECE_BYTES: usize = 32 << 10;
 /// Pieces that wait to be read.
@@ -33,17 +33,28 @@ enum Piece {
 }
 
 /// An answer in the making.
-pub(super) struct Lines {
+pub(crate) struct Lines {
     buffer: Vec<u8>,
     pieces: mpsc::Sender<Piece>,
 }
 
 impl Lines {
     /// Adds a line. Waits while what is there is not read.
-    pub(super) async fn push(&mut self, line: &impl Serialize) -> Result<()> {
+    pub(crate) async fn push(&mut self, line: &impl Serialize) -> Result<()> {
         serde_json::to_writer(&mut self.buffer, line)
             .map_err(|error| Error::internal(format!("an answer can't be written: {error}")))?;
         self.buffer.push(b'\n');
+        self.added().await
+    }
+
+    /// Adds lines that are made already, each with its end. Waits as [`Self::push`] does.
+    pub(crate) async fn push_made(&mut self, lines: &[u8]) -> Result<()> {
+        debug_assert!(lines.is_empty() || lines.ends_with(b"\n"), "each line has its end");
+        self.buffer.extend_from_slice(lines);
+        if self.buffer.is_empty() { Ok(()) } else { self.added().await }
+    }
+
+    async fn added(&mut self) -> Result<()> {
         // Who waits for a line gets it at once; who has some to read gets the next ones together.
         let nobody_waits = self.pieces.capacity() < PIECES_MAX;
         if nobody_waits && self.buffer.len() < PIECE_BYTES {
@@ -67,7 +78,7 @@ impl Lines {
 
 /// An answer of lines that `make` adds. What goes wrong before the first of them is the answer's status; after that the connection
 /// breaks off, so that a part is never taken for the whole. It ends with who asked, and some seconds after `deadline` at the latest.
-pub(super) async fn answer<F>(deadline: Instant, make: impl FnOnce(Lines) -> F) -> Result<Response, Refusal>
+pub(crate) async fn answer<F>(deadline: Instant, make: impl FnOnce(Lines) -> F) -> Result<Response, Refusal>
 where
     F: Future<Output = Result<Lines, Refusal>> + Send + 'static,
 {
@@ -168,6 +179,19 @@ mod tests {
         assert_eq!(pieces[0], "0\n", "who waits gets the first at once");
         assert!(pieces.len() < 5, "{} pieces", pieces.len());
         assert_eq!(pieces.concat(), (0..1000).map(|number| format!("{number}\n")).collect::<String>().into_bytes());
+    }
+
+    #[tokio::test]
+    async fn lines_that_are_made_already_go_as_they_are() {
+        let response = answer(later(), |mut lines| async move {
+            lines.push_made(b"").await?;
+            lines.push_made(b"1\n2\n").await?;
+            lines.push(&3).await?;
+            Ok(lines)
+        });
+        let body = response.await.unwrap().into_body().into_data_stream();
+        let pieces: Vec<Bytes> = body.map(Result::unwrap).collect().await;
+        assert_eq!((&pieces[0][..], pieces.concat()), (&b"1\n2\n"[..], b"1\n2\n3\n".to_vec()), "and none is sent that is empty");
     }
 
     #[tokio::test]
