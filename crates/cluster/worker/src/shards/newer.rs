@@ -32,8 +32,9 @@ impl Shards {
     /// The datasets that follow objects, of those that were asked for here, whose refreshes are this worker's: it is the first of those that
     /// hold their first shard. With how often they are to be refreshed.
     pub(crate) fn followed(&self) -> Vec<(MountId, Key, Duration)> {
-        let mut known: Vec<Arc<Manifest>> = self.manifests.lock().iter().map(|(_, manifest)| Arc::clone(manifest)).collect();
-        known.extend(self.newest.lock().iter().map(|(_, manifest)| Arc::clone(manifest)));
+        let mut known: Vec<Arc<Manifest>> =
+            self.known.manifests.lock().iter().map(|(_, manifest)| Arc::clone(manifest)).collect();
+        known.extend(self.known.newest.lock().iter().map(|(_, manifest)| Arc::clone(manifest)));
         let mut latest: HashMap<(MountId, Key), Arc<Manifest>> = HashMap::new();
         for manifest in known {
             let last = latest.entry((manifest.id.mount, manifest.id.folder.clone())).or_insert_with(|| Arc::clone(&manifest));

@@ -114,13 +114,14 @@ mod tests {
     use forebay_shard_store::{
         Column, ColumnKind, Columns, Dataset, DatasetOrders, DatasetPin, Store, data_key, manifest_key, manifest_tag, pack,
     };
+    use forebay_testbed::until;
     use forebay_testing::S3Server;
     use forebay_transport::Security;
 
     use super::*;
     use crate::Tuning;
     use crate::cluster::ask;
-    use crate::process::bed::{Bed, until};
+    use crate::process::bed::Bed;
 
     const FOLDER: &str = "a.shards";
 
@@ -143,7 +144,14 @@ mod tests {
             put(&data_key(&file.object), &bytes);
         }
         let orders = DatasetOrders { pin: Some(DatasetPin::default()), frozen: false };
-        let dataset = Dataset { columns, replicas: vec![0.5], shards: vec![packed.shard], log: Some("log".into()), orders };
+        let dataset = Dataset {
+            columns,
+            replicas: vec![0.5],
+            shards: vec![packed.shard],
+            log: Some("log".into()),
+            orders,
+            following: None,
+        };
         let bytes = dataset.encode().unwrap();
         put(&manifest_key(manifest), &bytes);
         DatasetId { mount, folder: Key::new(FOLDER).unwrap(), manifest, tag: manifest_tag(&bytes) }
@@ -162,7 +170,7 @@ mod tests {
         let (s3, bed) = (S3Server::of_bucket("lake").unwrap(), Bed::start(CoordinatorSettings::LEASE).await);
         let folder = tempfile::tempdir().unwrap();
         let add = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: "s3://lake".into(), options: s3.mount_options() };
-        let added = ask(&bed.coordinator.address(), &Security::default(), &mut None, add).await.unwrap();
+        let added = ask(bed.node.coordinator_at(), &Security::default(), &mut None, add).await.unwrap();
         let ControlReply::Mount(mount) = added else { panic!("a mount") };
         // It looks for pins when the test says so.
         let tuning = Tuning { beat: Duration::from_millis(50), navigate_every: Duration::from_secs(3600), ..Tuning::default() };

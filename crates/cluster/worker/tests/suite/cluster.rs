@@ -135,7 +135,7 @@ async fn what_is_read_at_one_worker_takes_the_bound_from_a_load_at_another() {
     bed.object("load", 60 * MIB);
     bed.object("read", 16 * MIB);
     let settings = StoreSettings::new(bed.folder.path().join("second"), 64 << 20);
-    let second = start_worker(&bed.coordinator_address, settings, None).await;
+    let second = start_worker(bed.node.coordinator_at(), settings, None).await;
     let (loader, reader) = (bed.client().await, Client::connect(&second.address(), bed.mount.id).await);
     let (load, read) = (loader.version("load").await, reader.version("read").await);
     let ranges = vec![(0, (60 * MIB) as u32)];

@@ -135,7 +135,8 @@ async fn target_that_has_no_room_leaves_a_container_where_it_was() {
     fill(three.target(), full).await;
     three.source().put_value(three.dir.into(), "big", big.clone()).unwrap();
     let follow = Box::new(|_| ());
-    let mut line = Line { coordinator: three.bed.coordinator.address(), security: Security::default(), connection: None, follow };
+    let mut line =
+        Line { coordinator: three.bed.node.coordinator_at().clone(), security: Security::default(), connection: None, follow };
     let nodes = three.source();
     let error = nodes.hand_over(three.dir, three.target().worker, &mut line).await.err().unwrap();
     assert_eq!(error.kind, NodeErrorKind::NoSpace, "{error}");
@@ -150,7 +151,8 @@ async fn the_root_is_with_one_worker_at_a_time() {
     let rooms = Arc::clone(&three.first.rooms);
     let follow = Box::new(move |view| rooms.follow(view));
     let to = three.source().worker;
-    let mut line = Line { coordinator: three.bed.coordinator.address(), security: Security::default(), connection: None, follow };
+    let mut line =
+        Line { coordinator: three.bed.node.coordinator_at().clone(), security: Security::default(), connection: None, follow };
     first.put_value(ROOT.into(), "k", Value::from(b"root".to_vec())).unwrap();
     first.hand_over(ROOT, to, &mut line).await.map(drop).unwrap();
     assert!(!first.names.lock().has(ROOT));
