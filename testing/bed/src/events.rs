@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use forebay_transport::{AUDIT, begin_audit};
 use parking_lot::Mutex;
@@ -22,12 +22,15 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// The audit log of this process, from now on. One test of a process may.
+    /// The audit log of this process, from the first call on: its tests have it together.
     pub fn of_audit() -> Self {
-        let log = Self::of(AUDIT);
-        tracing::subscriber::set_global_default(log.clone()).unwrap();
-        begin_audit();
-        log
+        static LOG: LazyLock<EventLog> = LazyLock::new(|| {
+            let log = EventLog::of(AUDIT);
+            tracing::subscriber::set_global_default(log.clone()).unwrap();
+            begin_audit();
+            log
+        });
+        LOG.clone()
     }
 
     /// What this thread tells a target, as long as the guard lives.

@@ -15,7 +15,7 @@ fn status(credential: &str, needs: Needs) -> u16 {
         // What processes of the cluster show each other is nothing here.
         ("none" | "guess" | "other scheme" | "member", _) => 401,
         ("read tmp", Needs::Temporary) => 200,
-        ("read lake" | "write lake", Needs::Temporary) => 403,
+        ("read lake" | "write lake" | "admin lake", Needs::Temporary) => 403,
         ("owner" | "admin", Needs::Admin) => 200,
         (_, Needs::Admin) => 403,
         ("read" | "read lake", Needs::Change | Needs::ChangeOfNoMount) => 403,

@@ -15,6 +15,7 @@ const BYTES_MAX: u64 = 1 << 30;
 
 /// Stores keys, which ascend, and gives the name of their object. `Invalid` where they are too much to be read again.
 pub(crate) async fn store_keys(client: &Client, path: &ForebayPath, keys: &[Key]) -> Result<String> {
+    debug_assert!(keys.is_sorted(), "keys ascend");
     if keys.iter().map(Key::len).sum::<usize>() > KEY_BYTES_MAX {
         return Err(too_much());
     }

@@ -117,6 +117,7 @@ impl Pass<'_> {
         self.done.objects = listing.len() as u64;
         (self.done.added, self.done.replaced) = (changes.added.len() as u64, changes.replaced.len() as u64);
         self.done.gone = changes.gone.len() as u64;
+        debug_assert!(self.done.added + self.done.replaced <= self.done.objects, "only what is there is taken over");
         let wanted: HashSet<&str> = changes.added.iter().chain(&changes.replaced).copied().collect();
         let mut gone: VecDeque<String> = changes.gone.iter().map(|path| path.to_string()).collect();
         let mut held: HashMap<String, u64> = HashMap::new();
@@ -191,6 +192,10 @@ impl Pass<'_> {
         goes: &HashSet<String>,
         brought: &[Brought],
     ) -> Result<()> {
+        debug_assert!(
+            brought.iter().all(|one| goes.contains(&one.source.path)),
+            "what is brought takes the place of what was there"
+        );
         let mut left = LeftKeys::default();
         for (place, source) in before.iter().enumerate() {
             if goes.contains(&source.path) {
@@ -314,6 +319,10 @@ impl Pass<'_> {
 fn doubt(sources: &mut Vec<DatasetSource>, paths: &HashSet<String>, brought: &[Brought]) {
     sources.iter_mut().filter(|source| paths.contains(&source.path)).for_each(|source| source.tag.clear());
     sources.extend(brought.iter().map(|one| DatasetSource { tag: String::new(), ..one.source.clone() }));
+    debug_assert!(
+        sources.iter().all(|source| source.tag.is_empty() || !paths.contains(&source.path)),
+        "no version of theirs is said"
+    );
 }
 
 /// The first of what waits, as much as is taken over together: of each `measure` says the bytes, and the keys of its earlier versions.
@@ -329,5 +338,6 @@ fn take_some<T>(waiting: &mut VecDeque<T>, measure: impl Fn(&T) -> (u64, u64)) -
         }
         some.extend(waiting.pop_front());
     }
+    debug_assert!(!some.is_empty() || waiting.is_empty(), "all of it is taken over in the end");
     some
 }

@@ -85,6 +85,7 @@ impl Lease {
         if self.said.elapsed() < SAID_AFTER {
             return Ok(());
         }
+        debug_assert!(self.state.held_until_ms > 0, "who renews it has it");
         self.state.held_until_ms = held_until();
         self.said = forebay_runtime::now();
         self.say().await
