@@ -35,6 +35,39 @@ def test_what_is_put_comes_back(fb, tmp, size):
     assert view == data and fb.nodes.get(f"{tmp}/value") == b"other"
 
 
+def test_many_are_put_and_got_by_their_paths(fb, server, tmp):
+    nodes = fb.nodes
+    for table in "ab":
+        nodes.mkdir(f"{tmp}/{table}", "table")
+    sizes = [0, 1, 100, 4096, 4097, 70_000]
+    values = {f"{tmp}/{'ab'[at % 2]}/{at}": os.urandom(sizes[at % 6]) for at in range(600)}
+    assert nodes.put_many(values) == {} and nodes.put_many({}) == {}
+    got = nodes.get_many(reversed(values))
+    assert all(isinstance(value, memoryview) for value in got)
+    assert [bytes(value) for value in got] == list(reversed(values.values()))
+    nodes.create(f"{tmp}/file")
+    refused = nodes.put_many({f"{tmp}/file": b"x", f"{tmp}/none/k": b"y", "/lake/x": b"z", f"{tmp}/a/0": bytearray(b"new")})
+    assert {path: type(error) for path, error in refused.items()} == {
+        f"{tmp}/file": forebay.Invalid,
+        f"{tmp}/none/k": forebay.NotFound,
+        "/lake/x": forebay.Invalid,
+    }
+    assert all(error.path == path and path in str(error) for path, error in refused.items())
+    value, missing, file, elsewhere = nodes.get_many([f"{tmp}/a/0", f"{tmp}/a/none", f"{tmp}/file", "/lake/x"])
+    assert value == b"new" and missing is None
+    assert isinstance(file, forebay.Invalid) and isinstance(elsewhere, forebay.Invalid) and nodes.get_many([]) == []
+    with pytest.raises(TypeError):
+        nodes.put_many({f"{tmp}/a/text": "text"})
+
+    async def use():
+        async with await forebay.aio.connect(server) as aio:
+            assert await aio.nodes.put_many({f"{tmp}/b/x": b"x"}) == {}
+            value, missing = await aio.nodes.get_many([f"{tmp}/b/x", f"{tmp}/b/y"])
+            assert value == b"x" and missing is None
+
+    asyncio.run(use())
+
+
 def test_anything_with_bytes_can_be_put(fb, tmp):
     numbers = array.array("d", [1.5, -2.5])
     for data in (bytearray(b"abc"), memoryview(b"abcdef")[::1], numbers, memoryview(os.urandom(100_000))[5:50_000]):

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from forebay import _forebay
-from forebay.errors import AlreadyExists, NotFound
+from forebay.errors import AlreadyExists, Error, NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from typing_extensions import Buffer
 
 __all__ = ["AsyncNodes", "Node", "Nodes"]
@@ -56,6 +58,16 @@ class Nodes:
     def get(self, path: str) -> memoryview:
         """A key-value's value."""
         return memoryview(self._nodes.get(path))
+
+    def put_many(self, values: Mapping[str, Buffer]) -> dict[str, Error]:
+        """Puts values by their paths, small ones a thousand with one message for each container. Each is put by itself: those
+        that were not come back, each path with its error."""
+        return dict(self._nodes.put_many(list(values.items())))
+
+    def get_many(self, paths: Iterable[str]) -> list[memoryview | Error | None]:
+        """Values in the order of their paths, small ones a thousand with one message for each container: ``None`` where there
+        is no such node, and an error, which is not raised, in the place of what can't be read."""
+        return _values(self._nodes.get_many(list(paths)))
 
     def put_arrow(self, path: str, data: Any) -> None:
         """Puts what Arrow libraries can read (a table, a record batch, a data frame) as one value."""
@@ -158,6 +170,15 @@ class AsyncNodes:
         """A key-value's value."""
         return memoryview(await self._nodes.get(path, aio=True))
 
+    async def put_many(self, values: Mapping[str, Buffer]) -> dict[str, Error]:
+        """Puts values by their paths with few messages; gives those that were not put, each path with its error."""
+        return dict(await self._nodes.put_many(list(values.items()), aio=True))
+
+    async def get_many(self, paths: Iterable[str]) -> list[memoryview | Error | None]:
+        """Values in the order of their paths: ``None`` where there is no such node, an error in the place of what can't be
+        read."""
+        return _values(await self._nodes.get_many(list(paths), aio=True))
+
     async def put_arrow(self, path: str, data: Any) -> None:
         """Puts what Arrow libraries can read as one value."""
         await self._nodes.put(path, _to_ipc(data), aio=True)
@@ -245,6 +266,10 @@ def _parents(path: str) -> list[str]:
     """The paths of the directories that it is in, ``/tmp`` left out, the outermost first."""
     names = path.split("/")
     return ["/".join(names[:end]) for end in range(3, len(names))]
+
+
+def _values(values: list[Any]) -> list[memoryview | Error | None]:
+    return [value if value is None or isinstance(value, Error) else memoryview(value) for value in values]
 
 
 def _nodes_of(path: str, entries: list[tuple[str, str, int]]) -> list[Node]:
