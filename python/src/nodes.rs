@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_client::{CreateOptions, NodeError, NodeErrorKind, NodeResult, NodeSnapshot, NodeType, Nodes as Door};
+use forebay_client::{CreateOptions, NodeError, NodeErrorKind, NodePlace, NodeResult, NodeSnapshot, NodeType, Nodes as Door};
 use futures::TryStreamExt;
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -88,6 +88,11 @@ impl<'py> IntoPyObject<'py> for Refused {
     }
 }
 
+/// Where a node is to lie, as words say it.
+fn place(class: Option<&str>, location: Option<&str>) -> NodeResult<NodePlace> {
+    Ok(NodePlace { class: class.map(str::parse).transpose()?, location: location.map(str::parse).transpose()? })
+}
+
 /// What Python sees of a node: name, type, bytes.
 type Entry = (String, &'static str, u64);
 
@@ -124,10 +129,20 @@ impl Nodes {
 
 #[pymethods]
 impl Nodes {
-    #[pyo3(signature = (path, data, aio=false))]
-    fn put<'py>(&self, py: Python<'py>, path: String, data: &Bound<'py, PyAny>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (path, data, storage_class=None, location=None, aio=false))]
+    fn put<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        data: &Bound<'py, PyAny>,
+        storage_class: Option<String>,
+        location: Option<String>,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let bytes = bytes_of(data)?;
-        self.at(py, aio, path, |nodes, path| async move { nodes.put(&path, bytes).await })
+        self.at(py, aio, path, move |nodes, path| async move {
+            nodes.put_at(&path, bytes, &place(storage_class.as_deref(), location.as_deref())?).await
+        })
     }
 
     #[pyo3(signature = (path, aio=false))]
@@ -178,17 +193,26 @@ impl Nodes {
         aio: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.at(py, aio, path, move |nodes, path| async move {
-            let class = storage_class.map(|class| class.parse()).transpose()?;
+            let NodePlace { class, location } = place(storage_class.as_deref(), location.as_deref())?;
             let kind: NodeType = kind.parse()?;
-            let location = location.map(|location| location.parse()).transpose()?;
             nodes.create(&path, CreateOptions { kind, enumerable, class, location }).await
         })
     }
 
-    #[pyo3(signature = (path, data, aio=false))]
-    fn append<'py>(&self, py: Python<'py>, path: String, data: &Bound<'py, PyAny>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (path, data, storage_class=None, location=None, aio=false))]
+    fn append<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        data: &Bound<'py, PyAny>,
+        storage_class: Option<String>,
+        location: Option<String>,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let bytes = bytes_of(data)?;
-        self.at(py, aio, path, |nodes, path| async move { nodes.append(&path, bytes).await })
+        self.at(py, aio, path, move |nodes, path| async move {
+            nodes.append_at(&path, bytes, &place(storage_class.as_deref(), location.as_deref())?).await
+        })
     }
 
     #[pyo3(signature = (path, offset, data, aio=false))]
@@ -250,14 +274,14 @@ impl Nodes {
         })
     }
 
-    /// Type, bytes, and the location that it asks for; None where there is no node.
+    /// Type, bytes, the location that it asks for, and its storage class; None where there is no node.
     #[pyo3(signature = (path, aio=false))]
     fn stat<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
         self.at(py, aio, path, |nodes, path| async move {
             let stat = nodes.stat(&path).await?;
             Ok(stat.map(|stat| {
                 let location = (!stat.location.is_anywhere()).then(|| stat.location.to_string());
-                (stat.kind.as_str(), stat.bytes, location)
+                (stat.kind.as_str(), stat.bytes, location, stat.class.as_str())
             }))
         })
     }

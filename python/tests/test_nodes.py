@@ -93,6 +93,34 @@ def test_nodes_ask_for_locations(fb, tmp):
         nodes.create(f"{tmp}/none", location="")
 
 
+def test_values_and_files_lie_as_they_are_asked_to(fb, server, tmp):
+    nodes = fb.nodes
+    path = f"{tmp}/k"
+    nodes.put(path, b"first")
+    assert nodes.stat(path).storage_class == nodes.stat(tmp).storage_class == "dram" and nodes.ls(tmp)[0].storage_class is None
+    nodes.put(path, b"second", location="rack1")
+    nodes.put(path, b"third", storage_class="dram")
+    nodes.put(path, b"fourth")
+    stat = nodes.stat(path)
+    assert (stat.storage_class, stat.location) == ("dram", "rack1") and nodes.get(path) == b"fourth"
+    assert nodes.append(f"{tmp}/f", b"12", storage_class="dram") == 2
+    assert nodes.append(f"{tmp}/f", b"34", storage_class="dram", location="rack1") == 4
+    assert nodes.read(f"{tmp}/f") == b"1234" and [node.name for node in nodes.ls(tmp)] == ["f", "k"]
+    for refused in (lambda: nodes.put(path, b"", storage_class="tape"), lambda: nodes.append(path, b"", storage_class="tape")):
+        with pytest.raises(forebay.Invalid, match="storage class"):
+            refused()
+    with pytest.raises(forebay.NotFound):
+        nodes.append(f"{tmp}/none", b"")
+
+    async def use():
+        async with await forebay.aio.connect(server) as aio:
+            await aio.nodes.put(f"{tmp}/aio", b"x", location="rack2")
+            assert await aio.nodes.append(f"{tmp}/aio-file", b"x", location="rack2") == 1
+            assert {(await aio.nodes.stat(f"{tmp}/{name}")).location for name in ("aio", "aio-file")} == {"rack2"}
+
+    asyncio.run(use())
+
+
 def test_arrow_tables(fb, tmp):
     table = pyarrow.table({"n": range(100_000), "word": [f"word-{n % 7}" for n in range(100_000)]})
     fb.nodes.put_arrow(f"{tmp}/table", table)

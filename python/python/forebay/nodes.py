@@ -28,6 +28,8 @@ class Node:
     size: int
     #: The location that it asks for, as :meth:`Nodes.stat` says; ``None`` where it asks for none, and in listings.
     location: str | None = field(default=None, compare=False)
+    #: ``dram`` or ``disk``, as :meth:`Nodes.stat` says; ``None`` in listings.
+    storage_class: str | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -51,9 +53,10 @@ class Nodes:
     def __init__(self, nodes: _forebay.Nodes) -> None:
         self._nodes = nodes
 
-    def put(self, path: str, data: Buffer) -> None:
-        """Puts a value: anything with bytes. Readers see the old value or the new one, whole."""
-        self._nodes.put(path, data)
+    def put(self, path: str, data: Buffer, *, storage_class: str | None = None, location: str | None = None) -> None:
+        """Puts a value: anything with bytes. Readers see the old value or the new one, whole. It lies as the old one did, or as
+        its container says, unless a ``storage_class`` or ``location`` is asked for, see :meth:`create`."""
+        self._nodes.put(path, data, storage_class, location)
 
     def get(self, path: str) -> memoryview:
         """A key-value's value."""
@@ -88,7 +91,8 @@ class Nodes:
         exist_ok: bool = False,
     ) -> None:
         """Makes an empty node. One that is not ``enumerable`` is in no listing and no bag. With ``exist_ok`` one of that type
-        may be there. Its bytes go to workers with the label ``location`` as long as these have room; ``"any"`` to all alike, and
+        may be there. Its bytes lie as ``storage_class`` says: ``dram`` is memory first and disk when that is full, ``disk`` is
+        disk only. They go to workers with the label ``location`` as long as these have room; ``"any"`` to all alike, and
         without one where its container's go."""
         try:
             self._nodes.create(path, type, enumerable, storage_class, location)
@@ -101,20 +105,22 @@ class Nodes:
         path: str,
         type: str = "directory",
         *,
+        storage_class: str | None = None,
         location: str | None = None,
         parents: bool = False,
         exist_ok: bool = False,
     ) -> None:
-        """Makes a directory, a table or a bag; with ``parents`` the directories on the way to it. ``location`` is for what is in
-        it and asks for nothing else, see :meth:`create`."""
+        """Makes a directory, a table or a bag; with ``parents`` the directories on the way to it. ``storage_class`` and
+        ``location`` are for what is in it and asks for nothing else, see :meth:`create`."""
         if parents:
             for parent in _parents(path):
                 self.create(parent, "directory", exist_ok=True)
-        self.create(path, type, location=location, exist_ok=exist_ok)
+        self.create(path, type, storage_class=storage_class, location=location, exist_ok=exist_ok)
 
-    def append(self, path: str, data: Buffer) -> int:
-        """Adds bytes to the end of a file; gives its length."""
-        length: int = self._nodes.append(path, data)
+    def append(self, path: str, data: Buffer, *, storage_class: str | None = None, location: str | None = None) -> int:
+        """Adds bytes to the end of a file; gives its length. With a ``storage_class`` or ``location`` the file is made where
+        there is none; one that is there keeps its own (:class:`forebay.Invalid` when its class is another one)."""
+        length: int = self._nodes.append(path, data, storage_class, location)
         return length
 
     def write(self, path: str, offset: int, data: Buffer) -> int:
@@ -162,9 +168,9 @@ class AsyncNodes:
     def __init__(self, nodes: _forebay.Nodes) -> None:
         self._nodes = nodes
 
-    async def put(self, path: str, data: Buffer) -> None:
+    async def put(self, path: str, data: Buffer, *, storage_class: str | None = None, location: str | None = None) -> None:
         """Puts a value: anything with bytes."""
-        await self._nodes.put(path, data, aio=True)
+        await self._nodes.put(path, data, storage_class, location, aio=True)
 
     async def get(self, path: str) -> memoryview:
         """A key-value's value."""
@@ -209,6 +215,7 @@ class AsyncNodes:
         path: str,
         type: str = "directory",
         *,
+        storage_class: str | None = None,
         location: str | None = None,
         parents: bool = False,
         exist_ok: bool = False,
@@ -217,11 +224,11 @@ class AsyncNodes:
         if parents:
             for parent in _parents(path):
                 await self.create(parent, "directory", exist_ok=True)
-        await self.create(path, type, location=location, exist_ok=exist_ok)
+        await self.create(path, type, storage_class=storage_class, location=location, exist_ok=exist_ok)
 
-    async def append(self, path: str, data: Buffer) -> int:
-        """Adds bytes to the end of a file; gives its length."""
-        length: int = await self._nodes.append(path, data, aio=True)
+    async def append(self, path: str, data: Buffer, *, storage_class: str | None = None, location: str | None = None) -> int:
+        """Adds bytes to the end of a file, which is made where there is none when it is said how it is to lie."""
+        length: int = await self._nodes.append(path, data, storage_class, location, aio=True)
         return length
 
     async def write(self, path: str, offset: int, data: Buffer) -> int:
@@ -276,7 +283,7 @@ def _nodes_of(path: str, entries: list[tuple[str, str, int]]) -> list[Node]:
     return [Node(f"{path}/{name}", type, size) for name, type, size in entries]
 
 
-def _node_of(path: str, stat: tuple[str, int, str | None] | None) -> Node:
+def _node_of(path: str, stat: tuple[str, int, str | None, str] | None) -> Node:
     if stat is None:
         error = NotFound(f"{path}: there is no such node", path)
         error.filename = path

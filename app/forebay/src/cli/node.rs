@@ -10,11 +10,14 @@ const OPERATIONS: &str = "Operations, and what each answers:
    \"enumerable\":true,\"storage_class\":\"dram\",
    \"location\":\"LABEL\"}                               {\"ok\":{\"type\":T}}
   {\"op\":\"stat\",\"path\":P}                                {\"ok\":{\"type\":T,\"bytes\":N}}, or {\"ok\":null};
-                                                    with \"location\" where the node asks for one
+                                                    with \"storage_class\" where it is not dram, and
+                                                    \"location\" where the node asks for one
   {\"op\":\"list\",\"path\":P}                                {\"ok\":[NAME, ..]}, sorted
   {\"op\":\"put\",\"path\":P,\"data\":D}                        {\"ok\":{\"bytes\":N}}
   {\"op\":\"get\",\"path\":P}                                 {\"ok\":D}
   {\"op\":\"append\",\"path\":P,\"data\":D}                     {\"ok\":{\"bytes\":N}}, the file's length
+                                                    put and append take \"storage_class\" and
+                                                    \"location\" too: a file is made where there is none
   {\"op\":\"write\",\"path\":P,\"offset\":N,\"data\":D}           {\"ok\":{\"bytes\":N}}, the file's length
   {\"op\":\"read\",\"path\":P,\"offset\":N,\"bytes\":N}           {\"ok\":D}
   {\"op\":\"rename\",\"path\":P,\"to\":P}                       {\"ok\":{}}
@@ -65,6 +68,10 @@ pub(crate) struct NodeBytesArgs {
     /// A file with the bytes; the standard input without it
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
+    /// Where its blocks may lie: dram is memory first, disk when that is full, disk is disk only. As the node has it without it,
+    /// a new one as its container. A value that is of another class is replaced at once; a file keeps its class
+    #[arg(long, value_name = "CLASS", value_parser = ["dram", "disk"])]
+    pub(crate) storage_class: Option<String>,
     /// Label of the workers that its blocks go to as long as they have room, or any; of a new node that is made without it as
     /// in its container
     #[arg(long, value_name = "LABEL")]

@@ -29,7 +29,7 @@ pub use client::Client;
 pub use connect::Wait;
 pub use counters::ClientCounters;
 pub use in_place::host_id;
-pub use nodes::{NodeBlock, NodeEntry, NodeReader, NodeSnapshot, NodeWriter, Nodes, value_tag};
+pub use nodes::{NodeBlock, NodeEntry, NodePlace, NodeReader, NodeSnapshot, NodeWriter, Nodes, value_tag};
 pub use prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
 pub use read::{FirstRead, ObjectRead};
 pub use settings::ClientSettings;

@@ -5,7 +5,7 @@ mod bytes;
 
 use std::io::Write;
 
-use forebay_client::{Client, CreateOptions, Location, NodeEntry, NodeError, NodeErrorKind, NodeType, Nodes};
+use forebay_client::{Client, CreateOptions, Location, NodeEntry, NodeError, NodeErrorKind, NodeType, Nodes, StorageClass};
 use forebay_types::Error;
 use futures::TryStreamExt;
 use serde::Serialize;
@@ -21,6 +21,8 @@ struct Shown<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    storage_class: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<&'a str>,
 }
@@ -48,7 +50,7 @@ async fn ls(nodes: &Nodes, args: NodeLsArgs) -> Outcome {
     while let Some(page) = pages.try_next().await.map_err(failed)? {
         for NodeEntry { name, kind, bytes } in page {
             let line = match (args.json, args.long) {
-                (true, _) => json(&Shown { name: Some(&name), kind: kind.as_str(), bytes, location: None })?,
+                (true, _) => json(&Shown { name: Some(&name), kind: kind.as_str(), bytes, storage_class: None, location: None })?,
                 (false, true) => format!("{kind:<10} {bytes:>14} {name}"),
                 (false, false) => name,
             };
@@ -67,7 +69,7 @@ async fn rm(nodes: &Nodes, args: NodeRmArgs) -> Outcome {
 
 async fn mkdir(nodes: &Nodes, args: NodeMkdirArgs) -> Outcome {
     let kind: NodeType = args.kind.parse().map_err(failed)?;
-    let class = args.storage_class.map(|class| class.parse()).transpose().map_err(failed)?;
+    let class = class(args.storage_class.as_deref())?;
     let location = location(args.location.as_deref())?;
     match nodes.create(&args.path, CreateOptions { kind, enumerable: true, class, location }).await {
         // A lease is renewed by saying it again.
@@ -84,14 +86,19 @@ async fn stat(nodes: &Nodes, args: NodeStatArgs) -> Outcome {
     let path = &args.path;
     let stat = nodes.stat(path).await.map_err(failed)?;
     let stat = stat.ok_or_else(|| Error::not_found(format!("{path}: there is no such node: see `forebay node ls`")))?;
-    let (kind, bytes) = (stat.kind.as_str(), stat.bytes);
+    let (kind, bytes, class) = (stat.kind.as_str(), stat.bytes, stat.class.as_str());
     let location = (!stat.location.is_anywhere()).then(|| stat.location.as_str());
     let line = match (args.json, location) {
-        (true, _) => json(&Shown { name: None, kind, bytes, location })?,
-        (false, Some(location)) => format!("{kind}, {bytes} bytes, at {location}"),
-        (false, None) => format!("{kind}, {bytes} bytes"),
+        (true, _) => json(&Shown { name: None, kind, bytes, storage_class: Some(class), location })?,
+        (false, Some(location)) => format!("{kind}, {bytes} bytes, {class}, at {location}"),
+        (false, None) => format!("{kind}, {bytes} bytes, {class}"),
     };
     writeln!(std::io::stdout(), "{line}").map_err(Failure::of_stdout)
+}
+
+/// What `--storage-class` says.
+fn class(text: Option<&str>) -> Outcome<Option<StorageClass>> {
+    text.map(|text| text.parse().map_err(failed)).transpose()
 }
 
 /// What `--location` says.

@@ -24,7 +24,7 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_nodes::{Condition, CreateOptions, NodeResult, Stat, is_inside, split};
+use forebay_nodes::{Condition, CreateOptions, Location, NodeResult, Stat, StorageClass, is_inside, split};
 use forebay_protocol::{NodeOp, NodeReply};
 
 use crate::counters::Counters;
@@ -45,6 +45,28 @@ pub use write::NodeWriter;
 #[derive(Clone)]
 pub struct Nodes {
     shared: Arc<Shared>,
+}
+
+/// Where bytes of a node are to lie, as far as who writes them says so: all else is as the node has it, or its container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodePlace {
+    /// In which tiers.
+    pub class: Option<StorageClass>,
+    /// With which workers, as long as one of them has room.
+    pub location: Option<Location>,
+}
+
+impl NodePlace {
+    /// Whether nothing is said.
+    pub fn is_open(&self) -> bool {
+        self.class.is_none() && self.location.is_none()
+    }
+
+    /// Whether a node is there already.
+    fn holds(&self, stat: &Stat) -> bool {
+        self.class.is_none_or(|class| class == stat.class)
+            && self.location.as_ref().is_none_or(|location| *location == stat.location)
+    }
 }
 
 /// What all clones share.
