@@ -62,8 +62,7 @@ async fn data_on_disk_stays_off_memory() {
 async fn values_and_files_lie_as_who_puts_them_asks() {
     let cluster = spread_with_disks(2).await;
     let nodes = cluster.client(|_| {}).await.nodes();
-    let (disk, dram) =
-        [StorageClass::Disk, StorageClass::Dram].map(|class| NodePlace { class: Some(class), location: None }).into();
+    let [disk, dram] = [StorageClass::Disk, StorageClass::Dram].map(|class| NodePlace { class: Some(class), location: None });
     let class = async |path: &str| nodes.stat(path).await.unwrap().unwrap().class;
     for len in [10, 70_000, 34 << 20] {
         let values: Vec<Bytes> = (0..3).map(|seed| bytes(seed, len).into()).collect();
