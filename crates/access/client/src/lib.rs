@@ -39,7 +39,7 @@ pub use write::Writer;
 
 pub use forebay_nodes::{
     Condition as NodeCondition, CreateOptions, Location, NodeError, NodeErrorKind, NodeResult, NodeType, Stat as NodeStat,
-    StorageClass,
+    StorageClass, Usage as NodeUsage,
 };
 pub use forebay_protocol::{
     AdminRequest, AtHand, ClusterView, ControlCall, ControlReply, ControlRequest, DatasetId, Handed, Held, ListPage,

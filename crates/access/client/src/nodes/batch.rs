@@ -67,6 +67,13 @@ enum Operation {
     Bag {
         path: String,
     },
+    Quota {
+        path: String,
+        bytes: Option<u64>,
+    },
+    Usage {
+        path: String,
+    },
     Sleep {
         ms: u64,
     },
@@ -177,6 +184,14 @@ impl Nodes {
                 json!({})
             }
             Operation::Bag { path } => data(&self.bag(&path).await?.read_all().await?),
+            Operation::Quota { path, bytes } => {
+                self.set_quota(&path, bytes).await?;
+                json!({})
+            }
+            Operation::Usage { path } => {
+                let usage = self.usage(&path).await?;
+                json!({ "bytes": usage.bytes, "quota": usage.quota })
+            }
             Operation::Sleep { ms } => {
                 forebay_runtime::time::sleep(Duration::from_millis(ms)).await;
                 json!({})

@@ -200,6 +200,13 @@ pub enum NodeOp<'a> {
         /// What is to be true of it.
         condition: Condition,
     },
+    /// What a container's files and values have, and may have: [`NodeReply::Usage`].
+    Usage,
+    /// So much a container's files and values may have from now on: [`NodeReply::Done`].
+    SetQuota {
+        /// Bytes; as many as there is room for without it.
+        bytes: Option<u64>,
+    },
 }
 
 impl NodeOp<'_> {

@@ -2,6 +2,7 @@
 
 mod offers;
 mod one_namespace;
+mod quotas;
 mod together;
 mod where_they_lie;
 
