@@ -296,6 +296,21 @@ impl Nodes {
         self.at(py, aio, path, |nodes, path| async move { nodes.rename(&path, &to).await })
     }
 
+    /// What the files and values in a container may have at most, in bytes; None: as many as there is room for.
+    #[pyo3(signature = (path, bytes, aio=false))]
+    fn set_quota<'py>(&self, py: Python<'py>, path: String, bytes: Option<u64>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, move |nodes, path| async move { nodes.set_quota(&path, bytes).await })
+    }
+
+    /// What the files and values in a container have, and may have, in bytes.
+    #[pyo3(signature = (path, aio=false))]
+    fn usage<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, |nodes, path| async move {
+            let usage = nodes.usage(&path).await?;
+            Ok((usage.bytes, usage.quota))
+        })
+    }
+
     /// The node goes away unless this is said again within `seconds`; None: it stays.
     #[pyo3(signature = (path, seconds, aio=false))]
     fn lease<'py>(&self, py: Python<'py>, path: String, seconds: Option<f64>, aio: bool) -> PyResult<Bound<'py, PyAny>> {

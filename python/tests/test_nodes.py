@@ -171,6 +171,35 @@ def test_a_bag_is_read_as_one(fb, tmp):
     assert fb.nodes.bag(f"{tmp}/bag") == b"".join(name * 1000 for name in (b"1", b"2/a", b"2/b", b"3"))
 
 
+def test_a_quota_bounds_what_is_in_a_container(fb, server, tmp):
+    nodes, path = fb.nodes, f"{tmp}/full"
+    nodes.mkdir(path, quota=1000)
+    nodes.put(f"{path}/k", bytes(600))
+    with pytest.raises(forebay.NoSpace, match="quota of 1000 bytes") as caught:
+        nodes.put(f"{path}/l", bytes(401))
+    assert caught.value.path == f"{path}/l"
+    refused = nodes.put_many({f"{path}/{name}": bytes(300) for name in "lm"})
+    assert list(refused) == [f"{path}/m"] and isinstance(refused[f"{path}/m"], forebay.NoSpace)
+    assert nodes.usage(path) == forebay.NodeUsage(900, 1000) and nodes.usage(tmp) == forebay.NodeUsage(0, None)
+    with pytest.raises(forebay.Invalid):
+        nodes.mkdir(f"{path}/inside")
+    with pytest.raises(forebay.Invalid):
+        nodes.set_quota(tmp, 1000)
+    nodes.set_quota(path, None)
+    nodes.put(f"{path}/m", bytes(5000))
+
+    async def use():
+        async with await forebay.aio.connect(server) as aio:
+            await aio.nodes.mkdir(f"{tmp}/aio", "table", quota=10)
+            with pytest.raises(forebay.NoSpace):
+                await aio.nodes.put(f"{tmp}/aio/k", bytes(11))
+            await aio.nodes.set_quota(f"{tmp}/aio", 11)
+            await aio.nodes.put(f"{tmp}/aio/k", bytes(11))
+            assert await aio.nodes.usage(f"{tmp}/aio") == forebay.NodeUsage(11, 11)
+
+    asyncio.run(use())
+
+
 def test_a_lease_ends(fb, tmp):
     fb.nodes.mkdir(f"{tmp}/job")
     fb.nodes.put(f"{tmp}/job/x", b"x")

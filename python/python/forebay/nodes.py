@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-__all__ = ["AsyncNodes", "Node", "Nodes"]
+__all__ = ["AsyncNodes", "Node", "NodeUsage", "Nodes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,16 @@ class Node:
     def container(self) -> bool:
         """Whether it holds nodes."""
         return self.type in ("table", "directory", "bag")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUsage:
+    """What the files and values in a container have, and may have."""
+
+    #: Bytes of the files and values that are directly in it.
+    size: int
+    #: So many at most; ``None`` where there is no quota.
+    quota: int | None
 
 
 class Nodes:
@@ -107,15 +117,19 @@ class Nodes:
         *,
         storage_class: str | None = None,
         location: str | None = None,
+        quota: int | None = None,
         parents: bool = False,
         exist_ok: bool = False,
     ) -> None:
         """Makes a directory, a table or a bag; with ``parents`` the directories on the way to it. ``storage_class`` and
-        ``location`` are for what is in it and asks for nothing else, see :meth:`create`."""
+        ``location`` are for what is in it and asks for nothing else, see :meth:`create`; ``quota`` is what
+        its files and values may have in bytes, see :meth:`set_quota`."""
         if parents:
             for parent in _parents(path):
                 self.create(parent, "directory", exist_ok=True)
         self.create(path, type, storage_class=storage_class, location=location, exist_ok=exist_ok)
+        if quota is not None:
+            self.set_quota(path, quota)
 
     def append(self, path: str, data: Buffer, *, storage_class: str | None = None, location: str | None = None) -> int:
         """Adds bytes to the end of a file; gives its length. With a ``storage_class`` or ``location`` the file is made where
@@ -156,6 +170,16 @@ class Nodes:
     def rename(self, path: str, to: str) -> None:
         """Renames a node, at once or not at all. A key-value replaces a key-value; a container that is there takes it in."""
         self._nodes.rename(path, to)
+
+    def set_quota(self, path: str, quota: int | None) -> None:
+        """From now on the files and values in a container have so many bytes at most: what is more is refused
+        (:class:`forebay.NoSpace`). What is there stays. ``None``: as many as there is room for. A container with a quota holds
+        no containers."""
+        self._nodes.set_quota(path, quota)
+
+    def usage(self, path: str) -> NodeUsage:
+        """What the files and values in a container have, and may have."""
+        return NodeUsage(*self._nodes.usage(path))
 
     def lease(self, path: str, seconds: float | None) -> None:
         """The node goes away, with all that is in it, unless this is called again within ``seconds``; ``None``: it stays."""
@@ -217,6 +241,7 @@ class AsyncNodes:
         *,
         storage_class: str | None = None,
         location: str | None = None,
+        quota: int | None = None,
         parents: bool = False,
         exist_ok: bool = False,
     ) -> None:
@@ -225,6 +250,8 @@ class AsyncNodes:
             for parent in _parents(path):
                 await self.create(parent, "directory", exist_ok=True)
         await self.create(path, type, storage_class=storage_class, location=location, exist_ok=exist_ok)
+        if quota is not None:
+            await self.set_quota(path, quota)
 
     async def append(self, path: str, data: Buffer, *, storage_class: str | None = None, location: str | None = None) -> int:
         """Adds bytes to the end of a file, which is made where there is none when it is said how it is to lie."""
@@ -263,6 +290,14 @@ class AsyncNodes:
     async def rename(self, path: str, to: str) -> None:
         """Renames a node, at once or not at all."""
         await self._nodes.rename(path, to, aio=True)
+
+    async def set_quota(self, path: str, quota: int | None) -> None:
+        """From now on the files and values in a container have so many bytes at most; ``None``: as there is room for."""
+        await self._nodes.set_quota(path, quota, aio=True)
+
+    async def usage(self, path: str) -> NodeUsage:
+        """What the files and values in a container have, and may have."""
+        return NodeUsage(*await self._nodes.usage(path, aio=True))
 
     async def lease(self, path: str, seconds: float | None) -> None:
         """The node goes away unless this is called again within ``seconds``; ``None``: it stays."""
