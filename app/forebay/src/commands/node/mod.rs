@@ -111,10 +111,10 @@ async fn stat(nodes: &Nodes, args: NodeStatArgs) -> Outcome {
     writeln!(std::io::stdout(), "{line}").map_err(Failure::of_stdout)
 }
 
-/// What is in a container, unless its worker is of a version that does not say it.
+/// What is in a container, unless its worker is lost, or of a version that does not say it: its name tells the rest.
 async fn usage_of(nodes: &Nodes, path: &str) -> Outcome<Option<NodeUsage>> {
     match nodes.usage(path).await {
-        Err(error) if error.kind == NodeErrorKind::Retry => Ok(None),
+        Err(error) if matches!(error.kind, NodeErrorKind::Retry | NodeErrorKind::DataLost) => Ok(None),
         usage => usage.map(Some).map_err(failed),
     }
 }
@@ -125,7 +125,7 @@ async fn quota(nodes: &Nodes, args: NodeQuotaArgs) -> Outcome {
     }
     let NodeUsage { bytes, quota } = nodes.usage(&args.path).await.map_err(failed)?;
     let line = match (args.json, quota) {
-        (true, _) => serde_json::json!({ "used": bytes, "quota": quota }).to_string(),
+        (true, _) => serde_json::json!({ "quota": quota, "used": bytes }).to_string(),
         (false, Some(quota)) => format!("{bytes} bytes of a quota of {}", ByteSize(quota)),
         (false, None) => format!("{bytes} bytes, without a quota"),
     };
