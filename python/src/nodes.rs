@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_client::{CreateOptions, NodeResult, NodeSnapshot, NodeType, Nodes as Door};
+use bytes::Bytes;
+use forebay_client::{CreateOptions, NodeError, NodeErrorKind, NodePlace, NodeResult, NodeSnapshot, NodeType, Nodes as Door};
 use futures::TryStreamExt;
+use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::buffer::{Buffer, bytes_of};
@@ -56,6 +58,41 @@ impl NodeObject {
     }
 }
 
+/// A value as one of several: None where there is no such node, else what was wrong with it, as an exception.
+struct Value(NodeResult<Bytes>, String);
+
+impl<'py> IntoPyObject<'py> for Value {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self.0 {
+            Ok(bytes) => Buffer::new(bytes).into_bound_py_any(py),
+            Err(error) if error.kind == NodeErrorKind::NotFound => Ok(py.None().into_bound(py)),
+            Err(error) => Refused(error, self.1).into_pyobject(py),
+        }
+    }
+}
+
+/// An error as an exception that is handed over, not raised.
+struct Refused(NodeError, String);
+
+impl<'py> IntoPyObject<'py> for Refused {
+    type Target = PyAny;
+    type Output = Bound<'py, PyAny>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Failure::Node(self.0, self.1).raise(py).into_bound_py_any(py)
+    }
+}
+
+/// Where a node is to lie, as words say it.
+fn place(class: Option<&str>, location: Option<&str>) -> NodeResult<NodePlace> {
+    Ok(NodePlace { class: class.map(str::parse).transpose()?, location: location.map(str::parse).transpose()? })
+}
+
 /// What Python sees of a node: name, type, bytes.
 type Entry = (String, &'static str, u64);
 
@@ -92,15 +129,55 @@ impl Nodes {
 
 #[pymethods]
 impl Nodes {
-    #[pyo3(signature = (path, data, aio=false))]
-    fn put<'py>(&self, py: Python<'py>, path: String, data: &Bound<'py, PyAny>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (path, data, storage_class=None, location=None, aio=false))]
+    fn put<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        data: &Bound<'py, PyAny>,
+        storage_class: Option<String>,
+        location: Option<String>,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let bytes = bytes_of(data)?;
-        self.at(py, aio, path, |nodes, path| async move { nodes.put(&path, bytes).await })
+        self.at(py, aio, path, move |nodes, path| async move {
+            nodes.put_at(&path, bytes, &place(storage_class.as_deref(), location.as_deref())?).await
+        })
     }
 
     #[pyo3(signature = (path, aio=false))]
     fn get<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
         self.at(py, aio, path, |nodes, path| async move { nodes.get(&path).await.map(Buffer::new) })
+    }
+
+    /// Several values in the order of their paths.
+    #[pyo3(signature = (paths, aio=false))]
+    fn get_many<'py>(&self, py: Python<'py>, paths: Vec<String>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        let lazy = Arc::clone(&self.lazy);
+        run(py, aio, async move {
+            let nodes = lazy.get().await?.client.nodes();
+            let got = {
+                let asked: Vec<&str> = paths.iter().map(String::as_str).collect();
+                nodes.get_each(&asked).await
+            };
+            Ok(got.into_iter().zip(paths).map(|(value, path)| Value(value, path)).collect::<Vec<_>>())
+        })
+    }
+
+    /// Puts several values; gives those that were not put, by their path.
+    #[pyo3(signature = (values, aio=false))]
+    fn put_many<'py>(&self, py: Python<'py>, values: Vec<(String, Bound<'py, PyAny>)>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        let values = values.into_iter().map(|(path, data)| Ok((path, bytes_of(&data)?))).collect::<PyResult<Vec<_>>>()?;
+        let lazy = Arc::clone(&self.lazy);
+        run(py, aio, async move {
+            let nodes = lazy.get().await?.client.nodes();
+            let put = {
+                let asked: Vec<(&str, Bytes)> = values.iter().map(|(path, value)| (path.as_str(), value.clone())).collect();
+                nodes.put_each(&asked).await
+            };
+            let refused = put.into_iter().zip(values).filter_map(|(put, (path, _))| put.err().map(|error| (path, error)));
+            Ok(refused.map(|(path, error)| (path.clone(), Refused(error, path))).collect::<Vec<_>>())
+        })
     }
 
     #[pyo3(signature = (path, kind, enumerable=true, storage_class=None, location=None, aio=false))]
@@ -116,17 +193,26 @@ impl Nodes {
         aio: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         self.at(py, aio, path, move |nodes, path| async move {
-            let class = storage_class.map(|class| class.parse()).transpose()?;
+            let NodePlace { class, location } = place(storage_class.as_deref(), location.as_deref())?;
             let kind: NodeType = kind.parse()?;
-            let location = location.map(|location| location.parse()).transpose()?;
             nodes.create(&path, CreateOptions { kind, enumerable, class, location }).await
         })
     }
 
-    #[pyo3(signature = (path, data, aio=false))]
-    fn append<'py>(&self, py: Python<'py>, path: String, data: &Bound<'py, PyAny>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(signature = (path, data, storage_class=None, location=None, aio=false))]
+    fn append<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        data: &Bound<'py, PyAny>,
+        storage_class: Option<String>,
+        location: Option<String>,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let bytes = bytes_of(data)?;
-        self.at(py, aio, path, |nodes, path| async move { nodes.append(&path, bytes).await })
+        self.at(py, aio, path, move |nodes, path| async move {
+            nodes.append_at(&path, bytes, &place(storage_class.as_deref(), location.as_deref())?).await
+        })
     }
 
     #[pyo3(signature = (path, offset, data, aio=false))]
@@ -188,14 +274,14 @@ impl Nodes {
         })
     }
 
-    /// Type, bytes, and the location that it asks for; None where there is no node.
+    /// Type, bytes, the location that it asks for, and its storage class; None where there is no node.
     #[pyo3(signature = (path, aio=false))]
     fn stat<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
         self.at(py, aio, path, |nodes, path| async move {
             let stat = nodes.stat(&path).await?;
             Ok(stat.map(|stat| {
                 let location = (!stat.location.is_anywhere()).then(|| stat.location.to_string());
-                (stat.kind.as_str(), stat.bytes, location)
+                (stat.kind.as_str(), stat.bytes, location, stat.class.as_str())
             }))
         })
     }
@@ -208,6 +294,21 @@ impl Nodes {
     #[pyo3(signature = (path, to, aio=false))]
     fn rename<'py>(&self, py: Python<'py>, path: String, to: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
         self.at(py, aio, path, |nodes, path| async move { nodes.rename(&path, &to).await })
+    }
+
+    /// What the files and values in a container may have at most, in bytes; None: as many as there is room for.
+    #[pyo3(signature = (path, bytes, aio=false))]
+    fn set_quota<'py>(&self, py: Python<'py>, path: String, bytes: Option<u64>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, move |nodes, path| async move { nodes.set_quota(&path, bytes).await })
+    }
+
+    /// What the files and values in a container have, and may have, in bytes.
+    #[pyo3(signature = (path, aio=false))]
+    fn usage<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, |nodes, path| async move {
+            let usage = nodes.usage(&path).await?;
+            Ok((usage.bytes, usage.quota))
+        })
     }
 
     /// The node goes away unless this is said again within `seconds`; None: it stays.

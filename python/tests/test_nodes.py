@@ -35,6 +35,39 @@ def test_what_is_put_comes_back(fb, tmp, size):
     assert view == data and fb.nodes.get(f"{tmp}/value") == b"other"
 
 
+def test_many_are_put_and_got_by_their_paths(fb, server, tmp):
+    nodes = fb.nodes
+    for table in "ab":
+        nodes.mkdir(f"{tmp}/{table}", "table")
+    sizes = [0, 1, 100, 4096, 4097, 70_000]
+    values = {f"{tmp}/{'ab'[at % 2]}/{at}": os.urandom(sizes[at % 6]) for at in range(600)}
+    assert nodes.put_many(values) == {} and nodes.put_many({}) == {}
+    got = nodes.get_many(reversed(values))
+    assert all(isinstance(value, memoryview) for value in got)
+    assert [bytes(value) for value in got] == list(reversed(values.values()))
+    nodes.create(f"{tmp}/file")
+    refused = nodes.put_many({f"{tmp}/file": b"x", f"{tmp}/none/k": b"y", "/lake/x": b"z", f"{tmp}/a/0": bytearray(b"new")})
+    assert {path: type(error) for path, error in refused.items()} == {
+        f"{tmp}/file": forebay.Invalid,
+        f"{tmp}/none/k": forebay.NotFound,
+        "/lake/x": forebay.Invalid,
+    }
+    assert all(error.path == path and path in str(error) for path, error in refused.items())
+    value, missing, file, elsewhere = nodes.get_many([f"{tmp}/a/0", f"{tmp}/a/none", f"{tmp}/file", "/lake/x"])
+    assert value == b"new" and missing is None
+    assert isinstance(file, forebay.Invalid) and isinstance(elsewhere, forebay.Invalid) and nodes.get_many([]) == []
+    with pytest.raises(TypeError):
+        nodes.put_many({f"{tmp}/a/text": "text"})
+
+    async def use():
+        async with await forebay.aio.connect(server) as aio:
+            assert await aio.nodes.put_many({f"{tmp}/b/x": b"x"}) == {}
+            value, missing = await aio.nodes.get_many([f"{tmp}/b/x", f"{tmp}/b/y"])
+            assert value == b"x" and missing is None
+
+    asyncio.run(use())
+
+
 def test_anything_with_bytes_can_be_put(fb, tmp):
     numbers = array.array("d", [1.5, -2.5])
     for data in (bytearray(b"abc"), memoryview(b"abcdef")[::1], numbers, memoryview(os.urandom(100_000))[5:50_000]):
@@ -58,6 +91,34 @@ def test_nodes_ask_for_locations(fb, tmp):
     assert nodes.stat(f"{tmp}/there").location == "rack1" and locations == ["rack1", "rack2", None]
     with pytest.raises(forebay.Invalid, match="location"):
         nodes.create(f"{tmp}/none", location="")
+
+
+def test_values_and_files_lie_as_they_are_asked_to(fb, server, tmp):
+    nodes = fb.nodes
+    path = f"{tmp}/k"
+    nodes.put(path, b"first")
+    assert nodes.stat(path).storage_class == nodes.stat(tmp).storage_class == "dram" and nodes.ls(tmp)[0].storage_class is None
+    nodes.put(path, b"second", location="rack1")
+    nodes.put(path, b"third", storage_class="dram")
+    nodes.put(path, b"fourth")
+    stat = nodes.stat(path)
+    assert (stat.storage_class, stat.location) == ("dram", "rack1") and nodes.get(path) == b"fourth"
+    assert nodes.append(f"{tmp}/f", b"12", storage_class="dram") == 2
+    assert nodes.append(f"{tmp}/f", b"34", storage_class="dram", location="rack1") == 4
+    assert nodes.read(f"{tmp}/f") == b"1234" and [node.name for node in nodes.ls(tmp)] == ["f", "k"]
+    for refused in (lambda: nodes.put(path, b"", storage_class="tape"), lambda: nodes.append(path, b"", storage_class="tape")):
+        with pytest.raises(forebay.Invalid, match="storage class"):
+            refused()
+    with pytest.raises(forebay.NotFound):
+        nodes.append(f"{tmp}/none", b"")
+
+    async def use():
+        async with await forebay.aio.connect(server) as aio:
+            await aio.nodes.put(f"{tmp}/aio", b"x", location="rack2")
+            assert await aio.nodes.append(f"{tmp}/aio-file", b"x", location="rack2") == 1
+            assert {(await aio.nodes.stat(f"{tmp}/{name}")).location for name in ("aio", "aio-file")} == {"rack2"}
+
+    asyncio.run(use())
 
 
 def test_arrow_tables(fb, tmp):
@@ -108,6 +169,35 @@ def test_a_bag_is_read_as_one(fb, tmp):
         fb.nodes.create(f"{tmp}/bag/{name}")
         fb.nodes.append(f"{tmp}/bag/{name}", name.encode() * 1000)
     assert fb.nodes.bag(f"{tmp}/bag") == b"".join(name * 1000 for name in (b"1", b"2/a", b"2/b", b"3"))
+
+
+def test_a_quota_bounds_what_is_in_a_container(fb, server, tmp):
+    nodes, path = fb.nodes, f"{tmp}/full"
+    nodes.mkdir(path, quota=1000)
+    nodes.put(f"{path}/k", bytes(600))
+    with pytest.raises(forebay.NoSpace, match="quota of 1000 bytes") as caught:
+        nodes.put(f"{path}/l", bytes(401))
+    assert caught.value.path == f"{path}/l"
+    refused = nodes.put_many({f"{path}/{name}": bytes(300) for name in "lm"})
+    assert list(refused) == [f"{path}/m"] and isinstance(refused[f"{path}/m"], forebay.NoSpace)
+    assert nodes.usage(path) == forebay.NodeUsage(900, 1000) and nodes.usage(tmp) == forebay.NodeUsage(0, None)
+    with pytest.raises(forebay.Invalid):
+        nodes.mkdir(f"{path}/inside")
+    with pytest.raises(forebay.Invalid):
+        nodes.set_quota(tmp, 1000)
+    nodes.set_quota(path, None)
+    nodes.put(f"{path}/m", bytes(5000))
+
+    async def use():
+        async with await forebay.aio.connect(server) as aio:
+            await aio.nodes.mkdir(f"{tmp}/aio", "table", quota=10)
+            with pytest.raises(forebay.NoSpace):
+                await aio.nodes.put(f"{tmp}/aio/k", bytes(11))
+            await aio.nodes.set_quota(f"{tmp}/aio", 11)
+            await aio.nodes.put(f"{tmp}/aio/k", bytes(11))
+            assert await aio.nodes.usage(f"{tmp}/aio") == forebay.NodeUsage(11, 11)
+
+    asyncio.run(use())
 
 
 def test_a_lease_ends(fb, tmp):

@@ -32,7 +32,7 @@ from forebay.errors import (
 )
 from forebay.files import ObjectReader, ObjectWriter
 from forebay.mounts import Mount, Mounts
-from forebay.nodes import Node, Nodes
+from forebay.nodes import Node, NodeUsage, Nodes
 from forebay.result import Result
 from forebay.shards import Shards
 from forebay.table import Table
@@ -54,6 +54,7 @@ __all__ = [
     "Mounts",
     "NoSpace",
     "Node",
+    "NodeUsage",
     "Nodes",
     "NotContainer",
     "NotEmpty",

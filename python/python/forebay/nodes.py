@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from forebay import _forebay
-from forebay.errors import AlreadyExists, NotFound
+from forebay.errors import AlreadyExists, Error, NotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from typing_extensions import Buffer
 
-__all__ = ["AsyncNodes", "Node", "Nodes"]
+__all__ = ["AsyncNodes", "Node", "NodeUsage", "Nodes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,8 @@ class Node:
     size: int
     #: The location that it asks for, as :meth:`Nodes.stat` says; ``None`` where it asks for none, and in listings.
     location: str | None = field(default=None, compare=False)
+    #: ``dram`` or ``disk``, as :meth:`Nodes.stat` says; ``None`` in listings.
+    storage_class: str | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -36,6 +40,16 @@ class Node:
     def container(self) -> bool:
         """Whether it holds nodes."""
         return self.type in ("table", "directory", "bag")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUsage:
+    """What the files and values in a container have, and may have."""
+
+    #: Bytes of the files and values that are directly in it.
+    size: int
+    #: So many at most; ``None`` where there is no quota.
+    quota: int | None
 
 
 class Nodes:
@@ -49,13 +63,24 @@ class Nodes:
     def __init__(self, nodes: _forebay.Nodes) -> None:
         self._nodes = nodes
 
-    def put(self, path: str, data: Buffer) -> None:
-        """Puts a value: anything with bytes. Readers see the old value or the new one, whole."""
-        self._nodes.put(path, data)
+    def put(self, path: str, data: Buffer, *, storage_class: str | None = None, location: str | None = None) -> None:
+        """Puts a value: anything with bytes. Readers see the old value or the new one, whole. It lies as the old one did, or as
+        its container says, unless a ``storage_class`` or ``location`` is asked for, see :meth:`create`."""
+        self._nodes.put(path, data, storage_class, location)
 
     def get(self, path: str) -> memoryview:
         """A key-value's value."""
         return memoryview(self._nodes.get(path))
+
+    def put_many(self, values: Mapping[str, Buffer]) -> dict[str, Error]:
+        """Puts values by their paths, small ones a thousand with one message for each container. Each is put by itself: those
+        that were not come back, each path with its error."""
+        return dict(self._nodes.put_many(list(values.items())))
+
+    def get_many(self, paths: Iterable[str]) -> list[memoryview | Error | None]:
+        """Values in the order of their paths, small ones a thousand with one message for each container: ``None`` where there
+        is no such node, and an error, which is not raised, in the place of what can't be read."""
+        return _values(self._nodes.get_many(list(paths)))
 
     def put_arrow(self, path: str, data: Any) -> None:
         """Puts what Arrow libraries can read (a table, a record batch, a data frame) as one value."""
@@ -76,7 +101,8 @@ class Nodes:
         exist_ok: bool = False,
     ) -> None:
         """Makes an empty node. One that is not ``enumerable`` is in no listing and no bag. With ``exist_ok`` one of that type
-        may be there. Its bytes go to workers with the label ``location`` as long as these have room; ``"any"`` to all alike, and
+        may be there. Its bytes lie as ``storage_class`` says: ``dram`` is memory first and disk when that is full, ``disk`` is
+        disk only. They go to workers with the label ``location`` as long as these have room; ``"any"`` to all alike, and
         without one where its container's go."""
         try:
             self._nodes.create(path, type, enumerable, storage_class, location)
@@ -89,20 +115,26 @@ class Nodes:
         path: str,
         type: str = "directory",
         *,
+        storage_class: str | None = None,
         location: str | None = None,
+        quota: int | None = None,
         parents: bool = False,
         exist_ok: bool = False,
     ) -> None:
-        """Makes a directory, a table or a bag; with ``parents`` the directories on the way to it. ``location`` is for what is in
-        it and asks for nothing else, see :meth:`create`."""
+        """Makes a directory, a table or a bag; with ``parents`` the directories on the way to it. ``storage_class`` and
+        ``location`` are for what is in it and asks for nothing else, see :meth:`create`; ``quota`` is what
+        its files and values may have in bytes, see :meth:`set_quota`."""
         if parents:
             for parent in _parents(path):
                 self.create(parent, "directory", exist_ok=True)
-        self.create(path, type, location=location, exist_ok=exist_ok)
+        self.create(path, type, storage_class=storage_class, location=location, exist_ok=exist_ok)
+        if quota is not None:
+            self.set_quota(path, quota)
 
-    def append(self, path: str, data: Buffer) -> int:
-        """Adds bytes to the end of a file; gives its length."""
-        length: int = self._nodes.append(path, data)
+    def append(self, path: str, data: Buffer, *, storage_class: str | None = None, location: str | None = None) -> int:
+        """Adds bytes to the end of a file; gives its length. With a ``storage_class`` or ``location`` the file is made where
+        there is none; one that is there keeps its own (:class:`forebay.Invalid` when its class is another one)."""
+        length: int = self._nodes.append(path, data, storage_class, location)
         return length
 
     def write(self, path: str, offset: int, data: Buffer) -> int:
@@ -139,6 +171,16 @@ class Nodes:
         """Renames a node, at once or not at all. A key-value replaces a key-value; a container that is there takes it in."""
         self._nodes.rename(path, to)
 
+    def set_quota(self, path: str, quota: int | None) -> None:
+        """From now on the files and values in a container have so many bytes at most: what is more is refused
+        (:class:`forebay.NoSpace`). What is there stays. ``None``: as many as there is room for. A container with a quota holds
+        no containers."""
+        self._nodes.set_quota(path, quota)
+
+    def usage(self, path: str) -> NodeUsage:
+        """What the files and values in a container have, and may have."""
+        return NodeUsage(*self._nodes.usage(path))
+
     def lease(self, path: str, seconds: float | None) -> None:
         """The node goes away, with all that is in it, unless this is called again within ``seconds``; ``None``: it stays."""
         self._nodes.lease(path, seconds)
@@ -150,13 +192,22 @@ class AsyncNodes:
     def __init__(self, nodes: _forebay.Nodes) -> None:
         self._nodes = nodes
 
-    async def put(self, path: str, data: Buffer) -> None:
+    async def put(self, path: str, data: Buffer, *, storage_class: str | None = None, location: str | None = None) -> None:
         """Puts a value: anything with bytes."""
-        await self._nodes.put(path, data, aio=True)
+        await self._nodes.put(path, data, storage_class, location, aio=True)
 
     async def get(self, path: str) -> memoryview:
         """A key-value's value."""
         return memoryview(await self._nodes.get(path, aio=True))
+
+    async def put_many(self, values: Mapping[str, Buffer]) -> dict[str, Error]:
+        """Puts values by their paths with few messages; gives those that were not put, each path with its error."""
+        return dict(await self._nodes.put_many(list(values.items()), aio=True))
+
+    async def get_many(self, paths: Iterable[str]) -> list[memoryview | Error | None]:
+        """Values in the order of their paths: ``None`` where there is no such node, an error in the place of what can't be
+        read."""
+        return _values(await self._nodes.get_many(list(paths), aio=True))
 
     async def put_arrow(self, path: str, data: Any) -> None:
         """Puts what Arrow libraries can read as one value."""
@@ -188,7 +239,9 @@ class AsyncNodes:
         path: str,
         type: str = "directory",
         *,
+        storage_class: str | None = None,
         location: str | None = None,
+        quota: int | None = None,
         parents: bool = False,
         exist_ok: bool = False,
     ) -> None:
@@ -196,11 +249,13 @@ class AsyncNodes:
         if parents:
             for parent in _parents(path):
                 await self.create(parent, "directory", exist_ok=True)
-        await self.create(path, type, location=location, exist_ok=exist_ok)
+        await self.create(path, type, storage_class=storage_class, location=location, exist_ok=exist_ok)
+        if quota is not None:
+            await self.set_quota(path, quota)
 
-    async def append(self, path: str, data: Buffer) -> int:
-        """Adds bytes to the end of a file; gives its length."""
-        length: int = await self._nodes.append(path, data, aio=True)
+    async def append(self, path: str, data: Buffer, *, storage_class: str | None = None, location: str | None = None) -> int:
+        """Adds bytes to the end of a file, which is made where there is none when it is said how it is to lie."""
+        length: int = await self._nodes.append(path, data, storage_class, location, aio=True)
         return length
 
     async def write(self, path: str, offset: int, data: Buffer) -> int:
@@ -236,6 +291,14 @@ class AsyncNodes:
         """Renames a node, at once or not at all."""
         await self._nodes.rename(path, to, aio=True)
 
+    async def set_quota(self, path: str, quota: int | None) -> None:
+        """From now on the files and values in a container have so many bytes at most; ``None``: as there is room for."""
+        await self._nodes.set_quota(path, quota, aio=True)
+
+    async def usage(self, path: str) -> NodeUsage:
+        """What the files and values in a container have, and may have."""
+        return NodeUsage(*await self._nodes.usage(path, aio=True))
+
     async def lease(self, path: str, seconds: float | None) -> None:
         """The node goes away unless this is called again within ``seconds``; ``None``: it stays."""
         await self._nodes.lease(path, seconds, aio=True)
@@ -247,11 +310,15 @@ def _parents(path: str) -> list[str]:
     return ["/".join(names[:end]) for end in range(3, len(names))]
 
 
+def _values(values: list[Any]) -> list[memoryview | Error | None]:
+    return [value if value is None or isinstance(value, Error) else memoryview(value) for value in values]
+
+
 def _nodes_of(path: str, entries: list[tuple[str, str, int]]) -> list[Node]:
     return [Node(f"{path}/{name}", type, size) for name, type, size in entries]
 
 
-def _node_of(path: str, stat: tuple[str, int, str | None] | None) -> Node:
+def _node_of(path: str, stat: tuple[str, int, str | None, str] | None) -> Node:
     if stat is None:
         error = NotFound(f"{path}: there is no such node", path)
         error.filename = path

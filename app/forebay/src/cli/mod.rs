@@ -33,7 +33,9 @@ pub(crate) use model::{
     SimulateCommand, SimulateShardsArgs,
 };
 pub(crate) use mounts::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
-pub(crate) use node::{NodeBatchArgs, NodeBytesArgs, NodeCommand, NodeLsArgs, NodeMkdirArgs, NodeRmArgs, NodeStatArgs};
+pub(crate) use node::{
+    NodeBatchArgs, NodeBytesArgs, NodeCommand, NodeLsArgs, NodeMkdirArgs, NodeQuotaArgs, NodeRmArgs, NodeStatArgs,
+};
 pub(crate) use role::{RoleCommand, UpArgs};
 pub(crate) use shard::{
     ShardArgs, ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardCreateArgs, ShardDeleteArgs, ShardGetArgs,

@@ -101,7 +101,7 @@ pub(crate) struct MountFlags {
 #[derive(Clone, Copy)]
 pub(crate) struct Given<T>(pub(crate) Option<T>);
 
-fn given<T: FromStr<Err = Error>>(text: &str) -> Result<Given<T>, Error> {
+pub(super) fn given<T: FromStr<Err = Error>>(text: &str) -> Result<Given<T>, Error> {
     if text == "none" { Ok(Given(None)) } else { text.parse().map(|value| Given(Some(value))) }
 }
 

@@ -42,7 +42,10 @@ fn commands_put_list_move_and_delete() {
     assert_eq!(run(&["bag", "/tmp/b"], b"").ok().text(), "hello world");
     assert_eq!(run(&["get", "/tmp/b/2"], b"").ok().text(), "world");
     assert_eq!(run(&["ls"], b"").ok().lines(), ["b", "t"]);
-    assert_eq!(run(&["stat", "/tmp/t/k", "--json"], b"").ok().text(), "{\"type\":\"key-value\",\"bytes\":10}\n");
+    assert_eq!(
+        run(&["stat", "/tmp/t/k", "--json"], b"").ok().text(),
+        "{\"type\":\"key-value\",\"bytes\":10,\"storage_class\":\"dram\"}\n"
+    );
     run(&["mv", "/tmp/t/k", "/tmp/t/l"], b"").ok();
     assert_eq!(run(&["ls", "/tmp/t", "--json"], b"").ok().text(), "{\"name\":\"l\",\"type\":\"key-value\",\"bytes\":10}\n");
     run(&["rm", "/tmp/t"], b"").fails(1, &["/tmp/t", "recursively"]);
@@ -54,10 +57,35 @@ fn commands_put_list_move_and_delete() {
     run(&["append", "/tmp/at/f"], b"text").ok();
     run(&["append", "/tmp/at/free", "--location", "any"], b"text").ok();
     assert_eq!(run(&["get", "/tmp/at/k"], b"").ok().text(), "others");
-    assert_eq!(run(&["stat", "/tmp/at/k"], b"").ok().text(), "key-value, 6 bytes, at rack2\n");
-    assert_eq!(run(&["stat", "/tmp/at/free"], b"").ok().text(), "file, 4 bytes\n");
+    assert_eq!(run(&["stat", "/tmp/at/k"], b"").ok().text(), "key-value, 6 bytes, disk, at rack2\n");
+    assert_eq!(run(&["stat", "/tmp/at/free"], b"").ok().text(), "file, 4 bytes, disk\n");
     let stat = run(&["stat", "/tmp/at/f", "--json"], b"").ok().text();
-    assert_eq!(stat, "{\"type\":\"file\",\"bytes\":4,\"location\":\"rack1\"}\n");
+    assert_eq!(stat, "{\"type\":\"file\",\"bytes\":4,\"storage_class\":\"disk\",\"location\":\"rack1\"}\n");
+    run(&["put", "/tmp/at/k", "--storage-class", "dram"], b"in memory").ok();
+    assert_eq!(run(&["get", "/tmp/at/k"], b"").ok().text(), "in memory");
+    assert_eq!(run(&["stat", "/tmp/at/k"], b"").ok().text(), "key-value, 9 bytes, dram, at rack2\n");
+    run(&["put", "/tmp/at/k"], b"as it was").ok();
+    assert_eq!(run(&["stat", "/tmp/at/k"], b"").ok().text(), "key-value, 9 bytes, dram, at rack2\n");
+    run(&["append", "/tmp/at/new", "--storage-class", "dram"], b"one").ok();
+    run(&["append", "/tmp/at/new", "--storage-class", "dram"], b"two").ok();
+    assert_eq!(run(&["stat", "/tmp/at/new"], b"").ok().text(), "file, 6 bytes, dram, at rack1\n");
+    run(&["append", "/tmp/at/new", "--storage-class", "disk"], b"x").fails(1, &["/tmp/at/new", "dram", "delete it"]);
+    run(&["put", "/tmp/at/new", "--storage-class", "disk"], b"x").fails(1, &["/tmp/at/new", "file"]);
+    assert_eq!(run(&["ls", "/tmp/at"], b"").ok().lines(), ["f", "free", "k", "new"]);
+    run(&["mkdir", "/tmp/full", "--quota", "1KB"], b"").ok();
+    run(&["put", "/tmp/full/k"], &[7; 600]).ok();
+    run(&["put", "/tmp/full/l"], &[7; 401]).fails(1, &["/tmp/full", "quota of 1000 bytes", "600 of them"]);
+    run(&["append", "/tmp/full/f"], &[7; 401]).fails(1, &["/tmp/full", "quota of 1000 bytes"]);
+    run(&["mkdir", "/tmp/full/inside"], b"").fails(1, &["files and values only"]);
+    assert_eq!(run(&["stat", "/tmp/full"], b"").ok().text(), "directory, 0 bytes, dram, 600 bytes of a quota of 1000B\n");
+    assert_eq!(run(&["quota", "/tmp/full", "--json"], b"").ok().text(), "{\"quota\":1000,\"used\":600}\n");
+    run(&["quota", "/tmp/full", "2KB"], b"").ok();
+    run(&["put", "/tmp/full/l"], &[7; 401]).ok();
+    assert_eq!(run(&["quota", "/tmp/full"], b"").ok().text(), "1001 bytes of a quota of 2000B\n");
+    run(&["quota", "/tmp/full", "none"], b"").ok();
+    assert_eq!(run(&["quota", "/tmp/full"], b"").ok().text(), "1001 bytes, without a quota\n");
+    run(&["quota", "/tmp", "1GiB"], b"").fails(1, &["/tmp"]);
+    run(&["rm", "-r", "/tmp/full"], b"").ok();
     run(&["mkdir", "/tmp/none", "--location", ""], b"").fails(1, &["location"]);
     run(&["rm", "-r", "/tmp/at"], b"").ok();
     forebay(&address, &["node", "get", "/lake/x"]).fails(1, &["/tmp"]);

@@ -29,7 +29,7 @@ pub use client::Client;
 pub use connect::Wait;
 pub use counters::ClientCounters;
 pub use in_place::host_id;
-pub use nodes::{NodeBlock, NodeEntry, NodeReader, NodeSnapshot, NodeWriter, Nodes, value_tag};
+pub use nodes::{NodeBlock, NodeEntry, NodePlace, NodeReader, NodeSnapshot, NodeWriter, Nodes, value_tag};
 pub use prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
 pub use read::{FirstRead, ObjectRead};
 pub use settings::ClientSettings;
@@ -39,7 +39,7 @@ pub use write::Writer;
 
 pub use forebay_nodes::{
     Condition as NodeCondition, CreateOptions, Location, NodeError, NodeErrorKind, NodeResult, NodeType, Stat as NodeStat,
-    StorageClass,
+    StorageClass, Usage as NodeUsage,
 };
 pub use forebay_protocol::{
     AdminRequest, AtHand, ClusterView, ControlCall, ControlReply, ControlRequest, DatasetId, Handed, Held, ListPage,

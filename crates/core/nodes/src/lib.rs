@@ -33,7 +33,7 @@ mod terms;
 pub use moves::{Carton, Packed};
 pub use namespace::{Namespace, WayUp};
 pub use node::{Appended, FileView, Got, INLINE_BYTES_MAX, Moving, Stat, TAIL_BYTES_MAX, Value, ValueView, tag};
-pub use operations::{At, Condition, CreateOptions, Entry, Removed, Target};
+pub use operations::{At, Condition, CreateOptions, Entry, Removed, Target, Usage};
 pub use spread::{Candidate, Full, Haven, Moves, offer, plan_blocks, plan_containers};
 pub use terms::{
     Affinity, BlockRef, DirId, LOCATION_BYTES_MAX, Location, NAME_BYTES_MAX, NodeError, NodeErrorKind, NodeResult, NodeType,

@@ -37,7 +37,10 @@ pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYL
 pub use jobs::{ExecutorNumbers, JobState, SchedulerNumbers, TaskState, TransferState};
 pub use kinds::{reply_for, request_for};
 pub use limits::{BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, PINS_MAX, RANGES_MAX, ROOTS_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX};
-pub use nodes::{NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, Raw};
+pub use nodes::{
+    NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_PEER_MESSAGE, NODE_VALUES_BYTES_MAX, NodeCall, NodeOp, NodeReply, PeerCall, PeerOp,
+    Raw,
+};
 pub use notice::{DataNotice, InPlaceCount};
 pub use objects::{ListPage, PutCondition, RangeSpec};
 pub use peer::{PEER_MESSAGE, PeerRequest, Shared};

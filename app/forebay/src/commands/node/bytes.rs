@@ -2,10 +2,10 @@
 
 use std::io::{Read, Write};
 
-use forebay_client::{CreateOptions, NodeErrorKind, NodeReader, NodeType, Nodes};
+use forebay_client::{NodeErrorKind, NodePlace, NodeReader, Nodes};
 use forebay_types::ResultExt;
 
-use super::{failed, location};
+use super::{class, failed, location};
 use crate::cli::NodeBytesArgs;
 use crate::exit::{Failure, Outcome};
 
@@ -16,25 +16,13 @@ const PIECE_BYTES: usize = 1 << 20;
 pub(super) async fn put(nodes: &Nodes, args: NodeBytesArgs) -> Outcome {
     let mut value = Vec::new();
     open(&args)?.read_to_end(&mut value).context(|| name(&args))?;
-    if let Some(location) = location(args.location.as_deref())? {
-        // A value that is there already is replaced at once, unless it is to lie elsewhere.
-        let stat = nodes.stat(&args.path).await.map_err(failed)?;
-        if !stat.is_some_and(|stat| stat.kind == NodeType::KeyValue && stat.location == location) {
-            let options = CreateOptions { location: Some(location), ..CreateOptions::new(NodeType::KeyValue) };
-            nodes.create(&args.path, options).await.map_err(failed)?;
-        }
-    }
-    nodes.put(&args.path, value).await.map_err(failed)
+    nodes.put_at(&args.path, value, &place(&args)?).await.map_err(failed)
 }
 
 /// Adds to the end of a file.
 pub(super) async fn append(nodes: &Nodes, args: NodeBytesArgs) -> Outcome {
     let mut input = open(&args)?;
-    let options = CreateOptions { location: location(args.location.as_deref())?, ..CreateOptions::new(NodeType::File) };
-    match nodes.create(&args.path, options).await {
-        Err(error) if error.kind == NodeErrorKind::Exists => {}
-        made => made.map_err(failed)?,
-    }
+    nodes.make_file(&args.path, &place(&args)?).await.map_err(failed)?;
     let mut writer = nodes.writer(&args.path).await.map_err(failed)?;
     let mut piece = vec![0; PIECE_BYTES];
     loop {
@@ -67,6 +55,11 @@ async fn print(mut reader: NodeReader) -> Outcome {
         output.write_all(&bytes).map_err(Failure::of_stdout)?;
     }
     output.flush().map_err(Failure::of_stdout)
+}
+
+/// Where its blocks are to lie.
+fn place(args: &NodeBytesArgs) -> Outcome<NodePlace> {
+    Ok(NodePlace { class: class(args.storage_class.as_deref())?, location: location(args.location.as_deref())? })
 }
 
 fn open(args: &NodeBytesArgs) -> Outcome<Box<dyn Read>> {

@@ -5,16 +5,18 @@ mod bytes;
 
 use std::io::Write;
 
-use forebay_client::{Client, CreateOptions, Location, NodeEntry, NodeError, NodeErrorKind, NodeType, Nodes};
-use forebay_types::Error;
+use forebay_client::{
+    Client, CreateOptions, Location, NodeEntry, NodeError, NodeErrorKind, NodeType, NodeUsage, Nodes, StorageClass,
+};
+use forebay_types::{ByteSize, Error};
 use futures::TryStreamExt;
 use serde::Serialize;
 
-use crate::cli::{NodeCommand, NodeLsArgs, NodeMkdirArgs, NodeRmArgs, NodeStatArgs};
+use crate::cli::{NodeCommand, NodeLsArgs, NodeMkdirArgs, NodeQuotaArgs, NodeRmArgs, NodeStatArgs};
 use crate::exit::{Failure, Outcome};
 
 /// A node, as JSON has it.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Shown<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
@@ -22,7 +24,14 @@ struct Shown<'a> {
     kind: &'a str,
     bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    storage_class: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<&'a str>,
+    /// Bytes of the files and values in a container, and what they may have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quota: Option<u64>,
 }
 
 /// Runs a command about temporary nodes.
@@ -37,6 +46,7 @@ pub(crate) async fn run(client: &Client, command: NodeCommand) -> Outcome {
         NodeCommand::Rm(args) => rm(&nodes, args).await,
         NodeCommand::Mkdir(args) => mkdir(&nodes, args).await,
         NodeCommand::Stat(args) => stat(&nodes, args).await,
+        NodeCommand::Quota(args) => quota(&nodes, args).await,
         NodeCommand::Mv(args) => nodes.rename(&args.from, &args.to).await.map_err(failed),
         NodeCommand::Batch(args) => batch::run(&nodes, args).await,
     }
@@ -48,7 +58,7 @@ async fn ls(nodes: &Nodes, args: NodeLsArgs) -> Outcome {
     while let Some(page) = pages.try_next().await.map_err(failed)? {
         for NodeEntry { name, kind, bytes } in page {
             let line = match (args.json, args.long) {
-                (true, _) => json(&Shown { name: Some(&name), kind: kind.as_str(), bytes, location: None })?,
+                (true, _) => json(&Shown { name: Some(&name), kind: kind.as_str(), bytes, ..Shown::default() })?,
                 (false, true) => format!("{kind:<10} {bytes:>14} {name}"),
                 (false, false) => name,
             };
@@ -67,12 +77,15 @@ async fn rm(nodes: &Nodes, args: NodeRmArgs) -> Outcome {
 
 async fn mkdir(nodes: &Nodes, args: NodeMkdirArgs) -> Outcome {
     let kind: NodeType = args.kind.parse().map_err(failed)?;
-    let class = args.storage_class.map(|class| class.parse()).transpose().map_err(failed)?;
+    let class = class(args.storage_class.as_deref())?;
     let location = location(args.location.as_deref())?;
     match nodes.create(&args.path, CreateOptions { kind, enumerable: true, class, location }).await {
         // A lease is renewed by saying it again.
         Err(error) if error.kind == NodeErrorKind::Exists && args.lease.is_some() => {}
         made => made.map_err(failed)?,
+    }
+    if let Some(quota) = args.quota {
+        nodes.set_quota(&args.path, Some(quota.0)).await.map_err(failed)?;
     }
     match args.lease {
         Some(ttl) => nodes.lease(&args.path, Some(ttl)).await.map_err(failed),
@@ -84,14 +97,44 @@ async fn stat(nodes: &Nodes, args: NodeStatArgs) -> Outcome {
     let path = &args.path;
     let stat = nodes.stat(path).await.map_err(failed)?;
     let stat = stat.ok_or_else(|| Error::not_found(format!("{path}: there is no such node: see `forebay node ls`")))?;
-    let (kind, bytes) = (stat.kind.as_str(), stat.bytes);
+    let (kind, bytes, class) = (stat.kind.as_str(), stat.bytes, stat.class.as_str());
     let location = (!stat.location.is_anywhere()).then(|| stat.location.as_str());
-    let line = match (args.json, location) {
-        (true, _) => json(&Shown { name: None, kind, bytes, location })?,
-        (false, Some(location)) => format!("{kind}, {bytes} bytes, at {location}"),
-        (false, None) => format!("{kind}, {bytes} bytes"),
+    let usage = if stat.kind.is_container() { usage_of(nodes, path).await? } else { None };
+    let (used, quota) = (usage.map(|usage| usage.bytes), usage.and_then(|usage| usage.quota));
+    let line = if args.json {
+        json(&Shown { name: None, kind, bytes, storage_class: Some(class), location, used, quota })?
+    } else {
+        let location = location.map(|location| format!(", at {location}")).unwrap_or_default();
+        let quota = quota.map(|quota| format!(", {} bytes of a quota of {}", used.unwrap_or_default(), ByteSize(quota)));
+        format!("{kind}, {bytes} bytes, {class}{location}{}", quota.unwrap_or_default())
     };
     writeln!(std::io::stdout(), "{line}").map_err(Failure::of_stdout)
+}
+
+/// What is in a container, unless its worker is lost, or of a version that does not say it: its name tells the rest.
+async fn usage_of(nodes: &Nodes, path: &str) -> Outcome<Option<NodeUsage>> {
+    match nodes.usage(path).await {
+        Err(error) if matches!(error.kind, NodeErrorKind::Retry | NodeErrorKind::DataLost) => Ok(None),
+        usage => usage.map(Some).map_err(failed),
+    }
+}
+
+async fn quota(nodes: &Nodes, args: NodeQuotaArgs) -> Outcome {
+    if let Some(size) = args.size {
+        return nodes.set_quota(&args.path, size.0.map(|size| size.0)).await.map_err(failed);
+    }
+    let NodeUsage { bytes, quota } = nodes.usage(&args.path).await.map_err(failed)?;
+    let line = match (args.json, quota) {
+        (true, _) => serde_json::json!({ "quota": quota, "used": bytes }).to_string(),
+        (false, Some(quota)) => format!("{bytes} bytes of a quota of {}", ByteSize(quota)),
+        (false, None) => format!("{bytes} bytes, without a quota"),
+    };
+    writeln!(std::io::stdout(), "{line}").map_err(Failure::of_stdout)
+}
+
+/// What `--storage-class` says.
+fn class(text: Option<&str>) -> Outcome<Option<StorageClass>> {
+    text.map(|text| text.parse().map_err(failed)).transpose()
 }
 
 /// What `--location` says.

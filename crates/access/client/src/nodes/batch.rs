@@ -5,11 +5,11 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use forebay_nodes::{CreateOptions, NodeError, NodeErrorKind, NodeResult};
+use forebay_nodes::{CreateOptions, NodeError, NodeErrorKind, NodeResult, StorageClass};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Nodes;
+use super::{NodePlace, Nodes};
 
 /// One operation, as a line of JSON has it.
 #[derive(Deserialize)]
@@ -33,6 +33,8 @@ enum Operation {
     Put {
         path: String,
         data: Data,
+        storage_class: Option<String>,
+        location: Option<String>,
     },
     Get {
         path: String,
@@ -40,6 +42,8 @@ enum Operation {
     Append {
         path: String,
         data: Data,
+        storage_class: Option<String>,
+        location: Option<String>,
     },
     Write {
         path: String,
@@ -63,6 +67,13 @@ enum Operation {
     Bag {
         path: String,
     },
+    Quota {
+        path: String,
+        bytes: Option<u64>,
+    },
+    Usage {
+        path: String,
+    },
     Sleep {
         ms: u64,
     },
@@ -74,6 +85,11 @@ enum Operation {
 enum Data {
     Text(String),
     Encoded { base64: String },
+}
+
+/// Where a node is to lie, as words say it.
+fn place(class: Option<&str>, location: Option<&str>) -> NodeResult<NodePlace> {
+    Ok(NodePlace { class: class.map(str::parse).transpose()?, location: location.map(str::parse).transpose()? })
 }
 
 fn yes() -> bool {
@@ -118,15 +134,20 @@ impl Nodes {
         Ok(match operation {
             Operation::Create { path, kind, enumerable, storage_class, location } => {
                 let kind = kind.parse()?;
-                let class = storage_class.map(|class| class.parse()).transpose()?;
-                let location = location.map(|location| location.parse()).transpose()?;
+                let NodePlace { class, location } = place(storage_class.as_deref(), location.as_deref())?;
                 self.create(&path, CreateOptions { kind, enumerable, class, location }).await?;
                 json!({ "type": kind.as_str() })
             }
             Operation::Stat { path } => match self.stat(&path).await? {
-                Some(stat) if stat.location.is_anywhere() => json!({ "type": stat.kind.as_str(), "bytes": stat.bytes }),
                 Some(stat) => {
-                    json!({ "type": stat.kind.as_str(), "bytes": stat.bytes, "location": stat.location.as_str() })
+                    let mut shown = json!({ "type": stat.kind.as_str(), "bytes": stat.bytes });
+                    if stat.class != StorageClass::default() {
+                        shown["storage_class"] = stat.class.as_str().into();
+                    }
+                    if !stat.location.is_anywhere() {
+                        shown["location"] = stat.location.as_str().into();
+                    }
+                    shown
                 }
                 None => Value::Null,
             },
@@ -141,14 +162,17 @@ impl Nodes {
                     }
                 }
             }
-            Operation::Put { path, data } => {
+            Operation::Put { path, data, storage_class, location } => {
                 let value = data.into_bytes()?;
                 let bytes = value.len();
-                self.put(&path, value).await?;
+                self.put_at(&path, value, &place(storage_class.as_deref(), location.as_deref())?).await?;
                 json!({ "bytes": bytes })
             }
             Operation::Get { path } => data(&self.get(&path).await?),
-            Operation::Append { path, data } => json!({ "bytes": self.append(&path, data.into_bytes()?).await? }),
+            Operation::Append { path, data, storage_class, location } => {
+                let place = place(storage_class.as_deref(), location.as_deref())?;
+                json!({ "bytes": self.append_at(&path, data.into_bytes()?, &place).await? })
+            }
             Operation::Write { path, offset, data } => json!({ "bytes": self.write(&path, offset, data.into_bytes()?).await? }),
             Operation::Read { path, offset, bytes } => data(&self.read(&path, offset, bytes).await?),
             Operation::Rename { path, to } => {
@@ -160,6 +184,14 @@ impl Nodes {
                 json!({})
             }
             Operation::Bag { path } => data(&self.bag(&path).await?.read_all().await?),
+            Operation::Quota { path, bytes } => {
+                self.set_quota(&path, bytes).await?;
+                json!({})
+            }
+            Operation::Usage { path } => {
+                let usage = self.usage(&path).await?;
+                json!({ "bytes": usage.bytes, "quota": usage.quota })
+            }
             Operation::Sleep { ms } => {
                 forebay_runtime::time::sleep(Duration::from_millis(ms)).await;
                 json!({})

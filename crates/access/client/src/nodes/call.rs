@@ -79,7 +79,10 @@ impl Nodes {
     /// Does something with the node of a path, wherever it is.
     pub(crate) async fn call(&self, path: &str, op: &NodeOp<'_>, payload: Option<Bytes>) -> NodeResult<NodeAnswer> {
         let whole = split(path)?;
-        let of_container = matches!(op, NodeOp::List { .. } | NodeOp::GetMany { .. } | NodeOp::PutMany { .. });
+        let of_container = matches!(
+            op,
+            NodeOp::List { .. } | NodeOp::GetMany { .. } | NodeOp::PutMany { .. } | NodeOp::Usage | NodeOp::SetQuota { .. }
+        );
         let paths = &self.shared.paths;
         let mut walk = paths.start(whole, of_container);
         let (mut stale, mut remembered, mut patience) = (0, true, Patience::new());
@@ -290,12 +293,13 @@ fn is_near(op: &NodeOp<'_>) -> bool {
 /// time would be given back with the value that they are put in the place of.
 fn may_repeat(op: &NodeOp<'_>) -> bool {
     use NodeOp::*;
-    only_reads(op) || matches!(op, Put { .. } | PutMany { .. } | Lease { .. } | OpenWriter { .. } | CloseWriter { .. })
+    only_reads(op)
+        || matches!(op, Put { .. } | PutMany { .. } | Lease { .. } | SetQuota { .. } | OpenWriter { .. } | CloseWriter { .. })
 }
 
 fn only_reads(op: &NodeOp<'_>) -> bool {
     use NodeOp::*;
-    matches!(op, Get | GetMany { .. } | Stat | List { .. } | Read { .. } | Extents { .. } | Parent)
+    matches!(op, Get | GetMany { .. } | Stat | Usage | List { .. } | Read { .. } | Extents { .. } | Parent)
 }
 
 /// The error of a call that was asked again, when it `may_be_done` already: others may have seen it before it was lost, so none is left

@@ -1,11 +1,11 @@
 //! Bytes of files, by their offsets.
 
 use bytes::Bytes;
-use forebay_nodes::{NodeErrorKind, NodeResult};
+use forebay_nodes::{CreateOptions, NodeError, NodeErrorKind, NodeResult, NodeType};
 use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NodeOp, NodeReply, Raw};
 
-use super::Nodes;
 use super::call::misfit;
+use super::{NodePlace, Nodes};
 
 /// Bytes that one message moves at most.
 const PIECE_BYTES: usize = 16 << 20;
@@ -24,6 +24,34 @@ impl Nodes {
             if bytes.is_empty() {
                 return Ok(length);
             }
+        }
+    }
+
+    /// The same; with a place the file is made there when there is none, as [`Self::make_file`] does.
+    pub async fn append_at(&self, path: &str, bytes: impl Into<Bytes>, place: &NodePlace) -> NodeResult<u64> {
+        let bytes = bytes.into();
+        if !place.is_open() {
+            self.make_file(path, place).await?;
+        }
+        self.append(path, bytes).await
+    }
+
+    /// Makes a file where there is no node. One that is there stays where it lies: `Invalid` when it is of another class than is
+    /// asked for.
+    pub async fn make_file(&self, path: &str, place: &NodePlace) -> NodeResult<()> {
+        let NodePlace { class, location } = place.clone();
+        match self.create(path, CreateOptions { kind: NodeType::File, enumerable: true, class, location }).await {
+            Err(error) if error.kind == NodeErrorKind::Exists => {}
+            made => return made,
+        }
+        match (self.stat(path).await?, class) {
+            (Some(stat), Some(class)) if stat.kind == NodeType::File && stat.class != class => {
+                let (is, asked) = (stat.class.as_str(), class.as_str());
+                let message =
+                    format!("{path} is there, of the storage class {is}, and stays so: delete it first to have it {asked}");
+                Err(NodeError::new(NodeErrorKind::Invalid, message))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -24,7 +24,7 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_nodes::{Condition, CreateOptions, NodeResult, Stat, is_inside, split};
+use forebay_nodes::{Condition, CreateOptions, Location, NodeResult, Stat, StorageClass, Usage, is_inside, split};
 use forebay_protocol::{NodeOp, NodeReply};
 
 use crate::counters::Counters;
@@ -45,6 +45,28 @@ pub use write::NodeWriter;
 #[derive(Clone)]
 pub struct Nodes {
     shared: Arc<Shared>,
+}
+
+/// Where bytes of a node are to lie, as far as who writes them says so: all else is as the node has it, or its container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodePlace {
+    /// In which tiers.
+    pub class: Option<StorageClass>,
+    /// With which workers, as long as one of them has room.
+    pub location: Option<Location>,
+}
+
+impl NodePlace {
+    /// Whether nothing is said.
+    pub fn is_open(&self) -> bool {
+        self.class.is_none() && self.location.is_none()
+    }
+
+    /// Whether a node is there already.
+    fn holds(&self, stat: &Stat) -> bool {
+        self.class.is_none_or(|class| class == stat.class)
+            && self.location.as_ref().is_none_or(|location| *location == stat.location)
+    }
 }
 
 /// What all clones share.
@@ -121,6 +143,20 @@ impl Nodes {
     /// Deletes a file or value that a condition is true of, as [`Self::replace`] looks at it.
     pub async fn delete_if(&self, path: &str, condition: Condition) -> NodeResult<()> {
         self.call(path, &NodeOp::DeleteIf { condition }, None).await?.done()
+    }
+
+    /// From now on the files and values in a container may have so many bytes at most: what is more is refused (`NoSpace`). None: as many
+    /// as there is room for. `Invalid` of a container that holds containers.
+    pub async fn set_quota(&self, path: &str, bytes: Option<u64>) -> NodeResult<()> {
+        self.call(path, &NodeOp::SetQuota { bytes }, None).await?.done()
+    }
+
+    /// What the files and values in a container have, and may have.
+    pub async fn usage(&self, path: &str) -> NodeResult<Usage> {
+        match self.call(path, &NodeOp::Usage, None).await?.reply()? {
+            NodeReply::Usage(usage) => Ok(usage),
+            _ => Err(call::misfit()),
+        }
     }
 
     /// The node goes away, with all that is in it, unless this is called again within `ttl`. None: it stays.

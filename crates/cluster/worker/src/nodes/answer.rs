@@ -140,6 +140,11 @@ impl Nodes {
             NodeOp::Written { pin } => return Self::written(pins, pin),
             NodeOp::GetMany { names } => return self.get_many(at, &names),
             NodeOp::PutMany { values } => return self.put_many(at, &values),
+            NodeOp::Usage => reply(&NodeReply::Usage(self.reached(at)?.usage(at.dir)?)),
+            NodeOp::SetQuota { bytes } => {
+                self.reached(at)?.set_quota(at.dir, bytes)?;
+                done()
+            }
         })
     }
 
@@ -164,7 +169,7 @@ impl Nodes {
         if from != ROOT && moves != known {
             return Ok(Way::Answer(reply(&NodeReply::Stale { moves: known })));
         }
-        if matches!(op, List { .. } | GetMany { .. } | PutMany { .. }) {
+        if matches!(op, List { .. } | GetMany { .. } | PutMany { .. } | Usage | SetQuota { .. }) {
             let (dir, rest) = names.container(from, path)?;
             if !names.has(dir) {
                 return Ok(Way::Answer(reply(&NodeReply::Elsewhere { dir, rest: rest.len() as u32 })));

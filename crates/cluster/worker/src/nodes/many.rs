@@ -1,7 +1,7 @@
 //! Many values in one call.
 
 use forebay_nodes::{Got, INLINE_BYTES_MAX, NodeError, NodeErrorKind, NodeResult, Value};
-use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NodeReply, Raw};
+use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NODE_VALUES_BYTES_MAX, NodeReply, Raw};
 use forebay_transport::Response;
 
 use super::Nodes;
@@ -10,8 +10,6 @@ use super::values::reply;
 
 /// Values of one call at most.
 const VALUES_MAX: usize = 10_000;
-/// Bytes of values in one answer; those beyond are to be asked for by themselves.
-const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 impl Nodes {
     /// Values of several key-values of a container, as they are at one moment.
@@ -19,7 +17,7 @@ impl Nodes {
         check_count(wanted.len())?;
         let names = self.reached(at)?;
         names.kind(at.dir)?;
-        let mut left = ANSWER_BYTES_MAX;
+        let mut left = NODE_VALUES_BYTES_MAX;
         let values = wanted.iter().map(|name| {
             Ok(match names.get(at.dir, name)? {
                 Got::Inline(bytes) if bytes.len() <= NODE_MESSAGE_VALUE_MAX.min(left) => {

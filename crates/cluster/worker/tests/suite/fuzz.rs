@@ -144,6 +144,8 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
             NodeOp::Written { pin: 0 },
             NodeOp::Replace { name: "other", condition },
             NodeOp::DeleteIf { condition },
+            NodeOp::Usage,
+            NodeOp::SetQuota { bytes: Some(1 << 30) },
         ]
     };
     let mut seeds: Vec<_> = requests.iter().map(|request| encode(request).to_vec()).chain(of_shards).collect();

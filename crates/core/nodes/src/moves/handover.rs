@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::namespace::{Namespace, TableState};
+use crate::namespace::{Namespace, Table, TableState};
 use crate::node::{Moving, Node};
 use crate::terms::{Affinity, DirId, NodeError, NodeErrorKind, NodeResult, NodeType, ROOT};
 
@@ -20,6 +20,9 @@ pub struct Carton {
     pub affinity: Affinity,
     /// The container that it is in.
     pub parent: DirId,
+    /// What its files and values may have at most; said behind it, where there is one: earlier versions don't know it.
+    #[serde(skip)]
+    pub quota: Option<u64>,
 }
 
 /// A node of such a container. Times are what is left of them: the target's clock is another one.
@@ -58,7 +61,8 @@ impl Namespace {
         if is_busy {
             return Err(NodeError::new(NodeErrorKind::Retry, "a node of the container is being renamed: try again"));
         }
-        let carton = Carton { old: id, kind: table.kind, affinity: table.affinity.clone(), parent: table.parent };
+        let Table { kind, parent, quota, .. } = *table;
+        let carton = Carton { old: id, kind, affinity: table.affinity.clone(), parent, quota };
         self.whole(|names| names.step_state(id, TableState::Frozen));
         Ok(carton)
     }

@@ -37,6 +37,7 @@ impl Namespace {
         // Lease and writer stay behind: the target's clock is another one.
         let label = self.label(moving.location())?;
         let node = moving.into_node(label);
+        self.check_quota(dir, name, node.len())?;
         self.check_room(Self::size(name, &node))?;
         self.whole(|names| names.step_arriving(dir, name, Some(Arriving { rename, source, node })));
         Ok(())

@@ -14,14 +14,14 @@ impl Namespace {
     /// First step: a place for it, under what it will be. A try before this one is forgotten. The root stays what it is.
     pub fn begin_takeover(&mut self, source: u64, carton: Carton) -> NodeResult<DirId> {
         self.check_room(256)?;
-        let Carton { old, kind, affinity, parent } = carton;
+        let Carton { old, kind, affinity, parent, quota } = carton;
         self.drop_takeover_of(old);
         if old == ROOT && self.has(ROOT) {
             return Err(NodeError::new(NodeErrorKind::Invalid, "this worker has /tmp already"));
         }
         let id = if old == ROOT { ROOT } else { self.allocate() };
         self.whole(|names| {
-            names.step_table(id, Some(Table { state: TableState::Sealed, ..Table::new(kind, affinity, parent) }));
+            names.step_table(id, Some(Table { state: TableState::Sealed, quota, ..Table::new(kind, affinity, parent) }));
             names.step_coming(id, Some(Coming { old, source, parent, is_whole: false }));
         });
         Ok(id)

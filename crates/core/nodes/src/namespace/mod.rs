@@ -4,6 +4,7 @@
 mod find;
 mod labels;
 mod place;
+mod quota;
 mod step;
 mod table;
 mod ties;

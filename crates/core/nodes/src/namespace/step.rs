@@ -15,12 +15,10 @@ impl Namespace {
     /// Gives a name to a node, or to none.
     pub(super) fn step_node(&mut self, dir: DirId, name: &str, node: Option<Node>) {
         let Some(table) = self.tables.get_mut(&dir) else { return };
-        let before = match (table.nodes.get_mut(name), node) {
-            (Some(place), Some(node)) => Some(std::mem::replace(place, node)),
-            (Some(_), None) => table.nodes.remove(name),
-            (None, Some(node)) => table.nodes.insert(name.into(), node),
-            (None, None) => return,
-        };
+        if node.is_none() && table.find(name).is_none() {
+            return;
+        }
+        let before = table.set(name.into(), node);
         self.undo.note(Back::Node(dir, name.into(), before));
     }
 
@@ -29,17 +27,17 @@ impl Namespace {
         if !self.tables.contains_key(&to.0) {
             return;
         }
-        let taken = self.tables.get_mut(&from.0).and_then(|table| table.nodes.remove_entry(from.1));
-        let (Some((name, node)), Some(table)) = (taken, self.tables.get_mut(&to.0)) else { return };
-        let before = table.nodes.insert(to.1.into(), node);
-        self.undo.note(Back::Moved(Box::new([(from.0, name), (to.0, to.1.into())]), before));
+        let taken = self.tables.get_mut(&from.0).and_then(|table| table.set(from.1.into(), None));
+        let (Some(node), Some(table)) = (taken, self.tables.get_mut(&to.0)) else { return };
+        let before = table.set(to.1.into(), Some(node));
+        self.undo.note(Back::Moved(Box::new([(from.0, from.1.into()), (to.0, to.1.into())]), before));
     }
 
     /// A node that was on its way is in its place.
     pub(super) fn step_arrived(&mut self, place: &(DirId, Box<str>)) {
         let Some(table) = self.tables.get_mut(&place.0) else { return };
         let Some(Arriving { rename, source, node }) = self.arriving.remove(place) else { return };
-        let before = table.nodes.insert(place.1.clone(), node);
+        let before = table.set(place.1.clone(), Some(node));
         self.undo.note(Back::Arrived(place.0, place.1.clone(), Box::new((rename, source, before))));
     }
 
@@ -66,9 +64,13 @@ impl Namespace {
     ) -> NodeResult<&File> {
         self.movable(dir, name)?;
         let Self { tables, undo, .. } = self;
-        match tables.get_mut(&dir).and_then(|table| table.nodes.get_mut(name)) {
+        let Some(Table { nodes, used, .. }) = tables.get_mut(&dir) else { return Err(NodeError::not_found(name)) };
+        match nodes.get_mut(name) {
             Some(Node::File(_, file)) => {
-                undo.note(Back::File(dir, name.into(), change(file)?));
+                let before = file.len();
+                let back = change(file)?;
+                *used = *used + file.len() - before;
+                undo.note(Back::File(dir, name.into(), back));
                 Ok(file)
             }
             Some(other) => Err(other.wrong_type(name, NodeType::File)),
@@ -129,6 +131,13 @@ impl Namespace {
         if let Some(table) = self.tables.get_mut(&dir) {
             let before = std::mem::replace(&mut table.state, state);
             self.undo.note(Back::State(dir, before));
+        }
+    }
+
+    pub(crate) fn step_quota(&mut self, dir: DirId, quota: Option<u64>) {
+        if let Some(table) = self.tables.get_mut(&dir) {
+            let before = std::mem::replace(&mut table.quota, quota);
+            self.undo.note(Back::Quota(dir, before));
         }
     }
 

@@ -23,12 +23,16 @@ pub(crate) struct Table {
     /// The container that it is in.
     pub parent: DirId,
     pub state: TableState,
+    /// What its files and values may have at most, in bytes.
+    pub quota: Option<u64>,
+    /// Bytes of its files and values.
+    pub used: u64,
     pub nodes: BTreeMap<Box<str>, Node>,
 }
 
 impl Table {
     pub(crate) fn new(kind: NodeType, affinity: Affinity, parent: DirId) -> Self {
-        Self { kind, affinity, parent, state: TableState::Open, nodes: BTreeMap::new() }
+        Self { kind, affinity, parent, state: TableState::Open, quota: None, used: 0, nodes: BTreeMap::new() }
     }
 
     /// `Moving` while its nodes can't be changed.
@@ -36,12 +40,26 @@ impl Table {
         if self.state == TableState::Open { Ok(()) } else { Err(NodeError::moving()) }
     }
 
-    /// `WrongType` when this container doesn't hold nodes of that type.
+    /// `WrongType` when this container doesn't hold nodes of that type, `Invalid` when it is one that its quota could not count.
     pub(crate) fn check_holds(&self, kind: NodeType) -> NodeResult<()> {
-        if self.kind.holds(kind) {
-            return Ok(());
+        if !self.kind.holds(kind) {
+            return Err(NodeError::new(NodeErrorKind::WrongType, format!("a {} doesn't hold nodes of type {kind}", self.kind)));
         }
-        Err(NodeError::new(NodeErrorKind::WrongType, format!("a {} doesn't hold nodes of type {kind}", self.kind)))
+        match self.quota.is_some() && kind.is_container() {
+            true => Err(NodeError::new(NodeErrorKind::Invalid, "a container with a quota holds files and values only")),
+            false => Ok(()),
+        }
+    }
+
+    /// Puts a node under a name, or none; gives the one that had it.
+    pub(crate) fn set(&mut self, name: Box<str>, node: Option<Node>) -> Option<Node> {
+        let more = node.as_ref().map_or(0, Node::len);
+        let before = match node {
+            Some(node) => self.nodes.insert(name, node),
+            None => self.nodes.remove(&name),
+        };
+        self.used = self.used + more - before.as_ref().map_or(0, Node::len);
+        before
     }
 
     /// The node of a name; not those that are on their way here.

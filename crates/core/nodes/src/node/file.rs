@@ -168,6 +168,11 @@ impl File {
         FileBack::Writer(before)
     }
 
+    /// Whether it is the file of that serial and length.
+    pub(crate) fn is_still(&self, serial: u64, len: u64) -> bool {
+        self.serial == serial && self.len() == len
+    }
+
     /// What is to be put into blocks when so many more bytes don't fit into the tail.
     pub(crate) fn needs_blocks(&self, more: usize) -> Option<Appended> {
         let fits = self.tail.len() + more <= TAIL_BYTES_MAX;
@@ -184,7 +189,7 @@ impl File {
 
     /// Puts blocks in the place of the tail and behind it. `Retry` when it is not the file of that serial and length any more.
     pub(crate) fn append_blocks(&mut self, name: &str, serial: u64, len: u64, blocks: &[BlockRef]) -> NodeResult<FileBack> {
-        if self.serial != serial || self.len() != len {
+        if !self.is_still(serial, len) {
             return Err(changed(name));
         }
         let before = FileBack::Blocks(self.blocks.len(), std::mem::take(&mut self.tail));

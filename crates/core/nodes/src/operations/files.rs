@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::namespace::Namespace;
-use crate::node::{Appended, FileView, Node};
+use crate::node::{Appended, File, FileView, Node};
 use crate::terms::{BlockRef, DirId, NodeError, NodeResult, NodeType};
 
 impl Namespace {
@@ -29,6 +29,9 @@ impl Namespace {
         lease: Duration,
     ) -> NodeResult<Appended> {
         let room = self.check_room(bytes.len() as u64);
+        if let Some(file) = self.file(dir, name)? {
+            self.check_quota(dir, name, file.len() + bytes.len() as u64)?;
+        }
         self.whole(|names| {
             let file = names.step_file(dir, name, |file| file.take_writer(writer, now, lease))?;
             if let Some(needs_blocks) = file.needs_blocks(bytes.len()) {
@@ -44,6 +47,10 @@ impl Namespace {
     /// Puts blocks to the end of a file that has been that long since they were asked for; the first of them have the
     /// tail's bytes. `Retry` when the file has changed: free the blocks and begin again.
     pub fn append_blocks(&mut self, dir: DirId, name: &str, serial: u64, len: u64, blocks: &[BlockRef]) -> NodeResult<u64> {
+        if let Some(file) = self.file(dir, name)?.filter(|file| file.is_still(serial, len)) {
+            let more: u64 = blocks.iter().map(|block| u64::from(block.len)).sum();
+            self.check_quota(dir, name, len - file.tail().len() as u64 + more)?;
+        }
         self.whole(|names| {
             let mut before = 0;
             let file = names.step_file(dir, name, |file| {
@@ -53,6 +60,14 @@ impl Namespace {
             let (len, after) = (file.len(), file.heap_bytes());
             names.resized(before, after);
             Ok(len)
+        })
+    }
+
+    /// The file of a name that can be changed now; none where there is another node, or none.
+    fn file(&self, dir: DirId, name: &str) -> NodeResult<Option<&File>> {
+        Ok(match self.open_table(dir)?.find(name) {
+            Some(Node::File(_, file)) => Some(file),
+            _ => None,
         })
     }
 

@@ -18,7 +18,8 @@ impl Namespace {
     /// takes the node in under its own name; everything else that is there is `Exists`. That a container does not come into
     /// itself is for the caller to see, who knows the paths.
     pub fn rename(&mut self, from: (DirId, &str), to: (DirId, &str)) -> NodeResult<()> {
-        let kind = self.movable(from.0, from.1)?.kind();
+        let node = self.movable(from.0, from.1)?;
+        let (kind, len) = (node.kind(), node.len());
         if from == to && !kind.is_container() {
             return Ok(());
         }
@@ -27,6 +28,9 @@ impl Namespace {
             Target::Here(dir, name) if (dir, name) == from => Ok(()),
             Target::Here(dir, name) => {
                 self.check_arrival(kind, dir, name)?;
+                if dir != from.0 {
+                    self.check_quota(dir, name, len)?;
+                }
                 if self.inside(from, dir) {
                     return Err(NodeError::new(NodeErrorKind::Invalid, format!("{:?} can't be moved into itself", from.1)));
                 }

@@ -37,6 +37,7 @@ impl Namespace {
                 (Flags::new(true, affinity.class, self.label(&affinity.location)?), 0)
             }
         };
+        self.check_quota(dir, name, len)?;
         let node = Node::of_value(flags, value);
         let after = node.heap_bytes();
         self.check_room(if exists { after.saturating_sub(before) } else { Self::size(name, &node) })?;

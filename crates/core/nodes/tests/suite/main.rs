@@ -7,5 +7,6 @@ mod drain;
 mod model;
 mod moves;
 mod offer;
+mod quota;
 mod store;
 mod value;

@@ -149,6 +149,7 @@ impl Kind for NodeOp<'_> {
             | Self::Delete { .. } | Self::Parent | Self::Rename { .. } | Self::OpenWriter { .. } | Self::CloseWriter { .. }
             | Self::Lease { .. } | Self::BlockWrite { .. } | Self::BlockRead { .. } | Self::GetMany { .. } | Self::PutMany { .. }
             | Self::Prepare { .. } | Self::Written { .. } | Self::Replace { .. } | Self::DeleteIf { .. } => 8,
+            Self::Usage | Self::SetQuota { .. } => 9,
         }
     }
 }
@@ -175,6 +176,7 @@ impl Kind for NodeReply<'_> {
             | Self::Stat(_) | Self::Listed { .. } | Self::Extents { .. } | Self::Block(_) | Self::Blocks(_) | Self::Dir(_)
             | Self::Outcome(_) | Self::Values(_) | Self::Refused(_) | Self::InPlace { .. } | Self::Room { .. }
             | Self::Place { .. } | Self::BlocksOf(_) | Self::Dirs(_) => 8,
+            Self::Usage(_) => 9,
         }
     }
 }

@@ -20,6 +20,8 @@ pub use reply::NodeReply;
 pub const NODE_MESSAGE: u8 = b'n';
 /// Values and pieces up to this many bytes lie in the message, longer ones are its payload.
 pub const NODE_MESSAGE_VALUE_MAX: usize = 4 << 10;
+/// Bytes of the values of one message that has several; those beyond are to be asked for again.
+pub const NODE_VALUES_BYTES_MAX: usize = 1 << 20;
 
 /// What a client asks of a worker about temporary nodes. Every reply is a [`NodeReply`]. Borrowed from the frame, so that reading
 /// one allocates nothing.
@@ -197,6 +199,13 @@ pub enum NodeOp<'a> {
     DeleteIf {
         /// What is to be true of it.
         condition: Condition,
+    },
+    /// What a container's files and values have, and may have: [`NodeReply::Usage`].
+    Usage,
+    /// So much a container's files and values may have from now on: [`NodeReply::Done`].
+    SetQuota {
+        /// Bytes; as many as there is room for without it.
+        bytes: Option<u64>,
     },
 }
 

@@ -1,7 +1,7 @@
 //! What a worker answers about temporary nodes.
 
 use bytes::Bytes;
-use forebay_nodes::{BlockRef, DirId, Location, NodeError, NodeType, Stat};
+use forebay_nodes::{BlockRef, DirId, Location, NodeError, NodeType, Stat, Usage};
 use forebay_types::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
@@ -97,6 +97,8 @@ pub enum NodeReply<'a> {
     BlocksOf(Vec<(BlockRef, Location)>),
     /// Containers.
     Dirs(Vec<DirId>),
+    /// What a container's files and values have, and may have.
+    Usage(Usage),
 }
 
 impl<'a> NodeReply<'a> {

@@ -1,7 +1,7 @@
 //! Messages about temporary nodes there and back.
 
 use forebay_nodes::{
-    Affinity, BlockRef, Condition, DirId, Location, NodeError, NodeErrorKind, NodeType, ROOT, Stat, StorageClass,
+    Affinity, BlockRef, Condition, DirId, Location, NodeError, NodeErrorKind, NodeType, ROOT, Stat, StorageClass, Usage,
 };
 use forebay_protocol::{DataRequest, NODE_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, Raw, Span, decode, encode};
 use forebay_types::ErrorKind;
@@ -43,6 +43,8 @@ pub fn ops() -> Vec<NodeOp<'static>> {
         NodeOp::Written { pin: 1 },
         NodeOp::Replace { name: "b", condition: Condition::Tag(1 << 100) },
         NodeOp::DeleteIf { condition: Condition::Absent },
+        NodeOp::Usage,
+        NodeOp::SetQuota { bytes: Some(300) },
     ]
 }
 
@@ -100,6 +102,7 @@ pub fn replies() -> Vec<NodeReply<'static>> {
         NodeReply::Place { pin: 1, span: Span { offset: 2, len: 3 } },
         NodeReply::BlocksOf(vec![(BLOCK, rack1()), (BLOCK, Location::default())]),
         NodeReply::Dirs(vec![DIR]),
+        NodeReply::Usage(Usage { bytes: 5, quota: Some(300) }),
     ]
 }
 
@@ -138,12 +141,12 @@ fn what_is_read_is_what_was_written() {
 fn variants_keep_their_numbers() {
     let before = BEFORE.split(' ').count();
     let numbers: Vec<u8> = ops().into_iter().map(|op| call(op).encode()[before]).collect();
-    assert_eq!(numbers, (0..25).collect::<Vec<u8>>());
+    assert_eq!(numbers, (0..27).collect::<Vec<u8>>());
     let numbers: Vec<u8> = peer_ops().into_iter().map(|op| peer_call(op).encode()[before - 1]).collect();
     assert_eq!(numbers, (0..24).collect::<Vec<u8>>());
     let numbers: Vec<u8> = replies().iter().map(|reply| reply.encode()[0]).collect();
-    assert_eq!(numbers, (0..20).collect::<Vec<u8>>());
-    assert!(NodeReply::decode(&[20]).is_err());
+    assert_eq!(numbers, (0..21).collect::<Vec<u8>>());
+    assert!(NodeReply::decode(&[21]).is_err());
 }
 
 #[test]
@@ -165,6 +168,9 @@ fn golden_bytes() {
     golden(NodeOp::Prepare { bytes: 300, descriptor: true }, "15 ac 02 01");
     golden(NodeOp::Replace { name: "b", condition: Condition::Absent }, "17 01 62 01");
     golden(NodeOp::DeleteIf { condition: Condition::Tag(300) }, "18 02 ac 02");
+    golden(NodeOp::Usage, "19");
+    golden(NodeOp::SetQuota { bytes: Some(300) }, "1a 01 ac 02");
+    golden(NodeOp::SetQuota { bytes: None }, "1a 00");
     let golden = |reply: NodeReply<'_>, expected: &str| assert_eq!(hex(&reply.encode()), expected);
     golden(NodeReply::Failed(NodeError::new(NodeErrorKind::DataLost, "no")), "00 07 02 6e 6f");
     golden(NodeReply::Bytes(Raw(b"vw")), "05 02 76 77");
@@ -172,6 +178,7 @@ fn golden_bytes() {
         Stat { kind: NodeType::Bag, bytes: 300, enumerable: true, class: StorageClass::Disk, location: Location::default() };
     golden(NodeReply::Stat(Some(stat)), "06 01 04 ac 02 01 01 00");
     golden(NodeReply::Listed { entries: vec![("a", NodeType::Bag, 300)], last: true }, "07 01 01 61 04 ac 02 01");
+    golden(NodeReply::Usage(Usage { bytes: 300, quota: Some(5) }), "14 ac 02 01 05");
     let refused = NodeError::new(NodeErrorKind::NotFound, "no");
     golden(NodeReply::Values(vec![Ok(Some(Raw(b"v"))), Ok(None), Err(refused)]), "0d 03 00 01 01 76 00 00 01 00 02 6e 6f");
 }

@@ -10,6 +10,7 @@ pub fn node(op: &NodeOp<'_>) -> Need {
         NodeOp::Get
         | NodeOp::GetMany { .. }
         | NodeOp::Stat
+        | NodeOp::Usage
         | NodeOp::List { .. }
         | NodeOp::Read { .. }
         | NodeOp::Extents { .. }
@@ -29,6 +30,7 @@ pub fn node(op: &NodeOp<'_>) -> Need {
         | NodeOp::OpenWriter { .. }
         | NodeOp::CloseWriter { .. }
         | NodeOp::Lease { .. }
+        | NodeOp::SetQuota { .. }
         | NodeOp::BlockWrite { .. }
         | NodeOp::Written { .. } => Need::write(Place::Temporary),
         // Hands over the memory that holds every mount's data, for writing.

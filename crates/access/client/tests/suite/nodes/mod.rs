@@ -2,6 +2,7 @@
 
 mod offers;
 mod one_namespace;
+mod quotas;
 mod together;
 mod where_they_lie;
 
@@ -54,6 +55,11 @@ pub async fn conforms_with(client: &Client, other: &Client, class: Option<&str>)
         let asked = if line % 3 == 0 { other.nodes() } else { client.nodes() };
         let mut answer = asked.answer_json(operation.as_bytes()).await;
         let message = answer.as_object_mut().unwrap().remove("message");
+        if let Some(class) = class
+            && let Some(shown) = answer["ok"].as_object_mut().and_then(|shown| shown.remove("storage_class"))
+        {
+            assert_eq!(shown, class);
+        }
         let expected: Value = serde_json::from_str(expected).unwrap();
         assert_eq!(answer, expected, "line {}: {operation}: {message:?}", line + 1);
         assert_eq!(message.is_some(), answer.get("error").is_some());

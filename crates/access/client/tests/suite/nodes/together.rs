@@ -68,6 +68,41 @@ async fn many_values_go_in_one_message_or_by_themselves() {
     assert_eq!(nodes.put_many("/tmp/k", &[("a", Bytes::new())]).await.unwrap_err().kind, NodeErrorKind::NotContainer);
 }
 
+/// What has no room in one answer comes with the next ones, and what is longer by itself; all in the order of the paths.
+#[tokio::test]
+async fn values_of_several_containers_are_put_and_got_by_their_paths() {
+    let cluster = spread(2).await;
+    let nodes = cluster.client(|_| {}).await.nodes();
+    for at in 0..3 {
+        nodes.create(&format!("/tmp/t{at}"), CreateOptions::new(NodeType::Table)).await.unwrap();
+    }
+    let len = |at: usize| [4096, 4000, 17, 0, 4097, 40_000][if at % 50 == 0 { at / 50 % 6 } else { at % 2 }];
+    let paths: Vec<String> = (0..1500).map(|at| format!("/tmp/t{}/{at}", at % 3)).collect();
+    let mut values: Vec<(&str, Bytes)> =
+        paths.iter().enumerate().map(|(at, path)| (path.as_str(), bytes(at as u64, len(at)).into())).collect();
+    values.extend([("/tmp/none/a", Bytes::new()), ("/lake/x", Bytes::new()), ("/tmp", Bytes::new())]);
+    values.push((paths[5].as_str(), "the last one of its path".into()));
+    let put = nodes.put_each(&values).await;
+    assert_eq!(put.len(), values.len());
+    let wrong = [NodeErrorKind::NotFound, NodeErrorKind::Invalid, NodeErrorKind::WrongType];
+    for (at, put) in put.into_iter().enumerate() {
+        let expected = if (1500..1503).contains(&at) { Err(wrong[at - 1500]) } else { Ok(()) };
+        assert_eq!(put.map_err(|error| error.kind), expected, "{at}");
+    }
+    values[5].1 = values[1503].1.clone();
+    nodes.delete(&paths[7], false).await.unwrap();
+    let asked: Vec<&str> = values.iter().map(|(path, _)| *path).collect();
+    let got = nodes.get_each(&asked).await;
+    assert_eq!(got.len(), values.len());
+    for (at, got) in got.into_iter().enumerate() {
+        match at {
+            7 => assert_eq!(got.unwrap_err().kind, NodeErrorKind::NotFound),
+            1500..1503 => assert_eq!(got.unwrap_err().kind, wrong[at - 1500]),
+            at => assert!(got.unwrap() == values[at].1, "{at}"),
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_snapshot_is_of_one_value() {
     let cluster = spread(2).await;

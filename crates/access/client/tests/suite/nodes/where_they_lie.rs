@@ -1,9 +1,11 @@
 //! Bytes of temporary nodes, in memory, on disk and in place.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_client::{CreateOptions, NodeErrorKind, NodeType, StorageClass};
+use forebay_client::{CreateOptions, NodeErrorKind, NodePlace, NodeType, StorageClass};
 use forebay_testbed::until;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -44,6 +46,54 @@ async fn data_on_disk_stays_off_memory() {
     assert!(disk_now >= disk + (43 << 20), "{disk} -> {disk_now} bytes of disk");
     nodes.delete("/tmp/d", true).await.unwrap();
     until("the disk's room comes back", || used().1 <= disk).await;
+}
+
+/// Whatever their container says, and without a moment at which there is no value.
+#[tokio::test]
+async fn values_and_files_lie_as_who_puts_them_asks() {
+    let cluster = spread_with_disks(2).await;
+    let nodes = cluster.client(|_| {}).await.nodes();
+    let [disk, dram] = [StorageClass::Disk, StorageClass::Dram].map(|class| NodePlace { class: Some(class), location: None });
+    let class = async |path: &str| nodes.stat(path).await.unwrap().unwrap().class;
+    for len in [10, 70_000, 34 << 20] {
+        let values: Vec<Bytes> = (0..3).map(|seed| bytes(seed, len).into()).collect();
+        nodes.put_at("/tmp/k", values[0].clone(), &disk).await.unwrap();
+        assert_eq!(class("/tmp/k").await, StorageClass::Disk);
+        nodes.put("/tmp/k", values[1].clone()).await.unwrap();
+        assert_eq!(class("/tmp/k").await, StorageClass::Disk, "as it was");
+        let (left, reader) = (Arc::new(AtomicBool::new(true)), cluster.client(|_| {}).await.nodes());
+        let read = tokio::spawn({
+            let (left, values) = (Arc::clone(&left), values.clone());
+            async move {
+                while left.load(Relaxed) {
+                    assert!(values[1..].contains(&reader.get("/tmp/k").await.unwrap()), "the old value or the new one");
+                }
+            }
+        });
+        nodes.put_at("/tmp/k", values[2].clone(), &dram).await.unwrap();
+        left.store(false, Relaxed);
+        read.await.unwrap();
+        assert_eq!(class("/tmp/k").await, StorageClass::Dram);
+        assert!(nodes.get("/tmp/k").await.unwrap() == values[2]);
+        nodes.delete("/tmp/k", false).await.unwrap();
+    }
+    assert_eq!(nodes.append_at("/tmp/f", "one", &disk).await.unwrap(), 3);
+    assert_eq!(nodes.append_at("/tmp/f", "two", &NodePlace::default()).await.unwrap(), 6);
+    assert_eq!(class("/tmp/f").await, StorageClass::Disk);
+    let refused = nodes.append_at("/tmp/f", "three", &dram).await.unwrap_err();
+    assert_eq!(refused.kind, NodeErrorKind::Invalid, "{refused}");
+    let refused = nodes.put_at("/tmp/f", "value", &dram).await.unwrap_err();
+    assert_eq!(refused.kind, NodeErrorKind::WrongType, "{refused}");
+    let refused = nodes.put_at("/tmp/none/k", "value", &disk).await.unwrap_err();
+    assert_eq!(refused.kind, NodeErrorKind::NotFound);
+    assert!(!refused.message.contains(".put-"), "{refused}");
+    let (names, _) = nodes.list("/tmp", None, 100).await.unwrap();
+    assert_eq!(names.into_iter().map(|entry| entry.name).collect::<Vec<_>>(), ["f"], "nothing is left over");
+    let stat = nodes.answer_json(br#"{"op":"stat","path":"/tmp/f"}"#).await;
+    assert_eq!(stat["ok"]["storage_class"], "disk");
+    let put = nodes.answer_json(br#"{"op":"put","path":"/tmp/j","data":"text","storage_class":"disk"}"#).await;
+    assert_eq!(put["ok"]["bytes"], 4);
+    assert_eq!(class("/tmp/j").await, StorageClass::Disk);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_nodes::{DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
+use forebay_nodes::{Carton, DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
 use forebay_protocol::{ClusterView, ControlReply, MemberRequest, NodeReply, PeerCall, PeerOp, Raw};
 use forebay_transport::{Address, Connection, Response, Security};
 use forebay_types::{ErrorKind, WorkerId};
@@ -63,7 +63,7 @@ impl Nodes {
     pub(in crate::nodes) async fn prepare_handover(&self, id: DirId, to: u64) -> Result<DirId, (NodeError, bool)> {
         let carton = self.names.lock().begin_handover(id).map_err(|error| (error, false))?;
         let sent = async {
-            let carton = postcard::to_stdvec(&carton).expect("containers are encodable");
+            let carton = boxed(&carton);
             let op = PeerOp::TakeOver { source: self.worker, carton: Raw(&carton) };
             let new = match self.say(to, ROOT, op, None).await? {
                 Said::Dir(new) => new,
@@ -159,7 +159,40 @@ impl Nodes {
     }
 }
 
+/// A container's bytes. Its quota comes behind it, where workers of earlier versions read no further.
+fn boxed(carton: &Carton) -> Vec<u8> {
+    let bytes = postcard::to_stdvec(carton).expect("containers are encodable");
+    match carton.quota {
+        Some(quota) => postcard::to_extend(&quota, bytes).expect("numbers are encodable"),
+        None => bytes,
+    }
+}
+
+/// What [`boxed`] has written.
+pub(super) fn unboxed(bytes: &[u8]) -> Result<Carton, postcard::Error> {
+    let (carton, behind) = postcard::take_from_bytes::<Carton>(bytes)?;
+    let quota = if behind.is_empty() { None } else { Some(postcard::from_bytes(behind)?) };
+    Ok(Carton { quota, ..carton })
+}
+
 enum Said {
     Done,
     Dir(DirId),
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_nodes::{Affinity, NodeType};
+
+    use super::*;
+
+    #[test]
+    fn a_container_takes_its_quota_along_and_one_without_is_as_it_was() {
+        let carton = |quota| Carton { old: ROOT, kind: NodeType::Bag, affinity: Affinity::default(), parent: ROOT, quota };
+        for quota in [None, Some(0), Some(u64::MAX)] {
+            assert_eq!(unboxed(&boxed(&carton(quota))).unwrap(), carton(quota));
+        }
+        assert_eq!(boxed(&carton(None)), postcard::to_stdvec(&carton(Some(7))).unwrap());
+        assert!(unboxed(&[boxed(&carton(None)), vec![0x80]].concat()).is_err());
+    }
 }

@@ -1,11 +1,12 @@
 //! A container comes from another worker.
 
 use bytes::Bytes;
-use forebay_nodes::{Carton, DirId, NodeError, NodeErrorKind, NodeResult, Packed, ROOT};
+use forebay_nodes::{DirId, NodeError, NodeErrorKind, NodeResult, Packed, ROOT};
 use forebay_protocol::{NodeReply, PeerCall, PeerOp};
 use forebay_transport::Response;
 use futures::stream::{self, StreamExt};
 
+use super::containers::unboxed;
 use crate::nodes::Nodes;
 use crate::nodes::named::NAME_WITHIN;
 use crate::nodes::tree::misfit;
@@ -27,7 +28,7 @@ impl Nodes {
     /// Makes place for a container.
     pub(in crate::nodes) fn take_over(&self, source: u64, carton: &[u8]) -> NodeResult<Response> {
         self.check_takes_new()?;
-        let carton: Carton = postcard::from_bytes(carton).map_err(unreadable)?;
+        let carton = unboxed(carton).map_err(unreadable)?;
         Ok(reply(&NodeReply::Dir(self.names.lock().begin_takeover(source, carton)?)))
     }
 

@@ -273,6 +273,7 @@ pub fn of_node(op: &NodeOp<'_>) -> Takes {
         NodeOp::Get
         | NodeOp::GetMany { .. }
         | NodeOp::Stat
+        | NodeOp::Usage
         | NodeOp::List { .. }
         | NodeOp::Read { .. }
         | NodeOp::Extents { .. }
@@ -292,6 +293,7 @@ pub fn of_node(op: &NodeOp<'_>) -> Takes {
         | NodeOp::OpenWriter { .. }
         | NodeOp::CloseWriter { .. }
         | NodeOp::Lease { .. }
+        | NodeOp::SetQuota { .. }
         | NodeOp::BlockWrite { .. }
         | NodeOp::Prepare { descriptor: false, .. }
         | NodeOp::Written { .. } => Takes::WritingTmp,
@@ -306,6 +308,7 @@ pub fn node_ops() -> Vec<NodeOp<'static>> {
         NodeOp::Get,
         NodeOp::GetMany { names: vec!["k"] },
         NodeOp::Stat,
+        NodeOp::Usage,
         NodeOp::List { after: None, limit: 1 },
         NodeOp::Read { offset: 0, bytes: 1 },
         NodeOp::Extents { offset: 0, bytes: 1 },
@@ -325,6 +328,7 @@ pub fn node_ops() -> Vec<NodeOp<'static>> {
         NodeOp::OpenWriter { writer: 7 },
         NodeOp::CloseWriter { writer: 7 },
         NodeOp::Lease { ttl_ms: None },
+        NodeOp::SetQuota { bytes: None },
         NodeOp::BlockWrite { class: StorageClass::Dram },
         NodeOp::Prepare { bytes: 1, descriptor: false },
         NodeOp::Prepare { bytes: 1, descriptor: true },

@@ -32,6 +32,7 @@ pub(super) enum Back {
     Link(DirId, Option<(DirId, Box<str>)>),
     Table(DirId, Option<Box<Table>>),
     State(DirId, TableState),
+    Quota(DirId, Option<u64>),
     Parent(DirId, DirId),
     Arriving(DirId, Box<str>, Option<Box<Arriving>>),
     Coming(DirId, Option<Coming>),
@@ -109,11 +110,14 @@ impl Namespace {
             }
             Back::Flags(dir, name, before) => self.with(dir, &name, |node| *node.flags_mut() = before),
             Back::Leads(dir, name, before) => self.with(dir, &name, |node| node.lead_to(before)),
-            Back::File(dir, name, before) => self.with(dir, &name, |node| {
-                if let Node::File(_, file) = node {
+            Back::File(dir, name, before) => {
+                let Some(Table { nodes, used, .. }) = self.tables.get_mut(&dir) else { return };
+                if let Some(Node::File(_, file)) = nodes.get_mut(&name) {
+                    let len = file.len();
                     file.take_back(before);
+                    *used = *used + file.len() - len;
                 }
-            }),
+            }
             Back::Lease(dir, name, before) => drop(put(&mut self.leases, (dir, name), before)),
             Back::Link(id, before) => match before {
                 Some(place) => drop(self.links.insert(id, place)),
@@ -124,6 +128,7 @@ impl Namespace {
                 None => drop(self.tables.remove(&dir)),
             },
             Back::State(dir, before) => self.tables.get_mut(&dir).map_or((), |table| table.state = before),
+            Back::Quota(dir, before) => self.tables.get_mut(&dir).map_or((), |table| table.quota = before),
             Back::Parent(dir, before) => self.tables.get_mut(&dir).map_or((), |table| table.parent = before),
             Back::Arriving(dir, name, before) => match before {
                 Some(arriving) => drop(self.arriving.insert((dir, name), *arriving)),
@@ -149,7 +154,7 @@ impl Namespace {
 
     /// Puts in a place what was there, and gives what is there.
     fn back_in_place(&mut self, dir: DirId, name: Box<str>, before: Option<Node>) -> Option<Node> {
-        put(&mut self.tables.get_mut(&dir)?.nodes, name, before)
+        self.tables.get_mut(&dir)?.set(name, before)
     }
 
     fn with(&mut self, dir: DirId, name: &str, what: impl FnOnce(&mut Node)) {

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use super::fail;
-use crate::node::{Appended, Got, Moving, TAIL_BYTES_MAX, Value};
+use crate::node::{Appended, Got, Moving, Node, TAIL_BYTES_MAX, Value};
 use crate::operations::{Condition, CreateOptions};
 use crate::terms::{Affinity, BlockRef, DirId, NodeType, ROOT};
 use crate::{Carton, Namespace};
@@ -31,6 +31,9 @@ fn check(names: &Namespace) {
     let nodes = || names.tables.iter().flat_map(|(dir, table)| table.nodes.iter().map(|(name, node)| (*dir, name, node)));
     assert_eq!(names.counts.nodes, nodes().count() as u64);
     assert_eq!(names.counts.bytes, nodes().map(|(_, name, node)| Namespace::size(name, node)).sum::<u64>());
+    for table in names.tables.values() {
+        assert_eq!(table.used, table.nodes.values().map(Node::len).sum::<u64>());
+    }
     let leased: BTreeSet<_> =
         nodes().filter(|(.., node)| node.flags().is_leased()).map(|(dir, name, _)| (dir, name.clone())).collect();
     assert_eq!(names.leases.keys().cloned().collect::<BTreeSet<_>>(), leased);
@@ -151,6 +154,10 @@ impl Bed {
             9 => drop(self.change(|names| names.replace(dir, name, to, Condition::Any))),
             10 => drop(self.change(|names| names.set_lease(dir, name, Some(NOW)))),
             11 => drop(self.change(|names| names.set_lease(dir, name, None))),
+            12 => {
+                let quota = [None, Some(0), Some(250_000)][self.chance.below(3)];
+                drop(self.change(|names| names.set_quota(dir, quota)));
+            }
             _ => drop(self.change(|names| names.delete(dir, name, true))),
         }
     }
@@ -216,8 +223,14 @@ impl Bed {
     }
 
     fn take_over(&mut self, parent: DirId) {
-        let carton =
-            Carton { old: DirId { worker: 2, number: 9 }, kind: NodeType::Directory, affinity: Affinity::default(), parent };
+        let quota = [None, Some(50_000)][self.chance.below(2)];
+        let carton = Carton {
+            old: DirId { worker: 2, number: 9 },
+            kind: NodeType::Directory,
+            affinity: Affinity::default(),
+            parent,
+            quota,
+        };
         let id = self.change(|names| names.begin_takeover(2, carton.clone())).unwrap();
         let block = self.blocks(1);
         let mut source = Namespace::new(2, 1 << 20);
@@ -249,7 +262,7 @@ fn a_change_that_panics_between_any_two_steps_changes_nothing_and_others_go_on()
                     bed.of_two_workers(if what < 6 { what } else { what.min(59) % 6 + usize::from(what == 59) * 6 });
                 }
                 _ => {
-                    let what = bed.chance.below(13);
+                    let what = bed.chance.below(14);
                     bed.of_a_node(what);
                 }
             }

@@ -1,0 +1,233 @@
+//! What a container may have, against sums over all that is in it.
+
+use std::collections::BTreeMap;
+
+use forebay_nodes::{Condition, CreateOptions, DirId, Namespace, NodeErrorKind, NodeType, ROOT, Usage};
+use proptest::prelude::*;
+
+use crate::store::{NOW, Store};
+
+const DIRS: [&str; 2] = ["/tmp/p", "/tmp/q"];
+
+type Place = (usize, &'static str);
+
+#[derive(Clone, Debug)]
+enum Step {
+    File(Place),
+    Put(Place, u64),
+    Append(Place, u64),
+    Write(Place, u64, u64),
+    Rename(Place, Place),
+    Replace(Place),
+    Delete(Place),
+    Quota(usize, Option<u64>),
+}
+
+/// Files and values by their places, as whether they are files and their bytes; and what the containers may have.
+#[derive(Default)]
+struct Model {
+    nodes: BTreeMap<Place, (bool, u64)>,
+    quotas: [Option<u64>; 2],
+}
+
+impl Model {
+    fn used(&self, dir: usize) -> u64 {
+        self.nodes.iter().filter(|(place, _)| place.0 == dir).map(|(_, node)| node.1).sum()
+    }
+
+    /// Whether a node may have so many bytes at a place.
+    fn fits(&self, place: Place, bytes: u64) -> Result<(), NodeErrorKind> {
+        let before = self.nodes.get(&place).map_or(0, |node| node.1);
+        let is_full = self.quotas[place.0].is_some_and(|quota| self.used(place.0) - before + bytes > quota);
+        if bytes > before && is_full { Err(NodeErrorKind::NoSpace) } else { Ok(()) }
+    }
+
+    fn grow(&mut self, place: Place, to: impl Fn(u64) -> Result<u64, NodeErrorKind>) -> Result<(), NodeErrorKind> {
+        match self.nodes.get(&place) {
+            None => Err(NodeErrorKind::NotFound),
+            Some((false, _)) => Err(NodeErrorKind::WrongType),
+            Some((true, bytes)) => {
+                let bytes = to(*bytes)?;
+                self.fits(place, bytes)?;
+                self.nodes.insert(place, (true, bytes));
+                Ok(())
+            }
+        }
+    }
+
+    fn apply(&mut self, step: &Step) -> Result<(), NodeErrorKind> {
+        match *step {
+            Step::File(place) if self.nodes.contains_key(&place) => return Err(NodeErrorKind::Exists),
+            Step::File(place) => {
+                self.nodes.insert(place, (true, 0));
+            }
+            Step::Put(place, bytes) => {
+                if self.nodes.get(&place).is_some_and(|node| node.0) {
+                    return Err(NodeErrorKind::WrongType);
+                }
+                self.fits(place, bytes)?;
+                self.nodes.insert(place, (false, bytes));
+            }
+            Step::Append(place, more) => self.grow(place, |bytes| Ok(bytes + more))?,
+            Step::Write(place, offset, len) => {
+                self.grow(place, |bytes| if offset > bytes { Err(NodeErrorKind::Invalid) } else { Ok(bytes.max(offset + len)) })?;
+            }
+            Step::Rename(from, to) => {
+                let node = *self.nodes.get(&from).ok_or(NodeErrorKind::NotFound)?;
+                if from == to {
+                    return Ok(());
+                }
+                if self.nodes.get(&to).is_some_and(|old| old.0 || node.0) {
+                    return Err(NodeErrorKind::Exists);
+                }
+                if from.0 != to.0 {
+                    self.fits(to, node.1)?;
+                }
+                self.nodes.remove(&from);
+                self.nodes.insert(to, node);
+            }
+            Step::Replace(place) => {
+                let node = self.nodes.remove(&place).ok_or(NodeErrorKind::NotFound)?;
+                self.nodes.insert((place.0, "c"), node);
+            }
+            Step::Delete(place) => {
+                self.nodes.remove(&place).ok_or(NodeErrorKind::NotFound)?;
+            }
+            Step::Quota(dir, quota) => self.quotas[dir] = quota,
+        }
+        Ok(())
+    }
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let place = || (0..2usize, prop::sample::select(vec!["a", "b"]));
+    let bytes = || prop::sample::select(vec![0, 10, 90, (16 << 10) + 1, 70_000]);
+    prop_oneof![
+        2 => place().prop_map(Step::File),
+        3 => (place(), bytes()).prop_map(|(place, bytes)| Step::Put(place, bytes)),
+        3 => (place(), bytes()).prop_map(|(place, bytes)| Step::Append(place, bytes)),
+        1 => (place(), 0..100u64, bytes()).prop_map(|(place, offset, bytes)| Step::Write(place, offset, bytes)),
+        3 => (place(), place()).prop_map(|(from, to)| Step::Rename(from, to)),
+        1 => place().prop_map(Step::Replace),
+        1 => place().prop_map(Step::Delete),
+        2 => (0..2usize, prop::sample::select(vec![None, Some(0), Some(100), Some(20_000), Some(150_000)]))
+            .prop_map(|(dir, quota)| Step::Quota(dir, quota)),
+    ]
+}
+
+fn path((dir, name): Place) -> String {
+    format!("{}/{name}", DIRS[dir])
+}
+
+fn run(store: &mut Store, dirs: [DirId; 2], step: &Step) -> Result<(), NodeErrorKind> {
+    let bytes = |len: u64| vec![7; len as usize];
+    let done = match *step {
+        Step::File(place) => store.create(&path(place), CreateOptions::new(NodeType::File)),
+        Step::Put(place, len) => store.put(&path(place), &bytes(len)).map(drop),
+        Step::Append(place, len) => store.append(&path(place), &bytes(len)).map(drop),
+        Step::Write(place, offset, len) => store.write(&path(place), offset, &bytes(len)).map(drop),
+        Step::Rename(from, to) => store.rename(&path(from), &path(to)),
+        Step::Replace((dir, name)) => store.names.replace(dirs[dir], name, "c", Condition::Any),
+        Step::Delete(place) => store.delete(&path(place), false),
+        Step::Quota(dir, quota) => store.names.set_quota(dirs[dir], quota),
+    };
+    done.map_err(|error| error.kind)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #[test]
+    fn a_quota_counts_what_is_there(steps in prop::collection::vec(step(), 1..80)) {
+        let (mut store, mut model) = (Store::new(1 << 30), Model::default());
+        let dirs = DIRS.map(|path| {
+            store.create(path, CreateOptions::new(NodeType::Directory)).unwrap();
+            store.names.container_of(ROOT, &path[5..]).unwrap()
+        });
+        for step in &steps {
+            prop_assert_eq!(run(&mut store, dirs, step), model.apply(step), "{:?}", step);
+            for (at, dir) in dirs.into_iter().enumerate() {
+                let usage = Usage { bytes: model.used(at), quota: model.quotas[at] };
+                prop_assert_eq!(store.names.usage(dir).unwrap(), usage, "{:?}", step);
+            }
+        }
+    }
+}
+
+/// A worker's part with a directory `d`, and that.
+fn part(worker: u64, quota: u64) -> (Namespace, DirId) {
+    let mut names = Namespace::new(worker, 1 << 20);
+    names.make_root();
+    names.create(ROOT, "d", CreateOptions::new(NodeType::Directory)).unwrap();
+    let dir = names.container_of(ROOT, "d").unwrap();
+    names.set_quota(dir, Some(quota)).unwrap();
+    (names, dir)
+}
+
+#[test]
+fn what_is_refused_names_the_container_its_quota_and_what_is_used() {
+    let (mut names, dir) = part(1, 100);
+    names.put(dir, "k", vec![0; 60].into()).unwrap();
+    let refused = names.put(dir, "l", vec![0; 41].into()).unwrap_err();
+    assert_eq!(refused.kind, NodeErrorKind::NoSpace);
+    for what in ["\"l\"", "/tmp/d", "quota of 100", "60 of them", "41 more"] {
+        assert!(refused.message.contains(what), "{refused}");
+    }
+    names.put(dir, "l", vec![0; 40].into()).unwrap();
+    names.set_quota(dir, Some(10)).unwrap();
+    names.put(dir, "k", vec![0; 50].into()).unwrap();
+    assert_eq!(names.put(dir, "k", vec![0; 51].into()).unwrap_err().kind, NodeErrorKind::NoSpace, "too much is there");
+    names.set_quota(dir, None).unwrap();
+    names.put(dir, "k", vec![0; 5000].into()).unwrap();
+}
+
+#[test]
+fn a_container_with_a_quota_holds_no_containers() {
+    let (mut names, dir) = part(1, 100);
+    let kind = |done: Result<(), forebay_nodes::NodeError>| done.map_err(|error| error.kind);
+    let table = || CreateOptions::new(NodeType::Table);
+    assert_eq!(kind(names.create(dir, "t", table())), Err(NodeErrorKind::Invalid));
+    assert_eq!(kind(names.link(dir, "t", table(), DirId { worker: 2, number: 7 })), Err(NodeErrorKind::Invalid));
+    names.create(ROOT, "t", table()).unwrap();
+    assert_eq!(kind(names.rename((ROOT, "t"), (dir, "t"))), Err(NodeErrorKind::Invalid));
+    names.create(ROOT, "other", CreateOptions::new(NodeType::Directory)).unwrap();
+    let other = names.container_of(ROOT, "other").unwrap();
+    names.rename((ROOT, "t"), (other, "t")).unwrap();
+    assert_eq!(kind(names.set_quota(other, Some(100))), Err(NodeErrorKind::Invalid), "it holds one");
+    assert_eq!(kind(names.set_quota(ROOT, Some(100))), Err(NodeErrorKind::Invalid));
+    names.set_quota(other, None).unwrap();
+}
+
+#[test]
+fn what_comes_from_another_worker_counts_from_the_first_step_on() {
+    let ((mut names, dir), (mut source, _)) = (part(1, 100), part(2, 100));
+    source.put(ROOT, "k", vec![0; 80].into()).unwrap();
+    let moving = source.begin_move(ROOT, "k").unwrap();
+    names.arrive(7, 2, dir, "k", moving.clone()).unwrap();
+    assert_eq!(names.put(dir, "l", vec![0; 21].into()).unwrap_err().kind, NodeErrorKind::NoSpace, "there will be no room");
+    names.settle(7, false);
+    names.put(dir, "l", vec![0; 21].into()).unwrap();
+    assert_eq!(names.arrive(8, 2, dir, "k", moving.clone()).unwrap_err().kind, NodeErrorKind::NoSpace);
+    names.delete(dir, "l", false).unwrap();
+    names.arrive(9, 2, dir, "k", moving).unwrap();
+    names.settle(9, true);
+    source.commit_move(ROOT, "k").unwrap();
+    assert_eq!(names.usage(dir).unwrap(), Usage { bytes: 80, quota: Some(100) });
+    let container = source.begin_move(ROOT, "d").unwrap();
+    assert_eq!(names.arrive(10, 2, dir, "d", container).unwrap_err().kind, NodeErrorKind::Invalid);
+}
+
+#[test]
+fn a_quota_goes_with_its_container_to_another_worker() {
+    let ((mut source, old), mut names) = (part(1, 100), Namespace::new(2, 1 << 20));
+    source.put(old, "k", vec![0; 60].into()).unwrap();
+    let carton = source.begin_handover(old).unwrap();
+    let id = names.begin_takeover(1, carton).unwrap();
+    let (packed, last) = source.pack(old, None, 1 << 20, NOW).unwrap();
+    assert!(last);
+    names.unpack(id, packed, NOW).unwrap();
+    names.end_takeover(id).unwrap();
+    names.settle_takeover(id, Some(ROOT));
+    assert_eq!(names.usage(id).unwrap(), Usage { bytes: 60, quota: Some(100) });
+    assert_eq!(names.put(id, "l", vec![0; 41].into()).unwrap_err().kind, NodeErrorKind::NoSpace);
+    names.put(id, "l", vec![0; 40].into()).unwrap();
+}
