@@ -18,7 +18,7 @@ impl Namespace {
         if node.is_none() && table.find(name).is_none() {
             return;
         }
-        let before = table.set(name.into(), node);
+        let before = table.set(name, node);
         self.undo.note(Back::Node(dir, name.into(), before));
     }
 
@@ -27,9 +27,9 @@ impl Namespace {
         if !self.tables.contains_key(&to.0) {
             return;
         }
-        let taken = self.tables.get_mut(&from.0).and_then(|table| table.set(from.1.into(), None));
+        let taken = self.tables.get_mut(&from.0).and_then(|table| table.set(from.1, None));
         let (Some(node), Some(table)) = (taken, self.tables.get_mut(&to.0)) else { return };
-        let before = table.set(to.1.into(), Some(node));
+        let before = table.set(to.1, Some(node));
         self.undo.note(Back::Moved(Box::new([(from.0, from.1.into()), (to.0, to.1.into())]), before));
     }
 
@@ -37,7 +37,7 @@ impl Namespace {
     pub(super) fn step_arrived(&mut self, place: &(DirId, Box<str>)) {
         let Some(table) = self.tables.get_mut(&place.0) else { return };
         let Some(Arriving { rename, source, node }) = self.arriving.remove(place) else { return };
-        let before = table.set(place.1.clone(), Some(node));
+        let before = table.set(&place.1, Some(node));
         self.undo.note(Back::Arrived(place.0, place.1.clone(), Box::new((rename, source, before))));
     }
 

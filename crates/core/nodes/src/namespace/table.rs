@@ -52,11 +52,13 @@ impl Table {
     }
 
     /// Puts a node under a name, or none; gives the one that had it.
-    pub(crate) fn set(&mut self, name: Box<str>, node: Option<Node>) -> Option<Node> {
+    pub(crate) fn set(&mut self, name: &str, node: Option<Node>) -> Option<Node> {
         let more = node.as_ref().map_or(0, Node::len);
-        let before = match node {
-            Some(node) => self.nodes.insert(name, node),
-            None => self.nodes.remove(&name),
+        let before = match (self.nodes.get_mut(name), node) {
+            (Some(place), Some(node)) => Some(std::mem::replace(place, node)),
+            (Some(_), None) => self.nodes.remove(name),
+            (None, Some(node)) => self.nodes.insert(name.into(), node),
+            (None, None) => None,
         };
         self.used = self.used + more - before.as_ref().map_or(0, Node::len);
         before

@@ -154,7 +154,7 @@ impl Namespace {
 
     /// Puts in a place what was there, and gives what is there.
     fn back_in_place(&mut self, dir: DirId, name: Box<str>, before: Option<Node>) -> Option<Node> {
-        self.tables.get_mut(&dir)?.set(name, before)
+        self.tables.get_mut(&dir)?.set(&name, before)
     }
 
     fn with(&mut self, dir: DirId, name: &str, what: impl FnOnce(&mut Node)) {
