@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use forebay_shard_store::{Condition, Literal};
+use forebay_shard_store::{Condition, DatasetOrders, DatasetPin, Literal};
 use forebay_shards::Shards as Door;
 use forebay_types::{Error, ForebayPath, Result};
 use pyo3::prelude::*;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::call::run;
 use crate::errors::Failure;
@@ -125,6 +125,42 @@ impl Shards {
             let status = door.status().await?;
             serde_json::to_string(&status).map_err(|error| Error::internal(error.to_string()))
         })
+    }
+
+    /// What is ordered of its replicas, as a JSON object.
+    #[getter]
+    fn orders(&self, py: Python<'_>) -> PyResult<String> {
+        let door = self.door.get().map_err(|error| Failure::on(&Some(self.path.clone()))(error).raise(py))?;
+        Ok(json!(door.orders()).to_string())
+    }
+
+    /// Orders something else of its replicas, where it is said: the dataset as it is then.
+    #[pyo3(signature = (pinned=None, size=None, frozen=None, aio=false))]
+    fn set_orders<'py>(
+        &self,
+        py: Python<'py>,
+        pinned: Option<bool>,
+        size: Option<f64>,
+        frozen: Option<bool>,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let path = self.path.clone();
+        self.ask(py, aio, move |door| async move {
+            let change = move |orders: &mut DatasetOrders| {
+                if let Some(is_pinned) = pinned {
+                    orders.pin = is_pinned.then_some(DatasetPin { size });
+                }
+                orders.frozen = frozen.unwrap_or(orders.frozen);
+            };
+            let ordered = door.order(change).await?;
+            Ok(Self { path, door: InProcess::new(ordered) })
+        })
+    }
+
+    /// Has its replicas brought where they are to be: how many of how many are there.
+    #[pyo3(signature = (aio=false))]
+    fn bring<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, aio, |door| async move { Ok(door.bring().await) })
     }
 }
 

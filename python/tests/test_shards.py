@@ -171,3 +171,37 @@ def test_changes_awaited(changed, fb):
         assert await there.delete(3) and await there.get_versioned(4) == (row(4), (await there.get_versioned(4))[1])
 
     asyncio.run(change())
+
+
+def test_replicas_are_pinned_and_frozen(server, changed, fb):
+    replicas = sum(len(shard["replicas"]) for shard in changed.status())
+    assert changed.orders == {}
+    assert changed.pin(size=0.75) == (replicas, replicas)
+    assert changed.orders == {"pin": {"size": 0.75}}, "the one that is open says so"
+    assert all(replica["least"] == 0.75 for shard in changed.status() for replica in shard["replicas"])
+    changed.freeze()
+    assert fb.shards[changed.path].orders == {"pin": {"size": 0.75}, "frozen": True}
+    assert all(replica["is_frozen"] for shard in changed.status() for replica in shard["replicas"])
+    said = command(server, "thaw", changed.path, "--json")
+    assert json.loads(said.stdout)["orders"] == {"pin": {"size": 0.75}}, said.stderr
+    changed.unpin()
+    assert changed.orders == {}
+    for size in (0, -1, 17, float("nan")):
+        with pytest.raises(forebay.Invalid, match="above 0"):
+            changed.pin(size=size)
+    changed.put(row(7))
+    assert changed[7] == row(7), "it is read and changed as before"
+
+
+def test_orders_awaited(changed, fb):
+    async def order():
+        there = await fb.aio.shards.open(changed.path)
+        here, replicas = await there.pin()
+        assert here == replicas > 0 and there.orders == {"pin": {}}
+        await there.freeze()
+        assert there.orders == {"pin": {}, "frozen": True} == fb.shards[changed.path].orders
+        await there.unpin()
+        await there.thaw()
+        assert there.orders == {} and len(await there.status()) == 3
+
+    asyncio.run(order())

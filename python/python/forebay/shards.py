@@ -21,7 +21,7 @@ class Shards:
 
     A condition is text, as on the command line (``"o_clerk = Clerk#000000951 and o_comment *= requests"``), or a mapping in
     the form of ``forebay shard batch`` (``{"attr": "o_clerk", "eq": "Clerk#000000951"}``). It stays at the state of the dataset that
-    was there when it was opened: open it anew to see a later one.
+    was there when it was opened, or when something was ordered of its replicas through it: open it anew to see a later one.
     """
 
     def __init__(self, shards: _forebay.Shards) -> None:
@@ -90,6 +90,32 @@ class Shards:
     def status(self) -> list[dict[str, Any]]:
         """Its shards: records, bytes, and how each replica stands."""
         return list(json.loads(self._shards.status()))
+
+    @property
+    def orders(self) -> dict[str, Any]:
+        """What is ordered of its replicas, as ``{"pin": {"size": 0.9}, "frozen": True}``; empty where they follow their load."""
+        return dict(json.loads(self._shards.orders))
+
+    def pin(self, *, size: float | None = None) -> tuple[int, int]:
+        """Keeps its replicas where they are, each at ``size`` of the input at least (without it at the size that it starts with).
+
+        Has their workers bring what they don't have, and gives how many of how many are there: the others come when there is room. An
+        order takes the right to write in the mount, and holds for all who ask the dataset.
+        """
+        self._shards = self._shards.set_orders(pinned=True, size=size)
+        return _brought(self._shards.bring())
+
+    def unpin(self) -> None:
+        """Lets its replicas come and go with their load again."""
+        self._shards = self._shards.set_orders(pinned=False)
+
+    def freeze(self) -> None:
+        """Keeps the layers of its replicas as they are, whatever the load."""
+        self._shards = self._shards.set_orders(frozen=True)
+
+    def thaw(self) -> None:
+        """Lets the layers of its replicas follow their load again."""
+        self._shards = self._shards.set_orders(frozen=False)
 
     def __len__(self) -> int:
         return self.count()
@@ -198,6 +224,28 @@ class AsyncShards:
         """Its shards, and how each replica stands."""
         return list(json.loads(await self._shards.status(aio=True)))
 
+    @property
+    def orders(self) -> dict[str, Any]:
+        """What is ordered of its replicas."""
+        return dict(json.loads(self._shards.orders))
+
+    async def pin(self, *, size: float | None = None) -> tuple[int, int]:
+        """Keeps its replicas where they are, at a size at least; gives how many of how many are there."""
+        self._shards = await self._shards.set_orders(pinned=True, size=size, aio=True)
+        return _brought(await self._shards.bring(aio=True))
+
+    async def unpin(self) -> None:
+        """Lets its replicas come and go with their load again."""
+        self._shards = await self._shards.set_orders(pinned=False, aio=True)
+
+    async def freeze(self) -> None:
+        """Keeps the layers of its replicas as they are."""
+        self._shards = await self._shards.set_orders(frozen=True, aio=True)
+
+    async def thaw(self) -> None:
+        """Lets the layers of its replicas follow their load again."""
+        self._shards = await self._shards.set_orders(frozen=False, aio=True)
+
 
 class AsyncDatasets:
     """Datasets by their path, awaited."""
@@ -216,6 +264,11 @@ _TOGETHER = 1024
 # What all records meet, and how many of them are asked for at once.
 _ALL: Mapping[str, Any] = {"and": []}
 _PAGE = 1000
+
+
+def _brought(brought: tuple[int, int]) -> tuple[int, int]:
+    here, replicas = brought
+    return int(here), int(replicas)
 
 
 def _batches(records: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:

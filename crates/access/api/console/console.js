@@ -1,4 +1,5 @@
-// The console: watches /api/v1/events and draws what it says. Nothing is fetched from elsewhere, and nothing is changed.
+// The console: watches /api/v1/events and draws what it says. Nothing is fetched from elsewhere; nothing is
+// changed but by who may administer, on the page Shards.
 "use strict";
 
 const at = (id) => document.getElementById(id);

@@ -1,10 +1,10 @@
-// The page Shards: where the dial of each replica of a dataset stands, and what it answers there.
+// The page Shards: where the dial of each replica of a dataset stands, what it answers there, and what is ordered of it.
 "use strict";
 
 // Points of a replica that are kept: a few minutes.
 const TRAIL_MAX = 90;
 const REPLICAS_MAX = 50;
-const dials = { dataset: localStorage.getItem("dataset") ?? "", before: new Map(), trails: new Map(), busy: false };
+const dials = { dataset: localStorage.getItem("dataset") ?? "", before: new Map(), trails: new Map(), busy: false, shown: "" };
 
 pages.shards = { look: lookAtShards, every: 2 };
 at("dataset").value = dials.dataset;
@@ -14,6 +14,42 @@ at("dataset-form").addEventListener("submit", (event) => {
   localStorage.setItem("dataset", dials.dataset);
   lookAtShards();
 });
+
+for (const [id, method, path] of [["order-pin", "PUT", "pin"], ["order-unpin", "DELETE", "pin"], ["order-freeze", "PUT", "freeze"], ["order-thaw", "DELETE", "freeze"]]) {
+  at(id).addEventListener("click", () => order(method, path, id === "order-pin" ? at("pin-size").value.trim() : ""));
+}
+
+// Orders something of the dataset that is shown.
+async function order(method, path, size) {
+  const dataset = dials.shown;
+  const buttons = at("orders-change").querySelectorAll("button");
+  for (const button of buttons) button.disabled = true;
+  at("orders-state").className = "under";
+  at("orders-state").textContent = "ordered: waiting for the dataset's next manifest";
+  try {
+    const asked = `/api/v1/shards/${path}?dataset=${encodeURIComponent(dataset)}${size ? "&size=" + encodeURIComponent(size) : ""}`;
+    const done = await (await ask(asked, { method })).json();
+    const missing = done.replicas === undefined || done.here === done.replicas ? "" : `: ${done.here} of ${done.replicas} replicas are there, the others come when there is room`;
+    at("orders-state").textContent = `manifest ${done.manifest} of ${dataset} says so${missing}`;
+  } catch (error) {
+    at("orders-state").className = "bad";
+    at("orders-state").textContent = error instanceof Refused ? "this token is not known any more" : error.message;
+  } finally {
+    for (const button of buttons) button.disabled = false;
+    lookAtShards();
+  }
+}
+
+function drawOrders(status) {
+  const { pin, frozen } = status.orders;
+  if (dials.shown !== status.dataset) at("orders-state").textContent = "";
+  dials.shown = status.dataset;
+  const size = pin?.size === undefined ? "the size that each replica starts with" : `${pin.size.toFixed(2)}x of the input`;
+  const said = [pin ? `Pinned at ${size} at least` : "", frozen ? "frozen: layers stay as they are" : ""].filter((what) => what);
+  at("orders-now").textContent = said.length ? said.join("; ") : "Its replicas follow their load.";
+  [at("orders").hidden, at("orders-change").hidden] = [false, !status.may_order];
+  [at("order-unpin").hidden, at("order-freeze").hidden, at("order-thaw").hidden] = [!pin, Boolean(frozen), !frozen];
+}
 
 async function lookAtShards() {
   if (dials.busy || !dials.dataset) return;
@@ -25,6 +61,7 @@ async function lookAtShards() {
   } catch (error) {
     if (!(error instanceof Refused) && asked === dials.dataset) {
       at("shards-state").textContent = error.message;
+      at("orders").hidden = true;
       rows("replicas", [], "Name a dataset: forebay shard create makes one.");
       at("curve").replaceChildren();
     }
@@ -34,6 +71,7 @@ async function lookAtShards() {
 }
 
 function drawShards(status) {
+  drawOrders(status);
   const now = Date.now() / 1000;
   const before = dials.before;
   const replicas = [];
@@ -56,7 +94,7 @@ function drawShards(status) {
   const records = status.shards.reduce((all, shard) => all + shard.records, 0);
   const calls = replicas.reduce((all, { rate }) => all + rate, 0);
   at("shards-state").textContent = `${count(status.shards.length)} shards with ${count(records)} records, manifest ${status.manifest}: ${calls.toFixed(1)} calls a second`;
-  const widest = Math.max(1, ...replicas.flatMap(({ dial, replica }) => [dial ?? 0, replica.size ?? 0])) * 1.1;
+  const widest = Math.max(1, ...replicas.flatMap(({ dial, replica }) => [dial ?? 0, replica.size ?? 0, replica.least ?? 0])) * 1.1;
   const busiest = [...replicas].sort((one, other) => other.replica.queue - one.replica.queue || other.rate - one.rate || one.shard.shard - other.shard.shard);
   rows("replicas", busiest.slice(0, REPLICAS_MAX).map((one) => replicaRow(one, widest)), "No replica: no worker has been asked for it yet.");
   const others = busiest.length - REPLICAS_MAX;
@@ -74,8 +112,14 @@ function replicaRow({ shard, replica, rate, dial }, widest) {
     start.style.left = (100 * replica.size) / widest + "%";
     track.append(start);
   }
+  if (replica.least !== null && replica.least !== replica.size) {
+    const least = element("b", { class: "least", title: "the size that it is pinned at, at least" });
+    least.style.left = (100 * replica.least) / widest + "%";
+    track.append(least);
+  }
+  const orders = element("td", { class: "word" }, ...[["pinned", replica.least !== null], ["frozen", replica.is_frozen]].filter(([, is]) => is).map(([what]) => element("span", { class: "mark " + what }, what)));
   const size = dial === null ? (replica.bytes === null ? "not asked for yet" : "not brought") : `${dial.toFixed(2)}x${replica.size === null ? ", stands in" : ` of ${replica.size.toFixed(2)}x`}${replica.is_changing ? ", changing" : ""}`;
-  return element("tr", {}, cell(String(shard.shard), "n"), cell(replica.worker.slice(0, 8), "path"), element("td", {}, track, element("span", { class: "under" }, size)), cell(count(replica.queue), "n"), cell(rate.toFixed(1), "n"), cell(replica.bytes === null ? "–" : bytes(replica.bytes), "n"), cell(replica.why ?? "", "under"));
+  return element("tr", {}, cell(String(shard.shard), "n"), cell(replica.worker.slice(0, 8), "path"), orders, element("td", {}, track, element("span", { class: "under" }, size)), cell(count(replica.queue), "n"), cell(rate.toFixed(1), "n"), cell(replica.bytes === null ? "–" : bytes(replica.bytes), "n"), cell(replica.why ?? "", "under"));
 }
 
 // Calls a second over the size: where each replica is, and where it was.

@@ -48,6 +48,11 @@ impl Readers {
         Err(refusal)
     }
 
+    /// Whether who sends a request has a right beside the one that it was let in by. A no refuses nothing, and is not written down.
+    pub(crate) fn may(&self, sender: &Sender, need: &Need) -> bool {
+        self.callers(sender).iter().any(|(caller, _)| caller.may(need, unix_now(), |_| None).is_ok())
+    }
+
     /// Who shows the bearer token of a request: a token's text is the administrator's of the configuration too, or the owner's.
     fn callers(&self, sender: &Sender) -> Vec<(Caller, Credential)> {
         let Some(text) = sender.bearer() else { return Vec::new() };

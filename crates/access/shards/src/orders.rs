@@ -55,6 +55,11 @@ impl Shards {
         Err(Error::retry(format!("{path}: others write manifests too: try again")))
     }
 
+    /// The same of the dataset that is open here.
+    pub async fn order(&self, change: impl Fn(&mut DatasetOrders)) -> Result<Self> {
+        Self::set_orders(&self.client, &self.path, change).await
+    }
+
     /// Has the workers that hold its shards bring them, and says of how many of how many replicas they say that they have.
     pub async fn bring(&self) -> (usize, usize) {
         let replicas = self.dataset.replicas.len();

@@ -52,7 +52,8 @@ pub(crate) fn document(paths: &[Described]) -> Value {
             "securitySchemes": {"token": {
                 "type": "http",
                 "scheme": "bearer",
-                "description": "A token, as `forebay token add NAME --read` makes it, or with `--write` for what changes records; with `--mount` \
+                "description": "A token, as `forebay token add NAME --read` makes it, with `--write` for what changes records, \
+                                and with `--admin` for orders; with `--mount` \
                                 it is for datasets of that mount alone.",
             }},
         },

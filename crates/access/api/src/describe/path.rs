@@ -74,7 +74,7 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
 
     /// A path that is asked by a verb.
     pub(crate) fn with<T: 'static>(mut self, path: Described, handler: impl Handler<T, S>) -> Self {
-        assert_eq!(path.body.is_some(), path.verb.takes_body(), "{}: what is sent with it", path.path);
+        assert!(path.body.is_none() || path.verb.takes_body(), "{}: nothing is sent with it", path.path);
         let method = match path.verb {
             Verb::Get => get(handler),
             Verb::Post => post(handler),

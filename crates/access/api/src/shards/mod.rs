@@ -1,11 +1,13 @@
-//! Datasets of shards over HTTP: what `forebay shard get`, `search`, `count`, `batch` and `status` print with `--json`, and changes of records.
+//! Datasets of shards over HTTP: what `forebay shard get`, `search`, `count`, `batch` and `status` print with `--json`, changes of records, and
+//! orders of operators.
 //!
 //! Owns: who may ask or change which dataset, how much and how long; and the datasets that stay open between requests.
 //!
 //! Never does: answer or change anything itself. The workers do, and `forebay-shards` asks them.
 //!
 //! Start with [`Visit::enter`](visit::Visit::enter), which every request goes through, by
-//! [`Changing::enter`](visit::Changing::enter) where it changes something.
+//! [`Changing::enter`](visit::Changing::enter) where it changes records, and by [`Administering::enter`](visit::Administering::enter) where it
+//! orders something.
 
 mod asked;
 mod batch;
@@ -15,6 +17,7 @@ mod condition;
 mod get;
 mod lines;
 mod opened;
+mod orders;
 mod record;
 mod search;
 mod status;
@@ -56,7 +59,11 @@ pub(crate) fn routes(cluster: ClientSettings, readers: Readers) -> (Router, Vec<
         .with(record::PUT, record::put)
         .with(record::DELETE, record::delete)
         .with(change::PATH, change::change)
-        .with(status::PATH, status::status);
+        .with(status::PATH, status::status)
+        .with(orders::PIN, orders::pin)
+        .with(orders::UNPIN, orders::unpin)
+        .with(orders::FREEZE, orders::freeze)
+        .with(orders::THAW, orders::thaw);
     let (router, described) = routes.into_parts();
     (router.with_state(Arc::new(datasets)), described)
 }

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use forebay_client::{Client, ClientSettings};
+use forebay_shard_store::DatasetOrders;
 use forebay_shards::Shards;
 use forebay_types::{Error, ErrorKind, ForebayPath, Result};
 use lru::LruCache;
@@ -56,6 +57,13 @@ impl Opened {
         let opened = Shards::open(client, path).await?;
         // Another one may have been put in its place under the same number, and another mount under the same name.
         let shards = known.map(|known| known.shards).filter(|shards| shards.id() == opened.id()).unwrap_or(opened);
+        Ok(self.keep(path, shards))
+    }
+
+    /// Has the dataset's next manifest order something else of its replicas, and gives the dataset at that one.
+    pub(super) async fn order(&self, may: &MayRead, change: impl Fn(&mut DatasetOrders) + Send) -> Result<Shards> {
+        let (client, path) = (self.client().await?, may.dataset());
+        let shards = Shards::set_orders(client, path, change).await?;
         Ok(self.keep(path, shards))
     }
 

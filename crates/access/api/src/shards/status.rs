@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use forebay_rights::needs;
 use forebay_shards::ShardStatus;
 use forebay_types::ForebayPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::asked::{Asked, TIMEOUT_PATTERN, Timeout};
+use super::orders::Orders;
 use super::visit::Visit;
 use super::{Datasets, REFUSALS, asked};
 use crate::describe::{Content, Described, Verb};
@@ -35,6 +37,10 @@ pub(super) struct DatasetStatus {
     dataset: String,
     /// The number of its manifest: it grows with each change.
     manifest: u64,
+    /// What is ordered of its replicas.
+    orders: Orders,
+    /// Who asks may order something else.
+    may_order: bool,
     /// In order of their numbers.
     shards: Vec<ShardStatus>,
 }
@@ -42,7 +48,7 @@ pub(super) struct DatasetStatus {
 pub(super) const PATH: Described = Described {
     verb: Verb::Get,
     path: "/api/v1/shards/status",
-    about: "The shards of a dataset, and where their replicas are.",
+    about: "The shards of a dataset, where their replicas are, and what is ordered of these.",
     parameters: Some(StatusAsked::json_schema),
     body: None,
     answer: Content {
@@ -60,8 +66,10 @@ pub(super) async fn status(
     sender: Sender,
     Asked(asked): Asked<StatusAsked>,
 ) -> Result<Json<DatasetStatus>, Refusal> {
+    let may_order = datasets.readers.may(&sender, &needs::dataset_orders(asked.dataset.mount()));
     let visit = Visit::enter(&datasets, &sender, "shard_status", asked.dataset, asked.timeout)?;
     let shards = visit.open().await?;
     let status = visit.within(shards.status()).await?;
-    Ok(Json(DatasetStatus { dataset: shards.path().to_string(), manifest: shards.manifest(), shards: status }))
+    let (dataset, orders) = (shards.path().to_string(), shards.orders().into());
+    Ok(Json(DatasetStatus { dataset, manifest: shards.manifest(), orders, may_order, shards: status }))
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use forebay_rights::{Who, needs};
+use forebay_rights::{Need, Who, needs};
 use forebay_runtime::time::Instant;
+use forebay_shard_store::DatasetOrders;
 use forebay_shards::Shards;
 use forebay_trace::Span;
 use forebay_transport::{Deed, is_audited, tell};
@@ -119,8 +120,20 @@ impl Changing {
         dataset: ForebayPath,
         timeout: Option<Timeout>,
     ) -> Result<Self, Refusal> {
+        let need = needs::dataset_change(dataset.mount());
+        Self::let_in(datasets, sender, what, dataset, timeout, &need)
+    }
+
+    fn let_in(
+        datasets: &Arc<Datasets>,
+        sender: &Sender,
+        what: &'static str,
+        dataset: ForebayPath,
+        timeout: Option<Timeout>,
+        need: &Need,
+    ) -> Result<Self, Refusal> {
         let on = dataset.to_string();
-        let who = datasets.readers.check(sender, &needs::dataset_change(dataset.mount()), what, &on)?;
+        let who = datasets.readers.check(sender, need, what, &on)?;
         let visit = Visit::begin(datasets, &who, dataset, timeout, spanned(sender, what))?;
         if is_audited() {
             tell(&who, sender.address(), &Deed { port: "http", what, on }, None);
@@ -147,10 +160,41 @@ impl Changing {
             }
             Err(_) => {
                 let (dataset, timeout) = (&may.dataset, forebay_types::format_duration(*timeout));
-                let what = "the change may be made all the same: read the record, or send it again";
+                let what = "the change may be made all the same: look at it, or send it again";
                 let late = Error::retry(format!("{dataset}: not answered within {timeout}: {what}"));
                 Err(Refusal::new(StatusCode::GATEWAY_TIMEOUT, late))
             }
         }
+    }
+}
+
+/// A request that orders something of a dataset's replicas, let in: who may administer the mount. Only [`Administering::enter`] makes one.
+pub(super) struct Administering(Changing);
+
+impl Administering {
+    /// As [`Changing::enter`], for who may administer the mount.
+    pub(super) fn enter(
+        datasets: &Arc<Datasets>,
+        sender: &Sender,
+        what: &'static str,
+        dataset: ForebayPath,
+        timeout: Option<Timeout>,
+    ) -> Result<Self, Refusal> {
+        let need = needs::dataset_orders(dataset.mount());
+        Changing::let_in(datasets, sender, what, dataset, timeout, &need).map(Self)
+    }
+
+    /// Has the dataset's next manifest say something else, as long as there is time for it; gives the dataset as it is then.
+    pub(super) async fn order(&self, change: impl Fn(&mut DatasetOrders) + Send) -> Result<Shards, Refusal> {
+        let Visit { datasets, may, .. } = &self.0.visit;
+        self.0.make(datasets.opened.order(may, change)).await
+    }
+
+    /// Has the holders bring what they don't have: how many of how many replicas are there, where that is heard in time.
+    pub(super) async fn bring(&self, shards: &Shards) -> Option<(usize, usize)> {
+        let Visit { deadline, span, .. } = &self.0.visit;
+        let left = deadline.saturating_duration_since(forebay_runtime::time::instant());
+        let shards = shards.clone().with_patience(left);
+        forebay_runtime::time::timeout_at(*deadline, span.around(shards.bring())).await.ok()
     }
 }

@@ -29,7 +29,8 @@ use tempfile::TempDir;
 pub const DATASET: &str = "/lake/orders.shards";
 pub const RECORDS: i64 = 2000;
 /// What is let in, by what it is for.
-pub const TOKENS: [&str; 8] = ["read", "write", "admin", "read lake", "read other", "write lake", "read tmp", "expired"];
+pub const TOKENS: [&str; 9] =
+    ["read", "write", "admin", "read lake", "read other", "write lake", "admin lake", "read tmp", "expired"];
 
 type Http = hyper_util::client::legacy::Client<HttpConnector, Full<Bytes>>;
 
@@ -145,7 +146,7 @@ impl Bed {
     async fn add_tokens(&mut self) {
         for what in TOKENS {
             let role = match what {
-                "admin" => Role::Admin,
+                what if what.starts_with("admin") => Role::Admin,
                 what if what.starts_with("write") => Role::Write,
                 _ => Role::Read,
             };
@@ -262,6 +263,12 @@ impl Bed {
     pub async fn change(&self, method: &str, what: &str, parameters: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
         let path = query(&format!("/api/v1/shards/{what}"), &[&[("dataset", DATASET)], parameters].concat());
         self.ask_as(Some(self.token("write lake")), method, &path, body).await
+    }
+
+    /// Orders something of the dataset's replicas, as one who may administer its mount and no other.
+    pub async fn order(&self, method: &str, what: &str, parameters: &[(&str, &str)]) -> Answer {
+        let path = query(&format!("/api/v1/shards/{what}"), &[&[("dataset", DATASET)], parameters].concat());
+        self.ask_as(Some(self.token("admin lake")), method, &path, "").await
     }
 
     /// A batch of questions to the dataset.

@@ -11,22 +11,27 @@ fn status(credential: &str, needs: Needs) -> u16 {
     match (credential, needs) {
         (_, Needs::Nothing) => 200,
         (_, Needs::NoPath) => 404,
-        ("read other" | "read lake" | "write lake" | "read tmp", Needs::Known) => 200,
+        ("read other" | "read lake" | "write lake" | "admin lake" | "read tmp", Needs::Known) => 200,
         // What processes of the cluster show each other is nothing here.
         ("none" | "guess" | "other scheme" | "member", _) => 401,
         ("read" | "read lake", Needs::Change | Needs::ChangeOfNoMount) => 403,
+        ("read" | "read lake" | "write" | "write lake", Needs::Order | Needs::OrderOfNoMount) => 403,
         ("owner" | "admin" | "write" | "read", _) => 200,
-        ("read lake" | "write lake", Needs::Lake) => 200,
-        ("write lake", Needs::Change) => 200,
+        ("read lake" | "write lake" | "admin lake", Needs::Lake) => 200,
+        ("write lake" | "admin lake", Needs::Change) => 200,
+        ("admin lake", Needs::Order) => 200,
         // Who may not is not told whether there is a mount.
-        ("read lake" | "write lake", Needs::NoMount | Needs::ChangeOfNoMount | Needs::All) => 403,
+        (
+            "read lake" | "write lake" | "admin lake",
+            Needs::NoMount | Needs::ChangeOfNoMount | Needs::OrderOfNoMount | Needs::All,
+        ) => 403,
         ("read other" | "read tmp" | "expired", _) => 403,
         other => unreachable!("{other:?}"),
     }
 }
 
 /// All of them.
-const CREDENTIALS: [&str; 13] = [
+const CREDENTIALS: [&str; 14] = [
     "none",
     "guess",
     "other scheme",
@@ -38,6 +43,7 @@ const CREDENTIALS: [&str; 13] = [
     "read lake",
     "read other",
     "write lake",
+    "admin lake",
     "read tmp",
     "expired",
 ];
@@ -59,6 +65,10 @@ enum Needs {
     Change,
     /// Writing in a mount that is not there.
     ChangeOfNoMount,
+    /// Administering the mount `lake`.
+    Order,
+    /// Administering a mount that is not there.
+    OrderOfNoMount,
 }
 
 fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
@@ -95,9 +105,14 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
         ("PUT", of("record", &[]), "{\"id\": 90001}", Needs::Change),
         ("DELETE", of("record", &[("key", "90001")]), "", Needs::Change),
         ("POST", of("change", &[]), "{\"delete\": 90001}", Needs::Change),
+        ("PUT", of("pin", &[("size", "0.9")]), "", Needs::Order),
+        ("DELETE", of("pin", &[]), "", Needs::Order),
+        ("PUT", of("freeze", &[]), "", Needs::Order),
+        ("DELETE", of("freeze", &[]), "", Needs::Order),
         ("GET", query("/api/v1/shards/count", &[("dataset", "/none/x")]), "", Needs::NoMount),
         ("PUT", query("/api/v1/shards/record", &[("dataset", "/none/x")]), "{\"id\": 1}", Needs::ChangeOfNoMount),
         ("POST", query("/api/v1/shards/change", &[("dataset", "/none/x")]), "{\"delete\": 1}", Needs::ChangeOfNoMount),
+        ("PUT", query("/api/v1/shards/pin", &[("dataset", "/none/x")]), "", Needs::OrderOfNoMount),
     ]
 }
 
@@ -144,7 +159,7 @@ async fn each_path_answers_who_may_ask() {
         for (method, path, body, needs) in rows.clone() {
             let answer = bed.ask_with(shown.as_deref(), method, &path, body).await;
             let expected = match status(credential, needs) {
-                200 if matches!(needs, Needs::NoMount | Needs::ChangeOfNoMount) => 404,
+                200 if matches!(needs, Needs::NoMount | Needs::ChangeOfNoMount | Needs::OrderOfNoMount) => 404,
                 status => status,
             };
             if answer.status != expected {

@@ -19,6 +19,11 @@ pub fn dataset_change(mount: &MountName) -> Need {
     Need::write(Place::Named(mount.clone()))
 }
 
+/// To order what becomes of the replicas of a dataset that lies in a mount, whatever they are asked: what others' shards have left is less.
+pub fn dataset_orders(mount: &MountName) -> Need {
+    Need::administer(Place::Named(mount.clone()))
+}
+
 /// To have a statement of SQL run, which then reads what its caller may read, and is refused the rest where that is.
 pub const fn statement() -> Need {
     Need::read(Place::Cluster)

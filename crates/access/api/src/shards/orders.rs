@@ -1,0 +1,183 @@
+//! What an operator orders of a dataset's replicas.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use forebay_shard_store::{DatasetOrders, DatasetPin};
+use forebay_shards::Shards;
+use forebay_types::ForebayPath;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::asked::{Asked, TIMEOUT_PATTERN, Timeout};
+use super::visit::Administering;
+use super::{Datasets, REFUSALS, asked};
+use crate::describe::{Content, Described, Verb};
+use crate::refusal::Refusal;
+use crate::visitor::Sender;
+
+const PIN_PATH: &str = "/api/v1/shards/pin";
+const FREEZE_PATH: &str = "/api/v1/shards/freeze";
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PinAsked {
+    /// Its folder: `/MOUNT/FOLDER`.
+    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
+    #[serde(deserialize_with = "asked::path")]
+    dataset: ForebayPath,
+    /// The least size of each replica, as a part of the input, above 0 and up to 16; without it the one that each starts with.
+    #[schemars(example = 0.9)]
+    size: Option<f64>,
+    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
+    timeout: Option<Timeout>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OrderAsked {
+    /// Its folder: `/MOUNT/FOLDER`.
+    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
+    #[serde(deserialize_with = "asked::path")]
+    dataset: ForebayPath,
+    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
+    timeout: Option<Timeout>,
+}
+
+/// What is ordered of a dataset's replicas.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct Orders {
+    /// They stay where they are, at a size at least; not there where they come and go with their load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pin: Option<Pin>,
+    /// Their layers stay as they are; not there where these follow the load.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    frozen: bool,
+}
+
+/// How a dataset is pinned.
+#[derive(JsonSchema, Serialize)]
+struct Pin {
+    /// The least size of each replica, as a part of the input; not there for the one that it starts with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<f64>,
+}
+
+impl From<DatasetOrders> for Orders {
+    fn from(orders: DatasetOrders) -> Self {
+        Self { pin: orders.pin.map(|DatasetPin { size }| Pin { size }), frozen: orders.frozen }
+    }
+}
+
+/// What holds from now on.
+#[derive(JsonSchema, Serialize)]
+pub(super) struct Ordered {
+    /// The folder that the dataset lies in.
+    dataset: String,
+    /// The number of the manifest that says so.
+    manifest: u64,
+    /// All that is ordered now.
+    orders: Orders,
+    /// Of a pin: how many replicas their workers say that they have. Not there where that was not heard in time: they are brought all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    here: Option<usize>,
+    /// Of a pin: how many there are to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replicas: Option<usize>,
+}
+
+impl Ordered {
+    fn of(shards: &Shards, brought: Option<(usize, usize)>) -> Json<Self> {
+        let (dataset, manifest) = (shards.path().to_string(), shards.manifest());
+        let (here, replicas) = brought.unzip();
+        Json(Self { dataset, manifest, orders: shards.orders().into(), here, replicas })
+    }
+}
+
+const ORDERED: Content = Content {
+    kind: "application/json",
+    about: "The dataset's manifest says so, and workers follow it within seconds.",
+    shape: |generator| generator.subschema_for::<Ordered>(),
+    example: None,
+};
+
+pub(super) const PIN: Described = Described {
+    verb: Verb::Put,
+    path: PIN_PATH,
+    about: "Keeps the replicas of a dataset where they are, at a size at least, and has their workers bring what they don't have.",
+    parameters: Some(PinAsked::json_schema),
+    body: None,
+    answer: ORDERED,
+    refusals: REFUSALS,
+    is_open: false,
+};
+
+pub(super) async fn pin(
+    State(datasets): State<Arc<Datasets>>,
+    sender: Sender,
+    Asked(asked): Asked<PinAsked>,
+) -> Result<Json<Ordered>, Refusal> {
+    let ordering = Administering::enter(&datasets, &sender, "shard_pin", asked.dataset, asked.timeout)?;
+    let pin = DatasetPin { size: asked.size };
+    let shards = ordering.order(move |orders| orders.pin = Some(pin)).await?;
+    let brought = ordering.bring(&shards).await;
+    Ok(Ordered::of(&shards, brought))
+}
+
+/// A path with which something is ordered that is no pin.
+const fn ordering(verb: Verb, path: &'static str, about: &'static str) -> Described {
+    Described {
+        verb,
+        path,
+        about,
+        parameters: Some(OrderAsked::json_schema),
+        body: None,
+        answer: ORDERED,
+        refusals: REFUSALS,
+        is_open: false,
+    }
+}
+
+pub(super) const UNPIN: Described =
+    ordering(Verb::Delete, PIN_PATH, "Lets the replicas of a dataset come and go with their load again.");
+pub(super) const FREEZE: Described = ordering(Verb::Put, FREEZE_PATH, "Keeps the layers of a dataset's replicas as they are.");
+pub(super) const THAW: Described =
+    ordering(Verb::Delete, FREEZE_PATH, "Lets the layers of a dataset's replicas follow their load again.");
+
+pub(super) async fn unpin(
+    State(datasets): State<Arc<Datasets>>,
+    sender: Sender,
+    Asked(asked): Asked<OrderAsked>,
+) -> Result<Json<Ordered>, Refusal> {
+    order(&datasets, &sender, "shard_unpin", asked, |orders| orders.pin = None).await
+}
+
+pub(super) async fn freeze(
+    State(datasets): State<Arc<Datasets>>,
+    sender: Sender,
+    Asked(asked): Asked<OrderAsked>,
+) -> Result<Json<Ordered>, Refusal> {
+    order(&datasets, &sender, "shard_freeze", asked, |orders| orders.frozen = true).await
+}
+
+pub(super) async fn thaw(
+    State(datasets): State<Arc<Datasets>>,
+    sender: Sender,
+    Asked(asked): Asked<OrderAsked>,
+) -> Result<Json<Ordered>, Refusal> {
+    order(&datasets, &sender, "shard_thaw", asked, |orders| orders.frozen = false).await
+}
+
+async fn order(
+    datasets: &Arc<Datasets>,
+    sender: &Sender,
+    what: &'static str,
+    asked: OrderAsked,
+    change: fn(&mut DatasetOrders),
+) -> Result<Json<Ordered>, Refusal> {
+    let ordering = Administering::enter(datasets, sender, what, asked.dataset, asked.timeout)?;
+    Ok(Ordered::of(&ordering.order(change).await?, None))
+}
