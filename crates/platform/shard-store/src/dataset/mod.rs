@@ -10,6 +10,7 @@ mod manifest;
 mod merge;
 mod orders;
 mod pack;
+mod recut;
 
 pub use garbage::{GARBAGE_AFTER, Stored, garbage, needed};
 pub use log_object::{LogObject, LoggedCall};
@@ -20,3 +21,4 @@ pub use manifest::{
 pub use merge::merge;
 pub use orders::{DatasetOrders, DatasetPin};
 pub use pack::{Packed, pack};
+pub use recut::recut;
