@@ -91,6 +91,7 @@ pub(super) struct Ordered {
 
 impl Ordered {
     fn of(shards: &Shards, brought: Option<(usize, usize)>) -> Json<Self> {
+        debug_assert!(brought.is_none_or(|(here, all)| here <= all), "no more are there than there are to be");
         let (dataset, manifest) = (shards.path().to_string(), shards.manifest());
         let (here, replicas) = brought.unzip();
         Json(Self { dataset, manifest, orders: shards.orders().into(), here, replicas })
