@@ -30,7 +30,7 @@ proptest! {
             prop_assert!(from.iter().any(|share| share.shard == shard_of(hash, before)));
         }
         // All of each goes somewhere, once.
-        let mut went = vec![0.0; before as usize];
+        let mut went = vec![0.0f64; before as usize];
         for share in cut.iter().flatten() {
             prop_assert!(share.part > 0.0 && share.part <= 1.0);
             went[share.shard as usize] += share.part;
@@ -47,7 +47,7 @@ proptest! {
         before in 1..20u32, after in 1..20u32, sizes in vec(0.05..4.0f64, 20), inputs in vec(1.0..1e9f64, 20),
     ) {
         let kept = |shard: u32, part: f64| KeptAt { size: sizes[shard as usize], bytes: part * inputs[shard as usize] };
-        let (mut bytes, mut input) = (0.0, 0.0);
+        let (mut bytes, mut input) = (0.0f64, 0.0f64);
         for from in recut(before, after).unwrap() {
             let from: Vec<KeptAt> = from.iter().map(|share| kept(share.shard, share.part)).collect();
             let size = start(&from).unwrap();
@@ -69,7 +69,7 @@ proptest! {
         let limits = SwitchLimits { tail_max, rounds_max };
         let mut old: Vec<Log> = vec![Log::default(); shards];
         let mut new: Vec<Vec<u64>> = vec![Vec::new(); shards];
-        let (mut round, mut drawn, mut steps) = (0, 0, 0);
+        let (mut round, mut drawn, mut steps) = (0u32, 0u64, 0usize);
         let mut writes = writes.into_iter();
         let ended = loop {
             let seen: Vec<LogState> = old.iter().zip(&new).map(|(log, new)| log.state(new.len())).collect();
@@ -144,7 +144,7 @@ fn shards_that_double_are_each_cut_in_two() {
 
 #[test]
 fn a_size_says_how_many() {
-    let counts = [(0, 10, 1), (10, 10, 1), (11, 10, 2), (u64::MAX, u64::MAX, 1), (4096, 1, SHARDS_MAX)];
+    let counts = [(0u64, 10u64, 1u32), (10, 10, 1), (11, 10, 2), (u64::MAX, u64::MAX, 1), (4096, 1, SHARDS_MAX)];
     counts.iter().for_each(|(input, each, shards)| assert_eq!(shards_for(*input, *each).unwrap(), *shards));
     for (input, each) in [(4097, 1), (1, 0), (u64::MAX, 1)] {
         shards_for(input, each).unwrap_err();
