@@ -11,7 +11,7 @@ use crate::store::Store;
 
 /// Makes, in the folder `to`, which is not there yet, a shard of those records of the shards in `from` whose keys `belong` to it; its layers
 /// are those of a size, and it has a cold file where all of them have one. They stay as they are, and are read one after the other.
-/// `Invalid` where they have not the same columns, or updates that are not merged: [`merge`](super::merge) them first.
+/// `Invalid` where they have not the same columns, or updates that are not merged: `merge` them first.
 pub fn recut(from: &[&Path], to: &Path, size: f64, belong: impl Fn(&Key) -> bool) -> Result<Packed> {
     let Some(first) = from.first() else { return Err(Error::invalid("a shard is cut out of one at least")) };
     Store::free_for(to, false)?;
