@@ -47,7 +47,7 @@ impl Shards {
             let asking = self.client.ask_shard(worker, &self.id, shard as u32, lines.clone(), within);
             self.ask_worker(worker, shard, asking)
         };
-        self.until_answered(|| self.order(shard), ask).await
+        self.until_answered(|| self.whom_to_ask(shard), ask).await
     }
 
     /// Asks workers, one after the other, until one of them answers, in the order that is right at the time.
@@ -106,7 +106,8 @@ impl Shards {
         }
     }
 
-    pub(crate) fn order(&self, shard: usize) -> Vec<WorkerId> {
+    /// The workers to ask for a shard, the best first.
+    pub(crate) fn whom_to_ask(&self, shard: usize) -> Vec<WorkerId> {
         let holders = self.holders(shard);
         let (chance, now) = (forebay_runtime::random(), forebay_runtime::now());
         self.workers.lock().order(shard, &holders, self.dataset.replicas.len(), chance, now)

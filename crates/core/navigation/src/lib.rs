@@ -30,7 +30,10 @@ pub use curve::{Curve, Level};
 pub use lending::{Lending, layers, lend, margin};
 pub use plan::{Decision, Memory, Plan, Reason, plan};
 pub use repair::{Copy, CopySource, Damage, Damaged, Postponed, Repair, RepairRoom, Survivor, repair, sources, urgency};
-pub use reshard::{KeptAt, LogState, SHARDS_MAX, Share, SwitchLimits, SwitchStep, hashes, recut, shards_for, start, switch};
+pub use reshard::{
+    KeptAt, LogState, SHARDS_MAX, SWITCH_LIMITS, Share, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, hashes, recut, shards_for,
+    start, switch, tails_fit,
+};
 pub use residence::{FarCost, Residence, residence};
 pub use settings::Settings;
 pub use shard::ShardId;

@@ -12,8 +12,8 @@ mod update;
 pub use columns::{Column, ColumnKind, Columns, JsonKinds, JsonRecords, key_of_value};
 pub use dataset::{
     Dataset, DatasetCold, DatasetFile, DatasetOrders, DatasetPin, DatasetShard, GARBAGE_AFTER, LogObject, LogPlace, LoggedCall,
-    Packed, Stored, data_key, garbage, key_hash, manifest_key, manifest_number, manifest_tag, merge, needed, pack, recut,
-    shard_of,
+    NextShards, Packed, Stored, Tail, data_key, garbage, key_hash, manifest_key, manifest_number, manifest_tag, merge,
+    moved_call, needed, pack, recut, shard_of,
 };
 pub use folder::AskedShares;
 pub use literal::Literal;

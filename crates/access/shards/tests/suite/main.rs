@@ -11,3 +11,4 @@ mod garbage;
 mod linearizable;
 mod load;
 mod losses;
+mod reshard;

@@ -46,6 +46,7 @@ use crate::single_flight::SingleFlight;
 use crate::write::Writes;
 pub(crate) use answer::Asking;
 use answer::Questions;
+use changes::{Move, moved};
 use far::{FAR_MAX, Far};
 use folder::Kept;
 use log::Told;
@@ -79,6 +80,10 @@ pub(crate) struct Shards {
     /// When it was looked for garbage in the folders of datasets.
     collected: Mutex<LruCache<(MountId, String), Instant>>,
     garbage_after: Duration,
+    /// The datasets that have other shards now, by their mount, folder and log of before.
+    moved: Mutex<LruCache<(MountId, String, String), Arc<Manifest>>>,
+    /// Datasets whose shards give way to others, by their logs.
+    moving: SingleFlight<(MountId, String), ()>,
     /// Shards that are being merged.
     merging: SingleFlight<u128, ()>,
     /// When the last look into the log of each began.
@@ -162,6 +167,8 @@ impl Shards {
             newest: Mutex::new(LruCache::new(manifests)),
             collected: Mutex::new(LruCache::new(manifests)),
             garbage_after,
+            moved: Mutex::new(LruCache::new(manifests)),
+            moving: SingleFlight::default(),
             merging: SingleFlight::default(),
             following: SingleFlight::default(),
             told: Told::default(),
@@ -249,9 +256,18 @@ impl Shards {
         self.note_manifest(mount, key);
     }
 
-    /// Compresses what was changed in a shard into its files, for all workers; done when shared storage has them.
+    /// Compresses what was changed in a shard into its files, for all workers; done when shared storage has them. Of a dataset that is about
+    /// to have other shards nothing is compressed: it has them then.
     pub(crate) async fn merge(self: &Arc<Self>, id: DatasetId, number: u32, within: Duration) -> Result<()> {
         let deadline = forebay_runtime::time::instant() + within;
+        let asked = self.asked(&id, number).await?;
+        if asked.manifest.dataset.next.is_some() {
+            let late = || Error::retry("the shards give way to others, which goes on");
+            let moving = self.move_on(&asked.manifest);
+            if forebay_runtime::time::timeout_at(deadline, moving).await.map_err(|_| late())?? == Move::Done {
+                return Ok(());
+            }
+        }
         let (asked, served) = self.served_within(&id, number, deadline).await?;
         let (merged, done) = tokio::sync::oneshot::channel();
         let shards = Arc::clone(self);
@@ -317,6 +333,9 @@ impl Shards {
 
     async fn asked(&self, id: &DatasetId, number: u32) -> Result<Asked> {
         let manifest = self.manifest(id).await?;
+        if self.moved_to(&manifest).is_some() {
+            return Err(moved(&id.folder));
+        }
         let manifest = self.newest_of(manifest, number);
         let count = manifest.ids.len();
         if number as usize >= count {

@@ -12,18 +12,20 @@ use forebay_shard_store::{DatasetFile, Store, shard_of};
 use forebay_types::{Error, Key, Result};
 use parking_lot::Mutex;
 
-use super::Asked;
 use super::answer::{Questions, answer_all};
 use super::at_hand::AT_HAND_US;
 use super::dial::Dial;
 use super::lanes::Lanes;
 use super::log::{Follower, Queue};
+use super::{Asked, Manifest};
 
 /// A shard that is open.
 pub(super) struct Served {
     pub(super) id: u128,
     pub(super) folder: Key,
     pub(super) number: u32,
+    /// The one that it was opened by.
+    pub(super) manifest: Arc<Manifest>,
     pub(super) lanes: Lanes,
     pub(super) store: ArcSwap<Store>,
     pub(super) bytes: AtomicU64,
@@ -39,8 +41,6 @@ pub(super) struct Served {
     pub(super) is_steered: AtomicBool,
     /// It is being merged, or about to be.
     pub(super) is_merging: AtomicBool,
-    /// Of how many shards it is one.
-    of: usize,
     answered: AtomicU64,
     /// What a get takes.
     pace: Mutex<Pace>,
@@ -77,6 +77,7 @@ impl Served {
             id: asked.id(),
             folder: asked.folder().clone(),
             number: asked.number,
+            manifest: Arc::clone(&asked.manifest),
             lanes: Lanes::default(),
             store: ArcSwap::from_pointee(store),
             bytes: AtomicU64::new(0),
@@ -87,7 +88,6 @@ impl Served {
             queue: Queue::default(),
             is_steered: AtomicBool::new(false),
             is_merging: AtomicBool::new(false),
-            of: asked.manifest.ids.len(),
             answered: AtomicU64::new(0),
             pace: Mutex::default(),
             placed: Mutex::default(),
@@ -185,7 +185,7 @@ impl Served {
 
     /// Whether a key's record is in this shard, if anywhere.
     pub(super) fn holds(&self, key: &RecordKey) -> bool {
-        shard_of(key, self.of) == self.number as usize
+        shard_of(key, self.manifest.ids.len()) == self.number as usize
     }
 }
 

@@ -1,5 +1,9 @@
 //! When new shards take the place of those that they were made of.
 
+use forebay_types::Result;
+
+use super::cut::{Share, recut};
+
 /// The log of a shard that keys come from, as shared storage has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogState {
@@ -18,6 +22,21 @@ pub struct SwitchLimits {
     pub tail_max: u64,
     /// How often what came meanwhile is brought over before that, at most.
     pub rounds_max: u32,
+}
+
+/// What a dataset that is served is held to: what is brought over before its logs are ended is in the new shards already.
+pub const SWITCH_LIMITS: SwitchLimits = SwitchLimits { tail_max: 16_384, rounds_max: 0 };
+/// Bytes that the logs of the shards which a new one is made of may have left together: it has them in memory until it is merged.
+pub const TAIL_BYTES_MAX: u64 = 64 << 20;
+
+/// Whether what the logs of all shards have left, in bytes, fits into the memory of so many shards `after`.
+///
+/// # Errors
+/// `Invalid`: counts that no dataset has.
+pub fn tails_fit(bytes: &[u64], after: u32) -> Result<bool> {
+    let before = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    let left = |from: &Vec<Share>| from.iter().fold(0u64, |sum, share| sum.saturating_add(bytes[share.shard as usize]));
+    Ok(recut(before, after)?.iter().all(|from| left(from) <= TAIL_BYTES_MAX))
 }
 
 /// What comes next. Logs are named by their shard's number.

@@ -7,12 +7,15 @@ use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
+use super::next::{BEFORE_MAX, NextShards};
 use super::orders::{DatasetOrders, SIZE_MAX};
 use crate::columns::Columns;
 use crate::folder::AskedShares;
 
 /// The version that is written; a newer one is refused. Those before 2 have no log.
 const VERSION: u32 = 2;
+/// The same where a dataset is about to have other shards: who does not know that must not write the manifest behind it.
+const VERSION_NEXT: u32 = 3;
 const WORD: &str = "forebay-shards";
 /// Bytes of a manifest at most: it is read whole.
 const BYTES_MAX: usize = 16 << 20;
@@ -42,6 +45,12 @@ pub struct Dataset {
     /// What is ordered of its replicas.
     #[serde(default, skip_serializing_if = "DatasetOrders::is_none")]
     pub orders: DatasetOrders,
+    /// The shards that it is about to have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextShards>,
+    /// The logs that it had before, with other shards, the latest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<String>,
 }
 
 /// One shard of a dataset.
@@ -114,7 +123,8 @@ impl Dataset {
     pub fn encode(&self) -> Result<Vec<u8>> {
         self.check()?;
         let body = serde_json::to_vec(self).map_err(|error| Error::internal(format!("a manifest can't be written: {error}")))?;
-        let mut bytes = format!("{WORD} {VERSION} {:08x}\n", checksum(&body)).into_bytes();
+        let version = if self.next.is_some() { VERSION_NEXT } else { VERSION };
+        let mut bytes = format!("{WORD} {version} {:08x}\n", checksum(&body)).into_bytes();
         bytes.extend(body);
         Ok(bytes)
     }
@@ -131,9 +141,9 @@ impl Dataset {
             return Err(Error::invalid(format!("{what} is no manifest of shards")));
         };
         let version: u32 = version.parse().map_err(|_| damaged())?;
-        if version > VERSION {
+        if version > VERSION_NEXT {
             return Err(Error::invalid(format!(
-                "{what}: the dataset has version {version}, this program reads up to {VERSION}: use a newer Forebay"
+                "{what}: the dataset has version {version}, this program reads up to {VERSION_NEXT}: use a newer Forebay"
             )));
         }
         let body = &bytes[end + 1..];
@@ -162,10 +172,11 @@ impl Dataset {
 
     fn check(&self) -> Result<()> {
         Self::check_shape(self.shards.len(), &self.replicas)?;
-        if self.log.as_deref().is_some_and(|log| !is_log(log)) {
+        if self.log.iter().chain(&self.before).any(|log| !is_log(log)) || self.before.len() > BEFORE_MAX {
             return Err(Error::corrupt("the log is not named as such logs are"));
         }
         self.orders.check()?;
+        self.next.iter().try_for_each(|next| next.check(self))?;
         self.shards.iter().try_for_each(DatasetShard::check)
     }
 }
@@ -182,7 +193,7 @@ impl DatasetShard {
         self.files.iter().fold(0, |bytes, file| bytes.saturating_add(file.bytes))
     }
 
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         // Names of the folder's own files: whoever wrote this may not choose others of the disk.
         let is_name = |name: &str| Path::new(name).file_name().is_some_and(|file| file == name);
         let is_hash = |object: &str| object.len() == 32 && object.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -263,6 +274,8 @@ mod tests {
             shards: vec![shard; shards],
             log: Some("0123456789abcdef".into()),
             orders: DatasetOrders::default(),
+            next: None,
+            before: Vec::new(),
         }
     }
 

@@ -8,6 +8,7 @@ mod log_object;
 mod log_place;
 mod manifest;
 mod merge;
+mod next;
 mod orders;
 mod pack;
 mod recut;
@@ -19,6 +20,7 @@ pub use manifest::{
     Dataset, DatasetCold, DatasetFile, DatasetShard, data_key, key_hash, manifest_key, manifest_number, manifest_tag, shard_of,
 };
 pub use merge::merge;
+pub use next::{NextShards, Tail, moved_call};
 pub use orders::{DatasetOrders, DatasetPin};
 pub use pack::{Packed, pack};
 pub use recut::recut;

@@ -147,6 +147,8 @@ mod tests {
             shards: vec![DatasetShard::default()],
             log: None,
             orders: Default::default(),
+            next: None,
+            before: Vec::new(),
         };
         let id = DatasetId { mount: MountId(7), folder: Key::new("orders.shards").unwrap(), manifest: 1, tag: 0 };
         let order = rank(RouteKey::of(id.mount, &id.folder, 0), &(1..=5).map(WorkerId).collect::<Vec<_>>());
