@@ -1,7 +1,7 @@
 # demo    TPC-H through Forebay and through the alternatives, one table at the end
 # test    all tests, with whatever they need
 # test-sql  random SQL against DuckDB, SQL_QUERIES from the seed SQL_SEED on in each of SQL_MODES
-# test-api  /api/v1 held against its own description by schemathesis, of a cluster of the binary (API_ARGS: those of `st run`)
+# test-api  /api/v1 held against its own description by schemathesis and by a client that is generated from it, of a cluster of the binary (API_ARGS: those of `st run`)
 # test-tpcds  TPC-DS on a cluster of processes, against DuckDB's answers
 # storm   processes of the binary, a load, one fault at a time, and what clients were told (STORM_ARGS: --seed, --only, --seconds, --write)
 # universe  coordinator, workers and clients in simulated time: UNIVERSE_SEEDS worlds from UNIVERSE_SEED on (UNIVERSE_ARGS: --seconds, --ops, --standby, --trace)
@@ -12,7 +12,7 @@
 # tsan    tests of what threads share without a lock under the thread sanitizer, with a nightly compiler
 # miri    tests of decisions and formats in the interpreter, with a nightly compiler that has it; not tried yet
 # fix     what a machine can put right
-# fuzz    requests, messages, frames and files that mean harm, FUZZ_SECS seconds a kind
+# fuzz    requests, messages, frames and files that mean harm, FUZZ_SECS seconds a kind; FUZZ names one kind, or several
 # bench   the benchmarks, one JSON line a figure
 # figures what pages say of speed and size: rounds of all benches, bench/figures.json, and the pages from it (FIGURES_ARGS: --light, --only ..)
 # dist    what people install: packages, image, chart, wheel, in target/packages (DIST_PROFILE=fast to compile less)
@@ -144,12 +144,32 @@ golden:
 	$(CARGO) test --locked -p forebay-protocol --test suite the_file_of_this_version_is_written -- --ignored
 
 FUZZ_SECS ?= 600
-FUZZED = -p forebay-worker -p forebay-s3 -p forebay-table -p forebay-shard -p forebay-shard-store -p forebay-metadata
+# The kinds, each with its test, those that compile the engine at the end.
+FUZZ_messages = --locked -p forebay-worker --test suite fuzz::a_worker_takes_any_message
+FUZZ_frames = --locked -p forebay-worker --test suite fuzz::a_worker_takes_any_frames
+FUZZ_control = --locked -p forebay-worker --test suite fuzz::a_coordinator_takes_any_message
+FUZZ_s3 = --locked -p forebay-s3 --test suite fuzz::
+FUZZ_tables = --locked -p forebay-table --test suite fuzz::
+FUZZ_shard-bases = --locked -p forebay-shard --test suite fuzz::fuzz_a_shard_s_base
+FUZZ_shard-layers = --locked -p forebay-shard --test suite fuzz::fuzz_a_shard_s_layers
+FUZZ_manifests = --locked -p forebay-shard-store --test suite fuzz::
+FUZZ_metadata = --locked -p forebay-metadata --test suite fuzz::
+FUZZ_files = $(FAST) -p forebay-sql --test suite formats::fuzz::fuzz_files_of_all_formats
+FUZZ_BY_CARGO = messages frames control s3 tables shard-bases shard-layers manifests metadata files
+FUZZ ?= $(FUZZ_BY_CARGO) flight
 
-fuzz:
-	FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) $(CARGO) test --locked $(FUZZED) --test suite fuzz -- --nocapture --test-threads 1
-	FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) $(CARGO) test $(FAST) $(ENGINE) --test suite fuzz -- --nocapture --test-threads 1
+fuzz: $(FUZZ:%=fuzz-%)
+
+# Where nothing is printed but a signal, as of a stack that ran over, FOREBAY_TEST_FUZZ_SEED (printed first) has the run again.
+$(FUZZ_BY_CARGO:%=fuzz-%): fuzz-%:
+	FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) $(CARGO) test $(FUZZ_$*) -- --nocapture --test-threads 1
+
+fuzz-flight:
 	FOREBAY_CACHE="$(FOREBAY_CACHE)" FOREBAY_TEST_FUZZ_SECS=$(FUZZ_SECS) .ci/test-python -s tests/test_flight_fuzz.py
+
+# Whatever else is asked for.
+fuzz-%:
+	@echo "there is no $* to fuzz: FUZZ is of $(FUZZ_BY_CARGO) flight" >&2; exit 2
 
 bench:
 	$(CARGO) run $(FAST) -p forebay-bench -- all --json

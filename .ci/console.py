@@ -17,8 +17,8 @@ import websocket
 
 _PAGES = {
     "now": ["Served", "From shared storage", "/lake/", "of 47.7 MiB/s"],
-    "map": ["live", "of 64.0 MiB"],
-    "popularity": ["windows of 1 s", "/lake/a.csv"],
+    "map": ["live", "of 64.0 MiB", "temporary nodes"],
+    "popularity": ["windows of 1 s", "/lake/a.csv", "while this page is open"],
     "jobs": ["s ago", "at w", "select sum(id) from '/lake/a.csv'", "done"],
     "health": ["All 2 workers are live"],
 }

@@ -254,12 +254,26 @@ impl Connection {
         self.at(py, aio, source, |live, source| async move { objects::copy(&live.client, &source, &target.parse()?).await })
     }
 
-    /// Brings everything below a path into the tiers: objects, bytes, and of these fetched now.
-    #[pyo3(signature = (path, aio=false))]
-    fn load<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
-        self.at(py, aio, path, |live, path| async move {
-            let (_, objects) = tree(&live.client, &path).await?;
-            let loaded = live.client.load(versions(&objects), false, |_| ()).await?;
+    /// Brings everything below a path into the tiers, or what a query of columns and a condition would read of it: objects, bytes, and
+    /// of these fetched now.
+    #[pyo3(signature = (path, columns=None, condition=None, aio=false))]
+    fn load<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        columns: Option<Vec<String>>,
+        condition: Option<String>,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.at(py, aio, path, move |live, path| async move {
+            let (path, objects) = tree(&live.client, &path).await?;
+            let columns = columns.unwrap_or_default();
+            let loaded = if columns.is_empty() && condition.is_none() {
+                live.client.load(versions(&objects), false, |_| ()).await?
+            } else {
+                let reads = live.engine.reads_of(&path.to_string(), &columns, condition.as_deref()).await?;
+                live.client.load_ranges(reads, |_| ()).await?
+            };
             Ok((loaded.objects, loaded.bytes, loaded.bytes_fetched))
         })
     }

@@ -72,8 +72,7 @@ pub(crate) async fn status(client: &Client) -> Result<String> {
         ControlReply::Status(status) => status,
         other => return Err(other.unexpected()),
     };
-    let tier =
-        |(capacity, used, kept): (u64, u64, u64)| json!({ "capacity_bytes": capacity, "used_bytes": used, "kept_bytes": kept });
+    let tier = |(capacity, used, kept): (u64, u64, u64), temporary: u64| json!({ "capacity_bytes": capacity, "used_bytes": used, "kept_bytes": kept, "temporary_bytes": temporary });
     let mounts = status.mounts.iter().map(|mount| {
         let mut record = record(&mount.mount);
         record["counters"] = json!(mount.counters);
@@ -84,9 +83,9 @@ pub(crate) async fn status(client: &Client) -> Result<String> {
             "id": info.id.to_string(),
             "address": info.address,
             "state": format!("{state:?}").to_lowercase(),
-            "dram": tier(report.dram),
+            "dram": tier(report.dram, report.own.0.saturating_sub(report.form_bytes)),
             "decoded_bytes": report.form_bytes,
-            "disk": tier(report.disk),
+            "disk": tier(report.disk, report.own.1),
             "segments": report.segments,
             "reads": report.reads,
             "served_bytes": report.bytes_served,

@@ -80,6 +80,18 @@ def test_tiers(fb, lake):
     assert status["workers"][0]["dram"]["capacity_bytes"] == 256 << 20
 
 
+def test_a_load_of_columns_and_rows(fb, lake):
+    table = "select value as id, md5(cast(value as varchar)) as hash from generate_series(1, 100000) as t(value)"
+    fb.script(f"copy ({table}) to '/lake/part/a.parquet'")
+    fb.free("/lake/part")
+    assert fb.load("/lake/part", where="id < 0") == forebay.Loaded(0, 0, 0)
+    column = fb.load("/lake/part", columns=["id"], where="id > 10")
+    assert column.objects == 1 and 0 < column.bytes * 2 < (lake / "part" / "a.parquet").stat().st_size
+    assert fb.load("/lake/part", columns=["id"], where="id > 10").fetched_bytes == 0
+    with pytest.raises(forebay.Error):
+        fb.load("/lake/part", columns=["nosuch"])
+
+
 def test_mounts(fb, tmp_path):
     mount = fb.mounts.add("other", tmp_path, read_only=True, bandwidth="1Gbit", discover="30s")
     assert (mount.name, mount.url) == ("other", tmp_path.as_uri())

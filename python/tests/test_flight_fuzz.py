@@ -3,6 +3,7 @@ memory. ``FOREBAY_TEST_FUZZ_SECS`` makes it go on for longer."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
@@ -145,7 +146,8 @@ def test_calls_that_mean_harm(tmp_path, sales, lake):
                 assert up.process.poll() is None, f"the server ended: {up.log.read_text()[-2000:]}"
                 grown = resident_bytes(up.process.pid) - before
                 assert grown < GROWTH_MAX, f"{grown} bytes more after {name} {made!r}"
-        print(f"{count} calls of Flight SQL, {len(mutator.reached)} edges, the slowest after {slowest:.3f} s, {grown >> 20} MiB more")
+        told = {"seconds": int(SECONDS), "inputs": count, "edges": len(mutator.reached), "crashes": 0, "hangs": 0}
+        print(json.dumps({"fuzz": "calls of Flight SQL", **told, "grown_bytes": grown, "slowest_ms": int(slowest * 1000)}))
         assert "panicked" not in up.log.read_text(), up.log.read_text()[-3000:]
         with up.connect() as connection, connection.cursor() as cursor:
             cursor.execute("select count(*) from '/lake/sales/'")

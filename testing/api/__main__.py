@@ -1,4 +1,5 @@
-"""/api/v1 of a cluster held against its own description, by schemathesis: `python testing/api [ARGUMENTS OF st run]`."""
+"""/api/v1 of a cluster, asked by a client that is generated from its description, and held against that by schemathesis: `python testing/api
+[ARGUMENTS OF st run]`."""
 
 from __future__ import annotations
 
@@ -12,6 +13,8 @@ import time
 import urllib.request
 from pathlib import Path
 
+import client
+
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]
 # How long the cluster may take until it serves.
@@ -21,12 +24,16 @@ _WITHIN = 120
 def main() -> int:
     target = Path(os.environ.get("CARGO_TARGET_DIR") or _ROOT / "target")
     binary = Path(os.environ.get("FOREBAY_TEST_BINARY") or target / "fast/forebay").resolve()
+    # All that is asked is on this machine.
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1"
     assert binary.exists(), f"{binary}: build it with cargo build --profile fast -p forebay, or name it in FOREBAY_TEST_BINARY"
     with tempfile.TemporaryDirectory(prefix="forebay-api-") as home:
         cluster = Cluster(binary, Path(home))
         try:
             cluster.fill()
-            return cluster.held_against_its_description(sys.argv[1:])
+            token = cluster.token()
+            client.check(cluster.url, token, Path(home))
+            return cluster.held_against_its_description(token, sys.argv[1:])
         finally:
             cluster.close()
 
@@ -42,6 +49,7 @@ class Cluster:
         command = [str(binary), "up", "--coordinator-listen", self._coordinator, "--http", self._http, *flags]
         with (home / "log").open("w") as log:
             self._up = subprocess.Popen(command, env=self._environment(), cwd=home, stdout=log, stderr=log)
+        self.url = f"http://{self._http}"
         end = time.monotonic() + _WITHIN
         while not self._is_ready():
             if self._up.poll() is not None or time.monotonic() > end:
@@ -50,13 +58,13 @@ class Cluster:
 
     def _is_ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"http://{self._http}/readyz", timeout=5) as answer:
+            with urllib.request.urlopen(f"{self.url}/readyz", timeout=5) as answer:
                 return answer.read() == b"ready\n"
         except OSError:
             return False
 
     def _environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("FOREBAY_", "AWS_"))}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("FOREBAY_", "AWS_", "XDG_CONFIG_HOME"))}
         return {**kept, "HOME": str(self._home)}
 
     def _run(self, *arguments: str) -> str:
@@ -72,13 +80,16 @@ class Cluster:
         self._run("mount", "add", "lake", f"file://{lake}")
         self._run("shard", "create", "/lake/rows.shards", "--from", "/lake/rows.jsonl", "--key", "id", "--shards", "2")
 
-    def held_against_its_description(self, arguments: list[str]) -> int:
+    def token(self) -> str:
+        """One that may do everything."""
+        return json.loads(self._run("token", "add", "api", "--admin", "--json"))["token"]
+
+    def held_against_its_description(self, token: str, arguments: list[str]) -> int:
         """What schemathesis says of it: 0 where it finds nothing."""
-        token = json.loads(self._run("token", "add", "api", "--write", "--json"))["token"]
         command = [str(Path(sys.executable).parent / "st"), "--config-file", str(_HERE / "schemathesis.toml"), "run", *arguments]
         environment = {**self._environment(), "FOREBAY_TOKEN": token, "SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(_HERE)}
         environment["PYTHONDONTWRITEBYTECODE"] = "1"
-        asked = subprocess.run([*command, f"http://{self._http}/api/v1/openapi.json"], env=environment, cwd=self._home)
+        asked = subprocess.run([*command, f"{self.url}/api/v1/openapi.json"], env=environment, cwd=self._home)
         assert self._up.poll() is None, f"the cluster has ended:\n{(self._home / 'log').read_text()}"
         return asked.returncode
 

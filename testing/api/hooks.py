@@ -21,7 +21,7 @@ def lines(_context: schemathesis.SerializationContext, value: Any) -> bytes:
     """The schema is one of a line; an example has several, each with its end."""
     if isinstance(value, bytes):
         return value
-    is_example = isinstance(value, str) and value.endswith("\n")
+    is_example = isinstance(value, str) and value.endswith("}\n")
     return (value if is_example else json.dumps(value) + "\n").encode(errors="surrogatepass")
 
 

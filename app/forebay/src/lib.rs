@@ -12,6 +12,7 @@ mod logging;
 mod output;
 mod program;
 mod progress;
+mod records;
 mod roles;
 mod sql;
 

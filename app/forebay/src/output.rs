@@ -2,9 +2,16 @@
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
+use chrono::DateTime;
 use serde::Serialize;
 
 use crate::exit::{Failure, Outcome};
+
+/// A time in seconds since 1970, as it is written everywhere.
+pub(crate) fn time(secs: u64) -> String {
+    let time = i64::try_from(secs).ok().and_then(|secs| DateTime::from_timestamp(secs, 0));
+    time.map_or_else(|| secs.to_string(), |time| time.format("%Y-%m-%dT%H:%M:%SZ").to_string())
+}
 
 /// The standard output of a command: lines and tables for people, one JSON object a line for programs.
 ///

@@ -3,14 +3,12 @@
 //! Start with [`replicas`] (random instances against Best Fit and the optimum), [`scale`] (large clusters) and [`live`] (a
 //! cluster that follows a shift of popularity).
 
-mod clock;
 mod counts;
 mod exact;
 mod live;
 mod replicas;
 mod scale;
 
-pub use clock::Clock;
 pub use counts::{Dice, Shape, counts};
 pub use exact::least_replicas;
 pub use live::{LiveFigure, LiveSettings, live};

@@ -1,9 +1,10 @@
 //! Bar of the planner's quality: replicas of random instances against Best Fit, the lower bound and the optimum.
 
+use forebay_bench_harness::cpu::ThreadClock;
 use forebay_placement::{Holdings, PlanSettings, Policy, SegmentDemand, Snapshot, WorkerRoom, plan};
 use serde::Serialize;
 
-use crate::{Clock, Dice, Shape, counts, least_replicas};
+use crate::{Dice, Shape, counts, least_replicas};
 
 /// Random instances of one kind.
 #[derive(Clone, Debug, Serialize)]
@@ -69,9 +70,9 @@ fn kind(shape: Shape, accesses: usize, instances: usize, search_max: usize, dice
             counts.iter().map(|count| SegmentDemand { count: *count, ..Default::default() }).collect();
         let snapshot = Snapshot { segments: &demands, workers: &workers, held: &Holdings::none() };
         let best_fit = plan(&snapshot, &PlanSettings::of(Policy::BestFit));
-        let clock = Clock::start();
+        let clock = ThreadClock::start();
         let ours = plan(&snapshot, &PlanSettings::of(Policy::Repack));
-        figure.plan_ms += clock.cpu_ms() * share;
+        figure.plan_ms += clock.elapsed().as_secs_f64() * 1e3 * share;
         let counted = counts.iter().filter(|count| **count > 0).count();
         let extra = |replicas: u64| (replicas as f64 - counted as f64) * share;
         figure.extra_best_fit += extra(best_fit.replicas);

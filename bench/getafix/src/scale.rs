@@ -1,10 +1,10 @@
 //! Bar of the planner's cost: time and memory of plans for up to a million segments, first ones and later ones.
 
+use forebay_bench_harness::cpu::{ThreadClock, status_bytes};
 use forebay_placement::{Holdings, PlanSettings, Policy, SegmentDemand, Snapshot, WorkerRoom, plan};
 use serde::Serialize;
 
-use crate::clock::peak_bytes;
-use crate::{Clock, Dice, Shape, counts};
+use crate::{Dice, Shape, counts};
 
 /// A large plan.
 #[derive(Clone, Debug, Serialize)]
@@ -55,10 +55,10 @@ fn case(segments: usize, workers: u32, shape: Shape, policy: Policy, seed: u64) 
         let counts = counts(shape, segments, segments * 200, &mut dice);
         let demands: Vec<SegmentDemand> =
             (0..).zip(counts).map(|(order, count)| SegmentDemand { count, bytes: 1, order, ..Default::default() }).collect();
-        let clock = Clock::start();
+        let clock = ThreadClock::start();
         let plan = plan(&Snapshot { segments: &demands, workers: &rooms, held: &held }, &PlanSettings::of(policy));
         let routes: usize = (0..segments as u32).map(|segment| plan.routing(segment).len()).sum();
-        let cpu_s = clock.cpu_ms() / 1000.0;
+        let cpu_s = clock.elapsed().as_secs_f64();
         assert_eq!(routes as u64, plan.replicas, "every replica is routed to");
         let figure = ScaleFigure {
             bench: "scale",
@@ -71,7 +71,7 @@ fn case(segments: usize, workers: u32, shape: Shape, policy: Policy, seed: u64) 
             to_lower_bound: plan.replicas as f64 / plan.lower_bound as f64,
             loads: plan.bytes_to_move,
             cpu_s,
-            peak_bytes: peak_bytes(),
+            peak_bytes: status_bytes("VmHWM:"),
         };
         held = plan.holdings();
         figure

@@ -51,3 +51,31 @@ pub fn resident_bytes(id: u32) -> Result<u64> {
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
     Ok(pages.ok_or_else(|| Error::internal(format!("{path}: no number in {text:?}")))? * 4096)
 }
+
+/// CPU time of the calling thread: other load on the machine doesn't count.
+pub struct ThreadClock(Duration);
+
+impl ThreadClock {
+    /// Starts to count.
+    pub fn start() -> Self {
+        Self(of_thread())
+    }
+
+    /// What this thread has computed since.
+    pub fn elapsed(&self) -> Duration {
+        of_thread() - self.0
+    }
+}
+
+fn of_thread() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with scheduler statistics");
+    let nanos = text.split_ascii_whitespace().next().and_then(|field| field.parse().ok());
+    Duration::from_nanos(nanos.expect("nanoseconds on a CPU"))
+}
+
+/// Bytes of this process by their name in its status: `VmRSS:` in memory now, `VmHWM:` at most.
+pub fn status_bytes(field: &str) -> u64 {
+    let text = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = text.lines().find(|line| line.starts_with(field)).expect("Linux says it");
+    line.split_ascii_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok()).expect("a number of KiB") * 1024
+}

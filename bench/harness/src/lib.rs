@@ -1,8 +1,9 @@
 //! What all benchmarks share: how a figure is printed, CPU time and memory of processes, the secret by which the processes of one
-//! benchmark know each other, and how they tell their addresses and end together.
+//! benchmark know each other, how they tell their addresses and end together, and Redis as a peer.
 
 pub mod cpu;
 mod figure;
+mod redis;
 mod rounds;
 
 use std::io::{BufRead, Write};
@@ -10,6 +11,7 @@ use std::io::{BufRead, Write};
 pub use figure::{Bar, Figure, at_least, at_most, median};
 use forebay_transport::Security;
 use forebay_types::Result;
+pub use redis::Redis;
 pub use rounds::Rounds;
 
 /// Of every process of a benchmark, so that they let each other in.

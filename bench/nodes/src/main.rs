@@ -13,13 +13,11 @@ mod enumerate;
 mod file;
 mod kv;
 mod large;
-mod links;
 mod metadata;
 mod redis;
 mod rig;
 mod same_host;
 mod sequential;
-mod serve;
 
 use clap::Parser;
 
@@ -80,7 +78,7 @@ struct Args {
 async fn main() {
     let args = Args::parse();
     if let Some(folder) = &args.serve {
-        return serve::serve(folder, args.disk_bytes).await;
+        return rig::serve(folder, args.disk_bytes).await;
     }
     if let (Some(join), Some(listen), Some(folder)) = (&args.worker, &args.listen, &args.folder) {
         return bag::work(join, listen, folder).await;

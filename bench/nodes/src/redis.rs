@@ -3,42 +3,18 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
-/// A Redis server that keeps nothing on disk.
-pub struct Redis {
-    child: Child,
-    port: u16,
-    socket: PathBuf,
-    _folder: tempfile::TempDir,
-}
+/// A Redis server.
+pub struct Redis(forebay_bench_harness::Redis);
 
 impl Redis {
     pub fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let socket = folder.path().join("redis.sock");
-        let child = Command::new("redis-server")
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-            .args(["--unixsocket".as_ref(), socket.as_os_str()])
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("redis-server is needed: apt-get install redis-server");
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() || !socket.exists() {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Self { child, port, socket, _folder: folder }
+        Self(forebay_bench_harness::Redis::start(&[]).unwrap())
     }
 
     /// Requests a second that redis-benchmark says of one connection: `test` is `get` or `set`.
     pub fn run(&self, test: &str, bytes: usize, requests: usize, in_flight: usize, unix: bool) -> f64 {
-        let mut command = Command::new("redis-benchmark");
-        match unix {
-            true => command.arg("-s").arg(&self.socket),
-            false => command.args(["-p", &self.port.to_string()]),
-        };
+        let mut command = self.0.benchmark(unix);
         let numbers = [("-c", 1), ("-n", requests), ("-d", bytes), ("-P", in_flight)];
         for (flag, number) in numbers {
             command.args([flag, &number.to_string()]);
@@ -69,9 +45,9 @@ impl Redis {
     /// A connection, and what it asks for each time: so many requests of `get` or `set` together.
     pub fn plain(&self, test: &str, bytes: usize, together: usize, unix: bool) -> Plain {
         let stream: Box<dyn Stream> = match unix {
-            true => Box::new(UnixStream::connect(&self.socket).unwrap()),
+            true => Box::new(UnixStream::connect(self.0.socket()).unwrap()),
             false => {
-                let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+                let stream = TcpStream::connect(("127.0.0.1", self.0.port())).unwrap();
                 stream.set_nodelay(true).unwrap();
                 Box::new(stream)
             }
@@ -96,12 +72,5 @@ impl Plain {
     pub fn ask(&mut self) {
         self.stream.write_all(&self.request).unwrap();
         self.stream.read_exact(&mut self.answer).unwrap();
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -1,10 +1,12 @@
 //! What most bars run against: a worker in a process of its own, and clients that reach it in a given way.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use forebay_bench_harness::cpu;
+use forebay_bench_harness::{cpu, security, until_input_ends};
 use forebay_client::{Client, ClientSettings, Nodes};
+use forebay_node::Node;
 
 /// How a client's small calls go.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -78,4 +80,19 @@ impl Drop for Rig {
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }
+}
+
+/// Bytes of the DRAM tier.
+const DRAM_BYTES: u64 = 2 << 30;
+
+/// A coordinator and a worker on the one thread of this process; says where, and ends with its parent.
+pub async fn serve(folder: &Path, disk_bytes: u64) {
+    let mut node = Node::lead_in(folder, security()).await.unwrap();
+    let mut worker = node.worker_in(folder, DRAM_BYTES);
+    worker.store.disk_bytes = disk_bytes;
+    worker.temporary_share = 0.9;
+    node.start_worker(worker).await.unwrap();
+    println!("{}", node.coordinator_at());
+    until_input_ends().await;
+    node.shutdown().await;
 }

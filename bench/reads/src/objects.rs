@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use forebay_client::Client;
-use forebay_shared_storage::Condition;
+use forebay_shared_storage::PutCondition;
 use forebay_types::{Key, ObjectVersion, Result};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
@@ -62,7 +62,7 @@ async fn upload(rig: &Rig, folder: &Path) -> Result<Vec<ObjectVersion>> {
             let (storage, data) = (&storage, data.clone());
             async move {
                 std::fs::write(folder.join(object.to_string()), &data)?;
-                storage.put(&Key::new(format!("small/{object}"))?, vec![data], Condition::Any).await.map(|_| ())
+                storage.put(&Key::new(format!("small/{object}"))?, vec![data], PutCondition::Any).await.map(|_| ())
             }
         })
         .buffered(16)

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use forebay_bench_harness::security;
 use forebay_client::{Client, ClientSettings};
 use forebay_protocol::AdminRequest;
-use forebay_shared_storage::{Condition, Storage, StorageSettings};
+use forebay_shared_storage::{PutCondition, Storage, StorageSettings};
 use forebay_testing::{ACCESS_KEY, S3Counters, SECRET_KEY};
 use forebay_transport::Address;
 use forebay_types::{BitRate, Error, ForebayPath, Key, Mount, MountId, MountOptions, ObjectInfo, Result};
@@ -164,7 +164,7 @@ impl S3 {
 
     /// Writes an object, past any limit of the link.
     pub async fn put(&mut self, key: &str, bytes: Bytes) -> Result<ObjectInfo> {
-        self.storage()?.put(&Key::new(key)?, vec![bytes], Condition::Any).await
+        self.storage()?.put(&Key::new(key)?, vec![bytes], PutCondition::Any).await
     }
 }
 

@@ -59,20 +59,11 @@ enum BarCommand {
     Fill,
     /// Two reader threads against one
     Threads,
-    /// Answers checked against brute force while layers and records change
-    Stress {
-        /// How long
-        #[arg(long, default_value_t = 600)]
-        seconds: u64,
-        /// Where its choices begin
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-    },
     /// Shards as a cluster serves them, each role a process of its own
     Service(service::Service),
     #[command(flatten)]
     Role(service::Role),
-    /// All of the above but the stress run and the cluster
+    /// All of the above but the cluster
     All {
         /// The folder of the pictures
         #[arg(long, default_value = "docs/shard")]
@@ -92,7 +83,6 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<()> {
     match cli.bar {
-        BarCommand::Stress { seconds, seed } => bars::stress(seconds, seed),
         BarCommand::Service(service) => service::measure(&service, cli.values_bytes),
         BarCommand::Role(role) => role.run(),
         _ => measure(&cli),
@@ -115,7 +105,7 @@ fn measure(cli: &Cli) -> Result<()> {
         BarCommand::Layers => bars::layers(&bench),
         BarCommand::Fill => bars::fill(&bench),
         BarCommand::Threads => bars::threads(&bench),
-        BarCommand::Stress { .. } | BarCommand::Service(_) | BarCommand::Role(_) | BarCommand::Flat => {
+        BarCommand::Service(_) | BarCommand::Role(_) | BarCommand::Flat => {
             unreachable!("they have no shard of records at hand")
         }
         BarCommand::All { out } => {

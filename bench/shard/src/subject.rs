@@ -5,10 +5,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use forebay_bench_harness::cpu::ThreadClock;
 use forebay_shard::{Builder, KeyType, LayerId, Query, QueryCounters, Record, Schema, Shard, Value, ValueType};
 use forebay_types::Result;
 
-use crate::measure::{CpuClock, PeakMemory};
+use crate::measure::PeakMemory;
 use crate::workload::{ATTRIBUTES, Get, Records, Search, Skew, gets, searches};
 
 /// The shard that is measured: its base and every layer that it can have, so that any setting of the dial is at hand.
@@ -110,7 +111,7 @@ pub(crate) fn schema() -> Schema {
 impl Subject {
     /// Builds the base, then every layer.
     pub(crate) fn build(records: &Records, threads: usize) -> Result<Self> {
-        let (clock, peak) = (CpuClock::start(), PeakMemory::start());
+        let (clock, peak) = (ThreadClock::start(), PeakMemory::start());
         let mut builder = Builder::new(schema())?;
         for row in 0..records.len() {
             let values: [Option<&[u8]>; ATTRIBUTES.len()] = std::array::from_fn(|attribute| Some(records.value(row, attribute)));

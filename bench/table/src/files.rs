@@ -9,12 +9,12 @@ use arrow_ipc::writer::FileWriter;
 use bytes::Bytes;
 use forebay_table::{Grouping, Options, Writer};
 use forebay_types::{Error, Result, ResultExt};
+use memmap2::MmapOptions;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use tempfile::TempDir;
 
-use crate::map::map;
 use crate::store_sales::{BATCH_ROWS, batches};
 
 /// Columns that the case of a shared group reads.
@@ -119,4 +119,13 @@ pub fn write_parquet(sink: impl Write + Send, batches: &[RecordBatch], codec: &s
     let mut writer = ArrowWriter::try_new(sink, batches[0].schema(), Some(properties)).map_err(odd)?;
     batches.iter().try_for_each(|batch| writer.write(batch)).map_err(odd)?;
     writer.close().map(|_| ()).map_err(odd)
+}
+
+/// Maps a file with all of its pages present.
+#[allow(unsafe_code, reason = "a mapping is only as good as the file is left alone")]
+fn map(path: &Path) -> Result<Bytes> {
+    let file = File::open(path).context(|| path.display())?;
+    // SAFETY: the benchmark wrote the file itself and nothing changes it while the benchmark runs.
+    let map = unsafe { MmapOptions::new().populate().map(&file) }.context(|| path.display())?;
+    Ok(Bytes::from_owner(map))
 }

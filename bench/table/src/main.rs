@@ -8,9 +8,7 @@ mod cases;
 mod clock;
 mod consume;
 mod files;
-mod fuzz;
 mod ipc;
-mod map;
 mod peers;
 mod report;
 mod store_sales;
@@ -46,7 +44,7 @@ type Run = fn(&Files, &Peers, &Report) -> Result<()>;
 
 #[derive(Clone, Copy, PartialEq, Eq, Subcommand)]
 enum Case {
-    /// All of the below but fuzz.
+    /// All of the below.
     All,
     /// Full scan of the column store.
     ScanColumns,
@@ -66,22 +64,10 @@ enum Case {
     Size,
     /// Writing.
     Write,
-    /// Reads files with random damage for a while; anything but an answer or an error ends it.
-    Fuzz {
-        /// How long.
-        #[arg(long, default_value_t = 60)]
-        seconds: u64,
-        /// Where the sequence of damage begins.
-        #[arg(long, default_value_t = 1)]
-        seed: u64,
-    },
 }
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    if let Case::Fuzz { seconds, seed } = arguments.case {
-        return fuzz::run(seconds, seed);
-    }
     let files = Files::new(arguments.dir, arguments.rows)?;
     let peers = Peers::new(arguments.python, arguments.rounds)?;
     let report = Report::new(arguments.rows, arguments.rounds);

@@ -62,13 +62,6 @@ impl Report {
         self.line(json!({ "bench": "table", "case": case, "who": who, "gb_per_cpu_s": speed, "secs": secs }));
     }
 
-    /// Prints what came of damaged files.
-    pub fn fuzzed(&self, seed: u64, seconds: u64, read: u64, refused: u64) {
-        self.line(
-            json!({ "bench": "table", "case": "fuzz", "seed": seed, "seconds": seconds, "read": read, "refused": refused }),
-        );
-    }
-
     fn line(&self, value: Value) {
         // A reader that has gone away is no reason to stop.
         let _ = writeln!(std::io::stdout(), "{value}");

@@ -97,9 +97,9 @@ class AsyncClient:
         """Datasets of shards: ``await fb.shards.open("/lake/orders.shards")``."""
         return AsyncDatasets(self._connection)
 
-    async def load(self, path: str) -> Loaded:
-        """Brings everything below a path into the tiers."""
-        return Loaded(*await self._connection.load(path, aio=True))
+    async def load(self, path: str, *, columns: Sequence[str] | None = None, where: str | None = None) -> Loaded:
+        """Brings everything below a path into the tiers, or what a query of ``columns`` and ``where`` would read of it."""
+        return Loaded(*await self._connection.load(path, columns, where, aio=True))
 
     async def pin(self, path: str, *, load: bool = True) -> None:
         """Keeps everything below a path in the tiers from now on, and loads it."""

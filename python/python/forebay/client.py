@@ -159,9 +159,13 @@ class Client:
 
     # tiers
 
-    def load(self, path: str) -> Loaded:
-        """Brings everything below a path into the tiers, after all demand. Back when all of it is there."""
-        return Loaded(*self._connection.load(path))
+    def load(self, path: str, *, columns: Sequence[str] | None = None, where: str | None = None) -> Loaded:
+        """Brings everything below a path into the tiers, by what all others leave of the bandwidth. Back when all of it is there.
+
+        With ``columns`` and ``where``, a condition as SQL says it, what a query of these would read: of Parquet and table files
+        these columns, of the row groups and pages that the condition leaves over.
+        """
+        return Loaded(*self._connection.load(path, columns, where))
 
     def pin(self, path: str, *, load: bool = True) -> None:
         """Keeps everything below a path in the tiers from now on, and loads it."""

@@ -1,7 +1,8 @@
 //! What the suites of several crates stand on.
 //!
 //! Owns: a small cluster in this process ([`TestCluster`]), who issues certificates and connects over TLS ([`Authority`]), what logs were
-//! told ([`EventLog`]), and the spans of this process ([`Spans`]). Never does: anything that is released; what goes wrong here fails the test.
+//! told ([`EventLog`]), the spans of this process ([`Spans`]), and waiting ([`until`]). Never does: anything that is released; what goes
+//! wrong here fails the test.
 //!
 //! Start with [`TestCluster::start`].
 
@@ -12,8 +13,10 @@ mod authority;
 mod cluster;
 mod events;
 mod spans;
+mod waiting;
 
 pub use authority::{Authority, Secured};
 pub use cluster::{BUCKET, TestCluster, add_mount, bytes};
 pub use events::{EventLog, Told};
 pub use spans::{Spans, trace_id, traceparent};
+pub use waiting::{until, until_asked};

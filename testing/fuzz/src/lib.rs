@@ -1,15 +1,18 @@
 //! Inputs that mean harm, for tests of whatever reads bytes from outside.
 //!
-//! Owns: nearly right inputs ([`Mutator`]), and the limits that every reader is held to ([`run`]): no panic, no long wait, no
-//! memory beyond a bound. Never does: know a format; the tests that use it bring seeds and what mends their checksums.
+//! Owns: nearly right inputs ([`Mutator`]), the limits that every reader is held to ([`run`]: no panic, no long wait, no memory
+//! beyond a bound), and what is told at the end ([`Tally`]). Never does: know a format; the tests that use it bring seeds and what
+//! mends their checksums.
 //!
 //! `FOREBAY_TEST_FUZZ_SECS` makes all of them go on for so long; `make fuzz` does that.
 
 mod mutator;
+mod tally;
 
 use std::time::{Duration, Instant};
 
 pub use mutator::Mutator;
+pub use tally::Tally;
 
 /// What one input may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -44,24 +47,25 @@ fn kilobytes(field: &str) -> u64 {
 ///
 /// # Panics
 /// Where `read` does, with the input in a file; and where it takes long or more memory than any input is worth.
-#[expect(clippy::print_stdout, reason = "what a fuzzer has reached is its output")]
 pub fn run(what: &str, seeds: Vec<Vec<u8>>, mend: impl Fn(&mut Vec<u8>), mut read: impl FnMut(&[u8]) -> String) {
-    let mut mutator = Mutator::new(seeds);
-    let (began, before) = (Instant::now(), peak_bytes());
-    let (mut count, mut slowest) = (0_u64, Duration::ZERO);
-    while began.elapsed() < lasts() {
+    let (mut mutator, tally) = (Mutator::new(seeds), Tally::begin(what));
+    let mut count = 0_u64;
+    while tally.goes_on() {
         let mut input = mutator.input();
         if mutator.roll(2) == 0 {
             mend(&mut input);
         }
         let asked = Instant::now();
+        tally.asks(&input);
         let kept = Kept(what, &input);
         let edge = read(&input);
         std::mem::forget(kept);
         let took = asked.elapsed();
-        assert!(took < PATIENCE, "{took:?} for an input of {} bytes: {}", input.len(), keep(what, &input));
+        if took >= PATIENCE {
+            tally.hang(format_args!("{took:?} for an input of {} bytes: {}", input.len(), keep(what, &input)));
+        }
         if count % 64 == 0 {
-            let grown = peak_bytes().saturating_sub(before);
+            let grown = tally.grown_bytes();
             assert!(
                 grown < GROWTH_MAX,
                 "{grown} bytes for an input of {} bytes or one before: {}",
@@ -69,12 +73,10 @@ pub fn run(what: &str, seeds: Vec<Vec<u8>>, mend: impl Fn(&mut Vec<u8>), mut rea
                 keep(what, &input)
             );
         }
-        slowest = slowest.max(took);
         count += 1;
         mutator.led_to(&input, edge);
+        tally.took(1, took, mutator.reached.len());
     }
-    let grown = peak_bytes().saturating_sub(before) >> 20;
-    println!("{count} {what}, {} edges, the slowest after {slowest:?}, {grown} MiB more at most", mutator.reached.len());
 }
 
 /// Writes an input down when its reader panics.

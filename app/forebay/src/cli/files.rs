@@ -108,6 +108,12 @@ pub(crate) struct LoadArgs {
     /// Paths; everything below them
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<ForebayPath>,
+    /// Only these columns; of Parquet and table files nothing else is read then
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
+    /// Only row groups and pages that may have rows of which this is true, as SQL says it: "dt >= '2026-01-01'"
+    #[arg(long = "where", value_name = "CONDITION")]
+    pub(crate) condition: Option<String>,
     /// One JSON object a path
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,6 +1,7 @@
 //! Flags of `forebay shard`, and the pages of conditions and of the operations that its `batch` reads.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use forebay_types::{ByteSize, ForebayPath};
@@ -12,6 +13,8 @@ pub(crate) enum ShardCommand {
     Build(ShardBuildArgs),
     /// Make a dataset of shards in a mount, which workers serve
     Create(ShardCreateArgs),
+    /// Take over what has changed of the objects that a dataset follows, now or every so often
+    Refresh(ShardRefreshArgs),
     /// Show where the shards of a dataset are, and how they stand
     Status(ShardStatusArgs),
     /// Keep the replicas of a dataset where they are, at a size at least, whatever they are asked
@@ -119,7 +122,7 @@ pub(crate) struct ShardBuildArgs {
 pub(crate) struct ShardCreateArgs {
     /// The dataset: a folder of a mount, as in /lake/orders.shards
     pub(crate) dataset: ForebayPath,
-    /// What it is made of: files, or objects and folders of mounts, of the formats of `shard build`
+    /// What it is made of: files, or objects, patterns ('/lake/orders/*.parquet') and folders of mounts, of the formats of `shard build`
     #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
     pub(crate) from: Vec<String>,
     /// The column that is the key: integers, text or bytes; the last record of a key counts
@@ -137,10 +140,30 @@ pub(crate) struct ShardCreateArgs {
     /// Put it in the place of a dataset that is there; who has that one open goes on with it
     #[arg(long)]
     pub(crate) replace: bool,
+    /// Follow the objects, which are of the dataset's mount: look so often whether some are new, have changed or are gone
+    #[arg(long, value_name = "DURATION", value_parser = refresh_every)]
+    pub(crate) refresh: Option<Duration>,
     /// What was made as a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+/// `shard refresh`.
+#[derive(Args)]
+pub(crate) struct ShardRefreshArgs {
+    /// The dataset: a folder of a mount
+    pub(crate) dataset: ForebayPath,
+    /// Have workers do it so often from now on, or not by themselves any more
+    #[arg(long, value_name = "DURATION|off", value_parser = every)]
+    pub(crate) every: Option<Every>,
+    /// What was done as a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How often workers refresh a dataset; none where they do not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Every(pub(crate) Option<Duration>);
 
 /// `shard status`.
 #[derive(Args)]
@@ -331,6 +354,15 @@ pub(crate) struct ShardBatchArgs {
     /// A file of operations, one JSON object a line; the standard input without it
     #[arg(value_name = "OPERATIONS")]
     pub(crate) operations: Option<PathBuf>,
+}
+
+fn every(text: &str) -> Result<Every, String> {
+    if text == "off" { Ok(Every(None)) } else { refresh_every(text).map(|every| Every(Some(every))) }
+}
+
+fn refresh_every(text: &str) -> Result<Duration, String> {
+    let every = forebay_types::parse_duration(text).map_err(|error| error.to_string())?;
+    if every >= Duration::from_secs(1) { Ok(every) } else { Err("a second at least, as in 60s".to_string()) }
 }
 
 fn ratio(text: &str) -> Result<f64, String> {

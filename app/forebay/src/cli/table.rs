@@ -38,6 +38,10 @@ pub(crate) struct TableConvertArgs {
     /// Rows of a row group of a table: the unit that statistics leave out
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(crate) row_group_rows: Option<u32>,
+    /// Columns of which each row group has a bloom filter, with commas between them, so that who looks for one of their
+    /// values reads few row groups; * for all where it pays; may be given several times. Releases that know no such filters refuse the file
+    #[arg(long = "bloom-filter", value_name = "COLUMN,..")]
+    pub(crate) bloom_filters: Vec<String>,
     /// How groups of several columns lie: aligned scans faster, packed has not a byte to spare
     #[arg(long, value_name = "LAYOUT")]
     pub(crate) layout: Option<TableLayout>,

@@ -4,7 +4,7 @@ use forebay_client::Client;
 use forebay_types::{ForebayPath, Key, format_bytes};
 use serde::Serialize;
 
-use super::stat::sum;
+use super::show::stat::sum;
 use super::tree::Tree;
 use crate::cli::DuArgs;
 use crate::exit::Outcome;

@@ -5,8 +5,6 @@ mod copy;
 pub(crate) mod doctor;
 mod du;
 mod free;
-#[cfg(feature = "cluster")]
-pub(crate) mod jobs;
 mod load;
 mod ls;
 mod man;
@@ -19,7 +17,6 @@ mod rm;
 mod shard;
 mod show;
 pub(crate) mod simulate;
-mod stat;
 pub(crate) mod table;
 mod token;
 mod top;
@@ -33,7 +30,9 @@ use crate::exit::Outcome;
 use forebay_api::Price;
 pub(crate) use man::write as manual;
 pub(crate) use shard::run as shard;
-use show::{explain, savings, segments, status};
+#[cfg(feature = "cluster")]
+pub(crate) use show::jobs;
+use show::{explain, segments, stat, status};
 
 /// Runs a command that talks to a running cluster.
 pub(crate) async fn run(config: &Config, command: ClientCommand) -> Outcome {
@@ -56,7 +55,7 @@ pub(crate) async fn run(config: &Config, command: ClientCommand) -> Outcome {
         ClientCommand::Status { segments: true, limit, json } => segments::run(&client, limit, json).await,
         ClientCommand::Status { json, .. } => status::run(&client, json).await,
         ClientCommand::Savings { per_gb, per_1000_requests, json } => {
-            savings::run(&client, Price { per_gb, per_1000_requests }, json).await
+            status::savings(&client, Price { per_gb, per_1000_requests }, json).await
         }
         ClientCommand::Top(args) => top::run(config, &client, args).await,
     }

@@ -44,6 +44,7 @@ impl Config {
             S3Anonymous::Read => Anonymous::Read,
             S3Anonymous::Write => Anonymous::Write,
         };
+        gateway.upload_disk_bytes_max = settings.s3_upload_disk.0;
         gateway.bucket_configuration = settings.s3_bucket_configuration;
         let endpoint = settings.s3_new_buckets_endpoint.as_ref().map(|url| url.0.clone());
         gateway.new_buckets = settings.s3_new_buckets.as_ref().map(|url| NewBuckets { url: url.0.clone(), endpoint });

@@ -116,6 +116,11 @@ settings! {
 
         /// Let S3 clients change policies, versioning, tags and the like of mounts that are whole buckets
         s3_bucket_configuration: bool = false, of &[Gateway], flag None;
+
+        /// Disk for parts of uploads that are not completed, on mounts that are not S3 and in tmp
+        /// They lie in the folder for temporary files (TMPDIR, else /tmp); a part that finds no room is told to slow down.
+        s3_upload_disk: ByteSize = "a quarter of the free disk where temporary files lie"
+            => ByteSize(default_disk_bytes(&std::env::temp_dir())), of &[Gateway], flag None;
     }
 
     "Tiers and metadata" {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use forebay_client::{Client, ClientSettings, Wait, host_id};
 use forebay_distributed::{Cluster, ClusterSettings, Executor, ExecutorSettings, Policy, Scheduler, SchedulerSettings, Shuffle};
+use forebay_protocol::{ExecutorNumbers, SchedulerNumbers};
 use forebay_sql::{Engine, EngineSettings};
 use forebay_transport::{Address, Admission, Security};
 use forebay_types::{Error, Result, WorkerId};
@@ -175,6 +176,27 @@ impl ClusterRunning {
     /// Where the executors hand results out.
     pub(crate) fn executors(&self) -> impl Iterator<Item = SocketAddr> {
         self.executors.iter().map(Executor::address)
+    }
+
+    /// Says what the scheduler of this process has come to.
+    pub(crate) fn scheduling(&self) -> Option<Box<dyn Fn() -> SchedulerNumbers + Send + Sync>> {
+        self.scheduler.as_ref().map(Scheduler::numbers)
+    }
+
+    /// Says what the executors of this process have come to, all together.
+    pub(crate) fn executing(&self) -> Option<Box<dyn Fn() -> ExecutorNumbers + Send + Sync>> {
+        let each: Vec<_> = self.executors.iter().map(Executor::numbers).collect();
+        if each.is_empty() {
+            return None;
+        }
+        Some(Box::new(move || {
+            each.iter().map(|numbers| numbers()).fold(ExecutorNumbers::default(), |all, one| ExecutorNumbers {
+                slots: all.slots + one.slots,
+                tasks_running: all.tasks_running + one.tasks_running,
+                tasks_done: all.tasks_done + one.tasks_done,
+                tasks_failed: all.tasks_failed + one.tasks_failed,
+            })
+        }))
     }
 
     /// How queries come here.

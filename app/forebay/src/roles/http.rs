@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_api::{Cluster, Http, HttpSettings, Readers, Readiness};
+use forebay_api::{Cluster, Http, HttpSettings, Readers, Readiness, Token};
 use forebay_client::{Client, ClientSettings};
 use forebay_coordinator::Coordinator;
 use forebay_flight::Connect;
@@ -12,7 +12,10 @@ use forebay_transport::{Admission, Security};
 use forebay_types::Result;
 use forebay_worker::Worker;
 
+#[cfg(feature = "cluster")]
+use super::cluster::ClusterRunning;
 use super::doors::ByEngines;
+use crate::output::time;
 
 /// The cluster of this process's coordinator.
 struct Known(Arc<Coordinator>);
@@ -24,6 +27,10 @@ impl Cluster for Known {
 
     fn placement(&self, limit: usize) -> PlacementStatus {
         self.0.placement(limit)
+    }
+
+    fn tokens(&self) -> Vec<Token> {
+        self.0.tokens().iter().map(|token| Token::of(token, time)).collect()
     }
 }
 
@@ -77,6 +84,19 @@ impl HttpPort {
         let seen = workers.clone();
         http.show_storage(move || seen.iter().map(|worker| (worker.id(), worker.storage())).collect());
         self.readiness.started("worker", move || workers.iter().try_for_each(|worker| worker.check_ready()));
+    }
+
+    /// Scheduler and executors have started, as far as there are any here.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn show_cluster(&self, running: &ClusterRunning) {
+        let Some(http) = &self.http else { return };
+        if let Some(numbers) = running.scheduling() {
+            http.show_scheduling(numbers);
+        }
+        if let Some(numbers) = running.executing() {
+            http.show_executors(numbers);
+        }
+        running.roles().for_each(|role| self.show_client_of(role, running.client()));
     }
 
     /// What serves over this client has started.

@@ -2,8 +2,8 @@
 
 #[cfg(feature = "cluster")]
 mod cluster;
-mod descriptors;
 mod doors;
+mod follow;
 mod http;
 #[cfg(feature = "cluster")]
 mod known_scheduler;
@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use forebay_coordinator::CoordinatorSettings;
 use forebay_transport::{Address, Security};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::cli::UpArgs;
 use crate::config::Config;
@@ -195,7 +196,7 @@ fn share(part: WorkerPart, workers: u16) -> WorkerPart {
 async fn run(settings: RunSettings, next: impl FnOnce(&Running, &mut Output) -> Outcome) -> Outcome {
     // Before anything starts: a signal that comes while it starts must stop it in order too.
     let mut signals = Signals::new()?;
-    descriptors::raise_open_files();
+    raise_open_files();
     let running = tokio::select! {
         running = Running::start(settings) => running?,
         _ = signals.next() => return Ok(()),
@@ -249,4 +250,18 @@ fn worker_part(config: &Config) -> Outcome<WorkerPart> {
         storage_share: config.storage_share(),
         shard_bytes: config.shard_bytes(),
     })
+}
+
+/// Fewer open files than this, and a server soon refuses connections: each is a file, and so is each file that is mapped.
+const FEW: u64 = 4096;
+
+/// Takes as many open files as the process may have: shells hand out 1,024, too few for the connections of a server.
+fn raise_open_files() {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        tracing::warn!(%error, "can't raise the limit of open files");
+    }
+    if let Some(files) = maximum.filter(|files| *files < FEW) {
+        tracing::warn!(files, "few open files are allowed: raise the hard limit (ulimit -Hn, LimitNOFILE of systemd)");
+    }
 }

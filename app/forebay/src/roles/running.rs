@@ -15,9 +15,11 @@ use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::{Address, Security, TlsSettings};
 use forebay_types::{Error, Result, ResultExt, format_bytes};
 use forebay_worker::WorkerSettings;
+use tokio_util::task::AbortOnDropHandle;
 
 #[cfg(feature = "cluster")]
 use super::cluster::{ClusterPart, ClusterRunning};
+use super::follow::follow;
 use super::http::HttpPort;
 use super::sql::{SqlPart, of_holder};
 use crate::config::Config;
@@ -124,6 +126,8 @@ pub(crate) struct Running {
     cluster: Option<ClusterRunning>,
     http: HttpPort,
     flight: Option<FlightServer>,
+    /// Of datasets that follow objects.
+    refreshes: Option<AbortOnDropHandle<()>>,
     coordinator_address: String,
     summary: String,
     node: Node,
@@ -181,7 +185,7 @@ impl Running {
             Some(part) => {
                 let workers: Vec<_> = node.workers.iter().map(|worker| worker.id()).collect();
                 let running = ClusterRunning::start(part, &coordinator_address, &settings.security, &workers, &queries).await?;
-                running.roles().for_each(|role| http.show_client_of(role, running.client()));
+                http.show_cluster(&running);
                 Some(running)
             }
             None => None,
@@ -211,6 +215,7 @@ impl Running {
             cluster,
             http,
             flight,
+            refreshes: follow(&node, &settings.folder),
             coordinator_address,
             summary,
             node,
@@ -272,6 +277,7 @@ impl Running {
 
     /// Stops the doors, then worker, then coordinator; what is cached is on disk afterwards.
     pub(crate) async fn shutdown(self) {
+        drop(self.refreshes);
         self.http.shutdown().await;
         if let Some(flight) = self.flight {
             flight.shutdown().await;

@@ -83,6 +83,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_queries_of_a_server_hold_is_bounded_where_nobody_sets_a_bound() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("forebay.toml");
+        std::fs::write(&file, "").expect("a file that sets nothing");
+        let config = Config::load(Some(&file), Vec::new()).expect("a configuration");
+        let part = SqlPart::of(&config);
+        let servers = part.engine(Some(folder.path())).expect("settings");
+        let own = part.own_engine(None, None).expect("settings");
+        // A quarter of what the process may use, on machines that are not tiny.
+        let most = (forebay_data_folder::memory_bytes() / 4).max(64 << 20);
+        for settings in [servers, own] {
+            let EngineMemory::Shared(memory) = settings.memory else { panic!("engines of a process share its memory") };
+            let bytes = memory.bytes().expect("a bound");
+            assert!(bytes > 0 && bytes <= most, "{bytes} of {most}");
+        }
+    }
+
+    #[test]
     fn what_was_spilled_before_is_gone_and_nobody_else_reads_what_is_spilled_now() {
         let folder = tempfile::tempdir().expect("a folder");
         let old = folder.path().join("spill/datafusion-x");

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::support::http::ask;
 use crate::support::{Bucket, Role, csv, forebay, forebay_in, free_port};
 
 const SUM: &str = "select count(*) as n, max(square) as m from '/lake/t/*.csv'";
@@ -53,6 +54,19 @@ fn statements_run_on_all_executors_and_are_listed() {
     assert_eq!(jobs(&at).len(), 1);
     let shown = forebay(&at, &["jobs"]).ok().text();
     assert!(shown.contains("done") && shown.contains("select count(*)"), "{shown}");
+    // Whoever collects metrics is told the same.
+    let (metrics, secret) =
+        (up.place("metrics"), std::fs::read_to_string(home.path().join("forebay-data/owner.secret")).unwrap());
+    let host = metrics.trim_start_matches("http://").trim_end_matches("/metrics");
+    let text = ask(host, "/metrics", &format!("Authorization: Bearer {}\r\n", secret.trim()));
+    let line = |name: &str, number: u64| assert!(text.lines().any(|line| line == format!("{name} {number}")), "{name} in {text}");
+    line("forebay_scheduler_executors", 3);
+    line("forebay_scheduler_jobs_over_total{outcome=\"done\"}", 1);
+    line("forebay_scheduler_tasks_over_total{outcome=\"done\"}", job["tasks"].as_u64().unwrap());
+    line("forebay_scheduler_task_input_bytes_total", job["bytes_done"].as_u64().unwrap());
+    line("forebay_executor_tasks", 0);
+    let ran = text.lines().find_map(|line| line.strip_prefix("forebay_executor_tasks_over_total{outcome=\"done\"} ")).unwrap();
+    assert!(ran.parse::<u64>().unwrap() >= job["tasks"].as_u64().unwrap(), "{ran}: a task is done before it is told of");
 }
 
 #[test]

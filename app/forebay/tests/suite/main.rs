@@ -14,12 +14,10 @@ mod mixapart;
 mod nodes;
 mod observed;
 mod placement;
-mod plan;
 #[path = "../../../../crates/platform/metadata/tests/suite/postgres_server.rs"]
 mod postgres_server;
 mod roles;
 mod shard;
 mod sql;
 mod support;
-mod table;
 mod tutorial;

@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use forebay_bench_harness::cpu::ThreadClock;
 use forebay_shard::{Key, LayerId, LayerKind, Shard, Value};
 use forebay_shard_store::{Column, ColumnKind, Columns, Store};
 use forebay_types::Result;
 
 use super::Bench;
-use crate::measure::{Bar, CpuClock, Figure, resident_bytes};
+use crate::measure::{Bar, Figure, resident_bytes};
 use crate::subject::{Mix, construct};
 use crate::workload::{ATTRIBUTES, Records, Skew};
 
@@ -29,7 +30,7 @@ pub(crate) fn layers(bench: &Bench) -> Result<()> {
 
     // One pass: every record read along its chains, one after the other.
     let shard = open()?;
-    let clock = CpuClock::start();
+    let clock = ThreadClock::start();
     shard.scan(None, |_, record| Ok(!record.is_empty()))?;
     let one_pass = clock.elapsed().as_secs_f64();
     use LayerKind::{Blocks, Index, IsaAttribute, Plain, Postings, SaAttribute, SaRate};
@@ -40,7 +41,7 @@ pub(crate) fn layers(bench: &Bench) -> Result<()> {
         ("all layers", &[IsaAttribute, SaAttribute, SaRate, Blocks, Plain, Index, Postings], Bar::None),
     ] {
         let ids: Vec<LayerId> = everything.iter().copied().filter(|id| kinds.contains(&id.kind)).collect();
-        let clock = CpuClock::start();
+        let clock = ThreadClock::start();
         std::hint::black_box(run_here(&shard, &ids)?);
         let secs = clock.elapsed().as_secs_f64();
         let what = format!("{name} ({}), one thread", ids.len());

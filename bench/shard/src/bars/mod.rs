@@ -5,7 +5,6 @@ mod curves;
 mod fill;
 mod flat;
 mod layers;
-mod stress;
 mod table;
 mod threads;
 
@@ -14,7 +13,6 @@ pub(crate) use curves::curves;
 pub(crate) use fill::fill;
 pub(crate) use flat::flat;
 pub(crate) use layers::layers;
-pub(crate) use stress::stress;
 pub(crate) use table::table;
 pub(crate) use threads::threads;
 

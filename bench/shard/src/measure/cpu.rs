@@ -1,33 +1,13 @@
 //! Operations a second of CPU time, which another process's load leaves alone, or of the clock on the wall.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// CPU time of the calling thread, to a few milliseconds: other load on the machine doesn't count.
-pub(crate) struct CpuClock {
-    start_ns: u64,
-}
-
-impl CpuClock {
-    /// Starts to count.
-    pub(crate) fn start() -> Self {
-        Self { start_ns: thread_ns() }
-    }
-
-    /// What this thread has computed since.
-    pub(crate) fn elapsed(&self) -> Duration {
-        Duration::from_nanos(thread_ns() - self.start_ns)
-    }
-}
-
-fn thread_ns() -> u64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with scheduler statistics");
-    text.split_ascii_whitespace().next().and_then(|field| field.parse().ok()).expect("nanoseconds on a CPU")
-}
+use forebay_bench_harness::cpu::ThreadClock;
 
 /// Runs operations `0, 1, 2, ..` of a list of `count` again and again for `cpu_secs`, and says how many it did a CPU-second.
 pub(crate) fn a_cpu_second(cpu_secs: f64, count: usize, mut operation: impl FnMut(usize)) -> f64 {
     // Warm up on a part, so that the first rate isn't that of cold memory.
-    let warm = CpuClock::start();
+    let warm = ThreadClock::start();
     let mut next = 0;
     while next < count && warm.elapsed().as_secs_f64() < cpu_secs / 4.0 {
         for _ in 0..16.min(count - next) {
@@ -35,7 +15,7 @@ pub(crate) fn a_cpu_second(cpu_secs: f64, count: usize, mut operation: impl FnMu
             next += 1;
         }
     }
-    let clock = CpuClock::start();
+    let clock = ThreadClock::start();
     let (mut done, mut batch) = (0usize, 16);
     loop {
         for _ in 0..batch {

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use forebay_bench_harness::cpu::{ThreadClock, status_bytes};
+
 /// Nanoseconds of one dependent read at a random place of 256 MiB: what every step through a shard pays.
 pub(crate) fn random_read_ns() -> f64 {
     const ITEMS: usize = 64 << 20;
@@ -11,7 +13,7 @@ pub(crate) fn random_read_ns() -> f64 {
         (0..ITEMS as u32).map(|at| at.wrapping_mul(0x0019_660D).wrapping_add(0x3C6E_F35F) % ITEMS as u32).collect();
     const READS: u32 = 2_000_000;
     let mut at = 0;
-    let clock = super::CpuClock::start();
+    let clock = ThreadClock::start();
     for _ in 0..READS {
         at = next[at as usize];
     }
@@ -21,7 +23,7 @@ pub(crate) fn random_read_ns() -> f64 {
 
 /// Bytes of this process in memory.
 pub(crate) fn resident_bytes() -> u64 {
-    status_kib("VmRSS:") * 1024
+    status_bytes("VmRSS:")
 }
 
 /// The most memory that the process takes from here on.
@@ -39,17 +41,11 @@ impl PeakMemory {
 
     /// Bytes above what there was at the start.
     pub(crate) fn bytes(&self) -> u64 {
-        (status_kib("VmHWM:") * 1024).saturating_sub(self.before)
+        status_bytes("VmHWM:").saturating_sub(self.before)
     }
 
     /// Seconds since the start.
     pub(crate) fn secs(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
     }
-}
-
-fn status_kib(field: &str) -> u64 {
-    let text = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
-    let line = text.lines().find(|line| line.starts_with(field)).expect("Linux says it");
-    line.split_ascii_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number of KiB")
 }

@@ -48,7 +48,7 @@ async fn at(data: &Data, rounds: usize, seconds: u64, (over, memory): (f64, f64)
     Figure::against(format!("{what}: bytes of the shards"), ours, "bytes", "what Redis has", memory, Bar::RatioAtMost(1.0))
         .print();
     let most = format!("{}", memory as u64);
-    let redis = Redis::start(&["--maxmemory", &most, "--maxmemory-policy", "allkeys-lfu"]).await?;
+    let redis = Redis::start(&["--maxmemory", &most, "--maxmemory-policy", "allkeys-lfu"])?;
     rig.until_heard().await;
     rig.s3.set_link(0, LATENCY)?;
     let rows: Vec<usize> = data.gets(Skew::Zipf, 400_000, 5).into_iter().filter_map(|key| data.row(key)).collect();
@@ -71,7 +71,7 @@ async fn at(data: &Data, rounds: usize, seconds: u64, (over, memory): (f64, f64)
 
 /// What Redis takes for all of the records.
 async fn memory_of_all(data: &Data) -> Result<u64> {
-    let redis = Redis::start(&[]).await?;
+    let redis = Redis::start(&[])?;
     redis.fill((0..data.records.len()).map(|row| data.json(row).to_string())).await?;
     redis.connect().await?.used_memory().await
 }

@@ -27,7 +27,7 @@ pub(crate) async fn figures(data: &Data, rounds: usize, seconds: u64) -> Result<
     let rig = Rig::start(Settings { workers: 1, ..Settings::default() }).await?;
     let shards = rig.create(data, "gets.shards", 4, vec![SIZE]).await?;
     until_at_rest(&shards, data).await?;
-    let redis = Redis::start(&[]).await?;
+    let redis = Redis::start(&[])?;
     redis.fill((0..data.records.len()).map(|row| data.json(row).to_string())).await?;
     let keys = data.gets(Skew::Uniform, 100_000, 11);
     check(&shards, data, &keys).await?;

@@ -1,66 +1,29 @@
 //! Redis, as what one would put in front of a lake.
 
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::Duration;
-
 use forebay_types::{Error, Result, ResultExt};
-use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 /// Records that go into it together.
 const TOGETHER: usize = 500;
-/// How often a start is looked at.
-const SOON: Duration = Duration::from_millis(20);
 
-/// A Redis server that keeps nothing on disk.
-pub(crate) struct Redis {
-    child: Child,
-    port: u16,
-    socket: PathBuf,
-    _folder: TempDir,
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        // It may have ended already; either way it is gone after this.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+/// A Redis server.
+pub(crate) struct Redis(forebay_bench_harness::Redis);
 
 impl Redis {
     /// Starts one, with further settings.
-    pub(crate) async fn start(settings: &[&str]) -> Result<Self> {
-        let folder = tempfile::tempdir()?;
-        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let socket = folder.path().join("redis.sock");
-        let child = Command::new("redis-server")
-            .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-            .args(["--unixsocket".as_ref(), socket.as_os_str()])
-            .args(settings)
-            .stdout(Stdio::null())
-            .spawn()
-            .context(|| "redis-server is needed: apt-get install redis-server")?;
-        let mut redis = Self { child, port, socket, _folder: folder };
-        while redis.connect().await.is_err() || !redis.socket.exists() {
-            if let Some(status) = redis.child.try_wait()? {
-                return Err(Error::internal(format!("redis-server has ended: {status}")));
-            }
-            tokio::time::sleep(SOON).await;
-        }
-        Ok(redis)
+    pub(crate) fn start(settings: &[&str]) -> Result<Self> {
+        forebay_bench_harness::Redis::start(settings).map(Self)
     }
 
     /// Its process.
     pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+        self.0.id()
     }
 
     /// A connection.
     pub(crate) async fn connect(&self) -> Result<Connection> {
-        let stream = TcpStream::connect(("127.0.0.1", self.port)).await?;
+        let stream = TcpStream::connect(("127.0.0.1", self.0.port())).await?;
         stream.set_nodelay(true)?;
         Ok(Connection(BufReader::new(stream)))
     }
@@ -82,11 +45,7 @@ impl Redis {
 
     /// Gets of random records a second, as redis-benchmark says: with so many connections, each with one request at a time.
     pub(crate) async fn rate(&self, records: usize, requests: u64, connections: usize, is_unix: bool) -> Result<f64> {
-        let mut command = tokio::process::Command::new("redis-benchmark");
-        match is_unix {
-            true => command.arg("-s").arg(&self.socket),
-            false => command.args(["-p", &self.port.to_string()]),
-        };
+        let mut command = tokio::process::Command::from(self.0.benchmark(is_unix));
         command.args(["-c", &connections.to_string(), "-n", &requests.to_string(), "-r", &records.to_string(), "--csv"]);
         let output = command.args(["get", "key:__rand_int__"]).output().await.context(|| "redis-benchmark")?;
         let text = String::from_utf8_lossy(&output.stdout);

@@ -10,7 +10,7 @@ const pages = { now: { draw: drawNow }, map: { draw: drawMap }, popularity: { lo
 const BACK = 600;
 // Between lines of the chart: whole numbers of the units that bytes are shown in.
 const STEPS = [0, 1, 2, 3, 4].flatMap((unit) => [1, 2, 5, 10, 20, 50, 100, 200, 500].map((step) => step * 1024 ** unit));
-const state = { status: null, before: null, rates: new Map(), points: [[], [], []], hits: [], segments: null, page: "now", chart: null };
+const state = { status: null, before: null, rates: new Map(), points: [[], [], []], hits: [], segments: null, planned: null, changes: [], page: "now", chart: null };
 
 // Numbers for people.
 function bytes(value) {
@@ -192,8 +192,9 @@ function bar(parts) {
 function drawMap(status) {
   const tier = (tier, decoded) => {
     if (tier.capacity_bytes === 0) return cell("none", "none");
-    const kept = Math.min(tier.kept_bytes, tier.used_bytes - decoded);
-    const parts = [["cache", tier.used_bytes - decoded - kept], ["decoded", decoded], ["kept", kept]].map(([kind, of]) => [kind, of / tier.capacity_bytes]);
+    const temporary = tier.temporary_bytes;
+    const kept = Math.max(0, Math.min(tier.kept_bytes - temporary, tier.used_bytes - decoded - temporary));
+    const parts = [["cache", tier.used_bytes - decoded - temporary - kept], ["decoded", decoded], ["temporary", temporary], ["kept", kept]].map(([kind, of]) => [kind, of / tier.capacity_bytes]);
     return element("td", {}, bar(parts), element("span", { class: "under" }, `${bytes(tier.used_bytes)} of ${bytes(tier.capacity_bytes)}`));
   };
   rows("workers", status.workers.map((worker) => {
@@ -209,7 +210,28 @@ async function drawPopularity() {
   } catch {
     return;
   }
+  noteChanges(state.segments);
   listSegments();
+}
+// What the plan changed between two looks, of the segments that both saw.
+function noteChanges(placement) {
+  const planned = new Map(placement.segments.map((segment) => [segment.segment, segment.planned.map((part) => part.worker)]));
+  for (const segment of placement.segments) {
+    const [before, now] = [state.planned?.get(segment.segment), planned.get(segment.segment)];
+    if (!before) continue;
+    const changes = [...now.filter((worker) => !before.includes(worker)).map((worker) => "+" + short(worker)), ...before.filter((worker) => !now.includes(worker)).map((worker) => "−" + short(worker))];
+    if (changes.length) state.changes.unshift({ time: new Date(), segment, changes });
+  }
+  state.planned = planned;
+  state.changes.length = Math.min(state.changes.length, 50);
+  rows("changes", state.changes.map(({ time, segment, changes }) => element("tr", {}, cell(time.toLocaleTimeString()), cell(segment.path, "path"), cell(part(segment), "n"), cell(changes.join(" "), "path"))), "Nothing yet.");
+}
+const short = (id) => id.slice(0, 7);
+const part = (segment) => (segment.column === undefined ? String(segment.index) : `rows ${segment.row_group} column ${segment.column}`);
+// Where readers are sent, each with its part of the reads.
+function readAt(segment) {
+  const all = segment.routing.reduce((sum, part) => sum + part.weight, 0);
+  return segment.routing.map((part) => (segment.routing.length > 1 ? `${short(part.worker)} ${percent(part.weight, all)}` : short(part.worker))).join(", ");
 }
 function listSegments() {
   const placement = state.segments;
@@ -218,14 +240,14 @@ function listSegments() {
   const found = placement.segments.filter((segment) => segment.path.toLowerCase().includes(wanted)).slice(0, 100);
   const most = Math.max(...placement.segments.map((segment) => segment.popularity), 1e-9);
   at("placement").textContent = `${placement.policy}, windows of ${duration(placement.window_secs)}: ${count(placement.segments_known)} segments known, ${count(placement.replicas_held)} copies held, ${count(placement.replicas_loading)} on their way`;
-  const short = (id) => id.slice(0, 7);
   rows("segments", found.map((segment) => element("tr", {},
     cell(segment.path, "path"),
-    cell(segment.column === undefined ? String(segment.index) : `rows ${segment.row_group} column ${segment.column}`, "n"),
+    cell(part(segment), "n"),
     element("td", {}, bar([["hot", segment.popularity / most]]), element("span", { class: "under" }, segment.popularity.toFixed(2))),
     cell(count(segment.operations), "n"),
     cell(bytes(segment.bytes_read), "n"),
     cell(segment.held.map((held) => short(held.worker)).join(" ") || "–", "path"),
+    cell(readAt(segment) || "as hashed", "path"),
     cell(segment.loading.map(short).join(" "), "path"))),
   wanted ? "No popular segment has that in its path." : "Nothing was read in the windows before this one.");
 }

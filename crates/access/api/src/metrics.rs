@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use forebay_metrics::{Counter, Gauge, table};
-use forebay_protocol::{ClusterStatus, PlacementStatus, StorageCounters, WorkerState};
+use forebay_protocol::{ClusterStatus, ExecutorNumbers, PlacementStatus, SchedulerNumbers, StorageCounters, WorkerState};
 use forebay_types::{MountName, WorkerId};
 
 use crate::Cluster;
@@ -11,11 +11,18 @@ use crate::Cluster;
 /// What the workers of a process asked of the shared storage of each mount.
 type OfStorage = Box<dyn Fn() -> Vec<(WorkerId, Vec<(MountName, StorageCounters)>)> + Send + Sync>;
 
+/// What a scheduler has come to.
+type OfScheduler = Box<dyn Fn() -> SchedulerNumbers + Send + Sync>;
+/// What the executors of a process have come to.
+type OfExecutors = Box<dyn Fn() -> ExecutorNumbers + Send + Sync>;
+
 /// Where numbers of a process come from that are not recorded; each is there when its role has started.
 #[derive(Default)]
 pub(crate) struct Numbers {
     cluster: OnceLock<Arc<dyn Cluster>>,
     storage: OnceLock<OfStorage>,
+    scheduler: OnceLock<OfScheduler>,
+    executors: OnceLock<OfExecutors>,
 }
 
 impl Numbers {
@@ -29,6 +36,16 @@ impl Numbers {
         let _ = self.storage.set(storage);
     }
 
+    /// The scheduler of this process has started. Nothing happens the second time.
+    pub(crate) fn of_scheduler(&self, scheduler: OfScheduler) {
+        let _ = self.scheduler.set(scheduler);
+    }
+
+    /// The executors of this process have started. Nothing happens the second time.
+    pub(crate) fn of_executors(&self, executors: OfExecutors) {
+        let _ = self.executors.set(executors);
+    }
+
     /// The text that Prometheus reads.
     pub(crate) fn text(&self) -> String {
         table::BUILD_INFO.with([env!("CARGO_PKG_VERSION")]).set(1.0);
@@ -38,6 +55,12 @@ impl Numbers {
         }
         if let Some(storage) = self.storage.get() {
             show_storage(&storage());
+        }
+        if let Some(scheduler) = self.scheduler.get() {
+            show_scheduler(scheduler());
+        }
+        if let Some(executors) = self.executors.get() {
+            show_executors(executors());
         }
         forebay_metrics::text()
     }
@@ -100,9 +123,56 @@ fn show_placement(status: &PlacementStatus) {
     table::COORDINATOR_REPLICAS_DROPPED.show([([], Counter::at(status.replicas_dropped))]);
 }
 
+#[expect(clippy::cast_precision_loss, reason = "gauges are floats; counts of jobs and tasks are small")]
+fn show_scheduler(numbers: SchedulerNumbers) {
+    table::SCHEDULER_EXECUTORS.only().set(numbers.executors as f64);
+    table::SCHEDULER_SLOTS.only().set(numbers.slots as f64);
+    table::SCHEDULER_JOBS.only().set(numbers.jobs_running as f64);
+    table::SCHEDULER_TASKS.only().set(numbers.tasks_running as f64);
+    table::SCHEDULER_ARRIVING_BYTES.only().set(numbers.arriving_bytes as f64);
+    table::SCHEDULER_JOBS_OVER.show(outcomes(numbers.jobs_done, numbers.jobs_failed));
+    table::SCHEDULER_TASKS_OVER.show(outcomes(numbers.tasks_done, numbers.tasks_failed));
+    table::SCHEDULER_TASK_INPUT_BYTES.show([([], Counter::at(numbers.task_bytes))]);
+    table::SCHEDULER_TASK_LOCAL_BYTES.show([([], Counter::at(numbers.task_bytes_local))]);
+    table::SCHEDULER_BROUGHT_BYTES.show([([], Counter::at(numbers.brought_bytes))]);
+}
+
+#[expect(clippy::cast_precision_loss, reason = "gauges are floats; counts of tasks are small")]
+fn show_executors(numbers: ExecutorNumbers) {
+    table::EXECUTOR_SLOTS.only().set(numbers.slots as f64);
+    table::EXECUTOR_TASKS.only().set(numbers.tasks_running as f64);
+    table::EXECUTOR_TASKS_OVER.show(outcomes(numbers.tasks_done, numbers.tasks_failed));
+}
+
+fn outcomes(done: u64, failed: u64) -> [([String; 1], Counter); 2] {
+    [("done", done), ("failed", failed)].map(|(outcome, count)| ([outcome.to_string()], Counter::at(count)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn jobs_and_tasks_are_shown_where_a_scheduler_or_an_executor_runs() {
+        let numbers = Numbers::default();
+        assert!(!numbers.text().contains("forebay_scheduler_") && !numbers.text().contains("forebay_executor_"));
+        let so_far = SchedulerNumbers { slots: 8, jobs_failed: 2, tasks_done: 40, task_bytes: 7, ..SchedulerNumbers::default() };
+        numbers.of_scheduler(Box::new(move || so_far));
+        numbers.of_executors(Box::new(|| ExecutorNumbers { tasks_running: 3, tasks_done: 5, ..ExecutorNumbers::default() }));
+        let text = numbers.text();
+        for line in [
+            "# TYPE forebay_scheduler_jobs_over_total counter",
+            "forebay_scheduler_slots 8",
+            "forebay_scheduler_jobs_over_total{outcome=\"done\"} 0",
+            "forebay_scheduler_jobs_over_total{outcome=\"failed\"} 2",
+            "forebay_scheduler_tasks_over_total{outcome=\"done\"} 40",
+            "forebay_scheduler_task_input_bytes_total 7",
+            "forebay_executor_tasks 3",
+            "forebay_executor_tasks_over_total{outcome=\"done\"} 5",
+        ] {
+            assert!(text.lines().any(|given| given == line), "{line} is not in {text}");
+        }
+    }
 
     #[test]
     fn series_of_storage_end_with_their_mount() {

@@ -16,14 +16,14 @@ use forebay_protocol::{ClusterStatus, PlacementStatus};
 use forebay_rights::needs;
 use forebay_types::Error;
 use schemars::{JsonSchema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::describe::{Content, Described, Routes, Shape, Verb, document};
 use crate::events::Events;
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
-use crate::{Doors, Placement, Price, Readers, Savings, Status, console, jobs, shards, sql};
+use crate::{Doors, Placement, Price, Readers, Savings, Status, Token, console, jobs, nodes, shards, sql};
 
 /// Segments that one answer has at most.
 const SEGMENTS_MAX: usize = 10_000;
@@ -35,12 +35,16 @@ pub trait Cluster: Send + Sync + 'static {
 
     /// The most popular segments.
     fn placement(&self, limit: usize) -> PlacementStatus;
+
+    /// The tokens.
+    fn tokens(&self) -> Vec<Token>;
 }
 
 #[derive(Clone)]
 struct Served {
     cluster: Arc<dyn Cluster>,
     events: Arc<Events>,
+    readers: Readers,
 }
 
 /// `/api/v1` for `readers`, and the console for everybody: it has nothing in it. `client` says how the workers that answer for datasets are
@@ -50,12 +54,13 @@ pub fn router(cluster: Arc<dyn Cluster>, client: ClientSettings, readers: Reader
     let events = Events::new(move || json!(Status::of(&seen.status())).to_string());
     let (shown, mut paths) = shown().into_parts();
     let (scheduled, of_jobs) = jobs::routes(doors.scheduler);
-    let shown = shown.with_state(Served { cluster, events }).merge(scheduled);
+    let shown = shown.with_state(Served { cluster, events, readers: readers.clone() }).merge(scheduled);
     let shown = shown.route_layer(middleware::from_fn_with_state(readers.clone(), let_in));
+    let (listed, of_nodes) = nodes::routes(client.clone(), readers.clone());
     let (asked, of_shards) = shards::routes(client, readers.clone());
     let (run, of_sql) = sql::routes(readers, doors.statements);
-    paths.extend(of_jobs.into_iter().chain(of_shards).chain(of_sql));
-    let api = shown.merge(asked).merge(run).merge(description(paths)).method_not_allowed_fallback(no_such_method);
+    paths.extend(of_jobs.into_iter().chain(of_nodes).chain(of_shards).chain(of_sql));
+    let api = shown.merge(listed).merge(asked).merge(run).merge(description(paths)).method_not_allowed_fallback(no_such_method);
     api.route("/api/v1", any(no_such_path)).route("/api/v1/{*path}", any(no_such_path)).merge(console::routes())
 }
 
@@ -101,6 +106,12 @@ fn shown() -> Routes<Served> {
                 |generator| generator.subschema_for::<Savings>(),
             ),
             savings,
+        )
+        .with(
+            path("/api/v1/tokens", "Tokens: what each lets its holder do, where, and how long.", &[], None, |generator| {
+                generator.subschema_for::<Tokens>()
+            }),
+            tokens,
         )
         .with(
             Described {
@@ -190,6 +201,18 @@ async fn savings(State(served): State<Served>, price: Result<Query<Price>, Query
         Ok(Query(price)) if price.is_one() => Ok(Json(Savings::of(&served.cluster.status(), price))),
         _ => Err(Refusal::invalid("per_gb and per_1000_requests are numbers from 0 to 10^12, and there is no other parameter")),
     }
+}
+
+/// The tokens of a cluster.
+#[derive(JsonSchema, Serialize)]
+struct Tokens {
+    /// By their ids.
+    tokens: Vec<Token>,
+}
+
+async fn tokens(State(served): State<Served>, sender: Sender) -> Result<Json<Tokens>, Refusal> {
+    served.readers.check(&sender, &needs::tokens(), "api", "/api/v1/tokens")?;
+    Ok(Json(Tokens { tokens: served.cluster.tokens() }))
 }
 
 async fn watch(State(served): State<Served>) -> Result<Response, Refusal> {

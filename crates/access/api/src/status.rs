@@ -1,6 +1,7 @@
 //! The cluster: mounts, workers, tiers.
 
 use forebay_protocol::{ClusterStatus, StorageCounters, WorkerReport, WorkerState};
+use forebay_types::{MountName, Scope, TokenInfo};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,33 +25,7 @@ struct MountNow<'a> {
     /// Bound on its traffic in bytes a second, where it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     bound_bytes_per_sec: Option<u64>,
-    counters: Counters,
-}
-
-/// Requests to shared storage and bytes from it, since the workers started.
-#[derive(JsonSchema, Serialize)]
-struct Counters {
-    gets: u64,
-    heads: u64,
-    lists: u64,
-    /// PUT, POST and part requests.
-    puts: u64,
-    deletes: u64,
-    /// Requests that were tried again.
-    retries: u64,
-    /// Bytes of object data received.
-    bytes_in: u64,
-    /// Bytes of object data sent.
-    bytes_out: u64,
-    /// Bytes read from sockets, headers and all; 0 for file systems.
-    socket_bytes_in: u64,
-}
-
-impl From<StorageCounters> for Counters {
-    fn from(counters: StorageCounters) -> Self {
-        let StorageCounters { gets, heads, lists, puts, deletes, retries, bytes_in, bytes_out, socket_bytes_in } = counters;
-        Self { gets, heads, lists, puts, deletes, retries, bytes_in, bytes_out, socket_bytes_in }
-    }
+    counters: StorageCounters,
 }
 
 #[derive(JsonSchema, Serialize)]
@@ -73,12 +48,52 @@ struct WorkerNow<'a> {
 struct Tier {
     capacity_bytes: u64,
     used_bytes: u64,
+    /// Of these, what can't be evicted now: what pins and readers in place hold, and temporary nodes.
     kept_bytes: u64,
+    /// Of these, blocks of temporary nodes.
+    temporary_bytes: u64,
 }
 
-impl From<(u64, u64, u64)> for Tier {
-    fn from((capacity_bytes, used_bytes, kept_bytes): (u64, u64, u64)) -> Self {
-        Self { capacity_bytes, used_bytes, kept_bytes }
+impl Tier {
+    fn of((capacity_bytes, used_bytes, kept_bytes): (u64, u64, u64), temporary_bytes: u64) -> Self {
+        Self { capacity_bytes, used_bytes, kept_bytes, temporary_bytes }
+    }
+}
+
+/// A token, as it is listed: nothing of it shows what its holder shows.
+#[derive(Clone, Debug, JsonSchema, PartialEq, Serialize)]
+pub struct Token {
+    /// Its name, and a number.
+    id: String,
+    /// `read`, `write` or `admin`, each with all that stands before it.
+    role: String,
+    /// Where: null for all mounts; `tmp` stands for temporary data.
+    mounts: Option<Vec<String>>,
+    /// When it was made.
+    created: String,
+    /// When it ends, where it does.
+    expires: Option<String>,
+}
+
+impl Token {
+    /// What a coordinator says of one; `time` writes seconds since 1970.
+    pub fn of(token: &TokenInfo, time: impl Fn(u64) -> String) -> Self {
+        let mounts = match &token.grant.scope {
+            Scope::All => None,
+            Scope::Only { mounts, temporary } => {
+                let names = mounts.iter().map(MountName::to_string);
+                Some(names.chain(temporary.then(|| MountName::temporary().to_string())).collect())
+            }
+        };
+        let (role, expires) = (token.grant.role.to_string(), token.grant.expires.map(&time));
+        Self { id: token.id.clone(), role, mounts, created: time(token.created), expires }
+    }
+
+    /// For people: what it is, what it lets its holder do, where, since when, and how long.
+    pub fn row(&self) -> Vec<String> {
+        let mounts = self.mounts.as_ref().map_or("all".to_string(), |mounts| mounts.join(" "));
+        let expires = self.expires.clone().unwrap_or("never".to_string());
+        vec![self.id.clone(), self.role.clone(), mounts, self.created.clone(), expires]
     }
 }
 
@@ -105,16 +120,17 @@ impl<'a> Status<'a> {
             url: &mount.mount.url,
             requests: storage_requests(&mount.counters),
             bound_bytes_per_sec: mount.mount.options.bandwidth.map(|bound| bound.bytes_per_sec()),
-            counters: mount.counters.into(),
+            counters: mount.counters,
         });
         let workers = status.workers.iter().map(|(info, state, report)| WorkerNow {
             id: info.id.to_string(),
             address: &info.address,
             location: &info.location,
             state: state_name(*state, info.draining, report),
-            dram: report.dram.into(),
+            // Decoded columns are no copies either.
+            dram: Tier::of(report.dram, report.own.0.saturating_sub(report.form_bytes)),
             decoded_bytes: report.form_bytes,
-            disk: report.disk.into(),
+            disk: Tier::of(report.disk, report.own.1),
             segments: report.segments,
             reads: report.reads,
             served_bytes: report.bytes_served,
@@ -130,5 +146,47 @@ impl<'a> Status<'a> {
             pins: status.pins.iter().map(ToString::to_string).collect(),
             workers: workers.collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use forebay_protocol::WorkerInfo;
+    use forebay_types::{HostId, WorkerId};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn temporary_nodes_and_decoded_columns_are_told_apart() {
+        let info = WorkerInfo {
+            id: WorkerId(1),
+            host: HostId(String::new()),
+            address: String::new(),
+            unix_socket: None,
+            dram_bytes: 0,
+            disk_bytes: 0,
+            turn: 1,
+            location: String::new(),
+            draining: false,
+            protocol: 0,
+        };
+        let (dram, disk) = ((100, 80, 30), (200, 150, 60));
+        let report = WorkerReport { dram, disk, form_bytes: 10, own: (25, 40), ..WorkerReport::default() };
+        let cluster = ClusterStatus {
+            forebay_version: String::new(),
+            epoch: 1,
+            uptime: Duration::ZERO,
+            metadata: String::new(),
+            mounts: Vec::new(),
+            pins: Vec::new(),
+            workers: vec![(info, WorkerState::Live, report)],
+        };
+        let shown = json!(Status::of(&cluster));
+        let worker = &shown["workers"][0];
+        assert_eq!(worker["dram"], json!({"capacity_bytes": 100, "used_bytes": 80, "kept_bytes": 30, "temporary_bytes": 15}));
+        assert_eq!((&worker["disk"]["temporary_bytes"], &worker["decoded_bytes"]), (&json!(40), &json!(10)));
     }
 }

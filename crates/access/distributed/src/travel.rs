@@ -88,6 +88,13 @@ pub(crate) struct Ticket {
     pub(crate) trace: Option<TraceContext>,
 }
 
+impl Ticket {
+    /// Of a job that says nothing of itself: it reads what is current.
+    pub(crate) fn silent(operation: OperationId) -> Self {
+        Self { operation, priority: 0, sql: String::new(), pins: Vec::new(), who: String::new(), trace: None }
+    }
+}
+
 /// Where a task reads what of its input.
 pub(crate) type Places = Vec<(SegmentId, PageRun, WorkerId)>;
 
@@ -199,14 +206,7 @@ mod tests {
     }
 
     fn of_version(protocol: &str) -> SessionConfig {
-        let ticket = Ticket {
-            operation: OperationId(7),
-            priority: 0,
-            sql: "select 1".to_string(),
-            pins: Vec::new(),
-            who: String::new(),
-            trace: None,
-        };
+        let ticket = Ticket { sql: "select 1".to_string(), ..Ticket::silent(OperationId(7)) };
         let mut config = crate::settings::of_cluster(SessionConfig::new());
         send(&mut config, Some(&ticket), None).unwrap();
         config.options_mut().extensions.get_mut::<Travel>().unwrap().protocol = protocol.to_string();

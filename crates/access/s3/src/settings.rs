@@ -26,6 +26,9 @@ pub struct GatewaySettings {
     /// Bytes that uploads to temporary data and documents of requests hold in this process at once, of the budget that all requests
     /// to the process have; half of it where it is not said, and at most. More wait for 10 s, then are refused (`SlowDown`).
     pub upload_bytes_max: Option<u64>,
+    /// Bytes that parts of uploads which are not completed take on disk at once, in temporary files of this machine: on mounts whose
+    /// store has no such uploads, and of temporary data.
+    pub upload_disk_bytes_max: u64,
     /// Configuration of buckets may be changed through the gateway: policies, lifecycles, access lists.
     pub bucket_configuration: bool,
     /// Where clients may make buckets; none for nowhere.
@@ -54,6 +57,7 @@ impl GatewaySettings {
             tls: None,
             connections_max: 20_000,
             upload_bytes_max: None,
+            upload_disk_bytes_max: 16 << 30,
             bucket_configuration: false,
             new_buckets: None,
         }

@@ -1,17 +1,22 @@
 //! Datasets that are made of built shards.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_client::{Client, PutCondition};
 use forebay_runtime::{Defect, planted};
-use forebay_shard_store::{Columns, Dataset, DatasetShard, GARBAGE_AFTER, Packed, manifest_key, pack};
-use forebay_types::{Error, ErrorKind, ForebayPath, Result};
+use forebay_shard::Key;
+use forebay_shard_store::{
+    Columns, Dataset, DatasetFollowing, DatasetShard, DatasetSource, GARBAGE_AFTER, Packed, manifest_key, pack,
+};
+use forebay_types::{Error, ErrorKind, ForebayPath, ObjectInfo, Result};
 
 use crate::Shards;
 use crate::files::store_packed;
 use crate::open::{below, latest_manifest, read_manifest};
+use crate::orders::millis;
+use crate::refresh::{check_from, store_keys};
 
 /// A dataset on its way: its shards are stored one by one, and it is there once its manifest is.
 pub struct Creating {
@@ -23,6 +28,7 @@ pub struct Creating {
     /// The one that is replaced.
     before: Option<Shards>,
     shards: Vec<DatasetShard>,
+    following: Option<DatasetFollowing>,
     /// Stored after the manifest: none but by a defect that was put back.
     late: Vec<Packed>,
     began: Instant,
@@ -48,7 +54,7 @@ pub async fn create(
     let number = last.unwrap_or(0) + 1;
     let began = forebay_runtime::now();
     let (client, path, shards) = (client.clone(), path.clone(), Vec::new());
-    Ok(Creating { client, path, columns, replicas, number, before, shards, late: Vec::new(), began })
+    Ok(Creating { client, path, columns, replicas, number, before, shards, following: None, late: Vec::new(), began })
 }
 
 impl Creating {
@@ -64,6 +70,27 @@ impl Creating {
         }
         store_packed(&self.client, &self.path, &packed, &progress).await?;
         self.shards.push(packed.shard);
+        Ok(())
+    }
+
+    /// Has the dataset follow objects and folders of its mount, looked at so often; of each object that its records are of,
+    /// [`Self::came_from`] tells. `Invalid` where they are of another mount.
+    pub fn follow(&mut self, from: Vec<String>, every: Duration) -> Result<()> {
+        check_from(&self.path, &from)?;
+        self.following = Some(DatasetFollowing { from, every_ms: millis(every), sources: Vec::new() });
+        Ok(())
+    }
+
+    /// Says which keys the records of an object have, in any order; that of the objects is the one in which their records were taken.
+    pub async fn came_from(&mut self, object: &ObjectInfo, mut keys: Vec<Key>) -> Result<()> {
+        let Some(following) = &mut self.following else { return Ok(()) };
+        keys.sort_unstable();
+        keys.dedup();
+        let (version, records) = (&object.version, keys.len() as u64);
+        let keys = store_keys(&self.client, &self.path, &keys).await?;
+        let path = ForebayPath::new(self.path.mount().clone(), version.key.clone()).to_string();
+        let tag = version.tag.as_str().to_string();
+        following.sources.push(DatasetSource { path, tag, bytes: version.size, records, keys });
         Ok(())
     }
 
@@ -87,7 +114,8 @@ impl Creating {
         debug_assert!(number >= self.number, "manifests are numbered upwards");
         let log = Some(format!("{:016x}", forebay_runtime::random::<u64>()));
         let (columns, replicas, shards) = (self.columns.clone(), self.replicas.clone(), self.shards.clone());
-        let mut dataset = Dataset { columns, replicas, shards, log, orders, next: None, before: Vec::new() };
+        let following = self.following.clone();
+        let mut dataset = Dataset { columns, replicas, shards, log, orders, following, next: None, before: Vec::new() };
         loop {
             let bytes = Bytes::from(dataset.encode().map_err(|error| error.context(&self.path))?);
             let object = below(&self.path, &manifest_key(number))?;

@@ -1,8 +1,10 @@
-//! What an operator orders of a dataset's replicas.
+//! What an operator orders of a dataset, which its next manifest says.
+
+use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_client::{Client, ORDERS_SINCE, PutCondition};
-use forebay_shard_store::{DatasetOrders, manifest_key};
+use forebay_shard_store::{Dataset, DatasetOrders, manifest_key};
 use forebay_types::{Error, ErrorKind, ForebayPath, Result};
 use futures::stream::{self, StreamExt};
 use serde_json::json;
@@ -30,17 +32,41 @@ impl Shards {
                 old.id
             )));
         }
-        for _ in 0..ATTEMPTS {
-            let shards = Self::open(client, path).await?;
-            let mut dataset = shards.dataset().clone();
+        let change = |dataset: &mut Dataset| -> Result<()> {
             if dataset.log.is_none() {
                 return Err(Error::invalid(format!(
                     "{path}: the dataset is of a Forebay version that knew no orders: create it again with --replace"
                 )));
             }
-            let before = dataset.orders;
             change(&mut dataset.orders);
-            if dataset.orders == before {
+            Ok(())
+        };
+        Self::change_manifest(client, path, change).await
+    }
+
+    /// Orders how often it is looked whether the objects have changed that the dataset in a folder of a mount follows; none where nobody is
+    /// to look by himself. As [`Self::set_orders`] otherwise; `Invalid` where it follows nothing.
+    pub async fn set_refresh(client: &Client, path: &ForebayPath, every: Option<Duration>) -> Result<Self> {
+        let change = |dataset: &mut Dataset| -> Result<()> {
+            let none =
+                || Error::invalid(format!("{path}: it follows no objects: `forebay shard create --refresh` makes one that does"));
+            dataset.following.as_mut().ok_or_else(none)?.every_ms = every.map_or(0, millis);
+            Ok(())
+        };
+        Self::change_manifest(client, path, change).await
+    }
+
+    /// Writes the next manifest of the dataset in a folder of a mount, where it is to be another one; gives the dataset as it is then.
+    pub(crate) async fn change_manifest(
+        client: &Client,
+        path: &ForebayPath,
+        change: impl Fn(&mut Dataset) -> Result<()>,
+    ) -> Result<Self> {
+        for _ in 0..ATTEMPTS {
+            let shards = Self::open(client, path).await?;
+            let mut dataset = shards.dataset().clone();
+            change(&mut dataset)?;
+            if dataset == *shards.dataset() {
                 return Ok(shards);
             }
             let bytes = Bytes::from(dataset.encode().map_err(|error| error.context(path))?);
@@ -81,4 +107,9 @@ impl Shards {
         debug_assert!(here <= all, "each is asked once");
         (here, all)
     }
+}
+
+/// A time in milliseconds, one at least.
+pub(crate) fn millis(every: Duration) -> u64 {
+    u64::try_from(every.as_millis()).unwrap_or(u64::MAX).max(1)
 }

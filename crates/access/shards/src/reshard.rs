@@ -4,22 +4,18 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use forebay_client::{Client, PutCondition, RESHARD_SINCE};
+use forebay_client::{Client, RESHARD_SINCE};
 use forebay_navigation::{SWITCH_LIMITS, Share, recut, shards_for, tails_fit};
-use forebay_shard_store::{AskedShares, Dataset, GARBAGE_AFTER, LogPlace, NextShards, Packed, manifest_key, shard_of};
-use forebay_types::{Error, ErrorKind, ForebayPath, Key, Result, ResultExt};
+use forebay_shard_store::{AskedShares, Dataset, GARBAGE_AFTER, LogPlace, NextShards, Packed, shard_of};
+use forebay_types::{Error, ForebayPath, Key, Result, ResultExt};
 
 use crate::Shards;
 use crate::files::{bring, store_packed};
-use crate::open::below;
 
 /// The least that a shard is stored at: each worker makes its own layers.
 const BASE_SIZE: f64 = 0.01;
 /// How long a merge, or the end of all logs, is waited for.
 const WITHIN: Duration = Duration::from_secs(600);
-/// How often the next manifest is tried while others write manifests too.
-const ATTEMPTS: usize = 1000;
 /// Objects of a page of a listing.
 const PAGE: u32 = 1000;
 
@@ -153,23 +149,15 @@ impl Shards {
         if cut.began.elapsed() > GARBAGE_AFTER / 2 {
             return Err(Error::retry(format!("{}: storing the shards took longer than they may stay unnamed", self.path)));
         }
-        for _ in 0..ATTEMPTS {
-            let latest = Self::open(&self.client, &self.path).await?;
-            if latest.dataset.log != self.dataset.log {
+        self.check_tails(&cut.next).await?;
+        let change = |dataset: &mut Dataset| -> Result<()> {
+            if dataset.log != self.dataset.log {
                 return Err(self.too_late());
             }
-            latest.check_tails(&cut.next).await?;
-            let dataset = Dataset { next: Some(cut.next.clone()), ..(*latest.dataset).clone() };
-            let bytes = Bytes::from(dataset.encode().map_err(|error| error.context(&self.path))?);
-            let next = below(&self.path, &manifest_key(latest.manifest() + 1))?;
-            match self.client.put(&next, bytes, PutCondition::Absent).await {
-                Ok(_) => return Ok(()),
-                // A merge was faster, or an order.
-                Err(error) if error.kind() == ErrorKind::Conflict => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Err(Error::retry(format!("{}: others write manifests too: try again", self.path)))
+            dataset.next = Some(cut.next.clone());
+            Ok(())
+        };
+        Self::change_manifest(&self.client, &self.path, change).await.map(drop)
     }
 
     /// Has the shards that are announced, whose log has a name, take the place of these; gives the dataset with them.

@@ -9,17 +9,15 @@
 //! [`tpch`] has the 22 queries and their published answers.
 
 mod albis;
+mod aside;
 mod caches;
 mod catalog;
-mod convert;
 mod copy;
 mod ddl;
-mod describe;
 mod distribute;
 mod engine;
 mod error;
 mod hot;
-mod inspect;
 mod location;
 mod memory;
 mod namespace;
@@ -28,7 +26,6 @@ mod paths;
 mod prefetch;
 mod query;
 mod reach;
-mod remote;
 mod rules;
 mod scans;
 mod session;
@@ -42,15 +39,13 @@ pub mod output;
 pub mod tpch;
 
 pub use albis::{TableScan, table_scan, table_source};
+pub use aside::{Conversion, ConversionProgress, Description, TableFile};
 pub use catalog::TableName;
-pub use convert::{Conversion, ConversionProgress};
 pub use datafusion::arrow;
 pub use datafusion::common::ParamValues;
 pub use datafusion::scalar::ScalarValue;
-pub use describe::Description;
 pub use distribute::{Distribute, DistributedQuery, DistributedRun, Progress};
 pub use engine::Engine;
-pub use inspect::TableFile;
 pub use memory::{QueryMemory, QueryMemorySettings};
 pub use paths::{bare_scan, guarded_scan};
 pub use prefetch::{Ranges, inputs, scanned_folder};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::memory_pool::{FairSpillPool, MemoryLimit};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use forebay_types::Result;
 
@@ -47,5 +47,26 @@ impl QueryMemory {
             .with_disk_manager_builder(disk)
             .build_arc();
         runtime.map(Self).map_err(from_engine)
+    }
+
+    /// Bytes of memory that all queries may hold together; none where nothing bounds them.
+    pub fn bytes(&self) -> Option<u64> {
+        match self.0.memory_pool.memory_limit() {
+            MemoryLimit::Finite(bytes) => Some(bytes as u64),
+            MemoryLimit::Infinite | MemoryLimit::Unknown => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_bounded_where_nobody_says_so() {
+        let memory = QueryMemory::new(&QueryMemorySettings::default()).unwrap();
+        assert_eq!(memory.bytes(), Some(forebay_data_folder::default_dram_bytes()));
+        let settings = QueryMemorySettings { memory_bytes: Some(1000), ..QueryMemorySettings::default() };
+        assert_eq!(QueryMemory::new(&settings).unwrap().bytes(), Some(1000));
     }
 }

@@ -82,7 +82,7 @@ pub enum DataRequest {
         /// Takes its turn with demand, as if somebody waited.
         urgent: bool,
         /// How long what is there is held for the operation's reads at most, in milliseconds, as far as the worker has room for that; 0:
-        /// it may be evicted as all else.
+        /// it may be evicted as all else, and where it is not urgent it is background work, which gets what all others leave over.
         hold_ms: u32,
     },
     /// Writes an object whole: [`DataReply::Info`] once shared storage has it. The payload is the object's bytes.

@@ -1,6 +1,9 @@
 //! What a worker says of itself, for status and metrics.
 
+use std::ops::Add;
+
 use forebay_types::MountId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{MOUNTS_MAX, WARNINGS_MAX, at_most};
@@ -49,10 +52,11 @@ pub struct DrainReport {
     pub done: bool,
 }
 
-/// Requests to and bytes from one shared storage, since start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Requests to shared storage and bytes from it, since the workers started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Counters")]
 pub struct StorageCounters {
-    /// GET requests.
+    /// GET requests, or opened files.
     pub gets: u64,
     /// HEAD requests.
     pub heads: u64,
@@ -70,4 +74,22 @@ pub struct StorageCounters {
     pub bytes_out: u64,
     /// Bytes read from sockets, headers and all; 0 for file systems.
     pub socket_bytes_in: u64,
+}
+
+impl Add for StorageCounters {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            gets: self.gets + other.gets,
+            heads: self.heads + other.heads,
+            lists: self.lists + other.lists,
+            puts: self.puts + other.puts,
+            deletes: self.deletes + other.deletes,
+            retries: self.retries + other.retries,
+            bytes_in: self.bytes_in + other.bytes_in,
+            bytes_out: self.bytes_out + other.bytes_out,
+            socket_bytes_in: self.socket_bytes_in + other.socket_bytes_in,
+        }
+    }
 }

@@ -21,7 +21,7 @@ pub struct Hint {
     pub routes: u64,
 }
 
-/// What a worker holds of one segment.
+/// What a worker holds of one segment, whole pages counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Held {
     /// Bytes present in the DRAM tier.

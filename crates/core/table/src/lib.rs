@@ -10,6 +10,7 @@
 //!
 //! Owns: the layout of files, docs/specs/table.md. Never does: I/O, threads; trust in an offset that it has read.
 
+mod bloom;
 mod cell;
 mod fields;
 mod layout;
@@ -18,9 +19,10 @@ mod read;
 mod schema;
 mod write;
 
+pub use bloom::BloomFilter;
 pub use cell::{Row, RowCell, Value};
 pub use layout::{Group, Grouping, Layout, Suggested, suggest};
-pub use metadata::{CellInfo, FOOTER_BYTES, Footer, SEGMENT_BYTES};
+pub use metadata::{BloomInfo, CellInfo, FOOTER_BYTES, Footer, SEGMENT_BYTES};
 pub use read::{Batches, Chunk, ColumnStatistics, Plan, Selection, Source, Table, Verified, take};
 pub use schema::{Leaf, Projection, TableSchema, schema_from_bytes, schema_to_bytes};
-pub use write::{Encoder, Options, RowGroup, Summary, Writer};
+pub use write::{Blooms, Encoder, Options, RowGroup, Summary, Writer, key_hashes};

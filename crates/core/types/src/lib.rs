@@ -8,7 +8,6 @@
 
 #![warn(unreachable_pub)]
 
-mod attributes;
 mod cell;
 mod error;
 mod grant;
@@ -23,7 +22,6 @@ mod units;
 mod version;
 mod worker;
 
-pub use attributes::Attributes;
 pub use cell::Cell;
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use grant::{CallerInfo, Grant, Role, Scope, TokenInfo, TokenKeys, Verifier, check_token_name};
@@ -37,7 +35,7 @@ pub use segment::{
 };
 pub use text::{CellSource, CsvLines, FormId, TEXT_CHUNK_BYTES, TextForm, TextLines, text_chunk};
 pub use units::{BitRate, ByteSize, format_bytes, format_duration, parse_duration};
-pub use version::{ObjectInfo, ObjectVersion, VersionTag};
+pub use version::{Attributes, ObjectInfo, ObjectVersion, VersionTag};
 pub use worker::{HostId, OperationId, Owner, WorkerId};
 
 /// Bytes of a page: the unit of presence, accounting, checksum and fetching.

@@ -25,4 +25,4 @@ pub use lent::Lent;
 pub use media::{ArenaHandle, pages_verify};
 pub use settings::{SegmentSpec, StoreSettings};
 pub use store::BlockStore;
-pub use usage::{HeldBytes, Regret, RunState, TierUsage, Usage};
+pub use usage::{Regret, RunState, TierUsage, Usage};

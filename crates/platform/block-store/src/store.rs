@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use forebay_protocol::Held;
 use forebay_types::{PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
 
 use crate::books::{OWNERS, Tier};
@@ -15,7 +16,7 @@ use crate::media::{ArenaHandle, Direction, Folder};
 use crate::settings::{SegmentSpec, StoreSettings};
 use crate::table::{PageBits, Segment, TierKind, by_block};
 use crate::threads::Threads;
-use crate::usage::{HeldBytes, Regret, RunState, TierUsage, Usage};
+use crate::usage::{Regret, RunState, TierUsage, Usage};
 
 /// How long a load waits for the disk; what has not come by then counts as missing.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -185,7 +186,7 @@ impl BlockStore {
     }
 
     /// What is held of a segment.
-    pub fn held(&self, id: SegmentId) -> HeldBytes {
+    pub fn held(&self, id: SegmentId) -> Held {
         let mut shard = self.core.table.by_id(id);
         shard.by_id(id).map(|entry| held(entry)).unwrap_or_default()
     }
@@ -268,11 +269,11 @@ fn is_held(entry: &Segment) -> bool {
     !entry.dram.presence.is_empty() || !entry.disk.presence.is_empty()
 }
 
-fn held(entry: &Segment) -> HeldBytes {
+fn held(entry: &Segment) -> Held {
     let union: u32 = (0..entry.block_count())
         .map(|block| entry.present(TierKind::Dram, block).with(entry.present(TierKind::Disk, block)).count())
         .sum();
-    HeldBytes {
+    Held {
         dram_bytes: entry.page_count(TierKind::Dram) * PAGE_BYTES,
         disk_bytes: entry.page_count(TierKind::Disk) * PAGE_BYTES,
         bytes: u64::from(union) * PAGE_BYTES,

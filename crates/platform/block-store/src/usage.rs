@@ -1,4 +1,4 @@
-//! What the store tells of itself: where pages of a run are, what is held of a segment, how full the tiers are.
+//! What the store tells of itself: where pages of a run are, how full the tiers are.
 
 use forebay_types::{Owner, PageRun};
 
@@ -11,19 +11,6 @@ pub struct RunState {
     pub disk: Vec<PageRun>,
     /// In neither.
     pub missing: Vec<PageRun>,
-}
-
-/// What is held of one segment, in bytes, whole pages counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HeldBytes {
-    /// In the DRAM tier.
-    pub dram_bytes: u64,
-    /// In the disk tier.
-    pub disk_bytes: u64,
-    /// In either.
-    pub bytes: u64,
-    /// Kept by the administrator.
-    pub keep: bool,
 }
 
 /// How full the tiers are.

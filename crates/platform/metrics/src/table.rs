@@ -129,6 +129,12 @@ table! {
     WORKER_DATASETS_RESHARDED: Counters = "forebay_worker_datasets_resharded_total" [];
     /// Objects of datasets that were deleted since no manifest named them any more.
     WORKER_SHARD_GARBAGE: Counters = "forebay_worker_shard_garbage_deleted_total" [];
+    /// Refreshes of datasets that follow objects, of those that are a worker's.
+    WORKER_SHARD_REFRESHES: Counters = "forebay_worker_shard_refreshes_total" [];
+    /// Objects that they took over or that had gone.
+    WORKER_SHARD_REFRESHED: Counters = "forebay_worker_shard_refreshed_objects_total" [];
+    /// Objects that they could not read, and refreshes that failed.
+    WORKER_SHARD_REFRESH_ERRORS: Counters = "forebay_worker_shard_refresh_errors_total" [];
     /// Calls under way or waiting at the shards of a worker.
     WORKER_SHARD_QUEUE: Gauges = "forebay_worker_shard_queue" ["worker"];
     /// How long calls to shards took that were answered, waiting counted in: `get` for records, `search` for what has a search or a count in it, `change`.
@@ -179,6 +185,34 @@ table! {
     COORDINATOR_REPLICAS_ORDERED: Counters = "forebay_coordinator_replicas_ordered_total" [];
     /// Replicas that workers were ordered to drop.
     COORDINATOR_REPLICAS_DROPPED: Counters = "forebay_coordinator_replicas_dropped_total" [];
+
+    /// Executors that answer the scheduler.
+    SCHEDULER_EXECUTORS: Gauges = "forebay_scheduler_executors" [];
+    /// Tasks that these can run at once.
+    SCHEDULER_SLOTS: Gauges = "forebay_scheduler_slots" [];
+    /// Jobs of distributed SQL that are not over.
+    SCHEDULER_JOBS: Gauges = "forebay_scheduler_jobs" [];
+    /// Jobs that are over: `done`, or `failed`, as those are that were cancelled.
+    SCHEDULER_JOBS_OVER: Counters = "forebay_scheduler_jobs_over_total" ["outcome"];
+    /// Tasks that run.
+    SCHEDULER_TASKS: Gauges = "forebay_scheduler_tasks" [];
+    /// Tasks that are over: `done`, or `failed`, as those are that were lost, or whose job ended before them.
+    SCHEDULER_TASKS_OVER: Counters = "forebay_scheduler_tasks_over_total" ["outcome"];
+    /// Bytes of files that tasks read which are done.
+    SCHEDULER_TASK_INPUT_BYTES: Counters = "forebay_scheduler_task_input_bytes_total" [];
+    /// Of these, bytes that the worker beside the task had, or was about to have, when the task was sent there.
+    SCHEDULER_TASK_LOCAL_BYTES: Counters = "forebay_scheduler_task_local_bytes_total" [];
+    /// Bytes on their way from shared storage, before their tasks ask for them.
+    SCHEDULER_ARRIVING_BYTES: Gauges = "forebay_scheduler_arriving_bytes" [];
+    /// Bytes that were brought so.
+    SCHEDULER_BROUGHT_BYTES: Counters = "forebay_scheduler_brought_bytes_total" [];
+
+    /// Tasks that the executors of the process can run at once.
+    EXECUTOR_SLOTS: Gauges = "forebay_executor_slots" [];
+    /// Tasks that they run.
+    EXECUTOR_TASKS: Gauges = "forebay_executor_tasks" [];
+    /// Tasks that they have run: `done`, or `failed`, as those are that were ended before.
+    EXECUTOR_TASKS_OVER: Counters = "forebay_executor_tasks_over_total" ["outcome"];
 
     /// S3 requests, by what they ask (`get_object`, `put_object`, `list_objects`, ..) and the status of the answer.
     GATEWAY_REQUESTS: Counters = "forebay_gateway_requests_total" ["operation", "status"];

@@ -11,7 +11,7 @@ use crate::bandwidth::Yielding;
 use crate::counters::Tally;
 use crate::forward::{Forward, Forwarded, Place};
 use crate::http::HttpClient;
-use crate::request::{Condition, Get, Listing};
+use crate::request::{Get, ListPage, PutCondition};
 use crate::retry::RetryPolicy;
 
 /// One kind of shared storage. Keys are checked and the mount is writable where it must be before any of these is called.
@@ -20,8 +20,8 @@ pub(crate) trait Backend: Send + Sync {
     async fn check(&self) -> Result<()>;
     async fn get(&self, get: &Get<'_>) -> Result<Opened>;
     async fn head(&self, key: &Key) -> Result<(ObjectInfo, Attributes)>;
-    async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<Listing>;
-    async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: &Condition) -> Result<ObjectInfo>;
+    async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<ListPage>;
+    async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: &PutCondition) -> Result<ObjectInfo>;
     async fn begin_upload(&self, key: &Key) -> Result<Box<dyn Parts>>;
     async fn delete(&self, key: &Key) -> Result<()>;
 
@@ -73,6 +73,6 @@ pub(crate) trait Source: Send {
 pub(crate) trait Parts: Send + Sync {
     fn part_bytes(&self) -> u64;
     async fn put(&self, index: u32, payload: Vec<Bytes>) -> Result<()>;
-    async fn commit(&self, parts: u32, condition: &Condition) -> Result<ObjectInfo>;
+    async fn commit(&self, parts: u32, condition: &PutCondition) -> Result<ObjectInfo>;
     async fn abort(&self) -> Result<()>;
 }

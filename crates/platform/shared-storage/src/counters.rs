@@ -4,30 +4,8 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use forebay_metrics::{Counter, Histogram, Kinds, table};
+use forebay_protocol::StorageCounters;
 use forebay_types::{Error, ErrorKind, Result};
-
-/// Requests to and bytes from one shared storage, since it was opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// GET requests, or opened files.
-    pub gets: u64,
-    /// HEAD requests.
-    pub heads: u64,
-    /// List requests.
-    pub lists: u64,
-    /// PUT, POST and part requests.
-    pub puts: u64,
-    /// DELETE requests.
-    pub deletes: u64,
-    /// Requests that were tried again.
-    pub retries: u64,
-    /// Bytes of object data received.
-    pub bytes_in: u64,
-    /// Bytes of object data sent.
-    pub bytes_out: u64,
-    /// Bytes read from sockets, headers and all; 0 for file systems.
-    pub socket_bytes_in: u64,
-}
 
 /// The counters while they count.
 #[derive(Debug, Default)]
@@ -44,8 +22,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn read(&self) -> Counters {
-        Counters {
+    pub(crate) fn read(&self) -> StorageCounters {
+        StorageCounters {
             gets: self.gets.load(Relaxed),
             heads: self.heads.load(Relaxed),
             lists: self.lists.load(Relaxed),

@@ -36,9 +36,8 @@ mod upload;
 
 pub use body::Body;
 pub use coalesce::coalesce;
-pub use counters::Counters;
 pub use forward::{Forward, ForwardBody, Forwarded, PayloadHash, Place};
-pub use request::{Class, Condition, Get, GetRange, Listing};
+pub use request::{Class, Get, GetRange, ListPage, PutCondition};
 pub use settings::{AccessKey, StorageSettings};
 pub use storage::Storage;
 pub use upload::Upload;

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use forebay_types::{Error, Key, ObjectInfo, Result, VersionTag};
+pub use forebay_protocol::{ListPage, PutCondition};
+use forebay_types::{Error, Key, Result, VersionTag};
 
 /// A read of one object.
 #[derive(Clone, Debug)]
@@ -71,28 +72,8 @@ pub enum Class {
     Demand,
     /// It will be asked for.
     Prefetch,
-}
-
-/// What must hold for a write to happen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Condition {
-    /// Nothing.
-    Any,
-    /// There is no object of that key.
-    Absent,
-    /// The object has this version.
-    Version(VersionTag),
-}
-
-/// A page of a listing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listing {
-    /// Objects in byte order of their keys.
-    pub objects: Vec<ObjectInfo>,
-    /// Common prefixes in byte order, each with its trailing `/`.
-    pub folders: Vec<Key>,
-    /// Where the next page goes on (`after`); none at the end.
-    pub next: Option<Key>,
+    /// Nobody in particular will ask for it: it is read as prefetch is, and counts for itself where the bound is split.
+    Background,
 }
 
 /// Where a page goes on: behind `after`, and, where `after` is or lies in a folder that was shown as one, behind all of

@@ -44,7 +44,7 @@ impl<R: Reopen> Resuming<R> {
     async fn attempt(&mut self) -> Result<Bytes, Failure> {
         let _turn = match self.class {
             Class::Demand => None,
-            Class::Prefetch => self.yielding.prefetch_turn().await,
+            Class::Prefetch | Class::Background => self.yielding.prefetch_turn().await,
         };
         let chunks = match &mut self.chunks {
             Some(chunks) => chunks,

@@ -4,19 +4,20 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use forebay_protocol::StorageCounters;
 use forebay_trace::{Kind, Span};
 use forebay_types::{Attributes, Error, Key, Mount, ObjectInfo, Result, check_object_bytes};
 
 use crate::backend::{Backend, Common};
 use crate::bandwidth::{Limiter, Yielding};
 use crate::body::Body;
-use crate::counters::{Counters, Tally, measured};
+use crate::counters::{Tally, measured};
 use crate::files::Files;
 use crate::forward::{Forward, Forwarded, Place};
 use crate::http::{HttpClient, LinkLocal};
 use crate::location::Location;
 use crate::objects::Objects;
-use crate::request::{Condition, Get, Listing};
+use crate::request::{Class, Get, ListPage, PutCondition};
 use crate::retry::RetryPolicy;
 use crate::s3::S3;
 use crate::settings::StorageSettings;
@@ -92,7 +93,7 @@ impl Storage {
         self.check_bytes(get.key, &opened.info)?;
         let bytes = opened.range.end - opened.range.start;
         span.set("forebay.bytes", || bytes);
-        Ok(Body::new(opened, self.0.limiter.outstanding(bytes), span))
+        Ok(Body::new(opened, self.0.limiter.outstanding(get.class, bytes), span))
     }
 
     /// The version that an object has now.
@@ -131,7 +132,7 @@ impl Storage {
 
     /// A page of at most `limit` objects and folders whose keys start with `prefix`, in byte order, from behind `after`.
     /// With `folders`, what shares a prefix up to the next `/` is shown as one folder.
-    pub async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<Listing> {
+    pub async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<ListPage> {
         if limit == 0 {
             return Err(Error::invalid(format!("{}: a page of 0 keys is none", self.path(prefix))));
         }
@@ -144,7 +145,7 @@ impl Storage {
     /// comes back may differ from what a later HEAD tells by a second.
     ///
     /// `Conflict` when the condition does not hold; `Denied` when the mount is read-only.
-    pub async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: Condition) -> Result<ObjectInfo> {
+    pub async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: PutCondition) -> Result<ObjectInfo> {
         self.writable(key)?;
         let mut span = self.span("storage put", Some(key));
         span.set("forebay.bytes", || payload.iter().map(|piece| piece.len() as u64).sum::<u64>());
@@ -174,14 +175,19 @@ impl Storage {
         self.0.limiter.set(bytes_per_sec, burst_bytes);
     }
 
-    /// What would be read in a second were there no bound: an estimate from what was read in the last one and, when
-    /// somebody had to wait for the bound, what is still outstanding.
+    /// What would be read in a second were there no bound, background work aside: an estimate from what was read in the last one and,
+    /// when somebody had to wait for the bound, what is still outstanding.
     pub fn demand_bytes_per_sec(&self) -> u64 {
-        self.0.limiter.demand_bytes_per_sec()
+        self.0.limiter.wanted_bytes_per_sec(Class::Demand)
+    }
+
+    /// The same of background work.
+    pub fn background_bytes_per_sec(&self) -> u64 {
+        self.0.limiter.wanted_bytes_per_sec(Class::Background)
     }
 
     /// Requests and bytes since [`Self::open`].
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> StorageCounters {
         self.0.tally.read()
     }
 

@@ -8,7 +8,7 @@ use forebay_types::{ObjectInfo, Result};
 
 use crate::backend::Parts;
 use crate::counters::measured;
-use crate::request::Condition;
+use crate::request::PutCondition;
 
 /// An object that is being written in parts. Until [`Self::commit`] nobody sees anything of it.
 ///
@@ -38,7 +38,7 @@ impl Upload {
 
     /// Makes the parts `0..parts` the object. `Invalid` when one of them is missing, `Conflict` when the condition does
     /// not hold. When it fails the parts are removed as far as possible.
-    pub async fn commit(self, parts: u32, condition: Condition) -> Result<ObjectInfo> {
+    pub async fn commit(self, parts: u32, condition: PutCondition) -> Result<ObjectInfo> {
         let mut span = Span::below(forebay_trace::current(), "storage commit upload", Kind::Client);
         let committed = measured("put", self.0.commit(parts, &condition)).await.inspect_err(|error| span.fail(error));
         if let Err(error) = &committed

@@ -10,12 +10,14 @@ use forebay_types::{Error, ErrorKind, Result};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::admission::unknown;
-use crate::dial::{CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT};
+use crate::asking::dial::{CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT};
+use crate::credentials::admission::unknown;
+use crate::credentials::audit;
+use crate::credentials::token::{self, NONCE_BYTES, Nonce, PROOF_BYTES, Proof, Transcript};
 use crate::handshake::{ID_BYTES_MAX, left, nothing_to_show, stranger};
+use crate::sockets::socket;
 use crate::tls::{Acceptor, Spoken};
-use crate::token::{self, NONCE_BYTES, Nonce, PROOF_BYTES, Proof, Transcript};
-use crate::{Address, Security, audit, socket, tls};
+use crate::{Address, Security, tls};
 
 /// What both sides begin with.
 const MAGIC: &[u8; 8] = b"FBGUARD2";

@@ -10,8 +10,9 @@ use forebay_runtime::net::{self, Stream};
 use forebay_types::{Error, Result};
 use tokio::net::UnixListener;
 
-use crate::unix_file::{self, UnixFile};
-use crate::{Address, Peer, socket};
+use crate::sockets::socket;
+use crate::sockets::unix_file::{self, UnixFile};
+use crate::{Address, Peer};
 
 /// A place where connections come in, before a [`crate::Server`] takes them.
 pub struct Listener {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use forebay_scheduling::{
     Assignment, BlockRange, JobId, Schedule, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer,
 };
-use forebay_types::{PAGE_BYTES, PageRun, SegmentId, WorkerId};
+use forebay_types::{MountId, PAGE_BYTES, PageRun, SegmentId, WorkerId};
 
 use super::jobs::MixApartJob;
 use super::measures::Measures;
@@ -145,7 +145,8 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
             cached -= u64::from(is_cached);
             let holder = WorkerId(self.random.below(settings.workers as usize) as u64);
             let holders = if is_cached { vec![holder] } else { Vec::new() };
-            specs.push(TaskSpec { id: TaskId(task), inputs: vec![TaskInput { range: self.range(first_range + task), holders }] });
+            let input = TaskInput { range: self.range(first_range + task), storage: MountId(1), holders };
+            specs.push(TaskSpec { id: TaskId(task), inputs: vec![input] });
         }
         self.measures.arrived(self.now, tasks);
         let task_time = (new.task_secs * 1e6) as Micros;

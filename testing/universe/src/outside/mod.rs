@@ -7,6 +7,5 @@ mod ends;
 mod files;
 pub(crate) mod network;
 pub(crate) mod packet;
-mod refuse;
 pub(crate) mod system;
 mod wire;

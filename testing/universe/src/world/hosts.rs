@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use forebay_block_store::StoreSettings;
 use forebay_client::{Address, Client, ClientSettings, Security};
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_coordinator::CoordinatorSettings;
+use forebay_node::Node;
 use forebay_protocol::WorkerState;
 use forebay_runtime::net::Listener;
 use forebay_runtime::time::sleep;
-use forebay_shared_storage::StorageSettings;
 use forebay_testing::S3Server;
 use forebay_transport::ServerLimits;
-use forebay_worker::{Tuning, Worker, WorkerSettings};
+use forebay_worker::{Tuning, WorkerSettings};
 use parking_lot::Mutex;
 
 /// What processes of the cluster show each other.
@@ -75,18 +75,18 @@ pub(super) async fn coordinator(listen: &'static str, metadata_url: String, seen
     loop {
         let mut settings = CoordinatorSettings::new(address(listen), metadata_url.clone());
         settings.security = security();
-        match Coordinator::start(settings).await {
-            Ok(coordinator) => {
+        match Node::lead(settings).await {
+            Ok(node) => {
                 let telling = async {
                     loop {
-                        let workers = coordinator.status().workers;
+                        let workers = node.coordinator.as_ref().expect("it leads").status().workers;
                         *seen.live.lock() = workers.iter().filter(|(_, state, _)| *state == WorkerState::Live).count();
                         sleep(TOLD_EVERY).await;
                     }
                 };
                 tokio::select! {
                     biased;
-                    ended = coordinator.stopped() => tracing::warn!(?ended, "coordinator ended"),
+                    ended = node.ended() => tracing::warn!(?ended, "coordinator ended"),
                     () = telling => {}
                 }
             }
@@ -99,15 +99,19 @@ pub(super) async fn coordinator(listen: &'static str, metadata_url: String, seen
 /// A worker, started until it is there.
 pub(super) async fn worker(number: usize, folder: PathBuf, seen: Arc<Seen>, has_standby: bool) {
     let store = StoreSettings::new(folder, DRAM_BYTES).with_disk(DISK_BYTES);
-    let mut settings = WorkerSettings::new(coordinators(has_standby), worker_address(number), store);
-    settings.security = security();
-    settings.location = Some(format!("host{number}"));
-    // Without a socket: who is in the same process is beside it.
-    settings.unix_socket = Some(PathBuf::from(format!("/worker{number}/socket")));
+    let mut node = Node::join(coordinators(has_standby), security());
+    let settings = WorkerSettings {
+        listen: worker_address(number),
+        location: Some(format!("host{number}")),
+        // Without a socket: who is in the same process is beside it.
+        unix_socket: Some(PathBuf::from(format!("/worker{number}/socket"))),
+        ..node.worker_in(&store.folder, DRAM_BYTES)
+    };
+    let settings = WorkerSettings { store, ..settings };
     let limits = ServerLimits { request_bytes: Some(REQUEST_BYTES), ..ServerLimits::default() };
     let tuning = Tuning { limits, scrub_bytes_per_sec: SCRUB_BYTES, ..Tuning::default() };
     loop {
-        match Worker::start_with(settings.clone(), tuning.clone()).await {
+        match node.start_worker_with(settings.clone(), tuning.clone()).await {
             Ok(worker) => loop {
                 seen.pinned.lock()[number] = worker.report().dram.2;
                 sleep(PINS_TOLD_EVERY).await;
@@ -129,11 +133,8 @@ pub(super) async fn client_beside(has_standby: bool) -> Client {
 }
 
 async fn connected(has_standby: bool, in_place: bool) -> Client {
-    let mut settings = ClientSettings::new(coordinators(has_standby));
-    settings.security = security();
-    settings.in_place = in_place;
-    settings.ring = false;
-    settings.storage = StorageSettings::default();
+    let node = Node::join(coordinators(has_standby), security());
+    let settings = ClientSettings { in_place, ring: false, ..node.client_settings() };
     loop {
         match Client::connect(settings.clone()).await {
             Ok(client) => return client,

@@ -1,11 +1,12 @@
-//! What a plan is asked for, read from a file of counts or an access log, with segments numbered in the order of their ids.
+//! What a plan is asked for, read from a file of counts or an access log, with segments numbered in the order of their ids; and who
+//! holds what now, where it is to start from that.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
-use forebay_placement::SegmentDemand;
+use forebay_placement::{Holdings, SegmentDemand};
 use forebay_types::{Error, Result};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
@@ -149,4 +150,21 @@ impl<'de> Deserialize<'de> for Entries {
         }
         deserializer.deserialize_map(Object)
     }
+}
+
+/// Who holds what: `{"worker": ["segment id", ..], ..}`. Segments that aren't counted are left out: no plan has them.
+pub(super) fn holdings(path: Option<&Path>, demand: &Demand, workers: u32) -> Result<Holdings> {
+    let Some(path) = path else { return Ok(Holdings::none()) };
+    let name = path.display();
+    let held: BTreeMap<String, Vec<String>> = serde_json::from_str(&text(path)?)
+        .map_err(|error| Error::invalid(format!("{name} isn't of the form {{\"worker\": [\"segment id\", ..], ..}}: {error}")))?;
+    let mut pairs = Vec::new();
+    for (worker, segments) in &held {
+        let number = worker.parse::<u32>().ok().filter(|number| *number < workers && number.to_string() == *worker);
+        let Some(number) = number else {
+            return Err(Error::invalid(format!("{name}: there is no worker {worker:?}: they are \"0\" to \"{}\"", workers - 1)));
+        };
+        pairs.extend(segments.iter().filter_map(|segment| demand.number(segment)).map(|segment| (segment, number)));
+    }
+    Ok(Holdings::from_pairs(demand.segments.len(), pairs))
 }

@@ -2,7 +2,6 @@
 
 mod answer;
 mod demand;
-mod holdings;
 mod log;
 mod natural;
 mod shards;
@@ -41,7 +40,7 @@ fn replicas(args: &PlanReplicasArgs) -> Outcome {
             total.div_ceil(workers.len() as u64)
         ))));
     }
-    let held = holdings::read(args.holdings.as_deref(), &demand, workers.len() as u32)?;
+    let held = demand::holdings(args.holdings.as_deref(), &demand, workers.len() as u32)?;
     let snapshot = Snapshot { segments: &demand.segments, workers: &workers, held: &held };
     let plan = plan(&snapshot, &settings);
     let answer = Answer { demand: &demand, plan: &plan, settings: &settings };

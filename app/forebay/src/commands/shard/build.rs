@@ -4,11 +4,11 @@ use forebay_shard_store::Store;
 use forebay_types::{Error, format_bytes};
 use serde_json::json;
 
-use super::input::{self, Wanted};
 use crate::cli::ShardBuildArgs;
 use crate::exit::Outcome;
 use crate::output::Output;
 use crate::progress;
+use crate::records::{self, Wanted};
 
 /// Builds a shard and says what came of it.
 pub(super) fn run(args: &ShardBuildArgs) -> Outcome {
@@ -20,7 +20,7 @@ pub(super) fn run(args: &ShardBuildArgs) -> Outcome {
             bar.finish_and_clear();
         }
         (None, Some(path), Some(key)) => {
-            let input = input::open(path, &Wanted { key, columns: args.columns.as_deref() })?;
+            let input = records::open(path, &Wanted { key, columns: args.columns.as_deref() })?;
             let bar = progress::bytes("reading", input.bytes);
             let mut building = Store::build(&args.out, input.columns, args.size)?;
             for piece in input.records {

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use forebay_client::Client;
+use forebay_shard::Key;
 use forebay_shard_store::{Columns, Dataset, DatasetShard, Store, shard_of};
-use forebay_shards::{Shards, create};
-use forebay_types::{Error, ForebayPath, Result, ResultExt, format_bytes};
+use forebay_shards::{Shards, create, objects_like};
+use forebay_types::{Error, ForebayPath, ObjectInfo, Result, ResultExt, format_bytes};
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::input::{self, Wanted};
 use crate::cli::ShardCreateArgs;
 use crate::commands::tree::Tree;
 use crate::config::Config;
@@ -17,6 +17,7 @@ use crate::connect::connect;
 use crate::exit::Outcome;
 use crate::output::Output;
 use crate::progress;
+use crate::records::{self, Wanted};
 
 /// Bytes of files for each shard, when nobody says how many.
 const SHARD_FILE_BYTES: u64 = 128 << 20;
@@ -27,12 +28,20 @@ const BASE_SIZE: f64 = 0.01;
 pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
     let client = connect(config).await?;
     let scratch = TempDir::with_prefix("forebay-shard-").context(|| "no temporary folder")?;
-    let files = files(&client, &args.from, scratch.path()).await?;
+    let (files, objects) = files(&client, &args.from, scratch.path()).await?;
     let wanted = Wanted { key: &args.key, columns: args.columns.as_deref() };
     let (columns, file_bytes) = look(&files, &wanted)?;
     let count = args.shards.unwrap_or_else(|| file_bytes.div_ceil(SHARD_FILE_BYTES).max(1) as usize);
     Dataset::check_shape(count, &args.replicas)?;
     let mut creating = create(&client, &args.dataset, columns.clone(), args.replicas.clone(), args.replace).await?;
+    if let Some(every) = args.refresh {
+        if objects.len() < files.len() {
+            return Err(
+                Error::invalid("--refresh follows objects of mounts: files of this machine are not seen by workers").into()
+            );
+        }
+        creating.follow(args.from.clone(), every)?;
+    }
     for shard in 0..count {
         let folder = scratch.path().join("shard");
         build(&files, &wanted, &columns, (shard, count), &folder)?;
@@ -41,14 +50,33 @@ pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
         bar.finish_and_clear();
         std::fs::remove_dir_all(&folder).context(|| folder.display())?;
     }
+    if args.refresh.is_some() {
+        for (file, object) in files.iter().zip(&objects) {
+            creating.came_from(object, keys(file, &wanted)?).await?;
+        }
+    }
     let manifest = creating.finish().await?;
-    print(args, &Shards::open(&client, &args.dataset).await?, manifest)
+    let shards = Shards::open(&client, &args.dataset).await?;
+    if args.refresh.is_some() {
+        // The worker that is to follow the objects hears of the dataset.
+        shards.status().await?;
+    }
+    print(args, &shards, manifest)
+}
+
+/// The keys of a file's records.
+fn keys(file: &Path, wanted: &Wanted<'_>) -> Result<Vec<Key>> {
+    let mut keys = Vec::new();
+    for piece in records::open(file, wanted)?.records {
+        keys.extend(piece?.records.into_iter().map(|(key, _)| key));
+    }
+    Ok(keys)
 }
 
 /// The records of one shard of so many, from all files.
 fn build(files: &[PathBuf], wanted: &Wanted<'_>, columns: &Columns, (shard, count): (usize, usize), folder: &Path) -> Result<()> {
     let mut building = Store::build(folder, columns.clone(), BASE_SIZE)?.with_cold();
-    let inputs = files.iter().map(|file| input::open(file, wanted)).collect::<Result<Vec<_>>>()?;
+    let inputs = files.iter().map(|file| records::open(file, wanted)).collect::<Result<Vec<_>>>()?;
     let bytes = inputs.iter().map(|input| input.bytes).sum();
     let bar = progress::bytes(&format!("reading for shard {} of {}", shard + 1, count), bytes);
     for (file, input) in files.iter().zip(inputs) {
@@ -74,7 +102,7 @@ fn look(files: &[PathBuf], wanted: &Wanted<'_>) -> Result<(Columns, u64)> {
     let mut columns: Option<Columns> = None;
     let mut bytes = 0;
     for file in files {
-        let input = input::open(file, wanted)?;
+        let input = records::open(file, wanted)?;
         bytes += input.bytes;
         match &columns {
             Some(first) if *first != input.columns => {
@@ -88,9 +116,9 @@ fn look(files: &[PathBuf], wanted: &Wanted<'_>) -> Result<(Columns, u64)> {
     Ok((columns, bytes))
 }
 
-/// The files: those of this machine where they are, objects of mounts brought here.
-async fn files(client: &Client, from: &[String], scratch: &Path) -> Outcome<Vec<PathBuf>> {
-    let mut files = Vec::new();
+/// The files: those of this machine where they are, objects of mounts brought here; and these objects, in their order.
+async fn files(client: &Client, from: &[String], scratch: &Path) -> Outcome<(Vec<PathBuf>, Vec<ObjectInfo>)> {
+    let (mut files, mut objects) = (Vec::new(), Vec::new());
     for text in from {
         let here = PathBuf::from(text);
         if here.is_file() {
@@ -100,21 +128,25 @@ async fn files(client: &Client, from: &[String], scratch: &Path) -> Outcome<Vec<
         let path: ForebayPath = text.parse().map_err(|_| {
             Error::not_found(format!("{text}: there is no such file, and it is no path of a mount as /lake/orders"))
         })?;
-        let tree = Tree::of(client, &path).await?;
-        let bar = progress::bytes(&format!("bringing {path}"), tree.bytes());
-        for info in tree.objects() {
+        let mut found = objects_like(client, &path).await?;
+        if found.is_empty() {
+            found = Tree::of(client, &path).await?.objects().to_vec();
+        }
+        let bar = progress::bytes(&format!("bringing {path}"), found.iter().map(|info| info.version.size).sum());
+        for info in &found {
             let name = info.version.key.as_str().rsplit('/').next().unwrap_or_default();
             // Numbered, as names of several folders may be the same.
             let file = scratch.join(format!("{:06}-{name}", files.len()));
             bring(client, info, &file, &bar).await?;
             files.push(file);
+            objects.push(info.clone());
         }
         bar.finish_and_clear();
     }
-    Ok(files)
+    Ok((files, objects))
 }
 
-async fn bring(client: &Client, info: &forebay_types::ObjectInfo, file: &Path, bar: &indicatif::ProgressBar) -> Outcome {
+async fn bring(client: &Client, info: &ObjectInfo, file: &Path, bar: &indicatif::ProgressBar) -> Outcome {
     const PIECE: u64 = 16 << 20;
     let mut to = std::fs::File::create(file).context(|| file.display())?;
     let (operation, mut at) = (client.operation(), 0);

@@ -4,9 +4,9 @@ mod batch;
 mod build;
 mod create;
 mod get;
-mod input;
 mod inspect;
 mod orders;
+mod refresh;
 mod reshard;
 mod search;
 mod source;
@@ -26,6 +26,7 @@ pub(crate) fn run(config: &Config, command: ShardCommand) -> Outcome {
     match command {
         ShardCommand::Build(args) => build::run(&args),
         ShardCommand::Create(args) => block_on(interruptible(create::run(config, &args))),
+        ShardCommand::Refresh(args) => block_on(interruptible(refresh::run(config, &args))),
         ShardCommand::Status(args) => block_on(interruptible(status::run(config, &args))),
         ShardCommand::Pin(args) => block_on(interruptible(orders::pin(config, &args))),
         ShardCommand::Unpin(args) => block_on(interruptible(orders::unpin(config, &args))),

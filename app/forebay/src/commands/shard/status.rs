@@ -2,8 +2,9 @@
 
 use forebay_shards::{ReplicaStatus, ShardStatus, Shards};
 use forebay_types::format_bytes;
+use serde_json::json;
 
-use super::orders::words;
+use super::{orders, refresh};
 use crate::cli::ShardStatusArgs;
 use crate::config::Config;
 use crate::connect::connect;
@@ -14,10 +15,16 @@ use crate::output::Output;
 pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
     let client = connect(config).await?;
     let shards = Shards::open(&client, &args.dataset).await?;
-    let status = shards.status().await?;
+    let (status, refreshed) = (shards.status().await?, shards.refresh_state().await?);
     let mut output = Output::new(args.json);
     if args.json {
         status.iter().try_for_each(|shard| output.record(shard))?;
+        if let Some(following) = &shards.dataset().following {
+            let every_ms = following.every_ms;
+            let objects = following.sources.len();
+            output
+                .record(&json!({"following": following.from, "every_ms": every_ms, "objects": objects, "refresh": refreshed}))?;
+        }
         return output.finish();
     }
     let sum = |of: fn(&ShardStatus) -> u64| status.iter().map(of).sum::<u64>();
@@ -28,9 +35,10 @@ pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
         args.dataset,
         status.len()
     ))?;
-    if let Some(orders) = words(shards.orders()) {
+    if let Some(orders) = orders::words(shards.orders()) {
         output.line(&orders)?;
     }
+    refresh::words(&shards, refreshed.as_ref()).into_iter().flatten().try_for_each(|line| output.line(&line))?;
     output.line("")?;
     let rows: Vec<Vec<String>> =
         status.iter().flat_map(|shard| shard.replicas.iter().map(|replica| row(shard, replica))).collect();

@@ -1,12 +1,12 @@
-//! `forebay status`: processes, tiers, mounts and pins, in the lines that `top` shows as well.
+//! `forebay status`: processes, tiers, mounts and pins, in the lines that `top` shows as well; and `forebay savings`.
 
-use forebay_api::{Status, state_name, storage_requests};
+use forebay_api::{Price, Savings, Status, state_name, storage_requests};
 use forebay_client::Client;
 use forebay_protocol::{ClusterStatus, ControlReply, ControlRequest};
 use forebay_types::{Result, format_bytes, format_duration};
 
 use super::super::mount::describe;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::output::{Output, format_table};
 
 /// Shows the cluster.
@@ -98,4 +98,21 @@ fn section(lines: &mut Vec<String>, what: &str, titles: &[&str], right: &[usize]
     } else {
         lines.extend(format_table(titles, right, &rows));
     }
+}
+
+/// Shows what shared storage was spared.
+pub(crate) async fn savings(client: &Client, price: Price, json: bool) -> Outcome {
+    if !price.is_one() {
+        return Err(Failure::Usage("prices are numbers from 0 to 10^12: --per-gb 0.02 --per-1000-requests 0.0004".to_string()));
+    }
+    let savings = Savings::of(&*ask(client).await?, price);
+    let mut output = Output::new(json);
+    if json {
+        output.record(&savings)?;
+    } else {
+        for line in savings.lines() {
+            output.line(&line)?;
+        }
+    }
+    output.finish()
 }

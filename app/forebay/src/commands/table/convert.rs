@@ -21,6 +21,9 @@ pub(super) async fn run(config: &Config, args: &TableConvertArgs) -> Outcome {
     if !args.groups.is_empty() {
         options.push(("format.groups".to_string(), args.groups.join(";")));
     }
+    if !args.bloom_filters.is_empty() {
+        options.push(("format.bloom_filters".to_string(), args.bloom_filters.join(",")));
+    }
     if let Some(rows) = args.row_group_rows {
         options.push(("format.row_group_rows".to_string(), rows.to_string()));
     }
@@ -33,7 +36,8 @@ pub(super) async fn run(config: &Config, args: &TableConvertArgs) -> Outcome {
     }
     if !options.is_empty() && !output.ends_with(".albis") {
         return Err(Failure::Usage(format!(
-            "--group, --row-group-rows and --layout are for tables: write to a name that ends with .albis instead of {output}"
+            "--group, --bloom-filter, --row-group-rows and --layout are for tables: write to a name that ends with .albis instead of \
+             {output}"
         )));
     }
     // One partition keeps the rows in their order; the prefetch still reads ahead of it.

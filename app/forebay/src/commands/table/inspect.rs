@@ -3,7 +3,7 @@
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::util::display::array_value_to_string;
 use forebay_sql::{EngineSettings, TableFile};
-use forebay_table::{ColumnStatistics, Layout, Table};
+use forebay_table::{BloomInfo, ColumnStatistics, Layout, Table};
 use forebay_types::{Result, format_bytes};
 use serde_json::{Value, json};
 
@@ -49,6 +49,12 @@ fn homes(table: &Table) -> Vec<usize> {
     homes
 }
 
+/// Bytes of all bloom filters.
+fn bloom_bytes(table: &Table) -> u64 {
+    let of = |row_group: usize| (0..table.schema().leaves().len()).filter_map(move |leaf| table.bloom(row_group, leaf));
+    (0..table.row_groups()).flat_map(of).map(|info| info.range().end - info.range().start).sum()
+}
+
 fn bound(bounds: &ArrayRef, row_group: usize) -> Value {
     match bounds.is_null(row_group) {
         true => Value::Null,
@@ -77,9 +83,12 @@ fn as_json(name: &str, file: &TableFile, statistics: &[ColumnStatistics]) -> Res
             let ranges = cell.ranges().map(|range| [range.start, range.end]).collect::<Vec<_>>();
             Ok(json!({"bytes": cell.bytes(), "ranges": ranges}))
         });
-        let known = leaves.iter().zip(statistics).map(|(leaf, known)| {
+        let known = leaves.iter().zip(statistics).enumerate().map(|(index, (leaf, known))| {
             let (min, max) = (bound(&known.min, row_group), bound(&known.max, row_group));
-            let known = json!({"nulls": known.nulls.value(row_group), "min": min, "max": max});
+            let mut known = json!({"nulls": known.nulls.value(row_group), "min": min, "max": max});
+            if let Some(range) = table.bloom(row_group, index).map(BloomInfo::range) {
+                known["bloom_filter"] = json!([range.start, range.end]);
+            }
             (leaf.path().to_string(), known)
         });
         row_groups.push(json!({
@@ -108,6 +117,10 @@ fn print(output: &mut Output, name: &str, file: &TableFile, statistics: &[Column
     output.line(&format!("  rows        {} in {} row groups", table.rows(), table.row_groups()))?;
     output.line(&format!("  columns     {} in {} groups", leaves.len(), table.groups().len()))?;
     output.line(&format!("  bytes       {} ({})", format_bytes(file.bytes), file.bytes))?;
+    let filters = bloom_bytes(table);
+    if filters > 0 {
+        output.line(&format!("  filters     {} of bloom filters", format_bytes(filters)))?;
+    }
     output.line("")?;
     let mut rows = Vec::with_capacity(leaves.len());
     for (index, (leaf, known)) in leaves.iter().zip(statistics).enumerate() {

@@ -2,7 +2,10 @@
 
 mod copy;
 mod doctor;
+mod machine;
 mod pages;
+mod plan;
+mod table;
 
 use serde_json::json;
 
@@ -127,6 +130,27 @@ fn a_load_brings_everything_below_into_the_tiers() {
 }
 
 #[test]
+fn a_load_of_columns_and_rows_brings_what_their_query_reads() {
+    with_both(|up, _| {
+        let at = up.address();
+        let table = "select value as id, md5(cast(value as varchar)) as hash from generate_series(1, 100000) as t(value)";
+        forebay(&at, &["sql", &format!("copy ({table}) to '/lake/t/a.parquet'")]).ok();
+        forebay(&at, &["free", "/lake/t"]).ok();
+        let load = |flags: &[&str]| forebay(&at, &[&["load", "/lake/t", "--json"][..], flags].concat()).ok().json().remove(0);
+        let none = load(&["--columns", "id,hash", "--where", "id < 0"]);
+        assert_eq!((&none["objects"], &none["bytes"]), (&json!(0), &json!(0)));
+        let column = load(&["--columns", "id"]);
+        assert_eq!((&column["path"], &column["objects"]), (&json!("/lake/t/"), &json!(1)));
+        assert!(column["fetched_bytes"].as_u64().unwrap() > 0, "{column}");
+        assert_eq!(load(&["--columns", "id"])["fetched_bytes"], 0);
+        let whole = load(&[]);
+        assert!(column["bytes"].as_u64().unwrap() * 2 < whole["bytes"].as_u64().unwrap(), "{column} of {whole}");
+        assert!(whole["fetched_bytes"].as_u64().unwrap() > 0, "{whole}");
+        forebay(&at, &["load", "/lake/t", "--columns", "nosuch"]).fails(1, &["nosuch"]);
+    });
+}
+
+#[test]
 fn pins_are_kept_listed_and_lifted() {
     with_both(|up, bucket| {
         let at = up.address();
@@ -204,4 +228,43 @@ fn the_status_names_mounts_workers_and_tiers() {
         assert_eq!(looks[1]["mounts"]["lake"]["sent_bytes"], 0);
         forebay(&at, &["top", "--count", "2"]).fails(2, &["--json"]);
     });
+}
+
+#[test]
+fn savings_are_what_the_storage_itself_counts() {
+    let (home, bucket) = (tempfile::tempdir().unwrap(), Bucket::s3());
+    (0..20).for_each(|part| bucket.put(&format!("t/{part}.csv"), &csv(5_000)));
+    let up = Role::up(home.path());
+    bucket.mount(&up);
+    let at = up.address();
+    // Workers tell of themselves once a second.
+    let settled = || {
+        std::thread::sleep(std::time::Duration::from_millis(2500));
+        (forebay(&at, &["savings", "--json"]).ok().json().remove(0), bucket.server().counters())
+    };
+    let (before, server_before) = settled();
+    forebay(&at, &["ls", "-l", "/lake/t/"]).ok();
+    for _ in 0..3 {
+        for part in 0..20 {
+            forebay(&at, &["cat", &format!("/lake/t/{part}.csv")]).ok();
+        }
+        forebay(&at, &["sql", "select count(*), max(square) from '/lake/t/*.csv'"]).ok();
+    }
+    forebay(&at, &["cp", "/lake/t/1.csv", "/lake/copy.csv"]).ok();
+    forebay(&at, &["load", "/lake/t/"]).ok();
+    let (after, server) = settled();
+    let grown = |field: &str| after[field].as_f64().unwrap() - before[field].as_f64().unwrap();
+    for (said, counted) in [
+        (grown("storage_bytes"), server.bytes_out - server_before.bytes_out),
+        (grown("storage_requests"), server.requests() - server_before.requests()),
+    ] {
+        let counted = counted as f64;
+        assert!(counted > 0.0 && (said - counted).abs() <= 0.02 * counted, "{said} and not {counted}: {after}, {server:?}");
+    }
+    let all = |field: &str| after[field].as_u64().unwrap();
+    assert_eq!(all("saved_bytes"), all("served_bytes") - all("storage_bytes"));
+    assert!(
+        grown("saved_bytes") >= 1.5 * (server.bytes_out - server_before.bytes_out) as f64,
+        "of each file readings were spared: {after}"
+    );
 }

@@ -132,6 +132,47 @@ fn a_dataset_is_changed_as_a_shard_of_a_folder_is_and_a_kill_loses_nothing() {
     all_the_same(home.path(), &up.address());
 }
 
+/// Whether the process keeps in mind that it refreshes a dataset.
+fn listed(home: &Path, dataset: &str) -> bool {
+    std::fs::read_to_string(home.join("forebay-data/refreshed")).is_ok_and(|list| list.lines().any(|line| line == dataset))
+}
+
+#[test]
+fn a_dataset_follows_the_objects_that_it_was_made_from() {
+    let home = tempfile::tempdir().unwrap();
+    let (up, bucket) = (Role::up(home.path()), Bucket::s3());
+    let address = up.address();
+    bucket.mount_with(&address, "lake", &["--validate", "always"]);
+    let run = |arguments: &[&str]| ask(home.path(), &address, arguments);
+    bucket.put("rows/a.jsonl", &lines(0..700));
+    std::fs::write(home.path().join("rows.jsonl"), lines(0..10)).unwrap();
+    let create = ["create", "/lake/rows.shards", "--key", "id", "--shards", "2", "--refresh", "1h", "--from"];
+    run(&[&create[..], &["rows.jsonl"]].concat()).fails(1, &["files of this machine"]);
+    bucket.put("rows/notes.txt", b"no records");
+    run(&[&create[..], &["/lake/rows/*.jsonl"]].concat()).ok();
+    let status = run(&["status", "/lake/rows.shards"]).ok().text();
+    assert!(status.contains("follows /lake/rows/*.jsonl (1 objects): looked at every 1h"), "{status}");
+    let count = || run(&["count", "/lake/rows.shards", "--json"]).ok().json().remove(0)["count"].as_i64();
+    bucket.put("rows/b.jsonl", &lines(700..ROWS));
+    let done = run(&["refresh", "/lake/rows.shards", "--json"]).ok().json().remove(0);
+    assert_eq!((&done["objects"], &done["added"], &done["errors"]), (&json!(2), &json!(1), &json!([])));
+    assert_eq!(count(), Some(ROWS));
+    // From now on the worker does it.
+    run(&["refresh", "/lake/rows.shards", "--every", "1s"]).ok();
+    bucket.put("rows/a.jsonl", &lines(0..300));
+    let began = std::time::Instant::now();
+    while count() != Some(ROWS - 400) {
+        assert!(began.elapsed() < std::time::Duration::from_secs(60), "{:?}", count());
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    assert!(listed(home.path(), "/lake/rows.shards"), "what is followed is known over a restart");
+    let off = run(&["refresh", "/lake/rows.shards", "--every", "off"]).ok().text();
+    assert!(off.contains("only when"), "{off}");
+    let status = run(&["status", "/lake/rows.shards", "--json"]).ok().json().pop().unwrap();
+    assert_eq!((&status["every_ms"], &status["objects"]), (&json!(0), &json!(2)));
+    assert!(status["refresh"]["done_ms"].as_i64().unwrap() > 0, "{status}");
+}
+
 #[test]
 fn what_is_no_dataset_says_what_to_do() {
     let home = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use forebay_client::ClientSettings;
-use forebay_protocol::StorageCounters;
+use forebay_protocol::{ExecutorNumbers, SchedulerNumbers, StorageCounters};
 use forebay_transport::{TlsSettings, caught_future};
 use forebay_types::{Error, MountName, Result, WorkerId};
 use tokio::sync::oneshot;
@@ -126,6 +126,16 @@ impl Http {
         self.shown.numbers.of_storage(Box::new(storage));
     }
 
+    /// The scheduler of this process has started: `numbers` says what it has come to.
+    pub fn show_scheduling(&self, numbers: impl Fn() -> SchedulerNumbers + Send + Sync + 'static) {
+        self.shown.numbers.of_scheduler(Box::new(numbers));
+    }
+
+    /// The executors of this process have started: `numbers` says what they have come to.
+    pub fn show_executors(&self, numbers: impl Fn() -> ExecutorNumbers + Send + Sync + 'static) {
+        self.shown.numbers.of_executors(Box::new(numbers));
+    }
+
     /// Answers what was asked already, for at most a second, then ends.
     pub async fn shutdown(mut self) {
         drop(self.stop.take());
@@ -233,6 +243,10 @@ mod tests {
 
         fn placement(&self, _: usize) -> PlacementStatus {
             PlacementStatus::default()
+        }
+
+        fn tokens(&self) -> Vec<crate::Token> {
+            Vec::new()
         }
     }
 

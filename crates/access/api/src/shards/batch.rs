@@ -104,8 +104,9 @@ pub(super) const PATH: Described = Described {
         shape: |generator| {
             json_schema!({"anyOf": [
                 generator.subschema_for::<Wrong>(),
-                {"type": ["object", "null"], "additionalProperties": true},
-                {"type": "array", "items": true},
+                {"type": "object", "additionalProperties": true},
+                {"type": "null"},
+                {"type": "array", "items": {}},
                 {"type": "integer", "minimum": 0},
             ]})
         },
@@ -118,9 +119,10 @@ pub(super) const PATH: Described = Described {
 pub(super) async fn batch(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(asked): Asked<Batch>,
+    asked: Result<Asked<Batch>, Refusal>,
     sent: Body,
 ) -> Result<Response, Refusal> {
+    let asked = datasets.asked(&sender, "shard_batch", asked)?;
     let visit = Visit::enter(&datasets, &sender, "shard_batch", asked.dataset, asked.timeout)?;
     let (sent, spent) = body::read(&visit, sent, BODY_BYTES_MAX, too_large).await?;
     let questions = split(&sent)?;

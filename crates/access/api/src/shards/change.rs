@@ -40,7 +40,14 @@ pub(super) struct Changes {
 
 /// A line of changes, of those that `forebay shard batch` takes: one of `put` and `delete`.
 #[derive(Deserialize, JsonSchema, Serialize)]
-#[schemars(extend("oneOf" = [{"required": ["put"]}, {"required": ["delete"]}]))]
+#[schemars(extend("oneOf" = [
+    {"required": ["put"], "properties": {"put": {"type": "object"}}, "additionalProperties": true},
+    {
+        "required": ["delete"],
+        "properties": {"delete": {"type": ["string", "number", "boolean", "object"]}},
+        "additionalProperties": true,
+    },
+]))]
 #[serde(deny_unknown_fields)]
 pub(super) struct Change {
     /// A record, an object with its key and columns: it is written, a new one or in place of the one that its key has.
@@ -95,9 +102,10 @@ pub(super) const PATH: Described = Described {
 pub(super) async fn change(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(asked): Asked<Changes>,
+    asked: Result<Asked<Changes>, Refusal>,
     sent: Body,
 ) -> Result<Response, Refusal> {
+    let asked = datasets.asked(&sender, "shard_change", asked)?;
     let changing = Changing::enter(&datasets, &sender, "shard_change", asked.dataset, asked.timeout)?;
     let (sent, spent) = body::read(changing.visit(), sent, BODY_BYTES_MAX, too_large).await?;
     let changes = read(&sent)?;
@@ -142,6 +150,8 @@ mod tests {
         for change in sent {
             assert_eq!(Change::read(change.to_string().as_bytes()).unwrap(), change);
         }
+        let with_nulls = br#"{"put": null, "delete": 7, "if_absent": null, "if_version": null}"#;
+        assert_eq!(Change::read(with_nulls).unwrap(), json!({"delete": 7}), "as clients have them that write all fields");
         for wrong in [r#"{"get": 1}"#, r#"{"put": {"id": 1}, "if_verison": 1}"#, r#"{"put": 1}"#, "[]", "nothing"] {
             assert_eq!(Change::read(wrong.as_bytes()).unwrap_err().kind(), forebay_types::ErrorKind::Invalid, "{wrong}");
         }

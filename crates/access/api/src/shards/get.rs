@@ -51,8 +51,9 @@ pub(super) const PATH: Described = Described {
 pub(super) async fn get(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(asked): Asked<Get>,
+    asked: Result<Asked<Get>, Refusal>,
 ) -> Result<Response, Refusal> {
+    let asked = datasets.asked(&sender, "shard_get", asked)?;
     let visit = Visit::enter(&datasets, &sender, "shard_get", asked.dataset, asked.timeout)?;
     if !(1..=KEYS_MAX).contains(&asked.key.len()) {
         return Err(Refusal::invalid(format!("a get has 1 to {KEYS_MAX} keys, as key=KEY each: ask for more by batch")));

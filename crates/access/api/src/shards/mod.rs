@@ -15,7 +15,6 @@ mod body;
 mod change;
 mod condition;
 mod get;
-mod lines;
 mod opened;
 mod orders;
 mod record;
@@ -27,11 +26,14 @@ use std::sync::Arc;
 
 use axum::Router;
 use forebay_client::ClientSettings;
+use forebay_rights::needs;
 use schemars::json_schema;
 
 use crate::Readers;
-use crate::asking::{Places, PlacesMax};
+use crate::asking::{Asked, Places, PlacesMax, lines};
 use crate::describe::{Content, Described, Routes};
+use crate::refusal::Refusal;
+use crate::visitor::Sender;
 use opened::Opened;
 
 pub use search::Count;
@@ -44,6 +46,19 @@ pub(crate) struct Datasets {
     readers: Readers,
     opened: Opened,
     places: Arc<Places>,
+}
+
+impl Datasets {
+    /// The parameters of a request. Who is nobody's hears of that, and not of what is wrong with them.
+    fn asked<T>(&self, sender: &Sender, what: &'static str, asked: Result<Asked<T>, Refusal>) -> Result<T, Refusal> {
+        match asked {
+            Ok(Asked(asked)) => Ok(asked),
+            Err(wrong) => {
+                self.readers.check(sender, &needs::statement(), what, "/api/v1/shards")?;
+                Err(wrong)
+            }
+        }
+    }
 }
 
 /// The paths of datasets: for `readers`, each of the mounts that they may read, answered by the workers of a cluster.

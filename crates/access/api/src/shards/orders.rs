@@ -119,8 +119,9 @@ pub(super) const PIN: Described = Described {
 pub(super) async fn pin(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(asked): Asked<PinAsked>,
+    asked: Result<Asked<PinAsked>, Refusal>,
 ) -> Result<Json<Ordered>, Refusal> {
+    let asked = datasets.asked(&sender, "shard_pin", asked)?;
     let ordering = Administering::enter(&datasets, &sender, "shard_pin", asked.dataset, asked.timeout)?;
     let pin = DatasetPin { size: asked.size };
     let shards = ordering.order(move |orders| orders.pin = Some(pin)).await?;
@@ -151,24 +152,27 @@ pub(super) const THAW: Described =
 pub(super) async fn unpin(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(asked): Asked<OrderAsked>,
+    asked: Result<Asked<OrderAsked>, Refusal>,
 ) -> Result<Json<Ordered>, Refusal> {
+    let asked = datasets.asked(&sender, "shard_unpin", asked)?;
     order(&datasets, &sender, "shard_unpin", asked, |orders| orders.pin = None).await
 }
 
 pub(super) async fn freeze(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(asked): Asked<OrderAsked>,
+    asked: Result<Asked<OrderAsked>, Refusal>,
 ) -> Result<Json<Ordered>, Refusal> {
+    let asked = datasets.asked(&sender, "shard_freeze", asked)?;
     order(&datasets, &sender, "shard_freeze", asked, |orders| orders.frozen = true).await
 }
 
 pub(super) async fn thaw(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(asked): Asked<OrderAsked>,
+    asked: Result<Asked<OrderAsked>, Refusal>,
 ) -> Result<Json<Ordered>, Refusal> {
+    let asked = datasets.asked(&sender, "shard_thaw", asked)?;
     order(&datasets, &sender, "shard_thaw", asked, |orders| orders.frozen = false).await
 }
 

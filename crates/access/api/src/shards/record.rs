@@ -58,8 +58,9 @@ pub(super) const READ: Described = Described {
 pub(super) async fn read(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(asked): Asked<Read>,
+    asked: Result<Asked<Read>, Refusal>,
 ) -> Result<Json<Versioned>, Refusal> {
+    let asked = datasets.asked(&sender, "shard_get", asked)?;
     let visit = Visit::enter(&datasets, &sender, "shard_get", asked.dataset, asked.timeout)?;
     let key = Literal::parse(&asked.key)?;
     let shards = visit.open().await?;
@@ -115,9 +116,10 @@ const CHANGED: Content = Content {
 pub(super) async fn put(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(asked): Asked<Put>,
+    asked: Result<Asked<Put>, Refusal>,
     sent: Body,
 ) -> Result<Json<Changed>, Refusal> {
+    let asked = datasets.asked(&sender, "shard_put", asked)?;
     let changing = Changing::enter(&datasets, &sender, "shard_put", asked.dataset, asked.timeout)?;
     let (sent, _spent) = body::read(changing.visit(), sent, RECORD_BYTES_MAX, too_large).await?;
     let wrong = |error| Refusal::invalid(format!("the body is no record, which is a JSON object with columns: {error}"));
@@ -165,8 +167,9 @@ pub(super) const DELETE: Described = Described {
 pub(super) async fn delete(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(asked): Asked<Delete>,
+    asked: Result<Asked<Delete>, Refusal>,
 ) -> Result<Json<Changed>, Refusal> {
+    let asked = datasets.asked(&sender, "shard_delete", asked)?;
     let changing = Changing::enter(&datasets, &sender, "shard_delete", asked.dataset, asked.timeout)?;
     let key = Literal::parse(&asked.key)?;
     let shards = changing.visit().open().await?;

@@ -80,8 +80,9 @@ pub(super) const SEARCH: Described = Described {
 pub(super) async fn search(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(Search { dataset, condition, limit, after, columns, timeout }): Asked<Search>,
+    asked: Result<Asked<Search>, Refusal>,
 ) -> Result<Response, Refusal> {
+    let Search { dataset, condition, limit, after, columns, timeout } = datasets.asked(&sender, "shard_search", asked)?;
     let visit = Visit::enter(&datasets, &sender, "shard_search", dataset, timeout)?;
     let page = Page::of(limit, after, columns)?;
     found(visit, Condition::parse(&condition)?, page).await
@@ -101,8 +102,9 @@ pub(super) const SCAN: Described = Described {
 pub(super) async fn scan(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(Scan { dataset, limit, after, columns, timeout }): Asked<Scan>,
+    asked: Result<Asked<Scan>, Refusal>,
 ) -> Result<Response, Refusal> {
+    let Scan { dataset, limit, after, columns, timeout } = datasets.asked(&sender, "shard_scan", asked)?;
     let visit = Visit::enter(&datasets, &sender, "shard_scan", dataset, timeout)?;
     let page = Page::of(limit, after, columns)?;
     // What all records meet.
@@ -206,8 +208,9 @@ pub(super) const COUNT: Described = Described {
 pub(super) async fn count(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(asked): Asked<CountAsked>,
+    asked: Result<Asked<CountAsked>, Refusal>,
 ) -> Result<Json<Count>, Refusal> {
+    let asked = datasets.asked(&sender, "shard_count", asked)?;
     let visit = Visit::enter(&datasets, &sender, "shard_count", asked.dataset, asked.timeout)?;
     let condition = asked.condition.map(|text| Condition::parse(&text)).transpose()?.map(|condition| condition.to_json());
     let shards = visit.open().await?;

@@ -64,8 +64,9 @@ pub(super) const PATH: Described = Described {
 pub(super) async fn status(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    Asked(asked): Asked<StatusAsked>,
+    asked: Result<Asked<StatusAsked>, Refusal>,
 ) -> Result<Json<DatasetStatus>, Refusal> {
+    let asked = datasets.asked(&sender, "shard_status", asked)?;
     let may_order = datasets.readers.may(&sender, &needs::dataset_orders(asked.dataset.mount()));
     let visit = Visit::enter(&datasets, &sender, "shard_status", asked.dataset, asked.timeout)?;
     let shards = visit.open().await?;

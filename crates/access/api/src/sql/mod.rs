@@ -1,6 +1,6 @@
 //! `/api/v1/sql`: a statement that reads, with the rights of who asks.
 //!
-//! Owns: who may ask, how much and how long; how much of its result is kept.
+//! Owns: who may ask, how much and how long; how much of its result is kept, or that all of it is sent on.
 //!
 //! Never does: run one. Who is handed over as [`Statements`] does, looks at the rights of the credential, and refuses what does not
 //! only read.
@@ -8,15 +8,17 @@
 //! Start with [`routes`].
 
 mod answer;
+mod rows;
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Json, Router};
-use forebay_rights::needs;
-use forebay_runtime::time::{instant, timeout_at};
+use forebay_rights::{Who, needs};
+use forebay_runtime::time::{Instant, instant, timeout_at};
 use forebay_trace::Span;
 use forebay_transport::Credential;
 use forebay_types::{Error, Result, format_duration};
@@ -25,7 +27,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Readers;
-use crate::asking::{Asked, Places, PlacesMax, TIMEOUT_PATTERN, Timeout};
+use crate::asking::{Asked, Place, Places, PlacesMax, TIMEOUT_PATTERN, Timeout};
 use crate::describe::{Content, Described, Routes, Verb};
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
@@ -99,6 +101,16 @@ fn rows() -> usize {
     ROWS
 }
 
+/// What is sent with each of the paths.
+const STATEMENT: Content = Content {
+    kind: "application/sql",
+    about: "The statement, of 64 KiB at most.",
+    shape: |_| schemars::json_schema!({"type": "string"}),
+    example: Some("select 1 as one"),
+};
+
+const REFUSALS: &[u16] = &[400, 404, 408, 409, 413, 429, 500, 503, 504];
+
 /// What all statements share.
 struct Door {
     readers: Readers,
@@ -113,22 +125,17 @@ pub(crate) fn routes(readers: Readers, statements: Arc<OnceLock<Arc<dyn Statemen
         path: "/api/v1/sql",
         about: "A statement that reads: SELECT, WITH, VALUES, SHOW, or EXPLAIN of one.",
         parameters: Some(SqlAsked::json_schema),
-        body: Some(Content {
-            kind: "application/sql",
-            about: "The statement, of 64 KiB at most.",
-            shape: |_| schemars::json_schema!({"type": "string"}),
-            example: Some("select 1 as one"),
-        }),
+        body: Some(STATEMENT),
         answer: Content {
             kind: "application/json",
             about: "Its columns and rows, and what it took.",
             shape: |generator| generator.subschema_for::<Answer>(),
             example: None,
         },
-        refusals: &[400, 404, 408, 409, 413, 429, 500, 503, 504],
+        refusals: REFUSALS,
         is_open: false,
     };
-    let (router, described) = Routes::new().with(path, sql).into_parts();
+    let (router, described) = Routes::new().with(path, sql).with(rows::PATH, rows::rows).into_parts();
     (router.with_state(Arc::new(Door { readers, statements, places: Places::new(PLACES) })), described)
 }
 
@@ -140,26 +147,55 @@ async fn sql(
     body: Body,
 ) -> Result<Json<Answer>, Refusal> {
     // Who is nobody's hears of nothing else first.
-    let (who, credential) = door.readers.caller(&sender, &needs::statement(), "sql", "/api/v1/sql")?;
+    let caller = door.readers.caller(&sender, &needs::statement(), "sql", "/api/v1/sql")?;
     let Asked(asked) = asked?;
     if !(1..=ROWS_MAX).contains(&asked.rows) {
         return Err(Refusal::invalid(format!("rows is a number from 1 to {ROWS_MAX}")));
     }
-    let statements = door.statements.get().ok_or_else(|| {
-        Error::not_found("no SQL is served here: `forebay up` does with its Flight SQL (--flight), from when that has started")
-    })?;
-    let _place = door.places.take(&who.to_string())?;
-    let timeout = asked.timeout.unwrap_or_default().duration();
-    let deadline = instant() + timeout;
-    let late = |status| {
-        let message = format!("not answered within {}: ask for less, or with a longer `timeout`", format_duration(timeout));
-        Refusal::new(status, Error::retry(message))
-    };
-    let sql = timeout_at(deadline, read(body)).await.map_err(|_| late(StatusCode::REQUEST_TIMEOUT))??;
+    let entered = Entered::new(&door, caller, asked.timeout)?;
+    let sql = entered.statement(body).await?;
     let span = Span::of_request(&headers, "http sql");
-    let answered = span.around(answer::answer(statements.as_ref(), credential, sql, asked.rows));
-    let answered = timeout_at(deadline, answered).await.map_err(|_| late(StatusCode::GATEWAY_TIMEOUT))?;
-    Ok(Json(answered?))
+    let answered = answer::answer(entered.statements.as_ref(), entered.credential.clone(), sql, asked.rows);
+    Ok(Json(entered.within(span.around(answered)).await?))
+}
+
+/// A request that was let in: what runs its statement, for whom, and until when it is answered.
+struct Entered {
+    statements: Arc<dyn Statements>,
+    credential: Credential,
+    timeout: Duration,
+    deadline: Instant,
+    _place: Place,
+}
+
+impl Entered {
+    /// 404 where no SQL is served; 429 or 503 where too many statements are under way.
+    fn new(door: &Door, (who, credential): (Who, Credential), timeout: Option<Timeout>) -> Result<Self, Refusal> {
+        let statements = door.statements.get().cloned().ok_or_else(|| {
+            Error::not_found(
+                "no SQL is served here: `forebay up` does with its Flight SQL (--flight), from when that has started",
+            )
+        })?;
+        let place = door.places.take(&who.to_string())?;
+        let timeout = timeout.unwrap_or_default().duration();
+        Ok(Self { statements, credential, timeout, deadline: instant() + timeout, _place: place })
+    }
+
+    /// The statement, as long as there is time for it to come; 408 after that.
+    async fn statement(&self, body: Body) -> Result<String, Refusal> {
+        timeout_at(self.deadline, read(body)).await.map_err(|_| self.late(StatusCode::REQUEST_TIMEOUT))?
+    }
+
+    /// Work on the answer, as long as there is time for it; 504 after that.
+    async fn within<T>(&self, work: impl Future<Output = Result<T>>) -> Result<T, Refusal> {
+        Ok(timeout_at(self.deadline, work).await.map_err(|_| self.late(StatusCode::GATEWAY_TIMEOUT))??)
+    }
+
+    fn late(&self, status: StatusCode) -> Refusal {
+        let timeout = format_duration(self.timeout);
+        let message = format!("not answered within {timeout}: ask for less, or with a longer `timeout`");
+        Refusal::new(status, Error::retry(message))
+    }
 }
 
 async fn read(body: Body) -> Result<String, Refusal> {

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use forebay_testbed::until_asked;
 use serde_json::{Value as Json, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -123,13 +124,7 @@ async fn who_has_too_many_requests_is_told_and_those_of_who_went_away_end() {
     assert_eq!(bed.ask_as(Some(bed.token("read")), "GET", &other, "").await.status, 200, "another caller");
     drop(sockets);
     // The server hears of sockets when it does.
-    for _ in 0..500 {
-        if bed.of_dataset("count", &[]).await.status == 200 {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    panic!("requests of those who went away go on");
+    until_asked("requests of those who went away end", async || bed.of_dataset("count", &[]).await.status == 200).await;
 }
 
 /// The head of a batch, without its body.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_api::{Cluster, Http as Served, HttpSettings, Readers, Readiness};
+use forebay_api::{Cluster, Http as Served, HttpSettings, Readers, Readiness, Token};
 use forebay_client::{AdminRequest, Client};
 use forebay_coordinator::Coordinator;
 use forebay_node::Node;
@@ -44,6 +44,10 @@ impl Cluster for Known {
 
     fn placement(&self, limit: usize) -> PlacementStatus {
         self.0.placement(limit)
+    }
+
+    fn tokens(&self) -> Vec<Token> {
+        self.0.tokens().iter().map(|token| Token::of(token, |secs| format!("at {secs}"))).collect()
     }
 }
 
@@ -256,6 +260,12 @@ impl Bed {
     /// Asks for a statement.
     pub async fn sql(&self, credential: &str, parameters: &str, sql: &str) -> Answer {
         let path = format!("/api/v1/sql?{parameters}");
+        self.ask_as(Some(self.token(credential)), "POST", &path, sql.to_string()).await
+    }
+
+    /// The same for all rows, as lines.
+    pub async fn sql_rows(&self, credential: &str, parameters: &str, sql: &str) -> Answer {
+        let path = format!("/api/v1/sql/rows?{parameters}");
         self.ask_as(Some(self.token(credential)), "POST", &path, sql.to_string()).await
     }
 

@@ -1,5 +1,6 @@
 //! Jobs, transfers and statements: what the coordinator does not know itself.
 
+use forebay_client::{CreateOptions, NodeType};
 use serde_json::json;
 
 use crate::bed::Bed;
@@ -25,11 +26,52 @@ async fn jobs_and_transfers_are_those_of_the_scheduler() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_are_listed_without_what_their_holders_show() {
+    let bed = Bed::start(1).await;
+    let answer = bed.ask_as(Some(bed.token("admin")), "GET", "/api/v1/tokens", "").await;
+    let listed = answer.json();
+    let find = |id: &str| listed["tokens"].as_array().unwrap().iter().find(|token| token["id"] == id).unwrap();
+    let lake = find("read-lake.1");
+    assert_eq!((&lake["role"], &lake["mounts"], &lake["expires"]), (&json!("read"), &json!(["lake"]), &json!(null)));
+    assert_eq!((&find("admin.1")["role"], &find("admin.1")["mounts"]), (&json!("admin"), &json!(null)));
+    assert!(find("expired.1")["expires"].as_str().unwrap().starts_with("at "), "{listed}");
+    let text = String::from_utf8_lossy(&answer.body).into_owned();
+    for name in crate::bed::TOKENS {
+        let secret = bed.token(name).rsplit('.').next().unwrap();
+        assert!(!secret.is_empty() && !text.contains(secret), "{name} in {text}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn temporary_nodes_are_listed_page_by_page() {
+    let bed = Bed::start(2).await;
+    let nodes = bed.client.nodes();
+    nodes.create("/tmp/job", CreateOptions::new(NodeType::Table)).await.unwrap();
+    for name in ["a", "b", "c"] {
+        nodes.put(&format!("/tmp/job/{name}"), name.repeat(3).into_bytes()).await.unwrap();
+    }
+    let list =
+        async |parameters: &str| bed.ask_as(Some(bed.token("read tmp")), "GET", &format!("/api/v1/nodes?{parameters}"), "").await;
+    let node = |name: &str| json!({"name": name, "type": "key-value", "bytes": 3});
+    assert_eq!(list("path=/tmp/job&limit=2").await.json(), json!({"nodes": [node("a"), node("b")], "is_whole": false}));
+    assert_eq!(list("path=/tmp/job&after=b").await.json(), json!({"nodes": [node("c")], "is_whole": true}));
+    assert_eq!(list("").await.json()["nodes"][0], json!({"name": "job", "type": "table", "bytes": 0}));
+    assert_eq!(list("path=/tmp/none").await.wrong(), (404, "not found".into()));
+    for parameters in ["path=/lake", "limit=0", "limit=10001", "more=1", "timeout=10"] {
+        assert_eq!(list(parameters).await.wrong(), (400, "invalid".into()), "{parameters}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn where_no_door_is_open_it_is_said() {
     let bed = Bed::closed(1).await;
-    for (method, path) in
-        [("GET", "/api/v1/jobs"), ("GET", "/api/v1/tasks"), ("GET", "/api/v1/transfers"), ("POST", "/api/v1/sql")]
-    {
+    for (method, path) in [
+        ("GET", "/api/v1/jobs"),
+        ("GET", "/api/v1/tasks"),
+        ("GET", "/api/v1/transfers"),
+        ("POST", "/api/v1/sql"),
+        ("POST", "/api/v1/sql/rows"),
+    ] {
         let answer = bed.ask_as(Some(bed.token("read")), method, path, "select 1").await;
         assert_eq!(answer.wrong(), (404, "not found".into()), "{path}");
     }
@@ -72,6 +114,29 @@ async fn a_statement_has_so_many_rows_bytes_and_seconds() {
     let long = format!("select '{}'", "x".repeat(64 << 10));
     assert_eq!(bed.sql("read", "", &long).await.wrong(), (413, "invalid".into()));
     assert_eq!(bed.sql("read", "timeout=50ms", "select forever").await.wrong(), (504, "retry".into()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_rows_come_as_lines_to_who_may_read_them() {
+    let bed = Bed::start(1).await;
+    let many = bed.sql_rows("read", "", "select many").await.lines();
+    assert_eq!((many.len(), &many[0], &many[99]), (100, &json!({"key": "000"}), &json!({"key": "099"})));
+    assert!(!bed.sql_rows("read lake", "", "select /lake/orders.shards/").await.lines().is_empty());
+    let other = bed.sql_rows("read other", "", "select /lake/orders.shards/").await;
+    assert!(matches!(other.status, 403 | 404) && other.wrong().1 != "internal", "{other:?}");
+    assert_eq!(bed.sql_rows("owner", "", "drop table t").await.wrong(), (400, "invalid".into()));
+    assert_eq!(
+        bed.sql_rows("owner", "rows=1", "select many").await.wrong(),
+        (400, "invalid".into()),
+        "there is no bound on them"
+    );
+    assert_eq!(bed.sql_rows("read", "timeout=50ms", "select forever").await.wrong(), (504, "retry".into()));
+    assert_eq!(bed.sql_rows("read", "", "select panic").await.wrong(), (500, "internal".into()));
+    // They are statements as others are, and have the same places.
+    let answers = futures::future::join_all((0..5).map(|_| bed.sql_rows("read", "timeout=2s", "select forever"))).await;
+    let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [429, 504, 504, 504, 504]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -67,7 +67,7 @@ impl Scheduler for One {
     }
 }
 
-/// `select PATH`: the keys of a folder, as who shows the credential sees them. `select forever` has no end, `select panic` fails by a
+/// `select 1 as one` has a row. `select PATH`: the keys of a folder, as who shows the credential sees them. `select forever` has no end, `select panic` fails by a
 /// defect, and `select many` has a hundred rows.
 struct Listings(Address);
 
@@ -82,6 +82,7 @@ impl Statements for Listings {
             match sql.trim_start_matches("select ") {
                 "forever" => std::future::pending().await,
                 "panic" => panic!("as a test wants it"),
+                "1 as one" => keys.push("1".into()),
                 "many" => keys.extend((0..100).map(|number| format!("{number:03}"))),
                 folder if folder.starts_with('/') => {
                     let client = Client::connect(settings).await?;

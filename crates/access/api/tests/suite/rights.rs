@@ -14,6 +14,10 @@ fn status(credential: &str, needs: Needs) -> u16 {
         ("read other" | "read lake" | "write lake" | "admin lake" | "read tmp", Needs::Known) => 200,
         // What processes of the cluster show each other is nothing here.
         ("none" | "guess" | "other scheme" | "member", _) => 401,
+        ("read tmp", Needs::Temporary) => 200,
+        ("read lake" | "write lake", Needs::Temporary) => 403,
+        ("owner" | "admin", Needs::Admin) => 200,
+        (_, Needs::Admin) => 403,
         ("read" | "read lake", Needs::Change | Needs::ChangeOfNoMount) => 403,
         ("read" | "read lake" | "write" | "write lake", Needs::Order | Needs::OrderOfNoMount) => 403,
         ("owner" | "admin" | "write" | "read", _) => 200,
@@ -57,6 +61,10 @@ enum Needs {
     Known,
     /// Reading all mounts.
     All,
+    /// Administering the cluster.
+    Admin,
+    /// Reading temporary data.
+    Temporary,
     /// Reading the mount `lake`.
     Lake,
     /// Reading a mount that is not there.
@@ -90,11 +98,14 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
         ("GET", "/api/v1/status".into(), "", Needs::All),
         ("GET", "/api/v1/segments".into(), "", Needs::All),
         ("GET", "/api/v1/savings".into(), "", Needs::All),
+        ("GET", "/api/v1/tokens".into(), "", Needs::Admin),
+        ("GET", "/api/v1/nodes".into(), "", Needs::Temporary),
         ("HEAD", "/api/v1/events".into(), "", Needs::All),
         ("GET", "/api/v1/jobs".into(), "", Needs::All),
         ("GET", "/api/v1/tasks".into(), "", Needs::All),
         ("GET", "/api/v1/transfers".into(), "", Needs::All),
         ("POST", "/api/v1/sql".into(), "select many", Needs::Known),
+        ("POST", "/api/v1/sql/rows".into(), "select many", Needs::Known),
         ("GET", of("get", &[("key", "1")]), "", Needs::Lake),
         ("GET", of("search", &[("condition", "name = clerk001")]), "", Needs::Lake),
         ("GET", of("scan", &[("limit", "3")]), "", Needs::Lake),

@@ -18,11 +18,20 @@ impl Client {
         self.rooms.prefetches.begin(operation, plan)
     }
 
-    /// Brings these versions into the tiers, whole, after all demand; with `keep` they stay there. `progress` gets the
+    /// Brings these versions into the tiers, whole, by what all others leave of shared storage's bandwidth; with `keep` they stay there. `progress` gets the
     /// bytes done so far, of all bytes of the versions. Goes on past objects that fail; then fails with the first
     /// one's error and how many there were, so that success means that all is there.
     pub async fn load(&self, versions: Vec<ObjectVersion>, keep: bool, progress: impl Fn(u64) + Send + Sync) -> Result<Loaded> {
         self.rooms.prefetches.load(self.operation(), versions, keep, progress).await
+    }
+
+    /// Brings these ranges of versions into the tiers, as [`Self::load`] does all of them. `progress` gets the bytes of ranges done so far.
+    pub async fn load_ranges(
+        &self,
+        plan: Vec<(ObjectVersion, Vec<Range<u64>>)>,
+        progress: impl Fn(u64) + Send + Sync,
+    ) -> Result<Loaded> {
+        self.rooms.prefetches.load_ranges(self.operation(), plan, false, progress).await
     }
 
     /// Drops these versions from the tiers of all workers, kept ones too; gives the bytes that were given back.

@@ -1,5 +1,6 @@
-//! Loading whole versions.
+//! Loading versions, whole or in parts: background work, which gets what all others leave over.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub struct Loaded {
 
 /// Bytes of one message: how fine the progress is, and how many requests shared storage sees.
 const PART_BYTES: u64 = 16 << 20;
+/// Ranges of one message.
+const PART_RANGES: usize = 256;
 /// Messages under way at once, and their bytes.
 const PARTS_AT_ONCE: usize = 64;
 const BYTES_AT_ONCE: u32 = 256 << 20;
@@ -42,22 +45,38 @@ impl Prefetches {
         keep: bool,
         progress: impl Fn(u64) + Send + Sync,
     ) -> Result<Loaded> {
-        for version in &versions {
+        let plan = versions.into_iter().map(|version| {
+            let all = 0..version.size;
+            (version, vec![all])
+        });
+        self.load_ranges(operation, plan.collect(), keep, progress).await
+    }
+
+    /// Brings these ranges of versions, in order and none twice, into the tiers; with `keep` their segments stay there.
+    pub(crate) async fn load_ranges(
+        &self,
+        operation: OperationId,
+        plan: Vec<(ObjectVersion, Vec<Range<u64>>)>,
+        keep: bool,
+        progress: impl Fn(u64) + Send + Sync,
+    ) -> Result<Loaded> {
+        for (version, _) in &plan {
             let path = || self.routes.view.known().path_text(version.mount, &version.key);
             check_object_bytes(version.size).map_err(|error| error.context(path()))?;
         }
         let (done, fetched) = (AtomicU64::new(0), AtomicU64::new(0));
         let failed = Mutex::new((None, 0u64, None::<usize>));
         let room = tokio::sync::Semaphore::new(BYTES_AT_ONCE as usize);
-        let parts = (0..versions.len()).flat_map(|ix| parts(versions[ix].size).map(move |part| (ix, part)));
+        let parts = (0..plan.len()).flat_map(|ix| parts(&plan[ix].1).into_iter().map(move |part| (ix, part)));
         stream::iter(parts)
-            .map(|(ix, (start, len))| {
-                let version = &versions[ix];
+            .map(|(ix, part)| {
+                let version = &plan[ix].0;
+                let len: u32 = part.iter().map(|(_, len)| *len).sum();
                 let (room, done, fetched, failed, progress) = (&room, &done, &fetched, &failed, &progress);
                 async move {
                     // A closed semaphore is the only failure, and nobody closes this one.
                     let _room = room.acquire_many(len).await;
-                    match self.load_part(operation, version, (start, len), keep).await {
+                    match self.load_part(operation, version, part, keep).await {
                         Ok(bytes) => {
                             fetched.fetch_add(bytes, Ordering::Relaxed);
                             progress(done.fetch_add(u64::from(len), Ordering::Relaxed) + u64::from(len));
@@ -80,28 +99,51 @@ impl Prefetches {
             .await;
         match failed.into_inner() {
             (Some(error), failed, _) => {
-                Err(error.context(format!("{failed} of {} objects could not be loaded; the first", versions.len())))
+                Err(error.context(format!("{failed} of {} objects could not be loaded; the first", plan.len())))
             }
             (None, ..) => {
-                Ok(Loaded { objects: versions.len() as u64, bytes: done.into_inner(), bytes_fetched: fetched.into_inner() })
+                Ok(Loaded { objects: plan.len() as u64, bytes: done.into_inner(), bytes_fetched: fetched.into_inner() })
             }
         }
     }
 }
 
-/// The messages for an object of that size: ranges that lie within one segment.
-fn parts(size: u64) -> impl Iterator<Item = (u64, u32)> {
-    split_range(0..size).flat_map(|segment| {
-        let range = segment.object_range();
-        range.clone().step_by(PART_BYTES as usize).map(move |start| (start, (range.end - start).min(PART_BYTES) as u32))
-    })
+/// The messages for ranges of an object: each has some that lie within one segment.
+fn parts(ranges: &[Range<u64>]) -> Vec<Vec<(u64, u32)>> {
+    let mut parts: Vec<Vec<(u64, u32)>> = Vec::new();
+    let mut bytes = 0;
+    for range in ranges.iter().cloned().flat_map(split_range).map(|segment| segment.object_range()) {
+        for start in range.clone().step_by(PART_BYTES as usize) {
+            let len = (range.end - start).min(PART_BYTES);
+            let fits = parts.last().is_some_and(|part| {
+                let is_same = part.first().is_some_and(|(first, _)| first / SEGMENT_BYTES == start / SEGMENT_BYTES);
+                is_same && part.len() < PART_RANGES && bytes + len <= PART_BYTES
+            });
+            match parts.last_mut() {
+                Some(part) if fits => part.push((start, len as u32)),
+                _ => {
+                    parts.push(vec![(start, len as u32)]);
+                    bytes = 0;
+                }
+            }
+            bytes += len;
+        }
+    }
+    parts
 }
 
 impl Prefetches {
-    async fn load_part(&self, operation: OperationId, version: &ObjectVersion, range: (u64, u32), keep: bool) -> Result<u64> {
-        let route = RouteKey::of(version.mount, &version.key, (range.0 / SEGMENT_BYTES) as u32);
-        let request =
-            DataRequest::Prefetch { operation, version: version.clone(), ranges: vec![range], keep, urgent: false, hold_ms: 0 };
+    /// Brings ranges of one segment.
+    async fn load_part(
+        &self,
+        operation: OperationId,
+        version: &ObjectVersion,
+        ranges: Vec<(u64, u32)>,
+        keep: bool,
+    ) -> Result<u64> {
+        let index = ranges.first().map_or(0, |(start, _)| start / SEGMENT_BYTES) as u32;
+        let route = RouteKey::of(version.mount, &version.key, index);
+        let request = DataRequest::Prefetch { operation, version: version.clone(), ranges, keep, urgent: false, hold_ms: 0 };
         let mut last = Error::retry("the cluster has no worker to load into");
         for _ in 0..TRIES {
             // Only at the worker that reads will go to: the next one is asked when the view says so, or when this one is gone.
@@ -127,5 +169,24 @@ impl Prefetches {
             }
         }
         Err(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_have_ranges_of_one_segment_and_are_bounded() {
+        const MIB: u64 = 1 << 20;
+        let whole = parts(&[0..70 * MIB]);
+        let starts: Vec<_> = whole.iter().map(|part| (part.len(), part[0].0 / MIB, u64::from(part[0].1) / MIB)).collect();
+        assert_eq!(starts, [(1, 0, 16), (1, 16, 16), (1, 32, 16), (1, 48, 16), (1, 64, 6)]);
+        let chunks = parts(&[0..MIB, 5 * MIB..6 * MIB, 20 * MIB..35 * MIB, 60 * MIB..66 * MIB]);
+        let chunks: Vec<Vec<_>> =
+            chunks.iter().map(|part| part.iter().map(|(start, len)| (start / MIB, u64::from(*len) / MIB)).collect()).collect();
+        assert_eq!(chunks, [vec![(0, 1), (5, 1)], vec![(20, 15)], vec![(60, 4)], vec![(64, 2)]]);
+        assert_eq!(parts(&(0..1000_u64).map(|at| at * 8192..at * 8192 + 4096).collect::<Vec<_>>()).len(), 4);
+        assert!(parts(&[]).is_empty());
     }
 }

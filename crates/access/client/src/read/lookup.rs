@@ -72,10 +72,7 @@ impl Reads {
             _ => Err(misfit(link, "list")),
         });
         let after = after.as_ref();
-        let direct = |storage: Storage| async move {
-            let listing = storage.list(prefix, folders, after, limit as usize).await?;
-            Ok(ListPage { objects: listing.objects, folders: listing.folders, next: listing.next })
-        };
+        let direct = |storage: Storage| async move { storage.list(prefix, folders, after, limit as usize).await };
         self.or_storage(answered.await, || Ok(Arc::clone(mount)), prefix, direct).await
     }
 

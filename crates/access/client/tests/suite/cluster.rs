@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_client::{Client, PutCondition};
+use forebay_testbed::until;
 pub use forebay_testbed::{TestCluster as Cluster, bytes};
 use forebay_types::{BitRate, ForebayPath, ObjectInfo};
 
@@ -17,6 +18,13 @@ pub fn rate(bytes_per_sec: u64) -> Option<BitRate> {
 
 pub async fn put(client: &Client, key: &str, bytes: Vec<u8>) -> ObjectInfo {
     client.put(&path(key), Bytes::from(bytes), PutCondition::Any).await.unwrap()
+}
+
+/// Waits until a worker that drains has nothing, and stops it.
+pub async fn stop_drained(cluster: &mut Cluster, ix: usize) {
+    let report = || cluster.node.workers[ix].report().drain;
+    until("it has nothing", || report().is_some_and(|drain| drain.done)).await;
+    cluster.node.workers.remove(ix).shutdown().await;
 }
 
 pub async fn pause(millis: u64) {

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use forebay_client::{AdminRequest, Client, CreateOptions, NodeType, Nodes};
 use forebay_coordinator::CoordinatorSettings;
+use forebay_testbed::until;
 use forebay_types::WorkerId;
 
-use crate::cluster::{Cluster, bytes};
+use crate::cluster::{Cluster, bytes, stop_drained};
 
 /// Three workers that know each other.
 async fn three() -> Cluster {
@@ -24,12 +25,7 @@ async fn drain(client: &Client, worker: WorkerId, draining: bool) {
 /// Drains a worker of the cluster, waits until it has nothing, and stops it.
 async fn drain_and_stop(cluster: &mut Cluster, client: &Client, ix: usize) {
     drain(client, cluster.node.workers[ix].id(), true).await;
-    let began = Instant::now();
-    while !cluster.node.workers[ix].report().drain.is_some_and(|drain| drain.done) {
-        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", cluster.node.workers[ix].report().drain);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    cluster.node.workers.remove(ix).shutdown().await;
+    stop_drained(cluster, ix).await;
 }
 
 /// Writes and reads until it is told to stop, and checks every byte. Gives the rounds that it made.
@@ -134,10 +130,7 @@ async fn without_room_elsewhere_nothing_is_lost_and_a_new_worker_ends_the_wait()
     nodes.put("/tmp/l", value.clone()).await.unwrap();
     assert!(nodes.get("/tmp/k").await.unwrap() == value);
     drain(&client, cluster.node.workers[0].id(), false).await;
-    while cluster.node.workers[0].report().drain.is_some() {
-        assert!(began.elapsed() < Duration::from_secs(20), "it takes part again");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until("it takes part again", || cluster.node.workers[0].report().drain.is_none()).await;
     cluster.start_worker(1).await;
     drain_and_stop(&mut cluster, &client, 0).await;
     for name in ["k", "l"] {

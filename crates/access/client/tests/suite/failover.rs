@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_client::{Client, NodeErrorKind, PutCondition};
 use forebay_nodes::DirId;
+use forebay_testbed::until;
 use forebay_types::{ErrorKind, ForebayPath, OperationId, RouteKey};
 
-use crate::scripted::{Coordinator, MOUNT, Mood, Worker, object, until};
+use crate::scripted::{Coordinator, MOUNT, Mood, Worker, object};
 
 const OPERATION: OperationId = OperationId(78);
 

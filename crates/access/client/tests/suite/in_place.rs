@@ -3,9 +3,10 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use forebay_testbed::until;
 use forebay_types::{ErrorKind, OperationId};
 
-use crate::scripted::{Coordinator, Mood, Worker, object, until};
+use crate::scripted::{Coordinator, Mood, Worker, object};
 
 const OPERATION: OperationId = OperationId(77);
 

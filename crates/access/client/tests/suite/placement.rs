@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use forebay_client::Client;
 use forebay_coordinator::{CoordinatorSettings, PlacementSettings};
 use forebay_protocol::SegmentStatus;
+use forebay_testbed::until;
 use forebay_types::ObjectVersion;
 
 use crate::cluster::{Cluster, bytes, path, pause, put};
@@ -92,11 +93,7 @@ async fn a_hot_segment_is_copied_from_a_peer_and_read_from_several_workers() {
     assert!(hot.held.iter().all(|(_, bytes)| *bytes as usize >= LEN / 2), "{hot:?}");
     let served =
         |cluster: &Cluster| cluster.node.workers.iter().filter(|worker| worker.report().bytes_served > 2_000_000).count();
-    let began = Instant::now();
-    while served(&cluster) < 3 {
-        assert!(began.elapsed() < Duration::from_secs(20), "not all workers serve");
-        pause(50).await;
-    }
+    until("all workers serve", || served(&cluster) == 3).await;
     readers.stop().await;
     assert_eq!(cluster.s3.counters().gets, 0, "what workers have is copied between them");
     assert_eq!(client.counters().reads_fallback, 0);
@@ -115,11 +112,7 @@ async fn reads_go_on_when_a_holder_and_then_the_coordinator_go() {
         let status = cluster.node.coordinator.as_ref().unwrap().status();
         status.workers.iter().filter(|(_, state, _)| *state == forebay_protocol::WorkerState::Live).count() == 2
     };
-    let began = Instant::now();
-    while !lost(&cluster) {
-        assert!(began.elapsed() < Duration::from_secs(20), "it is not lost");
-        pause(50).await;
-    }
+    until("it is lost", || lost(&cluster)).await;
     let before = wait_for(&cluster, "o/0", "replicated again", |hot| hot.routing.len() == 2 && hot.popularity > 20.0).await;
     pause(900).await;
     cluster.stop_coordinator().await;
@@ -200,13 +193,8 @@ async fn what_nobody_is_sent_to_leaves_a_full_worker_first() {
         }
     }
     // 80 x 3 MB of 256 MiB are 89 %.
-    let began = Instant::now();
     let full = |worker: &forebay_worker::Worker| worker.report().dram.1 as f64 / worker.report().dram.0 as f64;
-    while cluster.node.workers.iter().any(|worker| full(worker) > 0.8) {
-        let now: Vec<_> = cluster.node.workers.iter().map(|worker| full(worker)).collect();
-        assert!(began.elapsed() < Duration::from_secs(20), "still full: {now:?}");
-        pause(50).await;
-    }
+    until("room is made", || cluster.node.workers.iter().all(|worker| full(worker) <= 0.8)).await;
     cluster.s3.reset_counters();
     for version in &versions {
         assert!(client.read(client.operation(), version, 0..LEN as u64).await.unwrap() == content);

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
+use forebay_testbed::until;
 use forebay_types::PAGE_BYTES;
 
 use crate::cluster::{Cluster, bytes, path, pause};
-use crate::scripted::until;
 
 const MIB: u64 = 1 << 20;
 

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use forebay_client::{Client, RangeSpec};
+use forebay_testbed::until;
 use forebay_types::{ErrorKind, ObjectInfo, SEGMENT_BYTES};
 use futures::{StreamExt, stream};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use crate::cluster::{Cluster, bytes, path, pause, put, rate};
-use crate::scripted::until;
 
 /// Reads random ranges of all objects at once and compares them.
 async fn check_random(client: &Client, objects: &[(ObjectInfo, Vec<u8>)], reads: usize, seed: u64) {

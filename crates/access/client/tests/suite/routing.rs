@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use forebay_client::Client;
 use forebay_placement::rank;
 use forebay_protocol::{Route, RoutesDelta};
+use forebay_testbed::until;
 use forebay_types::{ObjectVersion, OperationId, RouteKey, WorkerId};
 
-use crate::scripted::{Coordinator, MOUNT, Mood, Worker, object, until};
+use crate::scripted::{Coordinator, MOUNT, Mood, Worker, object};
 
 const OPERATION: OperationId = OperationId(79);
 

@@ -352,14 +352,3 @@ pub fn object(key: &str, len: usize) -> (ObjectInfo, Vec<u8>) {
     let version = ObjectVersion { mount: MOUNT, key: Key::new(key).unwrap(), tag: VersionTag::etag("\"1\""), size: len as u64 };
     (ObjectInfo { version, modified_ms: 1 }, bytes)
 }
-
-/// Waits until something holds, or fails the test after five seconds.
-pub async fn until(what: &str, holds: impl Fn() -> bool) {
-    for _ in 0..500 {
-        if holds() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("after five seconds still not: {what}");
-}

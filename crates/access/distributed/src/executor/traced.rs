@@ -1,7 +1,8 @@
-//! Tasks of queries that are traced: a span for each.
+//! Tasks as they run: all are counted, and those of queries that are traced have a span each.
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use ballista_core::JobId;
 use ballista_core::serde::protobuf::{RuntimeStatsReport, ShuffleWritePartition, TaskColumnStats, WindowStateReport};
@@ -11,13 +12,53 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::prelude::SessionConfig;
+use forebay_protocol::ExecutorNumbers;
 use forebay_trace::{Kind, Span, TraceContext};
 use forebay_types::Error;
 
 use crate::travel;
 
-/// Makes the executors of stages as another one does; those of queries that are traced record their tasks.
-pub(super) struct Traced<E>(pub(super) E);
+/// The tasks of an executor, counted.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    running: AtomicU64,
+    done: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl Tasks {
+    fn begin(&self) -> Begun<'_> {
+        self.running.fetch_add(1, Relaxed);
+        Begun { tasks: self, is_done: false }
+    }
+
+    /// Of an executor with so many slots.
+    pub(super) fn now(&self, slots: u64) -> ExecutorNumbers {
+        let [tasks_running, tasks_done, tasks_failed] =
+            [&self.running, &self.done, &self.failed].map(|count| count.load(Relaxed));
+        ExecutorNumbers { slots, tasks_running, tasks_done, tasks_failed }
+    }
+}
+
+/// A task that runs. One that is dropped before it is done has failed.
+struct Begun<'a> {
+    tasks: &'a Tasks,
+    is_done: bool,
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        self.tasks.running.fetch_sub(1, Relaxed);
+        let over = if self.is_done { &self.tasks.done } else { &self.tasks.failed };
+        over.fetch_add(1, Relaxed);
+    }
+}
+
+/// Makes the executors of stages as another one does; their tasks are counted, and recorded where their query is traced.
+pub(super) struct Traced<E> {
+    pub(super) inner: E,
+    pub(super) tasks: Arc<Tasks>,
+}
 
 impl<E: ExecutionEngine> ExecutionEngine for Traced<E> {
     fn create_query_stage_exec(
@@ -31,21 +72,21 @@ impl<E: ExecutionEngine> ExecutionEngine for Traced<E> {
         config: &SessionConfig,
     ) -> Result<Arc<dyn QueryStageExecutor>> {
         let name = job.to_string();
-        let inner = self.0.create_query_stage_exec(job, stage, task, outputs, plan, folder, config)?;
+        let inner = self.inner.create_query_stage_exec(job, stage, task, outputs, plan, folder, config)?;
         // One that can't be read is told of where the task's surroundings are made.
         let query = travel::ticket(config).ok().flatten().and_then(|ticket| ticket.trace);
-        Ok(match query.filter(|_| forebay_trace::is_on()) {
-            Some(query) => Arc::new(TracedStage { inner, query, job: name, stage }),
-            None => inner,
-        })
+        let (query, tasks) = (query.filter(|_| forebay_trace::is_on()), Arc::clone(&self.tasks));
+        Ok(Arc::new(TracedStage { inner, query, tasks, job: name, stage }))
     }
 }
 
-/// A stage, a task of which is recorded below its query.
+/// A stage, a task of which is counted, and recorded below its query.
 #[derive(Debug)]
 struct TracedStage {
     inner: Arc<dyn QueryStageExecutor>,
-    query: TraceContext,
+    /// Where it is traced.
+    query: Option<TraceContext>,
+    tasks: Arc<Tasks>,
     job: String,
     stage: usize,
 }
@@ -53,11 +94,13 @@ struct TracedStage {
 #[async_trait::async_trait]
 impl QueryStageExecutor for TracedStage {
     async fn execute_query_stage(&self, task: usize, context: Arc<TaskContext>) -> Result<Vec<ShuffleWritePartition>> {
-        let mut span = Span::below(Some(self.query), "task", Kind::Internal);
+        let mut begun = self.tasks.begin();
+        let mut span = Span::below(self.query, "task", Kind::Internal);
         span.set("forebay.job", || self.job.as_str());
         span.set("forebay.stage", || self.stage as u64);
         span.set("forebay.task", || task as u64);
         let done = span.around(self.inner.execute_query_stage(task, context)).await;
+        begun.is_done = done.is_ok();
         if let Err(error) = &done {
             span.fail(&Error::internal(error.strip_backtrace()));
         }
@@ -84,5 +127,20 @@ impl QueryStageExecutor for TracedStage {
 impl fmt::Display for TracedStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.inner, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_that_is_dropped_before_it_is_done_has_failed() {
+        let tasks = Tasks::default();
+        let (mut done, dropped) = (tasks.begin(), tasks.begin());
+        assert_eq!(tasks.now(4), ExecutorNumbers { slots: 4, tasks_running: 2, ..ExecutorNumbers::default() });
+        done.is_done = true;
+        drop((done, dropped));
+        assert_eq!(tasks.now(4), ExecutorNumbers { slots: 4, tasks_running: 0, tasks_done: 1, tasks_failed: 1 });
     }
 }

@@ -29,15 +29,13 @@ type Answered<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl Answers {
     fn cluster(&self) -> ClusterState {
-        let books = self.books.lock();
-        let slots: u64 = books.executors.values().map(|entry| u64::from(entry.slots)).sum();
-        let running: usize = books.schedule.jobs().map(|(_, _, running)| running).sum();
+        let counts = self.books.lock().counts();
         ClusterState {
-            executors: books.executors.len() as u64,
-            slots,
-            slots_free: slots.saturating_sub(running as u64),
-            arriving_bytes: books.schedule.arriving_bytes(),
-            brought_bytes: books.brought_bytes,
+            executors: counts.executors,
+            slots: counts.slots,
+            slots_free: counts.slots.saturating_sub(counts.tasks_running),
+            arriving_bytes: counts.arriving_bytes,
+            brought_bytes: counts.brought_bytes,
         }
     }
 

@@ -28,6 +28,14 @@ pub(super) struct Job {
     pub(super) versions: HashMap<SegmentId, (Arc<ObjectVersion>, u32)>,
     /// Where it reads.
     pub(super) mounts: BTreeSet<MountId>,
+    pub(super) sums: Sums,
+    /// Of its result.
+    pub(super) rows: Option<u64>,
+}
+
+/// What a job has come to.
+#[derive(Default)]
+pub(super) struct Sums {
     pub(super) tasks: u64,
     pub(super) tasks_done: u64,
     pub(super) tasks_local: u64,
@@ -36,8 +44,6 @@ pub(super) struct Job {
     pub(super) bytes: u64,
     pub(super) bytes_done: u64,
     pub(super) bytes_passed: u64,
-    /// Of its result.
-    pub(super) rows: Option<u64>,
 }
 
 pub(super) struct Stage {
@@ -76,14 +82,7 @@ impl Job {
             running: HashMap::new(),
             versions: HashMap::new(),
             mounts: BTreeSet::new(),
-            tasks: 0,
-            tasks_done: 0,
-            tasks_local: 0,
-            tasks_with_input: 0,
-            tasks_again: 0,
-            bytes: 0,
-            bytes_done: 0,
-            bytes_passed: 0,
+            sums: Sums::default(),
             rows: None,
         }
     }
@@ -97,15 +96,15 @@ impl Job {
             error,
             sql: self.ticket.sql.clone(),
             priority: self.ticket.priority,
-            tasks: self.tasks,
+            tasks: self.sums.tasks,
             tasks_running: self.running.len() as u64,
-            tasks_done: self.tasks_done,
-            tasks_local: self.tasks_local,
-            tasks_with_input: self.tasks_with_input,
-            tasks_again: self.tasks_again,
-            bytes: self.bytes,
-            bytes_done: self.bytes_done,
-            bytes_passed: self.bytes_passed,
+            tasks_done: self.sums.tasks_done,
+            tasks_local: self.sums.tasks_local,
+            tasks_with_input: self.sums.tasks_with_input,
+            tasks_again: self.sums.tasks_again,
+            bytes: self.sums.bytes,
+            bytes_done: self.sums.bytes_done,
+            bytes_passed: self.sums.bytes_passed,
             rows: self.rows,
             seconds: self.began.elapsed().as_secs_f64(),
         }

@@ -273,14 +273,7 @@ fn ticket_of(config: &datafusion::prelude::SessionConfig) -> Ticket {
         // What is brought for its tasks belongs to its trace.
         forebay_trace::known(ticket.operation, ticket.trace);
     }
-    ticket.unwrap_or_else(|| Ticket {
-        operation: OperationId(0),
-        priority: 0,
-        sql: String::new(),
-        pins: Vec::new(),
-        who: String::new(),
-        trace: None,
-    })
+    ticket.unwrap_or_else(|| Ticket::silent(OperationId(0)))
 }
 
 fn has_scan(plan: &Arc<dyn ExecutionPlan>) -> bool {

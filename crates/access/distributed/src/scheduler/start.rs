@@ -15,6 +15,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
+use forebay_protocol::SchedulerNumbers;
 use forebay_rights::needs;
 use forebay_scheduling::{Policy as Order, ScheduleSettings};
 use forebay_sql::{Engine, EngineSettings, Reach};
@@ -61,6 +62,7 @@ pub struct SchedulerSettings {
 /// A running scheduler. Its jobs end with it.
 pub struct Scheduler {
     address: SocketAddr,
+    books: Arc<Mutex<Books>>,
     _tasks: [AbortOnDropHandle<()>; 5],
 }
 
@@ -127,14 +129,20 @@ impl Scheduler {
                 tracing::warn!(%error, "the scheduler no longer listens");
             }
         });
-        let watching = forebay_runtime::spawn(watch(server, books, carrier, policy));
+        let watching = forebay_runtime::spawn(watch(server, Arc::clone(&books), carrier, policy));
         tracing::info!(%address, order = ?settings.order, ahead = settings.ahead, shuffle = ?settings.shuffle, "scheduler listens");
-        Ok(Self { address, _tasks: [serving, watching, announcing, keeping, following].map(AbortOnDropHandle::new) })
+        Ok(Self { address, books, _tasks: [serving, watching, announcing, keeping, following].map(AbortOnDropHandle::new) })
     }
 
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Says what it has to do and has done, each time that it is asked.
+    pub fn numbers(&self) -> Box<dyn Fn() -> SchedulerNumbers + Send + Sync> {
+        let books = Arc::clone(&self.books);
+        Box::new(move || books.lock().counts())
     }
 }
 

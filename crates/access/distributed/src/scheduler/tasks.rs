@@ -14,6 +14,18 @@ const OVER_MAX: usize = 1_000;
 #[derive(Default)]
 pub(super) struct TasksOver {
     tasks: VecDeque<Over>,
+    so_far: TasksSoFar,
+}
+
+/// Tasks that are over, all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct TasksSoFar {
+    pub(super) done: u64,
+    pub(super) failed: u64,
+    /// Bytes of files that those read which are done.
+    pub(super) bytes: u64,
+    /// Of these, what was beside them when they were sent there.
+    pub(super) bytes_local: u64,
 }
 
 struct Over {
@@ -27,10 +39,23 @@ struct Over {
 impl TasksOver {
     /// A task has ended.
     pub(super) fn note(&mut self, job: &str, stage: usize, of: Running, done: bool) {
+        match done {
+            true => {
+                self.so_far.done += 1;
+                self.so_far.bytes += of.bytes;
+                self.so_far.bytes_local += of.local_bytes;
+            }
+            false => self.so_far.failed += 1,
+        }
         if self.tasks.len() == OVER_MAX {
             self.tasks.pop_front();
         }
         self.tasks.push_back(Over { job: job.to_string(), stage, ended: forebay_runtime::now(), done, of });
+    }
+
+    /// All that there were, those counted in that are not shown any more.
+    pub(super) fn so_far(&self) -> TasksSoFar {
+        self.so_far
     }
 
     /// These and then those that run, as people see them.
@@ -104,5 +129,9 @@ mod tests {
         (0..OVER_MAX as u32 + 5).for_each(|task| over.note("a", 1, running(task, 1), true));
         let shown = over.shown(std::iter::empty());
         assert_eq!((shown.len(), shown[0].partition), (OVER_MAX, Some(5)));
+        over.note("a", 1, running(0, 1), false);
+        let done = OVER_MAX as u64 + 5;
+        let so_far = TasksSoFar { done, failed: 1, bytes: done * 100, bytes_local: done * 60 };
+        assert_eq!(over.so_far(), so_far, "and counted all the same");
     }
 }

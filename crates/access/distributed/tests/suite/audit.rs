@@ -1,10 +1,9 @@
 //! What the audit log is told of calls at the ports of scheduler and executors.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use forebay_client::{AdminRequest, Security};
-use forebay_testbed::EventLog;
+use forebay_testbed::{EventLog, until};
 use forebay_transport::{Admission, Credential};
 use forebay_types::{Grant, MountOptions, Role};
 
@@ -24,9 +23,7 @@ async fn who_administers_and_who_was_refused_stands_in_the_audit_log() {
     for (name, role) in [("audited-reader", Role::Read), ("audited-admin", Role::Admin)] {
         let (token, grant) = (Credential::generate(name, 1).unwrap(), Grant::everywhere(role));
         bed.client.control(AdminRequest::TokenAdd { name: name.to_string(), grant, keys: token.keys() }).await.unwrap();
-        while admits.caller(&token).is_err() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        until("it is known", || admits.caller(&token).is_ok()).await;
         tokens.push(token);
     }
     let [reader, admin] = &tokens[..] else { panic!("two were made") };

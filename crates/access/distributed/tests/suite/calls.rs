@@ -11,6 +11,7 @@ use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
 use ballista_core::version::insert_version_header;
 use bytes::Buf;
 use forebay_client::{AdminRequest, Security};
+use forebay_testbed::until;
 use forebay_transport::{Admission, Credential, Guarded, random_secret, unix_now};
 use forebay_types::{Grant, MountOptions, Role, Scope};
 use tokio::net::TcpListener;
@@ -233,9 +234,7 @@ async fn cluster() -> (Bed, BTreeMap<&'static str, Credential>) {
         let (name, grant) = (what.replace(' ', "-"), Grant { role, scope, expires });
         let token = Credential::generate(&name, 1).unwrap();
         bed.client.control(AdminRequest::TokenAdd { name, grant, keys: token.keys() }).await.unwrap();
-        while admits.caller(&token).is_err() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        until("it is known", || admits.caller(&token).is_ok()).await;
         credentials.insert(what, token);
     }
     // One that names a token and does not know its secret.

@@ -1,12 +1,16 @@
 //! What an executor hands out: its outputs as bytes, and nothing that lies elsewhere.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use arrow_flight::flight_service_client::FlightServiceClient;
 use arrow_flight::{Action, Ticket};
 use ballista_core::serde::protobuf;
 use ballista_core::serde::scheduler::{Action as Ask, ByteRange, ShuffleFileKind, ShuffleLayout};
+use forebay_client::Security;
+use forebay_distributed::{Executor, ExecutorSettings};
+use forebay_sql::EngineSettings;
 use futures::TryStreamExt;
 use prost::Message;
 use tonic::Code;
@@ -99,4 +103,30 @@ async fn nobody_has_an_executor_decode_and_results_come_all_the_same() {
     let mut client = FlightServiceClient::new(way(port, &bed.shows()).await.unwrap());
     let ticket = Ticket { ticket: whole("a-job", ShuffleLayout::Passthrough).into() };
     assert_eq!(client.do_get(ticket).await.unwrap_err().code(), Code::PermissionDenied, "not even to the owner");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_executor_keeps_is_out_of_reach_of_other_users() {
+    let bed = Bed::start(1).await;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&bed.executor_folder(0)), 0o700, "all of its files are below it");
+    // One that was open to all, with what an earlier executor has left there, and one that is made with those above it.
+    let (old, new) = (bed.executor_folder(1), bed.executor_folder(2).join("below/that"));
+    put(&old.join("a-job"), b"an output");
+    fs::set_permissions(&old, fs::Permissions::from_mode(0o777)).unwrap();
+    for folder in [old, new] {
+        let settings = ExecutorSettings {
+            scheduler: bed.scheduler_at().to_string(),
+            follows: false,
+            security: Security::default(),
+            listen: "127.0.0.1:0".to_string(),
+            advertise: None,
+            slots: 1,
+            folder: folder.clone(),
+            worker: None,
+            engine: EngineSettings::default(),
+        };
+        let _executor = Executor::start(bed.client.clone(), settings).await.unwrap();
+        assert_eq!((mode(&folder), folder.join("a-job").exists()), (0o700, false), "{}", folder.display());
+    }
 }

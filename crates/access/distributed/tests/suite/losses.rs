@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use forebay_testbed::until_asked;
 use forebay_types::{BitRate, MountOptions};
 
 use crate::bed::{Bed, rows};
@@ -9,47 +10,75 @@ use crate::bed::{Bed, rows};
 const SQL: &str =
     "select l_shipmode, count(*), sum(l_quantity) from lineitem, orders where l_orderkey = o_orderkey group by l_shipmode";
 
+/// One stage that reads, one that brings together.
+const SCAN: &str = "select l_shipmode, count(*), sum(l_quantity), max(l_comment) from lineitem group by l_shipmode";
+
 /// A bound that makes the job last for some seconds.
-fn slow() -> MountOptions {
-    MountOptions { bandwidth: Some("40Mbit".parse::<BitRate>().unwrap()), ..Default::default() }
+fn slow(rate: &str) -> MountOptions {
+    MountOptions { bandwidth: Some(rate.parse::<BitRate>().unwrap()), ..Default::default() }
 }
 
 async fn after(job_tasks: u64, bed: &Bed) {
     let control = bed.control();
+    until_asked("a job comes so far", async || {
+        control.jobs().await.unwrap().iter().any(|job| job.state == "running" && job.tasks_done >= job_tasks)
+    })
+    .await;
+}
+
+/// Waits until an executor reads: which one, and how many tasks it has and had.
+async fn reading(bed: &Bed) -> (usize, u64) {
+    let control = bed.control();
+    let workers: Vec<String> = bed.test.node.workers.iter().map(|worker| worker.id().to_string()).collect();
     for _ in 0..3000 {
-        let jobs = control.jobs().await.unwrap();
-        if jobs.iter().any(|job| job.state == "running" && job.tasks_done >= job_tasks) {
-            return;
+        let tasks = control.tasks().await.unwrap();
+        if let Some(running) = tasks.iter().find(|task| task.state == "running" && task.bytes > 0) {
+            let beside = workers.iter().position(|worker| *worker == running.worker).expect("one of the bed's");
+            return (beside, tasks.iter().filter(|task| task.worker == running.worker).count() as u64);
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("no job came so far: {:?}", control.jobs().await);
+    panic!("no task reads: {:?}", control.jobs().await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_executor_that_dies_costs_its_tasks_only() {
-    let mut bed = Bed::with(3, slow(), true).await;
+    // Tasks begin before their input is there, so that each runs for long.
+    let mut bed = Bed::with(3, slow("8Mbit"), false).await;
     let (here, cluster) = (bed.here(), bed.cluster().await);
     bed.tpch(0.05, &[&cluster]).await;
-    let running = tokio::spawn(async move { rows(&cluster, SQL).await });
-    after(2, &bed).await;
-    drop(bed.executors[1].take());
+    let running = tokio::spawn(async move { rows(&cluster, SCAN).await });
+    let (victim, had) = reading(&bed).await;
+    drop(bed.executors[victim].take());
     let found = tokio::time::timeout(Duration::from_secs(120), running).await.unwrap().unwrap();
-    for table in ["lineitem", "orders"] {
-        rows(&here, &format!("create view {table} as select * from '/lake/tpch/{table}/*.parquet'")).await;
-    }
-    assert_eq!(found, rows(&here, SQL).await);
+    let (jobs, tasks) = (bed.control().jobs().await.unwrap(), bed.control().tasks().await.unwrap());
+    assert_eq!(jobs.len(), 1, "the stage was not over: what others had done stays done: {jobs:?}");
+    let again = (jobs[0].tasks_done + jobs[0].tasks_again).saturating_sub(jobs[0].tasks);
+    // Its two slots may have taken two more before it was gone.
+    assert!((1..=had + 2).contains(&again), "{again} tasks ran again of an executor with {had}: {jobs:?} {tasks:?}");
+    assert!(again < jobs[0].tasks, "{jobs:?}");
+    rows(&here, "create view lineitem as select * from '/lake/tpch/lineitem/*.parquet'").await;
+    assert_eq!(found, rows(&here, SCAN).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_worker_that_dies_costs_its_bytes_only() {
-    let mut bed = Bed::with(3, slow(), true).await;
+    let mut bed = Bed::with(3, slow("40Mbit"), true).await;
     let (here, cluster) = (bed.here(), bed.cluster().await);
     bed.tpch(0.05, &[&cluster]).await;
+    bed.test.s3.reset_counters();
     let running = tokio::spawn(async move { rows(&cluster, SQL).await });
     after(1, &bed).await;
-    drop(bed.test.take_worker(1));
+    let lost = bed.test.take_worker(1);
+    let (name, held) = (lost.id().to_string(), lost.report().dram.1);
+    drop(lost);
     let found = tokio::time::timeout(Duration::from_secs(120), running).await.unwrap().unwrap();
+    let fetched = bed.test.s3.counters().bytes_out;
+    let (jobs, tasks) = (bed.control().jobs().await.unwrap(), bed.control().tasks().await.unwrap());
+    let read = jobs.last().unwrap().bytes;
+    // What it held, and what was brought, or read past it, for the tasks that were sent to its side, may be fetched once more.
+    let its = held + tasks.iter().filter(|task| task.worker == name).map(|task| task.bytes).sum::<u64>();
+    assert!(fetched < read + read / 10 + (1 << 20) + its, "fetched {fetched} of {read}, with {its} of the lost one: {tasks:?}");
     for table in ["lineitem", "orders"] {
         rows(&here, &format!("create view {table} as select * from '/lake/tpch/{table}/*.parquet'")).await;
     }

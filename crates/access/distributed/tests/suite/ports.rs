@@ -127,3 +127,28 @@ async fn a_certificate_that_was_replaced_is_shown_without_a_restart() {
         assert!(lets_in(port, &trusts_new).await, "{port}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn connections_that_say_nothing_keep_no_query_from_being_answered() {
+    let bed = Bed::start(2).await;
+    let here = bed.here();
+    rows(&here, "copy (select value as id, value % 97 as k from generate_series(1, 20000) as t(value)) to '/lake/t.parquet'")
+        .await;
+    let sql = "select k, count(*), sum(id) from '/lake/t.parquet' group by k";
+    let expected = rows(&here, sql).await;
+    let executors = bed.executors.iter().map(|executor| executor.as_ref().unwrap().address());
+    let ports: Vec<SocketAddr> = std::iter::once(bed.scheduler_at()).chain(executors).collect();
+    // Port by port: all of them are ends in this process.
+    for port in ports {
+        let mut silent = Vec::new();
+        for _ in 0..300 {
+            silent.push(TcpStream::connect(port).await.unwrap());
+        }
+        // An engine with connections of its own, to the scheduler and for results to the executors.
+        let answered = async { rows(&bed.cluster().await, sql).await };
+        let found = tokio::time::timeout(Duration::from_secs(60), answered).await;
+        assert_eq!(found.unwrap_or_else(|_| panic!("{port}: nobody else comes in")), expected, "{port}");
+        drop(silent);
+    }
+    assert_eq!(bed.control().jobs().await.unwrap().len(), 3, "all of them ran on the cluster");
+}

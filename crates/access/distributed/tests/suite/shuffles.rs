@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use forebay_client::{CreateOptions, NodeErrorKind, NodeType};
+use forebay_testbed::until_asked;
 use forebay_types::{BitRate, MountOptions};
 
 use crate::bed::{Bed, rows};
@@ -25,11 +26,7 @@ async fn names(bed: &Bed, path: &str) -> Vec<String> {
 }
 
 async fn until_gone(bed: &Bed, what: &str) {
-    let began = Instant::now();
-    while !names(bed, "/tmp/shuffle").await.is_empty() {
-        assert!(began.elapsed() < Duration::from_secs(30), "the directory of a job that {what} stays");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    until_asked(&format!("the directory of a job that {what} goes"), async || names(bed, "/tmp/shuffle").await.is_empty()).await;
 }
 
 /// Waits until a job has outputs of its maps in nodes.
@@ -72,15 +69,9 @@ async fn large_outputs_lie_in_bags_and_small_ones_in_a_table() {
     until_passed_on(&bed).await;
     let job = names(&bed, "/tmp/shuffle").await.remove(0);
     let stage = names(&bed, &format!("/tmp/shuffle/{job}")).await.remove(0);
-    let began = Instant::now();
-    loop {
-        let found = names(&bed, &format!("/tmp/shuffle/{job}/{stage}")).await;
-        if found.iter().any(|name| name.parse::<u32>().is_ok()) {
-            break;
-        }
-        assert!(began.elapsed() < Duration::from_secs(60), "no reducer has a bag: {found:?}");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    let stage = format!("/tmp/shuffle/{job}/{stage}");
+    let has_bag = async || names(&bed, &stage).await.iter().any(|name| name.parse::<u32>().is_ok());
+    until_asked("a reducer has a bag", has_bag).await;
     let found = running.await.unwrap();
     assert_eq!(found, rows(&here, &format!("select sum(n), sum(l_orderkey), sum(l_partkey), count(*) from ({sql})")).await);
     until_gone(&bed, "is done").await;

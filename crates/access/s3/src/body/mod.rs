@@ -77,8 +77,7 @@ impl Upload {
         };
         let bytes = bytes.ok_or_else(S3Error::missing_length)?;
         if bytes > BYTES_MAX {
-            let message = "Your proposed upload exceeds the maximum allowed object size.";
-            return Err(S3Error::new(http::StatusCode::BAD_REQUEST, "EntityTooLarge", message));
+            return Err(S3Error::entity_too_large());
         }
         Ok(match hash {
             BodyHash::Unsigned => {

@@ -48,6 +48,7 @@ impl S3Error {
         access_denied 403 "AccessDenied" "Access Denied",
         bucket_owned 409 "BucketAlreadyOwnedByYou" "Your previous request to create the named bucket succeeded and you already own it.",
         content_sha256_mismatch 400 "XAmzContentSHA256Mismatch" "The provided 'x-amz-content-sha256' header does not match what was computed.",
+        entity_too_large 400 "EntityTooLarge" "Your proposed upload exceeds the maximum allowed object size.",
         entity_too_small 400 "EntityTooSmall" "Your proposed upload is smaller than the minimum allowed object size.",
         incomplete_body 400 "IncompleteBody" "You did not provide the number of bytes specified by the Content-Length HTTP header.",
         internal 500 "InternalError" "We encountered an internal error. Please try again.",

@@ -1,6 +1,7 @@
 //! Objects that come in parts, on mounts whose store has no such thing. Parts wait in temporary files of this machine, which
-//! are gone with the process: an upload that is not completed leaves nothing.
+//! are gone with the process: an upload that is not completed leaves nothing. All of them together have one bound of bytes.
 
+mod disk;
 mod part;
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,6 +14,7 @@ use parking_lot::Mutex;
 use crate::answer::now_ms;
 use crate::dialect::{S3Error, S3Result};
 
+use disk::{Disk, Taken};
 pub(crate) use part::{Part, join};
 
 /// Uploads at once.
@@ -20,9 +22,11 @@ const UPLOADS_MAX: usize = 1000;
 /// After so long without a new part an upload counts as given up when room is needed.
 const FORGOTTEN: Duration = Duration::from_secs(24 * 3600);
 
-/// The uploads that are under way, by their ids.
-#[derive(Default)]
-pub(crate) struct Drafts(Mutex<HashMap<String, Draft>>);
+/// The uploads that are under way, by their ids, and the disk that their parts take.
+pub(crate) struct Drafts {
+    uploads: Mutex<HashMap<String, Draft>>,
+    disk: Disk,
+}
 
 struct Draft {
     object: (MountId, Key),
@@ -41,12 +45,17 @@ pub(crate) struct Shown {
 }
 
 impl Drafts {
+    /// None yet, whose parts may take so many bytes of disk together.
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        Self { uploads: Mutex::default(), disk: Disk::new(bytes_max) }
+    }
+
     /// Begins one and gives its id. `SlowDown` when there are too many.
     pub(crate) fn begin(&self, object: (MountId, Key)) -> S3Result<String> {
-        let mut drafts = self.0.lock();
-        if drafts.len() >= UPLOADS_MAX {
-            drafts.retain(|_, draft| draft.used.elapsed() < FORGOTTEN);
+        if self.uploads.lock().len() >= UPLOADS_MAX {
+            self.forget(FORGOTTEN);
         }
+        let mut drafts = self.uploads.lock();
         if drafts.len() >= UPLOADS_MAX {
             return Err(S3Error::slow_down());
         }
@@ -59,6 +68,34 @@ impl Drafts {
     /// `NoSuchUpload` when this is none of that object.
     pub(crate) fn check(&self, object: (MountId, &Key), id: &str) -> S3Result<()> {
         self.with(object, id, |_| ())
+    }
+
+    /// Room for a part, before any of it comes. `EntityTooLarge` when it is more than all parts may take, `SlowDown` when those that
+    /// wait leave too little.
+    pub(crate) fn room(&self, bytes: u64) -> S3Result<Taken> {
+        let bytes_max = self.disk.bytes_max();
+        if bytes > bytes_max {
+            let message = format!("Parts may take {bytes_max} bytes of the gateway's disk (s3-upload-disk).");
+            return Err(S3Error::entity_too_large().saying(message));
+        }
+        if let Some(taken) = self.disk.take(bytes) {
+            return Ok(taken);
+        }
+        self.forget(FORGOTTEN);
+        self.disk.take(bytes).ok_or_else(|| {
+            tracing::warn!(
+                bytes,
+                bytes_max,
+                "parts of uploads that wait leave no room for another: complete or abort some, or set s3-upload-disk to more"
+            );
+            S3Error::slow_down()
+                .saying("Parts of uploads that are not completed have the gateway's disk (s3-upload-disk). Try again later.")
+        })
+    }
+
+    /// Lets go uploads that got no part for so long.
+    fn forget(&self, idle: Duration) {
+        self.uploads.lock().retain(|_, draft| draft.used.elapsed() < idle);
     }
 
     /// Adds a part, in the place of the one of that number.
@@ -104,13 +141,13 @@ impl Drafts {
     /// Gives up an upload, with its parts.
     pub(crate) fn abort(&self, object: (MountId, &Key), id: &str) -> S3Result<()> {
         self.check(object, id)?;
-        self.0.lock().remove(id);
+        self.uploads.lock().remove(id);
         Ok(())
     }
 
     /// The uploads to a mount whose keys begin with a prefix, by key and age.
     pub(crate) fn of(&self, mount: MountId, prefix: &str) -> Vec<Shown> {
-        let drafts = self.0.lock();
+        let drafts = self.uploads.lock();
         let of = |draft: &Draft| draft.object.0 == mount && draft.object.1.as_str().starts_with(prefix);
         let shown = drafts.iter().filter(|(_, draft)| of(draft));
         let mut shown: Vec<Shown> =
@@ -120,7 +157,7 @@ impl Drafts {
     }
 
     fn with<T>(&self, (mount, key): (MountId, &Key), id: &str, look: impl FnOnce(&mut Draft) -> T) -> S3Result<T> {
-        let mut drafts = self.0.lock();
+        let mut drafts = self.uploads.lock();
         let of = |draft: &&mut Draft| draft.object.0 == mount && draft.object.1 == *key;
         let draft = drafts.get_mut(id).filter(of).ok_or_else(S3Error::no_such_upload)?;
         draft.used = forebay_runtime::now();
@@ -137,15 +174,80 @@ pub(crate) struct Completing<'a> {
 impl Completing<'_> {
     /// The object is there: nothing is left of the draft.
     pub(crate) fn done(self) {
-        self.drafts.0.lock().remove(&self.id);
+        self.drafts.uploads.lock().remove(&self.id);
     }
 }
 
 impl Drop for Completing<'_> {
     fn drop(&mut self) {
         // It is not there any more when it was completed.
-        if let Some(draft) = self.drafts.0.lock().get_mut(&self.id) {
+        if let Some(draft) = self.drafts.uploads.lock().get_mut(&self.id) {
             draft.completing = false;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use futures::StreamExt;
+
+    use super::*;
+    use crate::body::{BodyError, Pieces, body_of};
+
+    const KEY: &str = "a/b";
+
+    fn key() -> Key {
+        Key::new(KEY).unwrap()
+    }
+
+    /// Begins an upload with one part of so many bytes.
+    async fn with_part(drafts: &Drafts, bytes: usize) -> String {
+        let id = drafts.begin((MountId(1), key())).unwrap();
+        let (pieces, length) = body_of(Bytes::from(vec![7; bytes]));
+        let part = Part::receive(pieces, length, drafts.room(length).unwrap()).await.unwrap();
+        drafts.put((MountId(1), &key()), &id, 1, part).unwrap();
+        id
+    }
+
+    fn refusal(drafts: &Drafts, bytes: u64) -> &'static str {
+        drafts.room(bytes).err().map_or("", |error| error.code)
+    }
+
+    #[tokio::test]
+    async fn parts_of_all_uploads_have_one_bound_and_give_it_back_however_they_end() {
+        let drafts = Drafts::new(1000);
+        let place = key();
+        let first = with_part(&drafts, 600).await;
+        let second = with_part(&drafts, 400).await;
+        assert_eq!((refusal(&drafts, 1), refusal(&drafts, 1001)), ("SlowDown", "EntityTooLarge"));
+        drafts.abort((MountId(1), &place), &first).unwrap();
+        assert_eq!((refusal(&drafts, 600), refusal(&drafts, 601)), ("", "SlowDown"));
+        let choose = |parts: &BTreeMap<u32, Part>| Ok(parts.values().cloned().collect());
+        let (parts, completing) = drafts.complete((MountId(1), &place), &second, choose).unwrap();
+        completing.done();
+        assert_eq!(refusal(&drafts, 601), "SlowDown", "its bytes are still read");
+        drop(parts);
+        assert!(drafts.disk.is_free());
+        with_part(&drafts, 1000).await;
+        drafts.forget(FORGOTTEN);
+        assert_eq!(refusal(&drafts, 1), "SlowDown", "it is not forgotten yet");
+        drafts.forget(Duration::ZERO);
+        assert!(drafts.disk.is_free());
+    }
+
+    #[tokio::test]
+    async fn a_part_that_does_not_come_whole_leaves_nothing() {
+        let drafts = Drafts::new(1000);
+        let broken: Vec<Result<Bytes, BodyError>> = vec![Ok(Bytes::from_static(b"half")), Err("the connection ended".into())];
+        let pieces: Pieces = futures::stream::iter(broken).boxed();
+        assert!(Part::receive(pieces, 8, drafts.room(8).unwrap()).await.is_err());
+        assert!(drafts.disk.is_free());
+        // Nor does one whose upload is gone meanwhile.
+        let id = drafts.begin((MountId(1), key())).unwrap();
+        let part = Part::receive(body_of(Bytes::from_static(b"all")).0, 3, drafts.room(3).unwrap()).await.unwrap();
+        drafts.abort((MountId(1), &key()), &id).unwrap();
+        assert!(drafts.put((MountId(1), &key()), &id, 1, part).is_err());
+        assert!(drafts.disk.is_free());
     }
 }

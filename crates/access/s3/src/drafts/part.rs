@@ -9,6 +9,7 @@ use futures::{StreamExt, TryStreamExt};
 use ring::digest::{Context, SHA256};
 use tokio::io::AsyncWriteExt;
 
+use super::disk::Taken;
 use crate::answer::now_ms;
 use crate::body::{Fault, Pieces};
 use crate::dialect::{S3Error, S3Result};
@@ -19,15 +20,21 @@ const READ_BYTES: usize = 1 << 20;
 /// A part that has come as a whole.
 #[derive(Clone)]
 pub(crate) struct Part {
-    file: Arc<File>,
+    kept: Arc<Kept>,
     pub(crate) bytes: u64,
     pub(crate) etag: String,
     pub(crate) modified_ms: i64,
 }
 
+/// The file, which has no name and is gone when nobody reads it, then its room for others.
+struct Kept {
+    file: File,
+    _room: Taken,
+}
+
 impl Part {
-    /// Takes in `bytes` that come.
-    pub(crate) async fn receive(mut pieces: Pieces, bytes: u64) -> S3Result<Self> {
+    /// Takes in `bytes` that come, into room for as many.
+    pub(crate) async fn receive(mut pieces: Pieces, bytes: u64, room: Taken) -> S3Result<Self> {
         let failed = |error: std::io::Error| {
             tracing::warn!(%error, "a part can't be kept");
             S3Error::slow_down()
@@ -41,8 +48,8 @@ impl Part {
         }
         file.flush().await.map_err(failed)?;
         let hash: String = hash.finish().as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
-        let file = Arc::new(file.into_std().await);
-        Ok(Self { file, bytes, etag: format!("\"{hash}\""), modified_ms: now_ms() })
+        let kept = Arc::new(Kept { file: file.into_std().await, _room: room });
+        Ok(Self { kept, bytes, etag: format!("\"{hash}\""), modified_ms: now_ms() })
     }
 }
 
@@ -50,14 +57,14 @@ impl Part {
 pub(crate) fn join(parts: Vec<Part>, fault: Fault) -> Pieces {
     let places = parts.into_iter().flat_map(|part| {
         let starts = (0..part.bytes).step_by(READ_BYTES);
-        starts.map(move |start| (Arc::clone(&part.file), start, part.bytes.min(start + READ_BYTES as u64)))
+        starts.map(move |start| (Arc::clone(&part.kept), start, part.bytes.min(start + READ_BYTES as u64)))
     });
     futures::stream::iter(places)
-        .then(move |(file, start, end)| {
+        .then(move |(kept, start, end)| {
             let fault = fault.clone();
             let read = move || -> std::io::Result<Bytes> {
                 let mut piece = vec![0; (end - start) as usize];
-                file.read_exact_at(&mut piece, start)?;
+                kept.file.read_exact_at(&mut piece, start)?;
                 Ok(piece.into())
             };
             async move {

@@ -3,7 +3,7 @@
 use futures::future::join_all;
 
 use crate::rig::client::request;
-use crate::rig::cluster::{Cluster, bytes};
+use crate::rig::cluster::{Cluster, bytes, gateway_settings};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_are_files() {
@@ -65,6 +65,50 @@ async fn uploads_in_parts() {
     let id = begin.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0;
     assert_eq!(request("DELETE", &format!("/nas/gone?uploadId={id}")).send(at).await.status, 204);
     assert!(!request("GET", "/nas?uploads").send(at).await.text().contains(id));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parts_that_wait_take_so_much_of_the_disk_and_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = gateway_settings();
+    settings.upload_disk_bytes_max = 3000;
+    let cluster = Cluster::over_files_with(folder.path(), settings).await;
+    let at = cluster.address();
+    let begin = async |key: &str| {
+        let begun = request("POST", &format!("{key}?uploads")).send(at).await.text();
+        begun.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0.to_string()
+    };
+    let part = |key: &str, number: u32, id: &str, length: usize| {
+        request("PUT", &format!("{key}?partNumber={number}&uploadId={id}")).body(vec![7; length])
+    };
+    for key in ["/nas/m", "/tmp/m"] {
+        let id = begin(key).await;
+        assert_eq!(part(key, 1, &id, 2000).send(at).await.status, 200, "{key}");
+        let refused = part(key, 2, &id, 1001).send(at).await;
+        assert_eq!((refused.status, refused.code().as_str()), (503, "SlowDown"), "{key}: {}", refused.text());
+        let refused = part(key, 2, &id, 3001).send(at).await;
+        assert_eq!((refused.status, refused.code().as_str()), (400, "EntityTooLarge"), "{key}: {}", refused.text());
+        // What S3 refuses of parts is refused as there, before any of it comes.
+        let large = part(key, 2, &id, 0).header("content-length", "5368709121").send(at).await;
+        assert_eq!((large.status, large.code().as_str()), (400, "EntityTooLarge"), "{key}: {}", large.text());
+        assert_eq!(part(key, 10_001, &id, 1).send(at).await.code(), "InvalidArgument", "{key}");
+        // Nothing stays of what is refused, early or late.
+        let wrong = part(key, 2, &id, 1000).hash(&"0".repeat(64)).send(at).await;
+        assert_eq!(wrong.code(), "XAmzContentSHA256Mismatch", "{key}");
+        assert_eq!(part(key, 2, &id, 1000).send(at).await.status, 200, "{key}: the rest is free");
+        assert_eq!(request("DELETE", &format!("{key}?uploadId={id}")).send(at).await.status, 204);
+        for _ in 0..2 {
+            let id = begin(key).await;
+            let put = part(key, 1, &id, 3000).send(at).await;
+            assert_eq!(put.status, 200, "{key}: all of it came back: {}", put.text());
+            let list = format!(
+                "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{}</ETag></Part></CompleteMultipartUpload>",
+                put.header("etag").unwrap()
+            );
+            let done = request("POST", &format!("{key}?uploadId={id}")).body(list).send(at).await;
+            assert_eq!(done.status, 200, "{key}: {}", done.text());
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,6 +10,7 @@ use forebay_client::{Client, WantedRecords};
 use forebay_shard::Key;
 use forebay_shard_store::{ChangeIf, Condition, Literal, LogObject, LogPlace, Store, Wanted, read_records, write_keys};
 use forebay_shards::{Shards, Versioned};
+use forebay_testbed::until_asked;
 use forebay_testing::Fault;
 use forebay_types::{ErrorKind, Result, WorkerId};
 use serde_json::{Map, Value as Json, json};
@@ -25,11 +26,11 @@ pub fn literal(key: i64) -> Literal {
     Literal::from_json(&json!(key)).unwrap()
 }
 
-async fn put(shards: &Shards, key: i64, name: &str) -> Result<u64> {
+pub async fn put(shards: &Shards, key: i64, name: &str) -> Result<u64> {
     shards.put(&record(key, name), ChangeIf::Always).await
 }
 
-async fn name_of(shards: &Shards, key: i64) -> Option<String> {
+pub async fn name_of(shards: &Shards, key: i64) -> Option<String> {
     let record = shards.get(&literal(key), None).await.unwrap();
     record.map(|record| record["name"].as_str().unwrap().to_string())
 }
@@ -378,11 +379,7 @@ async fn many_changes_are_merged_by_themselves() {
         let changes: Vec<Json> = (0..200).map(|key| long(round * 200 + key)).collect();
         shards.change(&changes).await.unwrap();
     }
-    let began = std::time::Instant::now();
-    while manifests(&bed).await < 2 {
-        assert!(began.elapsed() < Duration::from_secs(60), "not merged");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    until_asked("it is merged", async || manifests(&bed).await >= 2).await;
     assert_eq!(shards.count(Some(&json!({"attr": "name", "eq": "long"}))).await.unwrap(), 1200);
     let after = Shards::open(&bed.client, &path("orders.shards")).await.unwrap();
     assert!(after.dataset().shards[0].records >= RECORDS as u64 && after.dataset().shards[0].log_from > 1);

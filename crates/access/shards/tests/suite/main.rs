@@ -11,4 +11,5 @@ mod garbage;
 mod linearizable;
 mod load;
 mod losses;
+mod refresh;
 mod reshard;

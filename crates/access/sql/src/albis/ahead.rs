@@ -63,7 +63,8 @@ impl<'a> TableInput<'a> {
 
     /// The cells of the columns that the filter and the query need, of the row groups that the filter leaves over: as the reader
     /// asks for them. Where no row passes it leaves the query's columns alone, which only the filter's can tell: so where a key is
-    /// looked for that a row group hardly has, these are all.
+    /// looked for that a row group hardly has, these are all. Of a row group that a bloom filter will most likely rule out it is the
+    /// filter alone.
     fn row_groups(&self, file: &PartitionedFile, table: &Table) -> Result<RowGroups> {
         let wanted = self.source.wanted();
         let reading = wanted.of(table, file.range.as_ref())?;
@@ -71,8 +72,13 @@ impl<'a> TableInput<'a> {
             Some(filter) => Sought::by(filter, &wanted.schema, table)?,
             None => Vec::new(),
         };
+        let keys = wanted.keys(table)?;
         let mut row_groups = Vec::with_capacity(reading.row_groups.len());
         for &row_group in &reading.row_groups {
+            if let Some(bloom) = keys.iter().find_map(|keys| keys.bloom(table, row_group)) {
+                row_groups.push(vec![bloom.range()]);
+                continue;
+            }
             let mut ranges: Vec<Range<u64>> = Vec::new();
             let is_rare = sought.iter().any(|sought| sought.is_rare(row_group, table.row_group_rows(row_group)));
             for projection in reading.projections().take(if is_rare { 1 } else { usize::MAX }) {

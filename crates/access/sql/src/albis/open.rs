@@ -7,6 +7,7 @@ use datafusion::datasource::listing::{FileRange, PartitionedFile};
 use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
 use datafusion::error::Result;
 use datafusion::physical_expr::{DynamicFilterTracking, PhysicalExpr};
+use datafusion::physical_expr_common::physical_expr::snapshot_physical_expr;
 use datafusion::physical_plan::metrics::Count;
 use forebay_table::{Projection, Table, Verified};
 use futures::StreamExt;
@@ -15,7 +16,7 @@ use object_store::ObjectStore;
 
 use super::adapt::Adapted;
 use super::metadata::{Opened, Tables};
-use super::pruning::may_meet;
+use super::pruning::{Keys, keys, may_have, may_meet};
 use super::scan::{FileScan, Filter};
 use crate::error::external;
 
@@ -59,6 +60,13 @@ impl Wanted {
         let columns = Adapted::new(table, &self.schema, &self.columns)?;
         Ok(Reading { columns, filter, pruned: candidates - row_groups.len(), row_groups })
     }
+
+    /// The values that rows have to have in columns of a file that have bloom filters, by what is known now: a join tells its own when
+    /// it has them.
+    pub(super) fn keys(&self, table: &Table) -> Result<Vec<Keys>> {
+        let Some(pruning) = &self.pruning else { return Ok(Vec::new()) };
+        Ok(keys(&snapshot_physical_expr(Arc::clone(pruning))?, &self.schema, table))
+    }
 }
 
 impl Reading {
@@ -99,6 +107,8 @@ pub(super) struct Opener {
     pub(super) batch_rows: usize,
     pub(super) row_groups_read: Count,
     pub(super) row_groups_pruned: Count,
+    /// Those of the pruned ones that bloom filters ruled out.
+    pub(super) row_groups_pruned_by_blooms: Count,
 }
 
 impl FileOpener for Opener {
@@ -106,6 +116,7 @@ impl FileOpener for Opener {
         let (store, tables, wanted) = (Arc::clone(&self.store), self.tables.clone(), self.wanted.clone());
         let (batch_rows, of_tiers) = (self.batch_rows, self.of_tiers);
         let (read, pruned) = (self.row_groups_read.clone(), self.row_groups_pruned.clone());
+        let pruned_by_blooms = self.row_groups_pruned_by_blooms.clone();
         Ok(Box::pin(async move {
             let meta = &file.object_meta;
             let Opened { table, verified } = tables.open(&store, meta).await?;
@@ -113,8 +124,11 @@ impl FileOpener for Opener {
             // Watched before it is looked at: what moves meanwhile is seen.
             let moves = wanted.pruning.as_ref().map_or(DynamicFilterTracking::Static, DynamicFilterTracking::classify);
             let reading = wanted.of(&table, file.range.as_ref())?;
-            pruned.add(reading.pruned);
-            let Reading { columns, filter, row_groups, .. } = reading;
+            let Reading { columns, filter, row_groups, pruned: by_bounds } = reading;
+            let candidates = row_groups.len();
+            let row_groups = may_have(&store, &meta.location, &table, &wanted.keys(&table)?, row_groups).await?;
+            pruned_by_blooms.add(candidates - row_groups.len());
+            pruned.add(by_bounds + candidates - row_groups.len());
             let location = meta.location.clone();
             let mut left = Left { table: table.clone(), wanted, moves, row_groups: row_groups.clone() };
             let scan = Arc::new(FileScan { store, location, table, verified, columns, filter, batch_rows });

@@ -1,8 +1,9 @@
-//! Reads the options of `COPY` and `CREATE EXTERNAL TABLE` that say how a table file is cut into groups of columns and rows.
+//! Reads the options of `COPY` and `CREATE EXTERNAL TABLE` that say how a table file is cut into groups of columns and rows, and
+//! which columns have bloom filters.
 
 use std::collections::HashMap;
 
-use forebay_table::{Grouping, Layout, Options};
+use forebay_table::{Blooms, Grouping, Layout, Options};
 use forebay_types::{Error, Result};
 
 /// How a table file is cut, from the options of `COPY` and `CREATE EXTERNAL TABLE`.
@@ -12,6 +13,7 @@ pub(super) fn parse(options: &HashMap<String, String>) -> Result<Options> {
     for (key, value) in options {
         match key.strip_prefix("format.").unwrap_or(key).to_ascii_lowercase().as_str() {
             "groups" => out.grouping = groups(value)?,
+            "bloom_filters" => out.blooms = blooms(value)?,
             "row_group_rows" => {
                 let rows = value.trim().replace('_', "");
                 out.row_group_rows = rows
@@ -27,13 +29,27 @@ pub(super) fn parse(options: &HashMap<String, String>) -> Result<Options> {
             }
             other => {
                 return Err(Error::invalid(format!(
-                    "a table file has no option '{other}': there are groups ('id,ts; *'), row_group_rows and layout"
+                    "a table file has no option '{other}': there are groups ('id,ts; *'), row_group_rows, layout and \
+                     bloom_filters"
                 )));
             }
         }
     }
     out.grouping = out.grouping.layout(layout);
     Ok(out)
+}
+
+/// Columns with commas between them, or all that bloom filters pay for.
+fn blooms(text: &str) -> Result<Blooms> {
+    if text.trim() == "*" {
+        return Ok(Blooms::WherePays);
+    }
+    let columns = text.split(',').map(|column| column.trim().to_string()).collect::<Vec<_>>();
+    if columns.iter().any(|column| column.is_empty() || column == "*") {
+        let message = "write columns as in 'id,email', or '*' for all in which values are many and bounds tell little";
+        return Err(Error::invalid(format!("bloom_filters '{text}': {message}")));
+    }
+    Ok(Blooms::Of(columns))
 }
 
 /// Column groups as they are written: columns with commas between them, groups with semicolons.

@@ -105,6 +105,7 @@ impl FileSource for TableSource {
             batch_rows: self.batch_rows,
             row_groups_read: count("row_groups_read"),
             row_groups_pruned: count("row_groups_pruned"),
+            row_groups_pruned_by_blooms: count("row_groups_pruned_bloom_filter"),
         };
         ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), self.schema.file_schema())
     }

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::error::DataFusionError;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::union::UnionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use object_store::ObjectStore;
+use object_store::path::Path;
 
 use crate::albis::TableInput;
 use crate::prefetch::parquet;
@@ -16,6 +18,32 @@ use crate::scans::{Footer, config, parquet_source};
 /// What each partition of a plan reads of files: of Parquet and of tables the chunks of the columns that it needs, of the row groups
 /// that its predicate leaves over. Reads footers that are not known yet. Nothing for what can't be told.
 pub async fn inputs(plan: &Arc<dyn ExecutionPlan>, runtime: &Arc<RuntimeEnv>) -> Vec<Ranges> {
+    let mut untold = Vec::new();
+    let partitions = find(plan, runtime, &mut untold).await;
+    for (path, error) in untold {
+        tracing::debug!(%path, %error, "a task's input can't be told");
+    }
+    partitions
+}
+
+/// The same for who needs all of it: fails where it can't be told of a file.
+pub(crate) async fn all_inputs(
+    plan: &Arc<dyn ExecutionPlan>,
+    runtime: &Arc<RuntimeEnv>,
+) -> datafusion::error::Result<Vec<Ranges>> {
+    let mut untold = Vec::new();
+    let partitions = find(plan, runtime, &mut untold).await;
+    match untold.into_iter().next() {
+        Some((_, error)) => Err(error),
+        None => Ok(partitions),
+    }
+}
+
+async fn find(
+    plan: &Arc<dyn ExecutionPlan>,
+    runtime: &Arc<RuntimeEnv>,
+    untold: &mut Vec<(Path, DataFusionError)>,
+) -> Vec<Ranges> {
     let mut scans = Vec::new();
     walk(plan, 0, &mut scans);
     let mut partitions: Vec<Ranges> = Vec::new();
@@ -34,7 +62,7 @@ pub async fn inputs(plan: &Arc<dyn ExecutionPlan>, runtime: &Arc<RuntimeEnv>) ->
                 match of_file(config, file, &store, runtime).await {
                     Ok(ranges) if ranges.is_empty() => {}
                     Ok(ranges) => partitions[at].push((file.object_meta.clone(), ranges)),
-                    Err(error) => tracing::debug!(path = %file.object_meta.location, %error, "a task's input can't be told"),
+                    Err(error) => untold.push((file.object_meta.location.clone(), error)),
                 }
             }
         }

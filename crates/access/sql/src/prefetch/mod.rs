@@ -7,6 +7,7 @@ mod parquet;
 mod run;
 mod scan;
 
+pub(crate) use inputs::all_inputs;
 pub use inputs::{inputs, scanned_folder};
 pub(crate) use run::{Fetcher, Prefetching};
 pub use scan::Ranges;

@@ -35,7 +35,8 @@ pub(super) async fn begin(engine: &Engine, session: &QuerySession, sql: &str, pl
     };
     let mut config = session.context.copied_config();
     if !Arc::ptr_eq(&sent, plan) {
-        // The scheduler would cut files again where it cuts the plan into stages, evenly, and so past all chunks.
+        // The scheduler would cut files again where it cuts the plan into stages, evenly, and so past all chunks. Scans of other files
+        // lose nothing by it: they were cut for all tasks when this process planned the query, by the same rules and settings.
         config.options_mut().optimizer.repartition_file_scans = false;
     }
     let query = DistributedQuery {

@@ -237,3 +237,30 @@ async fn a_mount_that_another_client_has_just_added_is_there() {
     assert_eq!(engine.describe("select n from '/late/x.csv'").await.unwrap().schema.field(0).name(), "n");
     assert_eq!(rows(&engine, "select n from '/late/x.csv'").await, "7");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_load_of_columns_and_rows_leaves_their_query_nothing_to_fetch() {
+    let (cluster, lake) = (Cluster::start().await, Lake::new());
+    lake.rows("set datafusion.execution.parquet.max_row_group_size = 20000").await;
+    let table = "select value as id, value % 7 as day, md5(cast(value as varchar)) as hash \
+                 from generate_series(1, 200000) as t(value)";
+    for name in ["t/a.parquet", "t/b.parquet"] {
+        lake.rows(&format!("copy ({table}) to '/lake/{name}'")).await;
+        cluster.put(name, &lake.store_bytes(name).await);
+    }
+    let engine = cluster.engine();
+    let reads = engine.reads("select id, day from '/lake/t/' where id > 150000").await.unwrap();
+    assert_eq!(reads.len(), 2);
+    assert!(reads.iter().all(|(_, ranges)| ranges.windows(2).all(|pair| pair[0].end < pair[1].start)), "{reads:?}");
+    let bytes: u64 = reads.iter().flat_map(|(_, ranges)| ranges).map(|range| range.end - range.start).sum();
+    let loaded = cluster.client.load_ranges(reads, |_| ()).await.unwrap();
+    assert_eq!((loaded.objects, loaded.bytes), (2, bytes));
+    cluster.test.s3.reset_counters();
+    assert_eq!(rows(&engine, "select sum(id), max(day) from '/lake/t/' where id > 150000").await, "17500050000 6");
+    let fetched = cluster.test.s3.counters().bytes_out;
+    assert!(fetched < 20_000, "fetched {fetched} after {bytes} were loaded");
+    rows(&engine, "select max(hash) from '/lake/t/' where id > 150000").await;
+    let fetched = cluster.test.s3.counters().bytes_out;
+    assert!(fetched > 500_000, "the other column was loaded, too: fetched {fetched}");
+    assert_eq!(engine.reads("copy (select 1) to '/lake/x.csv'").await.unwrap_err().kind(), ErrorKind::Invalid);
+}

@@ -181,13 +181,7 @@ async fn a_query_that_wants_all_memory_and_disk_ends_with_an_error_and_others_go
         let folders = std::fs::read_dir(folder.path()).unwrap();
         folders.map(|entry| std::fs::read_dir(entry.unwrap().path()).unwrap().count()).sum::<usize>()
     };
-    let gone = async {
-        while spilled() > 0 {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-        }
-    };
-    let gone = tokio::time::timeout(std::time::Duration::from_secs(60), gone).await;
-    gone.expect("what was spilled is left behind");
+    forebay_testbed::until("what was spilled is gone", || spilled() == 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

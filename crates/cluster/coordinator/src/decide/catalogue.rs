@@ -168,7 +168,7 @@ impl State {
         gone.into_iter().for_each(|id| self.ledger.remove_mount(id));
         self.catalogue = Arc::new(catalogue);
         failpoint(format_args!("catalogue"));
-        self.credentials_version += 1;
+        self.versions.credentials += 1;
         let mounts = &self.catalogue.mounts;
         self.placement.retain_mounts(|mount| mounts.contains_key(&mount));
         self.view_changed();

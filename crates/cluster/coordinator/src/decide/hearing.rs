@@ -18,8 +18,8 @@ impl State {
         let settled = self.settling.settled();
         for id in &settled {
             let Some(member) = self.members.live_member(*id) else { continue };
-            self.doubts += 1;
-            (member.hearing.number, member.hearing.is_told) = (Some(self.doubts), false);
+            self.versions.doubts += 1;
+            (member.hearing.number, member.hearing.is_told) = (Some(self.versions.doubts), false);
         }
         settled
     }
@@ -32,7 +32,7 @@ impl State {
                 "worker {worker} has not come back to this coordinator, and its lease is not over"
             )));
         }
-        let next = self.doubts + 1;
+        let next = self.versions.doubts + 1;
         let Some(hearing) = self.members.live_member(worker).map(|member| &mut member.hearing) else {
             return Ok(vec![answer(ControlReply::Done)]);
         };
@@ -42,7 +42,7 @@ impl State {
         // One that no beat has carried yet is as good for everybody who asks until then.
         if number.is_none() && hearing.is_told {
             (hearing.number, hearing.is_told) = (Some(next), false);
-            self.doubts = next;
+            self.versions.doubts = next;
         }
         let number = number.or(hearing.number).unwrap_or(next);
         Ok(vec![answer(ControlReply::Unheard { number }), Command::Tell(vec![worker])])

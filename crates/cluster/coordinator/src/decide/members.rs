@@ -62,6 +62,7 @@ impl State {
             state: WorkerState::Live,
             seen: now,
             demand: BTreeMap::new(),
+            background: BTreeMap::new(),
             report: WorkerReport::default(),
             hearing: Hearing::default(),
             is_first: true,
@@ -81,7 +82,7 @@ impl State {
         if is_new {
             commands.push(Command::Remember(self.members.live_ids()));
         }
-        let named = named.filter(|_| !is_new).unwrap_or(self.view_version);
+        let named = named.filter(|_| !is_new).unwrap_or(self.versions.view);
         if let Some(member) = self.members.live_member(id) {
             member.hearing = Hearing::new(named);
             self.settling.joined(id, &member.hearing);
@@ -93,7 +94,7 @@ impl State {
     }
 
     pub(super) fn heartbeat(&mut self, now: Duration, heartbeat: Heartbeat) -> Result<Vec<Command>, Error> {
-        let Heartbeat { worker, have, demand, mut report, window, ended, fresh, heard } = heartbeat;
+        let Heartbeat { worker, have, demand, mut report, window, ended, fresh, heard, background } = heartbeat;
         let lease = self.lease;
         let member = match self.members.live_member(worker) {
             Some(member) if now <= member.seen + lease => member,
@@ -109,6 +110,8 @@ impl State {
         self.settling.beats(&mut member.hearing, have, heard);
         let demand: BTreeMap<_, _> = demand.into_iter().collect();
         let demand_before = std::mem::replace(&mut member.demand, demand.clone());
+        let background: BTreeMap<_, _> = background.into_iter().collect();
+        let background_before = std::mem::replace(&mut member.background, background.clone());
         member.report = report;
         if is_empty {
             self.placement.emptied(now, worker);
@@ -131,8 +134,9 @@ impl State {
             }
         }
         self.demand_moved(&demand_before, &demand);
+        self.demand_moved(&background_before, &background);
         let (shares, mut wake) = self.grant_shares(now, worker);
-        let view = (have != self.view_version).then(|| self.view());
+        let view = (have != self.versions.view).then(|| self.view());
         let (window, routes) = (self.placement.window(), self.placement.routes_version());
         let orders = self.placement.orders_of(worker);
         wake.extend(self.settle());
@@ -150,7 +154,7 @@ impl State {
             window,
             orders,
             routes,
-            credentials: self.credentials_version,
+            credentials: self.versions.credentials,
             hears,
             settled: self.settling.lowest(),
         })];

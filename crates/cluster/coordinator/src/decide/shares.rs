@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forebay_protocol::MountShare;
-use forebay_scheduling::share_bound;
+use forebay_scheduling::{Need, share_bound_by_need};
 use forebay_types::{Mount, MountId, WorkerId};
 
 use super::State;
@@ -19,7 +19,7 @@ pub(super) const CLIENTS_PART: u64 = 20;
 const MUCH: u64 = 32;
 
 impl State {
-    /// A worker says what each mount with a bound would give it. Such that differs much has the bounds split anew.
+    /// A worker says what each mount with a bound would give it, or its background work. Such that differs much has the bounds split anew.
     pub(super) fn demand_moved(&mut self, before: &BTreeMap<MountId, u64>, now: &BTreeMap<MountId, u64>) {
         let of =
             |demands: &BTreeMap<MountId, u64>, mount: &Mount, bound: u64| demands.get(&mount.id).copied().unwrap_or(0).min(bound);
@@ -110,13 +110,16 @@ impl State {
         for mount in self.catalogue.mounts.values() {
             let Some(bound) = bound(mount) else { continue };
             // Those who may still hold a share of the coordinator before count as if they wanted everything.
-            let presumed = self.members.presumed().map(|worker| (worker, u64::MAX));
-            let live = self.members.live().map(|(worker, member)| (worker, member.demand.get(&mount.id).copied().unwrap_or(0)));
-            let demands: Vec<_> = live.chain(presumed).collect();
+            let presumed = self.members.presumed().map(|who| Need { who, demand: u64::MAX, background: 0 });
+            let live = self.members.live().map(|(who, member)| {
+                let of = |rates: &BTreeMap<MountId, u64>| rates.get(&mount.id).copied().unwrap_or(0);
+                Need { who, demand: of(&member.demand), background: of(&member.background) }
+            });
+            let needs: Vec<_> = live.chain(presumed).collect();
             // Clients that came when there was no worker may hold more than their part until their leases end.
             let clients = self.ledger.clients_bytes_per_sec(mount.id);
             let kept = if clients > 0 { clients.max(bound / CLIENTS_PART).min(bound) } else { 0 };
-            let targets: BTreeMap<_, _> = share_bound(bound - kept, &demands).into_iter().collect();
+            let targets: BTreeMap<_, _> = share_bound_by_need(bound - kept, &needs).into_iter().collect();
             let (much, has_room) = (bound / MUCH, self.ledger.room(mount.id, bound) > bound / MUCH);
             for (worker, target) in &targets {
                 let held = self.ledger.held(mount.id, Holder::Worker(*worker));

@@ -48,7 +48,7 @@ impl State {
         let info = token.info();
         Arc::make_mut(&mut self.catalogue).tokens.insert(token.id.clone(), token);
         failpoint(format_args!("token {}", info.id));
-        self.credentials_version += 1;
+        self.versions.credentials += 1;
         ControlReply::Tokens(vec![info])
     }
 
@@ -56,7 +56,7 @@ impl State {
     pub(super) fn tokens_removed(&mut self, ids: &[String]) -> ControlReply {
         let tokens = &mut Arc::make_mut(&mut self.catalogue).tokens;
         let removed: Vec<TokenInfo> = ids.iter().filter_map(|id| tokens.remove(id)).map(|token| token.info()).collect();
-        self.credentials_version += 1;
+        self.versions.credentials += 1;
         ControlReply::Tokens(removed)
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use forebay_metadata::Metadata;
 use forebay_protocol::{ClusterStatus, PlacementStatus};
 use forebay_transport::{Address, Listener, Server, ServerLimits};
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, TokenInfo};
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -107,6 +107,11 @@ impl Coordinator {
     /// What `forebay status --segments` shows: so many segments at most.
     pub fn placement(&self, limit: usize) -> PlacementStatus {
         self.shared.placement(limit)
+    }
+
+    /// What `forebay token ls` shows.
+    pub fn tokens(&self) -> Vec<TokenInfo> {
+        self.shared.tokens()
     }
 
     /// Whether it can do what it is asked: `Closed` when it has stopped, `Retry` while the metadata database does not answer. Waits for

@@ -9,7 +9,7 @@ use forebay_metrics::table;
 use forebay_protocol::{ClusterStatus, ControlReply, PlacementStatus};
 use forebay_runtime::time::Instant;
 use forebay_transport::Admission;
-use forebay_types::{MountId, MountName};
+use forebay_types::{MountId, MountName, TokenInfo, Verifier};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tracing::warn;
@@ -160,6 +160,10 @@ impl Shared {
 
     pub(crate) fn placement(&self, limit: usize) -> PlacementStatus {
         self.state.lock().state.placement_status(limit)
+    }
+
+    pub(crate) fn tokens(&self) -> Vec<TokenInfo> {
+        self.state.lock().state.tokens().1.iter().map(Verifier::info).collect()
     }
 
     /// The time that the coordinator has run.

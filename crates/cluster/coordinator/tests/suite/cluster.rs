@@ -70,6 +70,7 @@ impl Cluster {
             ended: Vec::new(),
             fresh: Vec::new(),
             heard: None,
+            background: Vec::new(),
         };
         match self.ask(MemberRequest::Heartbeat(heartbeat)).await.unwrap() {
             ControlReply::Beat { view, shares, .. } => (view, shares),

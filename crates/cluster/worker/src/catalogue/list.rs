@@ -2,7 +2,8 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use forebay_shared_storage::{Listing, Storage};
+use forebay_protocol::ListPage;
+use forebay_shared_storage::Storage;
 use forebay_types::{ErrorKind, Key, MountId, Result};
 
 use super::Catalogue;
@@ -22,7 +23,7 @@ impl Catalogue {
         folders: bool,
         after: Option<&Key>,
         limit: u32,
-    ) -> Result<Listing> {
+    ) -> Result<ListPage> {
         let door = self.origin.mount(mount).await?;
         let storage = door.storage()?;
         let (rule, limit) = (self.rule(&door), limit.clamp(1, LIMIT_MAX) as usize);
@@ -74,7 +75,7 @@ impl Catalogue {
         folders: bool,
         after: Option<&Key>,
         limit: usize,
-    ) -> Result<Listing> {
+    ) -> Result<ListPage> {
         let asked = forebay_runtime::now();
         let page = storage.list(prefix, folders, after, limit).await?;
         page.objects.iter().for_each(|info| self.versions.learn(info, asked));

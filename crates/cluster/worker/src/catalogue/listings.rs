@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use forebay_shared_storage::Listing;
+use forebay_protocol::ListPage;
 use forebay_types::{Error, Key, MountId, ObjectInfo, Validate};
 use lru::LruCache;
 use parking_lot::Mutex;
@@ -126,7 +126,7 @@ impl Listings {
 }
 
 impl Grown {
-    pub(super) fn extend(&mut self, page: Listing) {
+    pub(super) fn extend(&mut self, page: ListPage) {
         assert!(!self.complete, "nothing comes after the end");
         let begin = self.entries.len();
         self.entries.extend(page.objects.into_iter().map(Entry::Object));
@@ -143,7 +143,7 @@ impl Grown {
     }
 
     /// The page behind `after`, if all of it is here.
-    pub(super) fn page(&self, after: Option<&Key>, limit: usize) -> Option<Listing> {
+    pub(super) fn page(&self, after: Option<&Key>, limit: usize) -> Option<ListPage> {
         if !self.reaches(after) {
             return None;
         }
@@ -152,7 +152,7 @@ impl Grown {
         if !self.complete && end - begin < limit {
             return None;
         }
-        let mut page = Listing::default();
+        let mut page = ListPage::default();
         for entry in &self.entries[begin..end] {
             match entry {
                 Entry::Object(info) => page.objects.push(info.clone()),

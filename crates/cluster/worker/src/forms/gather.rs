@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use forebay_placement::rank;
-use forebay_types::{Error, ObjectVersion, PageRun, PageSet, Result, RouteKey, SegmentRange, WorkerId, split_range};
+use forebay_types::{Error, ObjectVersion, PAGE_BYTES, PageRun, PageSet, Result, RouteKey, SegmentRange, WorkerId, split_range};
 
 use super::Forms;
 use crate::origin::{MountDoor, Priority};
@@ -43,9 +43,10 @@ impl Forms {
                 let missing = found.missing_of(&state.missing);
                 let (Some(first), Some(last)) = (missing.first(), missing.last()) else { break };
                 let Some(peer) = self.cluster.worker(worker) else { continue };
-                match self.cluster.peers.copy(&peer, segment.id, PageRun::new(first.start, last.end())).await {
-                    Ok((runs, pages)) => found.add(&segment, &missing, &runs, &pages)?,
-                    Err(error) => tracing::debug!(segment = %segment.id, %worker, %error, "peer gave no pages to decode"),
+                let given = self.cluster.peers.copy(&peer, segment.id, PageRun::new(first.start, last.end())).await;
+                // An answer that does not fit is this worker's failure: another one may have the pages.
+                if let Err(error) = given.and_then(|(runs, pages)| found.add(&segment, &missing, &runs, &pages)) {
+                    tracing::debug!(segment = %segment.id, %worker, %error, "peer gave no pages to decode");
                 }
             }
             if !found.missing_of(&state.missing).is_empty() {
@@ -101,8 +102,12 @@ impl Found {
         runs.iter().flat_map(|run| self.given.missing(*run)).collect()
     }
 
-    /// Takes those pages that are missing of some that a worker has given: whole ones, run behind run.
+    /// Takes those pages that are missing of some that a worker has given: whole ones, run behind run. Of an answer of another length
+    /// none is taken.
     fn add(&mut self, segment: &Segment, missing: &[PageRun], runs: &[PageRun], pages: &Bytes) -> Result<()> {
+        if runs.iter().map(|run| u64::from(run.len) * PAGE_BYTES).sum::<u64>() != pages.len() as u64 {
+            return Err(Error::invalid("the answer to a copy doesn't fit the question"));
+        }
         let mut begins = 0;
         for run in runs {
             let whole = run.bytes();
@@ -110,9 +115,6 @@ impl Found {
                 let bytes = segment.bytes_of(wanted);
                 let from = begins + (bytes.start - whole.start) as usize;
                 let to = from + (bytes.end - bytes.start) as usize;
-                if to > pages.len() {
-                    return Err(Error::invalid("the answer to a copy doesn't fit the question"));
-                }
                 self.pieces.push((bytes.start, pages.slice(from..to)));
                 self.given.insert(wanted);
             }
@@ -148,7 +150,7 @@ fn both(one: PageRun, other: PageRun) -> Option<PageRun> {
 
 #[cfg(test)]
 mod tests {
-    use forebay_types::{Key, MountId, PAGE_BYTES, VersionTag};
+    use forebay_types::{Key, MountId, VersionTag};
 
     use super::*;
 
@@ -185,12 +187,25 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_and_an_answer_that_is_too_short_are_errors() {
-        let segment = segment();
+    fn nothing_is_taken_of_an_answer_of_another_length_and_the_next_one_is() {
+        let (segment, run) = (segment(), [PageRun::new(2, 4)]);
+        let mut found = Found::default();
+        let right = pages(&run);
+        // The first page of it is whole.
+        let short = right.slice(..PAGE_BYTES as usize + 1);
+        let long = Bytes::from([&right[..], &[0]].concat());
+        for wrong in [short, long, Bytes::new()] {
+            assert!(found.add(&segment, &run, &run, &wrong).is_err());
+            assert_eq!((found.missing_of(&run), found.pieces.len()), (run.to_vec(), 0));
+        }
+        found.add(&segment, &run, &run, &right).unwrap();
+        assert!(found.missing_of(&run).is_empty());
+    }
+
+    #[test]
+    fn a_gap_is_an_error() {
         let mut found = Found::default();
         let run = [PageRun::new(2, 4)];
-        let short = pages(&run).slice(..PAGE_BYTES as usize + 1);
-        assert!(found.add(&segment, &run, &run, &short).is_err());
         found.pieces = vec![(0, pages(&[PageRun::new(0, 1)])), (2 * PAGE_BYTES, pages(&run))];
         assert!(found.slices(0..3 * PAGE_BYTES).is_err());
     }

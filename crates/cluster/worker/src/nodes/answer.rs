@@ -151,7 +151,7 @@ impl Nodes {
             return Ok(Way::Here(from.into(), path));
         }
         let names = self.names.lock();
-        let (known, losses) = (self.moves.load(Relaxed), Some(self.losses.load(Relaxed)));
+        let (known, losses) = (self.moves.load(Relaxed), Some(self.fence.losses.load(Relaxed)));
         if !names.has(from) {
             if from == ROOT {
                 return Err(NodeError::new(NodeErrorKind::Moving, "this worker hasn't got /tmp: ask for the workers anew"));

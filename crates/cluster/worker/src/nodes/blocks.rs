@@ -202,7 +202,7 @@ impl Nodes {
         if self.store.takes_block(&spec) {
             let mut fill = self.store.begin_block(spec)?;
             fill.write(bytes)?;
-            fill.finish();
+            fill.finish(bytes.len());
             return Ok(());
         }
         let mut fill = self.store.begin_fill(spec, run(len))?;
@@ -230,7 +230,7 @@ impl Nodes {
     /// A block that was received is there: keeps it for a node that will be told of it.
     pub(super) fn keep_placed(&self, number: u64, len: u32, fill: BlockFill, who: Brought) -> BlockRef {
         assert!(number & ON_DISK == 0, "what is received in place is in memory");
-        fill.finish();
+        fill.finish(len as usize);
         self.blocks.kept.lock().insert(number, Kept::new(len, who));
         BlockRef { worker: self.worker, number, len }
     }

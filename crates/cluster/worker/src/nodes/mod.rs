@@ -61,21 +61,32 @@ pub(crate) struct Nodes {
     /// Renames of containers and losses of workers that this worker has heard of, from a random number on: a client that knew an earlier
     /// process of this worker must not take its number for this one's.
     moves: AtomicU64,
+    fence: Fence,
+    apart: Apart,
+    cluster: Arc<Cluster>,
+    background: Arc<Background>,
+    /// How long operations took.
+    seconds: Kinds<Histogram>,
+}
+
+/// What is known of workers that were lost.
+#[derive(Default)]
+struct Fence {
     /// Losses of workers; changed under the lock of `names`.
     losses: AtomicU64,
     /// Grows when this worker was lost itself.
     lives: AtomicU64,
     heeded: Mutex<Heeded>,
+}
+
+/// Containers whose names and nodes are with two workers.
+struct Apart {
     /// Renames from here to other workers.
     renames: Mutex<Renames>,
-    /// Containers that came from a worker that is gone and whose names have not been found yet: what they were, since when.
+    /// Those that came from a worker that is gone and whose names have not been found yet: what they were, since when.
     unlinked: Mutex<HashMap<DirId, (DirId, Instant)>>,
-    /// Which containers whose names are with other workers have one.
+    /// Which of those whose names are with other workers have one.
     named: Mutex<Named>,
-    cluster: Arc<Cluster>,
-    background: Arc<Background>,
-    /// How long operations took.
-    seconds: Kinds<Histogram>,
 }
 
 /// What is known of blocks beside their bytes, which are in the tiers.
@@ -176,12 +187,12 @@ impl Nodes {
             drain: Drain::default(),
             started: forebay_runtime::now(),
             moves: AtomicU64::new(forebay_runtime::random::<u32>().into()),
-            losses: AtomicU64::new(0),
-            lives: AtomicU64::new(0),
-            heeded: Mutex::default(),
-            renames: Mutex::new(Renames::new(forebay_runtime::random())),
-            unlinked: Mutex::default(),
-            named: Mutex::default(),
+            fence: Fence::default(),
+            apart: Apart {
+                renames: Mutex::new(Renames::new(forebay_runtime::random())),
+                unlinked: Mutex::default(),
+                named: Mutex::default(),
+            },
             cluster,
             background,
             seconds: Kinds::new(&table::WORKER_NODE_SECONDS, NodeOp::names()),

@@ -62,14 +62,14 @@ impl Named {
 impl Nodes {
     /// Whether there are containers to be looked at soon.
     pub(super) fn has_doubts(&self) -> bool {
-        let named = self.named.lock();
+        let named = self.apart.named.lock();
         !named.missed.is_empty() || !named.new.is_empty()
     }
 
     /// A container has come here whose name is another worker's business: it is looked for soon, so that it is known later that
     /// there was one.
     pub(super) fn came(&self, id: DirId) {
-        let mut named = self.named.lock();
+        let mut named = self.apart.named.lock();
         if named.new.len() < NEW_MAX {
             named.new.insert(id);
         }
@@ -88,13 +88,13 @@ impl Nodes {
             self.gone(removed, None);
         }
         let all = self.names.lock().strangers();
-        let asked = if at_all { all.clone() } else { self.named.lock().soon(&all) };
+        let asked = if at_all { all.clone() } else { self.apart.named.lock().soon(&all) };
         let Ok(nameless) = self.nameless(&asked).await else {
             // Those that are new still are.
-            self.named.lock().new.extend(asked);
+            self.apart.named.lock().new.extend(asked);
             return;
         };
-        let lost = self.named.lock().looked(&all, &asked, &nameless, forebay_runtime::now());
+        let lost = self.apart.named.lock().looked(&all, &asked, &nameless, forebay_runtime::now());
         for id in lost {
             tracing::info!(container = ?id, "container lost with the worker that had its name");
             let removed = self.names.lock().remove_nodes(id, true);

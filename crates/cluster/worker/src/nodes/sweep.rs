@@ -57,15 +57,15 @@ impl Nodes {
     pub(crate) fn begin_anew(&self) {
         let (removed, doubtful) = {
             let mut names = self.names.lock();
-            self.lives.fetch_add(1, AcqRel);
-            self.losses.fetch_add(1, Relaxed);
+            self.fence.lives.fetch_add(1, AcqRel);
+            self.fence.losses.fetch_add(1, Relaxed);
             self.moves.fetch_add(1, Relaxed);
             names.lose_all()
         };
         tracing::warn!("this worker was lost to all others: its temporary nodes are gone");
-        *self.renames.lock() = Renames::new(forebay_runtime::random());
-        self.unlinked.lock().clear();
-        *self.named.lock() = Default::default();
+        *self.apart.renames.lock() = Renames::new(forebay_runtime::random());
+        self.apart.unlinked.lock().clear();
+        *self.apart.named.lock() = Default::default();
         let doubtful = doubtful.into_iter().filter(|block| block.worker == self.worker);
         self.blocks.kept.lock().extend(doubtful.map(|block| (block.number, Kept::new(block.len, Brought::ByWorker))));
         self.gone(removed, None);

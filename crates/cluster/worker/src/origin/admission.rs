@@ -24,6 +24,10 @@ const PREFETCH_MAX: usize = 8;
 const PREFETCH_BYTES: u64 = 12 << 20;
 /// The same for a mount with a bound: what it gives in a tenth of a second, and this at least.
 const PREFETCH_BYTES_MIN: u64 = 1 << 20;
+/// Background requests at a time beside demand, which goes before them at the bound, and before most of them where there is none.
+const BESIDE_DEMAND_MAX: usize = 2;
+/// The same beside prefetch, with which they share the bound. Where prefetch waits, it uses all that there is, and there are none.
+const BESIDE_PREFETCH_MAX: usize = 1;
 
 /// Where a request stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +38,8 @@ pub(crate) enum Priority {
     Demand,
     /// It will be asked for: after all demand.
     Prefetch,
+    /// Nobody in particular will ask for it: only what all others leave over.
+    Background,
 }
 
 impl Priority {
@@ -41,7 +47,13 @@ impl Priority {
         match self {
             Self::Urgent | Self::Demand => Class::Demand,
             Self::Prefetch => Class::Prefetch,
+            Self::Background => Class::Background,
         }
+    }
+
+    /// Whether somebody waits for it.
+    pub(crate) fn is_demand(self) -> bool {
+        matches!(self, Self::Urgent | Self::Demand)
     }
 
     /// The priority of one that somebody waits for.
@@ -51,11 +63,11 @@ impl Priority {
 
     /// What counts of so many bytes where those under way are bounded.
     fn counted(self, bytes: u64) -> u64 {
-        if self != Self::Prefetch && bytes < LONG_BYTES { 0 } else { bytes }
+        if self.is_demand() && bytes < LONG_BYTES { 0 } else { bytes }
     }
 }
 
-/// Lets a bounded number of GETs of one mount run at a time: what is urgent, demand and prefetch, each in its order.
+/// Lets a bounded number of GETs of one mount run at a time: what is urgent, demand, prefetch and background, each in its order.
 #[derive(Debug, Default)]
 pub(crate) struct Admission(Mutex<Lanes>);
 
@@ -64,6 +76,7 @@ struct Lanes {
     urgent: Lane,
     demand: Lane,
     prefetch: Lane,
+    background: Lane,
 }
 
 /// Those of one priority.
@@ -85,6 +98,7 @@ impl Default for Lanes {
             urgent: lane(Priority::Urgent, u64::MAX),
             demand: lane(Priority::Demand, u64::MAX),
             prefetch: lane(Priority::Prefetch, PREFETCH_BYTES),
+            background: lane(Priority::Background, PREFETCH_BYTES),
         }
     }
 }
@@ -160,15 +174,26 @@ impl Admission {
         Permit { admission: Arc::clone(self), priority: admitted.priority, left }
     }
 
-    /// Moves a transfer that waits as prefetch behind those that wait in `priority`; nothing when it runs already.
+    /// Moves a transfer that waits as prefetch or in the background behind those that wait in `priority`; nothing when it runs already,
+    /// or waits there.
     pub(crate) fn raise(&self, id: u64, priority: Priority) {
         let mut lanes = self.0.lock();
-        if let Some(at) = lanes.prefetch.waiting.iter().position(|waiter| waiter.id == id)
-            && let Some(waiter) = lanes.prefetch.waiting.remove(at)
-        {
+        let taken = match priority {
+            Priority::Urgent | Priority::Demand => lanes.prefetch.take(id).or_else(|| lanes.background.take(id)),
+            Priority::Prefetch => lanes.background.take(id),
+            Priority::Background => None,
+        };
+        if let Some(waiter) = taken {
             lanes.of(priority).waiting.push_back(waiter);
             lanes.pump();
         }
+    }
+
+    /// Bytes that wait for their turn: those that somebody waits for or a plan will read, and those of background work.
+    pub(crate) fn waiting_bytes(&self) -> (u64, u64) {
+        let lanes = self.0.lock();
+        let wanted = [&lanes.urgent, &lanes.demand, &lanes.prefetch].map(Lane::waiting_bytes);
+        (wanted.iter().sum(), lanes.background.waiting_bytes())
     }
 
     /// The mount gives no more than this.
@@ -177,8 +202,8 @@ impl Admission {
         // What it gives in a quarter of a second is on its way, whatever the way to shared storage.
         let demand = bytes_per_sec.map_or(u64::MAX, |rate| (rate / 4).max(DEMAND_BYTES_MIN));
         (lanes.urgent.bytes_max, lanes.demand.bytes_max) = (demand, demand);
-        lanes.prefetch.bytes_max =
-            bytes_per_sec.map_or(PREFETCH_BYTES, |rate| (rate / 10).clamp(PREFETCH_BYTES_MIN, PREFETCH_BYTES));
+        let ahead = bytes_per_sec.map_or(PREFETCH_BYTES, |rate| (rate / 10).clamp(PREFETCH_BYTES_MIN, PREFETCH_BYTES));
+        (lanes.prefetch.bytes_max, lanes.background.bytes_max) = (ahead, ahead);
         lanes.pump();
     }
 
@@ -208,6 +233,7 @@ impl Lanes {
             Priority::Urgent => &mut self.urgent,
             Priority::Demand => &mut self.demand,
             Priority::Prefetch => &mut self.prefetch,
+            Priority::Background => &mut self.background,
         }
     }
 
@@ -220,11 +246,28 @@ impl Lanes {
         self.demand.waiting.retain(|waiter| !waiter.admit.is_closed());
         let no_demand = self.urgent.waiting.is_empty() && self.demand.waiting.is_empty();
         while no_demand && self.prefetch.running < PREFETCH_MAX && self.prefetch.admit(true) {}
+        let none_waits = no_demand && self.prefetch.waiting.is_empty();
+        let background_max = match (self.prefetch.running, self.urgent.running + self.demand.running) {
+            (0, 0) => PREFETCH_MAX,
+            (0, _) => BESIDE_DEMAND_MAX,
+            _ => BESIDE_PREFETCH_MAX,
+        };
+        while none_waits && self.background.running < background_max && self.background.admit(true) {}
         assert!(self.urgent.running + self.demand.running <= DEMAND_MAX && self.prefetch.running <= PREFETCH_MAX);
     }
 }
 
 impl Lane {
+    fn waiting_bytes(&self) -> u64 {
+        self.waiting.iter().filter(|waiter| !waiter.admit.is_closed()).map(|waiter| waiter.bytes).sum()
+    }
+
+    /// Takes out one that waits.
+    fn take(&mut self, id: u64) -> Option<Waiter> {
+        let at = self.waiting.iter().position(|waiter| waiter.id == id)?;
+        self.waiting.remove(at)
+    }
+
     /// Lets the first in that may be; false when there is none.
     fn admit(&mut self, may_be_long: bool) -> bool {
         let priority = self.priority;
@@ -257,105 +300,4 @@ impl Drop for Queued<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use futures::FutureExt;
-
-    fn try_enter(admission: &Arc<Admission>, id: u64, priority: Priority, bytes: u64) -> Option<Permit> {
-        admission.enter(id, priority, bytes).now_or_never()
-    }
-
-    #[test]
-    fn demand_goes_first_and_is_bounded() {
-        let admission = Arc::new(Admission::default());
-        let mut running: Vec<_> =
-            (0..DEMAND_MAX as u64).map(|id| try_enter(&admission, id, Priority::Demand, 1).unwrap()).collect();
-        let _early = try_enter(&admission, 100, Priority::Prefetch, 1).expect("no demand waits yet");
-        let mut demand = Box::pin(admission.enter(101, Priority::Demand, 1));
-        assert!((&mut demand).now_or_never().is_none(), "one demand too many");
-        let mut late = Box::pin(admission.enter(102, Priority::Prefetch, 1));
-        assert!((&mut late).now_or_never().is_none(), "prefetch passed waiting demand");
-        running.pop();
-        assert!((&mut demand).now_or_never().is_some());
-        assert!((&mut late).now_or_never().is_some());
-    }
-
-    #[test]
-    fn prefetch_is_bounded_by_requests_and_bytes() {
-        let admission = Arc::new(Admission::default());
-        let small: Vec<_> = (0..20).map_while(|id| try_enter(&admission, id, Priority::Prefetch, 1)).collect();
-        assert_eq!(small.len(), PREFETCH_MAX);
-        drop(small);
-        let large: Vec<_> = (0..20).map_while(|id| try_enter(&admission, id, Priority::Prefetch, 4 << 20)).collect();
-        assert_eq!(large.len(), 3);
-        drop(large);
-        admission.set_bound(Some(50_000_000));
-        let large: Vec<_> = (0..20).map_while(|id| try_enter(&admission, id, Priority::Prefetch, 4 << 20)).collect();
-        assert_eq!(large.len(), 2, "400 Mbit/s are full with two");
-        drop(large);
-        assert!(try_enter(&admission, 30, Priority::Prefetch, 64 << 20).is_some(), "a large one alone goes through");
-    }
-
-    #[test]
-    fn of_a_bounded_mount_what_was_asked_for_first_ends_first() {
-        let admission = Arc::new(Admission::default());
-        admission.set_bound(Some(8 << 20));
-        let mut first = try_enter(&admission, 1, Priority::Demand, 4 << 20).unwrap();
-        assert!(try_enter(&admission, 30, Priority::Demand, 64 << 10).is_some(), "a short one goes beside");
-        let mut second = Box::pin(admission.enter(31, Priority::Demand, 4 << 20));
-        first.arrived(2 << 20);
-        assert!((&mut second).now_or_never().is_none(), "a quarter of a second is still to come");
-        let urgent = try_enter(&admission, 40, Priority::Urgent, 4 << 20).expect("beside what runs");
-        let mut late = Box::pin(admission.enter(41, Priority::Urgent, 4 << 20));
-        assert!((&mut late).now_or_never().is_none(), "bounded too");
-        first.arrived(1 << 20);
-        assert!((&mut second).now_or_never().is_none(), "what is urgent goes first");
-        drop(urgent);
-        let _late = (&mut late).now_or_never().unwrap();
-        let _second = (&mut second).now_or_never().expect("the first has not ended, and little of it is to come");
-        admission.set_bound(None);
-        assert!(try_enter(&admission, 70, Priority::Demand, 4 << 20).is_some());
-    }
-
-    #[tokio::test]
-    async fn who_gets_nothing_keeps_nobody_waiting() {
-        let admission = Arc::new(Admission::default());
-        admission.set_bound(Some(8 << 20));
-        let mut stalled = try_enter(&admission, 1, Priority::Demand, 4 << 20).unwrap();
-        assert!(try_enter(&admission, 2, Priority::Demand, 4 << 20).is_none());
-        let second = forebay_runtime::time::timeout(10 * STALLED, admission.enter(3, Priority::Demand, 4 << 20));
-        tokio::select! {
-            entered = second => assert!(entered.is_ok()),
-            () = stalled.during(std::future::pending()) => unreachable!("it never ends"),
-        }
-    }
-
-    #[test]
-    fn raised_prefetch_overtakes() {
-        let admission = Arc::new(Admission::default());
-        let running: Vec<_> = (0..20).map_while(|id| try_enter(&admission, id, Priority::Prefetch, 1)).collect();
-        let mut waiting = Box::pin(admission.enter(50, Priority::Prefetch, 1));
-        assert!((&mut waiting).now_or_never().is_none());
-        admission.raise(50, Priority::Demand);
-        assert_eq!((&mut waiting).now_or_never().unwrap().class(), Class::Demand);
-        drop(running);
-    }
-
-    #[test]
-    fn who_gives_up_leaves_no_turn_behind() {
-        let admission = Arc::new(Admission::default());
-        let mut running: Vec<_> =
-            (0..DEMAND_MAX as u64).map(|id| try_enter(&admission, id, Priority::Demand, 1).unwrap()).collect();
-        let mut granted = Box::pin(admission.enter(50, Priority::Demand, 1));
-        let mut gone = Box::pin(admission.enter(51, Priority::Demand, 1));
-        assert!((&mut granted).now_or_never().is_none() && (&mut gone).now_or_never().is_none());
-        let mut prefetch = Box::pin(admission.enter(52, Priority::Prefetch, 1));
-        assert!((&mut prefetch).now_or_never().is_none());
-        drop(gone);
-        running.pop();
-        drop(granted);
-        assert!((&mut prefetch).now_or_never().is_some(), "no demand waits any more");
-        running.push(try_enter(&admission, 60, Priority::Demand, 1).expect("the turn that nobody took is free again"));
-        assert!(try_enter(&admission, 61, Priority::Demand, 1).is_none());
-    }
-}
+mod tests;

@@ -78,7 +78,7 @@ impl Flights {
                     fresh.push(PageRun::new(at, flight.run.start));
                 }
                 let joined = PageRun::new(at.max(flight.run.start), flight.run.end().min(missing.end()));
-                if wanted.priority != Priority::Prefetch && flight.raise() {
+                if wanted.priority == Priority::Prefetch || (wanted.priority.is_demand() && flight.raise()) {
                     wanted.door.admission.raise(flight.id, wanted.priority);
                 }
                 tickets.push(self.ticket(flight, joined));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use forebay_protocol::{ClusterView, MountShare, StorageCounters};
-use forebay_shared_storage::{Counters, Storage, StorageSettings};
+use forebay_shared_storage::{Storage, StorageSettings};
 use forebay_types::{Error, Key, Mount, MountId, MountOptions, Result};
 use parking_lot::Mutex;
 
@@ -28,8 +28,8 @@ pub(crate) struct MountDoor {
 struct DoorState {
     storage: Option<Storage>,
     share: MountShare,
-    /// The demand that the coordinator was told last.
-    told: u64,
+    /// The need that the coordinator was told last.
+    told: Need,
     /// Of doors of this mount that changed options have closed.
     before: StorageCounters,
 }
@@ -38,7 +38,7 @@ impl MountDoor {
     fn new(mount: Mount, settings: StorageSettings, share: MountShare, before: StorageCounters) -> Self {
         let admission = Arc::new(Admission::default());
         admission.set_bound(share.bytes_per_sec);
-        Self { mount, admission, settings, state: Mutex::new(DoorState { storage: None, share, told: 0, before }) }
+        Self { mount, admission, settings, state: Mutex::new(DoorState { storage: None, share, told: Need::default(), before }) }
     }
 
     /// The door of the mount with other options. Where these change only the bound, what is under way goes on through it: it
@@ -94,29 +94,43 @@ impl MountDoor {
 
     fn counters(&self) -> StorageCounters {
         let state = self.state.lock();
-        sum(state.before, state.storage.as_ref().map(|storage| convert(storage.counters())).unwrap_or_default())
+        state.before + state.storage.as_ref().map(Storage::counters).unwrap_or_default()
     }
 
-    fn tell_demand(&self) -> Option<u64> {
+    fn tell_need(&self) -> Option<Need> {
         self.mount.options.bandwidth?;
         let mut state = self.state.lock();
-        state.told = state.demand();
+        state.told = self.need(&state);
         Some(state.told)
     }
 
-    /// Whether its share is too small, about right or more than is of use, and was not when the demand was told last.
+    /// What is read and awaited, and what is not let in yet.
+    fn need(&self, state: &DoorState) -> Need {
+        let Some(storage) = &state.storage else { return Need::default() };
+        let (wanted, background) = self.admission.waiting_bytes();
+        Need {
+            demand: storage.demand_bytes_per_sec().saturating_add(wanted),
+            background: storage.background_bytes_per_sec().saturating_add(background),
+        }
+    }
+
+    /// Whether its share is too small, about right or more than is of use, and was not when the need was told last.
     fn need_changed(&self) -> bool {
         let state = self.state.lock();
         let Some(share) = state.share.bytes_per_sec else { return false };
-        let need = |demand: u64| (demand > share, demand < share / 4);
-        need(state.demand()) != need(state.told)
+        let fits = |need: Need| {
+            let all = need.demand.saturating_add(need.background);
+            (need.demand > share, all > share, all < share / 4)
+        };
+        fits(self.need(&state)) != fits(state.told)
     }
 }
 
-impl DoorState {
-    fn demand(&self) -> u64 {
-        self.storage.as_ref().map_or(0, Storage::demand_bytes_per_sec)
-    }
+/// What would be read in a second were there no bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Need {
+    pub(crate) demand: u64,
+    pub(crate) background: u64,
 }
 
 impl Mounts {
@@ -178,8 +192,8 @@ impl Mounts {
     }
 
     /// What each mount with a bound would give this worker, were there no bound, in bytes a second: to tell the coordinator.
-    pub(crate) fn tell_demand(&self) -> Vec<(MountId, u64)> {
-        self.all().iter().filter_map(|door| Some((door.mount.id, door.tell_demand()?))).collect()
+    pub(crate) fn tell_needs(&self) -> Vec<(MountId, Need)> {
+        self.all().iter().filter_map(|door| Some((door.mount.id, door.tell_need()?))).collect()
     }
 
     /// Whether a share fits so much worse or better than when it was told that the coordinator should hear it at once.
@@ -207,34 +221,6 @@ fn first_share(mount: &Mount, workers: usize, last: Option<MountShare>) -> Mount
         (equal, _) => equal,
     };
     MountShare { mount: mount.id, bytes_per_sec, burst_bytes: mount.options.burst.map_or(1 << 20, |burst| burst.0) }
-}
-
-fn convert(counters: Counters) -> StorageCounters {
-    StorageCounters {
-        gets: counters.gets,
-        heads: counters.heads,
-        lists: counters.lists,
-        puts: counters.puts,
-        deletes: counters.deletes,
-        retries: counters.retries,
-        bytes_in: counters.bytes_in,
-        bytes_out: counters.bytes_out,
-        socket_bytes_in: counters.socket_bytes_in,
-    }
-}
-
-fn sum(a: StorageCounters, b: StorageCounters) -> StorageCounters {
-    StorageCounters {
-        gets: a.gets + b.gets,
-        heads: a.heads + b.heads,
-        lists: a.lists + b.lists,
-        puts: a.puts + b.puts,
-        deletes: a.deletes + b.deletes,
-        retries: a.retries + b.retries,
-        bytes_in: a.bytes_in + b.bytes_in,
-        bytes_out: a.bytes_out + b.bytes_out,
-        socket_bytes_in: a.socket_bytes_in + b.socket_bytes_in,
-    }
 }
 
 #[cfg(test)]

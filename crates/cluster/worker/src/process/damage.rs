@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use forebay_coordinator::CoordinatorSettings;
 use forebay_protocol::{AdminRequest, ControlReply, Order};
+use forebay_testbed::until;
 use forebay_testing::S3Server;
 use forebay_transport::Security;
 use forebay_types::{Key, Mount, ObjectVersion, PAGE_BYTES, PageRun, SegmentId};
 
-use super::bed::{Bed, until};
+use super::bed::Bed;
 use crate::cluster::ask;
 use crate::origin::{Ahead, Priority};
 use crate::rooms::Rooms;
@@ -29,7 +30,7 @@ impl Lab {
         s3.put("lake", "a", &bytes()).unwrap();
         let options = s3.mount_options();
         let add = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: "s3://lake".into(), options };
-        let added = ask(&bed.coordinator.address(), &Security::default(), &mut None, add).await.unwrap();
+        let added = ask(bed.node.coordinator_at(), &Security::default(), &mut None, add).await.unwrap();
         let ControlReply::Mount(mount) = added else { panic!("a mount") };
         Self { s3, bed, mount }
     }

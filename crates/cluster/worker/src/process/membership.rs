@@ -9,7 +9,7 @@ use forebay_protocol::{
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result};
 
-use crate::cluster::ask;
+use crate::cluster::{Cluster, ask};
 use crate::rooms::Rooms;
 use crate::settings::Tuning;
 use crate::signals::{Standing, publish};
@@ -137,9 +137,13 @@ impl Membership {
         let have = rooms.cluster.view().version;
         let (ended, fresh) = (rooms.replicas.ended(), rooms.writes.fresh.first());
         let (ended_count, fresh_count) = (ended.len(), fresh.len());
-        let demand = rooms.origin.mounts.tell_demand();
+        let needs = rooms.origin.mounts.tell_needs();
+        let demand = needs.iter().map(|(mount, need)| (*mount, need.demand)).collect();
+        let background =
+            needs.iter().filter(|(_, need)| need.background > 0).map(|(mount, need)| (*mount, need.background)).collect();
         let heard = rooms.cluster.hearing.number();
-        let beat = Heartbeat { worker: rooms.cluster.id, have, demand, report, window: self.window.clone(), ended, fresh, heard };
+        let (worker, window) = (rooms.cluster.id, self.window.clone());
+        let beat = Heartbeat { worker, have, demand, report, window, ended, fresh, heard, background };
         let sent = forebay_runtime::now();
         match self.ask(MemberRequest::Heartbeat(beat)).await {
             Ok(ControlReply::Beat { view, shares, lease, window, orders, routes, credentials, hears, settled }) => {
@@ -260,6 +264,23 @@ async fn need_changed(rooms: &Rooms) {
         forebay_runtime::time::sleep(NEED_LOOK).await;
         if rooms.origin.mounts.need_changed() {
             return;
+        }
+    }
+}
+
+/// Time between two tries to hear of news.
+const NEWS_PAUSE: Duration = Duration::from_secs(1);
+
+/// Waits at the coordinator for reasons to send a heartbeat at once, for ever: a closed window, new orders, a new view. Without
+/// it all of that comes with the next heartbeat in turn.
+pub(crate) async fn follow_news(cluster: Arc<Cluster>, coordinator: Address, security: Security) {
+    let mut line = None;
+    loop {
+        match ask(&coordinator, &security, &mut line, MemberRequest::News(cluster.id)).await {
+            Ok(ControlReply::Done) => cluster.want_news(),
+            Ok(ControlReply::Unchanged) => {}
+            // Heartbeats say that it is away.
+            Ok(_) | Err(_) => forebay_runtime::time::sleep(NEWS_PAUSE).await,
         }
     }
 }

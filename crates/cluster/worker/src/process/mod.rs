@@ -12,7 +12,6 @@ pub(crate) mod bed;
 mod damage;
 mod identity;
 mod membership;
-mod news;
 mod scrub;
 mod start;
 

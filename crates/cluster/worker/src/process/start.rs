@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_block_store::BlockStore;
+use forebay_metrics::table;
 use forebay_protocol::{MemberRequest, StorageCounters, WorkerInfo, WorkerReport};
 use forebay_transport::{Address, Listener, Security, Server};
-use forebay_types::{Error, MountName, Result, ResultExt, WorkerId};
+use forebay_types::{Error, ForebayPath, MountName, Result, ResultExt, WorkerId};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use super::identity::{host_id, host_name, worker_id};
-use super::membership::Membership;
-use super::news::follow_news;
+use super::membership::{Membership, follow_news};
 use super::scrub;
 use crate::cluster::ask;
 use crate::nodes;
@@ -150,6 +150,23 @@ impl Worker {
         let name_of = |mount| self.rooms.origin.mounts.find(mount).map(|door| door.mount.name.clone());
         let storage = self.rooms.report().storage.into_iter();
         storage.filter_map(|(mount, counters)| Some((name_of(mount)?, counters))).collect()
+    }
+
+    /// The datasets of shards that this worker, of all, is to refresh from the objects that they follow, and how often.
+    pub fn followed(&self) -> Vec<(ForebayPath, Duration)> {
+        let followed = self.rooms.shards.followed().into_iter();
+        let path = |(mount, folder, every)| {
+            let door = self.rooms.origin.mounts.find(mount)?;
+            Some((ForebayPath::new(door.mount.name.clone(), folder), every))
+        };
+        followed.filter_map(path).collect()
+    }
+
+    /// Counts a refresh of one of these, with how many objects it took over and how much it could not.
+    pub fn count_refresh(objects: u64, errors: u64) {
+        table::WORKER_SHARD_REFRESHES.only().add(1);
+        table::WORKER_SHARD_REFRESHED.only().add(objects);
+        table::WORKER_SHARD_REFRESH_ERRORS.only().add(errors);
     }
 
     /// Whether it serves: `Closed` once it stops, `Retry` while the coordinator knows it no more. A coordinator that is away changes

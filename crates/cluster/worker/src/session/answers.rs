@@ -5,9 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{
-    DataReply, DataRequest, DatasetId, Held, Hint, ListPage, PeerRequest, PutCondition, Shared, WantedRecords, encode,
-};
+use forebay_protocol::{DataReply, DataRequest, DatasetId, Hint, PeerRequest, PutCondition, Shared, WantedRecords, encode};
 use forebay_rights::needs;
 use forebay_transport::Response;
 use forebay_types::{Cell, Error, Key, MountId, ObjectVersion, OperationId, PageRun, Result, SegmentId};
@@ -88,14 +86,16 @@ impl WorkerSession {
             DataRequest::Ring => return self.ring(),
             DataRequest::Open { mount, key } => reply(DataReply::Info(rooms.catalogue.open(mount, &key).await?)),
             DataRequest::List { mount, prefix, folders, after, limit } => {
-                let listing = rooms.catalogue.list(mount, &prefix, folders, after.as_ref(), limit).await?;
-                let (objects, folders, next) = (listing.objects, listing.folders, listing.next);
-                reply(DataReply::Listed(ListPage { objects, folders, next }))
+                reply(DataReply::Listed(rooms.catalogue.list(mount, &prefix, folders, after.as_ref(), limit).await?))
             }
             DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms } => {
                 let within = Duration::from_millis(hold_ms.into());
                 let held_for = (hold_ms > 0).then_some(HeldFor { operation, by: self.bringer, within });
-                let priority = if urgent { Priority::Urgent } else { Priority::Prefetch };
+                let priority = match held_for {
+                    _ if urgent => Priority::Urgent,
+                    Some(_) => Priority::Prefetch,
+                    None => Priority::Background,
+                };
                 self.prefetch(&version, &ranges, Ahead { priority, keep, held_for }).await?
             }
             DataRequest::Put { mount, key, condition } => self.put(mount, &key, condition, payload).await?,
@@ -185,10 +185,7 @@ impl WorkerSession {
     }
 
     fn held(&self, segments: &[SegmentId]) -> Response {
-        let held = segments.iter().map(|segment| {
-            let held = self.rooms.origin.store.held(*segment);
-            Held { dram_bytes: held.dram_bytes, disk_bytes: held.disk_bytes, bytes: held.bytes, keep: held.keep }
-        });
+        let held = segments.iter().map(|segment| self.rooms.origin.store.held(*segment));
         reply(DataReply::Held(held.collect()))
     }
 

@@ -19,11 +19,11 @@ use crate::origin::MountDoor;
 impl Shards {
     /// A dataset's manifest, which never changes.
     pub(super) async fn manifest(&self, id: &DatasetId) -> Result<Arc<Manifest>> {
-        let known = || self.manifests.lock().get(id).cloned();
+        let known = || self.known.manifests.lock().get(id).cloned();
         if let Some(known) = known() {
             return Ok(known);
         }
-        let asking = self.reading.join(id.clone());
+        let asking = self.turns.reading.join(id.clone());
         let _turn = asking.turn().await;
         if let Some(known) = known() {
             return Ok(known);
@@ -37,7 +37,7 @@ impl Shards {
             let what = format!("{} of /{}", id.folder, door.mount.name);
             return Err(Error::conflict(format!("{what}: manifest {} is another one now: open the dataset anew", id.manifest)));
         }
-        self.manifests.lock().put(id.clone(), Arc::clone(&manifest));
+        self.known.manifests.lock().put(id.clone(), Arc::clone(&manifest));
         // This one with its log says the same: one behind it that can't be read, as of a later version, is no reason not to answer.
         if let Err(error) = self.look_for_newer(&door, &manifest).await {
             tracing::warn!(folder = %id.folder, %error, "later manifests can't be read");
@@ -82,7 +82,7 @@ impl Shards {
 
     async fn find_or_bring(&self, asked: &Asked) -> Result<Arc<Served>> {
         let id = asked.id();
-        let asking = self.bringing.join(id);
+        let asking = self.turns.bringing.join(id);
         let _turn = asking.turn().await;
         if let Some(served) = self.find(id) {
             return Ok(served);
@@ -93,7 +93,7 @@ impl Shards {
             Some(store) => (store, None),
             None => {
                 // As long it counts as one that is on its way: what is held can't make room for a further one.
-                let room = self.room.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
+                let room = self.turns.room.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
                 (self.bring(asked).await?, Some(room))
             }
         };

@@ -148,7 +148,7 @@ impl Shards {
     /// The first request to a cold file: its tail, with the version that all others are of.
     async fn open_far(&self, door: &Arc<MountDoor>, asked: &Asked, file: &DatasetCold) -> Result<Arc<Far>> {
         let known = || self.far.lock().get(&asked.id()).cloned();
-        let asking = self.opening.join(asked.id());
+        let asking = self.turns.opening.join(asked.id());
         let _turn = asking.turn().await;
         if let Some(known) = known() {
             return Ok(known);

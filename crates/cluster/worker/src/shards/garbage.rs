@@ -26,8 +26,8 @@ impl Shards {
     pub(super) fn collect_meanwhile(self: &Arc<Self>, manifest: &Arc<Manifest>) {
         let now = forebay_runtime::now();
         let place = (manifest.id.mount, manifest.id.folder.as_str().to_string());
-        let mut collected = self.collected.lock();
-        if collected.get(&place).is_some_and(|last| now - *last < self.garbage_after / LOOKS) {
+        let mut collected = self.garbage.collected.lock();
+        if collected.get(&place).is_some_and(|last| now - *last < self.garbage.after / LOOKS) {
             return;
         }
         collected.put(place, now);
@@ -41,7 +41,7 @@ impl Shards {
     }
 
     async fn collect(self: &Arc<Self>, manifest: &Manifest) -> Result<()> {
-        let (folder, after) = (&manifest.id.folder, self.garbage_after);
+        let (folder, after) = (&manifest.id.folder, self.garbage.after);
         let door = self.origin.mount(manifest.id.mount).await?;
         // Whoever stored an object that is old here has named it by now, or never will.
         let objects = self.named(&door, &below(folder, "data/")?, |name| Some(name.to_string())).await?;
@@ -95,6 +95,6 @@ impl Shards {
 
     /// So long an object may be stored before a manifest names it.
     pub(super) fn to_be_named_within(&self) -> Duration {
-        self.garbage_after / 2
+        self.garbage.after / 2
     }
 }

@@ -32,13 +32,13 @@ impl Shards {
             return;
         }
         let size = served.dial.size(level);
-        let wanted = ((size * served.input_bytes as f64) as u64).max(served.bytes.load(Relaxed));
+        let wanted = ((size * served.part.input_bytes as f64) as u64).max(served.bytes.load(Relaxed));
         if let Err(error) = self.kept.grow(served.id, wanted) {
             served.dial.explain(format!("no layers: {}", error.message()));
             served.dial.ended(false);
             return;
         }
-        let (served, layering, path) = (Arc::clone(served), Arc::clone(&self.layering), self.kept.path(served.id));
+        let (served, layering, path) = (Arc::clone(served), Arc::clone(&self.turns.layering), self.kept.path(served.id));
         let kept = Arc::clone(&self.kept);
         // Waited for when the worker stops: what comes after it in this process finds the folder at rest.
         self.background.spawn(async move {
@@ -55,11 +55,11 @@ impl Shards {
                     came
                 }
                 Some(Err(error)) => {
-                    tracing::warn!(folder = %served.folder, shard = served.number, %error, "layers stay as they are");
+                    tracing::warn!(folder = %served.part.folder, shard = served.part.number, %error, "layers stay as they are");
                     false
                 }
                 None => {
-                    tracing::warn!(folder = %served.folder, shard = served.number, "the making of layers ended early");
+                    tracing::warn!(folder = %served.part.folder, shard = served.part.number, "the making of layers ended early");
                     false
                 }
             };
@@ -86,16 +86,16 @@ impl Shards {
                 Ok(Ok(Some(wants))) => {
                     served.is_steered.store(true, Relaxed);
                     if wants {
-                        tracing::info!(folder = %served.folder, shard = served.number, "layers for what is asked");
+                        tracing::info!(folder = %served.part.folder, shard = served.part.number, "layers for what is asked");
                         self.keep_at(&served, served.dial.level_of(served.dial.now()));
                     }
                 }
                 Ok(Ok(None)) => {}
                 Ok(Err(error)) => {
-                    tracing::debug!(folder = %served.folder, shard = served.number, %error, "layers stay as they are")
+                    tracing::debug!(folder = %served.part.folder, shard = served.part.number, %error, "layers stay as they are")
                 }
                 Err(error) => {
-                    tracing::warn!(folder = %served.folder, shard = served.number, %error, "a look at layers ended early")
+                    tracing::warn!(folder = %served.part.folder, shard = served.part.number, %error, "a look at layers ended early")
                 }
             }
         }
@@ -125,7 +125,7 @@ impl Shards {
                 served.dial.carry(level);
             }
             Err(error) => {
-                tracing::debug!(folder = %served.folder, shard = served.number, %error, "layers are made anew after a merge");
+                tracing::debug!(folder = %served.part.folder, shard = served.part.number, %error, "layers are made anew after a merge");
             }
         }
         served
@@ -133,8 +133,8 @@ impl Shards {
 
     async fn make_layers(&self, served: &Served, before: Option<&Served>, level: u32) -> Result<Store> {
         let size = served.dial.size(level);
-        self.kept.grow(served.id, (size * served.input_bytes as f64) as u64)?;
-        let _turn = self.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
+        self.kept.grow(served.id, (size * served.part.input_bytes as f64) as u64)?;
+        let _turn = self.turns.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
         let (path, before) = (self.kept.path(served.id), before.map(|before| before.store.load_full()));
         let (kept, id, none) = (Arc::clone(&self.kept), served.id, served.dial.size(0));
         let tuned = forebay_runtime::run_behind(move || {
@@ -157,7 +157,7 @@ impl Shards {
                 served.dial.explain("the size that its records had in the shards before".to_string());
             }
             Err(error) => {
-                tracing::debug!(folder = %served.folder, shard = served.number, %error, "a new shard has no layers yet");
+                tracing::debug!(folder = %served.part.folder, shard = served.part.number, %error, "a new shard has no layers yet");
             }
         }
         served
@@ -169,15 +169,16 @@ impl Shards {
         let served = self.served.lock();
         let is_of = |served: &&Arc<Served>| {
             let is_log = |place: &LogPlace| place.log == *log;
-            served.folder == *asked.folder() && served.log.as_ref().is_some_and(|of| of.is_of(asked.manifest.id.mount, is_log))
+            served.part.folder == *asked.folder()
+                && served.log.as_ref().is_some_and(|of| of.is_of(asked.manifest.id.mount, is_log))
         };
         let before: Vec<&Arc<Served>> = served.values().filter(is_of).collect();
-        let shards = before.first()?.manifest.ids.len();
+        let shards = before.first()?.part.manifest.ids.len();
         let from = recut(shards as u32, after as u32).ok()?.into_iter().nth(asked.number as usize)?;
         let kept = from.iter().filter_map(|share| {
-            let of = before.iter().filter(|served| served.number == share.shard);
+            let of = before.iter().filter(|served| served.part.number == share.shard);
             let grown = of.max_by(|a, b| a.dial.now().total_cmp(&b.dial.now()))?;
-            Some(KeptAt { size: grown.dial.now(), bytes: share.part * grown.input_bytes as f64 })
+            Some(KeptAt { size: grown.dial.now(), bytes: share.part * grown.part.input_bytes as f64 })
         });
         start(&kept.collect::<Vec<_>>())
     }

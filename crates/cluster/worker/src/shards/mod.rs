@@ -67,27 +67,9 @@ pub(crate) struct Shards {
     kept: Arc<Kept>,
     /// Those that are answered from afar, by the same hash.
     far: Mutex<LruCache<u128, Arc<Far>>>,
-    opening: SingleFlight<u128, ()>,
-    bringing: SingleFlight<u128, ()>,
-    reading: SingleFlight<DatasetId, ()>,
-    room: Semaphore,
-    copies: Copies,
-    /// One shard's layers are made at a time.
-    layering: Arc<Semaphore>,
-    manifests: Mutex<LruCache<DatasetId, Arc<Manifest>>>,
-    /// The latest manifest that is known of each log.
-    newest: Mutex<LruCache<(MountId, String), Arc<Manifest>>>,
-    /// When it was looked for garbage in the folders of datasets.
-    collected: Mutex<LruCache<(MountId, String), Instant>>,
-    garbage_after: Duration,
-    /// The datasets that have other shards now, by their mount, folder and log of before.
-    moved: Mutex<LruCache<(MountId, String, String), Arc<Manifest>>>,
-    /// Datasets whose shards give way to others, by their logs.
-    moving: SingleFlight<(MountId, String), ()>,
-    /// Shards that are being merged.
-    merging: SingleFlight<u128, ()>,
-    /// When the last look into the log of each began.
-    following: SingleFlight<u128, Instant>,
+    known: Known,
+    turns: Turns,
+    garbage: Garbage,
     told: Told,
     writes: Arc<Writes>,
     origin: Arc<Origin>,
@@ -95,6 +77,39 @@ pub(crate) struct Shards {
     background: Arc<Background>,
     /// How long calls took that were answered.
     seconds: Kinds<Histogram>,
+}
+
+/// Manifests that were read.
+struct Known {
+    manifests: Mutex<LruCache<DatasetId, Arc<Manifest>>>,
+    /// The latest one that is known of each log.
+    newest: Mutex<LruCache<(MountId, String), Arc<Manifest>>>,
+    /// The datasets that have other shards now, by their mount, folder and log of before.
+    moved: Mutex<LruCache<(MountId, String, String), Arc<Manifest>>>,
+}
+
+/// What is done once for everyone who waits, and what is done by few at a time.
+struct Turns {
+    opening: SingleFlight<u128, ()>,
+    bringing: SingleFlight<u128, ()>,
+    reading: SingleFlight<DatasetId, ()>,
+    /// Shards that are being merged.
+    merging: SingleFlight<u128, ()>,
+    /// Datasets whose shards give way to others, by their logs.
+    moving: SingleFlight<(MountId, String), ()>,
+    /// When the last look into the log of each began.
+    following: SingleFlight<u128, Instant>,
+    room: Semaphore,
+    copies: Copies,
+    /// One shard's layers are made at a time.
+    layering: Arc<Semaphore>,
+}
+
+/// Objects that no manifest names.
+struct Garbage {
+    /// When it was looked for in the folders of datasets.
+    collected: Mutex<LruCache<(MountId, String), Instant>>,
+    after: Duration,
 }
 
 /// What the shards of a worker are held to.
@@ -157,20 +172,23 @@ impl Shards {
             served: Mutex::default(),
             kept: Arc::new(Kept::open(folder, bytes_max)?),
             far: Mutex::new(LruCache::new(far)),
-            opening: SingleFlight::default(),
-            bringing: SingleFlight::default(),
-            reading: SingleFlight::default(),
-            room: Semaphore::new(BROUGHT_AT_ONCE),
-            copies: Copies::new(copy_bytes_per_sec),
-            layering: Arc::new(Semaphore::new(1)),
-            manifests: Mutex::new(LruCache::new(manifests)),
-            newest: Mutex::new(LruCache::new(manifests)),
-            collected: Mutex::new(LruCache::new(manifests)),
-            garbage_after,
-            moved: Mutex::new(LruCache::new(manifests)),
-            moving: SingleFlight::default(),
-            merging: SingleFlight::default(),
-            following: SingleFlight::default(),
+            known: Known {
+                manifests: Mutex::new(LruCache::new(manifests)),
+                newest: Mutex::new(LruCache::new(manifests)),
+                moved: Mutex::new(LruCache::new(manifests)),
+            },
+            turns: Turns {
+                opening: SingleFlight::default(),
+                bringing: SingleFlight::default(),
+                reading: SingleFlight::default(),
+                merging: SingleFlight::default(),
+                moving: SingleFlight::default(),
+                following: SingleFlight::default(),
+                room: Semaphore::new(BROUGHT_AT_ONCE),
+                copies: Copies::new(copy_bytes_per_sec),
+                layering: Arc::new(Semaphore::new(1)),
+            },
+            garbage: Garbage { collected: Mutex::new(LruCache::new(manifests)), after: garbage_after },
             told: Told::default(),
             writes,
             origin,
@@ -327,8 +345,8 @@ impl Shards {
 
     /// Calls that are under way end; nothing begins any more.
     pub(crate) fn stop(&self) {
-        self.room.close();
-        self.layering.close();
+        self.turns.room.close();
+        self.turns.layering.close();
     }
 
     async fn asked(&self, id: &DatasetId, number: u32) -> Result<Asked> {

@@ -76,7 +76,7 @@ impl Shards {
         for ((decision, replica), (_, served)) in decided.decisions.iter().zip(&replicas).zip(&served) {
             served.dial.explain(budget.told(&decision.reason, replica, before, settings.period_secs));
             if decision.moves() {
-                tracing::info!(folder = %served.folder, shard = served.number, from = decision.from, to = decision.to,
+                tracing::info!(folder = %served.part.folder, shard = served.part.number, from = decision.from, to = decision.to,
                     reason = %decision.reason, "layers");
                 self.keep_at(served, decision.to);
             }

@@ -1,5 +1,6 @@
 //! Later manifests of the same dataset: merges say the same in other files.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ impl Shards {
     /// or this one's is not. So nobody waits for the files of a merge.
     pub(super) fn newest_of(&self, manifest: Arc<Manifest>, number: u32) -> Arc<Manifest> {
         let Some(log) = &manifest.dataset.log else { return manifest };
-        let newest = self.newest.lock().get(&(manifest.id.mount, log.clone())).cloned();
+        let newest = self.known.newest.lock().get(&(manifest.id.mount, log.clone())).cloned();
         let newest = newest.filter(|newest| newest.id.manifest > manifest.id.manifest && newest.ids.len() == manifest.ids.len());
         let (Some(newest), Some(before)) = (newest, manifest.ids.get(number as usize)) else { return manifest };
         let served = self.served.lock();
@@ -26,6 +27,27 @@ impl Shards {
             true => newest,
             false => manifest,
         }
+    }
+
+    /// The datasets that follow objects, of those that were asked for here, whose refreshes are this worker's: it is the first of those that
+    /// hold their first shard. With how often they are to be refreshed.
+    pub(crate) fn followed(&self) -> Vec<(MountId, Key, Duration)> {
+        let mut known: Vec<Arc<Manifest>> =
+            self.known.manifests.lock().iter().map(|(_, manifest)| Arc::clone(manifest)).collect();
+        known.extend(self.known.newest.lock().iter().map(|(_, manifest)| Arc::clone(manifest)));
+        let mut latest: HashMap<(MountId, Key), Arc<Manifest>> = HashMap::new();
+        for manifest in known {
+            let last = latest.entry((manifest.id.mount, manifest.id.folder.clone())).or_insert_with(|| Arc::clone(&manifest));
+            if last.id.manifest < manifest.id.manifest {
+                *last = manifest;
+            }
+        }
+        let followed = latest.into_values().filter_map(|manifest| {
+            let every_ms = manifest.dataset.following.as_ref()?.every_ms;
+            let is_here = every_ms > 0 && self.place_of(&manifest.id, 0) == Some(0);
+            is_here.then(|| (manifest.id.mount, manifest.id.folder.clone(), Duration::from_millis(every_ms)))
+        });
+        followed.collect()
     }
 
     /// Looks for manifests behind one, up to the last.
@@ -47,7 +69,7 @@ impl Shards {
     /// A manifest is there.
     pub(super) fn learn(&self, manifest: Arc<Manifest>) {
         let Some(log) = manifest.dataset.log.clone() else { return };
-        let mut moved = self.moved.lock();
+        let mut moved = self.known.moved.lock();
         for before in &manifest.dataset.before {
             let name = moved_name(&manifest, before);
             if moved.peek(&name).is_none_or(|known| known.id.manifest < manifest.id.manifest) {
@@ -55,7 +77,7 @@ impl Shards {
             }
         }
         drop(moved);
-        let mut newest = self.newest.lock();
+        let mut newest = self.known.newest.lock();
         let name = (manifest.id.mount, log);
         if newest.peek(&name).is_none_or(|known| known.id.manifest < manifest.id.manifest) {
             newest.put(name, manifest);
@@ -65,7 +87,7 @@ impl Shards {
     /// The dataset as it is now, where it is known that it has other shards.
     pub(super) fn moved_to(&self, manifest: &Manifest) -> Option<Arc<Manifest>> {
         let name = moved_name(manifest, manifest.dataset.log.as_ref()?);
-        self.moved.lock().get(&name).cloned()
+        self.known.moved.lock().get(&name).cloned()
     }
 
     /// Where an object is a manifest of a dataset that is known here, shards that are served are brought as it has them.
@@ -76,8 +98,15 @@ impl Shards {
             let id = &manifest.id;
             id.mount == mount && id.folder.as_str().trim_end_matches('/') == folder && id.manifest < number
         };
-        let known =
-            self.manifests.lock().iter().map(|(_, manifest)| manifest).filter(of_folder).max_by_key(|m| m.id.manifest).cloned();
+        let known = self
+            .known
+            .manifests
+            .lock()
+            .iter()
+            .map(|(_, manifest)| manifest)
+            .filter(of_folder)
+            .max_by_key(|m| m.id.manifest)
+            .cloned();
         // As one that was deleted, or of a dataset that nobody has asked for since the worker's start.
         let Some(known) = known else { return self.check_pins_of(mount, folder) };
         let shards = Arc::clone(self);
@@ -97,7 +126,7 @@ impl Shards {
             return Ok(());
         }
         let Some(log) = known.dataset.log.clone() else { return Ok(()) };
-        let Some(newest) = self.newest.lock().get(&(known.id.mount, log)).cloned() else { return Ok(()) };
+        let Some(newest) = self.known.newest.lock().get(&(known.id.mount, log)).cloned() else { return Ok(()) };
         for (number, id) in (0u32..).zip(&newest.ids) {
             let asked = Arc::new(Asked { manifest: Arc::clone(&newest), number });
             let here = self.served.lock().get(id).cloned();

@@ -102,3 +102,97 @@ impl Shards {
         Ok(Some(latest))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use forebay_coordinator::CoordinatorSettings;
+    use forebay_protocol::{AdminRequest, ControlReply, DatasetId};
+    use forebay_shard::{Key as RecordKey, Value};
+    use forebay_shard_store::{
+        Column, ColumnKind, Columns, Dataset, DatasetOrders, DatasetPin, Store, data_key, manifest_key, manifest_tag, pack,
+    };
+    use forebay_testbed::until;
+    use forebay_testing::S3Server;
+    use forebay_transport::Security;
+
+    use super::*;
+    use crate::Tuning;
+    use crate::cluster::ask;
+    use crate::process::bed::Bed;
+
+    const FOLDER: &str = "a.shards";
+
+    /// Stores the files of a shard and the manifest that has it, pinned, past the worker: as another one creates and merges it.
+    fn store(s3: &S3Server, folder: &Path, mount: MountId, manifest: u64) -> DatasetId {
+        let column = |name: &str, kind| Column { name: name.into(), kind };
+        let columns = Columns::new(vec![column("id", ColumnKind::Int), column("name", ColumnKind::Text)], "id").unwrap();
+        let built = folder.join(format!("built{manifest}"));
+        let mut building = Store::build(&built, columns.clone(), 0.01).unwrap();
+        for key in 0..300 {
+            building.push(RecordKey::U64(key), vec![Value::Text(format!("clerk {key} of {manifest}"))]).unwrap();
+        }
+        building.finish().unwrap();
+        let put = |key: &str, bytes: &[u8]| drop(s3.put("lake", &format!("{FOLDER}/{key}"), bytes).unwrap());
+        let packed = pack(&built).unwrap();
+        for (place, file) in packed.shard.files.iter().enumerate() {
+            put(&data_key(&file.object), &packed.bytes(place).unwrap());
+        }
+        if let (Some(file), Some(bytes)) = (&packed.shard.cold, packed.cold_bytes().unwrap()) {
+            put(&data_key(&file.object), &bytes);
+        }
+        let orders = DatasetOrders { pin: Some(DatasetPin::default()), frozen: false };
+        let dataset = Dataset {
+            columns,
+            replicas: vec![0.5],
+            shards: vec![packed.shard],
+            log: Some("log".into()),
+            orders,
+            following: None,
+            next: None,
+            before: Vec::new(),
+        };
+        let bytes = dataset.encode().unwrap();
+        put(&manifest_key(manifest), &bytes);
+        DatasetId { mount, folder: Key::new(FOLDER).unwrap(), manifest, tag: manifest_tag(&bytes) }
+    }
+
+    /// Has the shard here, placed as a question for it would have it; gives the name that it is kept under.
+    async fn place(shards: &Arc<Shards>, id: &DatasetId) -> u128 {
+        let asked = Arc::new(shards.asked(id, 0).await.unwrap());
+        let served = shards.served(&asked).await.unwrap();
+        shards.place(&served, &asked);
+        asked.id()
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn files_from_before_a_merge_are_not_pinned_under_the_manifest_behind_it() {
+        let (s3, bed) = (S3Server::of_bucket("lake").unwrap(), Bed::start(CoordinatorSettings::LEASE).await);
+        let folder = tempfile::tempdir().unwrap();
+        let add = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: "s3://lake".into(), options: s3.mount_options() };
+        let added = ask(bed.node.coordinator_at(), &Security::default(), &mut None, add).await.unwrap();
+        let ControlReply::Mount(mount) = added else { panic!("a mount") };
+        // It looks for pins when the test says so.
+        let tuning = Tuning { beat: Duration::from_millis(50), navigate_every: Duration::from_secs(3600), ..Tuning::default() };
+        let worker = bed.worker("worker", tuning).await;
+        let shards = &worker.rooms.shards;
+        let is_known = || !shards.cluster.view().workers.is_empty() && !shards.cluster.view().mounts.is_empty();
+        until("the worker is in its own view, and the mount", is_known).await;
+
+        let before = place(shards, &store(&s3, folder.path(), mount.id, 1)).await;
+        shards.check_all_pins().await;
+        assert!(shards.kept.pins.has(before), "the latest manifest pins it");
+
+        let merged = store(&s3, folder.path(), mount.id, 2);
+        shards.check_all_pins().await;
+        assert!(shards.served.lock().contains_key(&before), "it answers until the files behind it are here");
+        assert!(!shards.kept.pins.has(before), "a manifest that has other files pins it");
+
+        let after = place(shards, &merged).await;
+        shards.check_all_pins().await;
+        let pinned: Vec<u128> = shards.kept.pins.all().into_iter().map(|(id, _)| id).collect();
+        assert_eq!(pinned, [after], "and {before:032x} is not");
+    }
+}

@@ -22,16 +22,10 @@ use super::{Asked, Manifest};
 /// A shard that is open.
 pub(super) struct Served {
     pub(super) id: u128,
-    pub(super) folder: Key,
-    pub(super) number: u32,
-    /// The one that it was opened by.
-    pub(super) manifest: Arc<Manifest>,
+    pub(super) part: Part,
     pub(super) lanes: Lanes,
     pub(super) store: ArcSwap<Store>,
     pub(super) bytes: AtomicU64,
-    pub(super) input_bytes: u64,
-    /// What it came in.
-    pub(super) files: Vec<DatasetFile>,
     pub(super) dial: Dial,
     /// The log that it follows; none where nobody changes it.
     pub(super) log: Option<Follower>,
@@ -41,11 +35,28 @@ pub(super) struct Served {
     pub(super) is_steered: AtomicBool,
     /// It is being merged, or about to be.
     pub(super) is_merging: AtomicBool,
+    spent: Spent,
+    /// The view's epoch and version, and the manifest, by which it has its place among the holders.
+    placed: Mutex<Option<(u64, u64, u64)>>,
+}
+
+/// Which part of which dataset a shard is.
+pub(super) struct Part {
+    pub(super) folder: Key,
+    pub(super) number: u32,
+    /// The one that it was opened by.
+    pub(super) manifest: Arc<Manifest>,
+    pub(super) input_bytes: u64,
+    /// What it came in.
+    pub(super) files: Vec<DatasetFile>,
+}
+
+/// What its answers took.
+#[derive(Default)]
+struct Spent {
     answered: AtomicU64,
     /// What a get takes.
     pace: Mutex<Pace>,
-    /// The view's epoch and version, and the manifest, by which it has its place among the holders.
-    placed: Mutex<Option<(u64, u64, u64)>>,
 }
 
 /// What a get takes, aged; unknown before the first one.
@@ -75,21 +86,22 @@ impl Served {
         let log = asked.log().map(|place| Follower::new(asked.manifest.id.mount, place, shard.log_from));
         Self {
             id: asked.id(),
-            folder: asked.folder().clone(),
-            number: asked.number,
-            manifest: Arc::clone(&asked.manifest),
+            part: Part {
+                folder: asked.folder().clone(),
+                number: asked.number,
+                manifest: Arc::clone(&asked.manifest),
+                input_bytes,
+                files: shard.files.clone(),
+            },
             lanes: Lanes::default(),
             store: ArcSwap::from_pointee(store),
             bytes: AtomicU64::new(0),
-            input_bytes,
-            files: shard.files.clone(),
             dial: Dial::new(base_bytes, input_bytes),
             log,
             queue: Queue::default(),
             is_steered: AtomicBool::new(false),
             is_merging: AtomicBool::new(false),
-            answered: AtomicU64::new(0),
-            pace: Mutex::default(),
+            spent: Spent::default(),
             placed: Mutex::default(),
         }
     }
@@ -130,20 +142,20 @@ impl Served {
     fn took(&self, gets: Option<usize>, took: Duration) {
         let us = took.as_secs_f64() * 1e6;
         self.dial.took(us);
-        self.answered.fetch_add(1, Relaxed);
+        self.spent.answered.fetch_add(1, Relaxed);
         if let Some(gets) = gets.filter(|gets| *gets > 0) {
-            self.pace.lock().answered(us / gets as f64);
+            self.spent.pace.lock().answered(us / gets as f64);
         }
     }
 
     /// Whether questions are gets that are presumed to be answered at once.
     pub(super) fn is_quick(&self, questions: &Questions) -> bool {
-        questions.are_gets && self.pace.lock().of(questions.len()) <= AT_HAND_US
+        questions.are_gets && self.spent.pace.lock().of(questions.len()) <= AT_HAND_US
     }
 
     /// Whether its layers may be for nothing in particular still, and it was asked something since.
     pub(super) fn may_be_steered(&self) -> bool {
-        !self.is_steered.load(Relaxed) && self.answered.load(Relaxed) > 0
+        !self.is_steered.load(Relaxed) && self.spent.answered.load(Relaxed) > 0
     }
 
     /// Whether a place among the holders was found before by the same view and manifest; from now on it was.
@@ -159,7 +171,7 @@ impl Served {
             bytes: self.bytes.load(Relaxed),
             size_milli,
             is_changing,
-            answered: self.answered.load(Relaxed),
+            answered: self.spent.answered.load(Relaxed),
             queue: self.lanes.queue(),
             why,
         }
@@ -167,7 +179,7 @@ impl Served {
 
     /// The same for a worker that is to copy it.
     pub(super) fn held(&self) -> ShardHeld {
-        let bytes = (self.dial.now() * self.input_bytes as f64) as u64;
+        let bytes = (self.dial.now() * self.part.input_bytes as f64) as u64;
         ShardHeld { bytes, queue: self.lanes.queue() }
     }
 
@@ -185,7 +197,7 @@ impl Served {
 
     /// Whether a key's record is in this shard, if anywhere.
     pub(super) fn holds(&self, key: &RecordKey) -> bool {
-        shard_of(key, self.manifest.ids.len()) == self.number as usize
+        shard_of(key, self.part.manifest.ids.len()) == self.part.number as usize
     }
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_protocol::PutCondition;
-use forebay_shared_storage::Condition;
 use forebay_types::{Key, MountId, ObjectInfo, Result, RouteKey, SEGMENT_BYTES};
 
 use super::Writes;
@@ -32,7 +31,7 @@ impl Writes {
         let parts = if payload.is_empty() { Vec::new() } else { vec![payload.clone()] };
         let storage = door.storage()?;
         let write = Write::begin(self, mount, key).await?;
-        let result = storage.put(key, parts, self::condition(condition)).await;
+        let result = storage.put(key, parts, condition).await;
         let info = write.end(result.map(Some)).await?.expect("a put gives what it put");
         self.fresh.add(&info.version);
         self.signals.meters.written(payload.len() as u64);
@@ -68,14 +67,5 @@ impl Writes {
         if let Some(ticket) = ticket {
             ticket.let_go();
         }
-    }
-}
-
-/// The condition as shared storage has it.
-pub(super) fn condition(condition: PutCondition) -> Condition {
-    match condition {
-        PutCondition::Any => Condition::Any,
-        PutCondition::Absent => Condition::Absent,
-        PutCondition::Version(tag) => Condition::Version(tag),
     }
 }

@@ -15,7 +15,6 @@ use tokio::sync::{RwLock, oneshot};
 
 use super::Writes;
 use super::changes::Write;
-use super::put::condition;
 
 /// Uploads of one connection at a time.
 const UPLOADS_MAX: usize = 256;
@@ -83,7 +82,7 @@ impl SessionUploads {
         writes.background.spawn(within(current(), async move {
             let ended = match Write::begin(&owner, draft.mount, &draft.key).await {
                 Ok(write) => {
-                    let result = upload.commit(parts, condition(when)).await;
+                    let result = upload.commit(parts, when).await;
                     write.end(result.map(Some)).await
                 }
                 Err(error) => {

@@ -2,13 +2,15 @@
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_node::Node;
 use forebay_protocol::{AdminRequest, ControlCall, ControlReply, DataReply, DataRequest, PeerRequest, RangeSpec, decode, encode};
 use forebay_shared_storage::StorageSettings;
+pub use forebay_testbed::until_asked as until;
 use forebay_testing::S3Server;
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, Key, Mount, MountId, MountOptions, ObjectInfo, ObjectVersion, OperationId, Result};
@@ -21,10 +23,8 @@ pub const OPERATION: OperationId = OperationId(1);
 /// Shared storage, a coordinator and one worker, with the bucket `lake` mounted as `lake`.
 pub struct Bed {
     pub s3: S3Server,
-    pub coordinator: Option<Coordinator>,
-    pub coordinator_address: Address,
+    pub node: Node,
     pub mount: Mount,
-    worker: Option<Worker>,
     pub folder: TempDir,
     store: StoreSettings,
 }
@@ -45,14 +45,13 @@ impl Bed {
     pub async fn new(plan: Plan) -> Self {
         let folder = TempDir::new().unwrap();
         let s3 = S3Server::of_bucket("lake").unwrap();
-        let coordinator = start_coordinator(&folder, Address::Tcp("127.0.0.1:0".into())).await;
-        let coordinator_address = coordinator.address();
+        let mut node = Node::lead_in(folder.path(), Security::default()).await.unwrap();
         let options = MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, ..plan.options };
-        let mount = add_mount(&coordinator_address, "lake", "s3://lake", options).await;
+        let mount = add_mount(node.coordinator_at(), "lake", "s3://lake", options).await;
         let store = StoreSettings::new(folder.path().join("worker"), plan.dram_bytes).with_disk(plan.disk_bytes);
-        let worker = start_worker(&coordinator_address, store.clone(), Some(folder.path().join("worker.sock"))).await;
+        add_worker(&mut node, store.clone(), Some(folder.path().join("worker.sock"))).await;
         s3.reset_counters();
-        Self { s3, coordinator: Some(coordinator), coordinator_address, mount, worker: Some(worker), folder, store }
+        Self { s3, node, mount, folder, store }
     }
 
     /// Puts random bytes into shared storage, past the worker.
@@ -71,31 +70,31 @@ impl Bed {
     }
 
     pub fn worker(&self) -> &Worker {
-        self.worker.as_ref().expect("the worker runs")
+        self.node.workers.first().expect("the worker runs")
     }
 
     pub async fn restart_worker(&mut self) {
-        let worker = self.worker.take().unwrap();
+        let worker = self.node.workers.pop().unwrap();
         worker.shutdown().await;
         // The folder is free at once.
         drop(worker);
         let socket = self.folder.path().join("worker.sock");
-        self.worker = Some(start_worker(&self.coordinator_address, self.store.clone(), Some(socket)).await);
+        add_worker(&mut self.node, self.store.clone(), Some(socket)).await;
     }
 }
 
-pub async fn start_coordinator(folder: &TempDir, listen: Address) -> Coordinator {
-    let settings = CoordinatorSettings::new(listen, format!("sqlite:{}", folder.path().join("metadata.db").display()));
-    Coordinator::start(settings).await.unwrap()
+/// A worker in a node of its own.
+pub async fn start_worker(coordinator: &Address, store: StoreSettings, unix_socket: Option<PathBuf>) -> Arc<Worker> {
+    add_worker(&mut Node::join(coordinator.clone(), Security::default()), store, unix_socket).await
 }
 
-pub async fn start_worker(coordinator: &Address, store: StoreSettings, unix_socket: Option<PathBuf>) -> Worker {
-    let listen = Address::Tcp("127.0.0.1:0".into());
-    let settings = WorkerSettings { unix_socket, ..WorkerSettings::new(coordinator.clone(), listen, store) };
+async fn add_worker(node: &mut Node, store: StoreSettings, unix_socket: Option<PathBuf>) -> Arc<Worker> {
+    let settings = node.worker_in(&store.folder, 0);
+    let settings = WorkerSettings { store, unix_socket, ..settings };
     let storage =
         StorageSettings { request_timeout: Duration::from_secs(5), deadline: Duration::from_secs(1), ..Default::default() };
     let tuning = Tuning { storage, beat: Duration::from_millis(100), ..Default::default() };
-    Worker::start_with(settings, tuning).await.unwrap()
+    Arc::clone(node.start_worker_with(settings, tuning).await.unwrap())
 }
 
 pub async fn control(coordinator: &Address, request: impl Into<ControlCall>) -> Result<ControlReply> {
@@ -197,13 +196,4 @@ pub fn next(state: &mut u64) -> u64 {
     *state ^= *state << 25;
     *state ^= *state >> 27;
     state.wrapping_mul(0x2545_f491_4f6c_dd1d)
-}
-
-/// Waits until `holds`; panics after a minute.
-pub async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let began = Instant::now();
-    while !holds().await {
-        assert!(began.elapsed() < Duration::from_secs(60), "still not so after a minute: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
 }

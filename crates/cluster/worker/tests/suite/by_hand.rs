@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+use forebay_fuzz::shape;
 use forebay_nodes::{Affinity, BlockRef, DirId, NodeType, StorageClass};
-use forebay_protocol::{DataRequest, DatasetId, FRAME_HEADER_BYTES, FrameHeader, FrameKind, PROTOCOL_VERSION, PeerOp, Raw};
+use forebay_protocol::{
+    DataReply, DataRequest, DatasetId, FRAME_HEADER_BYTES, FrameHeader, FrameKind, PROTOCOL_VERSION, PeerOp, Raw, decode,
+};
 use forebay_types::{Key, MountId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -32,6 +35,38 @@ pub fn frame(kind: FrameKind, tag: u64, meta: &[u8]) -> Vec<u8> {
     };
     header.crc = crc32c::crc32c_append(crc32c::crc32c(&header.covered()), meta);
     [&header.to_bytes(), meta].concat()
+}
+
+/// Gives frames the checksums that are right of them, as far as their lengths lead, so that the rest is looked at.
+pub fn mend(frames: &mut [u8]) {
+    let mut at = 0;
+    while frames.len() - at >= FRAME_HEADER_BYTES {
+        let (payload_crc, crc, meta) = (at + 20, at + 24, at + FRAME_HEADER_BYTES);
+        let number = |at: usize| u32::from_le_bytes(frames[at..at + 4].try_into().unwrap()) as usize;
+        let payload = meta.saturating_add(number(at)).min(frames.len());
+        let end = payload.saturating_add(number(at + 4)).min(frames.len());
+        let sum = crc32c::crc32c(&frames[payload..end]);
+        frames[payload_crc..crc].copy_from_slice(&sum.to_le_bytes());
+        let sum = crc32c::crc32c_append(crc32c::crc32c(&frames[at..crc]), &frames[meta..payload]);
+        frames[crc..meta].copy_from_slice(&sum.to_le_bytes());
+        at = end;
+    }
+}
+
+/// What came back for frames, in short; none where nothing came.
+pub fn came_back(answer: Option<&[u8]>) -> String {
+    let Some(bytes) = answer else { return "silence".into() };
+    let Some((header, rest)) = bytes.split_first_chunk::<FRAME_HEADER_BYTES>() else {
+        return if bytes.is_empty() { "the end".into() } else { "a part of a frame".into() };
+    };
+    let Ok(header) = FrameHeader::from_bytes(header) else { return "a frame of another version".into() };
+    let meta = rest.get(..header.meta_len as usize).unwrap_or_default();
+    let said = match decode::<DataReply>(meta) {
+        Ok(DataReply::Failed { kind, message }) => format!("{kind:?} {}", shape(&message)),
+        Ok(reply) => format!("{reply:?}").chars().take_while(char::is_ascii_alphanumeric).collect(),
+        Err(_) => "something else".into(),
+    };
+    format!("{:?} {said}", header.kind)
 }
 
 /// The message of the next frame.

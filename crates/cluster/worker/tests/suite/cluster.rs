@@ -1,12 +1,17 @@
 //! A worker among others: writes are told, views bring mounts and pins, and reads go on without the coordinator.
 
+use std::time::{Duration, Instant};
+
 use forebay_block_store::StoreSettings;
+use forebay_coordinator::CoordinatorSettings;
+use forebay_node::Node;
 use forebay_protocol::{
     AdminRequest, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest, PutCondition, WorkerState,
 };
-use forebay_types::{ErrorKind, Key, MountOptions, Validate};
+use forebay_transport::Security;
+use forebay_types::{BitRate, ErrorKind, Key, MountOptions, SegmentId, Validate};
 
-use crate::bed::{Bed, Client, MIB, Plan, add_mount, control, start_coordinator, start_worker, until};
+use crate::bed::{Bed, Client, MIB, OPERATION, Plan, add_mount, control, start_worker, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn peers_hear_of_writes_before_the_writer_does() {
@@ -14,7 +19,7 @@ async fn peers_hear_of_writes_before_the_writer_does() {
     let bed = Bed::new(Plan { options, ..Plan::default() }).await;
     bed.object("a", 100);
     let settings = StoreSettings::new(bed.folder.path().join("second"), 16 << 20);
-    let second = start_worker(&bed.coordinator_address, settings, None).await;
+    let second = start_worker(bed.node.coordinator_at(), settings, None).await;
     let (writer, reader) = (bed.client().await, Client::connect(&second.address(), bed.mount.id).await);
     let old = reader.version("a").await;
     // The first worker has to know of the second.
@@ -27,7 +32,9 @@ async fn peers_hear_of_writes_before_the_writer_does() {
     writer.call(DataRequest::Delete { mount: bed.mount.id, key: Key::new("a").unwrap() }).await.unwrap();
     assert_eq!(reader.open("a").await.unwrap_err().kind(), ErrorKind::NotFound);
     second.shutdown().await;
-    let ControlReply::Status(status) = control(&bed.coordinator_address, ControlRequest::Status).await.unwrap() else { panic!() };
+    let ControlReply::Status(status) = control(bed.node.coordinator_at(), ControlRequest::Status).await.unwrap() else {
+        panic!()
+    };
     let live = status.workers.iter().filter(|(_, state, _)| *state == WorkerState::Live).count();
     assert_eq!(live, 1, "a worker that stops leaves");
 }
@@ -41,7 +48,7 @@ async fn a_worker_that_was_taken_for_lost_forgets_what_it_knew() {
     let old = client.version("a").await;
     bed.s3.put("lake", "a", b"new").unwrap();
     assert_eq!(client.version("a").await, old, "nothing told it of the change");
-    control(&bed.coordinator_address, MemberRequest::Leave(bed.worker().id())).await.unwrap();
+    control(bed.node.coordinator_at(), MemberRequest::Leave(bed.worker().id())).await.unwrap();
     until("it asks anew", async || client.version("a").await != old).await;
 }
 
@@ -50,16 +57,18 @@ async fn reads_go_on_without_the_coordinator() {
     let mut bed = Bed::new(Plan::default()).await;
     let data = bed.object("a", MIB);
     let client = bed.client().await;
-    bed.coordinator.take().unwrap().shutdown().await;
+    bed.node.coordinator.take().unwrap().shutdown().await;
     let version = client.version("a").await;
     assert_eq!(client.read(&version, 0, MIB).await.unwrap(), data, "known mounts are read, new objects too");
-    let coordinator = start_coordinator(&bed.folder, bed.coordinator_address.clone()).await;
+    let listen = bed.node.coordinator_at().clone();
+    let settings = Node::coordinator_in(bed.folder.path(), Security::default());
+    let again = Node::lead(CoordinatorSettings { listen, ..settings }).await.unwrap();
     until("the worker has joined again", async || {
-        let status = control(&bed.coordinator_address, ControlRequest::Status).await;
+        let status = control(bed.node.coordinator_at(), ControlRequest::Status).await;
         matches!(status, Ok(ControlReply::Status(status)) if status.workers.iter().any(|(info, _, _)| info.id == bed.worker().id()))
     })
     .await;
-    bed.coordinator = Some(coordinator);
+    bed.node.coordinator = again.coordinator;
     assert_eq!(client.read(&version, 0, MIB).await.unwrap(), data);
 }
 
@@ -69,13 +78,13 @@ async fn mounts_come_change_and_go_with_the_view() {
     bed.s3.create_bucket("other").unwrap();
     bed.s3.put("other", "b", b"bytes").unwrap();
     let options = bed.s3.mount_options();
-    let mount = add_mount(&bed.coordinator_address, "other", "s3://other", options.clone()).await;
+    let mount = add_mount(bed.node.coordinator_at(), "other", "s3://other", options.clone()).await;
     // At once: a mount that is not known yet is asked for, not refused.
     let client = Client::connect(&bed.worker().address(), mount.id).await;
     let version = client.version("b").await;
     assert_eq!(client.read(&version, 0, 5).await.unwrap(), "bytes");
     let read_only = MountOptions { read_only: true, ..options };
-    control(&bed.coordinator_address, AdminRequest::MountSet { name: mount.name.clone(), options: read_only }).await.unwrap();
+    control(bed.node.coordinator_at(), AdminRequest::MountSet { name: mount.name.clone(), options: read_only }).await.unwrap();
     until("writes are refused", async || {
         let put = DataRequest::Put { mount: mount.id, key: Key::new("c").unwrap(), condition: PutCondition::Any };
         matches!(client.send(put, vec!["x".into()]).await, Err(error) if error.kind() == ErrorKind::Denied)
@@ -87,7 +96,7 @@ async fn mounts_come_change_and_go_with_the_view() {
     assert!(counters.gets >= 1, "counters go on when options change: {counters:?}");
     let has_numbers = || bed.worker().storage().iter().any(|(name, _)| *name == mount.name);
     assert!(has_numbers());
-    control(&bed.coordinator_address, AdminRequest::MountRemove { name: mount.name.clone() }).await.unwrap();
+    control(bed.node.coordinator_at(), AdminRequest::MountRemove { name: mount.name.clone() }).await.unwrap();
     until(
         "the mount is gone",
         async || matches!(client.read(&version, 0, 5).await, Err(error) if error.kind() == ErrorKind::NotFound),
@@ -102,7 +111,7 @@ async fn pinned_prefixes_are_kept_from_the_start() {
     bed.object("dim/a", 10_000);
     bed.object("fact/a", 10_000);
     let path = "/lake/dim/".parse().unwrap();
-    control(&bed.coordinator_address, AdminRequest::PinAdd { path }).await.unwrap();
+    control(bed.node.coordinator_at(), AdminRequest::PinAdd { path }).await.unwrap();
     let client = bed.client().await;
     let held = async |key: &str| {
         let version = client.version(key).await;
@@ -116,4 +125,36 @@ async fn pinned_prefixes_are_kept_from_the_start() {
     };
     until("the pin has arrived", async || held("dim/a").await).await;
     assert!(!held("fact/a").await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_read_at_one_worker_takes_the_bound_from_a_load_at_another() {
+    const BOUND: usize = 16 * MIB;
+    let options = MountOptions { bandwidth: Some(BitRate::from_bytes_per_sec(BOUND as u64)), ..MountOptions::default() };
+    let bed = Bed::new(Plan { dram_bytes: 128 << 20, options, ..Plan::default() }).await;
+    bed.object("load", 60 * MIB);
+    bed.object("read", 16 * MIB);
+    let settings = StoreSettings::new(bed.folder.path().join("second"), 64 << 20);
+    let second = start_worker(bed.node.coordinator_at(), settings, None).await;
+    let (loader, reader) = (bed.client().await, Client::connect(&second.address(), bed.mount.id).await);
+    let (load, read) = (loader.version("load").await, reader.version("read").await);
+    let ranges = vec![(0, (60 * MIB) as u32)];
+    let (version, segments) = (load.clone(), vec![SegmentId::of(&load, 0)]);
+    let prefetch = DataRequest::Prefetch { operation: OPERATION, version, ranges, keep: false, urgent: false, hold_ms: 0 };
+    let mut loading = Box::pin(loader.call(prefetch));
+    assert!(tokio::time::timeout(Duration::from_secs(1), &mut loading).await.is_err(), "it keeps the bound");
+    let loaded = async || match loader.call(DataRequest::Held { segments: segments.clone() }).await.unwrap().0 {
+        DataReply::Held(held) => held[0].bytes as usize,
+        other => panic!("{other:?}"),
+    };
+    let (before, began) = (loaded().await, Instant::now());
+    let (first, last) = tokio::join!(reader.read(&read, 0, 8 * MIB), reader.read(&read, 8 * MIB as u64, 8 * MIB));
+    assert_eq!(first.unwrap().len() + last.unwrap().len(), 16 * MIB);
+    let (beside, took) = (loaded().await - before, began.elapsed().as_secs_f64());
+    // By halves it would be as much as what was read; some goes on until the coordinator has heard of the reads, and its worker of that.
+    assert!(beside < 8 * MIB, "{beside} bytes were loaded beside 16 MiB that somebody waited for");
+    let most = took * 1.05 * BOUND as f64 + (3 * MIB) as f64;
+    assert!((16 * MIB + beside) as f64 <= most, "{beside} and 16 MiB in {took} s are more than the bound");
+    drop(loading);
+    second.shutdown().await;
 }

@@ -4,15 +4,15 @@ use std::fs;
 use std::time::Duration;
 
 use forebay_protocol::{DataReply, DataRequest, PutCondition, RangeSpec};
-use forebay_types::{ErrorKind, Key, MountOptions, Validate};
+use forebay_types::{BitRate, ErrorKind, Key, MountOptions, ObjectVersion, SegmentId, Validate};
 
-use crate::bed::{Bed, Client, MIB, Plan, add_mount, noise, until};
+use crate::bed::{Bed, Client, MIB, OPERATION, Plan, add_mount, noise, until};
 
 /// A folder is mounted beside the bucket.
 async fn client(bed: &Bed, options: MountOptions) -> Client {
     let folder = bed.folder.path().join("nas");
     fs::create_dir(&folder).unwrap();
-    let mount = add_mount(&bed.coordinator_address, "nas", &format!("file://{}", folder.display()), options).await;
+    let mount = add_mount(bed.node.coordinator_at(), "nas", &format!("file://{}", folder.display()), options).await;
     Client::connect(&bed.worker().address(), mount.id).await
 }
 
@@ -51,4 +51,43 @@ async fn discovery_finds_what_is_gone() {
     fs::remove_file(&path).unwrap();
     until("the file is gone", async || matches!(client.open("gone").await, Err(error) if error.kind() == ErrorKind::NotFound))
         .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_load_in_the_background_gets_what_others_leave_of_the_bound() {
+    let bed = Bed::new(Plan { dram_bytes: 128 << 20, ..Plan::default() }).await;
+    let bandwidth = Some(BitRate::from_bytes_per_sec(16 << 20));
+    let client = client(&bed, MountOptions { bandwidth, ..MountOptions::default() }).await;
+    for (name, mib) in [("load", 32), ("scan", 4), ("read", 8)] {
+        fs::write(bed.folder.path().join("nas").join(name), noise(name, mib * MIB)).unwrap();
+    }
+    let (load, scan, wanted) = (client.version("load").await, client.version("scan").await, client.version("read").await);
+    let ahead = |version: &ObjectVersion, hold_ms| {
+        let (version, ranges) = (version.clone(), vec![(0, version.size as u32)]);
+        client.call(DataRequest::Prefetch { operation: OPERATION, version, ranges, keep: false, urgent: false, hold_ms })
+    };
+    let loaded = async || {
+        let segments = vec![SegmentId::of(&load, 0)];
+        match client.call(DataRequest::Held { segments }).await.unwrap().0 {
+            DataReply::Held(held) => held[0].bytes as usize,
+            other => panic!("{other:?}"),
+        }
+    };
+    let mut loading = Box::pin(ahead(&load, 0));
+    assert!(tokio::time::timeout(Duration::from_millis(400), &mut loading).await.is_err(), "it keeps the bound");
+    let alone = loaded().await;
+    assert!(alone >= 2 * MIB, "alone it has all of the bound: {alone}");
+    tokio::select! {
+        _ = &mut loading => panic!("it went before a read"),
+        read = client.read(&wanted, 0, 8 * MIB) => assert_eq!(read.unwrap().len(), 8 * MIB),
+    }
+    // What was let in before the read came, while that one looks at what it got.
+    let beside = loaded().await - alone;
+    assert!(beside <= MIB, "{beside} beside a read of 8 MiB");
+    // All of what stands in line came before.
+    tokio::select! {
+        _ = &mut loading => panic!("it went before what a plan reads"),
+        came = ahead(&scan, 60_000) => assert_eq!(came.unwrap().0, DataReply::Fetched { bytes: 4 << 20 }),
+    }
+    assert_eq!(loading.await.unwrap().0, DataReply::Fetched { bytes: 32 << 20 });
 }

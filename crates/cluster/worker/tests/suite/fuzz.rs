@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_fuzz::{Mutator, lasts, resident_bytes, shape};
+use forebay_fuzz::{Mutator, Tally, resident_bytes, shape};
 use forebay_nodes::{BlockRef, CreateOptions, DirId, NodeType, ROOT, StorageClass};
 use forebay_protocol::{
     AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, FrameKind, Heartbeat,
     InPlaceCount, MemberRequest, NODE_MESSAGE, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerRequest,
     PutCondition, RangeSpec, Raw, SegmentUse, TraceContext, WindowReport, WorkerInfo, WorkerReport, decode, encode,
 };
-use forebay_transport::{Address, Connection, Security};
+use forebay_transport::{Connection, Security};
 use forebay_types::{ErrorKind, HostId, ObjectVersion, PageRun, SegmentId, WorkerId};
 use futures::future::join_all;
 use tokio::io::AsyncWriteExt;
@@ -191,30 +191,28 @@ async fn a_worker_takes_any_message() {
     let Ok(NodeReply::Block(block)) = NodeReply::decode(&meta) else { panic!("no block") };
 
     let mut mutator = Mutator::new(seeds(&bed, &version, dir.worker, dir, block));
-    let (began, before) = (Instant::now(), resident_bytes());
-    let (mut count, mut slowest) = (0u64, Duration::ZERO);
-    while began.elapsed() < lasts() {
+    let (tally, before) = (Tally::begin("messages to a worker"), resident_bytes());
+    while tally.goes_on() {
         let inputs: Vec<_> = (0..AT_ONCE).map(|_| mutator.input()).collect();
         let calls = inputs.iter().map(|input| {
             let payload = match mutator.roll(4) {
                 0 => vec![Bytes::from(vec![1; mutator.roll(70_000)])],
                 _ => Vec::new(),
             };
-            let connection = &connection;
+            let (connection, tally) = (&connection, &tally);
             async move {
                 let asked = Instant::now();
                 let call = tokio::time::timeout(PATIENCE, connection.call(input.clone().into(), payload)).await;
-                let answer = call.unwrap_or_else(|_| panic!("no answer within {PATIENCE:?} to {input:?}"));
+                let answer = call.unwrap_or_else(|_| tally.hang(format_args!("no answer within {PATIENCE:?} to {input:?}")));
                 (answer.unwrap_or_else(|error| panic!("{input:?}: {error}")).meta, asked.elapsed())
             }
         });
         for (input, (answer, took)) in inputs.iter().zip(join_all(calls).await) {
-            slowest = slowest.max(took);
             mutator.led_to(input, edge(input, &answer));
+            tally.took(1, took, mutator.reached.len());
         }
-        count += AT_ONCE as u64;
         let grown = resident_bytes().saturating_sub(before);
-        assert!(grown < MEMORY_MAX, "{grown} bytes after {count} messages");
+        assert!(grown < MEMORY_MAX, "{grown} bytes more");
         let notice = DataNotice::Unpin {
             pins: (0..100).map(|_| mutator.roll(1000) as u64).collect(),
             counts: vec![InPlaceCount { operation: OPERATION, segment: SegmentId(1), reads: u32::MAX, bytes: u64::MAX }],
@@ -222,7 +220,6 @@ async fn a_worker_takes_any_message() {
         connection.notify(encode(&notice)).unwrap();
         connection.notify(encode(&DataNotice::Ended { operation: OPERATION })).unwrap();
     }
-    println!("{count} messages to a worker, {} kinds of answers, the slowest after {slowest:?}", mutator.reached.len());
     assert!(mutator.reached.len() > 100, "{:#?}", mutator.reached);
 
     assert_eq!(defects(), 0, "they are reported where they happened");
@@ -244,6 +241,10 @@ async fn a_worker_takes_any_frames() {
     let queue = encode(&DataRequest::Queue);
     let frames = |kinds: &[FrameKind]| kinds.iter().flat_map(|kind| by_hand::frame(*kind, 1, &queue)).collect::<Vec<u8>>();
     use FrameKind::{Cancel, Notice, Request};
+    let mut mended = frames(&[Request, Notice]);
+    (mended[24], mended[20]) = (!mended[24], 7);
+    by_hand::mend(&mut mended);
+    assert_eq!(mended, frames(&[Request, Notice]), "what stands behind the checksums is reached");
     let mut mutator = Mutator::new(vec![
         frames(&[Request]),
         frames(&[Request, Cancel]),
@@ -251,29 +252,29 @@ async fn a_worker_takes_any_frames() {
         frames(&[Cancel, Cancel]),
         by_hand::frame(Request, 2, &encode(&DataRequest::Report)),
     ]);
-    let (began, before, mut count) = (Instant::now(), resident_bytes(), 0u64);
-    while began.elapsed() < lasts() / 2 {
-        let mut stream = by_hand::connect(&socket).await;
+    let (tally, before) = (Tally::begin("frames to a worker"), resident_bytes());
+    while tally.goes_on() {
+        let asked = Instant::now();
+        let (mut stream, mut sent) = (by_hand::connect(&socket).await, Vec::new());
         for _ in 0..=mutator.roll(4) {
             let mut input = mutator.input();
-            if input.len() >= 24 && mutator.roll(2) == 0 {
-                // With a checksum that is right, so that the rest is looked at.
-                let meta = u32::from_le_bytes(input[..4].try_into().unwrap()) as usize;
-                let end = (24 + meta.min(1 << 20)).min(input.len());
-                let sum = crc32c::crc32c_append(crc32c::crc32c(&input[..20]), &input[24..end]);
-                input[20..24].copy_from_slice(&sum.to_le_bytes());
+            if mutator.roll(2) == 0 {
+                by_hand::mend(&mut input);
             }
+            tally.asks(&input);
             // The worker may have ended it already.
             let _ = stream.write_all(&input).await;
-            count += 1;
+            sent.push(input);
         }
         if mutator.roll(2) == 0 {
             let answer = tokio::time::timeout(Duration::from_millis(5), by_hand::message_or_end(&mut stream)).await;
-            mutator.led_to(&[], format!("{}", answer.is_ok()));
+            // What comes first is for the first.
+            mutator.led_to(&sent[0], by_hand::came_back(answer.ok().as_deref()));
         }
+        tally.took(sent.len() as u64, asked.elapsed(), mutator.reached.len());
         assert!(resident_bytes().saturating_sub(before) < MEMORY_MAX);
     }
-    println!("{count} frames to a worker");
+    assert!(mutator.reached.len() > 3, "{:#?}", mutator.reached);
     assert_eq!(defects(), 0, "they are reported where they happened");
     bed.client().await.version("a").await;
 }
@@ -313,6 +314,7 @@ fn control_seeds(bed: &Bed, version: &ObjectVersion) -> Vec<Vec<u8>> {
         ended: vec![forebay_protocol::OrderEnd { segment: SegmentId::of(version, 0), hold: true, held_bytes: 1 << 20 }],
         fresh: vec![version.clone()],
         heard: Some(1),
+        background: vec![(bed.mount.id, 1000)],
     };
     let path = "/lake/a".parse().unwrap();
     let calls: [ControlCall; 18] = [
@@ -353,20 +355,21 @@ async fn a_coordinator_takes_any_message() {
     let bed = Bed::new(Plan::default()).await;
     bed.object("a", MIB);
     let version = bed.client().await.version("a").await;
-    let connection = Connection::connect(&bed.coordinator_address, &Security::default()).await.unwrap();
+    let connection = Connection::connect(bed.node.coordinator_at(), &Security::default()).await.unwrap();
     let mut mutator = Mutator::new(control_seeds(&bed, &version));
-    let (began, before, mut count) = (Instant::now(), resident_bytes(), 0u64);
-    while began.elapsed() < lasts() {
+    let (tally, before) = (Tally::begin("messages to a coordinator"), resident_bytes());
+    while tally.goes_on() {
         let inputs: Vec<_> = (0..AT_ONCE).map(|_| mutator.input()).filter(|input| !leads_outside(input)).collect();
         let calls = inputs.iter().map(|input| {
-            let connection = &connection;
+            let (connection, tally) = (&connection, &tally);
             async move {
+                let asked = Instant::now();
                 let call = tokio::time::timeout(PATIENCE, connection.call(input.clone().into(), Vec::new())).await;
-                let answer = call.unwrap_or_else(|_| panic!("no answer within {PATIENCE:?} to {input:?}"));
-                answer.unwrap_or_else(|error| panic!("{input:?}: {error}")).meta
+                let answer = call.unwrap_or_else(|_| tally.hang(format_args!("no answer within {PATIENCE:?} to {input:?}")));
+                (answer.unwrap_or_else(|error| panic!("{input:?}: {error}")).meta, asked.elapsed())
             }
         });
-        for (input, answer) in inputs.iter().zip(join_all(calls).await) {
+        for (input, (answer, took)) in inputs.iter().zip(join_all(calls).await) {
             let about = &input[..input.len().min(2)];
             let edge = match decode::<ControlReply>(&answer).expect("a coordinator's answers can be read") {
                 ControlReply::Failed { kind, message } => {
@@ -376,15 +379,13 @@ async fn a_coordinator_takes_any_message() {
                 reply => format!("{about:?} {}", variant(format!("{reply:?}"))),
             };
             mutator.led_to(input, edge);
+            tally.took(1, took, mutator.reached.len());
         }
-        count += AT_ONCE as u64;
         assert!(resident_bytes().saturating_sub(before) < MEMORY_MAX);
     }
-    println!("{count} messages to a coordinator, {} kinds of answers", mutator.reached.len());
     assert!(mutator.reached.len() > 20, "{:#?}", mutator.reached);
     assert_eq!(defects(), 0, "they are reported where they happened");
-    let address: &Address = &bed.coordinator_address;
-    let status = crate::bed::control(address, ControlRequest::Status).await.unwrap();
+    let status = crate::bed::control(bed.node.coordinator_at(), ControlRequest::Status).await.unwrap();
     let ControlReply::Status(status) = status else { panic!("{status:?}") };
     assert!(!status.workers.is_empty());
 }

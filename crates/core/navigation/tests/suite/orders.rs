@@ -3,7 +3,7 @@
 use forebay_navigation::{Curve, Level, Plan, Reason, Replica, ShardId, layers};
 use proptest::prelude::*;
 
-use crate::support::{Own, Worker};
+use crate::support::{Own, Worker, bytes, loads};
 
 /// A queue that is too long at any level, and does not drain.
 fn busy(own: Own) -> Own {
@@ -90,19 +90,16 @@ proptest! {
     fn orders_hold_whatever_comes(
         replicas in prop::collection::vec((0u32..5, 0u32..5, 0u32..5, any::<bool>()), 1..8),
         spare in 0u64..200,
-        loads in prop::collection::vec((0usize..8, 0u32..400, 0u32..300, any::<bool>()), 1..60),
+        loads in loads(),
     ) {
         let own = |(level, start, lowest, is_frozen): &(u32, u32, u32, bool)| {
             let own = Own { start: *start, ..Own::idle(*level) }.pinned(*lowest);
             if *is_frozen { own.frozen() } else { own }
         };
         let replicas: Vec<Own> = replicas.iter().map(own).collect();
-        let held: u64 = replicas.iter().map(|own| 50 + 10 * u64::from(own.level)).sum();
-        let mut worker = Worker::new(held + spare, &replicas);
-        for (at, queue, arrived, is_built) in loads {
-            let at = at % worker.replicas.len();
-            worker.replicas[at] = worker.replicas[at].with(queue, arrived);
-            if is_built { worker.follow() } else { worker.order() }
+        let mut worker = Worker::new(bytes(replicas.iter().map(|own| own.level)) + spare, &replicas);
+        for load in loads {
+            worker.meet(load);
             for (now, before) in worker.replicas.iter().zip(&replicas) {
                 prop_assert!(now.level >= before.lowest.min(before.level));
                 prop_assert!(!before.frozen || now.level == before.level);

@@ -2,30 +2,24 @@
 
 use proptest::prelude::*;
 
-use crate::support::{Own, Worker};
+use crate::support::{Own, Worker, bytes, loads};
 
 proptest! {
     #[test]
     fn any_load_keeps_to_room_and_levels(
         starts in prop::collection::vec((0u32..5, 0u32..5), 1..8),
         spare in 0u64..200,
-        loads in prop::collection::vec((0usize..8, 0u32..400, 0u32..300, any::<bool>()), 1..60),
+        loads in loads(),
         shrink in 0u64..100,
     ) {
         let own = |(level, start): &(u32, u32)| Own { start: *start, ..Own::idle(*level) };
         let replicas: Vec<Own> = starts.iter().map(own).collect();
-        let held: u64 = replicas.iter().map(|own| 50 + 10 * u64::from(own.level)).sum();
-        let mut worker = Worker::new(held + spare, &replicas);
-        for (at, queue, arrived, is_built) in loads {
-            let at = at % worker.replicas.len();
-            worker.replicas[at] = worker.replicas[at].with(queue, arrived);
-            if is_built { worker.follow() } else { worker.order() }
-        }
+        let mut worker = Worker::new(bytes(replicas.iter().map(|own| own.level)) + spare, &replicas);
+        loads.into_iter().for_each(|load| worker.meet(load));
         // A room that becomes smaller is kept to as well, down to the bases.
         worker.room_bytes = (worker.room_bytes - shrink.min(worker.room_bytes)).max(50 * worker.replicas.len() as u64);
         worker.follow();
-        let bytes: u64 = worker.levels().iter().map(|level| 50 + 10 * u64::from(*level)).sum();
-        prop_assert!(bytes <= worker.room_bytes);
+        prop_assert!(bytes(worker.levels().into_iter()) <= worker.room_bytes);
     }
 
     #[test]
@@ -43,7 +37,7 @@ proptest! {
     #[test]
     fn without_load_all_return_to_the_start(levels in prop::collection::vec((0u32..5, 0u32..5), 1..8)) {
         let replicas: Vec<Own> = levels.iter().map(|(level, start)| Own { start: *start, ..Own::idle(*level) }).collect();
-        let sum = |of: fn(&Own) -> u32| replicas.iter().map(|own| 50 + 10 * u64::from(of(own))).sum::<u64>();
+        let sum = |of: fn(&Own) -> u32| bytes(replicas.iter().map(of));
         let mut worker = Worker::new(sum(|own| own.level).max(sum(|own| own.start)), &replicas);
         (0..60).for_each(|_| worker.follow());
         let starts: Vec<u32> = replicas.iter().map(|own| own.start).collect();

@@ -1,6 +1,20 @@
 //! A worker of some replicas that does what its plans say.
 
 use forebay_navigation::{Curve, Decision, Level, Plan, Replica, Settings, ShardId, Snapshot, plan};
+use proptest::prelude::*;
+
+/// Of which replica, its queue, what arrives, and whether what is ordered is built at once.
+pub type Load = (usize, u32, u32, bool);
+
+/// One after the other.
+pub fn loads() -> impl Strategy<Value = Vec<Load>> {
+    prop::collection::vec((0usize..8, 0u32..400, 0u32..300, any::<bool>()), 1..60)
+}
+
+/// What replicas at these levels take.
+pub fn bytes(levels: impl Iterator<Item = u32>) -> u64 {
+    levels.map(|level| 50 + 10 * u64::from(level)).sum()
+}
 
 /// Five levels of 50 to 90 bytes, each twice as fast as the one below: 100 ms down to 6.25 ms.
 pub fn curve() -> Curve {
@@ -100,6 +114,13 @@ impl Worker {
             own.ordered = decision.to;
             own.level = own.level.min(decision.to);
         }
+    }
+
+    /// One plan under a load of one replica more.
+    pub fn meet(&mut self, (at, queue, arrived, is_built): Load) {
+        let at = at % self.replicas.len();
+        self.replicas[at] = self.replicas[at].with(queue, arrived);
+        if is_built { self.follow() } else { self.order() }
     }
 
     /// One plan, and all that it says is there at once.

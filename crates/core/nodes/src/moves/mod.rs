@@ -4,7 +4,6 @@
 
 mod blocks;
 mod handover;
-mod lost;
 mod renamed;
 mod root;
 mod takeover;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::handover::{Carton, Packed};
 use crate::namespace::{Coming, Namespace, Table, TableState};
 use crate::node::Node;
-use crate::terms::{DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
+use crate::operations::Removed;
+use crate::terms::{BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
 
 /// The side that takes a container over. Until it has come as a whole and its source has given it up, nobody knows what it
 /// will be.
@@ -129,5 +130,26 @@ impl Namespace {
             Some(coming) if !coming.is_whole => Ok(()),
             _ => Err(NodeError::new(NodeErrorKind::Retry, "no such container is about to come here: begin again")),
         }
+    }
+}
+
+impl Namespace {
+    /// This worker was lost to all others: everything goes. With it come the blocks of nodes that were on their way between this
+    /// worker and another one, which may have them by now: they are to be given back only when no node anywhere has them.
+    pub fn lose_all(&mut self) -> (Removed, Vec<BlockRef>) {
+        let (mut removed, mut doubtful) = (Removed::default(), Vec::new());
+        for (id, table) in &self.tables {
+            let is_still = table.state == TableState::Open && !self.coming.contains_key(id);
+            for node in table.nodes.values() {
+                match node {
+                    node if !is_still || node.flags().is_moving() => doubtful.extend(node.blocks()),
+                    Node::Container(_, link) if link.1.worker != self.worker() => removed.elsewhere.push(link.1),
+                    node => removed.blocks.extend(node.blocks()),
+                }
+            }
+        }
+        doubtful.extend(self.arriving.values().flat_map(|arriving| arriving.node.blocks()));
+        self.whole(Self::step_clear);
+        (removed, doubtful)
     }
 }

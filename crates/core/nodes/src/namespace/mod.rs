@@ -46,13 +46,19 @@ pub struct Namespace {
     labels: Labels,
     /// The next number of a container, file or block.
     next: u64,
+    counts: Counts,
+    /// Blocks that no node has any more.
+    freed: Vec<BlockRef>,
+    undo: Undo,
+}
+
+/// How much is here.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
     /// Memory of nodes, names and values, about.
     bytes: u64,
     bytes_max: u64,
     nodes: u64,
-    /// Blocks that no node has any more.
-    freed: Vec<BlockRef>,
-    undo: Undo,
 }
 
 impl Namespace {
@@ -73,9 +79,7 @@ impl Namespace {
             links: HashMap::new(),
             labels: Labels::default(),
             next: first.max(1),
-            bytes: 0,
-            bytes_max,
-            nodes: 0,
+            counts: Counts { bytes: 0, bytes_max, nodes: 0 },
             freed: Vec::new(),
             undo: Undo::default(),
         }
@@ -92,17 +96,17 @@ impl Namespace {
 
     /// Nodes that are here.
     pub fn nodes(&self) -> u64 {
-        self.nodes
+        self.counts.nodes
     }
 
     /// Room for more of them, in bytes.
     pub fn room(&self) -> u64 {
-        self.bytes_max.saturating_sub(self.bytes)
+        self.counts.bytes_max.saturating_sub(self.counts.bytes)
     }
 
     /// Memory that nodes, names and small values take, about.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.counts.bytes
     }
 
     /// A number for a container, file or block, never given before.

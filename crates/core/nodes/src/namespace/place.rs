@@ -18,14 +18,14 @@ impl Namespace {
 
     /// `NoSpace` when so many more bytes are too many.
     pub(crate) fn check_room(&self, more: u64) -> NodeResult<()> {
-        if self.bytes + more <= self.bytes_max {
+        if self.counts.bytes + more <= self.counts.bytes_max {
             return Ok(());
         }
         Err(NodeError::new(
             NodeErrorKind::NoSpace,
             format!(
                 "names and small values take {} bytes of at most {}: delete some, or give the worker more memory",
-                self.bytes, self.bytes_max
+                self.counts.bytes, self.counts.bytes_max
             ),
         ))
     }

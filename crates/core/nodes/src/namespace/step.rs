@@ -163,8 +163,9 @@ impl Namespace {
 
     /// What is counted: so much less, and so much more.
     pub(crate) fn step_counts(&mut self, less: (u64, u64), more: (u64, u64)) {
-        let before = (self.bytes, self.nodes);
-        (self.bytes, self.nodes) = (self.bytes + more.0 - less.0, self.nodes + more.1 - less.1);
+        let before = (self.counts.bytes, self.counts.nodes);
+        assert!(before.0 + more.0 >= less.0 && before.1 + more.1 >= less.1, "no more goes than is here: {before:?}");
+        (self.counts.bytes, self.counts.nodes) = (self.counts.bytes + more.0 - less.0, self.counts.nodes + more.1 - less.1);
         self.undo.note(Back::Counts(before.0, before.1));
     }
 
@@ -180,7 +181,7 @@ impl Namespace {
     /// Nothing is here any more. Numbers go on, so that none is given twice.
     pub(crate) fn step_clear(&mut self) {
         let (undo, freed) = (std::mem::take(&mut self.undo), std::mem::take(&mut self.freed));
-        let new = Self { undo, freed, ..Self::with_numbers(self.worker, self.bytes_max, self.next) };
+        let new = Self { undo, freed, ..Self::with_numbers(self.worker, self.counts.bytes_max, self.next) };
         let before = std::mem::replace(self, new);
         self.undo.note(Back::All(Box::new(before)));
     }

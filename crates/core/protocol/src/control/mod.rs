@@ -7,7 +7,7 @@ use std::time::Duration;
 use forebay_types::{
     CallerInfo, Error, ErrorKind, ForebayPath, HostId, Mount, MountId, ObjectVersion, TokenInfo, Verifier, WorkerId,
 };
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use strum::VariantNames;
 
 use crate::limits::{MOUNTS_MAX, USES_MAX, at_most};
@@ -61,7 +61,7 @@ pub struct Heartbeat {
     pub worker: WorkerId,
     /// Version of the view it has.
     pub have: u64,
-    /// Bytes a second that it would take from each mount with a bound, were there none.
+    /// Bytes a second that it would take from each mount with a bound, were there none; background work aside.
     #[serde(deserialize_with = "at_most::<MOUNTS_MAX, _, _>")]
     pub demand: Vec<(MountId, u64)>,
     /// For status and metrics.
@@ -76,7 +76,18 @@ pub struct Heartbeat {
     pub fresh: Vec<ObjectVersion>,
     /// The number of the last beat with which it forgot what it knew of versions and listings.
     pub heard: Option<u64>,
+    /// Bytes a second that background work would take beside `demand`.
+    #[serde(serialize_with = "write_since::<9, _, _>", deserialize_with = "mounts_since_9")]
+    pub background: Vec<(MountId, u64)>,
 }
+
+/// Of a worker of the version before: it counted background work as demand.
+fn mounts_since_9<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(MountId, u64)>, D::Error> {
+    read_since::<9, Rates, D>(deserializer).map(|Rates(rates)| rates)
+}
+
+#[derive(Default, Deserialize)]
+struct Rates(#[serde(deserialize_with = "at_most::<MOUNTS_MAX, _, _>")] Vec<(MountId, u64)>);
 
 /// A worker's share of a mount's bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -82,3 +82,45 @@ pub struct TransferState {
     /// Seconds since it was started.
     pub seconds: f64,
 }
+
+/// What a scheduler has to do, and has done since its start: for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SchedulerNumbers {
+    /// Executors that answer.
+    pub executors: u64,
+    /// Tasks that they can run at once.
+    pub slots: u64,
+    /// Tasks that run.
+    pub tasks_running: u64,
+    /// Tasks that are done.
+    pub tasks_done: u64,
+    /// Tasks that failed or were lost, and those of jobs that ended before them.
+    pub tasks_failed: u64,
+    /// Bytes of files that tasks read which are done.
+    pub task_bytes: u64,
+    /// Of these, what the worker beside the task had, or was about to have, when the task was sent there.
+    pub task_bytes_local: u64,
+    /// Jobs that are not over.
+    pub jobs_running: u64,
+    /// Jobs that are done.
+    pub jobs_done: u64,
+    /// Jobs that failed or were cancelled.
+    pub jobs_failed: u64,
+    /// Bytes on their way from shared storage.
+    pub arriving_bytes: u64,
+    /// Bytes that were brought before their tasks asked for them.
+    pub brought_bytes: u64,
+}
+
+/// What the executors of a process do, and have done since their start: for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExecutorNumbers {
+    /// Tasks that they can run at once.
+    pub slots: u64,
+    /// Tasks that run.
+    pub tasks_running: u64,
+    /// Tasks that are done.
+    pub tasks_done: u64,
+    /// Tasks that failed, or were ended before they were done.
+    pub tasks_failed: u64,
+}

@@ -306,6 +306,7 @@ pub fn member_requests() -> Vec<MemberRequest> {
         ended: vec![OrderEnd { segment: SegmentId::of(&version(), 0), hold: true, held_bytes: 300 }],
         fresh: vec![version()],
         heard: Some((2 << 32) + 5),
+        background: Vec::new(),
     };
     vec![
         MemberRequest::Register(worker()),

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use forebay_protocol::{
-    AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, Kind, MemberRequest, NodeCall,
-    NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall, PeerOp, PeerRequest, VariantNames, WorkerInfo,
-    decode, decode_from, encode, encode_for, reply_for, request_for, speaking,
+    AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, Heartbeat, Kind, MemberRequest,
+    NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall, PeerOp, PeerRequest, VariantNames,
+    WorkerInfo, decode, decode_from, encode, encode_for, reply_for, request_for, speaking,
 };
+use forebay_types::MountId;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{nodes, samples};
@@ -165,6 +166,14 @@ fn a_worker_says_what_it_speaks_to_who_knows_that_field() {
     let worker = WorkerInfo { protocol: PROTOCOL_VERSION, ..silent.clone() };
     assert_eq!(decode::<WorkerInfo>(&encode(&worker)).unwrap(), worker);
     assert_eq!(decode_from::<WorkerInfo>(8, &encode_for(8, &worker)).unwrap(), silent);
+}
+
+#[test]
+fn background_work_is_told_to_who_knows_that_field() {
+    let MemberRequest::Heartbeat(silent) = samples::member_requests().remove(1) else { panic!("a heartbeat comes second") };
+    let beat = Heartbeat { background: vec![(MountId(7), 300)], ..silent.clone() };
+    assert_eq!(decode::<Heartbeat>(&encode(&beat)).unwrap(), beat);
+    assert_eq!(decode_from::<Heartbeat>(8, &encode_for(8, &beat)).unwrap(), silent);
 }
 
 #[test]

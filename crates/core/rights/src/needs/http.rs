@@ -29,6 +29,16 @@ pub const fn statement() -> Need {
     Need::read(Place::Cluster)
 }
 
+/// To see what temporary data there is.
+pub const fn temporary() -> Need {
+    Need::read(Place::Temporary)
+}
+
+/// To see which tokens there are, as over the coordinator's own port.
+pub const fn tokens() -> Need {
+    Need::administer(Place::Cluster)
+}
+
 /// What a request at the port of `/metrics` needs, by its path. `None`: it is open to everybody, as it says nothing of the data:
 /// whether a process runs and can serve, and the files of the console, which ask for the rest.
 pub fn http(path: &str) -> Option<Need> {

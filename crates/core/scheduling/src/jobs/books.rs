@@ -4,16 +4,13 @@ use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
-use forebay_types::WorkerId;
+use forebay_types::{MountId, WorkerId};
 
-use super::entries::{Change, Job, Near, Range, RangeIx};
+use super::STEP_TASKS;
+use super::entries::{Change, InFlight, Job, Near, Range, RangeIx};
 use super::fleet::Fleet;
-use super::limits::STEP_TASKS;
 use super::model::{BlockRange, JobId, ScheduleSettings, TaskId};
 use super::order::Orders;
-
-/// In flight are that many bytes also where the bandwidth is small: a few requests to shared storage.
-const IN_FLIGHT_BYTES_MIN: u64 = 16 << 20;
 
 /// Who needs what, who holds what, and what is on its way.
 ///
@@ -36,11 +33,8 @@ pub struct Schedule {
     unused: Vec<RangeIx>,
     /// Ranges that are wanted more or less than they are filed by; none between two events.
     rewanted: Vec<RangeIx>,
-    /// Bytes on their way from shared storage, and how many there are to be at most.
-    pub(super) arriving_bytes: u64,
-    pub(super) arriving_bytes_max: u64,
-    /// Of those on their way the urgent ones, to which the same limit applies.
-    pub(super) urgent_bytes: u64,
+    /// Of all that ranges were read of.
+    pub(super) storages: BTreeMap<MountId, InFlight>,
 }
 
 impl Schedule {
@@ -57,18 +51,9 @@ impl Schedule {
             range_at: BTreeMap::new(),
             unused: Vec::new(),
             rewanted: Vec::new(),
-            arriving_bytes: 0,
-            urgent_bytes: 0,
-            arriving_bytes_max: settings.in_flight_bytes,
+            storages: BTreeMap::new(),
             settings,
         }
-    }
-
-    /// Shared storage gives so many bytes a second, as far as is known. No more is in flight then than it gives in half a second:
-    /// a job that comes has its turn, or its share, from then on.
-    pub fn set_bandwidth(&mut self, bytes_per_sec: Option<u64>) {
-        let half = bytes_per_sec.map_or(u64::MAX, |bytes| (bytes / 2).max(IN_FLIGHT_BYTES_MIN));
-        self.arriving_bytes_max = half.min(self.settings.in_flight_bytes);
     }
 
     /// Changes a job and files it where it then belongs in the orders.
@@ -83,18 +68,18 @@ impl Schedule {
     }
 
     /// The place of a range, a new one when no task has named it yet.
-    pub(super) fn range_or_new(&mut self, key: BlockRange) -> RangeIx {
+    pub(super) fn range_or_new(&mut self, key: BlockRange, storage: MountId) -> RangeIx {
         let place = match self.range_at.entry(key) {
             Entry::Occupied(known) => return *known.get(),
             Entry::Vacant(place) => place,
         };
         let ix = match self.unused.pop() {
             Some(ix) => {
-                self.ranges[ix as usize] = Range::new(key);
+                self.ranges[ix as usize] = Range::new(key, storage);
                 ix
             }
             None => {
-                self.ranges.push(Range::new(key));
+                self.ranges.push(Range::new(key, storage));
                 (self.ranges.len() - 1) as RangeIx
             }
         };

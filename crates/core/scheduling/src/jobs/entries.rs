@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::iter::successors;
 use std::ops::Bound;
 
-use forebay_types::WorkerId;
+use forebay_types::{MountId, WorkerId};
 
 use super::model::{BlockRange, JobId, TaskId, TaskSpec};
 use super::turn::{Places, Turn};
@@ -144,6 +144,8 @@ fn share(bytes: u64, of: u64) -> u32 {
 pub(super) struct Range {
     pub key: BlockRange,
     pub bytes: u64,
+    /// Where it is brought from.
+    pub storage: MountId,
     pub holders: Vec<WorkerId>,
     /// To whom it is on its way from shared storage.
     pub arriving: Option<WorkerId>,
@@ -160,10 +162,11 @@ pub(super) struct Range {
 }
 
 impl Range {
-    pub(super) fn new(key: BlockRange) -> Self {
+    pub(super) fn new(key: BlockRange, storage: MountId) -> Self {
         Self {
             key,
             bytes: key.len_bytes(),
+            storage,
             holders: Vec::new(),
             arriving: None,
             urgent: false,
@@ -197,5 +200,21 @@ impl Range {
             self.readers.range((Bound::Excluded((*job, TaskId(u64::MAX))), Bound::Unbounded)).next()
         })
         .map(|(job, _)| *job)
+    }
+}
+
+/// What is on its way from one storage.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InFlight {
+    pub bytes: u64,
+    /// Of these the urgent ones, to which the same limit applies.
+    pub urgent_bytes: u64,
+    /// What its bandwidth gives in half a second.
+    pub half_second_bytes: u64,
+}
+
+impl Default for InFlight {
+    fn default() -> Self {
+        Self { bytes: 0, urgent_bytes: 0, half_second_bytes: u64::MAX }
     }
 }

@@ -157,11 +157,6 @@ impl Schedule {
         open.map(|(id, job)| (*id, job.coming.len() + job.pending, job.running))
     }
 
-    /// Bytes on their way from shared storage.
-    pub fn arriving_bytes(&self) -> u64 {
-        self.arriving_bytes
-    }
-
     pub(super) fn hold(&mut self, ix: RangeIx, id: WorkerId) {
         let Some(worker) = self.fleet.get_mut(id) else { return };
         if !worker.holds.insert(ix) {
@@ -184,9 +179,12 @@ impl Schedule {
     fn no_longer_arriving(&mut self, ix: RangeIx) {
         let range = &mut self.ranges[ix as usize];
         range.arriving = None;
-        self.arriving_bytes -= range.bytes;
-        if std::mem::take(&mut range.urgent) {
-            self.urgent_bytes -= range.bytes;
+        let (bytes, storage, was_urgent) = (range.bytes, range.storage, std::mem::take(&mut range.urgent));
+        let in_flight = self.in_flight(storage);
+        assert!(in_flight.bytes >= bytes, "what no longer arrives was counted when it began to");
+        in_flight.bytes -= bytes;
+        if was_urgent {
+            in_flight.urgent_bytes -= bytes;
         }
     }
 

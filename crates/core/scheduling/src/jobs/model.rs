@@ -1,6 +1,6 @@
 //! What is asked of the schedule, and what it says.
 
-use forebay_types::{PageRun, SegmentId, WorkerId};
+use forebay_types::{MountId, PageRun, SegmentId, WorkerId};
 
 /// A job: one query that an engine submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,6 +32,8 @@ impl BlockRange {
 pub struct TaskInput {
     /// The bytes.
     pub range: BlockRange,
+    /// The storage that they are brought from.
+    pub storage: MountId,
     /// Workers that hold all of it.
     pub holders: Vec<WorkerId>,
 }
@@ -65,7 +67,7 @@ pub struct ScheduleSettings {
     pub look_ahead_bytes: u64,
     /// The same as time: not more than what the whole cluster would read of one job in so many seconds.
     pub look_ahead_secs: f64,
-    /// Bytes in flight from shared storage at once, at most: enough to fill any link. A bandwidth bound sets a lower limit
+    /// Bytes in flight from one storage at once, at most: enough to fill any link. A bandwidth bound sets a lower limit
     /// ([`crate::Schedule::set_bandwidth`]).
     pub in_flight_bytes: u64,
     /// How often the first job in line may be passed over by later ones whose input is nearer, before it takes the next slot.

@@ -37,7 +37,8 @@ impl Schedule {
         }
         let mut inputs: Vec<RangeIx> = Vec::with_capacity(spec.inputs.len());
         for input in spec.inputs {
-            let ix = self.range_or_new(input.range);
+            self.storages.entry(input.storage).or_default();
+            let ix = self.range_or_new(input.range, input.storage);
             if !inputs.contains(&ix) {
                 inputs.push(ix);
                 self.ranges[ix as usize].users += 1;

@@ -3,8 +3,8 @@
 use forebay_types::WorkerId;
 
 use super::books::Schedule;
-use super::limits::{LOOK_MAX, STEP_STARTS};
 use super::model::{Assignment, JobId, Source, TaskId, Transfer};
+use super::{LOOK_MAX, STEP_STARTS};
 
 impl Schedule {
     /// The task that a free slot of `worker` gets, which starts with that (MixApart, section 3.1); none when the worker
@@ -77,14 +77,17 @@ impl Schedule {
             let jobs = self.orders.near.iter().take(LOOK_MAX);
             jobs.map(|(.., job)| *job).find_map(|job| self.far_task(job).map(|task| (job, task)))
         };
-        let has_bandwidth = self.arriving_bytes < self.arriving_bytes_max;
+        let has_bandwidth = |(job, _): &(JobId, TaskId)| {
+            let first = self.jobs[job].missing.first();
+            first.is_some_and(|(_, ix)| self.has_room(self.ranges[*ix as usize].storage, false))
+        };
         let near = || {
             let near = self.fleet.get(worker).into_iter().flat_map(|worker| worker.near.keys());
             let jobs = near.filter_map(|job| self.jobs[job].turn());
             let (.., job) = jobs.chain(self.orders.anywhere.first().copied()).min()?;
             self.near_task(worker, job).map(|task| (job, task))
         };
-        near().or_else(|| has_bandwidth.then(cold).flatten()).or_else(far).or_else(cold)
+        near().or_else(|| cold().filter(has_bandwidth)).or_else(far).or_else(cold)
     }
 
     /// The task of a job that a worker takes first of those beside it; one without input is at home anywhere.

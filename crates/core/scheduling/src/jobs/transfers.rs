@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use forebay_types::WorkerId;
+use forebay_types::{MountId, WorkerId};
 
+use super::LOOK_MAX;
 use super::books::Schedule;
 use super::entries::{Change, Job, RangeIx};
 use super::fleet::Worker;
-use super::limits::LOOK_MAX;
 use super::model::{JobId, Source, Transfer};
 use super::order::turn;
 use super::turn::Turn;
@@ -16,19 +16,24 @@ impl Schedule {
     /// The transfers from shared storage to start now, in order (MixApart, section 3.2); they count as on their way.
     ///
     /// The first job in line whose input is missing goes first, and its most wanted range (over all jobs), as long as
-    /// less is in flight than may be. What is brought for a job and those before it, and is not being
-    /// read, stays within the look-ahead, so that a job is never kept waiting by what was brought for a later one. A job that
-    /// has no slot yet is not kept waiting either by what tasks of jobs behind it are reading: its transfers are urgent, and
-    /// only such count.
+    /// less is in flight from its storage than may be: what waits for a storage is passed over by what another one has.
+    /// What is brought for a job and those before it, and is not being read, stays within the look-ahead, so that a job is
+    /// never kept waiting by what was brought for a later one. A job that has no slot yet is not kept waiting either by what
+    /// tasks of jobs behind it are reading: its transfers are urgent, and only such count.
     pub fn transfers(&mut self) -> Vec<Transfer> {
         self.step();
         let mut started = Vec::new();
         let last_running = self.last_running();
-        while let Some((job, ix)) = self.next_missing() {
+        let mut full = BTreeSet::new();
+        while let Some((job, ix)) = self.next_missing(&full) {
             let urgent = self.is_urgent(job, last_running);
-            let in_flight = if urgent { self.urgent_bytes } else { self.arriving_bytes };
-            if in_flight >= self.arriving_bytes_max {
-                break;
+            let storage = self.ranges[ix as usize].storage;
+            if !self.has_room(storage, urgent) {
+                full.insert(storage);
+                if full.len() >= self.storages.len() {
+                    break;
+                }
+                continue;
             }
             let Some(to) = self.destination(job, ix) else { break };
             self.expect(ix, to);
@@ -37,7 +42,7 @@ impl Schedule {
             range.urgent = urgent;
             let bytes = range.bytes;
             started.push(Transfer { range: range.key, from: Source::Storage, to, urgent });
-            self.urgent_bytes += if urgent { bytes } else { 0 };
+            self.in_flight(storage).urgent_bytes += if urgent { bytes } else { 0 };
             self.with_job(job, |job| job.ahead_bytes += bytes);
         }
         started
@@ -60,7 +65,8 @@ impl Schedule {
     pub(super) fn expect(&mut self, ix: RangeIx, to: WorkerId) {
         let range = &mut self.ranges[ix as usize];
         range.arriving = Some(to);
-        self.arriving_bytes += range.bytes;
+        let (bytes, storage) = (range.bytes, range.storage);
+        self.in_flight(storage).bytes += bytes;
         if let Some(worker) = self.fleet.get_mut(to) {
             worker.expects.insert(ix);
         }
@@ -68,22 +74,28 @@ impl Schedule {
         self.count_ready(ix, true);
     }
 
-    /// What to bring next, and for whom.
-    fn next_missing(&self) -> Option<(JobId, RangeIx)> {
+    /// What to bring next, and for whom, of storages that are not `full`.
+    fn next_missing(&self, full: &BTreeSet<MountId>) -> Option<(JobId, RangeIx)> {
         let mut ahead_bytes = 0;
-        for (.., id) in &self.orders.transfers {
+        let looked_at = if full.is_empty() { usize::MAX } else { LOOK_MAX };
+        for (.., id) in self.orders.transfers.iter().take(looked_at) {
             let job = &self.jobs[id];
             ahead_bytes += job.ahead_bytes;
             if ahead_bytes >= self.settings.look_ahead_bytes {
                 return None;
             }
             if job.ahead_bytes < self.job_ahead_bytes_max(job)
-                && let Some((_, ix)) = job.missing.first()
+                && let Some(ix) = self.most_wanted(job, full)
             {
-                return Some((*id, *ix));
+                return Some((*id, ix));
             }
         }
         None
+    }
+
+    fn most_wanted(&self, job: &Job, full: &BTreeSet<MountId>) -> Option<RangeIx> {
+        let mut missing = job.missing.iter().map(|(_, ix)| *ix).take(LOOK_MAX);
+        missing.find(|ix| !full.contains(&self.ranges[*ix as usize].storage))
     }
 
     /// How far ahead of one job to bring its input: what it could read in the look-ahead time with all slots. A job that

@@ -1,6 +1,6 @@
 //! Splits of a bound.
 
-use forebay_scheduling::share_bound;
+use forebay_scheduling::{Need, share_bound, share_bound_by_need};
 use proptest::prelude::*;
 
 #[test]
@@ -35,6 +35,22 @@ fn a_busy_one_among_many_idle_ones_gets_95_percent() {
 #[test]
 fn odd_bytes_go_to_the_first_by_name_not_by_place() {
     assert_eq!(share_bound(11, &[(9, 100), (2, 100), (5, 100)]), [(9, 3), (2, 4), (5, 4)]);
+}
+
+#[test]
+fn background_takes_what_is_left_over_and_no_more() {
+    let need = |who, demand, background| Need { who, demand, background };
+    assert_eq!(share_bound_by_need(100, &[need('a', 60, 0), need('b', 0, u64::MAX)]), [('a', 60), ('b', 40)]);
+    assert_eq!(share_bound_by_need(100, &[need('a', u64::MAX, 0), need('b', 0, u64::MAX)]), [('a', 98), ('b', 2)], "its floor");
+    assert_eq!(
+        share_bound_by_need(120, &[need('a', 60, 10), need('b', 0, 500), need('c', 0, 500)]),
+        [('a', 70), ('b', 25), ('c', 25)]
+    );
+    assert_eq!(
+        share_bound_by_need(120, &[need('a', 0, 10), need('b', 20, 0)]),
+        [('a', 57), ('b', 63)],
+        "what nobody asks for is spread"
+    );
 }
 
 /// Byte by byte: each goes to whoever has least of those that are short; when nobody is, the rest is spread
@@ -75,5 +91,29 @@ proptest! {
         prop_assert_eq!(shares.iter().map(|(_, share)| u128::from(*share)).sum::<u128>(), u128::from(bound));
         let floor = bound / (demands.len() as u64 * 20);
         prop_assert!(shares.iter().all(|(_, share)| *share >= floor));
+    }
+
+    #[test]
+    fn background_delays_no_demand(
+        bound in 0u64..1_000_000,
+        needs in prop::collection::vec(
+            (prop_oneof![Just(0), 0u64..500_000, Just(u64::MAX)], prop_oneof![Just(0), 0u64..500_000, Just(u64::MAX)]), 1..20,
+        ),
+    ) {
+        let demands: Vec<_> = needs.iter().enumerate().map(|(who, (demand, _))| (who, *demand)).collect();
+        let needs: Vec<_> =
+            needs.into_iter().enumerate().map(|(who, (demand, background))| Need { who, demand, background }).collect();
+        let (alone, shares) = (share_bound(bound, &demands), share_bound_by_need(bound, &needs));
+        prop_assert_eq!(shares.iter().map(|(_, share)| *share).sum::<u64>(), bound);
+        for (need, (before, now)) in needs.iter().zip(alone.iter().zip(&shares)) {
+            prop_assert!(now.1 >= need.demand.min(before.1), "{need:?} had {} of the bound and has {}", before.1, now.1);
+        }
+        // Nothing is given to who has no use for it while background work waits.
+        let short = shares.iter().zip(&needs).any(|((_, share), need)| *share < need.demand.saturating_add(need.background));
+        let floor = bound / (needs.len() as u64 * 20);
+        let idle = shares.iter().zip(&needs).all(|((_, share), need)| {
+            *share <= need.demand.saturating_add(need.background).max(need.background.saturating_add(floor))
+        });
+        prop_assert!(!short || idle, "{needs:?} of {bound}: {shares:?}");
     }
 }

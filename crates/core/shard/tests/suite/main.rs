@@ -8,4 +8,5 @@ mod flat;
 mod fuzz;
 mod model;
 mod pages;
+mod sources;
 mod text;

@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use forebay_types::{Error, Result};
 
-use super::footer::{Footer, HEADER_BYTES, VERSION_OF_NESTED};
+use super::bloom::BloomInfo;
+use super::footer::{Footer, HEADER_BYTES, VERSION_OF_BLOOMS, VERSION_OF_NESTED};
 use super::statistics::LeafStatistics;
+use crate::bloom::{BLOCK_BYTES, BLOCKS_MAX};
 use crate::fields::{Decoder, Encoder};
 use crate::layout::{Group, Layout};
 use crate::schema::{TableSchema, decode_schema, encode_schema};
@@ -39,12 +41,14 @@ impl CellInfo {
     }
 }
 
-/// One row group: its cells in the order of the column groups, its statistics in the order of the leaves.
+/// One row group: its cells in the order of the column groups, its statistics and bloom filters in the order of the leaves.
 #[derive(Clone, Debug)]
 pub(crate) struct RowGroupInfo {
     pub rows: usize,
     pub cells: Vec<CellInfo>,
     pub leaves: Vec<LeafStatistics>,
+    /// None at all in a table of a version without them.
+    pub blooms: Vec<Option<BloomInfo>>,
 }
 
 /// All of a table's metadata.
@@ -56,7 +60,8 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    pub fn encode(&self) -> Result<Vec<u8>> {
+    /// The bytes of it, for a table of that version.
+    pub fn encode(&self, version: u32) -> Result<Vec<u8>> {
         let mut out = Encoder::default();
         encode_schema(self.schema.arrow(), &mut out)?;
         out.u32(self.groups.len() as u32);
@@ -81,6 +86,9 @@ impl Block {
                 }
             }
             row_group.leaves.iter().for_each(|leaf| leaf.encode(&mut out));
+            if version >= VERSION_OF_BLOOMS {
+                row_group.blooms.iter().for_each(|bloom| BloomInfo::encode(bloom.as_ref(), &mut out));
+            }
         }
         Ok(out.0)
     }
@@ -106,7 +114,7 @@ impl Block {
         let count = input.count(4)?;
         let mut row_groups = Vec::with_capacity(count);
         for index in 0..count {
-            let decoded = decode_row_group(&mut input, &schema, &groups, footer.metadata.start);
+            let decoded = decode_row_group(&mut input, &schema, &groups, footer);
             row_groups.push(decoded.map_err(|error| error.context(format_args!("row group {index}")))?);
         }
         input.end()?;
@@ -143,7 +151,8 @@ fn decode_groups(input: &mut Decoder<'_>, schema: &TableSchema) -> Result<Vec<Gr
     Ok(groups)
 }
 
-fn decode_row_group(input: &mut Decoder<'_>, schema: &TableSchema, groups: &[Group], end: u64) -> Result<RowGroupInfo> {
+fn decode_row_group(input: &mut Decoder<'_>, schema: &TableSchema, groups: &[Group], footer: &Footer) -> Result<RowGroupInfo> {
+    let end = footer.metadata.start;
     let rows = input.u32()? as usize;
     if rows == 0 || rows > ROWS_MAX {
         return Err(input.corrupt("the number of rows is out of range"));
@@ -158,7 +167,22 @@ fn decode_row_group(input: &mut Decoder<'_>, schema: &TableSchema, groups: &[Gro
         cells.push(cell);
     }
     let leaves = schema.leaves().iter().map(|leaf| LeafStatistics::decode(input, leaf.kind(), rows)).collect::<Result<_>>()?;
-    Ok(RowGroupInfo { rows, cells, leaves })
+    let blooms = match footer.version {
+        VERSION_OF_BLOOMS.. => schema.leaves().iter().map(|_| decode_bloom(input, end)).collect::<Result<Vec<_>>>()?,
+        _ => Vec::new(),
+    };
+    Ok(RowGroupInfo { rows, cells, leaves, blooms })
+}
+
+fn decode_bloom(input: &mut Decoder<'_>, end: u64) -> Result<Option<BloomInfo>> {
+    let blocks = match input.u32()? as usize {
+        0 => return Ok(None),
+        blocks @ ..=BLOCKS_MAX => blocks,
+        _ => return Err(input.corrupt("a bloom filter is too large")),
+    };
+    let at = input.u64()?;
+    let range = decode_range(input, at, (blocks * BLOCK_BYTES) as u64, end)?;
+    Ok(Some(BloomInfo { range, checksum: input.u32()? }))
 }
 
 fn decode_cell(input: &mut Decoder<'_>, end: u64) -> Result<CellInfo> {
@@ -167,14 +191,22 @@ fn decode_cell(input: &mut Decoder<'_>, end: u64) -> Result<CellInfo> {
     let mut buffers = Vec::new();
     for _ in 0..count {
         let (at, bytes) = (input.u64()?, input.u64()?);
-        let inside = at >= HEADER_BYTES && bytes <= SEGMENT_BYTES && at.checked_add(bytes).is_some_and(|last| last <= end);
-        let crosses = bytes > 0 && inside && at / SEGMENT_BYTES != (at + bytes - 1) / SEGMENT_BYTES;
-        if bytes > 0 && (!inside || crosses || at % ALIGN != 0) {
-            return Err(input.corrupt(&format!("a buffer can't have {bytes} bytes at byte {at}")));
-        }
-        buffers.push(if bytes == 0 { 0..0 } else { at..at + bytes });
+        buffers.push(decode_range(input, at, bytes, end)?);
     }
     Ok(CellInfo { buffers, checksum })
+}
+
+/// The range of a buffer, if it can be there: in front of the metadata, aligned, within a segment. One of no bytes is nowhere.
+fn decode_range(input: &Decoder<'_>, at: u64, bytes: u64, end: u64) -> Result<Range<u64>> {
+    if bytes == 0 {
+        return Ok(0..0);
+    }
+    let inside = at >= HEADER_BYTES && bytes <= SEGMENT_BYTES && at.checked_add(bytes).is_some_and(|last| last <= end);
+    let crosses = inside && at / SEGMENT_BYTES != (at + bytes - 1) / SEGMENT_BYTES;
+    if !inside || crosses || at % ALIGN != 0 {
+        return Err(input.corrupt(&format!("a buffer can't have {bytes} bytes at byte {at}")));
+    }
+    Ok(at..at + bytes)
 }
 
 /// Whether the buffers are as many and as long as the group's layout needs for that many rows.

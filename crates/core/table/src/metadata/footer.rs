@@ -13,15 +13,21 @@ pub(crate) const HEADER_BYTES: u64 = 64;
 pub const FOOTER_BYTES: u64 = 32;
 /// The version of tables whose columns are all of kinds that were there from the beginning.
 const VERSION: u32 = 1;
-/// The version of tables with lists of anything but fixed-width values, or maps; the latest one that is read.
+/// The version of tables with lists of anything but fixed-width values, or maps.
 pub(crate) const VERSION_OF_NESTED: u32 = 2;
+/// The version of tables with bloom filters; the latest one that is read.
+pub(crate) const VERSION_OF_BLOOMS: u32 = 3;
 const MAGIC: &[u8; 8] = b"FBYTABLE";
 /// Largest metadata block, in bytes.
 const METADATA_BYTES_MAX: u64 = 1 << 30;
 
-/// The version of a table with these columns: no later one than they need, so that programs that know no later one read it.
-pub(crate) fn version_of(schema: &TableSchema) -> u32 {
-    if schema.has_nested() { VERSION_OF_NESTED } else { VERSION }
+/// The version of a table with these columns: no later one than it needs, so that programs that know no later one read it.
+pub(crate) fn version_of(schema: &TableSchema, has_blooms: bool) -> u32 {
+    match schema.has_nested() {
+        _ if has_blooms => VERSION_OF_BLOOMS,
+        true => VERSION_OF_NESTED,
+        false => VERSION,
+    }
 }
 
 /// The first bytes of a file.
@@ -68,8 +74,8 @@ impl Footer {
         if input.take(8)? != MAGIC {
             return Err(Error::corrupt("the file does not end as a table does; was it written to its end?"));
         }
-        if !(VERSION..=VERSION_OF_NESTED).contains(&version) {
-            let message = format!("a table of version {version}; this program reads versions {VERSION} to {VERSION_OF_NESTED}");
+        if !(VERSION..=VERSION_OF_BLOOMS).contains(&version) {
+            let message = format!("a table of version {version}; this program reads versions {VERSION} to {VERSION_OF_BLOOMS}");
             return Err(Error::invalid(message));
         }
         if at < HEADER_BYTES || bytes > METADATA_BYTES_MAX || at.checked_add(bytes) != Some(end) {

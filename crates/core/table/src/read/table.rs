@@ -6,7 +6,7 @@ use forebay_types::{Error, Result};
 
 use super::source::Source;
 use crate::layout::Group;
-use crate::metadata::{Block, CellInfo, Footer};
+use crate::metadata::{Block, BloomInfo, CellInfo, Footer};
 use crate::schema::TableSchema;
 
 /// A table's metadata: all that is needed to know which bytes a query will touch. Cheap to clone.
@@ -79,6 +79,11 @@ impl Table {
     pub fn cell(&self, row_group: usize, group: usize) -> Result<&CellInfo> {
         let cell = self.block.row_groups.get(row_group).and_then(|info| info.cells.get(group));
         cell.ok_or_else(|| Error::invalid(format!("the table has no cell of row group {row_group} and column group {group}")))
+    }
+
+    /// Where the bloom filter of a leaf is, by its index in the schema's leaves, if it has one in a row group.
+    pub fn bloom(&self, row_group: usize, leaf: usize) -> Option<&BloomInfo> {
+        self.block.row_groups.get(row_group)?.blooms.get(leaf)?.as_ref()
     }
 
     pub(super) fn block(&self) -> &Arc<Block> {

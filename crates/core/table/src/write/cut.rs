@@ -55,7 +55,7 @@ fn level_bytes(array: &ArrayRef) -> (u64, u64) {
 }
 
 /// Bytes of a column's largest buffer, and of all of them, or a little more.
-fn bytes(array: &ArrayRef, kind: Kind) -> (u64, u64) {
+pub(super) fn bytes(array: &ArrayRef, kind: Kind) -> (u64, u64) {
     if kind.is_nested() {
         return level_bytes(array);
     }

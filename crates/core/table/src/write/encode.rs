@@ -7,6 +7,7 @@ use arrow_buffer::Buffer;
 use arrow_select::concat::concat;
 use forebay_types::{Error, Result};
 
+use super::blooms::{Wish, bloom};
 use super::measure::statistics;
 use super::nested::Level;
 use super::rows::{RowEnds, encode_rows};
@@ -18,7 +19,22 @@ use crate::schema::{Kind, TableSchema};
 /// Turns rows into the cells of one row group. Cheap to clone; row groups do not depend on each other.
 #[derive(Clone)]
 pub struct Encoder {
-    pub(super) shape: Arc<(TableSchema, Vec<Group>)>,
+    pub(super) shape: Arc<Shape>,
+}
+
+/// What all row groups of a table have in common.
+pub(super) struct Shape {
+    pub schema: TableSchema,
+    pub groups: Vec<Group>,
+    /// Of each leaf, whether it is to have bloom filters.
+    pub blooms: Vec<Wish>,
+}
+
+impl Shape {
+    /// Whether some row group may have a bloom filter.
+    pub fn has_blooms(&self) -> bool {
+        self.blooms.iter().any(|wish| *wish != Wish::No)
+    }
 }
 
 /// A row group whose place in a file is not known yet.
@@ -26,6 +42,8 @@ pub struct RowGroup {
     pub(super) rows: usize,
     pub(super) cells: Vec<EncodedCell>,
     pub(super) leaves: Vec<LeafStatistics>,
+    /// One a leaf, where it has one.
+    pub(super) blooms: Vec<Option<Vec<u8>>>,
 }
 
 /// A cell's buffers, and where rows end if it has rows (in the last buffer then).
@@ -49,18 +67,19 @@ impl Encoder {
     /// `Invalid` if they are not of the table's schema, hold no row or more than 1,048,576, or if a column of them, or one
     /// row, is larger than a segment.
     pub fn encode(&self, batches: &[RecordBatch]) -> Result<RowGroup> {
-        let leaves = batches.iter().map(|batch| self.shape.0.flatten(batch)).collect::<Result<Vec<_>>>()?;
+        let leaves = batches.iter().map(|batch| self.shape.schema.flatten(batch)).collect::<Result<Vec<_>>>()?;
         self.encode_leaves(batches.iter().map(RecordBatch::num_rows).sum(), &leaves, &mut Spares::default())
     }
 
     /// Encodes the leaves' arrays of one or several batches.
     pub(super) fn encode_leaves(&self, rows: usize, batches: &[Vec<ArrayRef>], spares: &mut Spares) -> Result<RowGroup> {
-        let (schema, groups) = &*self.shape;
+        let Shape { schema, groups, blooms: wishes } = &*self.shape;
         if rows == 0 || rows > ROWS_MAX {
             return Err(Error::invalid(format!("a row group of {rows} rows; it can have 1 to {ROWS_MAX}")));
         }
         let mut arrays = Vec::with_capacity(schema.leaves().len());
         let mut leaves = Vec::with_capacity(schema.leaves().len());
+        let mut blooms = Vec::with_capacity(schema.leaves().len());
         for (index, leaf) in schema.leaves().iter().enumerate() {
             let array = match batches {
                 [one] => one[index].clone(),
@@ -69,14 +88,16 @@ impl Encoder {
                     concat(&pieces).map_err(|error| Error::invalid(format!("column `{}`: {error}", leaf.path())))?
                 }
             };
-            leaves.push(statistics(&array));
+            let known = statistics(&array);
+            blooms.push(bloom(wishes[index], &array, &known));
+            leaves.push(known);
             arrays.push(array);
         }
         spares.0.resize_with(groups.len(), Vec::new);
         let cells = groups.iter().zip(&mut spares.0);
         let cells = cells.map(|(group, spare)| encode_cell(schema, group, rows, &arrays, std::mem::take(spare)));
         let cells = cells.collect::<Result<_>>()?;
-        Ok(RowGroup { rows, cells, leaves })
+        Ok(RowGroup { rows, cells, leaves, blooms })
     }
 }
 

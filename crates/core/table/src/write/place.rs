@@ -7,7 +7,7 @@ use forebay_types::{Error, Result};
 
 use super::encode::EncodedCell;
 use super::rows::RowEnds;
-use crate::metadata::{ALIGN, CellInfo, SEGMENT_BYTES};
+use crate::metadata::{ALIGN, BloomInfo, CellInfo, SEGMENT_BYTES};
 
 /// Bytes that go out, and how many have gone.
 pub(super) struct Output<W> {
@@ -58,6 +58,11 @@ impl<W: Write> Output<W> {
             }
         }
         Ok(CellInfo { buffers, checksum: cell.checksum })
+    }
+
+    /// Writes the bloom filter of a column.
+    pub fn bloom(&mut self, bytes: &[u8]) -> Result<BloomInfo> {
+        Ok(BloomInfo { range: self.buffer(bytes)?, checksum: crc32c::crc32c(bytes) })
     }
 
     fn buffer(&mut self, bytes: &[u8]) -> Result<Range<u64>> {

@@ -7,8 +7,9 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use forebay_types::{Error, Result};
 
+use super::blooms::Blooms;
 use super::cut::Load;
-use super::encode::{Encoder, RowGroup, Spares};
+use super::encode::{Encoder, RowGroup, Shape, Spares};
 use super::place::Output;
 use crate::layout::Grouping;
 use crate::metadata::{ALIGN, Block, Footer, ROWS_MAX, RowGroupInfo, header, version_of};
@@ -23,11 +24,13 @@ pub struct Options {
     pub row_group_rows: usize,
     /// Bytes at which a row group is closed before it has its rows, 256 MiB unless said otherwise: the writer's memory.
     pub row_group_bytes: u64,
+    /// Which columns have bloom filters; none unless said otherwise.
+    pub blooms: Blooms,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { grouping: Grouping::default(), row_group_rows: 1 << 16, row_group_bytes: 256 << 20 }
+        Self { grouping: Grouping::default(), row_group_rows: 1 << 16, row_group_bytes: 256 << 20, blooms: Blooms::None }
     }
 }
 
@@ -66,10 +69,12 @@ impl<W: Write> Writer<W> {
         }
         let schema = TableSchema::new(schema)?;
         let groups = options.grouping.resolve(&schema)?;
+        let blooms = options.blooms.resolve(&schema)?;
         let load = Load::none(&schema);
         let mut output = Output { sink, at: 0 };
-        output.put(&header(version_of(&schema)))?;
-        let encoder = Encoder { shape: Arc::new((schema, groups)) };
+        let shape = Shape { schema, groups, blooms };
+        output.put(&header(version_of(&shape.schema, shape.has_blooms())))?;
+        let encoder = Encoder { shape: Arc::new(shape) };
         Ok(Self {
             encoder,
             options,
@@ -97,14 +102,14 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// `Invalid` if the batch is not of the table's schema or a value does not fit into a segment; the sink's errors.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
-        let leaves = self.encoder.shape.0.flatten(batch)?;
+        let leaves = self.encoder.shape.schema.flatten(batch)?;
         let mut first = 0;
         while first < batch.num_rows() {
             let room = self.options.row_group_rows - self.pending_rows;
             let mut rows = room.min(batch.num_rows() - first);
             loop {
                 let piece = leaves.iter().map(|array| array.slice(first, rows)).collect::<Vec<_>>();
-                let load = self.load.with(&self.encoder.shape.0, &piece);
+                let load = self.load.with(&self.encoder.shape.schema, &piece);
                 if load.fits(self.options.row_group_bytes) || (rows == 1 && self.pending_rows == 0) {
                     self.check_value(&load)?;
                     self.pending.push(piece);
@@ -129,7 +134,7 @@ impl<W: Write> Writer<W> {
 
     fn check_value(&self, load: &Load) -> Result<()> {
         let Some((leaf, bytes)) = load.too_large() else { return Ok(()) };
-        let path = self.encoder.shape.0.leaves()[leaf].path();
+        let path = self.encoder.shape.schema.leaves()[leaf].path();
         Err(Error::invalid(format!("column `{path}`: a value of {bytes} bytes; a table's values have at most 64 MiB")))
     }
 
@@ -140,7 +145,7 @@ impl<W: Write> Writer<W> {
         let pending = std::mem::take(&mut self.pending);
         let encoded = self.encoder.encode_leaves(self.pending_rows, &pending, &mut self.spares)?;
         self.pending_rows = 0;
-        self.load = Load::none(&self.encoder.shape.0);
+        self.load = Load::none(&self.encoder.shape.schema);
         self.place(&encoded)?;
         self.spares.reclaim(encoded);
         Ok(())
@@ -157,7 +162,9 @@ impl<W: Write> Writer<W> {
 
     fn place(&mut self, row_group: &RowGroup) -> Result<()> {
         let cells = row_group.cells.iter().map(|cell| self.output.cell(cell)).collect::<Result<_>>()?;
-        self.row_groups.push(RowGroupInfo { rows: row_group.rows, cells, leaves: row_group.leaves.clone() });
+        let blooms = row_group.blooms.iter().map(|bloom| bloom.as_ref().map(|bytes| self.output.bloom(bytes)).transpose());
+        let blooms = blooms.collect::<Result<_>>()?;
+        self.row_groups.push(RowGroupInfo { rows: row_group.rows, cells, leaves: row_group.leaves.clone(), blooms });
         Ok(())
     }
 
@@ -169,11 +176,13 @@ impl<W: Write> Writer<W> {
         self.flush()?;
         let rows = self.row_groups.iter().map(|row_group| row_group.rows as u64).sum();
         self.output.pad(self.output.at.next_multiple_of(ALIGN))?;
-        let (schema, groups) = &*self.encoder.shape;
-        let block = Block { schema: schema.clone(), groups: groups.clone(), row_groups: self.row_groups }.encode()?;
+        let shape = &self.encoder.shape;
+        let version = version_of(&shape.schema, shape.has_blooms());
+        let block = Block { schema: shape.schema.clone(), groups: shape.groups.clone(), row_groups: self.row_groups };
+        let block = block.encode(version)?;
         let metadata = self.output.at..self.output.at + block.len() as u64;
         self.output.put(&block)?;
-        self.output.put(&Footer { metadata, checksum: crc32c::crc32c(&block), version: version_of(schema) }.encode())?;
+        self.output.put(&Footer { metadata, checksum: crc32c::crc32c(&block), version }.encode())?;
         self.output.sink.flush()?;
         Ok((self.output.sink, Summary { rows, bytes: self.output.at }))
     }

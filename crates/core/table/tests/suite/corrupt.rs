@@ -2,22 +2,26 @@
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
-use forebay_table::{Footer, Grouping, Layout, Selection, Table, Verified, take};
+use forebay_table::{Blooms, Footer, Grouping, Layout, Options, Selection, Table, Verified, take};
 use forebay_types::{ErrorKind, Result};
 
 use crate::nested::nested;
-use crate::round_trip::write;
+use crate::round_trip::{write, write_with};
 use crate::samples::{Numbers, batch};
 
-pub fn files() -> [Bytes; 4] {
+pub fn files() -> [Bytes; 5] {
     let (plain, nested) = (batch(11, 90), nested(11, 90));
-    [
+    let blooms = Blooms::Of(vec!["i64".to_string(), "utf8".to_string()]);
+    let options = Options { row_group_rows: 40, blooms, ..Options::default() };
+    let with_blooms = write_with(std::slice::from_ref(&plain), options);
+    let [columns, aligned, packed, nested] = [
         (&plain, Grouping::columns()),
         (&plain, Grouping::rows()),
         (&plain, Grouping::rows().layout(Layout::Packed)),
         (&nested, Grouping::columns()),
     ]
-    .map(|(batch, grouping)| write(std::slice::from_ref(batch), grouping, 40))
+    .map(|(batch, grouping)| write(std::slice::from_ref(batch), grouping, 40));
+    [columns, aligned, packed, nested, with_blooms]
 }
 
 /// Everything that a reader can do with a file, without comparing checksums where that can be left out.
@@ -39,6 +43,10 @@ pub fn read_all(file: &Bytes) -> Result<Vec<RecordBatch>> {
     }
     for leaf in 0..table.schema().leaves().len() {
         table.statistics(leaf)?;
+        for bloom in (0..table.row_groups()).filter_map(|row_group| table.bloom(row_group, leaf)) {
+            let range = bloom.range();
+            bloom.open(file.slice(range.start as usize..range.end as usize))?.may_have(u64::MAX);
+        }
     }
     out.push(take(&table, file, &projection, &[5, 1, 80])?);
     Ok(out)
@@ -163,19 +171,21 @@ fn a_cell_that_has_verified_is_not_verified_once_more_and_others_are() {
 fn a_later_version_is_refused_as_such() {
     let mut bytes = files()[0].to_vec();
     let at = bytes.len() - 12;
-    bytes[at] = 3;
+    bytes[at] = 4;
     let error = Table::open(&Bytes::from(bytes)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
-    assert!(error.message().contains("version 3"), "{error}");
+    assert!(error.message().contains("version 4"), "{error}");
 }
 
 #[test]
 fn a_table_says_the_version_that_its_columns_need() {
     let versions = files().map(|file| (file[8], file[file.len() - 12]));
-    assert_eq!(versions, [(1, 1), (1, 1), (1, 1), (2, 2)]);
-    let mut older = files()[3].to_vec();
-    let at = older.len() - 12;
-    older[at] = 1;
-    let error = Table::open(&Bytes::from(older)).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert_eq!(versions, [(1, 1), (1, 1), (1, 1), (2, 2), (3, 3)]);
+    for (which, said) in [(3, 1), (4, 1), (4, 2)] {
+        let mut older = files()[which].to_vec();
+        let at = older.len() - 12;
+        older[at] = said;
+        let error = Table::open(&Bytes::from(older)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+    }
 }

@@ -7,9 +7,9 @@ use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, ListArray, MapArray, 
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema};
 use bytes::Bytes;
-use forebay_table::{Grouping, Layout};
+use forebay_table::{Blooms, Grouping, Layout, Options};
 
-use crate::round_trip::{read, write};
+use crate::round_trip::{read, write_with};
 use crate::samples::batch;
 
 fn check(name: &str, grouping: Grouping) {
@@ -17,8 +17,12 @@ fn check(name: &str, grouping: Grouping) {
 }
 
 fn check_batches(name: &str, batches: &[RecordBatch], grouping: Grouping, row_group_rows: usize) {
+    check_options(name, batches, Options { grouping, row_group_rows, ..Options::default() });
+}
+
+fn check_options(name: &str, batches: &[RecordBatch], options: Options) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    let written = write(batches, grouping, row_group_rows);
+    let written = write_with(batches, options);
     if std::env::var_os("FOREBAY_WRITE_GOLDEN").is_some() {
         std::fs::write(&path, &written).unwrap();
     }
@@ -73,4 +77,15 @@ fn nested() -> RecordBatch {
 #[test]
 fn nested_columns_of_version_2() {
     check_batches("nested-2.albis", &[nested()], Grouping::columns(), 2);
+}
+
+/// The file was not made by this program, but by the letter of docs/specs/table.md.
+#[test]
+fn bloom_filters_of_version_3() {
+    let schema = Schema::new(vec![Field::new("id", DataType::Int64, false), Field::new("word", DataType::Utf8, true)]);
+    let ids = Arc::new(Int64Array::from(vec![7, -1, 1 << 40])) as ArrayRef;
+    let words = Arc::new(StringArray::from(vec![Some("a"), None, Some("longer than a view holds")])) as ArrayRef;
+    let batch = RecordBatch::try_new(Arc::new(schema), vec![ids, words]).unwrap();
+    let blooms = Blooms::Of(vec!["id".to_string(), "word".to_string()]);
+    check_options("blooms-3.albis", &[batch], Options { row_group_rows: 2, blooms, ..Options::default() });
 }

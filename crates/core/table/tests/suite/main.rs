@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod blooms;
 mod corrupt;
 mod fuzz;
 mod golden;

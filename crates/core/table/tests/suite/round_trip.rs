@@ -10,7 +10,10 @@ use proptest::prelude::*;
 use crate::samples::{Numbers, batch};
 
 pub fn write(batches: &[RecordBatch], grouping: Grouping, row_group_rows: usize) -> Bytes {
-    let options = Options { grouping, row_group_rows, ..Options::default() };
+    write_with(batches, Options { grouping, row_group_rows, ..Options::default() })
+}
+
+pub fn write_with(batches: &[RecordBatch], options: Options) -> Bytes {
     let mut writer = Writer::new(Vec::new(), batches[0].schema(), options).unwrap();
     batches.iter().for_each(|batch| writer.push(batch).unwrap());
     let (bytes, summary) = writer.finish().unwrap();

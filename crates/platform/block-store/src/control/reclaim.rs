@@ -69,7 +69,7 @@ impl Core {
             }
             _ => None,
         };
-        let whole = extent.is_some_and(|extent| extent.1 == PAGES_PER_BLOCK.into() && runs == [extent]);
+        let whole = extent.is_some_and(|extent| extent.1 == u64::from(PAGES_PER_BLOCK) && runs == [extent]);
         let spare = whole && tier == TierKind::Dram && entry.dead && entry.owner == Owner::Temporary;
         (extent.is_some() || !runs.is_empty()).then_some(Reclaim { tier, runs, extent, spare })
     }

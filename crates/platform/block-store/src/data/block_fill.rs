@@ -20,6 +20,8 @@ pub struct BlockFill {
     pages: Option<WritePages>,
     /// Its pages have no memory yet.
     fresh: bool,
+    /// They hold what a freed block held.
+    used: bool,
     reservation: Reservation,
     _pin: BlockPin,
 }
@@ -60,7 +62,7 @@ impl BlockFill {
         let pages = WritePages::claim(core, &mut shard, segment, run, ClaimKind::Fill);
         drop(shard);
         let (core, pin) = (core.clone(), BlockPin::new(core, segment, run));
-        Ok(Self { core, segment, spec, pages: Some(pages), fresh, reservation, _pin: pin })
+        Ok(Self { core, segment, spec, pages: Some(pages), fresh, used: !fresh, reservation, _pin: pin })
     }
 
     /// The block's bytes. What they hold before they are written is of no meaning.
@@ -89,10 +91,13 @@ impl BlockFill {
         })
     }
 
-    /// All of it has been written: makes it readable.
-    pub fn finish(mut self) {
+    /// Its first `written` bytes are what it is to hold: makes it readable. Nothing of a freed block is left behind them.
+    pub fn finish(mut self, written: usize) {
+        assert!(written <= self.spec.bytes as usize, "no more than the block has");
         let mut pages = self.pages.take().expect("there until finished");
-        pages.bytes()[self.spec.bytes as usize..].fill(0);
+        if self.used {
+            pages.bytes()[written..].fill(0);
+        }
         self.reservation.spend(pages.publish_unsummed());
         self.core.offer(self.segment, 0);
     }
@@ -131,6 +136,38 @@ mod tests {
         assert_eq!(store.resident_bytes().unwrap(), 0);
     }
 
+    #[test]
+    fn a_shorter_block_in_the_memory_of_a_freed_one_shows_nothing_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = BlockStore::open(StoreSettings::new(folder.path(), 4 << 20)).unwrap();
+        let mut first = store.begin_block(spec(1)).unwrap();
+        let at = first.arena_offset();
+        first.memory().fill(7);
+        first.finish(1 << 20);
+        store.free(SegmentId(1));
+        // Received where it lies, then copied there; also of a length that is not the segment's.
+        for (number, written, bytes) in [(2, 900_000, 1 << 20), (3, (1 << 20) - 100, (1 << 20) - 100), (4, 1 << 20, 1 << 20)] {
+            let spec = SegmentSpec { bytes, ..spec(number) };
+            let mut fill = store.begin_block(spec).unwrap();
+            assert_eq!(fill.arena_offset(), at, "block {number} is in the memory of the one before");
+            match number {
+                2 => fill.memory()[..written].fill(8),
+                _ => fill.write(&vec![8; written]).unwrap(),
+            }
+            fill.finish(written);
+            let pinned = store.pin(SegmentId(number), PageRun::new(0, 256)).unwrap();
+            assert!(pinned[..written].iter().all(|byte| *byte == 8), "block {number}");
+            assert!(pinned[written..].iter().all(|byte| *byte == 0), "block {number}");
+            drop(pinned);
+            // The next finds old bytes everywhere again.
+            store.free(SegmentId(number));
+            let mut fill = store.begin_block(self::spec(number + 100)).unwrap();
+            fill.memory().fill(7);
+            fill.finish(1 << 20);
+            store.free(SegmentId(number + 100));
+        }
+    }
+
     #[tokio::test]
     async fn temporary_blocks_verify_when_they_come_back_from_disk() {
         let folder = tempfile::tempdir().unwrap();
@@ -146,7 +183,7 @@ mod tests {
             };
             let mut fill = begun;
             fill.memory().fill(number as u8);
-            fill.finish();
+            fill.finish(1 << 20);
         }
         store.flush().await;
         for number in 1..=16 {
@@ -163,7 +200,7 @@ mod tests {
         let written = |number| {
             let mut fill = store.begin_block(spec(number)).unwrap();
             fill.memory().fill(number as u8);
-            fill.finish();
+            fill.finish(1 << 20);
             store.pin(SegmentId(number), PageRun::new(0, 256)).unwrap()
         };
         let first = written(1);

@@ -60,8 +60,8 @@ mod tests {
         let cold = cold.map(|object| DatasetCold { object: object.into(), ..DatasetCold::default() });
         let shard = DatasetShard { files: objects.iter().map(file).collect(), cold, ..DatasetShard::default() };
         let columns = Columns::new(vec![column("k"), column("v")], "k").unwrap();
-        let (replicas, shards) = (vec![0.5], vec![shard]);
-        Dataset { columns, replicas, shards, log: None, orders: Default::default(), next: None, before: Vec::new() }
+        let (replicas, shards, orders) = (vec![0.5], vec![shard], Default::default());
+        Dataset { columns, replicas, shards, log: None, orders, following: None, next: None, before: Vec::new() }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
+use super::following::{DatasetFollowing, is_hash};
 use super::next::{BEFORE_MAX, NextShards};
 use super::orders::{DatasetOrders, SIZE_MAX};
 use crate::columns::Columns;
@@ -14,8 +15,10 @@ use crate::folder::AskedShares;
 
 /// The version that is written; a newer one is refused. Those before 2 have no log.
 const VERSION: u32 = 2;
-/// The same where a dataset is about to have other shards: who does not know that must not write the manifest behind it.
-const VERSION_NEXT: u32 = 3;
+/// The version of a dataset that follows objects: programs that know nothing of that would lose what came from which.
+const VERSION_FOLLOWING: u32 = 3;
+/// That of one that is about to have other shards: who does not know that must not write the manifest behind it.
+const VERSION_NEXT: u32 = 4;
 const WORD: &str = "forebay-shards";
 /// Bytes of a manifest at most: it is read whole.
 const BYTES_MAX: usize = 16 << 20;
@@ -45,6 +48,9 @@ pub struct Dataset {
     /// What is ordered of its replicas.
     #[serde(default, skip_serializing_if = "DatasetOrders::is_none")]
     pub orders: DatasetOrders,
+    /// The objects that it follows; none where it stays as it was made, but for what is changed in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub following: Option<DatasetFollowing>,
     /// The shards that it is about to have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<NextShards>,
@@ -123,10 +129,15 @@ impl Dataset {
     pub fn encode(&self) -> Result<Vec<u8>> {
         self.check()?;
         let body = serde_json::to_vec(self).map_err(|error| Error::internal(format!("a manifest can't be written: {error}")))?;
-        let version = if self.next.is_some() { VERSION_NEXT } else { VERSION };
+        let version = match (&self.next, &self.following) {
+            (Some(_), _) => VERSION_NEXT,
+            (None, Some(_)) => VERSION_FOLLOWING,
+            (None, None) => VERSION,
+        };
         let mut bytes = format!("{WORD} {version} {:08x}\n", checksum(&body)).into_bytes();
         bytes.extend(body);
-        Ok(bytes)
+        let much = || Error::invalid(format!("the manifest takes more than {} MiB: follow fewer objects", BYTES_MAX >> 20));
+        if bytes.len() > BYTES_MAX { Err(much()) } else { Ok(bytes) }
     }
 
     /// Reads what [`Self::encode`] wrote, from whoever it comes. `what` names it in errors.
@@ -176,6 +187,7 @@ impl Dataset {
             return Err(Error::corrupt("the log is not named as such logs are"));
         }
         self.orders.check()?;
+        self.following.iter().try_for_each(DatasetFollowing::check)?;
         self.next.iter().try_for_each(|next| next.check(self))?;
         self.shards.iter().try_for_each(DatasetShard::check)
     }
@@ -196,7 +208,6 @@ impl DatasetShard {
     pub(super) fn check(&self) -> Result<()> {
         // Names of the folder's own files: whoever wrote this may not choose others of the disk.
         let is_name = |name: &str| Path::new(name).file_name().is_some_and(|file| file == name);
-        let is_hash = |object: &str| object.len() == 32 && object.bytes().all(|byte| byte.is_ascii_hexdigit());
         if let Some(DatasetCold { object, bytes, tail_bytes }) = &self.cold
             && !(is_hash(object) && tail_bytes <= bytes && *tail_bytes <= TAIL_BYTES_MAX)
         {
@@ -236,27 +247,6 @@ fn checksum(body: &[u8]) -> u32 {
     crc32c::crc32c(body)
 }
 
-/// What names a manifest by its bytes.
-pub fn manifest_tag(bytes: &[u8]) -> u128 {
-    xxh3_128(bytes)
-}
-
-/// The key of a manifest below a dataset's folder.
-pub fn manifest_key(number: u64) -> String {
-    format!("manifest-{number:010}")
-}
-
-/// The number in such a key.
-pub fn manifest_number(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix("manifest-")?;
-    (digits.len() == 10).then(|| digits.parse().ok())?
-}
-
-/// The key of an object below a dataset's folder.
-pub fn data_key(object: &str) -> String {
-    format!("data/{object}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -274,6 +264,7 @@ mod tests {
             shards: vec![shard; shards],
             log: Some("0123456789abcdef".into()),
             orders: DatasetOrders::default(),
+            following: None,
             next: None,
             before: Vec::new(),
         }
@@ -385,13 +376,5 @@ mod tests {
         let mut counts = [0u32; 7];
         (0..70_000u64).for_each(|key| counts[dataset.shard_of(&Key::U64(key))] += 1);
         assert!(counts.iter().all(|count| (9_500..10_500).contains(count)), "{counts:?}");
-    }
-
-    #[test]
-    fn numbers_are_read_from_names_of_manifests_only() {
-        assert_eq!(manifest_number(&manifest_key(12)), Some(12));
-        for name in ["manifest-1", "manifest-", "manifest-00000000x1", "data"] {
-            assert_eq!(manifest_number(name), None, "{name}");
-        }
     }
 }

@@ -38,10 +38,11 @@ impl NextShards {
 }
 
 impl Dataset {
-    /// The names of all objects that it is made of, and of those that it is about to be made of.
+    /// The names of all objects below `data/` that belong to it, or are about to.
     pub fn objects(&self) -> impl Iterator<Item = &str> {
         let next = self.next.iter().flat_map(|next| &next.shards);
-        self.shards.iter().chain(next).flat_map(DatasetShard::objects)
+        let sources = self.following.iter().flat_map(|following| &following.sources);
+        self.shards.iter().chain(next).flat_map(DatasetShard::objects).chain(sources.map(|source| source.keys.as_str()))
     }
 
     /// The dataset with the shards that it is about to have, whose logs begin at `log_from`; none where it is about to have no others.
@@ -129,6 +130,7 @@ mod tests {
             shards: shards(2, 5),
             log: Some("0".repeat(16)),
             orders: DatasetOrders { pin: None, frozen: true },
+            following: None,
             next: Some(next),
             before: Vec::new(),
         }
@@ -138,7 +140,7 @@ mod tests {
     fn shards_to_come_come_back_and_only_programs_that_know_them_read_the_manifest() {
         let dataset = dataset();
         let bytes = dataset.encode().unwrap();
-        assert!(bytes.starts_with(b"forebay-shards 3 "));
+        assert!(bytes.starts_with(b"forebay-shards 4 "));
         assert_eq!(Dataset::decode(&bytes, "m").unwrap(), dataset);
         let moved = dataset.moved(9).unwrap();
         assert_eq!((moved.shards, moved.log.clone()), (shards(3, 9), Some("f".repeat(16))));

@@ -2,7 +2,8 @@
 //! of its folder.
 
 use forebay_fuzz::{run, shape};
-use forebay_shard_store::Store;
+use forebay_shard::{Key, KeyType};
+use forebay_shard_store::{Store, decode_keys, encode_keys};
 use forebay_types::ErrorKind;
 
 use crate::support::{build, random, records};
@@ -63,4 +64,30 @@ fn fuzz_a_manifest() {
     });
     std::fs::write(&manifest, &good).unwrap();
     Store::open(&path).unwrap();
+}
+
+#[test]
+fn fuzz_keys_of_a_source() {
+    let numbers = encode_keys(&[1, 2, 300, u64::MAX].map(Key::U64));
+    let texts = encode_keys(&["", "a", "ab", "b"].map(Key::from));
+    let mend = |bytes: &mut Vec<u8>| {
+        if bytes.len() >= 16 {
+            let sum = crc32c::crc32c(&bytes[16..]);
+            bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+        }
+    };
+    run("keys of a source", vec![numbers, texts], mend, |input| {
+        let read = [KeyType::U64, KeyType::Bytes].map(|key_type| decode_keys(input, key_type, "keys"));
+        let shapes = read.map(|read| match read {
+            Ok(keys) => {
+                assert!(keys.is_sorted_by(|a, b| a < b));
+                format!("{} keys", keys.len().min(16))
+            }
+            Err(error) => {
+                assert!([ErrorKind::Corrupt, ErrorKind::Invalid].contains(&error.kind()), "{error:?}");
+                shape(error.message())
+            }
+        });
+        shapes.join(" ")
+    });
 }

@@ -23,19 +23,36 @@ const STILL: Duration = Duration::from_millis(100);
 pub(crate) struct Limiter {
     started: Instant,
     state: Mutex<State>,
-    awaited: Awaited,
+    awaited: [Awaited; 2],
 }
 
 struct State {
     /// None without a bound.
     bucket: Option<Bucket>,
     filled_at: Instant,
+    flows: [Flow; 2],
+    /// Who waits, demand and the rest; only the first of all has a timer, the others are woken when their turn comes.
+    queues: [VecDeque<(u64, Waker)>; 2],
+    next_ticket: u64,
+}
+
+/// What is read of background work, or of all else.
+struct Flow {
     meter: Meter,
     held_back_at: Option<Instant>,
     read_at: Instant,
-    /// Who waits, by class; only the first of all has a timer, the others are woken when their turn comes.
-    queues: [VecDeque<(u64, Waker)>; 2],
-    next_ticket: u64,
+    waiting: usize,
+}
+
+impl Flow {
+    fn of(class: Class) -> usize {
+        usize::from(class == Class::Background)
+    }
+}
+
+/// Where a class waits: background work is let in so sparsely that it needs no place behind prefetch.
+fn line(class: Class) -> usize {
+    usize::from(class != Class::Demand)
 }
 
 impl Limiter {
@@ -45,13 +62,11 @@ impl Limiter {
         let state = State {
             bucket: bytes_per_sec.map(|rate| Bucket::new(rate, burst_bytes)),
             filled_at: now,
-            meter: Meter::default(),
-            held_back_at: None,
-            read_at: now,
+            flows: [(); 2].map(|()| Flow { meter: Meter::default(), held_back_at: None, read_at: now, waiting: 0 }),
             queues: [VecDeque::new(), VecDeque::new()],
             next_ticket: 0,
         };
-        Arc::new(Self { started: now, state: Mutex::new(state), awaited: Awaited::default() })
+        Arc::new(Self { started: now, state: Mutex::new(state), awaited: [Awaited::default(), Awaited::default()] })
     }
 
     /// Another bound, from now on.
@@ -72,29 +87,22 @@ impl Limiter {
     }
 
     /// Bytes that a read will bring, until they have come or it is given up.
-    pub(crate) fn outstanding(&self, bytes: u64) -> Outstanding {
-        self.awaited.begin(bytes)
+    pub(crate) fn outstanding(&self, class: Class, bytes: u64) -> Outstanding {
+        self.awaited[Flow::of(class)].begin(bytes)
     }
 
-    /// Bytes were read.
-    pub(crate) fn read(&self, bytes: u64) {
+    /// What would be read in a second were there no bound, of background work or of all else: what was read in the last one, and, when
+    /// somebody had to wait, what they wait for, at least as much again.
+    pub(crate) fn wanted_bytes_per_sec(&self, class: Class) -> u64 {
         let now = forebay_runtime::time::instant();
+        let outstanding = self.awaited[Flow::of(class)].bytes();
         let mut state = self.state.lock();
-        state.read_at = now;
-        state.meter.add(now - self.started, bytes);
-    }
-
-    /// What would be read in a second were there no bound: what was read in the last one, and, when somebody had to wait,
-    /// what they wait for, at least as much again.
-    pub(crate) fn demand_bytes_per_sec(&self) -> u64 {
-        let now = forebay_runtime::time::instant();
-        let outstanding = self.awaited.bytes();
-        let mut state = self.state.lock();
-        if outstanding == 0 && now - state.read_at > STILL {
+        let flow = &mut state.flows[Flow::of(class)];
+        if outstanding == 0 && now - flow.read_at > STILL {
             return 0;
         }
-        let rate = state.meter.rate(now - self.started);
-        let held_back = state.first().is_some() || state.held_back_at.is_some_and(|at| now - at < HELD_BACK);
+        let rate = flow.meter.rate(now - self.started);
+        let held_back = flow.waiting > 0 || flow.held_back_at.is_some_and(|at| now - at < HELD_BACK);
         rate.saturating_add(if held_back && outstanding > 0 { outstanding.max(rate) } else { 0 })
     }
 }
@@ -120,7 +128,8 @@ impl State {
     }
 
     fn leave(&mut self, class: Class, ticket: u64) {
-        self.queues[class as usize].retain(|(waiting, _)| *waiting != ticket);
+        self.queues[line(class)].retain(|(waiting, _)| *waiting != ticket);
+        self.flows[Flow::of(class)].waiting -= 1;
     }
 }
 
@@ -149,10 +158,7 @@ impl Turn {
                 // Those of the own class who came before, and all demand before prefetch.
                 let is_first = match self.ticket {
                     Some(ticket) => state.first().is_some_and(|(first, _)| *first == ticket),
-                    None => match self.class {
-                        Class::Demand => state.queues[Class::Demand as usize].is_empty(),
-                        Class::Prefetch => state.first().is_none(),
-                    },
+                    None => state.queues[..=line(self.class)].iter().all(VecDeque::is_empty),
                 };
                 let granted = match &mut state.bucket {
                     None => Some(want),
@@ -171,8 +177,9 @@ impl Turn {
                     self.sleep = None;
                     return Poll::Ready(bytes);
                 }
-                state.held_back_at = Some(now);
-                let queue = &mut state.queues[self.class as usize];
+                let flow = &mut state.flows[Flow::of(self.class)];
+                flow.held_back_at = Some(now);
+                let queue = &mut state.queues[line(self.class)];
                 match self.ticket {
                     Some(ticket) => {
                         let place = queue.iter_mut().find(|(waiting, _)| *waiting == ticket);
@@ -181,6 +188,7 @@ impl Turn {
                     None => {
                         self.ticket = Some(state.next_ticket);
                         queue.push_back((state.next_ticket, cx.waker().clone()));
+                        flow.waiting += 1;
                         state.next_ticket += 1;
                     }
                 }
@@ -197,6 +205,15 @@ impl Turn {
                 return Poll::Pending;
             }
         }
+    }
+
+    /// Bytes were read.
+    pub(crate) fn read(&self, bytes: u64) {
+        let now = forebay_runtime::time::instant();
+        let mut state = self.limiter.state.lock();
+        let flow = &mut state.flows[Flow::of(self.class)];
+        flow.read_at = now;
+        flow.meter.add(now - self.limiter.started, bytes);
     }
 
     /// Puts back what was granted and not read.
@@ -256,6 +273,25 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn background_is_served_nothing_before_demand() {
+        let limiter = Limiter::new(Some(10_000_000), 0);
+        read(&mut limiter.turn(Class::Demand), 64 << 10).await;
+        let served = std::cell::Cell::new(0);
+        let background = async {
+            let mut turn = limiter.turn(Class::Background);
+            for _ in 0..1_000 {
+                served.set(served.get() + turn.take(64 << 10).await);
+            }
+        };
+        let demand = async { read(&mut limiter.turn(Class::Demand), 1_000_000).await };
+        tokio::select! {
+            () = background => unreachable!("it takes seconds"),
+            () = demand => {}
+        }
+        assert!(served.get() <= 50_000, "{} of a million", served.get());
+    }
+
+    #[tokio::test]
     async fn a_new_bound_counts_at_once() {
         let limiter = Limiter::new(Some(0), 0);
         let mut turn = limiter.turn(Class::Demand);
@@ -288,19 +324,37 @@ mod tests {
     #[tokio::test]
     async fn demand_is_what_comes_and_what_is_waited_for() {
         let limiter = Limiter::new(Some(1_000_000), 0);
-        let outstanding = limiter.outstanding(30_000_000);
+        let outstanding = limiter.outstanding(Class::Prefetch, 30_000_000);
         let mut turn = limiter.turn(Class::Demand);
-        assert_eq!(limiter.demand_bytes_per_sec(), 0, "nobody has to wait yet");
+        assert_eq!(limiter.wanted_bytes_per_sec(Class::Demand), 0, "nobody has to wait yet");
         let mut read = 0;
         while read < 150_000 {
             let bytes = turn.take(64 << 10).await;
-            limiter.read(bytes);
+            turn.read(bytes);
             outstanding.arrived(bytes);
             read += bytes;
         }
-        let demand = limiter.demand_bytes_per_sec();
+        let demand = limiter.wanted_bytes_per_sec(Class::Demand);
         assert!((29_000_000..=30_000_000).contains(&demand), "{demand}");
         drop(outstanding);
-        assert!(limiter.demand_bytes_per_sec() <= read);
+        assert!(limiter.wanted_bytes_per_sec(Class::Demand) <= read);
+        assert_eq!(limiter.wanted_bytes_per_sec(Class::Background), 0);
+    }
+
+    #[tokio::test]
+    async fn background_is_no_demand() {
+        let limiter = Limiter::new(Some(1_000_000), 0);
+        let outstanding = limiter.outstanding(Class::Background, 30_000_000);
+        let mut turn = limiter.turn(Class::Background);
+        let mut read = 0;
+        while read < 150_000 {
+            let bytes = turn.take(64 << 10).await;
+            turn.read(bytes);
+            outstanding.arrived(bytes);
+            read += bytes;
+        }
+        assert_eq!(limiter.wanted_bytes_per_sec(Class::Demand), 0);
+        let wanted = limiter.wanted_bytes_per_sec(Class::Background);
+        assert!((29_000_000..=30_000_000).contains(&wanted), "{wanted}");
     }
 }

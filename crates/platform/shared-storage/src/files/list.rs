@@ -10,17 +10,17 @@ use rustix::io::Errno;
 use super::Inner;
 use super::folder::folder_flags;
 use super::name::HIDDEN;
-use crate::request::Listing;
+use crate::request::ListPage;
 
 /// Deepest folder that is looked into; keys of 1,024 bytes can't be deeper.
 const DEPTH_MAX: usize = 512;
 
 /// Lists in byte order of the keys, one folder's names in memory at a time. Folders that are links are not entered, so
 /// that nothing is listed twice; links to files below the mount are files.
-pub(super) fn list(files: &Inner, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<Listing> {
+pub(super) fn list(files: &Inner, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<ListPage> {
     let root = files.root()?;
     let (prefix, after) = (prefix.as_str(), after.map_or("", Key::as_str));
-    let mut walk = Walk { files, root: &root, prefix, folders, after, limit, page: Listing::default(), left_out: 0 };
+    let mut walk = Walk { files, root: &root, prefix, folders, after, limit, page: ListPage::default(), left_out: 0 };
     // Only the folder that the prefix names is looked into, however many there are beside it.
     let start = prefix.rfind('/').map_or("", |slash| &prefix[..=slash]);
     let is_path = |path: &str| !path.split('/').rev().skip(1).any(|part| part.is_empty() || part == "." || part == "..");
@@ -46,7 +46,7 @@ struct Walk<'a> {
     folders: bool,
     after: &'a str,
     limit: usize,
-    page: Listing,
+    page: ListPage,
     left_out: u64,
 }
 
@@ -115,7 +115,7 @@ impl Walk<'_> {
 
     /// Whether there is a file somewhere in the folder: S3 has no empty ones.
     fn has_file(&mut self, folder: impl AsFd, path: &str, key: &str, depth: usize) -> Result<bool> {
-        let mut probe = Walk { prefix: key, folders: false, after: "", limit: 1, page: Listing::default(), ..*self };
+        let mut probe = Walk { prefix: key, folders: false, after: "", limit: 1, page: ListPage::default(), ..*self };
         let _ = probe.enter(folder, path, key, depth)?;
         Ok(!probe.page.objects.is_empty())
     }

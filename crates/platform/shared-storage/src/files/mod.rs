@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 use crate::backend::{Backend, Opened, Parts};
 use crate::bandwidth::Limiter;
 use crate::counters::{Tally, count, count_by};
-use crate::request::{Condition, Get, Listing};
+use crate::request::{Get, ListPage, PutCondition};
 
 /// A folder as shared storage. Cheap to clone.
 #[derive(Clone)]
@@ -198,7 +198,7 @@ impl Backend for Files {
         .await
     }
 
-    async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<Listing> {
+    async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<ListPage> {
         count(&self.0.tally.lists);
         let (prefix, after) = (prefix.clone(), after.cloned());
         // A folder with many entries is many calls.
@@ -206,7 +206,7 @@ impl Backend for Files {
         self.aside_within(within, move |files| list::list(files, &prefix, folders, after.as_ref(), limit)).await
     }
 
-    async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: &Condition) -> Result<ObjectInfo> {
+    async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: &PutCondition) -> Result<ObjectInfo> {
         count(&self.0.tally.puts);
         let bytes = payload.iter().map(|piece| piece.len() as u64).sum();
         count_by(&self.0.tally.bytes_out, bytes);

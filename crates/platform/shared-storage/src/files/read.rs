@@ -60,7 +60,7 @@ impl Source for FileSource {
         if let Ok(read) = &read {
             self.left.start += read.len() as u64;
             self.turn.give_back(bytes - read.len() as u64);
-            self.files.0.limiter.read(read.len() as u64);
+            self.turn.read(read.len() as u64);
             count_by(&self.files.0.tally.bytes_in, read.len() as u64);
         }
         Some(read)

@@ -12,7 +12,7 @@ use super::Files;
 use super::write::Draft;
 use crate::backend::Parts;
 use crate::counters::{count, count_by};
-use crate::request::Condition;
+use crate::request::PutCondition;
 use crate::upload::Upload;
 
 const PART_BYTES: u64 = 16 << 20;
@@ -76,7 +76,7 @@ impl Parts for FileParts {
         Ok(())
     }
 
-    async fn commit(&self, parts: u32, condition: &Condition) -> Result<ObjectInfo> {
+    async fn commit(&self, parts: u32, condition: &PutCondition) -> Result<ObjectInfo> {
         let size = self.size(parts)?;
         let Some(draft) = self.draft.lock().take() else { return self.refuse("the upload has ended".into()) };
         let (key, condition) = (self.key.clone(), condition.clone());

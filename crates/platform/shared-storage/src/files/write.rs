@@ -14,7 +14,7 @@ use rustix::io::{Errno, pwrite};
 use super::Inner;
 use super::folder::folder_flags;
 use super::name::HIDDEN;
-use crate::request::Condition;
+use crate::request::PutCondition;
 
 /// How long the lock of the writers that go by versions is waited for, and the pauses between.
 const LOCKED_WITHIN: Duration = Duration::from_secs(10);
@@ -67,7 +67,7 @@ impl Inner {
         Ok(Draft { hidden, name, file, named: false })
     }
 
-    pub(super) fn write(&self, key: &Key, payload: &[Bytes], condition: &Condition) -> Result<ObjectInfo> {
+    pub(super) fn write(&self, key: &Key, payload: &[Bytes], condition: &PutCondition) -> Result<ObjectInfo> {
         let draft = self.draft(key)?;
         self.write_at(key, &draft.file, payload, 0)?;
         self.publish(key, draft, condition)
@@ -92,15 +92,15 @@ impl Inner {
 
     /// Makes the draft the object, if the condition holds: its bytes are durable before its name is, and its name is
     /// before this returns.
-    pub(super) fn publish(&self, key: &Key, mut draft: Draft, condition: &Condition) -> Result<ObjectInfo> {
+    pub(super) fn publish(&self, key: &Key, mut draft: Draft, condition: &PutCondition) -> Result<ObjectInfo> {
         let failed = |errno| self.failed(key.as_str(), errno);
         fsync(&draft.file).map_err(failed)?;
         let parts = self.parts(key)?;
         let (name, folders) = parts.split_last().expect("keys have a part");
         let folder = self.make_folders(key, folders)?;
         match condition {
-            Condition::Any => renameat(&draft.hidden, &draft.name, &folder, *name).map_err(failed)?,
-            Condition::Absent => {
+            PutCondition::Any => renameat(&draft.hidden, &draft.name, &folder, *name).map_err(failed)?,
+            PutCondition::Absent => {
                 match renameat_with(&draft.hidden, &draft.name, &folder, *name, RenameFlags::NOREPLACE) {
                     // The file system can't (NFS can't): a link to an existing name fails as well.
                     Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
@@ -110,7 +110,7 @@ impl Inner {
                     other => other.map_err(failed)?,
                 }
             }
-            Condition::Version(tag) => {
+            PutCondition::Version(tag) => {
                 // File systems can't compare and rename in one step: writers that go by versions are kept apart by this
                 // lock, on one machine and over NFS.
                 let _lock = Lock::take(&draft.hidden).map_err(|errno| match errno {

@@ -38,6 +38,7 @@ type Pool = Client<HttpsConnector<Connector>, Payload>;
 pub(crate) struct HttpClient {
     demand: Pool,
     prefetch: Pool,
+    background: Pool,
     timeout: Duration,
 }
 
@@ -106,7 +107,7 @@ impl HttpClient {
                 .http1_max_buf_size(BUFFER_BYTES)
                 .build(connector)
         };
-        Ok(Self { demand: pool(Class::Demand), prefetch: pool(Class::Prefetch), timeout })
+        Ok(Self { demand: pool(Class::Demand), prefetch: pool(Class::Prefetch), background: pool(Class::Background), timeout })
     }
 
     /// Sends a request and waits for the head of the answer.
@@ -115,6 +116,7 @@ impl HttpClient {
         let pool = match class {
             Class::Demand => &self.demand,
             Class::Prefetch => &self.prefetch,
+            Class::Background => &self.background,
         };
         let answer = patiently(self.timeout, || state_of(&captured), pool.request(request)).await?;
         answer.map_err(|error| SendError::of(&error))

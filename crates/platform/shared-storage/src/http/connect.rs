@@ -95,7 +95,7 @@ impl Service<Uri> for Connector {
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connecting = self.connect(uri);
         let (turn, tally) = (self.limiter.turn(self.class), Arc::clone(&self.tally));
-        let (limiter, link_local) = (Arc::clone(&self.limiter), self.link_local);
+        let link_local = self.link_local;
         Box::pin(async move {
             let stream = connecting.await?;
             if let Stream::Tcp(tcp) = &stream
@@ -109,7 +109,7 @@ impl Service<Uri> for Connector {
                 );
             }
             let state = Arc::new(ConnectionState::default());
-            Ok(TokioIo::new(BoundedStream { inner: stream.take(0), turn, limiter, tally, state }))
+            Ok(TokioIo::new(BoundedStream { inner: stream.take(0), turn, tally, state }))
         })
     }
 }
@@ -118,7 +118,6 @@ impl Service<Uri> for Connector {
 pub(super) struct BoundedStream {
     inner: Take<Stream>,
     turn: Turn,
-    limiter: Arc<Limiter>,
     tally: Arc<Tally>,
     state: Arc<ConnectionState>,
 }
@@ -139,7 +138,7 @@ impl AsyncRead for BoundedStream {
         let read = (buffer.filled().len() - before) as u64;
         this.turn.give_back(granted - read);
         if read > 0 {
-            this.limiter.read(read);
+            this.turn.read(read);
             count_by(&this.tally.socket_bytes_in, read);
             count_by(&this.state.moved_bytes, read);
         }

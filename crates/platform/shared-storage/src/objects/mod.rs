@@ -25,7 +25,7 @@ use object_store::{
 
 use crate::backend::{Backend, Common, Opened, Parts};
 use crate::location::Bucket;
-use crate::request::{Condition, Get, Listing, behind};
+use crate::request::{Get, ListPage, PutCondition, behind};
 use connector::Connector;
 use refusal::Service;
 
@@ -143,9 +143,9 @@ impl Inner {
     }
 
     /// The condition of a write as the store takes it.
-    async fn mode(&self, key: &Key, location: &Path, condition: &Condition) -> Result<PutMode> {
-        let Condition::Version(tag) = condition else {
-            return Ok(if *condition == Condition::Absent { PutMode::Create } else { PutMode::Overwrite });
+    async fn mode(&self, key: &Key, location: &Path, condition: &PutCondition) -> Result<PutMode> {
+        let PutCondition::Version(tag) = condition else {
+            return Ok(if *condition == PutCondition::Absent { PutMode::Create } else { PutMode::Overwrite });
         };
         // GCS compares a number of its own, which is looked up by the tag.
         let gone = |error| match error {
@@ -188,8 +188,8 @@ impl Backend for Objects {
         Ok((self.info_of(key, &meta), Attributes { complete: true, ..Attributes::default() }))
     }
 
-    async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<Listing> {
-        let mut listing = Listing::default();
+    async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<ListPage> {
+        let mut listing = ListPage::default();
         let full_prefix = self.bucket.full_key(prefix.as_str());
         let mut token = None;
         loop {
@@ -224,7 +224,7 @@ impl Backend for Objects {
         }
     }
 
-    async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: &Condition) -> Result<ObjectInfo> {
+    async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: &PutCondition) -> Result<ObjectInfo> {
         let location = self.location(key)?;
         let mode = self.mode(key, &location, condition).await?;
         let payload = PutPayload::from_iter(payload);

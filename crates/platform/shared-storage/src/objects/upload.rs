@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use super::Objects;
 use crate::backend::{Backend, Parts};
-use crate::request::Condition;
+use crate::request::PutCondition;
 use crate::upload::Upload;
 
 const PART_BYTES: u64 = 16 << 20;
@@ -65,8 +65,8 @@ impl Parts for ObjectParts {
         Ok(())
     }
 
-    async fn commit(&self, parts: u32, condition: &Condition) -> Result<ObjectInfo> {
-        if *condition != Condition::Any {
+    async fn commit(&self, parts: u32, condition: &PutCondition) -> Result<ObjectInfo> {
+        if *condition != PutCondition::Any {
             return self.refuse(format!("{} makes no conditional objects of parts: write it in one piece", self.objects.service));
         }
         if parts == 0 {

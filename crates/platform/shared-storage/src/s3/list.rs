@@ -9,14 +9,14 @@ use super::S3;
 use super::answer::tag;
 use super::call::{Call, Kind};
 use super::xml::{Listed, Page};
-use crate::request::{Listing, behind};
+use crate::request::{ListPage, behind};
 
 /// Most keys that S3 lists at once.
 const PAGE_MAX: usize = 1000;
 
 impl S3 {
-    pub(super) async fn list_keys(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<Listing> {
-        let mut listing = Listing::default();
+    pub(super) async fn list_keys(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<ListPage> {
+        let mut listing = ListPage::default();
         let mut token = None;
         loop {
             let have = listing.objects.len() + listing.folders.len();
@@ -55,7 +55,7 @@ impl S3 {
         }
     }
 
-    fn append(&self, listing: &mut Listing, page: &Page, after: Option<&Key>) -> Result<()> {
+    fn append(&self, listing: &mut ListPage, page: &Page, after: Option<&Key>) -> Result<()> {
         for listed in &page.objects {
             let Some(key) = self.key_of(&listed.key, page.encoded) else { continue };
             if after.is_none_or(|after| key > *after) && !key.as_str().is_empty() {
@@ -90,7 +90,7 @@ impl S3 {
     }
 }
 
-fn last(listing: &Listing) -> Option<Key> {
+fn last(listing: &ListPage) -> Option<Key> {
     let object = listing.objects.last().map(|object| &object.version.key);
     object.max(listing.folders.last()).cloned()
 }

@@ -25,7 +25,7 @@ use http::{HeaderValue, Method};
 use crate::backend::{Backend, Common, Opened, Parts};
 use crate::forward::{Forward, Forwarded, Place};
 use crate::location::Bucket;
-use crate::request::{Class, Condition, Get, Listing};
+use crate::request::{Class, Get, ListPage, PutCondition};
 use crate::retry::Tries;
 use crate::settings::StorageSettings;
 use address::Address;
@@ -99,11 +99,11 @@ impl Backend for S3 {
         Ok((info, answer::attributes(answer.headers(), true)))
     }
 
-    async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<Listing> {
+    async fn list(&self, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<ListPage> {
         self.list_keys(prefix, folders, after, limit).await
     }
 
-    async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: &Condition) -> Result<ObjectInfo> {
+    async fn put(&self, key: &Key, payload: Vec<Bytes>, condition: &PutCondition) -> Result<ObjectInfo> {
         self.put_object(key, payload, condition).await
     }
 

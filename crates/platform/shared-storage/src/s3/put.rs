@@ -9,11 +9,11 @@ use super::S3;
 use super::answer::{info_of, is_etag};
 use super::call::{Call, Kind};
 use crate::backend::Backend;
-use crate::request::{Class, Condition};
+use crate::request::{Class, PutCondition};
 use crate::retry::Tries;
 
 impl S3 {
-    pub(super) async fn put_object(&self, key: &Key, payload: Vec<Bytes>, condition: &Condition) -> Result<ObjectInfo> {
+    pub(super) async fn put_object(&self, key: &Key, payload: Vec<Bytes>, condition: &PutCondition) -> Result<ObjectInfo> {
         let mut call = Call::object(Method::PUT, Kind::Put, self.bucket.full_key(key.as_str()), key.as_str());
         call.payload = payload;
         self.condition(&mut call, condition)?;
@@ -39,12 +39,12 @@ impl S3 {
     }
 
     /// Puts a write's condition on its request. `Invalid` for a version that the store did not name.
-    pub(super) fn condition(&self, call: &mut Call, condition: &Condition) -> Result<()> {
+    pub(super) fn condition(&self, call: &mut Call, condition: &PutCondition) -> Result<()> {
         match condition {
-            Condition::Any => Ok(()),
-            Condition::Absent => call.header(IF_NONE_MATCH, "*"),
-            Condition::Version(tag) if is_etag(tag) => call.header(IF_MATCH, tag.as_str()),
-            Condition::Version(tag) => Err(Error::invalid(format!(
+            PutCondition::Any => Ok(()),
+            PutCondition::Absent => call.header(IF_NONE_MATCH, "*"),
+            PutCondition::Version(tag) if is_etag(tag) => call.header(IF_MATCH, tag.as_str()),
+            PutCondition::Version(tag) => Err(Error::invalid(format!(
                 "{}: the store gives no ETags, so a write can't be made to depend on version {tag}",
                 self.path(&call.about)
             ))),

@@ -14,7 +14,7 @@ use super::call::{Call, Kind};
 use super::refusal::refusal;
 use super::xml;
 use crate::backend::{Backend, Parts};
-use crate::request::{Class, Condition};
+use crate::request::{Class, PutCondition};
 use crate::retry::{Failure, Tries};
 use crate::upload::Upload;
 
@@ -104,7 +104,7 @@ impl Parts for S3Parts {
         Ok(())
     }
 
-    async fn commit(&self, parts: u32, condition: &Condition) -> Result<ObjectInfo> {
+    async fn commit(&self, parts: u32, condition: &PutCondition) -> Result<ObjectInfo> {
         if parts == 0 {
             // S3 makes no object of no parts.
             let info = self.s3.put_object(&self.key, Vec::new(), condition).await?;

@@ -1,7 +1,7 @@
 //! What every kind of shared storage must do. Each function takes an empty mount.
 
 use bytes::Bytes;
-use forebay_shared_storage::{Class, Condition, Get, GetRange, Listing, Storage};
+use forebay_shared_storage::{Class, Get, GetRange, ListPage, PutCondition, Storage};
 use forebay_types::ErrorKind::{Conflict, Invalid, NotFound};
 use forebay_types::{ErrorKind, Key, Result};
 use futures::StreamExt;
@@ -37,7 +37,7 @@ pub async fn objects_come_back_whole(storage: &Storage) {
     storage.check().await.unwrap();
     let data = pattern(3_000_000);
     let pieces = vec![data.slice(..1), Bytes::new(), data.slice(1..2_000_000), data.slice(2_000_000..)];
-    let written = storage.put(&key("a/b.bin"), pieces, Condition::Any).await.unwrap();
+    let written = storage.put(&key("a/b.bin"), pieces, PutCondition::Any).await.unwrap();
     assert_eq!((written.version.size, written.version.key.as_str()), (3_000_000, "a/b.bin"));
     assert_eq!(get(storage, "a/b.bin", GetRange::All).await.unwrap(), data);
     let head = storage.head(&key("a/b.bin")).await.unwrap();
@@ -91,7 +91,7 @@ pub async fn what_is_not_there_is_not_found(storage: &Storage) {
     assert_eq!(kind(get(storage, "no/such", GetRange::Bounded(0..1)).await), NotFound);
     assert_eq!(kind(storage.head(&key("no/such")).await), NotFound);
     storage.delete(&key("no/such")).await.unwrap();
-    assert_eq!(storage.list(&key("no/"), true, None, 10).await.unwrap(), Listing::default());
+    assert_eq!(storage.list(&key("no/"), true, None, 10).await.unwrap(), ListPage::default());
     put(storage, "was", "here").await;
     storage.delete(&key("was")).await.unwrap();
     assert_eq!(kind(get(storage, "was", GetRange::All).await), NotFound);
@@ -113,13 +113,13 @@ pub async fn writes_obey_conditions(storage: &Storage) {
         let data = vec![Bytes::from(data)];
         async move { storage.put(&key("f/x"), data, condition).await }
     };
-    let first = put("first", Condition::Absent).await.unwrap().version.tag;
-    assert_eq!(kind(put("again", Condition::Absent).await), Conflict);
-    let second = put("second", Condition::Version(first.clone())).await.unwrap().version.tag;
-    assert_eq!(kind(put("third", Condition::Version(first)).await), Conflict);
+    let first = put("first", PutCondition::Absent).await.unwrap().version.tag;
+    assert_eq!(kind(put("again", PutCondition::Absent).await), Conflict);
+    let second = put("second", PutCondition::Version(first.clone())).await.unwrap().version.tag;
+    assert_eq!(kind(put("third", PutCondition::Version(first)).await), Conflict);
     assert_eq!(get(storage, "f/x", GetRange::All).await.unwrap(), "second");
     storage.delete(&key("f/x")).await.unwrap();
-    assert_eq!(kind(put("fourth", Condition::Version(second)).await), Conflict);
+    assert_eq!(kind(put("fourth", PutCondition::Version(second)).await), Conflict);
     assert_eq!(kind(storage.head(&key("f/x")).await), NotFound);
 }
 
@@ -162,7 +162,7 @@ pub async fn keys_are_byte_exact(storage: &Storage) {
 pub async fn dot_segments_are_refused(storage: &Storage) {
     for dots in ["..", ".", "../x", "a/../../x", "a/./b", "a/.."] {
         assert_eq!(kind(get(storage, dots, GetRange::All).await), Invalid, "{dots}");
-        assert_eq!(kind(storage.put(&key(dots), vec![], Condition::Any).await), Invalid, "{dots}");
+        assert_eq!(kind(storage.put(&key(dots), vec![], PutCondition::Any).await), Invalid, "{dots}");
         assert_eq!(kind(storage.delete(&key(dots)).await), Invalid, "{dots}");
     }
     put(storage, "..a/.b/c..", "these are names").await;
@@ -241,17 +241,17 @@ pub async fn parts_become_an_object(storage: &Storage) {
     upload.put_part(1, vec![data.slice(part..)]).await.unwrap();
     upload.put_part(0, vec![data.slice(..5), data.slice(5..part)]).await.unwrap();
     assert_eq!(kind(storage.head(&key("big/one")).await), NotFound);
-    let written = upload.commit(2, Condition::Absent).await.unwrap();
+    let written = upload.commit(2, PutCondition::Absent).await.unwrap();
     assert_eq!(written.version.size, data.len() as u64);
     assert_eq!(storage.head(&key("big/one")).await.unwrap().version, written.version);
     assert!(get(storage, "big/one", GetRange::All).await.unwrap() == data);
 
     let again = storage.begin_upload(&key("big/one")).await.unwrap();
     again.put_part(0, vec!["other".into()]).await.unwrap();
-    assert_eq!(kind(again.commit(1, Condition::Absent).await), Conflict);
+    assert_eq!(kind(again.commit(1, PutCondition::Absent).await), Conflict);
     let replaced = storage.begin_upload(&key("big/one")).await.unwrap();
     replaced.put_part(0, vec!["other".into()]).await.unwrap();
-    replaced.commit(1, Condition::Version(written.version.tag)).await.unwrap();
+    replaced.commit(1, PutCondition::Version(written.version.tag)).await.unwrap();
     assert_eq!(get(storage, "big/one", GetRange::All).await.unwrap(), "other");
 }
 
@@ -262,9 +262,9 @@ pub async fn uploads_can_be_given_up(storage: &Storage) {
     assert_eq!(kind(storage.head(&key("never")).await), NotFound);
     let holed = storage.begin_upload(&key("never")).await.unwrap();
     holed.put_part(1, vec!["x".into()]).await.unwrap();
-    assert_eq!(kind(holed.commit(2, Condition::Any).await), Invalid);
+    assert_eq!(kind(holed.commit(2, PutCondition::Any).await), Invalid);
     let empty = storage.begin_upload(&key("nothing")).await.unwrap();
-    assert_eq!(empty.commit(0, Condition::Any).await.unwrap().version.size, 0);
+    assert_eq!(empty.commit(0, PutCondition::Any).await.unwrap().version.size, 0);
     assert_eq!(get(storage, "nothing", GetRange::All).await.unwrap(), "");
     assert_eq!(storage.list(&key(""), false, None, 10).await.unwrap().objects.len(), 1);
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_shared_storage::{Class, Condition, Get, GetRange};
+use forebay_shared_storage::{Class, Get, GetRange, PutCondition};
 use forebay_testing::Fault;
 use forebay_types::ErrorKind;
 
@@ -91,7 +91,7 @@ async fn a_server_that_hangs_is_given_up() {
 async fn a_lost_answer_to_a_conditional_write_is_told() {
     let lab = Lab::s3();
     lab.server().inject(Fault::LoseAnswer, 1);
-    let error = lab.storage.put(&key("x"), vec!["mine".into()], Condition::Absent).await.unwrap_err();
+    let error = lab.storage.put(&key("x"), vec!["mine".into()], PutCondition::Absent).await.unwrap_err();
     assert!(error.kind() == ErrorKind::Conflict && error.message().contains("earlier try"), "{error}");
     assert_eq!(get(&lab.storage, "x", GetRange::All).await.unwrap(), "mine");
 }
@@ -102,7 +102,7 @@ async fn a_lost_answer_to_a_commit_is_made_good() {
     let upload = lab.storage.begin_upload(&key("x")).await.unwrap();
     upload.put_part(0, vec!["parts".into()]).await.unwrap();
     lab.server().inject(Fault::LoseAnswer, 1);
-    assert_eq!(upload.commit(1, Condition::Any).await.unwrap().version.size, 5);
+    assert_eq!(upload.commit(1, PutCondition::Any).await.unwrap().version.size, 5);
     assert_eq!(get(&lab.storage, "x", GetRange::All).await.unwrap(), "parts");
 }
 

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use forebay_shared_storage::{Class, Condition, Get, GetRange};
+use forebay_shared_storage::{Class, Get, GetRange, PutCondition};
 use forebay_types::{ErrorKind, MountOptions};
 
 use crate::conformance::conformance;
@@ -44,7 +44,7 @@ async fn links_that_leave_the_mount_are_refused() {
         assert_eq!(error.kind(), ErrorKind::Denied, "{escape}: {error}");
         assert_eq!(lab.storage.head(&key(escape)).await.unwrap_err().kind(), ErrorKind::Denied, "{escape}");
     }
-    let write = lab.storage.put(&key("folder/new"), vec!["x".into()], Condition::Any).await.unwrap_err();
+    let write = lab.storage.put(&key("folder/new"), vec!["x".into()], PutCondition::Any).await.unwrap_err();
     assert_eq!(write.kind(), ErrorKind::Denied, "{write}");
     assert_eq!(lab.storage.delete(&key("folder/secret")).await.unwrap_err().kind(), ErrorKind::Denied);
     assert_eq!(lab.storage.list(&key("folder/"), false, None, 10).await.unwrap_err().kind(), ErrorKind::Denied);
@@ -64,15 +64,15 @@ async fn keys_that_no_file_can_have_are_refused() {
     put(&lab.storage, "a/b", "x").await;
     for odd in ["a//b", "a/b/", "/a/b", "a/"] {
         assert_eq!(get(&lab.storage, odd, GetRange::All).await.unwrap_err().kind(), ErrorKind::NotFound, "{odd}");
-        let error = lab.storage.put(&key(odd), vec![], Condition::Any).await.unwrap_err();
+        let error = lab.storage.put(&key(odd), vec![], PutCondition::Any).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{odd}: {error}");
     }
-    let below_file = lab.storage.put(&key("a/b/c"), vec![], Condition::Any).await.unwrap_err();
+    let below_file = lab.storage.put(&key("a/b/c"), vec![], PutCondition::Any).await.unwrap_err();
     assert!(below_file.kind() == ErrorKind::Invalid && below_file.message().contains("a file already"), "{below_file}");
     assert_eq!(get(&lab.storage, "a/b/c", GetRange::All).await.unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(get(&lab.storage, "a", GetRange::All).await.unwrap_err().kind(), ErrorKind::NotFound);
     let long = "n".repeat(300);
-    let error = lab.storage.put(&key(&long), vec![], Condition::Any).await.unwrap_err();
+    let error = lab.storage.put(&key(&long), vec![], PutCondition::Any).await.unwrap_err();
     assert!(error.kind() == ErrorKind::Invalid && error.message().contains("too long"), "{error}");
 }
 
@@ -191,7 +191,7 @@ async fn a_lock_that_somebody_holds_does_not_hold_writers_for_ever() {
     let lock = std::fs::File::create(hidden.join("lock")).unwrap();
     lock.lock().unwrap();
     let began = std::time::Instant::now();
-    let write = lab.storage.put(&key("a"), vec!["new".into()], Condition::Version(there.version.tag)).await;
+    let write = lab.storage.put(&key("a"), vec!["new".into()], PutCondition::Version(there.version.tag)).await;
     assert_eq!(write.unwrap_err().kind(), ErrorKind::Retry);
     assert!(began.elapsed() < std::time::Duration::from_secs(15));
     assert_eq!(get(&lab.storage, "a", GetRange::All).await.unwrap(), "old");

@@ -76,7 +76,7 @@ pub fn pattern(bytes: usize) -> Bytes {
 }
 
 pub async fn put(storage: &Storage, text: &str, data: impl Into<Bytes>) -> ObjectInfo {
-    storage.put(&key(text), vec![data.into()], forebay_shared_storage::Condition::Any).await.unwrap()
+    storage.put(&key(text), vec![data.into()], forebay_shared_storage::PutCondition::Any).await.unwrap()
 }
 
 pub async fn get(storage: &Storage, text: &str, range: GetRange) -> Result<Bytes, Error> {

@@ -1,6 +1,6 @@
 //! GCS and Azure. GCS's interface is near enough to S3's that the server in process answers what is asked here.
 
-use forebay_shared_storage::{Condition, GetRange, Storage};
+use forebay_shared_storage::{GetRange, PutCondition, Storage};
 use forebay_testing::{Fault, S3Server, S3Settings};
 use forebay_types::{ErrorKind, MountOptions};
 
@@ -75,7 +75,7 @@ async fn listings_come_in_pages_and_folders() {
 async fn keys_that_would_be_changed_are_refused() {
     let (server, storage) = gcs();
     for odd in ["a//b", "a/", "/a"] {
-        let error = storage.put(&key(odd), vec![], Condition::Any).await.unwrap_err();
+        let error = storage.put(&key(odd), vec![], PutCondition::Any).await.unwrap_err();
         assert!(error.kind() == ErrorKind::Invalid && error.message().contains("Google Cloud Storage"), "{odd}: {error}");
     }
     assert_eq!(server.counters().requests(), 0);

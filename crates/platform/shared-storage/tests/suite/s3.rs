@@ -131,7 +131,7 @@ async fn what_is_no_mount_is_refused_at_once() {
 async fn a_read_only_mount_refuses_writes() {
     let lab = Lab::s3();
     let storage = open("s3://lake", MountOptions { read_only: true, ..options(&lab.server().endpoint()) }, patient());
-    let put = storage.put(&key("x"), vec![], forebay_shared_storage::Condition::Any).await.unwrap_err();
+    let put = storage.put(&key("x"), vec![], forebay_shared_storage::PutCondition::Any).await.unwrap_err();
     let upload = storage.begin_upload(&key("x")).await.unwrap_err();
     let delete = storage.delete(&key("x")).await.unwrap_err();
     for error in [put, upload, delete] {

@@ -9,12 +9,13 @@ use tracing::warn;
 
 use super::live::{FAREWELL_TIMEOUT, Live};
 use super::shared::Shared;
-use crate::dial::HANDSHAKE_TIMEOUT;
+use crate::asking::dial::HANDSHAKE_TIMEOUT;
+use crate::credentials::audit;
 use crate::entrance::Place;
-use crate::frame_reader::FrameReader;
-use crate::link::{Hangup, Link, Sink};
+use crate::frames::frame_reader::FrameReader;
+use crate::frames::link::{Hangup, Link, Sink};
 use crate::listener::{Accepted, Incoming};
-use crate::{Peer, Service, audit, handshake};
+use crate::{Peer, Service, handshake};
 
 /// Serves one connection until it ends or `stop` is set and its running calls are done.
 pub(crate) async fn serve<S: Service>(shared: Arc<Shared<S>>, accepted: Accepted, place: Place, stop: watch::Receiver<bool>) {

@@ -9,8 +9,8 @@ use forebay_protocol::FrameKind;
 use tracing::error;
 
 use super::live::Inner;
-use crate::batch::OutFrame;
 use crate::caught::{caught, caught_future};
+use crate::frames::batch::OutFrame;
 use crate::{Response, Session, Spent};
 
 /// A call that is under way.

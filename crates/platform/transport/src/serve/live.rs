@@ -14,10 +14,10 @@ use tracing::{debug, warn};
 use super::kept::Kept;
 use super::shared::Shared;
 use crate::caught::{caught, caught_future};
-use crate::frame_reader::FrameReader;
+use crate::frames::frame_reader::FrameReader;
+use crate::frames::link::{Hangup, Sink};
+use crate::frames::outbox::Outbox;
 use crate::in_flight::InFlight;
-use crate::link::{Hangup, Sink};
-use crate::outbox::Outbox;
 use crate::ring::{Rings, Seat};
 use crate::{Budget, Peer, ServerLimits, Service, Session};
 

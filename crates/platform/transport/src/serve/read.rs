@@ -12,7 +12,7 @@ use tracing::error;
 
 use super::live::Inner;
 use crate::caught::caught;
-use crate::frame_reader::{FrameReader, Incoming};
+use crate::frames::frame_reader::{FrameReader, Incoming};
 use crate::ring::MESSAGE_BYTES_MAX;
 use crate::{Place, ServerLimits, Session, Spent};
 

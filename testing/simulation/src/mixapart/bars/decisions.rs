@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use cpu_time::ThreadTime;
 use forebay_scheduling::{BlockRange, JobId, Policy, Schedule, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer};
-use forebay_types::{PageRun, SegmentId, WorkerId};
+use forebay_types::{MountId, PageRun, SegmentId, WorkerId};
 
 use super::MixApartBar;
 use crate::random::Random;
@@ -98,7 +98,7 @@ impl World {
         };
         let holder = WorkerId(if number < POPULAR as u64 { number } else { self.random.below(WORKERS as usize) as u64 });
         let range = BlockRange { segment: SegmentId(u128::from(number)), pages: PageRun::new(0, PAGES) };
-        TaskInput { range, holders: if is_cached { vec![holder] } else { Vec::new() } }
+        TaskInput { range, storage: MountId(1), holders: if is_cached { vec![holder] } else { Vec::new() } }
     }
 
     /// A job whose tasks read one to three segments each.

@@ -1,7 +1,7 @@
 //! The bar on FIFO: how many transfers still go before those of an urgent job that comes late.
 
 use forebay_scheduling::{BlockRange, JobId, Schedule, ScheduleSettings, TaskId, TaskInput, TaskSpec};
-use forebay_types::{PageRun, SegmentId, WorkerId};
+use forebay_types::{MountId, PageRun, SegmentId, WorkerId};
 
 use super::MixApartBar;
 
@@ -14,7 +14,7 @@ fn range(number: u64) -> BlockRange {
 /// A job of tasks over ranges that nobody has.
 fn submit(schedule: &mut Schedule, job: u64, priority: i32, tasks: u64) {
     let spec = |task| {
-        let input = TaskInput { range: range(job << 32 | task), holders: Vec::new() };
+        let input = TaskInput { range: range(job << 32 | task), storage: MountId(1), holders: Vec::new() };
         TaskSpec { id: TaskId(task), inputs: vec![input] }
     };
     schedule.submit(JobId(job), priority, 3_200_000);

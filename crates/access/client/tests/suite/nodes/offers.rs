@@ -1,12 +1,12 @@
 //! Where blocks of temporary nodes come to lie, in clusters of two locations.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_client::{AdminRequest, Client, CreateOptions, NodeType, Nodes};
 use forebay_coordinator::CoordinatorSettings;
 
-use crate::cluster::{Cluster, bytes};
+use crate::cluster::{Cluster, bytes, stop_drained};
 
 const MIB: usize = 1 << 20;
 
@@ -140,12 +140,7 @@ async fn with_nobody_where_they_ask_for_blocks_lie_elsewhere() {
 async fn drain(cluster: &mut Cluster, client: &Client, ix: usize) {
     let worker = cluster.node.workers[ix].id();
     client.control(AdminRequest::Drain { worker, draining: true }).await.unwrap();
-    let began = Instant::now();
-    while !cluster.node.workers[ix].report().drain.is_some_and(|drain| drain.done) {
-        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", cluster.node.workers[ix].report().drain);
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    cluster.node.workers.remove(ix).shutdown().await;
+    stop_drained(cluster, ix).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

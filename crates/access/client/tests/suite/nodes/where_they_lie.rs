@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_client::{CreateOptions, NodeErrorKind, NodeType, StorageClass};
+use forebay_testbed::until;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{spread, spread_with_disks};
@@ -27,12 +28,7 @@ async fn data_on_disk_stays_off_memory() {
         reports.fold((0, 0), |(dram, disk), report| (dram + report.dram.1, disk + report.disk.1))
     };
     // What was deleted gives the disk's room back in the background.
-    let settled = async {
-        while used().1 > 1 << 20 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), settled).await.expect("the disk's room comes back");
+    until("the disk's room comes back", || used().1 <= 1 << 20).await;
     let (dram, disk) = used();
     let content = bytes(5, 40 << 20);
     let mut writer = nodes.writer("/tmp/d/f").await.unwrap();
@@ -47,12 +43,7 @@ async fn data_on_disk_stays_off_memory() {
     assert!(dram_now <= dram, "{dram} -> {dram_now} bytes of memory");
     assert!(disk_now >= disk + (43 << 20), "{disk} -> {disk_now} bytes of disk");
     nodes.delete("/tmp/d", true).await.unwrap();
-    let freed = async {
-        while used().1 > disk {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), freed).await.expect("the disk's room comes back");
+    until("the disk's room comes back", || used().1 <= disk).await;
 }
 
 #[tokio::test]
@@ -150,12 +141,7 @@ async fn bytes_in_place_stay_what_they_were() {
     assert_eq!(late.unwrap_err().kind, NodeErrorKind::DataLost);
     drop(held);
     nodes.delete("/tmp/k", false).await.unwrap();
-    let given_back = async {
-        while cluster.node.workers[0].report().dram.2 > 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(5), given_back).await.expect("pins are given back");
+    until("pins are given back", || cluster.node.workers[0].report().dram.2 == 0).await;
 }
 
 /// Blocks beside their worker are written where they lie; those that are given up half way leave nothing.

@@ -97,6 +97,12 @@ impl Books {
         }
     }
 
+    /// Workers beside executors, while there are jobs.
+    pub(in crate::scheduler) fn workers_at_work(&self) -> HashSet<WorkerId> {
+        let beside = self.executors.values().filter(|entry| entry.has_worker() && !self.jobs.is_empty());
+        beside.map(|entry| entry.worker).collect()
+    }
+
     /// What an executor told since this was asked last.
     pub(in crate::scheduler) fn take_told(&mut self, id: &str) -> Vec<Told> {
         self.executors.get_mut(id).map(|entry| std::mem::take(&mut entry.told)).unwrap_or_default()
@@ -120,14 +126,7 @@ mod tests {
     fn books() -> Books {
         let mut books = Books::new(ScheduleSettings::default());
         books.executor_asks(BESIDE, 2, Some(1 << 30));
-        books.job_seen("j", || Ticket {
-            operation: OperationId(1),
-            priority: 0,
-            sql: String::new(),
-            pins: Vec::new(),
-            who: String::new(),
-            trace: None,
-        });
+        books.job_seen("j", || Ticket::silent(OperationId(1)));
         books.stage_begins("j", 1, 0, false, String::new(), Some(Arc::new(vec![Vec::new(); 4])));
         books.waiting("j", 1, &[0, 1, 2, 3]);
         books

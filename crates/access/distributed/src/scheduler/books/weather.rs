@@ -210,14 +210,7 @@ impl Weather {
     fn look(&mut self) {
         for graph in &self.graphs {
             let (id, stage) = (graph.id.as_str(), graph.stage());
-            self.books.job_seen(id, || Ticket {
-                operation: OperationId(1),
-                priority: 0,
-                sql: String::new(),
-                pins: Vec::new(),
-                who: String::new(),
-                trace: None,
-            });
+            self.books.job_seen(id, || Ticket::silent(OperationId(1)));
             if self.books.is_new_stage(id, stage, 0) {
                 let inputs = Arc::new(vec![Vec::new(); graph.partitions.len()]);
                 self.books.stage_begins(id, stage, 0, false, String::new(), Some(inputs));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use forebay_client::Client;
 use forebay_protocol::TransferState;
 use forebay_scheduling::{BlockRange, Transfer};
-use forebay_types::{Mount, ObjectVersion, OperationId, SegmentId, WorkerId};
+use forebay_types::{Mount, MountId, ObjectVersion, OperationId, SegmentId, WorkerId};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -66,9 +66,11 @@ impl Carrier {
         }
         let transfers = {
             let mut books = self.books.lock();
-            let bandwidth = self.bandwidth(&books);
+            let bandwidths = self.bandwidths(&books);
             let transfers = books.ask("what to bring", |schedule| {
-                schedule.set_bandwidth(bandwidth);
+                for (mount, bytes_per_sec) in &bandwidths {
+                    schedule.set_bandwidth(*mount, *bytes_per_sec);
+                }
                 schedule.transfers()
             });
             transfers.unwrap_or_default()
@@ -76,12 +78,12 @@ impl Carrier {
         self.bring(&transfers);
     }
 
-    /// What the mounts that jobs read give together; none when one of them has no bound.
-    fn bandwidth(&self, books: &Books) -> Option<u64> {
+    /// What each of the mounts that jobs read gives; none where it has no bound.
+    fn bandwidths(&self, books: &Books) -> Vec<(MountId, Option<u64>)> {
         let view = self.client.view();
         let is_read = |mount: &&Mount| books.jobs.values().any(|job| job.mounts.contains(&mount.id));
-        let bounds = view.mounts.iter().filter(is_read).map(|mount| mount.options.bandwidth);
-        bounds.map(|bound| bound.map(|rate| rate.bytes_per_sec())).sum()
+        let bound = |mount: &Mount| (mount.id, mount.options.bandwidth.map(|rate| rate.bytes_per_sec()));
+        view.mounts.iter().filter(is_read).map(bound).collect()
     }
 
     /// Starts these transfers.
@@ -226,22 +228,13 @@ impl Carrier {
 #[cfg(test)]
 mod tests {
     use forebay_scheduling::{ScheduleSettings, Source};
-    use forebay_testbed::TestCluster;
+    use forebay_testbed::{TestCluster, until};
     use forebay_types::{ForebayPath, PageRun};
 
     use super::*;
     use crate::travel::Ticket;
 
     const MIB: u64 = 1 << 20;
-
-    async fn until(what: &str, holds: impl Fn() -> bool) {
-        let waiting = async {
-            while !holds() {
-                forebay_runtime::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap_or_else(|_| panic!("not in time: {what}"));
-    }
 
     /// A job whose input was brought to the worker beside the only executor, and not read there yet.
     async fn brought(test: &TestCluster) -> (Arc<Mutex<Books>>, Arc<Carrier>) {
@@ -251,14 +244,7 @@ mod tests {
         let range = BlockRange { segment: SegmentId::of(&x, 0), pages: PageRun::new(0, 256) };
         let mut books = Books::new(ScheduleSettings::default());
         books.executor_asks(&format!("{:x}-1", worker.0), 1, Some(12 << 20));
-        books.job_seen("job", || Ticket {
-            operation: OperationId(7),
-            pins: Vec::new(),
-            priority: 0,
-            sql: String::new(),
-            who: String::new(),
-            trace: None,
-        });
+        books.job_seen("job", || Ticket::silent(OperationId(7)));
         books.inputs_known("job", 1, 0, Arc::default(), [(range.segment, (Arc::new(x), 0))]);
         let books = Arc::new(Mutex::new(books));
         let carrier = Carrier::new(Arc::clone(&books), client, true);
@@ -285,14 +271,7 @@ mod tests {
         let test = TestCluster::start(1).await;
         let (books, carrier) = brought(&test).await;
         let versions: Vec<_> = books.lock().jobs["job"].versions.iter().map(|(id, version)| (*id, version.clone())).collect();
-        let ticket = Ticket {
-            operation: OperationId(8),
-            pins: Vec::new(),
-            priority: 0,
-            sql: String::new(),
-            who: String::new(),
-            trace: None,
-        };
+        let ticket = Ticket::silent(OperationId(8));
         books.lock().job_seen("other", || ticket);
         books.lock().inputs_known("other", 1, 0, Arc::default(), versions);
         books.lock().job_over("job", "failed", String::new());

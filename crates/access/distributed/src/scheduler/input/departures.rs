@@ -1,6 +1,6 @@
 //! What leaves the tiers of workers, told to the schedule as it happens.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,33 +73,16 @@ async fn next(client: &Client, books: &Mutex<Books>, worker: WorkerId, since: u6
     Ok(departed.next)
 }
 
-impl Books {
-    /// Workers beside executors, while there are jobs.
-    pub(super) fn workers_at_work(&self) -> HashSet<WorkerId> {
-        let beside = self.executors.values().filter(|entry| entry.has_worker() && !self.jobs.is_empty());
-        beside.map(|entry| entry.worker).collect()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use forebay_scheduling::{BlockRange, JobId, ScheduleSettings, TaskId, TaskInput, TaskSpec};
-    use forebay_testbed::{BUCKET, TestCluster, add_mount};
+    use forebay_testbed::{BUCKET, TestCluster, add_mount, until};
     use forebay_types::{ForebayPath, OperationId};
 
     use super::*;
     use crate::travel::Ticket;
 
     const MIB: u64 = 1 << 20;
-
-    async fn until(what: &str, holds: impl Fn() -> bool) {
-        let waiting = async {
-            while !holds() {
-                forebay_runtime::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap_or_else(|_| panic!("not in time: {what}"));
-    }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_task_was_sent_to_a_worker_whose_tier_had_lost_its_input() {
@@ -118,17 +101,10 @@ mod tests {
 
         let mut books = Books::new(ScheduleSettings::default());
         books.executor_asks(&format!("{:x}-1", worker.0), 1, Some(12 << 20));
-        books.job_seen("job", || Ticket {
-            operation: OperationId(1),
-            pins: Vec::new(),
-            priority: 0,
-            sql: String::new(),
-            who: String::new(),
-            trace: None,
-        });
+        books.job_seen("job", || Ticket::silent(OperationId(1)));
         let range = BlockRange { segment: SegmentId::of(&x, 0), pages: PageRun::new(0, 256) };
         let number = books.jobs["job"].number;
-        let input = TaskInput { range, holders: vec![worker] };
+        let input = TaskInput { range, storage: x.mount, holders: vec![worker] };
         books.schedule.add_tasks(number, vec![TaskSpec { id: TaskId(1), inputs: vec![input] }]);
         assert_eq!((number, books.schedule.held_by(worker)), (JobId(1), vec![range]));
         let books = Arc::new(Mutex::new(books));

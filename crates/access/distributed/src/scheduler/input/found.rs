@@ -7,7 +7,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use forebay_client::Client;
 use forebay_scheduling::{BlockRange, TaskInput};
 use forebay_sql::{Engine, Ranges, inputs};
-use forebay_types::{ObjectVersion, PageRun, Result, SegmentId, WorkerId, split_range};
+use forebay_types::{MountId, ObjectVersion, PageRun, Result, SegmentId, WorkerId, split_range};
 
 use crate::travel::Ticket;
 
@@ -57,7 +57,11 @@ pub(in crate::scheduler) async fn of_stage(
             Err(error) => tracing::debug!(%worker, %error, "a worker does not say what it holds"),
         }
     }
-    let input = |range: BlockRange| TaskInput { range, holders: holders.get(&range).cloned().unwrap_or_default() };
+    let input = |range: BlockRange| TaskInput {
+        range,
+        storage: versions.get(&range.segment).map_or(MountId(0), |(version, _)| version.mount),
+        holders: holders.get(&range).cloned().unwrap_or_default(),
+    };
     Ok((partitions.into_iter().map(|ranges| ranges.into_iter().map(input).collect()).collect(), versions))
 }
 

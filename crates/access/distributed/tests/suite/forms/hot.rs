@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use datafusion::datasource::physical_plan::FileScanConfig;
+use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use forebay_sql::{Engine, EngineSettings};
@@ -72,4 +74,36 @@ async fn read_decoded(ending: &str) {
         tokio::time::sleep(PAUSE).await;
     }
     assert_eq!(rows(&cluster, &sql).await, expected);
+}
+
+/// Into how many parts the scan of files of that ending is cut.
+fn parts(plan: &Arc<dyn ExecutionPlan>, ending: &str) -> Option<usize> {
+    let scan = plan.downcast_ref::<DataSourceExec>().and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
+    let is_it = |scan: &&FileScanConfig| {
+        let mut files = scan.file_groups.iter().flat_map(|group| group.files());
+        files.any(|file| file.object_meta.location.as_ref().ends_with(ending))
+    };
+    let own = scan.filter(is_it).map(|scan| scan.file_groups.len());
+    own.or_else(|| plan.children().into_iter().find_map(|child| parts(child, ending)))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn beside_text_that_is_cut_at_chunks_other_scans_are_cut_for_all_tasks_before_they_are_sent() {
+    let bed = Bed::with(2, MountOptions { hot_form: HotForm::Table, ..Default::default() }, true).await;
+    let here = bed.here();
+    for ending in ["csv", "parquet"] {
+        let copy = format!("copy (select value as id from generate_series(1, 100000) as t(value)) to '/lake/v.{ending}'");
+        rows(&here, &copy).await;
+    }
+    let kept = Arc::new(Kept::new(bed.connect_cluster(0).await));
+    let planner = Engine::over_cluster(bed.client.clone(), EngineSettings::default(), Arc::clone(&kept) as _);
+    rows(&planner, "set datafusion.optimizer.repartition_file_min_size = 0").await;
+    let of = |ending: &str| format!("(select sum(id) as s from '/lake/v.{ending}')");
+    let sql = format!("select a.s, b.s from {} a cross join {} b", of("csv"), of("parquet"));
+    assert_eq!(rows(&planner, &sql).await, rows(&here, &sql).await);
+    let query = kept.take();
+    assert!(!query.config.options().optimizer.repartition_file_scans, "text is not cut once more");
+    let tasks = query.config.target_partitions();
+    assert!(tasks > 2, "more than this process would have");
+    assert_eq!(parts(&query.plan, ".parquet"), Some(tasks));
 }

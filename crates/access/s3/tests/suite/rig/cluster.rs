@@ -61,10 +61,14 @@ impl Cluster {
 
     /// A mount over a folder.
     pub async fn over_files(folder: &Path) -> Self {
+        Self::over_files_with(folder, gateway_settings()).await
+    }
+
+    pub async fn over_files_with(folder: &Path, settings: GatewaySettings) -> Self {
         let mut cluster = Self::start().await;
         let options = MountOptions { validate: Validate::Always, ..MountOptions::default() };
         add_mount(&cluster.client, "nas", &format!("file://{}", folder.display()), options).await;
-        cluster.serve(gateway_settings()).await;
+        cluster.serve(settings).await;
         cluster
     }
 

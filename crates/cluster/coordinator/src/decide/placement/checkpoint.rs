@@ -52,7 +52,7 @@ impl Checkpoint {
         });
         let kept: Vec<Kept> = kept.collect();
         Self {
-            window: placement.window,
+            window: placement.period.number,
             popularity: placement.popularity.encode(BYTES_MAX),
             routes: encode(&(LAYOUT, kept)).to_vec(),
         }
@@ -68,9 +68,9 @@ impl Placement {
             return Err(Error::invalid(format!("the checkpoint of placement has layout {layout}, this is {LAYOUT}")));
         }
         let before = Popularity::decode(&checkpoint.popularity)?;
-        self.popularity = Popularity::new(self.window);
+        self.popularity = Popularity::new(self.period.number);
         for (segment, usage) in before.segments() {
-            self.popularity.add(self.window, segment, usage);
+            self.popularity.add(self.period.number, segment, usage);
         }
         for Kept { version, index, planned, routed } in kept {
             let key = self.track(&version, index);

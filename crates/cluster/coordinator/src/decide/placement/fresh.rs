@@ -29,7 +29,7 @@ impl Placement {
             if self.segments.contains_key(&route) {
                 self.replace_version(route, version);
             } else if let Some(newest) = newest {
-                self.wants_plan |= self.popularity.start_like(segment, newest);
+                self.plans.wanted |= self.popularity.start_like(segment, newest);
             }
             if !eager && self.popularity.of(segment).accesses == 0.0 {
                 continue;
@@ -47,7 +47,7 @@ impl Placement {
     fn place_at_random(&mut self, now: Duration, key: RouteKey, segment: SegmentId, at: WorkerId) {
         let workers: Vec<_> = self.workers.iter().copied().collect();
         // Another hash than that of rendezvous hashing: the worker is any, and the same whoever computes it.
-        let random = RouteKey((segment.0 >> 64) as u64 ^ self.seed);
+        let random = RouteKey((segment.0 >> 64) as u64 ^ self.plans.seed);
         let Some(chosen) = holder(random, &workers) else { return };
         self.segments.get_mut(&key).expect("it is tracked").planned = vec![(chosen, 1)];
         self.order_hold(segment, chosen, None);

@@ -36,8 +36,6 @@ const TRACKED_MAX: usize = 500_000;
 #[derive(Debug)]
 pub(super) struct Placement {
     settings: PlacementSettings,
-    /// What random choices follow.
-    seed: u64,
     /// Workers that count: live ones, and after a restart those that may come back.
     workers: BTreeSet<WorkerId>,
     popularity: Popularity,
@@ -50,22 +48,36 @@ pub(super) struct Placement {
     routes: Routes,
     orders: Orders,
     speeds: Speeds,
-    /// The counting period that closed last.
-    window: u64,
+    period: Period,
+    plans: Plans,
+}
+
+/// The counting of reads.
+#[derive(Debug)]
+struct Period {
+    /// The one that closed last.
+    number: u64,
     opened: Duration,
     closing: Option<Closing>,
-    /// The last window that each worker has reported.
+    /// The last one that each worker has reported.
     counted: BTreeMap<WorkerId, u64>,
-    /// Reads of the window before that were of more segments than are counted.
+    /// Reads of the one before that were of more segments than are counted.
     left_out: u64,
-    /// Since when a plan is being made.
-    planning: Option<Duration>,
-    /// Whether a worker was lost in this window, with what it had counted.
+    /// Whether a worker was lost in this one, with what it had counted.
     lost_counts: bool,
-    /// When the last plan was begun.
-    planned_at: Duration,
+}
+
+/// The making of plans.
+#[derive(Debug)]
+struct Plans {
+    /// What random choices follow.
+    seed: u64,
+    /// Since when one is being made.
+    under_way: Option<Duration>,
+    /// When the last one was begun.
+    began: Duration,
     /// Whether one should be made before the window ends.
-    wants_plan: bool,
+    wanted: bool,
     last: Last,
 }
 
@@ -73,7 +85,6 @@ impl Placement {
     pub(super) fn new(settings: PlacementSettings, epoch: u64, seed: u64, presumed: &[WorkerId]) -> Self {
         Self {
             settings,
-            seed,
             workers: presumed.iter().copied().collect(),
             popularity: Popularity::default(),
             segments: BTreeMap::new(),
@@ -84,27 +95,26 @@ impl Placement {
             routes: Routes::new((epoch << 32) + 1),
             orders: Orders::default(),
             speeds: Speeds::default(),
-            window: epoch << 32,
-            opened: Duration::ZERO,
-            closing: None,
-            counted: BTreeMap::new(),
-            left_out: 0,
-            planning: None,
-            lost_counts: false,
-            planned_at: Duration::ZERO,
-            wants_plan: false,
-            last: Last::default(),
+            period: Period {
+                number: epoch << 32,
+                opened: Duration::ZERO,
+                closing: None,
+                counted: BTreeMap::new(),
+                left_out: 0,
+                lost_counts: false,
+            },
+            plans: Plans { seed, under_way: None, began: Duration::ZERO, wanted: false, last: Last::default() },
         }
     }
 
     /// Forgets segments, routes and orders; these workers count. Windows and routes go on with numbers that nobody has seen.
     pub(super) fn begin_anew(&mut self, now: Duration, workers: BTreeSet<WorkerId>) {
-        let mut anew = Self::new(self.settings.clone(), 0, self.seed, &[]);
+        let mut anew = Self::new(self.settings.clone(), 0, self.plans.seed, &[]);
         anew.workers = workers;
         anew.routes = Routes::new(self.routes.version() + 1);
-        anew.window = self.window + 1;
-        anew.popularity = Popularity::new(anew.window);
-        (anew.opened, anew.planned_at) = (now, self.planned_at);
+        anew.period.number = self.period.number + 1;
+        anew.popularity = Popularity::new(anew.period.number);
+        (anew.period.opened, anew.plans.began) = (now, self.plans.began);
         *self = anew;
     }
 

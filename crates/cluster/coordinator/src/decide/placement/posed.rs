@@ -1,7 +1,7 @@
 //! What a plan is to be made of: the state as numbers, once for what lies in the tiers as it is and once for decoded columns, which
 //! have a room of their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forebay_placement::{SegmentDemand, Usage, WorkerRoom};
@@ -11,6 +11,9 @@ use forebay_types::{Cell, Mount, MountId, WorkerId};
 use super::rooms::{Room, held, room};
 use super::segments::{ReplicaState, Tracked};
 use super::{Placement, Problem};
+
+/// Replicas of what is pinned, at least.
+const KEPT_REPLICAS: u32 = 2;
 
 impl Placement {
     /// What a plan is to be made of.
@@ -26,7 +29,13 @@ impl Placement {
         let (mine, share) = (held(self.segments.values(), kept_for), self.settings.storage_share);
         let of = |worker| room(infos.get(worker).copied(), share, mine.get(worker).copied().unwrap_or_default());
         let rooms: Vec<Room> = ids.iter().map(of).collect();
-        let domains = domains(&ids, infos);
+        let place = |worker: &WorkerId| match infos.get(worker) {
+            Some((info, _)) => (info.host.0.clone(), info.location.clone()),
+            None => (worker.to_string(), worker.to_string()),
+        };
+        let mounts: BTreeSet<MountId> = self.segments.values().map(|tracked| tracked.version.mount).collect();
+        let wanted = mounts.into_iter().filter_map(&mount).map(|mount| mount.options.replicas.unwrap_or(KEPT_REPLICAS)).max();
+        let domains = domains(&ids.iter().map(place).collect::<Vec<_>>(), wanted.unwrap_or(0));
         let blank = |part: fn(&Room) -> (u64, forebay_placement::Storage)| {
             let workers = ids.iter().zip(&domains).zip(&rooms).map(|((worker, domain), room)| WorkerRoom {
                 capacity: None,
@@ -35,7 +44,7 @@ impl Placement {
                 domain: *domain,
             });
             Problem {
-                settings: self.settings.plan(ids.len(), self.seed),
+                settings: self.settings.plan(ids.len(), self.plans.seed),
                 ids: Vec::new(),
                 segments: Vec::new(),
                 workers: workers.collect(),
@@ -61,7 +70,7 @@ impl Placement {
         for tracked in order {
             let usage = self.popularity.of(tracked.segment);
             let asked = mount(tracked.version.mount).and_then(|mount| mount.options.replicas);
-            let least = asked.unwrap_or(if kept_for(tracked) { 2 } else { 1 });
+            let least = asked.unwrap_or(if kept_for(tracked) { KEPT_REPLICAS } else { 1 });
             let next = datasets.len() as u32;
             let root = self.datasets.of(tracked.version.mount, tracked.version.key.as_str());
             let dataset = *datasets.entry((tracked.version.mount, root)).or_insert(next);
@@ -84,8 +93,8 @@ impl Placement {
             minimum: if usage.accesses > 0.0 { least.min(self.workers.len() as u32) } else { 0 },
             dataset,
             order: 0,
-            concurrent_peak: f64::from(tracked.peak),
-            concurrent_mean: tracked.service.as_secs_f64() / self.settings.window.as_secs_f64(),
+            concurrent_peak: f64::from(tracked.counted.peak),
+            concurrent_mean: tracked.counted.service.as_secs_f64() / self.settings.window.as_secs_f64(),
         }
     }
 }
@@ -118,13 +127,54 @@ impl Problem {
     }
 }
 
-/// What fails together: a host, or a worker of which nothing is known.
-fn domains(ids: &[WorkerId], infos: &BTreeMap<WorkerId, (&WorkerInfo, &WorkerReport)>) -> Vec<u32> {
-    let mut domains = BTreeMap::new();
-    let of = ids.iter().map(|worker| {
-        let domain = infos.get(worker).map_or_else(|| worker.to_string(), |(info, _)| info.host.0.clone());
-        let next = domains.len() as u32;
-        *domains.entry(domain).or_insert(next)
-    });
-    of.collect()
+/// What fails together, by host and location of each worker: those of one location, and those of one host. Where that is in fewer parts
+/// than `wanted`, the most replicas that a mount asks for, those of one host alone.
+fn domains(places: &[(String, String)], wanted: u32) -> Vec<u32> {
+    let (mut hosts, mut locations) = (BTreeMap::new(), BTreeMap::new());
+    let mut of_host = Vec::with_capacity(places.len());
+    let mut parents: Vec<usize> = (0..places.len()).collect();
+    for (at, (host, location)) in places.iter().enumerate() {
+        let beside = *hosts.entry(host.as_str()).or_insert(at);
+        join(&mut parents, beside, at);
+        of_host.push(beside as u32);
+        let near = *locations.entry(location.as_str()).or_insert(at);
+        join(&mut parents, near, at);
+    }
+    let of_both: Vec<u32> = (0..places.len()).map(|at| root(&mut parents, at) as u32).collect();
+    let parts = of_both.iter().collect::<BTreeSet<_>>().len();
+    if parts >= wanted as usize { of_both } else { of_host }
+}
+
+/// The first of those that are joined with this one.
+fn root(parents: &mut [usize], mut at: usize) -> usize {
+    while parents[at] != at {
+        let above = parents[parents[at]];
+        parents[at] = above;
+        at = above;
+    }
+    at
+}
+
+fn join(parents: &mut [usize], one: usize, other: usize) {
+    let (one, other) = (root(parents, one), root(parents, other));
+    parents[one.max(other)] = one.min(other);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::domains;
+
+    #[test]
+    fn workers_of_a_location_or_a_host_fail_together() {
+        let of = |places: &[(&str, &str)], wanted| {
+            domains(&places.iter().map(|(host, location)| (host.to_string(), location.to_string())).collect::<Vec<_>>(), wanted)
+        };
+        let racks = [("a", "rack1"), ("b", "rack1"), ("c", "rack2"), ("d", "rack2"), ("e", "rack3")];
+        assert_eq!(of(&racks, 3), [0, 0, 2, 2, 4]);
+        assert_eq!(of(&racks, 4), [0, 1, 2, 3, 4], "there are too few racks");
+        assert_eq!(of(&[("a", "x"), ("b", "y"), ("a", "y"), ("c", "z")], 2), [0, 0, 0, 3], "a host is in no two domains");
+        assert_eq!(of(&[("a", "x"), ("a", "y")], 2), [0, 0]);
+        assert_eq!(of(&[("a", "here"), ("b", "here")], 2), [0, 1], "all say the same");
+        assert!(of(&[], 2).is_empty());
+    }
 }

@@ -23,15 +23,15 @@ pub(crate) struct Round {
 impl Placement {
     /// The reports of a window are in: forgets what has faded, keeps the rest, and has a plan made.
     pub(super) fn begin_round(&mut self, now: Duration) -> Round {
-        let all_told = self.all_reported() && !std::mem::take(&mut self.lost_counts);
-        self.closing = None;
+        let all_told = self.all_reported() && !std::mem::take(&mut self.period.lost_counts);
+        self.period.closing = None;
         // What a lost or late worker hasn't told of is no change of what is read.
         if all_told && self.settings.policy == Some(Policy::Getafix) {
             self.popularity.follow();
         }
         self.forget_faded();
         let checkpoint = Some(Box::new(Checkpoint::of(self)));
-        let late = self.planning.is_some_and(|since| now < since + self.settings.window * PLANNING_WINDOWS);
+        let late = self.plans.under_way.is_some_and(|since| now < since + self.settings.window * PLANNING_WINDOWS);
         let plan = self.can_plan() && !late;
         if plan {
             self.begin_plan(now);
@@ -44,7 +44,7 @@ impl Placement {
     }
 
     pub(super) fn begin_plan(&mut self, now: Duration) {
-        (self.planning, self.planned_at, self.wants_plan) = (Some(now), now, false);
+        (self.plans.under_way, self.plans.began, self.plans.wanted) = (Some(now), now, false);
     }
 
     /// What nobody reads any more, and what is too much. A route that the table names stays as long as its replicas do: to
@@ -65,9 +65,10 @@ impl Placement {
 
     /// The plan is made: orders what it takes, and tells clients what is so already.
     pub(crate) fn take(&mut self, now: Duration, outcome: Outcome, took: Duration) {
-        self.planning = None;
-        self.last.made(&outcome, took);
-        self.last.unsatisfied = outcome.unsatisfied.iter().take(20).map(|(segment, why)| self.complaint(*segment, why)).collect();
+        self.plans.under_way = None;
+        self.plans.last.made(&outcome, took);
+        self.plans.last.unsatisfied =
+            outcome.unsatisfied.iter().take(20).map(|(segment, why)| self.complaint(*segment, why)).collect();
         let since = now.saturating_sub(self.named());
         let mut touched = Vec::with_capacity(outcome.planned.len());
         for (segment, planned) in outcome.planned {
@@ -108,7 +109,7 @@ impl Placement {
         if since.is_none() {
             replica.held_bytes = 0;
         }
-        self.last.dropped += 1;
+        self.plans.last.dropped += 1;
         Some(key)
     }
 
@@ -125,7 +126,7 @@ impl Placement {
         if self.orders.give(worker, segment, order) {
             let replica = tracked.replicas.entry(worker).or_insert(Replica { state: ReplicaState::Loading, held_bytes: 0 });
             replica.state = ReplicaState::Loading;
-            self.last.ordered += 1;
+            self.plans.last.ordered += 1;
         }
     }
 

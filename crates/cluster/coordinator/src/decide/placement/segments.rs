@@ -16,14 +16,7 @@ pub(super) struct Tracked {
     pub(super) segment: SegmentId,
     /// Where rendezvous hashing puts it; none without workers.
     pub(super) home: Option<WorkerId>,
-    /// In the last window.
-    pub(super) operations: u64,
-    pub(super) reads: u64,
-    pub(super) bytes_read: u64,
-    /// Most reads under way at once, as far as workers' peaks may come together.
-    pub(super) peak: u32,
-    /// Time that workers took to answer.
-    pub(super) service: Duration,
+    pub(super) counted: Counted,
     /// Who is to hold it, and the part of the accesses that each is to serve.
     pub(super) planned: Vec<(WorkerId, u32)>,
     /// Where clients read it.
@@ -31,6 +24,18 @@ pub(super) struct Tracked {
     pub(super) replicas: BTreeMap<WorkerId, Replica>,
     /// When clients were last sent to workers to which they aren't any more.
     pub(super) left: BTreeMap<WorkerId, Duration>,
+}
+
+/// What was counted of a route in the last window.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    pub(super) operations: u64,
+    pub(super) reads: u64,
+    pub(super) bytes_read: u64,
+    /// Most reads under way at once, as far as workers' peaks may come together.
+    pub(super) peak: u32,
+    /// Time that workers took to answer.
+    pub(super) service: Duration,
 }
 
 /// What is known of a segment on a worker.
@@ -113,11 +118,7 @@ impl Placement {
                 index,
                 segment,
                 home,
-                operations: 0,
-                reads: 0,
-                bytes_read: 0,
-                peak: 0,
-                service: Duration::ZERO,
+                counted: Counted::default(),
                 planned: Vec::new(),
                 routed: home.map(|home| (home, 1)).into_iter().collect(),
                 replicas: BTreeMap::new(),
@@ -178,7 +179,7 @@ impl Placement {
             return;
         }
         // It is empty, and others may be full.
-        self.wants_plan = true;
+        self.plans.wanted = true;
         let mut moved = Vec::new();
         for (key, tracked) in &mut self.segments {
             let home = match tracked.home {
@@ -198,10 +199,10 @@ impl Placement {
         if !self.workers.remove(&worker) {
             return;
         }
-        self.lost_counts = true;
+        self.period.lost_counts = true;
         // What it held is to be elsewhere before the window ends.
-        self.wants_plan = true;
-        self.counted.remove(&worker);
+        self.plans.wanted = true;
+        self.period.counted.remove(&worker);
         self.orders.forget(worker);
         self.speeds.forget(worker);
         let workers: Vec<_> = self.workers.iter().copied().collect();

@@ -65,9 +65,9 @@ impl Placement {
                 index: it.index,
                 segment: it.segment,
                 popularity,
-                operations: it.operations,
-                reads: it.reads,
-                bytes_read: it.bytes_read,
+                operations: it.counted.operations,
+                reads: it.counted.reads,
+                bytes_read: it.counted.bytes_read,
                 planned: it.planned.clone(),
                 held: of(ReplicaState::Held).map(|(worker, replica)| (*worker, replica.held_bytes)).collect(),
                 loading: of(ReplicaState::Loading).map(|(worker, _)| *worker).collect(),
@@ -78,25 +78,25 @@ impl Placement {
         PlacementStatus {
             policy: self.settings.policy.map_or_else(|| "off".to_string(), |policy| policy.to_string()),
             window: self.settings.window,
-            runs: self.last.runs,
-            planning: self.last.took,
+            runs: self.plans.last.runs,
+            planning: self.plans.last.took,
             segments_known: self.segments.len() as u64,
-            replicas_planned: self.last.replicas,
-            lower_bound: self.last.lower_bound,
+            replicas_planned: self.plans.last.replicas,
+            lower_bound: self.plans.last.lower_bound,
             replicas_held: count(ReplicaState::Held),
             replicas_loading: count(ReplicaState::Loading),
-            replicas_ordered: self.last.ordered,
-            replicas_dropped: self.last.dropped,
+            replicas_ordered: self.plans.last.ordered,
+            replicas_dropped: self.plans.last.dropped,
             routes: self.routes.len() as u64,
             speeds: self.speeds.measured().map(|(worker, speed)| (worker, speed as u64)).collect(),
-            unsatisfied: self.last.unsatisfied.iter().cloned().chain(self.uncounted()).collect(),
+            unsatisfied: self.plans.last.unsatisfied.iter().cloned().chain(self.uncounted()).collect(),
             segments: segments.collect(),
         }
     }
 
     /// What is to say where more segments were read than are counted.
     fn uncounted(&self) -> Option<String> {
-        let reads = self.left_out;
+        let reads = self.period.left_out;
         (reads > 0).then(|| format!("{reads} reads of the last window were of segments too many to count: the least read ones"))
     }
 }

@@ -10,7 +10,7 @@ use forebay_types::{Cell, Key, RouteKey, SegmentId, WorkerId, check_object_bytes
 use super::super::whole::failpoint;
 use super::Placement;
 use super::round::Round;
-use super::segments::{Replica, ReplicaState};
+use super::segments::{Counted, Replica, ReplicaState};
 
 /// How long reports of a window are waited for: two heartbeats and a half.
 const REPORTS_WITHIN: Duration = Duration::from_millis(2500);
@@ -31,17 +31,20 @@ pub(super) struct Closing {
 impl Placement {
     /// The window that closed last, of which workers are to report.
     pub(crate) fn window(&self) -> u64 {
-        self.window
+        self.period.number
     }
 
     /// Begins a round as soon as all have reported the window or are late, or when the next one ends; and between two
     /// windows when something new begins as popular as what it follows.
     pub(crate) fn round_when_due(&mut self, now: Duration) -> Option<Round> {
-        if self.is_complete(now) || (self.closing.is_some() && now >= self.window_ends()) {
+        if self.is_complete(now) || (self.period.closing.is_some() && now >= self.window_ends()) {
             return Some(self.begin_round(now));
         }
         // While reports come in, counts are those of some workers only.
-        let soon = self.wants_plan && self.closing.is_none() && self.planning.is_none() && now >= self.planned_at + FRESH_GAP;
+        let soon = self.plans.wanted
+            && self.period.closing.is_none()
+            && self.plans.under_way.is_none()
+            && now >= self.plans.began + FRESH_GAP;
         (soon && self.can_plan()).then(|| {
             self.begin_plan(now);
             Round { checkpoint: None, plan: true }
@@ -51,50 +54,49 @@ impl Placement {
     /// Closes the window when its time is over.
     pub(crate) fn close_when_over(&mut self, now: Duration) {
         if now >= self.window_ends() {
-            self.window += 1;
-            self.opened = now;
-            self.closing = Some(Closing { since: now, reported: BTreeSet::new() });
-            self.popularity.close(self.window);
-            self.left_out = 0;
+            self.period.number += 1;
+            self.period.opened = now;
+            self.period.closing = Some(Closing { since: now, reported: BTreeSet::new() });
+            self.popularity.close(self.period.number);
+            self.period.left_out = 0;
             for tracked in self.segments.values_mut() {
-                (tracked.operations, tracked.reads, tracked.bytes_read) = (0, 0, 0);
-                (tracked.peak, tracked.service) = (0, Duration::ZERO);
+                tracked.counted = Counted::default();
             }
         }
     }
 
     /// When the next round begins, or the window ends, if nobody says anything.
     pub(crate) fn next_due(&self) -> Duration {
-        let late = self.closing.as_ref().map(|closing| closing.since + REPORTS_WITHIN);
+        let late = self.period.closing.as_ref().map(|closing| closing.since + REPORTS_WITHIN);
         late.map_or(self.window_ends(), |late| late.min(self.window_ends()))
     }
 
     fn window_ends(&self) -> Duration {
-        self.opened + self.settings.window
+        self.period.opened + self.settings.window
     }
 
     fn is_complete(&self, now: Duration) -> bool {
-        self.closing.as_ref().is_some_and(|closing| self.all_reported() || now >= closing.since + REPORTS_WITHIN)
+        self.period.closing.as_ref().is_some_and(|closing| self.all_reported() || now >= closing.since + REPORTS_WITHIN)
     }
 
     pub(super) fn all_reported(&self) -> bool {
         let reported = |closing: &Closing| self.workers.iter().all(|worker| closing.reported.contains(worker));
-        !self.workers.is_empty() && self.closing.as_ref().is_some_and(reported)
+        !self.workers.is_empty() && self.period.closing.as_ref().is_some_and(reported)
     }
 
     /// Takes a worker's report in, once.
     pub(crate) fn report(&mut self, now: Duration, worker: WorkerId, report: WindowReport) {
-        let before = self.counted.get(&worker).copied();
-        if before.is_some_and(|before| before >= report.window) || report.window > self.window {
+        let before = self.period.counted.get(&worker).copied();
+        if before.is_some_and(|before| before >= report.window) || report.window > self.period.number {
             // Sent again because the answer was lost; or of a window that there was none of.
             return;
         }
-        self.counted.insert(worker, report.window);
-        if let Some(closing) = self.closing.as_mut().filter(|_| report.window == self.window) {
+        self.period.counted.insert(worker, report.window);
+        if let Some(closing) = self.period.closing.as_mut().filter(|_| report.window == self.period.number) {
             closing.reported.insert(worker);
         }
         self.speeds.measure(worker, report.lasted, report.busy, report.busy_bytes as f64);
-        self.left_out = self.left_out.saturating_add(report.reads_left_out);
+        self.period.left_out = self.period.left_out.saturating_add(report.reads_left_out);
         let periods = report.lasted.as_secs_f64() / self.settings.window.as_secs_f64();
         let scale = if periods > LONG { 1.0 / periods } else { 1.0 } * self.aged(report.window);
         for (mount, root) in &report.roots {
@@ -118,8 +120,8 @@ impl Placement {
     /// What is left of counts of a window that come late: half for each that has closed since. Those of a coordinator before are
     /// of windows that this one doesn't know.
     fn aged(&self, window: u64) -> f64 {
-        let same_epoch = window >> 32 == self.window >> 32;
-        if same_epoch { 0.5f64.powi((self.window - window).min(64) as i32) } else { 1.0 }
+        let same_epoch = window >> 32 == self.period.number >> 32;
+        if same_epoch { 0.5f64.powi((self.period.number - window).min(64) as i32) } else { 1.0 }
     }
 
     /// Counts what a worker served of a segment; gives its route when the worker holds more or less of it than before.
@@ -134,7 +136,7 @@ impl Placement {
         let tracked = self.segments.get(&key).expect("it is tracked");
         if tracked.segment != segment {
             // Of two versions that are read, the one that is read more is placed.
-            if u64::from(entry.operations) <= tracked.operations {
+            if u64::from(entry.operations) <= tracked.counted.operations {
                 return None;
             }
             self.replace_version(key, &entry.version);
@@ -146,14 +148,15 @@ impl Placement {
             service_us: entry.service.as_micros() as f64 * scale,
         };
         if entry.operations > 0 {
-            self.popularity.add(self.window, segment, usage);
+            self.popularity.add(self.period.number, segment, usage);
         }
         let tracked = self.segments.get_mut(&key).expect("it is tracked");
-        tracked.operations = tracked.operations.saturating_add(u64::from(entry.operations));
-        tracked.reads = tracked.reads.saturating_add(entry.reads);
-        tracked.bytes_read = tracked.bytes_read.saturating_add(entry.bytes);
-        tracked.peak = tracked.peak.saturating_add(entry.peak);
-        tracked.service = tracked.service.saturating_add(entry.service);
+        let counted = &mut tracked.counted;
+        counted.operations = counted.operations.saturating_add(u64::from(entry.operations));
+        counted.reads = counted.reads.saturating_add(entry.reads);
+        counted.bytes_read = counted.bytes_read.saturating_add(entry.bytes);
+        counted.peak = counted.peak.saturating_add(entry.peak);
+        counted.service = counted.service.saturating_add(entry.service);
         let before = tracked.is_ready(worker);
         let held_bytes = entry.held_bytes.min(HELD_BYTES_MAX);
         match tracked.replicas.get_mut(&worker) {

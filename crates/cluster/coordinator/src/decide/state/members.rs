@@ -21,6 +21,8 @@ pub(in crate::decide) struct Member {
     pub(in crate::decide) seen: Duration,
     /// Bytes a second that it would take of each mount, were there no bound.
     pub(in crate::decide) demand: BTreeMap<MountId, u64>,
+    /// The same of background work.
+    pub(in crate::decide) background: BTreeMap<MountId, u64>,
     pub(in crate::decide) report: WorkerReport,
     pub(in crate::decide) hearing: Hearing,
     /// It has not sent a heartbeat since it registered.

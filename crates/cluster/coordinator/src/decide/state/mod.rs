@@ -54,15 +54,21 @@ pub(crate) struct State {
     pub(super) ledger: Ledger,
     pub(super) targets: Targets,
     pub(super) placement: Soft<Placement>,
-    pub(super) view_version: u64,
+    pub(super) versions: Versions,
     pub(super) settling: Settling,
     pub(super) losses: Losses,
-    /// The last number that a worker was to forget with what it knew.
-    pub(super) doubts: u64,
-    /// Grows with every change of tokens.
-    pub(super) credentials_version: u64,
     /// Where distributed SQL is scheduled, and when that was said.
     scheduler: Option<(Arc<str>, Duration)>,
+}
+
+/// Numbers that grow with what others have to hear of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Versions {
+    pub(super) view: u64,
+    /// The last one that a worker was to forget with what it knew.
+    pub(super) doubts: u64,
+    /// Grows with every change of tokens.
+    pub(super) credentials: u64,
 }
 
 /// What is small of a state, as it was when a decision began.
@@ -70,10 +76,8 @@ pub(crate) struct State {
 pub(crate) struct Before {
     turns: u64,
     catalogue: Arc<Catalogue>,
-    view_version: u64,
+    versions: Versions,
     losses: Losses,
-    doubts: u64,
-    credentials_version: u64,
     scheduler: Option<(Arc<str>, Duration)>,
 }
 
@@ -92,11 +96,9 @@ impl State {
             targets: Targets::default(),
             placement: Soft::new(placement),
             // The epoch stands above: a view of this coordinator is newer than all of those before it.
-            view_version: (start.epoch << 32) + 1,
-            doubts: start.epoch << 32,
+            versions: Versions { view: (start.epoch << 32) + 1, doubts: start.epoch << 32, credentials: (start.epoch << 32) + 1 },
             settling: Settling::default(),
             losses: Losses::new(start.epoch),
-            credentials_version: (start.epoch << 32) + 1,
             scheduler: None,
         };
         state.presume_shares();
@@ -105,9 +107,11 @@ impl State {
 
     /// Takes one event in; `now` never goes back.
     pub(crate) fn decide(&mut self, now: Duration, event: Event) -> Vec<Command> {
-        let before = (self.view_version, self.placement.window(), self.credentials_version);
+        let before = (self.versions.view, self.placement.window(), self.versions.credentials);
         let mut commands = self.take_in(now, event);
-        if (self.view_version, self.placement.window(), self.credentials_version) != before {
+        let after = (self.versions.view, self.placement.window(), self.versions.credentials);
+        assert!(after.0 >= before.0 && after.2 >= before.2, "what others heard of is never taken back: {before:?}, {after:?}");
+        if after != before {
             commands.push(Command::TellAll);
         }
         if self.placement.has_ordered() {
@@ -147,7 +151,7 @@ impl State {
 
     fn ask_as_client(&mut self, now: Duration, request: ControlRequest) -> Result<Vec<Command>, Error> {
         let reply = match request {
-            ControlRequest::View { have } if have == self.view_version => ControlReply::Unchanged,
+            ControlRequest::View { have } if have == self.versions.view => ControlReply::Unchanged,
             ControlRequest::View { .. } => ControlReply::View(self.view()),
             ControlRequest::Tables => ControlReply::Tables(self.catalogue.tables.values().cloned().collect()),
             ControlRequest::TableAdd { table, replace } => return self.ask_table_add(table, replace),
@@ -198,7 +202,7 @@ impl State {
 
     /// The tokens that are kept, and the number of this state of them.
     pub(crate) fn tokens(&self) -> (u64, Vec<Verifier>) {
-        (self.credentials_version, self.catalogue.tokens.values().cloned().collect())
+        (self.versions.credentials, self.catalogue.tokens.values().cloned().collect())
     }
 
     /// The name of a mount.
@@ -245,10 +249,8 @@ impl State {
         Before {
             turns: self.members.begin(),
             catalogue: Arc::clone(&self.catalogue),
-            view_version: self.view_version,
+            versions: self.versions,
             losses: self.losses.clone(),
-            doubts: self.doubts,
-            credentials_version: self.credentials_version,
             scheduler: self.scheduler.clone(),
         }
     }
@@ -259,8 +261,7 @@ impl State {
         self.members.put_back(before.turns);
         self.ledger.put_back();
         self.catalogue = before.catalogue;
-        (self.view_version, self.losses, self.doubts) = (before.view_version, before.losses, before.doubts);
-        (self.credentials_version, self.scheduler) = (before.credentials_version, before.scheduler);
+        (self.versions, self.losses, self.scheduler) = (before.versions, before.losses, before.scheduler);
         // Both follow from the members.
         self.settling = Settling::of(self.members.live().map(|(id, member)| (id, &member.hearing)));
         self.targets = Targets::default();
@@ -276,8 +277,8 @@ impl State {
     #[cfg(test)]
     pub(crate) fn whole(&self) -> String {
         let (catalogue, members, ledger) = (&self.catalogue, &self.members, &self.ledger);
-        let hearing = (&self.settling, &self.losses, self.doubts);
-        format!("{:#?}", (catalogue, members, ledger, hearing, self.credentials_version, &self.scheduler))
+        let hearing = (&self.settling, &self.losses, self.versions.doubts);
+        format!("{:#?}", (catalogue, members, ledger, hearing, self.versions.credentials, &self.scheduler))
     }
 
     /// When time alone makes something happen, other than that leases run out.
@@ -303,7 +304,7 @@ impl State {
     /// The cluster as every process needs it.
     pub(super) fn view(&self) -> ClusterView {
         ClusterView {
-            version: self.view_version,
+            version: self.versions.view,
             epoch: self.epoch,
             mounts: self.catalogue.mounts.values().cloned().collect(),
             pins: self.catalogue.pins.clone(),
@@ -315,13 +316,13 @@ impl State {
 
     /// Members or catalogue have changed: the view is another one, and the shares are to be computed anew.
     pub(super) fn view_changed(&mut self) {
-        self.view_version += 1;
+        self.versions.view += 1;
         self.targets.forget();
     }
 
     /// A worker is lost, or is a new one: the view says so.
     pub(super) fn lost(&mut self) {
         self.view_changed();
-        self.losses.add(self.view_version);
+        self.losses.add(self.versions.view);
     }
 }

@@ -104,6 +104,7 @@ fn blank(worker: u64) -> Heartbeat {
         ended: Vec::new(),
         fresh: Vec::new(),
         heard: None,
+        background: Vec::new(),
     }
 }
 

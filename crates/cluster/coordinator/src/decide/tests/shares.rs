@@ -98,6 +98,29 @@ fn those_who_must_give_back_and_those_who_wait_for_it_are_woken() {
 }
 
 #[test]
+fn background_work_of_one_worker_takes_what_demand_of_another_leaves() {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    register(&mut state, 0.0, 2);
+    let mut both = |seconds: std::ops::RangeInclusive<u32>, demand: u64| {
+        let mut share = |now, beat| match ask(&mut state, now, MemberRequest::Heartbeat(beat)).1 {
+            Some(ControlReply::Beat { shares, .. }) => shares[0].bytes_per_sec.unwrap(),
+            other => panic!("{other:?} is no beat"),
+        };
+        let mut shares = (0, 0);
+        for second in seconds {
+            let now = f64::from(second);
+            shares.0 = share(now, Heartbeat { demand: vec![(LAKE, demand)], ..blank(1) });
+            shares.1 = share(now + 0.3, Heartbeat { background: vec![(LAKE, u64::MAX)], ..blank(2) });
+        }
+        shares
+    };
+    assert_eq!(both(1..=4, BOUND / 2), (BOUND / 2, BOUND - BOUND / 2));
+    assert_eq!(both(5..=8, u64::MAX), (BOUND - BOUND / 40, BOUND / 40), "it keeps what it starts with");
+    assert_eq!(both(9..=12, 0), (BOUND / 40, BOUND - BOUND / 40));
+}
+
+#[test]
 fn the_share_of_a_dead_worker_is_free_when_its_lease_ends() {
     let mut state = state();
     register(&mut state, 0.0, 1);

@@ -53,6 +53,7 @@ fn heartbeat(worker: u64, key: &str) -> MemberRequest {
         ended: Vec::new(),
         fresh: Vec::new(),
         heard: None,
+        background: Vec::new(),
     })
 }
 

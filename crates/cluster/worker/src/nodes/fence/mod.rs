@@ -45,7 +45,7 @@ impl Nodes {
     /// The names, for who came to a container. `Moving` when the way to it is to be looked for anew.
     pub(super) fn reached(&self, at: Reached) -> NodeResult<MutexGuard<'_, Namespace>> {
         let names = self.names.lock();
-        match at.losses.is_none_or(|losses| losses == self.losses.load(Relaxed)) {
+        match at.losses.is_none_or(|losses| losses == self.fence.losses.load(Relaxed)) {
             true => Ok(names),
             false => Err(NodeError::new(NodeErrorKind::Moving, "a worker was lost meanwhile: the way is looked for anew")),
         }
@@ -53,25 +53,25 @@ impl Nodes {
 
     /// Takes over what a view tells of lost workers: ways that clients remember from before are old, whichever workers they lead over.
     pub(super) fn heed(&self, view: &ClusterView) {
-        let mut heeded = self.heeded.lock();
+        let mut heeded = self.fence.heeded.lock();
         if view.losses > heeded.number {
             *heeded = Heeded { number: view.losses, view: view.version };
             // No call is between its way and what it does.
             let _names = self.names.lock();
-            self.losses.fetch_add(1, Relaxed);
+            self.fence.losses.fetch_add(1, Relaxed);
             self.moves.fetch_add(1, Relaxed);
         }
     }
 
     /// Whether what lost workers had may be given to others: everybody knows that they are lost, and is led to it no more.
     pub(super) fn may_replace_lost(&self) -> bool {
-        self.cluster.hearing.holds() && self.cluster.is_known_to_all(self.heeded.lock().view)
+        self.cluster.hearing.holds() && self.cluster.is_known_to_all(self.fence.heeded.lock().view)
     }
 
     /// Waits until a call about names may begin; the life of this worker that it is in.
     pub(super) async fn begins(&self) -> NodeResult<u64> {
         match self.cluster.lease.held(BEGINS_WITHIN).await {
-            true => Ok(self.lives.load(Acquire)),
+            true => Ok(self.fence.lives.load(Acquire)),
             false => Err(NodeError::new(NodeErrorKind::Moving, "the worker has no lease: it does not hear from the coordinator")),
         }
     }
@@ -82,7 +82,7 @@ impl Nodes {
             let message = "it may be done or not: the worker has no lease, see whether the coordinator runs";
             return Err(NodeError::new(NodeErrorKind::Retry, message));
         }
-        match self.lives.load(Acquire) == life {
+        match self.fence.lives.load(Acquire) == life {
             true => Ok(()),
             false => Err(NodeError::new(NodeErrorKind::DataLost, "the worker that had it was lost: make it again")),
         }

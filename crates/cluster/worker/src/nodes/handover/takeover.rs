@@ -93,12 +93,12 @@ impl Nodes {
             // The root is taken over by the view that says so, which is this one or none.
             if is_whole && id != ROOT {
                 tracing::info!(container = ?id, source, "container taken over from a worker that is gone");
-                self.unlinked.lock().insert(id, (old, forebay_runtime::now()));
+                self.apart.unlinked.lock().insert(id, (old, forebay_runtime::now()));
             } else {
                 self.names.lock().drop_takeover(id);
             }
         }
-        let unlinked: Vec<_> = self.unlinked.lock().iter().map(|(id, (old, since))| (*id, *old, *since)).collect();
+        let unlinked: Vec<_> = self.apart.unlinked.lock().iter().map(|(id, (old, since))| (*id, *old, *since)).collect();
         for (id, old, since) in unlinked {
             match self.took_over(id, old, None).await {
                 Ok(true) => {}
@@ -114,7 +114,7 @@ impl Nodes {
                     continue;
                 }
             }
-            self.unlinked.lock().remove(&id);
+            self.apart.unlinked.lock().remove(&id);
         }
     }
 }

@@ -64,7 +64,7 @@ impl Nodes {
             let mut names = self.reached(at)?;
             (names.begin_move(dir, name)?, names.lease(dir, name))
         };
-        let rename = self.renames.lock().begin();
+        let rename = self.apart.renames.lock().begin();
         let (ended, worker) = match self.prepare(rename, name, to, &moving).await {
             // From here on the target has it, whatever becomes of this worker or its word.
             Ok(worker) => (self.names.lock().commit_move(dir, name), Some(worker)),
@@ -74,11 +74,11 @@ impl Nodes {
         if !committed {
             self.names.lock().abort_move(dir, name);
         }
-        self.renames.lock().end(rename, committed);
+        self.apart.renames.lock().end(rename, committed);
         if let Some(worker) = worker
             && self.tell_end(worker, rename, committed).await
         {
-            self.renames.lock().forget(rename);
+            self.apart.renames.lock().forget(rename);
             if worker == self.worker {
                 self.lease_again(moving.container(), lease);
             }
@@ -205,7 +205,7 @@ impl Nodes {
 
     /// Whether a rename from this worker is committed already; `NotFound` when it was given up.
     pub(super) fn outcome(&self, rename: u128) -> NodeResult<bool> {
-        let outcome = self.renames.lock().outcome(rename);
+        let outcome = self.apart.renames.lock().outcome(rename);
         outcome.ok_or_else(|| NodeError::new(NodeErrorKind::NotFound, "the rename was given up"))
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_nodes::{CreateOptions, DirId, Got, NodeErrorKind, NodeType, ROOT, Value};
+use forebay_testbed::until;
 use forebay_transport::Security;
 
 use crate::nodes::Nodes;
@@ -74,16 +75,6 @@ fn value_of(nodes: &Nodes, dir: DirId) -> Option<Vec<u8>> {
     }
 }
 
-async fn until(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..2000 {
-        if is_so() {
-            return;
-        }
-        forebay_runtime::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("not within 20 s: {what}");
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn source_killed_before_it_gives_a_container_up() {
     let mut three = Three::start().await;
@@ -144,7 +135,8 @@ async fn target_that_has_no_room_leaves_a_container_where_it_was() {
     fill(three.target(), full).await;
     three.source().put_value(three.dir.into(), "big", big.clone()).unwrap();
     let follow = Box::new(|_| ());
-    let mut line = Line { coordinator: three.bed.coordinator.address(), security: Security::default(), connection: None, follow };
+    let mut line =
+        Line { coordinator: three.bed.node.coordinator_at().clone(), security: Security::default(), connection: None, follow };
     let nodes = three.source();
     let error = nodes.hand_over(three.dir, three.target().worker, &mut line).await.err().unwrap();
     assert_eq!(error.kind, NodeErrorKind::NoSpace, "{error}");
@@ -159,7 +151,8 @@ async fn the_root_is_with_one_worker_at_a_time() {
     let rooms = Arc::clone(&three.first.rooms);
     let follow = Box::new(move |view| rooms.follow(view));
     let to = three.source().worker;
-    let mut line = Line { coordinator: three.bed.coordinator.address(), security: Security::default(), connection: None, follow };
+    let mut line =
+        Line { coordinator: three.bed.node.coordinator_at().clone(), security: Security::default(), connection: None, follow };
     first.put_value(ROOT.into(), "k", Value::from(b"root".to_vec())).unwrap();
     first.hand_over(ROOT, to, &mut line).await.map(drop).unwrap();
     assert!(!first.names.lock().has(ROOT));

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_nodes::{CreateOptions, DirId, Got, NodeErrorKind, NodeType, ROOT, StorageClass, Value};
+use forebay_testbed::until;
 
 use crate::nodes::rename::Renames;
 use crate::nodes::{Brought, Nodes};
-use crate::process::bed::{Bed, until};
+use crate::process::bed::Bed;
 use crate::{Tuning, Worker};
 
 /// Two workers: the source has `/tmp` and in it `k`, the target has the nodes of a directory in it.
@@ -36,7 +37,7 @@ impl Pair {
             let elsewhere = nodes.names.lock().elsewhere(ROOT, &name).unwrap();
             if let Some(dir) = elsewhere {
                 nodes.put_value(ROOT.into(), "k", value("old")).unwrap();
-                let rename = nodes.renames.lock().begin();
+                let rename = nodes.apart.renames.lock().begin();
                 return Self { source: Some(source), target: Some(target), dir, name, rename, _bed: bed };
             }
         }
@@ -64,13 +65,13 @@ impl Pair {
     fn commit(&self) {
         let nodes = self.source();
         nodes.names.lock().commit_move(ROOT, "k").unwrap();
-        nodes.renames.lock().end(self.rename, true);
+        nodes.apart.renames.lock().end(self.rename, true);
     }
 
     fn abort(&self) {
         let nodes = self.source();
         nodes.names.lock().abort_move(ROOT, "k");
-        nodes.renames.lock().end(self.rename, false);
+        nodes.apart.renames.lock().end(self.rename, false);
     }
 
     /// The value where it was, and where it was to come.

@@ -35,13 +35,13 @@ impl Shards {
         }
         self.look_since(&door, served, log, came).await?;
         match log.is_moved() {
-            true => self.lead_on(&served.manifest).await,
+            true => self.lead_on(&served.part.manifest).await,
             false => Ok(()),
         }
     }
 
     async fn look_since(&self, door: &MountDoor, served: &Served, log: &Follower, came: Instant) -> Result<()> {
-        let asking = self.following.join(served.id);
+        let asking = self.turns.following.join(served.id);
         let mut last = asking.turn().await;
         if log.is_moved() || last.is_some_and(|began| began >= came) {
             return Ok(());
@@ -116,8 +116,8 @@ impl Served {
 pub(super) fn full(served: &Served) -> Error {
     Error::retry(format!(
         "{} shard {}: {} MiB of changes are not merged into its files: `forebay shard merge` the dataset",
-        served.folder,
-        served.number,
+        served.part.folder,
+        served.part.number,
         UPDATE_BYTES_MAX >> 20
     ))
 }

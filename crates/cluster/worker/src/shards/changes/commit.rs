@@ -126,7 +126,7 @@ impl Shards {
         let (verdicts, next) = {
             let read = log.read();
             if read.is_sealed {
-                return Err(replaced(&served.folder));
+                return Err(replaced(&served.part.folder));
             }
             let store = served.store.load();
             let standing = |key: &_| Ok(Standing { is_there: store.contains(key)?, version: store.version(key, log.from) });
@@ -193,7 +193,7 @@ fn parse(served: &Served, payload: &[u8]) -> Result<Vec<WantedChange>> {
         0 => Err(Error::invalid("a call without changes")),
         count if count > CHANGES_MAX => Err(Error::invalid(format!("a call has {CHANGES_MAX} changes at most: send several"))),
         _ => match changes.iter().find(|wanted| !served.holds(wanted.change.key())) {
-            Some(wanted) => Err(Error::invalid(format!("{} is no key of shard {}", wanted.change.key(), served.number))),
+            Some(wanted) => Err(Error::invalid(format!("{} is no key of shard {}", wanted.change.key(), served.part.number))),
             None => Ok(changes),
         },
     }

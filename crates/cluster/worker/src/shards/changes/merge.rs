@@ -33,7 +33,7 @@ impl Shards {
         let (shards, asked, served) = (Arc::clone(self), Arc::clone(asked), Arc::clone(served));
         self.background.spawn(async move {
             if let Err(error) = shards.merge_log(&asked, &served).await {
-                tracing::warn!(folder = %served.folder, shard = served.number, %error, "changes stay in the log");
+                tracing::warn!(folder = %served.part.folder, shard = served.part.number, %error, "changes stay in the log");
             }
             served.is_merging.store(false, Relaxed);
         });
@@ -42,7 +42,7 @@ impl Shards {
     /// Compresses what was changed in a shard until now, and has shared storage say so.
     pub(in crate::shards) async fn merge_log(self: &Arc<Self>, asked: &Asked, served: &Arc<Served>) -> Result<()> {
         let Some(log) = &served.log else { return Ok(()) };
-        let asking = self.merging.join(served.id);
+        let asking = self.turns.merging.join(served.id);
         let _turn = asking.turn().await;
         // What is merged now would be in the way of the shards that are to come.
         if asked.manifest.dataset.next.is_some() && self.move_now(&asked.manifest).await? == Move::Done {
@@ -61,7 +61,7 @@ impl Shards {
             return Ok(());
         }
         // Layers stay as they are meanwhile, so that the files that are merged do.
-        let layers = self.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
+        let layers = self.turns.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
         let (made, began) = (forebay_runtime::random::<u128>(), forebay_runtime::now());
         self.make_room(made, 2 * asked.shard().bytes() + served.store.load().update_bytes() as u64)?;
         let _room = Reserved { kept: &self.kept, id: made };
@@ -142,5 +142,5 @@ impl Shards {
 fn is_much(served: &Served) -> bool {
     let Some(log) = &served.log else { return false };
     let bytes = served.store.load().update_bytes() as u64;
-    bytes >= (served.input_bytes / 8).clamp(MERGE_BYTES_MIN, MERGE_BYTES_MAX) || log.read().next - log.from >= OBJECTS_MAX
+    bytes >= (served.part.input_bytes / 8).clamp(MERGE_BYTES_MIN, MERGE_BYTES_MAX) || log.read().next - log.from >= OBJECTS_MAX
 }

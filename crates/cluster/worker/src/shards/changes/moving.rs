@@ -48,7 +48,7 @@ impl Shards {
     pub(super) async fn move_now(self: &Arc<Self>, known: &Arc<Manifest>) -> Result<Move> {
         let (mount, folder) = (known.id.mount, &known.id.folder);
         let Some(log) = &known.dataset.log else { return Ok(Move::Stays) };
-        let asking = self.moving.join((mount, log.clone()));
+        let asking = self.turns.moving.join((mount, log.clone()));
         let _turn = asking.turn().await;
         let door = self.origin.mount(mount).await?;
         let mut latest = Arc::clone(known);

@@ -63,7 +63,7 @@ impl Shards {
         let served = self.served.lock().get(&shard).cloned();
         let of = |files: &[DatasetFile]| files.get(file as usize).cloned();
         let file = match served {
-            Some(served) => of(&served.files),
+            Some(served) => of(&served.part.files),
             None => self.of_unopened(shard, |shard| of(&shard.files)).flatten(),
         };
         let gone = || Error::not_found("the shard is not here, or no longer in the files that it came in");
@@ -72,7 +72,7 @@ impl Shards {
         if !fits || !(1..=PART_BYTES_MAX).contains(&bytes) {
             return Err(Error::invalid(format!("{}: {bytes} bytes from {start} on are no part of it", file.name)));
         }
-        let _turn = self.copies.giving.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
+        let _turn = self.turns.copies.giving.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
         let (path, length) = (self.kept.path(shard).join(&file.name), file.bytes);
         let read = forebay_runtime::spawn_blocking(move || read_part(&path, length, start, bytes)).await;
         read.map_err(|error| Error::internal(format!("reading a shard's file ended early: {error}")))?
@@ -87,8 +87,8 @@ impl Shards {
             let place = manifest.ids.iter().position(|id| *id == shard)?;
             Some(what(&manifest.dataset.shards[place]))
         };
-        let newest = self.newest.lock().iter().find_map(|(_, manifest)| of(manifest));
-        newest.or_else(|| self.manifests.lock().iter().find_map(|(_, manifest)| of(manifest)))
+        let newest = self.known.newest.lock().iter().find_map(|(_, manifest)| of(manifest));
+        newest.or_else(|| self.known.manifests.lock().iter().find_map(|(_, manifest)| of(manifest)))
     }
 
     /// Brings the files of a shard into a folder, and what it was asked: from a worker that serves it where there is one, else from shared
@@ -168,7 +168,7 @@ impl Shards {
         let (mut at, mut crc32c) = (0, 0);
         while at < file.bytes {
             let bytes = (file.bytes - at).min(PART_BYTES.into()) as u32;
-            self.copies.taking.send(bytes.into()).await;
+            self.turns.copies.taking.send(bytes.into()).await;
             let part = self.cluster.peers.shard_part(&peer, (shard, place), at, bytes).await?;
             debug_assert_eq!(part.len(), bytes as usize, "a part comes whole");
             crc32c = crc32c::crc32c_append(crc32c, &part);

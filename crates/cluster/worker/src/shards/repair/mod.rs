@@ -65,8 +65,9 @@ impl Shards {
 
     /// The shards that are served here, each once, with the latest manifest that has it in these files.
     fn by_manifest(&self) -> Vec<(Arc<Manifest>, u32)> {
-        let mut manifests: Vec<Arc<Manifest>> = self.manifests.lock().iter().map(|(_, manifest)| Arc::clone(manifest)).collect();
-        manifests.extend(self.newest.lock().iter().map(|(_, manifest)| Arc::clone(manifest)));
+        let mut manifests: Vec<Arc<Manifest>> =
+            self.known.manifests.lock().iter().map(|(_, manifest)| Arc::clone(manifest)).collect();
+        manifests.extend(self.known.newest.lock().iter().map(|(_, manifest)| Arc::clone(manifest)));
         manifests.sort_by_key(|manifest| std::cmp::Reverse(manifest.id.manifest));
         let served = self.served.lock();
         let mut found = std::collections::HashMap::new();
@@ -147,6 +148,7 @@ mod tests {
             shards: vec![DatasetShard::default()],
             log: None,
             orders: Default::default(),
+            following: None,
             next: None,
             before: Vec::new(),
         };

@@ -1,11 +1,14 @@
 //! Blocks of temporary data that somebody names to whom they are not.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
 use forebay_nodes::{BlockRef, NodeErrorKind, NodeType, ROOT, StorageClass};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, Raw};
 use forebay_transport::Connection;
 use forebay_types::SegmentId;
+use forebay_worker::Worker;
 
 use crate::bed::{Bed, Client, Plan, start_worker, until};
 
@@ -116,9 +119,9 @@ async fn a_block_that_is_read_is_one_of_temporary_data_and_no_longer_than_it_is(
 }
 
 /// A second worker of the cluster, and a connection to it; the first one has `/tmp` and knows of it.
-async fn second(bed: &Bed) -> (forebay_worker::Worker, Connection) {
+async fn second(bed: &Bed) -> (Arc<Worker>, Connection) {
     let settings = StoreSettings::new(bed.folder.path().join("second"), 64 << 20);
-    let worker = start_worker(&bed.coordinator_address, settings, None).await;
+    let worker = start_worker(bed.node.coordinator_at(), settings, None).await;
     let connection = Client::connect(&worker.address(), bed.mount.id).await.connection;
     let names = bed.client().await.connection;
     until("they know of each other", async || {

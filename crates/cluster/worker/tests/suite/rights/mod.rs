@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
-use forebay_coordinator::{Coordinator, CoordinatorSettings};
+use forebay_node::Node;
 use forebay_nodes::{DirId, ROOT};
 use forebay_protocol::*;
 use forebay_transport::{Address, Admission, Connection, Credential, Security, random_secret, unix_now};
@@ -23,8 +23,8 @@ use table::*;
 
 /// A coordinator and a worker, and a credential of each kind.
 struct Cluster {
-    coordinator: Coordinator,
-    worker: Worker,
+    node: Node,
+    worker: Arc<Worker>,
     credentials: BTreeMap<&'static str, Credential>,
     _folders: (TempDir, TempDir),
 }
@@ -40,14 +40,11 @@ impl Cluster {
             tls: None,
             ..Security::default()
         };
-        let any = || Address::Tcp("127.0.0.1:0".into());
-        let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-        let settings = CoordinatorSettings { security: security(&owner), ..CoordinatorSettings::new(any(), url) };
-        let coordinator = Coordinator::start(settings).await.unwrap();
-        let store = StoreSettings::new(folder.path().join("worker"), 64 << 20);
-        let settings = WorkerSettings { security: security(&member), ..WorkerSettings::new(coordinator.address(), any(), store) };
-        let worker = Worker::start(settings).await.unwrap();
-        let control = Connection::connect(&coordinator.address(), &Security::holder(owner.clone())).await.unwrap();
+        let mut node = Node::lead_in(folder.path(), security(&owner)).await.unwrap();
+        let settings =
+            WorkerSettings { security: security(&member), unix_socket: None, ..node.worker_in(folder.path(), 64 << 20) };
+        let worker = Arc::clone(node.start_worker(settings).await.unwrap());
+        let control = Connection::connect(node.coordinator_at(), &Security::holder(owner.clone())).await.unwrap();
         for mount in ["lake", "other"] {
             let path = lake.path().join(mount);
             std::fs::create_dir(&path).unwrap();
@@ -55,7 +52,7 @@ impl Cluster {
             let added = ask(&control, AdminRequest::MountAdd { name: name(mount), url, options }).await;
             assert!(matches!(added, ControlReply::Mount(_)), "{added:?}");
         }
-        let mut cluster = Self { coordinator, worker, credentials: BTreeMap::new(), _folders: (folder, lake) };
+        let mut cluster = Self { node, worker, credentials: BTreeMap::new(), _folders: (folder, lake) };
         cluster.credentials.insert("owner", owner);
         cluster.credentials.insert("member", member);
         let only =
@@ -83,13 +80,7 @@ impl Cluster {
 
     /// Waits until the worker has heard of a credential.
     async fn admits(&self, credential: &str) {
-        for _ in 0..200 {
-            if self.connect(&self.worker.address(), credential).await.is_ok() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        panic!("the worker does not hear of {credential}");
+        until("the worker hears of it", async || self.connect(&self.worker.address(), credential).await.is_ok()).await;
     }
 
     async fn connect(&self, address: &Address, credential: &str) -> forebay_types::Result<Connection> {
@@ -149,8 +140,7 @@ async fn the_coordinator_answers_who_may_ask() {
         client_requests().into_iter().map(|request| row(request.clone().into(), of_client(&request))).collect();
     rows.extend(admin_requests().into_iter().map(|request| row(request.clone().into(), of_administrator(&request))));
     rows.extend(member_requests().into_iter().map(|request| row(request.into(), Takes::Serving)));
-    let address = cluster.coordinator.address();
-    check(&cluster, &address, rows).await;
+    check(&cluster, cluster.node.coordinator_at(), rows).await;
     cluster.worker.shutdown().await;
 }
 
@@ -229,7 +219,7 @@ async fn who_shows_nothing_or_something_else_is_not_let_in() {
         Security::holder(Credential::token("fb.write.1.a-guess-of-somebody").unwrap()),
         Security::holder(Credential::token("fb.none.1.a-guess-of-somebody").unwrap()),
     ];
-    for address in [cluster.coordinator.address(), cluster.worker.address()] {
+    for address in [cluster.node.coordinator_at().clone(), cluster.worker.address()] {
         for security in &wrong {
             let error = Connection::connect(&address, security).await.err().unwrap();
             assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
@@ -241,7 +231,7 @@ async fn who_shows_nothing_or_something_else_is_not_let_in() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_for_one_mount_sees_no_other() {
     let cluster = Cluster::start().await;
-    let control = cluster.connect(&cluster.coordinator.address(), "read lake").await.unwrap();
+    let control = cluster.connect(cluster.node.coordinator_at(), "read lake").await.unwrap();
     let ControlReply::View(view) = ask(&control, ControlRequest::View { have: 0 }).await else { panic!("a view") };
     assert_eq!(view.mounts.iter().map(|mount| mount.name.as_str()).collect::<Vec<_>>(), ["lake"]);
     assert_eq!(view.workers.len(), 1);
@@ -255,7 +245,7 @@ async fn a_token_for_one_mount_sees_no_other() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_right_of_a_mount_holds_as_soon_as_the_mount_is_made() {
     let mut cluster = Cluster::start().await;
-    let control = cluster.connect(&cluster.coordinator.address(), "owner").await.unwrap();
+    let control = cluster.connect(cluster.node.coordinator_at(), "owner").await.unwrap();
     let names: Vec<MountName> = (0..5).map(|number| name(&format!("new-{number}"))).collect();
     let scope = Scope::Only { mounts: names.clone(), temporary: false };
     let token = add_token(&control, "new", Grant { role: Role::Read, scope, expires: None }).await;
@@ -278,7 +268,7 @@ async fn a_right_of_a_mount_holds_as_soon_as_the_mount_is_made() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_is_rotated_and_taken_away() {
     let cluster = Cluster::start().await;
-    let owner = cluster.connect(&cluster.coordinator.address(), "owner").await.unwrap();
+    let owner = cluster.connect(cluster.node.coordinator_at(), "owner").await.unwrap();
     let first = cluster.connect(&cluster.worker.address(), "read").await.unwrap();
     let second = add_token(&owner, "read", Grant::everywhere(Role::Read)).await;
     assert_eq!(second.id(), "read.2");
@@ -294,13 +284,7 @@ async fn a_token_is_rotated_and_taken_away() {
     let removed = ask(&owner, AdminRequest::TokenRemove { name: "read.1".into() }).await;
     assert!(matches!(&removed, ControlReply::Tokens(tokens) if tokens.len() == 1), "{removed:?}");
     // On the connection that stands, and for a new one, within a heartbeat.
-    for _ in 0..200 {
-        if queue(&first).await {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    assert!(queue(&first).await);
+    until("it is refused", async || queue(&first).await).await;
     assert!(cluster.connect(&cluster.worker.address(), "read").await.is_err());
     let next = Connection::connect(&cluster.worker.address(), &Security::holder(second)).await.unwrap();
     assert!(!queue(&next).await);
@@ -310,15 +294,14 @@ async fn a_token_is_rotated_and_taken_away() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_outlive_the_coordinator() {
     let folder = TempDir::new().unwrap();
-    let url = format!("sqlite:{}", folder.path().join("metadata.db").display());
-    let start = || Coordinator::start(CoordinatorSettings::new(Address::Tcp("127.0.0.1:0".into()), url.clone()));
-    let coordinator = start().await.unwrap();
-    let control = Connection::connect(&coordinator.address(), &Security::default()).await.unwrap();
+    let start = || Node::lead_in(folder.path(), Security::default());
+    let node = start().await.unwrap();
+    let control = Connection::connect(node.coordinator_at(), &Security::default()).await.unwrap();
     let token = add_token(&control, "etl", Grant::everywhere(Role::Write)).await;
-    coordinator.shutdown().await;
-    let coordinator = start().await.unwrap();
-    let control = Connection::connect(&coordinator.address(), &Security::holder(token)).await.unwrap();
+    node.shutdown().await;
+    let node = start().await.unwrap();
+    let control = Connection::connect(node.coordinator_at(), &Security::holder(token)).await.unwrap();
     assert!(matches!(ask(&control, ControlRequest::Status).await, ControlReply::Status(_)));
-    let worker = start_worker(&coordinator.address(), StoreSettings::new(folder.path().join("worker"), 64 << 20), None).await;
+    let worker = start_worker(node.coordinator_at(), StoreSettings::new(folder.path().join("worker"), 64 << 20), None).await;
     worker.shutdown().await;
 }

@@ -180,6 +180,7 @@ pub fn member_requests() -> Vec<MemberRequest> {
             ended: vec![],
             fresh: vec![],
             heard: None,
+            background: vec![],
         }),
     ])
 }

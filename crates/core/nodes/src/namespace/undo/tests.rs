@@ -22,15 +22,15 @@ fn all_of(names: &Namespace) -> String {
     let coming: BTreeMap<_, _> = names.coming.iter().collect();
     let moved: BTreeMap<_, _> = names.moved.iter().collect();
     let links: BTreeMap<_, _> = names.links.iter().collect();
-    let counts = (names.bytes, names.nodes, &names.freed);
+    let counts = (names.counts.bytes, names.counts.nodes, &names.freed);
     format!("{tables:?} {:?} {arriving:?} {coming:?} {moved:?} {links:?} {counts:?}", names.leases)
 }
 
 /// What is true between any two changes.
 fn check(names: &Namespace) {
     let nodes = || names.tables.iter().flat_map(|(dir, table)| table.nodes.iter().map(|(name, node)| (*dir, name, node)));
-    assert_eq!(names.nodes, nodes().count() as u64);
-    assert_eq!(names.bytes, nodes().map(|(_, name, node)| Namespace::size(name, node)).sum::<u64>());
+    assert_eq!(names.counts.nodes, nodes().count() as u64);
+    assert_eq!(names.counts.bytes, nodes().map(|(_, name, node)| Namespace::size(name, node)).sum::<u64>());
     let leased: BTreeSet<_> =
         nodes().filter(|(.., node)| node.flags().is_leased()).map(|(dir, name, _)| (dir, name.clone())).collect();
     assert_eq!(names.leases.keys().cloned().collect::<BTreeSet<_>>(), leased);

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use forebay_types::{PageRun, WorkerId};
 use proptest::prelude::*;
 
+use super::super::STEP_TASKS;
 use super::super::entries::{Job, Near};
-use super::super::limits::STEP_TASKS;
 use super::super::model::Policy;
 use super::super::{BlockRange, JobId, Schedule, ScheduleSettings, TaskId};
 use super::{BYTES, job, range, stepping, task};
@@ -96,7 +96,7 @@ fn check(schedule: &Schedule) {
         arriving += range.arriving.map_or(0, |_| range.bytes);
         urgent += if range.urgent { range.bytes } else { 0 };
     }
-    assert_eq!((schedule.arriving_bytes, schedule.urgent_bytes), (arriving, urgent));
+    assert_eq!((schedule.arriving_bytes(), urgent_bytes(schedule)), (arriving, urgent));
     for (id, worker) in schedule.fleet.iter() {
         assert_eq!(worker.waiting_bytes, waiting.remove(&id).unwrap_or_default());
         assert_eq!(worker.free as usize + worker.running.len(), worker.slots as usize);
@@ -124,6 +124,10 @@ fn check_orders(schedule: &Schedule) {
     assert_eq!(orders.near, sorted(&|job| !job.near.is_empty(), &running));
     let brings = |job: &Job| job.pending > 0 && (!job.missing.is_empty() || job.ahead_bytes > 0);
     assert_eq!(orders.transfers, sorted(&brings, &|job| job.ready));
+}
+
+fn urgent_bytes(schedule: &Schedule) -> u64 {
+    schedule.storages.values().map(|storage| storage.urgent_bytes).sum()
 }
 
 fn arriving(schedule: &Schedule) -> Vec<(u64, WorkerId)> {
@@ -197,12 +201,12 @@ fn apply(schedule: &mut Schedule, event: &Event, jobs: &mut u64) -> String {
             return format!("{started:?}");
         }
         Event::Transfer => {
-            let before = schedule.arriving_bytes;
+            let before = schedule.arriving_bytes();
             let started = schedule.transfers();
             let limit = schedule.settings.in_flight_bytes;
             let urgent = started.iter().filter(|transfer| transfer.urgent).count() as u64 * BYTES;
-            assert!(schedule.arriving_bytes - urgent <= before.max(limit + BYTES - 1), "transfers keep to the budget");
-            assert!(schedule.urgent_bytes < limit + BYTES, "and so do urgent ones");
+            assert!(schedule.arriving_bytes() - urgent <= before.max(limit + BYTES - 1), "transfers keep to the budget");
+            assert!(urgent_bytes(schedule) < limit + BYTES, "and so do urgent ones");
             return format!("{started:?}");
         }
     }

@@ -4,7 +4,7 @@ mod books;
 mod promises;
 mod rules;
 
-use forebay_types::{PageRun, SegmentId, WorkerId};
+use forebay_types::{MountId, PageRun, SegmentId, WorkerId};
 
 use super::{BlockRange, JobId, Schedule, ScheduleSettings, TaskId, TaskInput, TaskSpec};
 
@@ -15,10 +15,15 @@ fn range(number: u64) -> BlockRange {
     BlockRange { segment: SegmentId(u128::from(number)), pages: PageRun::new(0, (BYTES / 4096) as u32) }
 }
 
+/// The storage of a range: each has 2^40 of them.
+fn storage(number: u64) -> MountId {
+    MountId(number >> 40)
+}
+
 fn task(id: u64, ranges: &[u64], holders: &[u64]) -> TaskSpec {
     let holders: Vec<WorkerId> = holders.iter().map(|holder| WorkerId(*holder)).collect();
-    let inputs = ranges.iter().map(|number| TaskInput { range: range(*number), holders: holders.clone() }).collect();
-    TaskSpec { id: TaskId(id), inputs }
+    let input = |number: &u64| TaskInput { range: range(*number), storage: storage(*number), holders: holders.clone() };
+    TaskSpec { id: TaskId(id), inputs: ranges.iter().map(input).collect() }
 }
 
 fn cluster(workers: u64, slots: u32, settings: ScheduleSettings) -> Schedule {

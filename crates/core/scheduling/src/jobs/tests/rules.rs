@@ -2,10 +2,10 @@
 
 use forebay_types::WorkerId;
 
-use super::super::limits::{STEP_STARTS, STEP_TASKS};
 use super::super::model::{Policy, Source};
 use super::super::{JobId, ScheduleSettings, TaskId};
-use super::{BYTES, cluster, job, range, stepping, task};
+use super::super::{STEP_STARTS, STEP_TASKS};
+use super::{BYTES, cluster, job, range, stepping, storage, task};
 
 fn settings() -> ScheduleSettings {
     ScheduleSettings { in_flight_bytes: 4 * BYTES, ..ScheduleSettings::default() }
@@ -58,10 +58,23 @@ fn in_flight_is_what_the_bandwidth_gives_in_half_a_second() {
     let mut schedule = cluster(2, 1, ScheduleSettings { in_flight_bytes: 64 * BYTES, ..settings() });
     job(&mut schedule, 1, 0, (0..200).map(|id| task(id, &[id], &[])).collect());
     let begun = [Some(64 * BYTES), Some(1), None].map(|bandwidth| {
-        schedule.set_bandwidth(bandwidth);
+        schedule.set_bandwidth(storage(0), bandwidth);
         schedule.transfers().len()
     });
     assert_eq!(begun, [32, 0, 32], "the last time as many as the settings say");
+}
+
+#[test]
+fn a_storage_whose_window_is_full_keeps_no_other_waiting() {
+    let mut schedule = cluster(2, 1, ScheduleSettings { in_flight_bytes: 24 * BYTES, ..settings() });
+    schedule.set_bandwidth(storage(0), Some(1));
+    let other = 1_u64 << 40;
+    job(&mut schedule, 1, 0, (0..20).map(|id| task(id, &[id], &[])).collect());
+    job(&mut schedule, 2, 0, (0..30).map(|id| task(id, &[other + id], &[])).collect());
+    let begun = segments(&schedule.transfers());
+    let slow = begun.iter().filter(|number| storage(**number) == storage(0)).count();
+    assert_eq!((slow, begun.len() - slow), (16, 24), "each as much as it may have on its way");
+    assert!(begun[..slow].iter().all(|number| *number < 20), "in the order of jobs");
 }
 
 #[test]

@@ -26,14 +26,7 @@ fn asks(books: &mut Books, executor: &str) {
 /// What a look at a job tells, which has so many partitions that wait.
 fn looks(books: &mut Books, job: &str, attempt: usize, pending: &[usize]) -> bool {
     let looked = books.decide("a look", Sender::Job(job), |books| {
-        books.job_seen(job, || Ticket {
-            operation: OperationId(1),
-            priority: 0,
-            sql: String::new(),
-            pins: Vec::new(),
-            who: String::new(),
-            trace: None,
-        });
+        books.job_seen(job, || Ticket::silent(OperationId(1)));
         if books.is_new_stage(job, 1, attempt) {
             books.stage_begins(job, 1, attempt, false, String::new(), Some(Arc::new(vec![Vec::new(); 4])));
         }

@@ -1,0 +1,90 @@
+//! Records from files: Parquet, CSV and JSON. `forebay shard` makes shards of them, and workers' processes follow objects with them.
+
+mod arrow;
+mod csv;
+mod json;
+mod parquet;
+
+use std::path::Path;
+
+use forebay_shard::{Key, Value};
+use forebay_shard_store::Columns;
+use forebay_shards::{ReadRecords, Records};
+use forebay_types::{Error, Result};
+
+/// A file of records, opened.
+pub(crate) struct Input {
+    /// Its columns, those that are kept.
+    pub(crate) columns: Columns,
+    /// About how many bytes the file has, for progress.
+    pub(crate) bytes: u64,
+    /// Its records in pieces, with about how many bytes of the file each piece took.
+    pub(crate) records: Box<dyn Iterator<Item = Result<Piece>>>,
+}
+
+/// Some records.
+pub(crate) struct Piece {
+    pub(crate) records: Vec<(Key, Vec<Value>)>,
+    pub(crate) bytes: u64,
+}
+
+/// Which columns of a file.
+pub(crate) struct Wanted<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) columns: Option<&'a [String]>,
+}
+
+impl Wanted<'_> {
+    /// Places of the columns that are kept, among all of the file.
+    fn places(&self, names: &[&str]) -> Result<Vec<usize>> {
+        let place = |wanted: &str| {
+            names
+                .iter()
+                .position(|name| *name == wanted)
+                .ok_or_else(|| Error::invalid(format!("there is no column {wanted}; the columns are {}", names.join(", "))))
+        };
+        let key = place(self.key)?;
+        let mut places = match self.columns {
+            None => (0..names.len()).collect(),
+            Some(columns) => columns.iter().map(|column| place(column)).collect::<Result<Vec<_>>>()?,
+        };
+        if !places.contains(&key) {
+            places.push(key);
+        }
+        places.sort_unstable();
+        places.dedup();
+        Ok(places)
+    }
+}
+
+/// What a dataset that follows objects reads them with.
+pub(crate) struct Formats;
+
+impl ReadRecords for Formats {
+    fn read(&self, file: &Path, columns: &Columns, each: &mut dyn FnMut(Records) -> Result<()>) -> Result<()> {
+        let names: Vec<String> = columns.all().iter().map(|column| column.name.clone()).collect();
+        let input = open(file, &Wanted { key: &columns.key().name, columns: Some(&names) })?;
+        if input.columns != *columns {
+            return Err(Error::invalid("its columns have other types, or another order, than those of the dataset"));
+        }
+        for piece in input.records {
+            each(piece?.records)?;
+        }
+        Ok(())
+    }
+}
+
+/// Opens a file by its name's ending.
+pub(crate) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let opened = match ending.as_str() {
+        "parquet" | "parq" => parquet::open(path, wanted),
+        "csv" => csv::open(path, b',', wanted),
+        "tsv" => csv::open(path, b'\t', wanted),
+        "json" | "jsonl" | "ndjson" => json::open(path, wanted),
+        _ => {
+            Err(Error::invalid("its name says no format: .parquet, .csv, .tsv, .json, .jsonl or .ndjson; --text takes flat text"))
+        }
+    };
+    opened.map_err(|error| error.context(path.display()))
+}

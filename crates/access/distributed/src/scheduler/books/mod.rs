@@ -1,0 +1,382 @@
+//! The schedule of `core/scheduling` kept in step with Ballista's jobs, stages and tasks, and what people are shown of them.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use forebay_protocol::{JobState, TaskState};
+use forebay_scheduling::{BlockRange, IoRates, JobId, Schedule, ScheduleSettings, TaskInput, TaskSpec, Transfer};
+use forebay_types::{ObjectVersion, SEGMENT_BYTES, SegmentId, WorkerId};
+
+use deciding::{Refused, failpoint};
+use executors::ExecutorEntry;
+pub(super) use executors::Told;
+
+use super::attempts::{Attempts, RUN_AGAIN};
+use super::job::{Inputs, Job, Running, Stage, WHOLE, split, task_id};
+use super::tasks::TasksOver;
+use crate::travel::Ticket;
+
+mod counts;
+pub(super) mod deciding;
+mod executors;
+#[cfg(test)]
+mod weather;
+
+/// Jobs that are over and still shown.
+const OVER_MAX: usize = 200;
+/// What a task is taken to read a second before one of its kind was seen, in bytes.
+const IO_RATE: u64 = 64 << 20;
+
+/// Who needs what, who runs what: the schedule with Ballista's names.
+pub(crate) struct Books {
+    pub(super) schedule: Schedule,
+    settings: ScheduleSettings,
+    pub(super) jobs: HashMap<String, Job>,
+    numbers: HashMap<JobId, String>,
+    next_number: u64,
+    pub(super) executors: HashMap<String, ExecutorEntry>,
+    rates: IoRates,
+    over: Over,
+    pub(super) brought_bytes: u64,
+    pub(super) attempts: Attempts,
+    refused: Refused,
+    /// A job that takes so long, or longer, is told to the log; none for no job.
+    pub(super) slow_query: Option<Duration>,
+}
+
+/// What is kept of what is over.
+#[derive(Default)]
+struct Over {
+    jobs: VecDeque<JobState>,
+    /// Jobs so far, those that are not shown any more too.
+    done: u64,
+    failed: u64,
+    tasks: TasksOver,
+}
+
+/// Which task of a stage to run where.
+pub(super) struct Chosen {
+    pub(super) job: String,
+    pub(super) stage: usize,
+    /// None for all partitions that wait.
+    pub(super) partition: Option<usize>,
+    pub(super) places: crate::travel::Places,
+    /// What to bring as the task begins.
+    pub(super) bring: Vec<Transfer>,
+    assignment: forebay_scheduling::Assignment,
+    worker: WorkerId,
+    executor: String,
+}
+
+/// How a task ended.
+pub(super) struct Ended<'a> {
+    pub(super) job: &'a str,
+    pub(super) stage: usize,
+    pub(super) attempt: usize,
+    pub(super) task: usize,
+    pub(super) done: bool,
+    pub(super) took: Duration,
+    /// What it has for other stages, or as its results.
+    pub(super) bytes_passed: u64,
+}
+
+impl Books {
+    pub(crate) fn new(settings: ScheduleSettings) -> Self {
+        Self {
+            schedule: Schedule::new(settings),
+            jobs: HashMap::new(),
+            numbers: HashMap::new(),
+            next_number: 1,
+            executors: HashMap::new(),
+            rates: IoRates::new(IO_RATE),
+            over: Over::default(),
+            brought_bytes: 0,
+            attempts: Attempts::default(),
+            refused: Refused::default(),
+            slow_query: None,
+            settings,
+        }
+    }
+
+    /// Whether an executor has a task, as far as is known here.
+    pub(super) fn runs(&self, job: &str, stage: u32, attempt: u32, task: u32) -> bool {
+        let running = self.jobs.get(job).and_then(|job| job.running.get(&(stage as usize, task as usize)));
+        running.is_some_and(|running| running.attempt == attempt as usize)
+    }
+
+    /// A job is there. Nothing when it is known, or was: who says so may have looked before it was over.
+    pub(super) fn job_seen(&mut self, id: &str, ticket: impl FnOnce() -> Ticket) {
+        if self.jobs.contains_key(id) || self.over.jobs.iter().any(|over| over.id == id) {
+            return;
+        }
+        let number = JobId(self.next_number);
+        self.next_number += 1;
+        let ticket = Arc::new(ticket());
+        self.schedule.submit(number, ticket.priority, IO_RATE);
+        self.numbers.insert(number, id.to_string());
+        self.jobs.insert(id.to_string(), Job::new(number, ticket));
+    }
+
+    /// Whether what a stage's partitions read must be found out first; it is noted that this is done now.
+    pub(super) fn is_new_stage(&mut self, job: &str, stage: usize, attempt: usize) -> bool {
+        self.jobs.get(job).is_some_and(|job| job.stages.get(&stage).is_none_or(|known| known.attempt != attempt))
+    }
+
+    /// A stage can run from now on; `inputs` when what it reads is known already.
+    pub(super) fn stage_begins(
+        &mut self,
+        job: &str,
+        stage: usize,
+        attempt: usize,
+        collapses: bool,
+        kind: String,
+        inputs: Option<Inputs>,
+    ) {
+        let Some(job) = self.jobs.get_mut(job) else { return };
+        let (offered, counted) = match job.stages.remove(&stage) {
+            Some(earlier) => (earlier.offered, earlier.counted),
+            None => Default::default(),
+        };
+        job.stages.insert(stage, Stage { attempt, collapses, kind, inputs, offered, counted });
+    }
+
+    /// What a stage's partitions read was found out.
+    pub(super) fn inputs_known(
+        &mut self,
+        job_id: &str,
+        stage: usize,
+        attempt: usize,
+        inputs: Inputs,
+        versions: impl IntoIterator<Item = (SegmentId, (Arc<ObjectVersion>, u32))>,
+    ) {
+        let Some(job) = self.jobs.get_mut(job_id) else { return };
+        for (segment, (version, index)) in versions {
+            job.mounts.insert(version.mount);
+            job.versions.insert(segment, (version, index));
+        }
+        let Some(known) = job.stages.get_mut(&stage).filter(|known| known.attempt == attempt) else { return };
+        known.inputs = Some(inputs);
+        let rate = self.rates.estimate(&known.kind);
+        self.schedule.set_io_rate(job.number, rate);
+    }
+
+    /// The partitions of a stage that wait: those that the schedule does not know are given to it.
+    pub(super) fn waiting(&mut self, job_id: &str, stage_id: usize, pending: &[usize]) {
+        let Some(job) = self.jobs.get_mut(job_id) else { return };
+        let Some(stage) = job.stages.get_mut(&stage_id) else { return };
+        let Some(inputs) = stage.inputs.clone() else { return };
+        let tasks: Vec<u32> = match stage.collapses {
+            true if pending.is_empty() => Vec::new(),
+            true => vec![WHOLE],
+            false => pending.iter().map(|partition| *partition as u32).collect(),
+        };
+        let mut specs = Vec::new();
+        for task in tasks {
+            // What waits in Ballista's books does not run, whatever was said of it.
+            let runs = job.running.iter().find(|((of, _), running)| *of == stage_id && running.task == task).map(|(key, _)| *key);
+            if let Some(lost) = runs.and_then(|key| job.running.remove(&key)) {
+                self.over.tasks.note(job_id, stage_id, lost, false);
+                job.sums.tasks_again += 1;
+                self.schedule.finished(job.number, task_id(stage_id, task), false);
+            }
+            if !stage.offered.insert(task) {
+                continue;
+            }
+            let inputs = match task {
+                WHOLE => pending.iter().flat_map(|partition| inputs.get(*partition)).flatten().cloned().collect(),
+                partition => inputs.get(partition as usize).cloned().unwrap_or_default(),
+            };
+            if stage.counted.insert(task) {
+                job.sums.tasks += 1;
+                job.sums.bytes += inputs.iter().map(|input: &TaskInput| input.range.len_bytes()).sum::<u64>();
+            }
+            specs.push(TaskSpec { id: task_id(stage_id, task), inputs });
+        }
+        failpoint(format_args!("waiting of {job_id}"));
+        if !specs.is_empty() {
+            self.schedule.add_tasks(job.number, specs);
+        }
+    }
+
+    /// The task that a free slot of an executor gets.
+    pub(super) fn choose(&mut self, executor: &str) -> Option<Chosen> {
+        let worker = self.executors.get(executor)?.worker;
+        let assignment = self.ask("a task for a slot", |schedule| schedule.next_task(worker)).flatten()?;
+        let job_id = self.numbers.get(&assignment.job)?.clone();
+        let job = &self.jobs[&job_id];
+        let (stage, task) = split(assignment.task);
+        let inputs = job.stages.get(&stage).and_then(|known| known.inputs.clone());
+        let peers: HashMap<BlockRange, WorkerId> = assignment
+            .bring
+            .iter()
+            .filter_map(|transfer| match transfer.from {
+                forebay_scheduling::Source::Peer(peer) => Some((transfer.range, peer)),
+                forebay_scheduling::Source::Storage => None,
+            })
+            .collect();
+        let of_task = inputs.iter().flat_map(|inputs| match task {
+            WHOLE => inputs.iter().flatten().collect::<Vec<_>>(),
+            partition => inputs.get(partition as usize).into_iter().flatten().collect(),
+        });
+        let has_worker = self.executors.get(executor).is_some_and(|entry| entry.has_worker());
+        let places = of_task
+            .filter_map(|input| {
+                let at = peers.get(&input.range).copied().or(has_worker.then_some(worker))?;
+                Some((input.range.segment, input.range.pages, at))
+            })
+            .collect();
+        let from_storage = |transfer: &&Transfer| transfer.from == forebay_scheduling::Source::Storage;
+        let bring = assignment.bring.iter().filter(from_storage).copied().collect();
+        Some(Chosen {
+            job: job_id,
+            stage,
+            partition: (task != WHOLE).then_some(task as usize),
+            places,
+            bring,
+            assignment,
+            worker,
+            executor: executor.to_string(),
+        })
+    }
+
+    /// The chosen task runs now under Ballista's number.
+    pub(super) fn began(&mut self, chosen: &Chosen, attempt: usize, ballista_task: usize) {
+        let Some(job) = self.jobs.get_mut(&chosen.job) else { return };
+        let (stage, task) = split(chosen.assignment.task);
+        let running = Running {
+            attempt,
+            task,
+            bytes: chosen.assignment.input_bytes,
+            local_bytes: chosen.assignment.local_bytes,
+            reads: chosen.bring.iter().map(|transfer| transfer.range).collect(),
+            worker: chosen.worker,
+            executor: chosen.executor.clone(),
+            began: forebay_runtime::now(),
+        };
+        job.running.insert((stage, ballista_task), running);
+    }
+
+    /// The chosen task does not wait any more in Ballista's books.
+    pub(super) fn not_there(&mut self, chosen: &Chosen) {
+        self.schedule.finished(chosen.assignment.job, chosen.assignment.task, true);
+        for transfer in &chosen.bring {
+            self.schedule.failed(transfer.range, transfer.to);
+        }
+        let (stage, task) = split(chosen.assignment.task);
+        if let Some(stage) = self.jobs.get_mut(&chosen.job).and_then(|job| job.stages.get_mut(&stage)) {
+            stage.offered.remove(&task);
+        }
+    }
+
+    /// An executor says how a task ended.
+    pub(super) fn ended(&mut self, ended: &Ended<'_>) {
+        let Some(job) = self.jobs.get_mut(ended.job) else { return };
+        let key = (ended.stage, ended.task);
+        if job.running.get(&key).is_none_or(|running| running.attempt != ended.attempt) {
+            return;
+        }
+        let Some(running) = job.running.remove(&key) else { return };
+        self.schedule.finished(job.number, task_id(ended.stage, running.task), ended.done);
+        for range in &running.reads {
+            match ended.done {
+                true => self.schedule.arrived(*range, running.worker),
+                false => self.schedule.failed(*range, running.worker),
+            }
+        }
+        if ended.done {
+            job.sums.tasks_done += 1;
+            job.sums.bytes_done += running.bytes;
+            job.sums.bytes_passed += ended.bytes_passed;
+            if running.bytes > 0 {
+                job.sums.tasks_with_input += 1;
+                job.sums.tasks_local += u64::from(running.local_bytes * 2 > running.bytes);
+            }
+            if let Some(stage) = job.stages.get_mut(&ended.stage) {
+                stage.offered.remove(&running.task);
+                self.rates.observe(&stage.kind, running.bytes, ended.took.as_secs_f64());
+            }
+        } else {
+            job.sums.tasks_again += 1;
+        }
+        self.over.tasks.note(ended.job, ended.stage, running, ended.done);
+    }
+
+    /// A job is over.
+    pub(super) fn job_over(&mut self, id: &str, state: &str, error: String) {
+        let error = if self.attempts.runs_again(id) { RUN_AGAIN.to_string() } else { error };
+        self.attempts.forget(id);
+        let Some(job) = self.jobs.remove(id) else { return };
+        self.numbers.remove(&job.number);
+        self.schedule.close(job.number);
+        let over = job.shown(id, state, error);
+        for ((stage, _), running) in job.running {
+            for range in &running.reads {
+                self.schedule.failed(*range, running.worker);
+            }
+            self.over.tasks.note(id, stage, running, false);
+        }
+        self.note_over(over);
+    }
+
+    fn note_over(&mut self, over: JobState) {
+        match over.state == "done" {
+            true => self.over.done += 1,
+            false => self.over.failed += 1,
+        }
+        if self.over.jobs.len() == OVER_MAX {
+            self.over.jobs.pop_front();
+        }
+        self.over.jobs.push_back(over);
+    }
+
+    /// A job that is over.
+    pub(super) fn over_job(&self, id: &str) -> Option<&JobState> {
+        self.over.jobs.iter().rfind(|over| over.id == id)
+    }
+
+    /// A job is done with so many rows.
+    pub(super) fn has_rows(&mut self, id: &str, rows: u64) {
+        if let Some(job) = self.jobs.get_mut(id) {
+            job.rows = Some(rows);
+        } else if let Some(over) = self.over.jobs.iter_mut().rfind(|over| over.id == id) {
+            over.rows = Some(rows);
+        }
+    }
+
+    /// The version that a range is of, and where the range lies in it: (start, length).
+    pub(super) fn locate(&self, range: &BlockRange) -> Option<(Arc<ObjectVersion>, forebay_types::OperationId, (u64, u32))> {
+        let of_job = |job: &Job| {
+            let (version, index) = job.versions.get(&range.segment)?;
+            let pages = range.pages.bytes();
+            let start = u64::from(*index) * SEGMENT_BYTES + pages.start;
+            let end = (u64::from(*index) * SEGMENT_BYTES + pages.end).min(version.size);
+            Some((Arc::clone(version), job.ticket.operation, (start, u32::try_from(end.checked_sub(start)?).ok()?)))
+        };
+        self.jobs.values().find_map(of_job)
+    }
+
+    /// Whether a job was ended to be run again because an executor was lost.
+    pub(super) fn runs_again(&self, job: &str) -> bool {
+        self.attempts.runs_again(job) || self.over.jobs.iter().any(|over| over.id == job && over.error == RUN_AGAIN)
+    }
+
+    /// All jobs as people see them, the oldest first.
+    pub(super) fn shown(&self) -> Vec<JobState> {
+        let running: BTreeMap<_, _> =
+            self.jobs.iter().map(|(id, job)| (job.number, job.shown(id, "running", String::new()))).collect();
+        self.over.jobs.iter().cloned().chain(running.into_values()).collect()
+    }
+
+    /// Tasks that are over, the last ones, and those that run.
+    pub(super) fn tasks_shown(&self) -> Vec<TaskState> {
+        self.over.tasks.shown(self.jobs.iter())
+    }
+
+    /// The job of this id, or of this operation.
+    pub(super) fn named(&self, name: &str) -> Option<String> {
+        let operation = u64::from_str_radix(name, 16).ok();
+        let is_it = |(id, job): &(&String, &Job)| id.as_str() == name || operation == Some(job.ticket.operation.0);
+        self.jobs.iter().find(is_it).map(|(id, _)| id.clone())
+    }
+}

@@ -1,0 +1,105 @@
+//! Objects that are followed, as files of this machine while they are read.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use forebay_client::Client;
+use forebay_shard::{Key, Value};
+use forebay_shard_store::{Columns, KEY_BYTES_MAX};
+use forebay_types::{Error, ObjectInfo, Result, ResultExt};
+use serde_json::{Value as Json, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::keys::too_much;
+
+/// Bytes of an object that are read at once.
+const PIECE: u64 = 4 << 20;
+/// Records of an object at most: their keys are in memory together.
+const KEYS_MAX: usize = 8 << 20;
+/// Changes that are made with one call, and about how many bytes of them.
+pub(super) const CHANGES_AT_ONCE: usize = 1000;
+const BYTES_AT_ONCE: usize = 1 << 20;
+/// Calls that wait to be made.
+const AHEAD: usize = 2;
+
+/// Records as a file has them.
+pub type Records = Vec<(Key, Vec<Value>)>;
+
+/// What knows the formats of files.
+pub trait ReadRecords: Send + Sync + 'static {
+    /// Hands over all records of a file, in pieces; of the same key the last one counts. `Invalid` where it has other columns than these.
+    /// Called on a thread that may block.
+    fn read(&self, file: &Path, columns: &Columns, each: &mut dyn FnMut(Records) -> Result<()>) -> Result<()>;
+}
+
+/// Brings an object to a file.
+pub(super) async fn bring(client: &Client, object: &ObjectInfo, file: &Path) -> Result<()> {
+    let version = &object.version;
+    let mut to = std::fs::File::create(file).context(|| file.display())?;
+    let (operation, mut at) = (client.operation(), 0);
+    while at < version.size {
+        let end = (at + PIECE).min(version.size);
+        let bytes = client.read(operation, version, at..end).await?;
+        std::io::Write::write_all(&mut to, &bytes).context(|| file.display())?;
+        at = end;
+    }
+    Ok(())
+}
+
+/// The keys of a file's records, ascending, each once.
+pub(super) async fn keys_of(reader: &Arc<dyn ReadRecords>, file: &Path, columns: &Columns) -> Result<Vec<Key>> {
+    let (reader, file, columns) = (Arc::clone(reader), file.to_path_buf(), columns.clone());
+    let reading = forebay_runtime::spawn_blocking(move || -> Result<Vec<Key>> {
+        let (mut keys, mut bytes): (Vec<Key>, usize) = (Vec::new(), 0);
+        reader.read(&file, &columns, &mut |records: Records| {
+            bytes += records.iter().map(|(key, _)| key.len()).sum::<usize>();
+            keys.extend(records.into_iter().map(|(key, _)| key));
+            match keys.len() > KEYS_MAX {
+                true => Err(Error::invalid(format!("it has more than {KEYS_MAX} records: cut it into smaller objects"))),
+                false if bytes > KEY_BYTES_MAX => Err(too_much()),
+                false => Ok(()),
+            }
+        })?;
+        keys.sort_unstable();
+        keys.dedup();
+        Ok(keys)
+    });
+    reading.await.map_err(ended_early)?
+}
+
+/// A file's records as changes, those of all keys or of some, which ascend; and what says whether these were all.
+pub(super) fn puts_of(
+    reader: &Arc<dyn ReadRecords>,
+    file: PathBuf,
+    columns: &Columns,
+    only: Option<Vec<Key>>,
+) -> (mpsc::Receiver<Vec<Json>>, JoinHandle<Result<()>>) {
+    let (sender, puts) = mpsc::channel(AHEAD);
+    let (reader, columns) = (Arc::clone(reader), columns.clone());
+    let reading = forebay_runtime::spawn_blocking(move || -> Result<()> {
+        let send = |changes: Vec<Json>| sender.blocking_send(changes).map_err(|_| Error::closed("the refresh has ended"));
+        let is_wanted = |key: &Key| only.as_ref().is_none_or(|only| only.binary_search(key).is_ok());
+        let (mut changes, mut bytes): (Vec<Json>, usize) = (Vec::new(), 0);
+        reader.read(&file, &columns, &mut |records: Records| {
+            for (key, values) in records.into_iter().filter(|(key, _)| is_wanted(key)) {
+                let record = columns.record_json(&key, &values, None)?;
+                let put = json!({ "put": record });
+                bytes += put.to_string().len();
+                changes.push(put);
+                if changes.len() >= CHANGES_AT_ONCE || bytes >= BYTES_AT_ONCE {
+                    bytes = 0;
+                    send(std::mem::take(&mut changes))?;
+                }
+            }
+            Ok(())
+        })?;
+        if changes.is_empty() { Ok(()) } else { send(changes) }
+    });
+    (puts, reading)
+}
+
+/// What a task's end means that nobody awaited.
+pub(super) fn ended_early(error: impl std::fmt::Display) -> Error {
+    Error::internal(format!("reading an object ended early: {error}"))
+}

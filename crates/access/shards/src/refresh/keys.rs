@@ -1,0 +1,52 @@
+//! The keys that came from an object, kept beside the dataset's files.
+
+use bytes::Bytes;
+use forebay_client::Client;
+use forebay_shard::Key;
+use forebay_shard_store::{Columns, KEY_BYTES_MAX, data_key, decode_keys, encode_keys};
+use forebay_types::{Error, ForebayPath, Result};
+
+use crate::open::below;
+
+/// Bytes that are sent or read at once.
+const PIECE: usize = 4 << 20;
+/// Bytes of an object of keys at most.
+const BYTES_MAX: u64 = 1 << 30;
+
+/// Stores keys, which ascend, and gives the name of their object. `Invalid` where they are too much to be read again.
+pub(crate) async fn store_keys(client: &Client, path: &ForebayPath, keys: &[Key]) -> Result<String> {
+    if keys.iter().map(Key::len).sum::<usize>() > KEY_BYTES_MAX {
+        return Err(too_much());
+    }
+    let name = format!("{:032x}", forebay_runtime::random::<u128>());
+    let mut bytes = Bytes::from(encode_keys(keys));
+    let mut writer = client.writer(&below(path, &data_key(&name))?).await?;
+    while !bytes.is_empty() {
+        let piece = bytes.split_to(bytes.len().min(PIECE));
+        writer.write(piece).await?;
+    }
+    writer.finish().await?;
+    Ok(name)
+}
+
+/// The keys in an object.
+pub(super) async fn load_keys(client: &Client, path: &ForebayPath, columns: &Columns, name: &str) -> Result<Vec<Key>> {
+    let at = below(path, &data_key(name))?;
+    let info = client.open(&at).await?;
+    let size = info.version.size;
+    if size > BYTES_MAX {
+        return Err(Error::corrupt(format!("{at}: {size} bytes are no keys of a source")));
+    }
+    let (operation, mut bytes) = (client.operation(), Vec::with_capacity(size as usize));
+    while (bytes.len() as u64) < size {
+        let from = bytes.len() as u64;
+        let piece = client.read(operation, &info.version, from..(from + PIECE as u64).min(size)).await?;
+        bytes.extend_from_slice(&piece);
+    }
+    decode_keys(&bytes, columns.key_type(), &at.to_string())
+}
+
+/// Why an object is not followed.
+pub(super) fn too_much() -> Error {
+    Error::invalid(format!("the keys of an object have more than {} MiB: cut it into smaller objects", KEY_BYTES_MAX >> 20))
+}

@@ -1,0 +1,209 @@
+//! Datasets that follow objects.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_client::PutCondition;
+use forebay_shard_store::{ChangeIf, Columns};
+use forebay_shards::{ReadRecords, Records, Refreshed, Shards, create};
+use forebay_types::{Error, ErrorKind, Result};
+use serde_json::json;
+
+use crate::bed::{Bed, RECORDS, columns, path};
+use crate::changes::{literal, name_of, put, record};
+
+const MANY: usize = 1_000_000;
+
+/// Reads lines as `100001,name`; ends after so many records of all files together, as a process does that is killed.
+struct Lines(AtomicUsize);
+
+impl ReadRecords for Lines {
+    fn read(&self, file: &Path, columns: &Columns, each: &mut dyn FnMut(Records) -> Result<()>) -> Result<()> {
+        for line in std::fs::read_to_string(file)?.lines() {
+            if self.0.fetch_sub(1, Relaxed) == 0 {
+                return Err(Error::internal("killed"));
+            }
+            let parsed = line.split_once(',').and_then(|(id, name)| Some((id.parse::<i64>().ok()?, name)));
+            let (id, name) = parsed.ok_or_else(|| Error::invalid(format!("{line} is no record")))?;
+            each(vec![columns.record_of(&record(id, name))?])?;
+        }
+        Ok(())
+    }
+}
+
+/// A dataset of records that came from no object, which follows `/lake/in/`.
+async fn followed(bed: &Bed) -> Shards {
+    bed.create("parts.shards", 2, vec![0.5]).await;
+    let path = path("orders.shards");
+    let mut creating = create(&bed.client, &path, columns(), vec![0.5, 0.5], false).await.unwrap();
+    let other = creating.follow(vec!["/elsewhere/in/".to_string()], Duration::from_secs(60)).unwrap_err();
+    assert_eq!(other.kind(), ErrorKind::Invalid, "{other}");
+    creating.follow(vec!["/lake/in/".to_string()], Duration::from_secs(60)).unwrap();
+    for shard in 0..2 {
+        creating.push(&bed.folder().join(format!("part{shard}of2")), |_| {}).await.unwrap();
+    }
+    creating.finish().await.unwrap();
+    Shards::open(&bed.client, &path).await.unwrap()
+}
+
+async fn store(bed: &Bed, name: &str, lines: &str) {
+    bed.client.put(&path(&format!("in/{name}")), Bytes::from(lines.to_string()), PutCondition::Any).await.unwrap();
+}
+
+async fn delete(bed: &Bed, name: &str) {
+    bed.client.delete(&path(&format!("in/{name}"))).await.unwrap();
+}
+
+async fn refresh_until(bed: &Bed, records: usize) -> Result<Refreshed> {
+    let scratch = bed.folder().join("scratch");
+    std::fs::create_dir_all(&scratch).unwrap();
+    Shards::refresh(&bed.client, &path("orders.shards"), Arc::new(Lines(AtomicUsize::new(records))), &scratch).await
+}
+
+async fn refresh(bed: &Bed) -> Refreshed {
+    refresh_until(bed, MANY).await.unwrap()
+}
+
+/// The names of the records of 100001 and so on.
+async fn names(shards: &Shards, wanted: &[Option<&str>]) {
+    for (key, wanted) in (100_001..).zip(wanted) {
+        assert_eq!(name_of(shards, key).await.as_deref(), *wanted, "{key}");
+    }
+}
+
+async fn count(shards: &Shards) -> u64 {
+    shards.count(None).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_that_come_change_and_go_are_followed() {
+    let bed = Bed::start(2).await;
+    let shards = followed(&bed).await;
+    assert_eq!(refresh(&bed).await, Refreshed::default(), "there is nothing yet");
+    store(&bed, "a.txt", "100001,a1\n100002,a2").await;
+    store(&bed, "b.txt", "100002,b2\n100003,first\n100003,b3").await;
+    store(&bed, "_SUCCESS", "no records").await;
+    let done = refresh(&bed).await;
+    assert_eq!((done.objects, done.added, done.replaced, done.gone), (2, 2, 0, 0));
+    names(&shards, &[Some("a1"), Some("b2"), Some("b3")]).await;
+    assert_eq!(count(&shards).await, RECORDS as u64 + 3);
+    assert_eq!(refresh(&bed).await, Refreshed { objects: 2, ..Refreshed::default() }, "nothing has changed");
+    store(&bed, "a.txt", "100001,again\n100004,a4").await;
+    let done = refresh(&bed).await;
+    assert_eq!((done.replaced, done.changes), (1, 2), "what b has stays as it is");
+    names(&shards, &[Some("again"), Some("b2"), Some("b3"), Some("a4")]).await;
+    delete(&bed, "b.txt").await;
+    let done = refresh(&bed).await;
+    assert_eq!((done.gone, done.changes), (1, 2));
+    names(&shards, &[Some("again"), None, None, Some("a4")]).await;
+    store(&bed, "b.txt", "100001,b1").await;
+    refresh(&bed).await;
+    names(&shards, &[Some("b1"), None, None, Some("a4")]).await;
+    delete(&bed, "b.txt").await;
+    refresh(&bed).await;
+    names(&shards, &[Some("again"), None, None, Some("a4")]).await;
+    let found = shards.search(&json!({"attr": "name", "eq": "again"}), None, None).await.unwrap();
+    assert_eq!(found.len(), 1, "what another object has is there again");
+    delete(&bed, "a.txt").await;
+    assert_eq!(refresh(&bed).await.gone, 1);
+    assert_eq!(count(&shards).await, RECORDS as u64, "records that came from no object stay");
+    let state = shards.refresh_state().await.unwrap().unwrap();
+    assert!(state.age().is_some() && !state.is_held() && state.objects == 0, "{state:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_somebody_writes_stays_until_the_object_changes() {
+    let bed = Bed::start(1).await;
+    let shards = followed(&bed).await;
+    store(&bed, "a.txt", "100001,a1\n100002,a2\n100003,a3").await;
+    refresh(&bed).await;
+    put(&shards, 100_001, "mine").await.unwrap();
+    shards.delete(&literal(100_002), ChangeIf::Always).await.unwrap();
+    put(&shards, 100_004, "mine alone").await.unwrap();
+    store(&bed, "b.txt", "100005,b5").await;
+    refresh(&bed).await;
+    names(&shards, &[Some("mine"), None, Some("a3"), Some("mine alone"), Some("b5")]).await;
+    store(&bed, "a.txt", "100001,again\n100002,again").await;
+    refresh(&bed).await;
+    names(&shards, &[Some("again"), Some("again"), None, Some("mine alone"), Some("b5")]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_an_object_that_can_not_be_read_the_last_version_stays_and_it_is_said_why() {
+    let bed = Bed::start(1).await;
+    let shards = followed(&bed).await;
+    store(&bed, "a.txt", "100001,a1").await;
+    refresh(&bed).await;
+    store(&bed, "a.txt", "no record").await;
+    store(&bed, "b.txt", "100002,b2").await;
+    let done = refresh(&bed).await;
+    assert!(done.errors.len() == 1 && done.errors[0].contains("/lake/in/a.txt"), "{:?}", done.errors);
+    names(&shards, &[Some("a1"), Some("b2")]).await;
+    assert_eq!(shards.refresh_state().await.unwrap().unwrap().errors, done.errors);
+    store(&bed, "a.txt", "100001,mended").await;
+    assert_eq!(refresh(&bed).await.errors, Vec::<String>::new());
+    names(&shards, &[Some("mended"), Some("b2")]).await;
+    assert_eq!(shards.refresh_state().await.unwrap().unwrap().errors, Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refresh_that_ends_between_log_and_manifest_is_made_good_by_the_next_one() {
+    let bed = Bed::start(1).await;
+    let shards = followed(&bed).await;
+    let lines = |name: &str| (100_001..101_501).map(|key| format!("{key},{name}\n")).collect::<String>();
+    store(&bed, "a.txt", &lines("first")).await;
+    // All are read for their keys, and some of them written.
+    refresh_until(&bed, 1500 + 1200).await.unwrap_err();
+    names(&shards, &[Some("first")]).await;
+    assert!(count(&shards).await < RECORDS as u64 + 1500);
+    delete(&bed, "a.txt").await;
+    refresh(&bed).await;
+    assert_eq!(count(&shards).await, RECORDS as u64, "what was written is known to be of an object that is gone");
+    store(&bed, "a.txt", &lines("second")).await;
+    refresh(&bed).await;
+    store(&bed, "a.txt", &lines("third")).await;
+    refresh_until(&bed, 1500 + 1200).await.unwrap_err();
+    // The version from before has to be written again, though it was read to its end once.
+    store(&bed, "a.txt", &lines("second")).await;
+    refresh(&bed).await;
+    names(&shards, &[Some("second"), Some("second")]).await;
+    assert_eq!(shards.count(Some(&json!({"attr": "name", "eq": "second"}))).await.unwrap(), 1500);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_worker_has_to_refresh_a_dataset_one_process_does_and_merges_lose_nothing_of_it() {
+    let bed = Bed::start(3).await;
+    let shards = followed(&bed).await;
+    store(&bed, "a.txt", "100001,a1\n100002,a2").await;
+    refresh(&bed).await;
+    let doers = async || {
+        Shards::open(&bed.client, &path("orders.shards")).await.unwrap().status().await.unwrap();
+        bed.cluster.node.workers.iter().flat_map(|worker| worker.followed()).collect::<Vec<_>>()
+    };
+    assert_eq!(doers().await, [(path("orders.shards"), Duration::from_secs(60))]);
+    for shard in 0..2 {
+        shards.merge_shard(shard).await.unwrap();
+    }
+    assert_eq!(refresh(&bed).await, Refreshed { objects: 1, ..Refreshed::default() });
+    delete(&bed, "a.txt").await;
+    let state = path("orders.shards/refresh");
+    let held = |until: i64| Bytes::from(json!({"held_until_ms": until}).to_string());
+    let now = forebay_runtime::system_time().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap().as_millis() as i64;
+    bed.client.put(&state, held(now + 300_000), PutCondition::Any).await.unwrap();
+    let busy = refresh_until(&bed, MANY).await.unwrap_err();
+    assert_eq!(busy.kind(), ErrorKind::Retry, "{busy}");
+    // Who held it has ended long ago; or his clock was wrong.
+    bed.client.put(&state, held(1), PutCondition::Any).await.unwrap();
+    assert_eq!(refresh(&bed).await.gone, 1);
+    bed.client.put(&state, held(i64::MAX), PutCondition::Any).await.unwrap();
+    assert_eq!(refresh(&bed).await.gone, 0);
+    names(&shards, &[None, None]).await;
+    let off = Shards::set_refresh(&bed.client, &path("orders.shards"), None).await.unwrap();
+    assert_eq!(off.dataset().following.as_ref().unwrap().every_ms, 0);
+    assert_eq!(doers().await, []);
+    let other = Shards::refresh(&bed.client, &path("parts.shards"), Arc::new(Lines(AtomicUsize::new(1))), bed.folder()).await;
+    assert_eq!(other.unwrap_err().kind(), ErrorKind::Invalid, "it follows nothing");
+}

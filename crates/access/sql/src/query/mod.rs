@@ -1,0 +1,352 @@
+//! The life of a statement: planned, begun here or on a cluster, planned anew after an overwrite, and read batch by batch.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::common::ParamValues;
+use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::{ExecutionPlan, displayable, execute_stream};
+use forebay_types::{Error, ErrorKind, OperationId, Result};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use crate::copy;
+use crate::distribute::{DistributedRun, Progress};
+use crate::engine::Engine;
+use crate::error::from_engine;
+use crate::hot;
+use crate::panics::caught;
+use crate::prefetch::Prefetching;
+use crate::session::QuerySession;
+use crate::slow::{Spending, Spent, Watch};
+use crate::statement::one;
+use crate::stores::Seen;
+
+mod away;
+mod planning;
+mod remote;
+mod rows;
+
+pub(crate) use planning::logical_plan;
+use planning::{Planned, plan};
+use rows::Rows;
+
+/// One statement, running. Dropping it ends it and everything that it has begun.
+pub struct Query {
+    asked: Arc<Asked>,
+    running: Running,
+    retries_left: u32,
+    /// A row was given out, or the statement writes: it must not be planned again.
+    committed: bool,
+    ended: bool,
+    watch: Watch,
+}
+
+/// What a statement may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum May {
+    /// What the rights of who asks allow.
+    All,
+    /// Give rows, and change nothing.
+    Read,
+}
+
+/// One attempt at a statement.
+struct Running {
+    operation: OperationId,
+    schema: SchemaRef,
+    /// None for a statement without rows.
+    rows: Option<Rows>,
+    plan: Option<Arc<dyn ExecutionPlan>>,
+    seen: Arc<Seen>,
+    prefetching: Prefetching,
+    /// How far it is, where it runs elsewhere.
+    elsewhere: Option<Arc<dyn Fn() -> Progress + Send + Sync>>,
+    /// What whoever asked is to know of where it runs.
+    notice: Option<String>,
+    writes: bool,
+    _session: QuerySession,
+}
+
+impl Engine {
+    /// Plans one statement and makes it ready to run. Rows come when they are asked for; a statement without rows
+    /// (CREATE, DROP, SET) is done when this returns.
+    pub async fn execute(&self, sql: &str) -> Result<Query> {
+        Query::start(self.clone(), one(sql)?, None, May::All).await
+    }
+
+    /// The same with values for the statement's parameters: `$1`, `$2` by their order, or `$name` by name.
+    pub async fn execute_with(&self, sql: &str, parameters: ParamValues) -> Result<Query> {
+        Query::start(self.clone(), one(sql)?, Some(parameters), May::All).await
+    }
+
+    /// The same for a statement that changes nothing; `Invalid` for any other, of which nothing is done.
+    pub async fn read(&self, sql: &str) -> Result<Query> {
+        Query::start(self.clone(), one(sql)?, None, May::Read).await
+    }
+}
+
+impl Query {
+    async fn start(engine: Engine, sql: String, parameters: Option<ParamValues>, may: May) -> Result<Self> {
+        let settings = &engine.inner.settings;
+        let mut watch = Watch::begin(settings.slow_query, &settings.who, &sql);
+        let retries_left = settings.retries_on_conflict;
+        let asked = Arc::new(Asked { engine, sql, parameters, may });
+        let running = watch.span().around(Arc::clone(&asked).running(retries_left));
+        let running = asked.engine.compute(running).await.flatten();
+        let (running, retries_left) = running.inspect_err(|error| watch.ended(Some(error)))?;
+        watch.runs(running.operation, || running.spending());
+        if running.rows.is_none() {
+            watch.ended(None);
+        }
+        let committed = running.writes;
+        Ok(Self { asked, running, retries_left, committed, ended: false, watch })
+    }
+
+    /// The columns; none for a statement without rows.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.running.schema)
+    }
+
+    /// The operation that all of the query's reads carry.
+    pub fn operation(&self) -> OperationId {
+        self.running.operation
+    }
+
+    /// The next rows; none at the end. A version that is gone before the first row makes a new snapshot and a new plan;
+    /// after it, it is a `Conflict`.
+    pub async fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
+        self.watch.resume();
+        let next = self.next().await;
+        match &next {
+            Some(Ok(batch)) => self.watch.gave(batch.num_rows()),
+            Some(Err(error)) => self.watch.ended(Some(error)),
+            None => self.watch.ended(None),
+        }
+        next
+    }
+
+    async fn next(&mut self) -> Option<Result<RecordBatch>> {
+        while !self.ended {
+            let next = match self.running.rows.as_mut()?.next().await {
+                Ok(next) => next,
+                Err(panicked) => {
+                    self.ended = true;
+                    return Some(Err(panicked));
+                }
+            };
+            let error = match next {
+                Some(Ok(batch)) => {
+                    self.committed |= batch.num_rows() > 0;
+                    return Some(Ok(batch));
+                }
+                Some(Err(error)) => self.running.told(error),
+                None => {
+                    self.ended = true;
+                    return None;
+                }
+            };
+            if error.kind() != ErrorKind::Conflict || self.committed || self.retries_left == 0 {
+                self.ended = true;
+                return Some(Err(error));
+            }
+            self.retries_left -= 1;
+            // Should who waits stop waiting in the midst of the next attempt, this one's end is not taken for the rows' end.
+            if let Some(rows) = &mut self.running.rows {
+                rows.give_up();
+            }
+            tracing::info!(%error, "an object changed before the first row: planning again");
+            match self.again().await {
+                Ok(()) => {}
+                Err(error) => {
+                    self.ended = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+        None
+    }
+
+    async fn again(&mut self) -> Result<()> {
+        let schema = self.schema();
+        let asked = Arc::clone(&self.asked);
+        let again = async move { Running::start(&asked).await };
+        self.running = self.asked.engine.compute(self.watch.span().around(again)).await??;
+        self.watch.reads(self.running.operation, || self.running.spending());
+        match self.running.schema == schema {
+            true => Ok(()),
+            false => Err(Error::conflict("the files were overwritten with other columns while the query began: run it again")),
+        }
+    }
+
+    /// All rows.
+    pub async fn collect(&mut self) -> Result<Vec<RecordBatch>> {
+        let mut batches = Vec::new();
+        while let Some(batch) = self.next_batch().await {
+            batches.push(batch?);
+        }
+        Ok(batches)
+    }
+
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        self.watch()()
+    }
+
+    /// What tells how far it is, while its next batch is waited for.
+    pub fn watch(&self) -> Arc<dyn Fn() -> Progress + Send + Sync> {
+        self.running.watch()
+    }
+
+    /// What whoever asked is to know beside its rows: why it runs in this process alone, though it was to be distributed.
+    pub fn notice(&self) -> Option<&str> {
+        self.running.notice.as_deref()
+    }
+
+    /// The physical plan, one operator a line; empty for a statement without rows.
+    pub fn plan_text(&self) -> String {
+        let plan = self.running.plan.as_ref();
+        plan.map(|plan| displayable(plan.as_ref()).indent(false).to_string()).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for Query {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Query").field("sql", &self.asked.sql).field("operation", &self.running.operation).finish_non_exhaustive()
+    }
+}
+
+/// A statement, with all that an attempt at it needs.
+struct Asked {
+    engine: Engine,
+    sql: String,
+    parameters: Option<ParamValues>,
+    may: May,
+}
+
+impl Asked {
+    /// The statement as it runs, after as many attempts as it takes and may, and how many more it may have.
+    async fn running(self: Arc<Self>, mut retries_left: u32) -> Result<(Running, u32)> {
+        let mut mounts_asked = false;
+        loop {
+            match Running::start(&self).await {
+                Err(error) if error.kind() == ErrorKind::Conflict && retries_left > 0 => retries_left -= 1,
+                Err(error) if error.kind() == ErrorKind::NotFound && !mounts_asked => {
+                    mounts_asked = true;
+                    if !self.engine.mounts_changed().await {
+                        return Err(error);
+                    }
+                }
+                other => return other.map(|running| (running, retries_left)),
+            }
+        }
+    }
+}
+
+impl Running {
+    /// One attempt. Boxed, since what planning waits for makes types that are too deep for callers to be compiled.
+    fn start(asked: &Asked) -> BoxFuture<'_, Result<Self>> {
+        Self::attempt(asked).boxed()
+    }
+
+    async fn attempt(Asked { engine, sql, parameters, may }: &Asked) -> Result<Self> {
+        let (parameters, may) = (parameters.as_ref(), *may);
+        let mut session = QuerySession::open(engine, sql).await?;
+        let seen = Arc::clone(&session.seen);
+        copy::prepare(&mut session.statement, session.namespace.as_ref())?;
+        let planned = caught(&seen, plan(engine, &session, sql, parameters, may)).await?;
+        let Planned { plan, writes } = planned.map_err(|error| seen_instead(&seen, error))?;
+        let Some(plan) = plan else {
+            return Ok(Self {
+                operation: session.operation,
+                schema: Arc::new(Schema::empty()),
+                rows: None,
+                plan: None,
+                seen,
+                prefetching: Prefetching::default(),
+                elsewhere: None,
+                notice: None,
+                writes,
+                _session: session,
+            });
+        };
+        let begun = caught(&seen, begin(engine, &session, sql, plan, writes)).await;
+        let Begun { plan, stream, prefetching, elsewhere, notice } = begun??;
+        let rows = Rows::of(stream, Arc::clone(&seen), engine.inner.settings.computing.clone());
+        Ok(Self {
+            operation: session.operation,
+            schema: plan.schema(),
+            rows: Some(rows),
+            plan: Some(plan),
+            seen,
+            prefetching,
+            elsewhere,
+            notice,
+            writes,
+            _session: session,
+        })
+    }
+
+    fn told(&self, error: DataFusionError) -> Error {
+        seen_instead(&self.seen, from_engine(error))
+    }
+
+    fn watch(&self) -> Arc<dyn Fn() -> Progress + Send + Sync> {
+        if let Some(elsewhere) = &self.elsewhere {
+            return Arc::clone(elsewhere);
+        }
+        let (planned, seen) = (self.prefetching.planned(), Arc::clone(&self.seen));
+        Arc::new(move || Progress {
+            bytes_planned: planned.load(Ordering::Relaxed),
+            bytes_read: seen.bytes_read(),
+            ..Progress::default()
+        })
+    }
+
+    fn spending(&self) -> Spending {
+        let progress = self.watch();
+        Arc::new(move || Spent { bytes_read: progress().bytes_read, tasks: progress().tasks })
+    }
+}
+
+/// A plan whose rows come when they are asked for.
+struct Begun {
+    plan: Arc<dyn ExecutionPlan>,
+    stream: SendableRecordBatchStream,
+    prefetching: Prefetching,
+    elsewhere: Option<Arc<dyn Fn() -> Progress + Send + Sync>>,
+    notice: Option<String>,
+}
+
+/// Looks what a plan will read, and has it read ahead here, or run elsewhere.
+async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn ExecutionPlan>, writes: bool) -> Result<Begun> {
+    let context = session.context.task_ctx();
+    let notice = match writes {
+        true => None,
+        false => match away::begin(engine, session, sql, &plan).await? {
+            away::Begun::There(DistributedRun { stream, progress }) => {
+                let (prefetching, elsewhere) = (Prefetching::default(), Some(progress));
+                return Ok(Begun { plan, stream, prefetching, elsewhere, notice: None });
+            }
+            away::Begun::Here(notice) => notice,
+        },
+    };
+    let prefetching = Prefetching::start(&plan, &context, session.fetcher.clone(), session.cells.as_ref());
+    let plan = match &session.cells {
+        Some(cells) => hot::apply(plan, cells, &context.runtime_env()).map_err(from_engine)?,
+        None => plan,
+    };
+    let stream = execute_stream(Arc::clone(&plan), context).map_err(from_engine)?;
+    Ok(Begun { plan, stream, prefetching, elsewhere: None, notice })
+}
+
+/// What a store said, when the engine's wrapping has lost what the caller must do.
+fn seen_instead(seen: &Seen, error: Error) -> Error {
+    match seen.error() {
+        Some(below) if matches!(error.kind(), ErrorKind::Internal | ErrorKind::Invalid | ErrorKind::Corrupt) => below,
+        _ => error,
+    }
+}
