@@ -148,7 +148,7 @@ mod tests {
             columns,
             replicas: vec![0.5],
             shards: vec![packed.shard],
-            log: Some("log".into()),
+            log: Some("0123456789abcdef".into()),
             orders,
             following: None,
             next: None,
