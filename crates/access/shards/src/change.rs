@@ -156,6 +156,7 @@ impl Shards {
                 Err(error) => return Err(error),
             }
         }
+        debug_assert!(versions.iter().all(|version| *version > 0), "each change is made in one of them");
         Ok(versions)
     }
 
@@ -166,6 +167,7 @@ impl Shards {
         for place in &call.places {
             parts.entry(self.dataset.shard_of(&self.key_of_change(changes[*place])?)).or_default().push(*place);
         }
+        debug_assert_eq!(parts.values().map(Vec::len).sum::<usize>(), call.places.len(), "each change is in one shard");
         Ok(parts.into_iter().map(|(shard, places)| Call { id: moved_call(call.id, log, shard), shard, places }).collect())
     }
 

@@ -59,6 +59,7 @@ pub(crate) async fn bring(client: &Client, path: &ForebayPath, shard: &DatasetSh
             written.write_all(&client.read(operation, &info.version, at..end).await?).context(|| to.display())?;
             at = end;
         }
+        debug_assert_eq!(at, file.bytes, "a file comes whole");
     }
     Ok(())
 }

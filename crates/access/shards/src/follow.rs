@@ -50,6 +50,7 @@ impl Shards {
             }
             forebay_runtime::time::sleep(PAUSE).await;
         };
+        debug_assert!(opened.manifest() > at.manifest(), "manifests are numbered upwards");
         tracing::debug!(path = %self.path, shards = opened.dataset.shards.len(), "the dataset has other shards now");
         let opened = Arc::new(opened.with_patience(self.within));
         *self.later.lock() = Some(Arc::clone(&opened));

@@ -55,7 +55,8 @@ impl Shards {
 
     /// The same with another time that a question may take; 60 s without it.
     pub fn with_patience(self, within: Duration) -> Self {
-        Self { within, ..self }
+        // What is known of later shards has the patience of who found them.
+        Self { within, later: Arc::default(), ..self }
     }
 
     /// Where it is.

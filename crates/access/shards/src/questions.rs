@@ -23,6 +23,7 @@ struct Part {
 impl Part {
     /// Which of so many other shards have some of them.
     fn targets(&self, shards: usize) -> Result<Vec<usize>> {
+        assert!(self.shard < self.of, "shards are numbered from 0");
         let from = recut(self.of as u32, shards as u32)?;
         let has = |target: &usize| from[*target].iter().any(|share| share.shard as usize == self.shard);
         Ok((0..from.len()).filter(has).collect())

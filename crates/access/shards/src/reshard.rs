@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use forebay_client::{Client, RESHARD_SINCE};
 use forebay_navigation::{SWITCH_LIMITS, Share, recut, shards_for, tails_fit};
-use forebay_shard_store::{AskedShares, Dataset, GARBAGE_AFTER, LogPlace, NextShards, Packed, shard_of};
+use forebay_shard_store::{AskedShares, Dataset, DatasetShard, GARBAGE_AFTER, LogPlace, NextShards, Packed, shard_of};
 use forebay_types::{Error, ForebayPath, Key, Result, ResultExt};
 
 use crate::Shards;
@@ -129,6 +129,8 @@ impl Shards {
         for shard in here {
             std::fs::remove_dir_all(folder(shard)).context(|| folder(shard).display().to_string())?;
         }
+        let records = |shards: &[DatasetShard]| shards.iter().map(|shard| shard.records).sum::<u64>();
+        debug_assert_eq!(records(&shards), records(&self.dataset.shards), "each record is in one of them");
         let log = format!("{:016x}", forebay_runtime::random::<u64>());
         let cuts = self.dataset.shards.iter().map(|shard| shard.log_from).collect();
         Ok(Cut { next: NextShards { log, shards, cuts }, began })

@@ -1,6 +1,8 @@
 //! More shards, or fewer: no key is lost or doubled, and no change that was acknowledged.
 
-use forebay_navigation::{KeptAt, LogState, SHARDS_MAX, SwitchLimits, SwitchStep, hashes, recut, shards_for, start, switch};
+use forebay_navigation::{
+    KeptAt, LogState, SHARDS_MAX, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, hashes, recut, shards_for, start, switch, tails_fit,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -140,6 +142,16 @@ fn shards_that_double_are_each_cut_in_two() {
     for (before, after) in [(0, 1), (1, 0), (SHARDS_MAX + 1, 1), (1, SHARDS_MAX + 1)] {
         recut(before, after).unwrap_err();
     }
+}
+
+#[test]
+fn what_logs_have_left_has_to_fit_into_each_new_shard() {
+    let half = TAIL_BYTES_MAX / 2 + 1;
+    assert!(tails_fit(&[half, half, half, half], 4).unwrap() && tails_fit(&[half, half], 8).unwrap());
+    assert!(!tails_fit(&[half, half, half, half], 2).unwrap(), "two of them go into one");
+    assert!(tails_fit(&[half, 0, half, 0], 2).unwrap() && !tails_fit(&[0, TAIL_BYTES_MAX + 1], 5).unwrap());
+    assert!(!tails_fit(&[u64::MAX, u64::MAX], 1).unwrap());
+    tails_fit(&[], 1).unwrap_err();
 }
 
 #[test]
