@@ -86,8 +86,12 @@ impl Shards {
 
     /// The dataset as it is now, where it is known that it has other shards.
     pub(super) fn moved_to(&self, manifest: &Manifest) -> Option<Arc<Manifest>> {
-        let name = moved_name(manifest, manifest.dataset.log.as_ref()?);
-        self.known.moved.lock().get(&name).cloned()
+        let mut moved = self.known.moved.lock();
+        // Each question looks.
+        if moved.is_empty() {
+            return None;
+        }
+        moved.get(&moved_name(manifest, manifest.dataset.log.as_ref()?)).cloned()
     }
 
     /// Where an object is a manifest of a dataset that is known here, shards that are served are brought as it has them.
