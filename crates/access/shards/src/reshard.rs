@@ -119,6 +119,10 @@ impl Shards {
                 }
             }
             let made = scratch.join("made");
+            // Of a try before that ended early.
+            if made.exists() {
+                std::fs::remove_dir_all(&made).context(|| made.display().to_string())?;
+            }
             let mut packed =
                 cut_one(from.iter().map(|share| folder(share.shard)).collect(), made.clone(), (number, count)).await?;
             store_packed(&self.client, &self.path, &packed, &|_| {}).await?;
