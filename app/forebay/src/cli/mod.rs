@@ -39,8 +39,8 @@ pub(crate) use node::{
 pub(crate) use role::{RoleCommand, UpArgs};
 pub(crate) use shard::{
     ShardArgs, ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardCreateArgs, ShardDeleteArgs, ShardGetArgs,
-    ShardOrderArgs, ShardPathArgs, ShardPinArgs, ShardPutArgs, ShardRefreshArgs, ShardScanArgs, ShardSearchArgs, ShardStatusArgs,
-    ShardTuneArgs,
+    ShardOrderArgs, ShardPathArgs, ShardPinArgs, ShardPutArgs, ShardRefreshArgs, ShardReshardArgs, ShardScanArgs,
+    ShardSearchArgs, ShardStatusArgs, ShardTuneArgs,
 };
 pub(crate) use sql::SqlArgs;
 pub(crate) use table::{TableCommand, TableConvertArgs, TableInspectArgs, TableLayout, TableSuggestArgs};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use forebay_types::ForebayPath;
+use forebay_types::{ByteSize, ForebayPath};
 
 /// `shard`.
 #[derive(Subcommand)]
@@ -25,6 +25,8 @@ pub(crate) enum ShardCommand {
     Freeze(ShardOrderArgs),
     /// Let the layers of a dataset's replicas follow their load again
     Thaw(ShardOrderArgs),
+    /// Have a dataset have more or fewer shards, while it is asked and changed
+    Reshard(ShardReshardArgs),
     /// Print the records of keys
     Get(ShardGetArgs),
     /// Print the keys of the records that meet a condition
@@ -189,6 +191,23 @@ pub(crate) struct ShardOrderArgs {
     /// The dataset: a folder of a mount
     pub(crate) dataset: ForebayPath,
     /// What holds from now on as a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `shard reshard`.
+#[derive(Args)]
+#[command(group(clap::ArgGroup::new("to").required(true).args(["shards", "size"])))]
+pub(crate) struct ShardReshardArgs {
+    /// The dataset: a folder of a mount
+    pub(crate) dataset: ForebayPath,
+    /// How many shards it is to have
+    #[arg(long, value_name = "N")]
+    pub(crate) shards: Option<u32>,
+    /// As many as have about so much input each
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<ByteSize>,
+    /// What it has then as a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

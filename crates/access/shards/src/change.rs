@@ -1,17 +1,21 @@
 //! Changes of records.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_shard::Key;
-use forebay_shard_store::{ChangeIf, Literal, SentRecord, Wanted, WantedChange};
-use forebay_types::{Error, Result, WorkerId};
+use forebay_shard_store::{ChangeIf, Literal, SentRecord, Wanted, WantedChange, moved_call};
+use forebay_types::{Error, ErrorKind, Result, WorkerId};
 use futures::future::{join_all, try_join_all};
 use serde_json::{Map, Value as Json, json};
 
 use crate::Shards;
-use crate::ask::{Call, is_final};
+use crate::ask::{Call as UnderWay, is_final};
 use crate::choose::Ended;
+use crate::follow::at_present;
 
 /// A record with what it takes to change it only if nobody else has.
 #[derive(Clone, Debug, PartialEq, schemars::JsonSchema, serde::Serialize, serde::Deserialize)]
@@ -23,13 +27,20 @@ pub struct Versioned {
     pub version: u64,
 }
 
+/// Changes that are made together in one shard.
+struct Call {
+    id: u128,
+    shard: usize,
+    /// Which of all changes these are.
+    places: Vec<usize>,
+}
+
 impl Shards {
     /// A record, with its version.
     pub async fn get_versioned(&self, key: &Literal) -> Result<Versioned> {
         let key = self.columns().key_of(key)?;
         let wanted = Wanted::new(self.columns(), None, true)?;
-        let mut sent = self.records_of(self.dataset.shard_of(&key), &[&key], &wanted).await?;
-        let SentRecord { version: Some(version), record } = sent.pop().ok_or_else(|| self.misfit())? else {
+        let SentRecord { version: Some(version), record } = self.record_of(&key, &wanted).await? else {
             return Err(self.misfit());
         };
         let record = record.map(|record| self.record_json(&key, &record, None)).transpose()?;
@@ -50,7 +61,8 @@ impl Shards {
     }
 
     /// Makes many changes, each a JSON object with `put` or `delete` and perhaps `if_absent` or `if_version`; gives their versions.
-    /// Those of one shard are made together or not at all, in this order; of several shards some may be made and others not.
+    /// Those of one shard are made together or not at all, in this order; of several shards, also where a shard becomes several meanwhile,
+    /// some may be made and others not.
     pub async fn change(&self, changes: &[Json]) -> Result<Vec<u64>> {
         let by_shard = self.by_shard(changes)?;
         let calls = by_shard.iter().enumerate().filter(|(_, places)| !places.is_empty()).map(|(shard, places)| async move {
@@ -58,8 +70,8 @@ impl Shards {
             Ok::<_, Error>((places, self.change_shard(shard, &of_shard).await?))
         });
         let mut versions = vec![0; changes.len()];
-        for (places, version) in try_join_all(calls).await? {
-            places.iter().for_each(|place| versions[*place] = version);
+        for (places, made) in try_join_all(calls).await? {
+            places.iter().zip(made).for_each(|(place, version)| versions[*place] = version);
         }
         debug_assert!(versions.iter().all(|version| *version > 0), "each change has a version");
         Ok(versions)
@@ -75,7 +87,9 @@ impl Shards {
         });
         let mut outcomes = vec![Ok(0); changes.len()];
         for (places, outcome) in join_all(calls).await {
-            places.iter().for_each(|place| outcomes[*place] = outcome.clone());
+            for (at, place) in places.iter().enumerate() {
+                outcomes[*place] = outcome.as_ref().map(|versions| versions[at]).map_err(Error::clone);
+            }
         }
         debug_assert!(outcomes.iter().all(|outcome| !matches!(outcome, Ok(0))), "each change has its outcome");
         Ok(outcomes)
@@ -93,13 +107,22 @@ impl Shards {
     /// Compresses what was changed in a shard into its files, which workers do by themselves too, once it is much. It answers as before,
     /// only faster, and takes less memory of the workers.
     pub async fn merge_shard(&self, shard: usize) -> Result<()> {
+        at_present!(self, at => at.merge_one(shard))
+    }
+
+    async fn merge_one(&self, shard: usize) -> Result<()> {
+        // Of fewer shards than there were.
+        if shard >= self.dataset.shards.len() {
+            return Ok(());
+        }
         let ask = |worker, within| self.client.merge_shard(worker, &self.id, shard as u32, within);
         self.until_answered(|| self.in_rank(shard), ask).await
     }
 
     async fn change_one(&self, change: Json) -> Result<u64> {
         let shard = self.dataset.shard_of(&self.key_of_change(&change)?);
-        self.change_shard(shard, &[&change]).await
+        let versions = self.change_shard(shard, &[&change]).await?;
+        versions.first().copied().ok_or_else(|| self.misfit())
     }
 
     /// The key that a change is about; what is wrong with it is known without asking anyone.
@@ -107,17 +130,65 @@ impl Shards {
         Ok(WantedChange::parse(self.columns(), change.to_string().as_bytes())?.change.key().clone())
     }
 
-    async fn change_shard(&self, shard: usize, changes: &[&Json]) -> Result<u64> {
-        let lines: Vec<String> = changes.iter().map(|change| format!("{change}\n")).collect();
-        let lines = Bytes::from(lines.concat());
+    /// Makes changes of keys that are in one shard; gives the version of each.
+    async fn change_shard(&self, shard: usize, changes: &[&Json]) -> Result<Vec<u64>> {
         // The same for all tries: one that was made is not made again.
-        let call = forebay_runtime::random::<u128>();
-        let ask = |worker, within| self.ask_to_change(worker, shard, call, lines.clone(), within);
-        self.until_answered(|| self.in_rank(shard), ask).await
+        let call = Call { id: forebay_runtime::random(), shard, places: (0..changes.len()).collect() };
+        let later = self.later();
+        let mut left: Vec<(Option<Arc<Self>>, Call)> = match &later {
+            Some(at) => at.parts_of(&call, changes)?.into_iter().map(|part| (later.clone(), part)).collect(),
+            None => vec![(None, call)],
+        };
+        let mut versions = vec![0; changes.len()];
+        while let Some((at, call)) = left.pop() {
+            let at = at.as_deref().unwrap_or(self);
+            let is_unsure = AtomicBool::new(false);
+            match at.make(&call, changes, &is_unsure).await {
+                Ok(version) => call.places.iter().for_each(|place| versions[*place] = version),
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    let later = self.follow(at, error).await?;
+                    // Calls are found in the log behind theirs, and in none behind that.
+                    if is_unsure.load(Relaxed) && later.dataset.before.last() != at.dataset.log.as_ref() {
+                        return Err(Error::retry(format!("{}: the change may be made all the same: read the record", self.path)));
+                    }
+                    left.extend(later.parts_of(&call, changes)?.into_iter().map(|part| (Some(Arc::clone(&later)), part)));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        debug_assert!(versions.iter().all(|version| *version > 0), "each change is made in one of them");
+        Ok(versions)
+    }
+
+    /// What becomes of a call that was to be made in other shards, in those of this one.
+    fn parts_of(&self, call: &Call, changes: &[&Json]) -> Result<Vec<Call>> {
+        let log = self.dataset.log.as_deref().unwrap_or_default();
+        let mut parts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for place in &call.places {
+            parts.entry(self.dataset.shard_of(&self.key_of_change(changes[*place])?)).or_default().push(*place);
+        }
+        debug_assert_eq!(parts.values().map(Vec::len).sum::<usize>(), call.places.len(), "each change is in one shard");
+        Ok(parts.into_iter().map(|(shard, places)| Call { id: moved_call(call.id, log, shard), shard, places }).collect())
+    }
+
+    async fn make(&self, call: &Call, changes: &[&Json], is_unsure: &AtomicBool) -> Result<u64> {
+        let lines: Vec<String> = call.places.iter().map(|place| format!("{}\n", changes[*place])).collect();
+        let lines = Bytes::from(lines.concat());
+        let ask = |worker, within| {
+            let asked = self.ask_to_change(worker, call.shard, call.id, lines.clone(), within);
+            async move {
+                let answer = asked.await;
+                if answer.as_ref().is_err_and(|error| !is_final(error)) {
+                    is_unsure.store(true, Relaxed);
+                }
+                answer
+            }
+        };
+        self.until_answered(|| self.in_rank(call.shard), ask).await
     }
 
     async fn ask_to_change(&self, worker: WorkerId, shard: usize, call: u128, lines: Bytes, within: Duration) -> Result<u64> {
-        let mut under_way = Call::begin(self, shard, worker);
+        let mut under_way = UnderWay::begin(self, shard, worker);
         let answer = self.client.change_shard(worker, &self.id, shard as u32, call, lines, within).await;
         if answer.as_ref().is_err_and(|error| !is_final(error)) {
             under_way.ended = Ended::Failed;

@@ -8,17 +8,15 @@ use forebay_client::{Client, PutCondition};
 use forebay_runtime::{Defect, planted};
 use forebay_shard::Key;
 use forebay_shard_store::{
-    Columns, Dataset, DatasetFollowing, DatasetShard, DatasetSource, GARBAGE_AFTER, Packed, data_key, manifest_key, pack,
+    Columns, Dataset, DatasetFollowing, DatasetShard, DatasetSource, GARBAGE_AFTER, Packed, manifest_key, pack,
 };
-use forebay_types::{Error, ErrorKind, ForebayPath, ObjectInfo, Result, ResultExt};
+use forebay_types::{Error, ErrorKind, ForebayPath, ObjectInfo, Result};
 
 use crate::Shards;
+use crate::files::store_packed;
 use crate::open::{below, latest_manifest, read_manifest};
 use crate::orders::millis;
 use crate::refresh::{check_from, store_keys};
-
-/// Bytes that are read of a file at once.
-const CHUNK: usize = 4 << 20;
 
 /// A dataset on its way: its shards are stored one by one, and it is there once its manifest is.
 pub struct Creating {
@@ -70,7 +68,7 @@ impl Creating {
             self.late.push(packed);
             return Ok(());
         }
-        self.store_all(&packed, &progress).await?;
+        store_packed(&self.client, &self.path, &packed, &progress).await?;
         self.shards.push(packed.shard);
         Ok(())
     }
@@ -96,34 +94,6 @@ impl Creating {
         Ok(())
     }
 
-    async fn store_all(&self, packed: &Packed, progress: &impl Fn(u64)) -> Result<()> {
-        for (file, path) in packed.shard.files.iter().zip(&packed.paths) {
-            self.store(path, &file.object, progress).await?;
-        }
-        if let (Some(file), Some(path)) = (&packed.shard.cold, &packed.cold) {
-            self.store(path, &file.object, progress).await?;
-        }
-        Ok(())
-    }
-
-    async fn store(&self, path: &Path, object: &str, progress: &impl Fn(u64)) -> Result<()> {
-        let object = below(&self.path, &data_key(object))?;
-        let mut file = std::fs::File::open(path).context(|| path.display())?;
-        let mut writer = self.client.writer(&object).await?;
-        loop {
-            let mut chunk = vec![0; CHUNK];
-            let read = std::io::Read::read(&mut file, &mut chunk).context(|| path.display())?;
-            if read == 0 {
-                break;
-            }
-            chunk.truncate(read);
-            writer.write(Bytes::from(chunk)).await?;
-            progress(read as u64);
-        }
-        writer.finish().await?;
-        Ok(())
-    }
-
     /// Makes the dataset of what was stored, and gives its manifest's number. `Conflict` when somebody else was faster. The one that
     /// it replaces can't be changed any more from here on: its writers are told to open it again.
     pub async fn finish(self) -> Result<u64> {
@@ -144,7 +114,8 @@ impl Creating {
         debug_assert!(number >= self.number, "manifests are numbered upwards");
         let log = Some(format!("{:016x}", forebay_runtime::random::<u64>()));
         let (columns, replicas, shards) = (self.columns.clone(), self.replicas.clone(), self.shards.clone());
-        let mut dataset = Dataset { columns, replicas, shards, log, orders, following: self.following.clone() };
+        let following = self.following.clone();
+        let mut dataset = Dataset { columns, replicas, shards, log, orders, following, next: None, before: Vec::new() };
         loop {
             let bytes = Bytes::from(dataset.encode().map_err(|error| error.context(&self.path))?);
             let object = below(&self.path, &manifest_key(number))?;
@@ -158,7 +129,7 @@ impl Creating {
             }
         }
         for packed in &self.late {
-            self.store_all(packed, &|_| {}).await?;
+            store_packed(&self.client, &self.path, packed, &|_| {}).await?;
         }
         Ok(number)
     }

@@ -15,7 +15,7 @@ use crate::choose::Workers;
 const WITHIN: Duration = Duration::from_secs(60);
 
 /// A dataset of shards. Clones share what is known of the workers. It stays at the manifest that it was opened with: open it anew
-/// to see a later one.
+/// to see a later one. Where the dataset has other shards by now, what is asked is answered by these all the same.
 #[derive(Clone)]
 pub struct Shards {
     pub(crate) client: Client,
@@ -25,6 +25,8 @@ pub struct Shards {
     pub(crate) schema: Arc<Schema>,
     pub(crate) workers: Arc<Mutex<Workers>>,
     pub(crate) within: Duration,
+    /// The same with the shards that it has now, once this is known to have others no more.
+    pub(crate) later: Arc<Mutex<Option<Arc<Shards>>>>,
 }
 
 impl Shards {
@@ -43,7 +45,7 @@ impl Shards {
     pub fn at(client: &Client, path: ForebayPath, id: DatasetId, dataset: Dataset) -> Self {
         let schema = Arc::new(dataset.columns.schema());
         let (dataset, workers) = (Arc::new(dataset), Arc::default());
-        Self { client: client.clone(), path, id, dataset, schema, workers, within: WITHIN }
+        Self { client: client.clone(), path, id, dataset, schema, workers, within: WITHIN, later: Arc::default() }
     }
 
     /// Which one it is, at which manifest.
@@ -53,7 +55,8 @@ impl Shards {
 
     /// The same with another time that a question may take; 60 s without it.
     pub fn with_patience(self, within: Duration) -> Self {
-        Self { within, ..self }
+        // What is known of later shards has the patience of who found them.
+        Self { within, later: Arc::default(), ..self }
     }
 
     /// Where it is.

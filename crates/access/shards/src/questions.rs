@@ -1,27 +1,49 @@
 //! What a dataset is asked.
 
+use forebay_navigation::recut;
 use forebay_shard::Key;
-use forebay_shard_store::{Condition, Literal};
+use forebay_shard_store::{Condition, Literal, shard_of};
 use forebay_types::{Error, Result};
 use futures::future::try_join_all;
 use serde_json::{Value as Json, json};
 
 use crate::Shards;
+use crate::follow::at_present;
 use crate::merge::lowest;
 
 /// Hits that a worker gives at once at most.
 const PAGE_HITS: usize = 100_000;
+
+/// Keys that a shard of so many has.
+struct Part {
+    shard: usize,
+    of: usize,
+}
+
+impl Part {
+    /// Which of so many other shards have some of them.
+    fn targets(&self, shards: usize) -> Result<Vec<usize>> {
+        assert!(self.shard < self.of, "shards are numbered from 0");
+        let from = recut(self.of as u32, shards as u32)?;
+        let has = |target: &usize| from[*target].iter().any(|share| share.shard as usize == self.shard);
+        Ok((0..from.len()).filter(has).collect())
+    }
+}
 
 impl Shards {
     /// The keys of the records that meet a condition, ascending: those above `after`, at most `limit`.
     pub async fn search(&self, condition: &Json, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
         // What is wrong with it is known without asking anyone.
         Condition::from_json(condition)?.query(self.columns())?;
-        let shards = (0..self.dataset.shards.len()).map(|shard| self.search_shard(shard, condition, after, limit));
+        at_present!(self, at => at.search_all(condition, after, limit))
+    }
+
+    async fn search_all(&self, condition: &Json, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
+        let shards = (0..self.dataset.shards.len()).map(|shard| self.search_one(shard, condition, after, limit));
         Ok(lowest(self.columns().key().kind, try_join_all(shards).await?, limit))
     }
 
-    /// The same of one shard.
+    /// The same of one shard: of those keys that were in it when the dataset was opened, whichever shards have them now.
     pub async fn search_shard(
         &self,
         shard: usize,
@@ -29,6 +51,39 @@ impl Shards {
         after: Option<&Key>,
         limit: Option<usize>,
     ) -> Result<Vec<Key>> {
+        let of = Part { shard, of: self.dataset.shards.len() };
+        at_present!(self, at => at.search_part(&of, std::ptr::eq(self, at), condition, after, limit))
+    }
+
+    /// Searches for keys that are in a shard of so many, which are this one's shards or were some of before.
+    async fn search_part(
+        &self,
+        part: &Part,
+        is_own: bool,
+        condition: &Json,
+        after: Option<&Key>,
+        limit: Option<usize>,
+    ) -> Result<Vec<Key>> {
+        if is_own {
+            return self.search_one(part.shard, condition, after, limit).await;
+        }
+        let targets = part.targets(self.dataset.shards.len())?;
+        let wanted = limit.map_or(PAGE_HITS, |limit| limit.saturating_mul(2).clamp(PAGE_HITS / 100, PAGE_HITS));
+        let (mut hits, mut last) = (Vec::new(), after.cloned());
+        loop {
+            let pages = (0..targets.len()).map(|place| self.search_one(targets[place], condition, last.as_ref(), Some(wanted)));
+            let page = lowest(self.columns().key().kind, try_join_all(pages).await?, Some(wanted));
+            let came = page.len();
+            last = page.last().cloned().or(last);
+            hits.extend(page.into_iter().filter(|key| shard_of(key, part.of) == part.shard));
+            if came < wanted || limit.is_some_and(|limit| hits.len() >= limit) {
+                hits.truncate(limit.unwrap_or(usize::MAX));
+                return Ok(hits);
+            }
+        }
+    }
+
+    async fn search_one(&self, shard: usize, condition: &Json, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
         let mut hits: Vec<Key> = Vec::new();
         loop {
             let wanted = limit.map_or(PAGE_HITS, |limit| limit - hits.len()).min(PAGE_HITS);
@@ -55,12 +110,29 @@ impl Shards {
         if let Some(condition) = condition {
             Condition::from_json(condition)?.query(self.columns())?;
         }
-        let counts = (0..self.dataset.shards.len()).map(|shard| self.count_shard(shard, condition));
+        at_present!(self, at => at.count_all(condition))
+    }
+
+    async fn count_all(&self, condition: Option<&Json>) -> Result<u64> {
+        let counts = (0..self.dataset.shards.len()).map(|shard| self.count_one(shard, condition));
         Ok(try_join_all(counts).await?.into_iter().sum())
     }
 
-    /// The same of one shard.
+    /// The same of one shard, as [`Self::search_shard`] has it.
     pub async fn count_shard(&self, shard: usize, condition: Option<&Json>) -> Result<u64> {
+        let of = Part { shard, of: self.dataset.shards.len() };
+        at_present!(self, at => at.count_part(&of, std::ptr::eq(self, at), condition))
+    }
+
+    async fn count_part(&self, part: &Part, is_own: bool, condition: Option<&Json>) -> Result<u64> {
+        if is_own {
+            return self.count_one(part.shard, condition).await;
+        }
+        let all = json!({"and": []});
+        Ok(self.search_part(part, false, condition.unwrap_or(&all), None, None).await?.len() as u64)
+    }
+
+    async fn count_one(&self, shard: usize, condition: Option<&Json>) -> Result<u64> {
         let count = self.ask_one(shard, json!({"count": condition})).await?;
         count.as_u64().ok_or_else(|| Error::internal(format!("{}: {count} is no count", self.path)))
     }

@@ -9,6 +9,7 @@ use futures::future::try_join_all;
 use serde_json::Value as Json;
 
 use crate::Shards;
+use crate::follow::at_present;
 
 /// Records that are asked of a shard with one call.
 const GETS_AT_ONCE: usize = 1000;
@@ -34,18 +35,27 @@ impl Shards {
     /// [`Record::values`] makes values of it, with [`Columns::schema`](forebay_shard_store::Columns::schema).
     pub async fn record(&self, key: &Key, attributes: Option<&[usize]>) -> Result<Option<Record>> {
         let wanted = Wanted::new(self.columns(), attributes.map(<[usize]>::to_vec), false)?;
-        let sent = self.records_of(self.dataset.shard_of(key), &[key], &wanted).await?.pop();
-        Ok(sent.ok_or_else(|| self.misfit())?.record)
+        Ok(self.record_of(key, &wanted).await?.record)
+    }
+
+    /// The record of a key as it was sent.
+    pub(crate) async fn record_of(&self, key: &Key, wanted: &Wanted) -> Result<SentRecord> {
+        let keys = [key];
+        let sent = at_present!(self, at => at.records_of(at.dataset.shard_of(key), &keys, wanted));
+        sent?.pop().ok_or_else(|| self.misfit())
     }
 
     /// The same of many keys, in their order: one call for those of a shard.
     pub async fn records(&self, keys: &[Key], attributes: Option<&[usize]>) -> Result<Vec<Option<Record>>> {
         let wanted = Wanted::new(self.columns(), attributes.map(<[usize]>::to_vec), false)?;
+        at_present!(self, at => at.records_by_shard(keys, &wanted))
+    }
+
+    async fn records_by_shard(&self, keys: &[Key], wanted: &Wanted) -> Result<Vec<Option<Record>>> {
         let mut by_shard = vec![Vec::new(); self.dataset.shards.len()];
         for (place, key) in keys.iter().enumerate() {
             by_shard[self.dataset.shard_of(key)].push(place);
         }
-        let wanted = &wanted;
         let calls = by_shard.iter().enumerate().flat_map(|(shard, places)| {
             places.chunks(GETS_AT_ONCE).map(move |places| async move {
                 let keys: Vec<&Key> = places.iter().map(|place| &keys[*place]).collect();

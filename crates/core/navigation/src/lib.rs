@@ -2,8 +2,9 @@
 //!
 //! Owns: the decision which layers each replica has in the next period ([`plan()`]), the choice among the replicas of a shard
 //! ([`choose`], [`join_shortest`]), the copies after a loss ([`repair()`], [`sources`]), whether a shard is brought to a worker at
-//! all ([`residence()`]), and how room is divided among all that saves time with it ([`divide`], [`lend`]). Never does: I/O, clocks
-//! and randomness (time is counted in periods, chance is an argument), and building or dropping a layer, which is its worker's.
+//! all ([`residence()`]), how a dataset comes to have more or fewer shards ([`recut`], [`start`], [`switch`]), and how room is divided
+//! among all that saves time with it ([`divide`], [`lend`]). Never does: I/O, clocks and randomness (time is counted in periods,
+//! chance is an argument), and building or dropping a layer, which is its worker's.
 //!
 //! Follows "BlowFish: Dynamic Storage-Performance Tradeoff in Data Stores" (A. Khandelwal, R. Agarwal and I. Stoica, NSDI
 //! 2016), sections 3 and 4, and goes past it where a queue's length alone would mislead. Start with `README.md`, which has the
@@ -17,6 +18,7 @@ mod curve;
 mod lending;
 mod plan;
 mod repair;
+mod reshard;
 mod residence;
 mod settings;
 mod shard;
@@ -28,6 +30,10 @@ pub use curve::{Curve, Level};
 pub use lending::{Lending, layers, lend, margin};
 pub use plan::{Decision, Memory, Plan, Reason, plan};
 pub use repair::{Copy, CopySource, Damage, Damaged, Postponed, Repair, RepairRoom, Survivor, repair, sources, urgency};
+pub use reshard::{
+    KeptAt, LogState, SHARDS_MAX, SWITCH_LIMITS, Share, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, hashes, recut, shards_for,
+    start, switch, tails_fit,
+};
 pub use residence::{FarCost, Residence, residence};
 pub use settings::Settings;
 pub use shard::ShardId;

@@ -125,6 +125,8 @@ table! {
     WORKER_SHARD_LOG_READ: Counters = "forebay_worker_shard_log_objects_read_total" [];
     /// Merges of what was changed in a shard into its files.
     WORKER_SHARDS_MERGED: Counters = "forebay_worker_shards_merged_total" [];
+    /// Datasets that came to have other shards.
+    WORKER_DATASETS_RESHARDED: Counters = "forebay_worker_datasets_resharded_total" [];
     /// Objects of datasets that were deleted since no manifest named them any more.
     WORKER_SHARD_GARBAGE: Counters = "forebay_worker_shard_garbage_deleted_total" [];
     /// Refreshes of datasets that follow objects, of those that are a worker's.

@@ -130,6 +130,22 @@ fn a_dataset_is_changed_as_a_shard_of_a_folder_is_and_a_kill_loses_nothing() {
     ask(home.path(), &up.address(), &["merge", "/lake/rows.shards"]).ok();
     ask(home.path(), &up.address(), &["merge", "rows.shard"]).ok();
     all_the_same(home.path(), &up.address());
+    has_other_shards(home.path(), &up.address());
+}
+
+fn has_other_shards(home: &Path, address: &str) {
+    let reshard = |arguments: &[&str]| ask(home, address, &[&["reshard", "/lake/rows.shards"], arguments].concat());
+    let made = reshard(&["--shards", "5", "--json"]).ok().json().remove(0);
+    assert_eq!((&made["before"], &made["shards"]), (&json!(3), &json!(5)));
+    all_the_same(home, address);
+    let one = reshard(&["--size", "1GiB"]).ok().text();
+    assert!(one.contains("1 shards in place of 5"), "{one}");
+    all_the_same(home, address);
+    let again = reshard(&["--shards", "1"]).ok().text();
+    assert!(again.contains("it has 1 shards already"), "{again}");
+    reshard(&["--shards", "0"]).fails(1, &["1 to 4096 shards, not 0"]);
+    reshard(&[]).fails(2, &["--shards", "--size"]);
+    reshard(&["--shards", "2", "--size", "1GiB"]).fails(2, &["--size"]);
 }
 
 /// Whether the process keeps in mind that it refreshes a dataset.

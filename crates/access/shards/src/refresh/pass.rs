@@ -298,7 +298,8 @@ impl Pass<'_> {
         let path = self.shards.path();
         let (log, sources) = (&self.shards.dataset().log, &self.sources);
         let change = |dataset: &mut Dataset| -> Result<()> {
-            if dataset.log != *log {
+            // With other shards it is the same dataset.
+            if dataset.log != *log && !log.iter().all(|log| dataset.before.contains(log)) {
                 return Err(Error::not_found(format!("{path}: the dataset was replaced")));
             }
             match &mut dataset.following {

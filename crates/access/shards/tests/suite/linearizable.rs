@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use forebay_oracle::{RecordCall, RecordOp, Violation};
 use forebay_shard_store::ChangeIf;
-use forebay_shards::Shards;
+use forebay_shards::{ReshardTo, Shards};
 use forebay_types::{ErrorKind, WorkerId};
 use parking_lot::Mutex;
 use serde_json::json;
 
-use crate::bed::Bed;
+use crate::bed::{Bed, path};
 use crate::changes::{literal, record, record_at};
 
 /// Keys that all clients change and read.
@@ -21,6 +21,8 @@ const CLIENTS: usize = 6;
 struct Client {
     bed: Arc<tokio::sync::RwLock<Bed>>,
     shards: Shards,
+    /// As it is asked at one worker alone, which names the shards of then.
+    opened: Mutex<Shards>,
     done: Arc<Mutex<Vec<RecordCall>>>,
     number: usize,
 }
@@ -55,7 +57,14 @@ impl Client {
         let bed = self.bed.read().await;
         let workers: Vec<WorkerId> = bed.client.view().workers.iter().map(|worker| worker.id).collect();
         let worker = workers[forebay_runtime::random_range(0..workers.len())];
-        record_at(&bed.client, &self.shards, worker, key).await.ok()
+        let shards = self.opened.lock().clone();
+        let read = record_at(&bed.client, &shards, worker, key).await;
+        if read.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound)
+            && let Ok(opened) = Shards::open(&bed.client, shards.path()).await
+        {
+            *self.opened.lock() = opened;
+        }
+        read.ok()
     }
 
     /// Reads a record, and changes it if nobody else has meanwhile.
@@ -79,6 +88,15 @@ fn is_certain(result: forebay_types::Result<u64>) -> bool {
 /// 500 operations in the suite; `FOREBAY_TEST_OPERATIONS` for more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_and_answers_at_all_workers_are_linearizable_by_key() {
+    are_linearizable(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn they_are_while_the_dataset_comes_to_have_other_shards_too() {
+    are_linearizable(true).await;
+}
+
+async fn are_linearizable(is_resharded: bool) {
     let wanted: usize = std::env::var("FOREBAY_TEST_OPERATIONS").map_or(500, |text| text.parse().unwrap());
     let bed = Bed::start(3).await;
     let shards = bed.create("orders.shards", 2, vec![0.5, 0.5, 0.5]).await;
@@ -90,7 +108,8 @@ async fn changes_and_answers_at_all_workers_are_linearizable_by_key() {
     let (steps, stop) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
     let clients: Vec<_> = (0..CLIENTS)
         .map(|number| {
-            let client = Client { bed: Arc::clone(&bed), shards: shards.clone(), done: Arc::clone(&done), number };
+            let opened = Mutex::new(shards.clone());
+            let client = Client { bed: Arc::clone(&bed), shards: shards.clone(), opened, done: Arc::clone(&done), number };
             let (steps, stop) = (Arc::clone(&steps), Arc::clone(&stop));
             tokio::spawn(async move {
                 while !stop.load(Relaxed) {
@@ -100,6 +119,7 @@ async fn changes_and_answers_at_all_workers_are_linearizable_by_key() {
         })
         .collect();
     let searcher = tokio::spawn(search_for_own(shards.clone(), Arc::clone(&stop)));
+    let reshards = tokio::spawn(reshard_on(Arc::clone(&bed), is_resharded, Arc::clone(&stop)));
     let mut kills = 0;
     while done.lock().len() < wanted {
         tokio::time::sleep(Duration::from_millis(2500)).await;
@@ -114,12 +134,31 @@ async fn changes_and_answers_at_all_workers_are_linearizable_by_key() {
     for client in clients {
         client.await.unwrap();
     }
-    let searches = searcher.await.unwrap();
+    let (searches, reshards) = (searcher.await.unwrap(), reshards.await.unwrap());
+    assert_eq!(reshards > 0, is_resharded);
     let done = done.lock();
     let unknown = done.iter().filter(|done| done.ended.is_none()).count();
-    println!("{} operations, {unknown} of them uncertain, {searches} searches, {kills} kills", done.len());
+    println!("{} operations, {unknown} of them uncertain, {searches} searches, {kills} kills, {reshards} reshards", done.len());
     let violations = forebay_oracle::records(&done);
     assert!(violations.is_empty(), "{}", violations.iter().map(Violation::to_string).collect::<Vec<_>>().join("\n"));
+}
+
+/// Has the dataset have more or fewer shards, again and again; gives how often.
+async fn reshard_on(bed: Arc<tokio::sync::RwLock<Bed>>, is_wanted: bool, stop: Arc<AtomicBool>) -> usize {
+    let mut reshards = 0;
+    while is_wanted && !stop.load(Relaxed) {
+        let (client, scratch) = {
+            let bed = bed.read().await;
+            (bed.client.clone(), bed.folder().join("scratch"))
+        };
+        let to = ReshardTo::Shards(2 + reshards as u32 % 3);
+        // Of one that was given up somewhere the next one ends what it began.
+        let resharded = Shards::reshard(&client, &path("orders.shards"), to, &scratch, |_| {}).await;
+        reshards += usize::from(resharded.is_ok());
+        let _ = std::fs::remove_dir_all(&scratch);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    reshards
 }
 
 /// Searches for what it has just written, at a key that is nobody else's.

@@ -12,3 +12,4 @@ mod linearizable;
 mod load;
 mod losses;
 mod refresh;
+mod reshard;

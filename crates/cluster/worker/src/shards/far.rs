@@ -89,7 +89,9 @@ impl Shards {
                 Ok(Some((answers, far.served.lanes.queue())))
             }
             // The files of the shard itself say the same, where this one is damaged or gone.
-            Err(error) if error.kind() != ErrorKind::Retry && error.kind() != ErrorKind::Closed => {
+            Err(error)
+                if !matches!(error.kind(), ErrorKind::Retry | ErrorKind::Closed) && self.moved_to(&asked.manifest).is_none() =>
+            {
                 tracing::warn!(folder = %asked.folder(), shard = asked.number, %error, "a cold file is of no use: the shard is brought");
                 self.far.lock().pop(&asked.id());
                 Ok(None)
@@ -99,7 +101,7 @@ impl Shards {
     }
 
     async fn far_answers(
-        &self,
+        self: &Arc<Self>,
         asked: &Asked,
         file: &DatasetCold,
         known: Option<Arc<Far>>,

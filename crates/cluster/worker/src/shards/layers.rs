@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use arc_swap::ArcSwap;
 use forebay_metrics::table;
-use forebay_shard_store::{DatasetOrders, Store};
+use forebay_navigation::{KeptAt, recut, start};
+use forebay_shard_store::{DatasetOrders, LogPlace, Store};
 use forebay_types::{Error, Result};
 
 use super::folder::Kept;
@@ -105,6 +106,9 @@ impl Shards {
     pub(super) async fn carry_layers(&self, asked: &Asked, store: Store) -> Served {
         let mut served = Served::new(asked, store);
         let Some(before) = self.served_before(asked) else {
+            if let Some(size) = self.size_before(asked) {
+                return self.carry_size(served, size).await;
+            }
             // Those that a process before this one made here: its load was no other.
             let size = served.store.load().inspect().map_or(0.0, |inspection| inspection.size_set);
             let level = served.dial.level_of(size);
@@ -115,7 +119,7 @@ impl Shards {
             return served;
         };
         let level = served.dial.level_of(before.dial.now());
-        match self.make_layers(&served, &before, level).await {
+        match self.make_layers(&served, Some(&before), level).await {
             Ok(store) => {
                 served.store = ArcSwap::from_pointee(store);
                 served.dial.carry(level);
@@ -127,20 +131,56 @@ impl Shards {
         served
     }
 
-    async fn make_layers(&self, served: &Served, before: &Served, level: u32) -> Result<Store> {
+    async fn make_layers(&self, served: &Served, before: Option<&Served>, level: u32) -> Result<Store> {
         let size = served.dial.size(level);
         self.kept.grow(served.id, (size * served.part.input_bytes as f64) as u64)?;
         let _turn = self.turns.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
-        let (path, before) = (self.kept.path(served.id), before.store.load_full());
+        let (path, before) = (self.kept.path(served.id), before.map(|before| before.store.load_full()));
         let (kept, id, none) = (Arc::clone(&self.kept), served.id, served.dial.size(0));
         let tuned = forebay_runtime::run_behind(move || {
-            before.hand_asked_to(&path)?;
+            before.map_or(Ok(()), |before| before.hand_asked_to(&path))?;
             tune_within(&kept, id, &path, size, none)
         });
         match tuned.await.ok_or_else(|| Error::internal("the making of layers ended early"))?? {
             (store, _, true) => Ok(store),
             (.., false) => Err(Error::retry("the layers take more than there is room for")),
         }
+    }
+
+    /// The same for a shard with records of others: as much is stored for them as was.
+    async fn carry_size(&self, mut served: Served, size: f64) -> Served {
+        let level = served.dial.level_of(size);
+        match self.make_layers(&served, None, level).await {
+            Ok(store) => {
+                served.store = ArcSwap::from_pointee(store);
+                served.dial.carry(level);
+                served.dial.explain("the size that its records had in the shards before".to_string());
+            }
+            Err(error) => {
+                tracing::debug!(folder = %served.part.folder, shard = served.part.number, %error, "a new shard has no layers yet");
+            }
+        }
+        served
+    }
+
+    /// The size that this worker kept the records of a new shard at in the shards that it was cut out of; none where it had none of these.
+    fn size_before(&self, asked: &Asked) -> Option<f64> {
+        let (log, after) = (asked.manifest.dataset.before.last()?, asked.manifest.ids.len());
+        let served = self.served.lock();
+        let is_of = |served: &&Arc<Served>| {
+            let is_log = |place: &LogPlace| place.log == *log;
+            served.part.folder == *asked.folder()
+                && served.log.as_ref().is_some_and(|of| of.is_of(asked.manifest.id.mount, is_log))
+        };
+        let before: Vec<&Arc<Served>> = served.values().filter(is_of).collect();
+        let shards = before.first()?.part.manifest.ids.len();
+        let from = recut(shards as u32, after as u32).ok()?.into_iter().nth(asked.number as usize)?;
+        let kept = from.iter().filter_map(|share| {
+            let of = before.iter().filter(|served| served.part.number == share.shard);
+            let grown = of.max_by(|a, b| a.dial.now().total_cmp(&b.dial.now()))?;
+            Some(KeptAt { size: grown.dial.now(), bytes: share.part * grown.part.input_bytes as f64 })
+        });
+        start(&kept.collect::<Vec<_>>())
     }
 
     /// The same shard of the same log in other files, if it is served; where there are several, the one that has grown most.

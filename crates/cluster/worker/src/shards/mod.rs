@@ -46,6 +46,7 @@ use crate::single_flight::SingleFlight;
 use crate::write::Writes;
 pub(crate) use answer::Asking;
 use answer::Questions;
+use changes::{Move, moved};
 use far::{FAR_MAX, Far};
 use folder::Kept;
 use log::Told;
@@ -83,6 +84,8 @@ struct Known {
     manifests: Mutex<LruCache<DatasetId, Arc<Manifest>>>,
     /// The latest one that is known of each log.
     newest: Mutex<LruCache<(MountId, String), Arc<Manifest>>>,
+    /// The datasets that have other shards now, by their mount, folder and log of before.
+    moved: Mutex<LruCache<(MountId, String, String), Arc<Manifest>>>,
 }
 
 /// What is done once for everyone who waits, and what is done by few at a time.
@@ -92,6 +95,8 @@ struct Turns {
     reading: SingleFlight<DatasetId, ()>,
     /// Shards that are being merged.
     merging: SingleFlight<u128, ()>,
+    /// Datasets whose shards give way to others, by their logs.
+    moving: SingleFlight<(MountId, String), ()>,
     /// When the last look into the log of each began.
     following: SingleFlight<u128, Instant>,
     room: Semaphore,
@@ -167,12 +172,17 @@ impl Shards {
             served: Mutex::default(),
             kept: Arc::new(Kept::open(folder, bytes_max)?),
             far: Mutex::new(LruCache::new(far)),
-            known: Known { manifests: Mutex::new(LruCache::new(manifests)), newest: Mutex::new(LruCache::new(manifests)) },
+            known: Known {
+                manifests: Mutex::new(LruCache::new(manifests)),
+                newest: Mutex::new(LruCache::new(manifests)),
+                moved: Mutex::new(LruCache::new(manifests)),
+            },
             turns: Turns {
                 opening: SingleFlight::default(),
                 bringing: SingleFlight::default(),
                 reading: SingleFlight::default(),
                 merging: SingleFlight::default(),
+                moving: SingleFlight::default(),
                 following: SingleFlight::default(),
                 room: Semaphore::new(BROUGHT_AT_ONCE),
                 copies: Copies::new(copy_bytes_per_sec),
@@ -264,9 +274,18 @@ impl Shards {
         self.note_manifest(mount, key);
     }
 
-    /// Compresses what was changed in a shard into its files, for all workers; done when shared storage has them.
+    /// Compresses what was changed in a shard into its files, for all workers; done when shared storage has them. Of a dataset that is about
+    /// to have other shards nothing is compressed: it has them then.
     pub(crate) async fn merge(self: &Arc<Self>, id: DatasetId, number: u32, within: Duration) -> Result<()> {
         let deadline = forebay_runtime::time::instant() + within;
+        let asked = self.asked(&id, number).await?;
+        if asked.manifest.dataset.next.is_some() {
+            let late = || Error::retry("the shards give way to others, which goes on");
+            let moving = self.move_on(&asked.manifest);
+            if forebay_runtime::time::timeout_at(deadline, moving).await.map_err(|_| late())?? == Move::Done {
+                return Ok(());
+            }
+        }
         let (asked, served) = self.served_within(&id, number, deadline).await?;
         let (merged, done) = tokio::sync::oneshot::channel();
         let shards = Arc::clone(self);
@@ -332,6 +351,9 @@ impl Shards {
 
     async fn asked(&self, id: &DatasetId, number: u32) -> Result<Asked> {
         let manifest = self.manifest(id).await?;
+        if self.moved_to(&manifest).is_some() {
+            return Err(moved(&id.folder));
+        }
         let manifest = self.newest_of(manifest, number);
         let count = manifest.ids.len();
         if number as usize >= count {

@@ -57,7 +57,8 @@ impl Shards {
         }
         let mut number = manifest.id.manifest + 1;
         while let Some(newer) = self.read_manifest(door, &manifest.id.folder, number).await? {
-            if newer.dataset.log == manifest.dataset.log {
+            let is_of = |log: &String| newer.dataset.log.as_ref() == Some(log) || newer.dataset.before.contains(log);
+            if manifest.dataset.log.as_ref().is_some_and(is_of) {
                 self.learn(newer);
             }
             number += 1;
@@ -68,11 +69,29 @@ impl Shards {
     /// A manifest is there.
     pub(super) fn learn(&self, manifest: Arc<Manifest>) {
         let Some(log) = manifest.dataset.log.clone() else { return };
+        let mut moved = self.known.moved.lock();
+        for before in &manifest.dataset.before {
+            let name = moved_name(&manifest, before);
+            if moved.peek(&name).is_none_or(|known| known.id.manifest < manifest.id.manifest) {
+                moved.put(name, Arc::clone(&manifest));
+            }
+        }
+        drop(moved);
         let mut newest = self.known.newest.lock();
         let name = (manifest.id.mount, log);
         if newest.peek(&name).is_none_or(|known| known.id.manifest < manifest.id.manifest) {
             newest.put(name, manifest);
         }
+    }
+
+    /// The dataset as it is now, where it is known that it has other shards.
+    pub(super) fn moved_to(&self, manifest: &Manifest) -> Option<Arc<Manifest>> {
+        let mut moved = self.known.moved.lock();
+        // Each question looks.
+        if moved.is_empty() {
+            return None;
+        }
+        moved.get(&moved_name(manifest, manifest.dataset.log.as_ref()?)).cloned()
     }
 
     /// Where an object is a manifest of a dataset that is known here, shards that are served are brought as it has them.
@@ -106,6 +125,10 @@ impl Shards {
         let door = self.origin.mount(known.id.mount).await?;
         self.look_for_newer(&door, known).await?;
         forebay_runtime::time::sleep(GIVEN_AFTER).await;
+        if let Some(moved) = self.moved_to(known) {
+            self.follow_moved(known, &moved).await;
+            return Ok(());
+        }
         let Some(log) = known.dataset.log.clone() else { return Ok(()) };
         let Some(newest) = self.known.newest.lock().get(&(known.id.mount, log)).cloned() else { return Ok(()) };
         for (number, id) in (0u32..).zip(&newest.ids) {
@@ -121,10 +144,35 @@ impl Shards {
         Ok(())
     }
 
+    /// Brings the shards of a dataset that has others now, those that are to be here, where some of its shards of before are.
+    async fn follow_moved(self: &Arc<Self>, before: &Manifest, moved: &Arc<Manifest>) {
+        let is_served = (0..before.ids.len() as u32).any(|number| self.served_as(before.id.mount, before, number));
+        for number in 0..moved.ids.len() as u32 {
+            let asked = Arc::new(Asked { manifest: Arc::clone(moved), number });
+            if self.size_of(&asked).is_none() || !(is_served || self.is_pinned_here(&asked)) {
+                continue;
+            }
+            match self.served(&asked).await {
+                Ok(served) => self.place(&served, &asked),
+                Err(error) => {
+                    tracing::debug!(folder = %moved.id.folder, number, %error, "a shard comes when it is asked for");
+                }
+            }
+        }
+        // What is pinned of before is nothing to the dataset any more.
+        self.check_pins_of(moved.id.mount, moved.id.folder.as_str().trim_end_matches('/'));
+    }
+
     /// Whether a shard of a dataset is served here in any files.
     fn served_as(&self, mount: MountId, manifest: &Manifest, number: u32) -> bool {
         let log = manifest.dataset.log.as_deref();
         let is_it = |place: &forebay_shard_store::LogPlace| Some(place.log.as_str()) == log && place.shard == number;
         self.served.lock().values().any(|served| served.log.as_ref().is_some_and(|log| log.is_of(mount, is_it)))
     }
+}
+
+/// What a dataset that has other shards now is known by: its log of before, in its folder.
+fn moved_name(manifest: &Manifest, before: &str) -> (MountId, String, String) {
+    let id = &manifest.id;
+    (id.mount, id.folder.as_str().trim_end_matches('/').to_string(), before.to_string())
 }

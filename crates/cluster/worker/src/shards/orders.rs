@@ -151,6 +151,8 @@ mod tests {
             log: Some("0123456789abcdef".into()),
             orders,
             following: None,
+            next: None,
+            before: Vec::new(),
         };
         let bytes = dataset.encode().unwrap();
         put(&manifest_key(manifest), &bytes);

@@ -12,12 +12,12 @@ use forebay_shard_store::{DatasetFile, Store, shard_of};
 use forebay_types::{Error, Key, Result};
 use parking_lot::Mutex;
 
-use super::Asked;
 use super::answer::{Questions, answer_all};
 use super::at_hand::AT_HAND_US;
 use super::dial::Dial;
 use super::lanes::Lanes;
 use super::log::{Follower, Queue};
+use super::{Asked, Manifest};
 
 /// A shard that is open.
 pub(super) struct Served {
@@ -44,8 +44,8 @@ pub(super) struct Served {
 pub(super) struct Part {
     pub(super) folder: Key,
     pub(super) number: u32,
-    /// Of how many shards it is one.
-    of: usize,
+    /// The one that it was opened by.
+    pub(super) manifest: Arc<Manifest>,
     pub(super) input_bytes: u64,
     /// What it came in.
     pub(super) files: Vec<DatasetFile>,
@@ -89,7 +89,7 @@ impl Served {
             part: Part {
                 folder: asked.folder().clone(),
                 number: asked.number,
-                of: asked.manifest.ids.len(),
+                manifest: Arc::clone(&asked.manifest),
                 input_bytes,
                 files: shard.files.clone(),
             },
@@ -197,7 +197,7 @@ impl Served {
 
     /// Whether a key's record is in this shard, if anywhere.
     pub(super) fn holds(&self, key: &RecordKey) -> bool {
-        shard_of(key, self.part.of) == self.part.number as usize
+        shard_of(key, self.part.manifest.ids.len()) == self.part.number as usize
     }
 }
 

@@ -1,4 +1,4 @@
-//! Navigation: budgets, curves, levels, orders, choices, repairs.
+//! Navigation: budgets, curves, levels, orders, choices, repairs, changes of shards.
 
 mod budgets;
 mod choices;
@@ -7,5 +7,6 @@ mod orders;
 mod plans;
 mod properties;
 mod repairs;
+mod reshards;
 mod residences;
 mod support;

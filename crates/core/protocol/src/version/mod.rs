@@ -20,6 +20,9 @@ pub const TRACED_SINCE: u16 = 9;
 /// Since when a worker keeps what is ordered of a dataset's replicas where it writes a manifest.
 pub const ORDERS_SINCE: u16 = 9;
 
+/// Since when a worker knows that a dataset may be about to have other shards.
+pub const RESHARD_SINCE: u16 = 9;
+
 /// The versions that one side of a connection speaks: these two, and what is between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoken {

@@ -203,6 +203,8 @@ mod tests {
             log: Some("0123456789abcdef".into()),
             orders: DatasetOrders::default(),
             following: None,
+            next: None,
+            before: Vec::new(),
         };
         assert!(plain.encode().unwrap().starts_with(b"forebay-shards 2 "));
         let source = DatasetSource {

@@ -29,7 +29,7 @@ pub fn needed(manifests: &[Stored<u64>], now_ms: i64, after: Duration) -> Vec<u6
 /// The objects below `data/`, of those that were listed before the manifests, that no needed manifest names and nobody can be about to
 /// name; at most `most` of them.
 pub fn garbage<'o>(objects: &'o [Stored<String>], needed: &[Dataset], now_ms: i64, after: Duration, most: usize) -> Vec<&'o str> {
-    let named: HashSet<&str> = needed.iter().flat_map(|dataset| dataset.objects()).collect();
+    let named: HashSet<&str> = needed.iter().flat_map(Dataset::objects).collect();
     let is_garbage =
         |object: &&Stored<String>| !named.contains(object.name.as_str()) && is_old(object.modified_ms, now_ms, after);
     let garbage: Vec<&str> = objects.iter().filter(is_garbage).map(|object| object.name.as_str()).take(most).collect();
@@ -60,7 +60,8 @@ mod tests {
         let cold = cold.map(|object| DatasetCold { object: object.into(), ..DatasetCold::default() });
         let shard = DatasetShard { files: objects.iter().map(file).collect(), cold, ..DatasetShard::default() };
         let columns = Columns::new(vec![column("k"), column("v")], "k").unwrap();
-        Dataset { columns, replicas: vec![0.5], shards: vec![shard], log: None, orders: Default::default(), following: None }
+        let (replicas, shards, orders) = (vec![0.5], vec![shard], Default::default());
+        Dataset { columns, replicas, shards, log: None, orders, following: None, next: None, before: Vec::new() }
     }
 
     #[test]
@@ -71,6 +72,15 @@ mod tests {
         assert_eq!(needed(&manifests, 150, AFTER), [1, 2, 3]);
         assert_eq!(needed(&[stored(9, 0)], i64::MAX, AFTER), [9], "the last one always");
         assert!(needed(&[], 0, AFTER).is_empty());
+    }
+
+    #[test]
+    fn shards_that_are_to_come_are_named() {
+        let to_come = dataset(&["b"], Some("c")).shards;
+        let next = crate::dataset::NextShards { log: "0123456789abcdef".into(), shards: to_come, cuts: vec![1] };
+        let needed = [Dataset { next: Some(next), ..dataset(&["a"], None) }];
+        let objects = ["a", "b", "c", "d"].map(|name| stored(name.to_string(), 0));
+        assert_eq!(garbage(&objects, &needed, 1000, AFTER, 10), ["d"]);
     }
 
     #[test]

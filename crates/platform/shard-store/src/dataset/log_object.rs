@@ -7,10 +7,13 @@ use crate::update::Change;
 
 const MAGIC: &[u8; 8] = b"FBDSTLOG";
 const VERSION: u32 = 1;
+/// That of an object which says that its shard has moved: who does not know it must not go on.
+const VERSION_MOVED: u32 = 2;
 /// Magic, version, checksum of what follows, number, kind, count of calls.
 const HEADER_BYTES: usize = 32;
 const CHANGES: u32 = 0;
 const SEALED: u32 = 1;
+const MOVED: u32 = 2;
 
 /// What an object of a shard's log says.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +22,8 @@ pub enum LogObject {
     Calls(Vec<LoggedCall>),
     /// Nothing follows: the dataset was replaced.
     Sealed,
+    /// Nothing follows: the dataset's records are in other shards from here on, those that its latest manifest has or is about to have.
+    Moved,
 }
 
 /// The changes of one call: all of them were made, at once.
@@ -36,10 +41,12 @@ impl LogObject {
         let (kind, calls) = match self {
             Self::Calls(calls) => (CHANGES, calls.as_slice()),
             Self::Sealed => (SEALED, &[][..]),
+            Self::Moved => (MOVED, &[][..]),
         };
+        let version = if kind == MOVED { VERSION_MOVED } else { VERSION };
         let mut bytes = Vec::with_capacity(HEADER_BYTES);
         bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&VERSION.to_le_bytes());
+        bytes.extend_from_slice(&version.to_le_bytes());
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&number.to_le_bytes());
         bytes.extend_from_slice(&kind.to_le_bytes());
@@ -66,16 +73,20 @@ impl LogObject {
         if &header[..8] != MAGIC {
             return Err(damaged());
         }
-        if word(8) > VERSION {
+        if word(8) > VERSION_MOVED {
             return Err(Error::invalid(format!("{what}: it is of a newer version of Forebay: use that one")));
         }
-        let is_whole = word(8) == VERSION && word(12) == crc32c::crc32c(&bytes[16..]);
+        let version = if word(24) == MOVED { VERSION_MOVED } else { VERSION };
+        let is_whole = word(8) == version && word(12) == crc32c::crc32c(&bytes[16..]);
         if !is_whole || header[16..24] != number.to_le_bytes() {
             return Err(damaged());
         }
         let (kind, count) = (word(24), word(28));
         if kind == SEALED && count == 0 && rest.is_empty() {
             return Ok(Self::Sealed);
+        }
+        if kind == MOVED && count == 0 && rest.is_empty() {
+            return Ok(Self::Moved);
         }
         if kind != CHANGES {
             return Err(damaged());
@@ -152,7 +163,7 @@ mod tests {
 
     #[test]
     fn objects_come_back_and_no_flipped_bit_passes() {
-        for object in [object(), LogObject::Sealed] {
+        for object in [object(), LogObject::Sealed, LogObject::Moved] {
             let bytes = object.encode(9);
             assert_eq!(LogObject::decode(&bytes, 9, &schema(), "log").unwrap(), object);
             assert!(LogObject::decode(&bytes, 8, &schema(), "log").is_err(), "it is another one's");

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::following::{DatasetFollowing, is_hash};
+use super::next::{BEFORE_MAX, NextShards};
 use super::orders::{DatasetOrders, SIZE_MAX};
 use crate::columns::Columns;
 use crate::folder::AskedShares;
@@ -16,6 +17,8 @@ use crate::folder::AskedShares;
 const VERSION: u32 = 2;
 /// The version of a dataset that follows objects: programs that know nothing of that would lose what came from which.
 const VERSION_FOLLOWING: u32 = 3;
+/// That of one that is about to have other shards: who does not know that must not write the manifest behind it.
+const VERSION_NEXT: u32 = 4;
 const WORD: &str = "forebay-shards";
 /// Bytes of a manifest at most: it is read whole.
 const BYTES_MAX: usize = 16 << 20;
@@ -48,6 +51,12 @@ pub struct Dataset {
     /// The objects that it follows; none where it stays as it was made, but for what is changed in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub following: Option<DatasetFollowing>,
+    /// The shards that it is about to have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextShards>,
+    /// The logs that it had before, with other shards, the latest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<String>,
 }
 
 /// One shard of a dataset.
@@ -116,17 +125,15 @@ impl Dataset {
         xxh3_128(text.as_bytes())
     }
 
-    /// The names of all objects below `data/` that belong to it.
-    pub fn objects(&self) -> impl Iterator<Item = &str> {
-        let sources = self.following.iter().flat_map(|following| &following.sources);
-        self.shards.iter().flat_map(|shard| shard.objects()).chain(sources.map(|source| source.keys.as_str()))
-    }
-
     /// As it is stored.
     pub fn encode(&self) -> Result<Vec<u8>> {
         self.check()?;
         let body = serde_json::to_vec(self).map_err(|error| Error::internal(format!("a manifest can't be written: {error}")))?;
-        let version = if self.following.is_some() { VERSION_FOLLOWING } else { VERSION };
+        let version = match (&self.next, &self.following) {
+            (Some(_), _) => VERSION_NEXT,
+            (None, Some(_)) => VERSION_FOLLOWING,
+            (None, None) => VERSION,
+        };
         let mut bytes = format!("{WORD} {version} {:08x}\n", checksum(&body)).into_bytes();
         bytes.extend(body);
         let much = || Error::invalid(format!("the manifest takes more than {} MiB: follow fewer objects", BYTES_MAX >> 20));
@@ -145,9 +152,9 @@ impl Dataset {
             return Err(Error::invalid(format!("{what} is no manifest of shards")));
         };
         let version: u32 = version.parse().map_err(|_| damaged())?;
-        if version > VERSION_FOLLOWING {
+        if version > VERSION_NEXT {
             return Err(Error::invalid(format!(
-                "{what}: the dataset has version {version}, this program reads up to {VERSION_FOLLOWING}: use a newer Forebay"
+                "{what}: the dataset has version {version}, this program reads up to {VERSION_NEXT}: use a newer Forebay"
             )));
         }
         let body = &bytes[end + 1..];
@@ -176,11 +183,12 @@ impl Dataset {
 
     fn check(&self) -> Result<()> {
         Self::check_shape(self.shards.len(), &self.replicas)?;
-        if self.log.as_deref().is_some_and(|log| !is_log(log)) {
+        if self.log.iter().chain(&self.before).any(|log| !is_log(log)) || self.before.len() > BEFORE_MAX {
             return Err(Error::corrupt("the log is not named as such logs are"));
         }
         self.orders.check()?;
         self.following.iter().try_for_each(DatasetFollowing::check)?;
+        self.next.iter().try_for_each(|next| next.check(self))?;
         self.shards.iter().try_for_each(DatasetShard::check)
     }
 }
@@ -197,7 +205,7 @@ impl DatasetShard {
         self.files.iter().fold(0, |bytes, file| bytes.saturating_add(file.bytes))
     }
 
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         // Names of the folder's own files: whoever wrote this may not choose others of the disk.
         let is_name = |name: &str| Path::new(name).file_name().is_some_and(|file| file == name);
         if let Some(DatasetCold { object, bytes, tail_bytes }) = &self.cold
@@ -239,27 +247,6 @@ fn checksum(body: &[u8]) -> u32 {
     crc32c::crc32c(body)
 }
 
-/// What names a manifest by its bytes.
-pub fn manifest_tag(bytes: &[u8]) -> u128 {
-    xxh3_128(bytes)
-}
-
-/// The key of a manifest below a dataset's folder.
-pub fn manifest_key(number: u64) -> String {
-    format!("manifest-{number:010}")
-}
-
-/// The number in such a key.
-pub fn manifest_number(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix("manifest-")?;
-    (digits.len() == 10).then(|| digits.parse().ok())?
-}
-
-/// The key of an object below a dataset's folder.
-pub fn data_key(object: &str) -> String {
-    format!("data/{object}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,6 +265,8 @@ mod tests {
             log: Some("0123456789abcdef".into()),
             orders: DatasetOrders::default(),
             following: None,
+            next: None,
+            before: Vec::new(),
         }
     }
 
@@ -387,13 +376,5 @@ mod tests {
         let mut counts = [0u32; 7];
         (0..70_000u64).for_each(|key| counts[dataset.shard_of(&Key::U64(key))] += 1);
         assert!(counts.iter().all(|count| (9_500..10_500).contains(count)), "{counts:?}");
-    }
-
-    #[test]
-    fn numbers_are_read_from_names_of_manifests_only() {
-        assert_eq!(manifest_number(&manifest_key(12)), Some(12));
-        for name in ["manifest-1", "manifest-", "manifest-00000000x1", "data"] {
-            assert_eq!(manifest_number(name), None, "{name}");
-        }
     }
 }

@@ -9,16 +9,20 @@ mod log_object;
 mod log_place;
 mod manifest;
 mod merge;
+mod names;
+mod next;
 mod orders;
 mod pack;
+mod recut;
 
 pub use following::{DatasetFollowing, DatasetSource, KEY_BYTES_MAX, decode_keys, encode_keys};
 pub use garbage::{GARBAGE_AFTER, Stored, garbage, needed};
 pub use log_object::{LogObject, LoggedCall};
 pub use log_place::LogPlace;
-pub use manifest::{
-    Dataset, DatasetCold, DatasetFile, DatasetShard, data_key, key_hash, manifest_key, manifest_number, manifest_tag, shard_of,
-};
+pub use manifest::{Dataset, DatasetCold, DatasetFile, DatasetShard, key_hash, shard_of};
 pub use merge::merge;
+pub use names::{data_key, manifest_key, manifest_number, manifest_tag};
+pub use next::{NextShards, Tail, moved_call};
 pub use orders::{DatasetOrders, DatasetPin};
 pub use pack::{Packed, pack};
+pub use recut::recut;

@@ -40,6 +40,23 @@ impl AskedShares {
         })
     }
 
+    /// What a shard is asked that has keys of others, each of which counts as much as is said; none where none counts.
+    pub fn mixed<'s>(of: impl IntoIterator<Item = (&'s Self, f64)>) -> Option<Self> {
+        let mut all = QueryCounters::default();
+        for (shares, weight) in of {
+            debug_assert!(weight >= 0.0, "nothing counts less than nothing");
+            let QueryCounters { gets, columns, searches, hits, substring_hits } = shares.counters();
+            all.gets += weight * gets;
+            all.substring_hits += weight * substring_hits;
+            let lists = [(&mut all.columns, columns), (&mut all.searches, searches), (&mut all.hits, hits)];
+            for (sum, counts) in lists {
+                sum.resize(sum.len().max(counts.len()), 0.0);
+                sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += weight * count);
+            }
+        }
+        Self::of(&all)
+    }
+
     /// As if these questions had been asked here.
     pub(crate) fn counters(&self) -> QueryCounters {
         let all = |counts: &[u64]| counts.iter().map(|count| *count as f64).collect();
@@ -91,6 +108,18 @@ mod tests {
         assert_eq!(AskedShares::of(&shares.counters()), Some(shares.clone()));
         assert_eq!(AskedShares::decode(&shares.encode().unwrap()).unwrap(), shares);
         assert_eq!(AskedShares::of(&QueryCounters::default()), None);
+    }
+
+    #[test]
+    fn shards_that_become_one_are_asked_as_much_as_each_counts() {
+        let of = |gets, searches: &[f64]| {
+            AskedShares::of(&QueryCounters { gets, searches: searches.to_vec(), ..QueryCounters::default() }).unwrap()
+        };
+        let (one, other) = (of(100.0, &[]), of(0.0, &[0.0, 100.0]));
+        assert_eq!(AskedShares::mixed([(&one, 3.0), (&other, 1.0)]), Some(of(75.0, &[0.0, 25.0])));
+        assert_eq!(AskedShares::mixed([(&other, 0.5)]), Some(other.clone()));
+        assert_eq!(AskedShares::mixed([(&one, 0.0)]), None);
+        assert_eq!(AskedShares::mixed([]), None);
     }
 
     #[test]

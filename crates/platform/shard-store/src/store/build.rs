@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use forebay_shard::{Builder, Key, QueryCounters, Value};
+use forebay_shard::{Builder, Key, QueryCounters, Record, Value};
 use forebay_types::{Error, Result, ResultExt};
 
 use super::Store;
@@ -88,6 +88,29 @@ impl Building {
         self.parts.push(&key, &values, &mut PartWriter::new(&self.temporary.path, &self.names))
     }
 
+    /// Adds the records of another shard whose keys `belong` here. `Invalid` where it has other columns, or updates that are not merged.
+    pub fn push_from(&mut self, store: &Store, belong: impl Fn(&Key) -> bool) -> Result<()> {
+        let Self { temporary, parts, names, .. } = self;
+        let (path, view) = (store.path.display(), store.view.load_full());
+        if store.records()? != &parts.columns {
+            return Err(Error::invalid(format!("{path} has other columns than the shard that its records are to go into")));
+        }
+        if view.pending().0 > 0 {
+            return Err(Error::invalid(format!("{path} has updates that are not merged: `forebay shard merge` it")));
+        }
+        let attributes = parts.columns.attributes().count();
+        let mut writer = PartWriter::new(&temporary.path, names);
+        for (place, mapped) in view.shards.iter().enumerate() {
+            mapped.shard.scan(None, |key, record| {
+                if belong(&key) && !view.suffixes_hide(place, &key) {
+                    parts.push_encoded(&key, &values(record, attributes), &mut writer)?;
+                }
+                Ok(true)
+            })?;
+        }
+        Ok(())
+    }
+
     /// Compresses what was added, and puts the shard in place of whatever shard is there.
     pub fn finish(mut self) -> Result<()> {
         let Self { path, temporary, parts, names, manifest } = &mut self;
@@ -98,6 +121,11 @@ impl Building {
         manifest.write(&temporary.path)?;
         temporary.place(path)
     }
+}
+
+/// The values of a record as a builder takes them.
+pub(super) fn values(record: &Record, attributes: usize) -> Vec<Option<&[u8]>> {
+    (0..attributes).map(|index| record.bytes(index)).collect()
 }
 
 impl Temporary {

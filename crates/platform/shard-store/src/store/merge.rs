@@ -6,7 +6,7 @@ use std::sync::Arc;
 use forebay_shard::Record;
 use forebay_types::{Result, ResultExt};
 
-use super::build::Parts;
+use super::build::{Parts, values};
 use super::bulk::newest;
 use super::open::open_shard;
 use super::{Mapped, Store, View};
@@ -146,10 +146,6 @@ impl Store {
             }
         }
     }
-}
-
-fn values(record: &Record, attributes: usize) -> Vec<Option<&[u8]>> {
-    (0..attributes).map(|index| record.bytes(index)).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Looking into a log for what is new.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use forebay_metrics::table;
@@ -20,19 +21,33 @@ pub(super) const UPDATE_BYTES_MAX: usize = 64 << 20;
 impl Shards {
     /// Has a shard see every change that was acknowledged before `came`, and of the records with these hashes every one that anybody
     /// may have seen by then. Asks shared storage only where this worker may not have heard.
-    pub(in crate::shards) async fn catch_up(&self, served: &Served, came: Instant, records: impl Fn() -> Vec<u64>) -> Result<()> {
+    /// `NotFound` where its records are in other shards.
+    pub(in crate::shards) async fn catch_up(
+        self: &Arc<Self>,
+        served: &Served,
+        came: Instant,
+        records: impl Fn() -> Vec<u64>,
+    ) -> Result<()> {
         let Some(log) = &served.log else { return Ok(()) };
         let door = self.origin.mount(log.mount()).await?;
         if self.is_fresh(&door, log, &records) {
             return Ok(());
         }
+        self.look_since(&door, served, log, came).await?;
+        match log.is_moved() {
+            true => self.lead_on(&served.part.manifest).await,
+            false => Ok(()),
+        }
+    }
+
+    async fn look_since(&self, door: &MountDoor, served: &Served, log: &Follower, came: Instant) -> Result<()> {
         let asking = self.turns.following.join(served.id);
         let mut last = asking.turn().await;
-        if last.is_some_and(|began| began >= came) {
+        if log.is_moved() || last.is_some_and(|began| began >= came) {
             return Ok(());
         }
         let began = forebay_runtime::now();
-        self.look(&door, served, log).await?;
+        self.look(door, served, log).await?;
         *last = Some(began);
         Ok(())
     }
@@ -40,6 +55,9 @@ impl Shards {
     /// The same without a look: whether nothing can have come that this worker has not heard of.
     pub(in crate::shards) fn is_fresh(&self, door: &MountDoor, log: &Follower, records: impl Fn() -> Vec<u64>) -> bool {
         let rule = self.cluster.hearing.rule(door.mount.options.validate);
+        if log.is_moved() {
+            return false;
+        }
         let next = log.read().next;
         log.looked().is_some_and(|looked| {
             looked.words == self.told.words(&log.name)

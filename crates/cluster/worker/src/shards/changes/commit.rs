@@ -12,6 +12,7 @@ use forebay_types::{Error, ErrorKind, Result};
 use tokio::sync::oneshot;
 
 use super::catch_up::{UPDATE_BYTES_MAX, full};
+use super::moving::replaced;
 use crate::shards::log::{Call, Follower, Standing, Verdict, decide};
 use crate::shards::served::Served;
 use crate::shards::{Asked, Shards};
@@ -54,7 +55,7 @@ impl Shards {
         made.map_err(|_| Error::retry("the worker is stopping: the change may be made all the same"))?
     }
 
-    async fn make_all(&self, served: &Served) {
+    async fn make_all(self: &Arc<Self>, served: &Served) {
         let Some(log) = &served.log else { return };
         while let Some(calls) = served.queue.take() {
             self.make(served, log, calls).await;
@@ -62,7 +63,7 @@ impl Shards {
     }
 
     /// Makes calls, and tells those who wait.
-    async fn make(&self, served: &Served, log: &Follower, mut calls: Vec<Call>) {
+    async fn make(self: &Arc<Self>, served: &Served, log: &Follower, mut calls: Vec<Call>) {
         let mut came = calls.iter().map(|call| call.came).max().unwrap_or_else(forebay_runtime::now);
         for _ in 0..ATTEMPTS {
             if calls.is_empty() {
@@ -78,7 +79,13 @@ impl Shards {
     }
 
     /// The same once: `Conflict` when the log went on meanwhile. What has its answer is taken out of `calls`.
-    async fn try_make(&self, served: &Served, log: &Follower, calls: &mut Vec<Call>, came: std::time::Instant) -> Result<()> {
+    async fn try_make(
+        self: &Arc<Self>,
+        served: &Served,
+        log: &Follower,
+        calls: &mut Vec<Call>,
+        came: std::time::Instant,
+    ) -> Result<()> {
         let conditional = || of_records(calls, |wanted| wanted.condition != ChangeIf::Always);
         self.catch_up(served, came, conditional).await?;
         let next = self.judge(served, log, calls).await?;
@@ -119,7 +126,7 @@ impl Shards {
         let (verdicts, next) = {
             let read = log.read();
             if read.is_sealed {
-                return Err(Error::not_found(format!("{}: the dataset was replaced: open it again", served.part.folder)));
+                return Err(replaced(&served.part.folder));
             }
             let store = served.store.load();
             let standing = |key: &_| Ok(Standing { is_there: store.contains(key)?, version: store.version(key, log.from) });
@@ -150,11 +157,12 @@ impl Shards {
     }
 
     /// Shared storage did not say that it has the object: what it has is looked for. `Conflict` when that may answer some calls.
-    async fn unsure(&self, served: &Served, log: &Follower, calls: &[Call], error: Error) -> Result<()> {
+    async fn unsure(self: &Arc<Self>, served: &Served, log: &Follower, calls: &[Call], error: Error) -> Result<()> {
         if error.kind() == ErrorKind::Conflict {
             return Err(error);
         }
-        self.catch_up(served, forebay_runtime::now(), || of_records(calls, |_| true)).await?;
+        // Of a log that has ended meanwhile it is not said that nothing was changed.
+        self.catch_up(served, forebay_runtime::now(), || of_records(calls, |_| true)).await.map_err(|_| error.clone())?;
         let read = log.read();
         match calls.iter().any(|call| read.number_of(call.id).is_some()) {
             true => Err(Error::conflict(error.message().to_string())),

@@ -9,6 +9,7 @@ use forebay_protocol::PutCondition;
 use forebay_shard_store::{DatasetShard, Packed, data_key, manifest_key, merge};
 use forebay_types::{Error, ErrorKind, Key, Result, ResultExt};
 
+use super::moving::Move;
 use crate::shards::bring::{Reserved, below};
 use crate::shards::served::Served;
 use crate::shards::{Asked, Manifest, Shards};
@@ -43,6 +44,10 @@ impl Shards {
         let Some(log) = &served.log else { return Ok(()) };
         let asking = self.turns.merging.join(served.id);
         let _turn = asking.turn().await;
+        // What is merged now would be in the way of the shards that are to come.
+        if asked.manifest.dataset.next.is_some() && self.move_now(&asked.manifest).await? == Move::Done {
+            return Ok(());
+        }
         if !Arc::ptr_eq(&self.newest_of(Arc::clone(&asked.manifest), asked.number), &asked.manifest) {
             return Ok(());
         }

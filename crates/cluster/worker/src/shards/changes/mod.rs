@@ -1,7 +1,7 @@
 //! Changes of records: a log beside each shard's files, in shared storage.
 //!
-//! Owns: following it, so that what is answered has every change that was acknowledged before; adding to it; and merging it into the
-//! shard's files.
+//! Owns: following it, so that what is answered has every change that was acknowledged before; adding to it; merging it into the
+//! shard's files, and ending it where a dataset comes to have other shards.
 //!
 //! Never does: acknowledge what shared storage has not, or what some worker could answer without.
 //!
@@ -11,3 +11,7 @@
 mod catch_up;
 mod commit;
 mod merge;
+mod moving;
+mod tails;
+
+pub(super) use moving::{Move, moved};

@@ -27,6 +27,8 @@ pub(in crate::shards) struct Read {
     pub(in crate::shards) next: u64,
     /// Nothing follows any more: the dataset was replaced.
     pub(in crate::shards) is_sealed: bool,
+    /// The same, where the records are in other shards.
+    is_moved: bool,
     calls: Calls,
     looked: Option<Looked>,
 }
@@ -47,7 +49,7 @@ struct Calls {
 
 impl Follower {
     pub(in crate::shards) fn new(mount: MountId, place: LogPlace, from: u64) -> Self {
-        let read = Read { next: from, is_sealed: false, calls: Calls::default(), looked: None };
+        let read = Read { next: from, is_sealed: false, is_moved: false, calls: Calls::default(), looked: None };
         Self { name: (mount, place), from, read: Mutex::new(read) }
     }
 
@@ -73,6 +75,11 @@ impl Follower {
     pub(in crate::shards) fn hold<T>(&self, change: impl FnOnce() -> T) -> T {
         let _read = self.read.lock();
         change()
+    }
+
+    /// Whether the shard's records are in other shards, or about to be: nothing is answered from here any more.
+    pub(in crate::shards) fn is_moved(&self) -> bool {
+        self.read.lock().is_moved
     }
 
     pub(in crate::shards) fn looked(&self) -> Option<Looked> {
@@ -106,6 +113,7 @@ impl Follower {
                 read.next += 1;
             }
             LogObject::Sealed => read.is_sealed = true,
+            LogObject::Moved => (read.is_sealed, read.is_moved) = (true, true),
         }
     }
 }
@@ -146,7 +154,10 @@ mod tests {
         assert_eq!(came, [7, 9]);
         assert_eq!([7, 8, 9].map(|call| follower.read().number_of(call)), [Some(3), None, Some(4)]);
         follower.take_over(5, LogObject::Sealed, |_| unreachable!());
-        assert!(follower.read().is_sealed && follower.read().next == 5);
+        assert!(follower.read().is_sealed && follower.read().next == 5 && !follower.is_moved());
+        let moved = Follower::new(MountId(1), follower.place().clone(), 3);
+        moved.take_over(3, LogObject::Moved, |_| unreachable!());
+        assert!(moved.read().is_sealed && moved.is_moved());
     }
 
     #[test]

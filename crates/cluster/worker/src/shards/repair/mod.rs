@@ -149,6 +149,8 @@ mod tests {
             log: None,
             orders: Default::default(),
             following: None,
+            next: None,
+            before: Vec::new(),
         };
         let id = DatasetId { mount: MountId(7), folder: Key::new("orders.shards").unwrap(), manifest: 1, tag: 0 };
         let order = rank(RouteKey::of(id.mount, &id.folder, 0), &(1..=5).map(WorkerId).collect::<Vec<_>>());

@@ -1,0 +1,67 @@
+//! `forebay shard reshard`.
+
+use std::cell::RefCell;
+
+use forebay_shard_store::DatasetShard;
+use forebay_shards::{ReshardStep, ReshardTo, Shards};
+use forebay_types::{Error, ResultExt, format_bytes};
+use indicatif::ProgressBar;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::cli::ShardReshardArgs;
+use crate::config::Config;
+use crate::connect::connect;
+use crate::exit::Outcome;
+use crate::output::Output;
+use crate::progress;
+
+/// Has a dataset have more or fewer shards, one new one after the other.
+pub(super) async fn run(config: &Config, args: &ShardReshardArgs) -> Outcome {
+    let to = match (args.shards, args.size) {
+        (Some(shards), _) => ReshardTo::Shards(shards),
+        (None, Some(size)) => ReshardTo::BytesEach(size.0),
+        (None, None) => return Err(Error::invalid("--shards or --size says how many shards there are to be").into()),
+    };
+    let client = connect(config).await?;
+    let scratch = TempDir::with_prefix("forebay-shard-").context(|| "no temporary folder")?;
+    let before = Shards::open(&client, &args.dataset).await?.dataset().shards.len();
+    let bar: RefCell<Option<ProgressBar>> = RefCell::new(None);
+    let show = |step| {
+        let before = bar.borrow_mut().replace(progress::spinner(&words(step)));
+        before.iter().for_each(ProgressBar::finish_and_clear);
+    };
+    let resharded = Shards::reshard(&client, &args.dataset, to, scratch.path(), show).await;
+    bar.borrow().iter().for_each(ProgressBar::finish_and_clear);
+    print(args, before, &resharded?)
+}
+
+fn words(step: ReshardStep) -> String {
+    match step {
+        ReshardStep::Merging(shard, of) => format!("merging shard {} of {of}", shard + 1),
+        ReshardStep::Cutting(shard, of) => format!("making new shard {} of {of}", shard + 1),
+        ReshardStep::Switching => "the new shards take over".to_string(),
+    }
+}
+
+fn print(args: &ShardReshardArgs, before: usize, shards: &Shards) -> Outcome {
+    let all = &shards.dataset().shards;
+    let (dataset, bytes) = (args.dataset.to_string(), all.iter().map(DatasetShard::bytes).sum::<u64>());
+    let mut output = Output::new(args.json);
+    match args.json {
+        true => output.record(&json!({
+            "dataset": dataset,
+            "manifest": shards.manifest(),
+            "before": before,
+            "shards": all.len(),
+            "bytes": bytes,
+        }))?,
+        false if before == all.len() => output.line(&format!("{dataset}: it has {before} shards already"))?,
+        false => output.line(&format!(
+            "{dataset}: {} shards in place of {before}, {} in shared storage",
+            all.len(),
+            format_bytes(bytes)
+        ))?,
+    }
+    output.finish()
+}

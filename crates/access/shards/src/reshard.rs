@@ -1,0 +1,250 @@
+//! More or fewer shards for a dataset that is served meanwhile.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use forebay_client::{Client, RESHARD_SINCE};
+use forebay_navigation::{SWITCH_LIMITS, Share, recut, shards_for, tails_fit};
+use forebay_shard_store::{AskedShares, Dataset, DatasetShard, GARBAGE_AFTER, LogPlace, NextShards, Packed, shard_of};
+use forebay_types::{Error, ForebayPath, Key, Result, ResultExt};
+
+use crate::Shards;
+use crate::files::{bring, store_packed};
+
+/// The least that a shard is stored at: each worker makes its own layers.
+const BASE_SIZE: f64 = 0.01;
+/// How long a merge, or the end of all logs, is waited for.
+const WITHIN: Duration = Duration::from_secs(600);
+/// Objects of a page of a listing.
+const PAGE: u32 = 1000;
+
+/// How many shards a dataset is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReshardTo {
+    /// So many.
+    Shards(u32),
+    /// As many as have about so many bytes of input each.
+    BytesEach(u64),
+}
+
+impl ReshardTo {
+    fn count(self, dataset: &Dataset) -> Result<usize> {
+        let count = match self {
+            Self::Shards(count) => count,
+            Self::BytesEach(bytes) => {
+                let input_bytes = dataset.shards.iter().fold(0u64, |sum, shard| sum.saturating_add(shard.input_bytes));
+                shards_for(input_bytes, bytes)?
+            }
+        };
+        Dataset::check_shape(count as usize, &dataset.replicas)?;
+        Ok(count as usize)
+    }
+}
+
+/// What is being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReshardStep {
+    /// What was changed in the shard with a number from 0, of so many, is merged into its files.
+    Merging(usize, usize),
+    /// The new shard with a number from 0, of so many, is cut out of those that there are, and stored.
+    Cutting(usize, usize),
+    /// The logs of all shards end, and the new ones take their place.
+    Switching,
+}
+
+/// New shards that are stored and that no manifest names yet.
+pub struct Cut {
+    next: NextShards,
+    began: Instant,
+}
+
+impl Shards {
+    /// Has the dataset in a folder of a mount have more or fewer shards, which needs the right to write there; gives it with these. It is
+    /// asked and changed meanwhile, but for the moment in which the new ones take the place of the old ones. One new shard is made at a time,
+    /// in the folder `scratch` of this machine. What somebody began and did not end is ended first.
+    ///
+    /// `Retry` where more is changed meanwhile than the new shards could take over: all is as it was.
+    pub async fn reshard(
+        client: &Client,
+        path: &ForebayPath,
+        to: ReshardTo,
+        scratch: &Path,
+        progress: impl Fn(ReshardStep),
+    ) -> Result<Self> {
+        check_workers(client)?;
+        let mut shards = open(client, path).await?;
+        if shards.dataset.log.is_none() {
+            return Err(Error::invalid(format!(
+                "{path}: the dataset is of a Forebay version that knew no changes of datasets: create it again with --replace"
+            )));
+        }
+        if shards.dataset.next.is_some() {
+            progress(ReshardStep::Switching);
+            shards.merge_shard(0).await?;
+            shards = open(client, path).await?;
+        }
+        let (before, count) = (shards.dataset.shards.len(), to.count(&shards.dataset)?);
+        if count == before && shards.dataset.next.is_none() {
+            return Ok(shards);
+        }
+        for shard in 0..before {
+            progress(ReshardStep::Merging(shard, before));
+            shards.merge_shard(shard).await?;
+        }
+        let shards = open(client, path).await?;
+        let cut = shards.cut(count, scratch, &progress).await?;
+        progress(ReshardStep::Switching);
+        let log = cut.next.log.clone();
+        shards.announce(cut).await?;
+        shards.give_way(&log).await
+    }
+
+    /// Makes and stores so many shards of those that the dataset has, of all that is merged into their files.
+    pub async fn cut(&self, count: usize, scratch: &Path, progress: impl Fn(ReshardStep)) -> Result<Cut> {
+        let (began, before) = (forebay_runtime::now(), self.dataset.shards.len());
+        Dataset::check_shape(count, &self.dataset.replicas)?;
+        let sources = recut(before as u32, count as u32)?;
+        let (mut here, mut shards) = (BTreeSet::<u32>::new(), Vec::with_capacity(count));
+        let folder = |shard: u32| scratch.join(format!("from{shard}"));
+        for (number, from) in sources.iter().enumerate() {
+            progress(ReshardStep::Cutting(number, count));
+            while let Some(gone) = here.first().copied().filter(|shard| from.iter().all(|share| share.shard > *shard)) {
+                here.remove(&gone);
+                std::fs::remove_dir_all(folder(gone)).context(|| folder(gone).display().to_string())?;
+            }
+            for share in from {
+                if here.insert(share.shard) {
+                    bring(&self.client, &self.path, &self.dataset.shards[share.shard as usize], &folder(share.shard)).await?;
+                }
+            }
+            let made = scratch.join("made");
+            // Of a try before that ended early.
+            if made.exists() {
+                std::fs::remove_dir_all(&made).context(|| made.display().to_string())?;
+            }
+            let mut packed =
+                cut_one(from.iter().map(|share| folder(share.shard)).collect(), made.clone(), (number, count)).await?;
+            store_packed(&self.client, &self.path, &packed, &|_| {}).await?;
+            std::fs::remove_dir_all(&made).context(|| made.display().to_string())?;
+            packed.shard.asked = self.asked_of(from);
+            shards.push(packed.shard);
+        }
+        for shard in here {
+            std::fs::remove_dir_all(folder(shard)).context(|| folder(shard).display().to_string())?;
+        }
+        let records = |shards: &[DatasetShard]| shards.iter().map(|shard| shard.records).sum::<u64>();
+        debug_assert_eq!(records(&shards), records(&self.dataset.shards), "each record is in one of them");
+        let log = format!("{:016x}", forebay_runtime::random::<u64>());
+        let cuts = self.dataset.shards.iter().map(|shard| shard.log_from).collect();
+        Ok(Cut { next: NextShards { log, shards, cuts }, began })
+    }
+
+    /// What those of a new shard were asked whose keys it has.
+    fn asked_of(&self, from: &[Share]) -> Option<AskedShares> {
+        let asked = from.iter().filter_map(|share| {
+            let shard = &self.dataset.shards[share.shard as usize];
+            shard.asked.as_ref().map(|asked| (asked, share.part * shard.input_bytes as f64))
+        });
+        AskedShares::mixed(asked)
+    }
+
+    /// Has the next manifest say that the dataset is about to have other shards. From here on whoever meets the dataset may end what was begun.
+    pub async fn announce(&self, cut: Cut) -> Result<()> {
+        // What is not named for long is garbage, which workers delete.
+        if cut.began.elapsed() > GARBAGE_AFTER / 2 {
+            return Err(Error::retry(format!("{}: storing the shards took longer than they may stay unnamed", self.path)));
+        }
+        self.check_tails(&cut.next).await?;
+        let change = |dataset: &mut Dataset| -> Result<()> {
+            if dataset.log != self.dataset.log {
+                return Err(self.too_late());
+            }
+            dataset.next = Some(cut.next.clone());
+            Ok(())
+        };
+        Self::change_manifest(&self.client, &self.path, change).await.map(drop)
+    }
+
+    /// Has the shards that are announced, whose log has a name, take the place of these; gives the dataset with them.
+    async fn give_way(&self, log: &str) -> Result<Self> {
+        let announced = open(&self.client, &self.path).await?;
+        if announced.dataset.log == self.dataset.log {
+            announced.merge_shard(0).await?;
+        }
+        let now = Self::open(&self.client, &self.path).await?;
+        if now.dataset.log.as_deref() == Some(log) {
+            return Ok(now);
+        }
+        match now.dataset.log == self.dataset.log {
+            true => Err(self.too_much()),
+            false => Err(self.too_late()),
+        }
+    }
+
+    /// `Retry` where more was changed since the new shards were cut than they could have in memory.
+    async fn check_tails(&self, next: &NextShards) -> Result<()> {
+        let (mut bytes, mut objects) = (Vec::with_capacity(next.cuts.len()), 0u64);
+        for (shard, cut) in next.cuts.iter().enumerate() {
+            let (of_shard, count) = self.tail(shard, *cut).await?;
+            bytes.push(of_shard);
+            objects += count;
+        }
+        match objects <= SWITCH_LIMITS.tail_max && tails_fit(&bytes, next.shards.len() as u32)? {
+            true => Ok(()),
+            false => Err(self.too_much()),
+        }
+    }
+
+    /// Bytes and count of what a shard's log has from a number on.
+    async fn tail(&self, shard: usize, cut: u64) -> Result<(u64, u64)> {
+        let Some(log) = self.dataset.log.clone() else { return Ok((0, 0)) };
+        let folder = self.path.key().as_str().trim_end_matches('/').to_string();
+        let before = LogPlace { folder, log, shard: shard as u32 }.key(cut - 1)?;
+        let prefix = Key::new(before.as_str().trim_end_matches(|digit: char| digit.is_ascii_digit()))?;
+        let prefix = ForebayPath::new(self.path.mount().clone(), prefix);
+        let (mut bytes, mut count, mut after) = (0, 0, Some(before));
+        while let Some(behind) = after {
+            let page = self.client.list_page(&prefix, false, Some(behind), PAGE).await?;
+            bytes += page.objects.iter().map(|info| info.version.size).sum::<u64>();
+            count += page.objects.len() as u64;
+            after = page.next;
+        }
+        Ok((bytes, count))
+    }
+
+    fn too_much(&self) -> Error {
+        Error::retry(format!(
+            "{}: more is changed meanwhile than new shards could take over, and the dataset has the shards that it had: try again when less is \
+             written",
+            self.path
+        ))
+    }
+
+    fn too_late(&self) -> Error {
+        Error::conflict(format!("{}: somebody else gave the dataset other shards, or replaced it", self.path))
+    }
+}
+
+async fn open(client: &Client, path: &ForebayPath) -> Result<Shards> {
+    Ok(Shards::open(client, path).await?.with_patience(WITHIN))
+}
+
+fn check_workers(client: &Client) -> Result<()> {
+    match client.view().workers.iter().find(|worker| worker.protocol < RESHARD_SINCE) {
+        Some(old) => Err(Error::retry(format!(
+            "worker {} is of the release before, and could not follow the dataset to other shards: upgrade it first",
+            old.id
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The shard with a number of so many, of those in some folders.
+async fn cut_one(from: Vec<PathBuf>, to: PathBuf, (number, count): (usize, usize)) -> Result<Packed> {
+    let cutting = forebay_runtime::spawn_blocking(move || {
+        let from: Vec<&Path> = from.iter().map(PathBuf::as_path).collect();
+        forebay_shard_store::recut(&from, &to, BASE_SIZE, |key| shard_of(key, count) == number)
+    });
+    cutting.await.map_err(|error| Error::internal(format!("cutting a shard ended early: {error}")))?
+}

@@ -1,0 +1,37 @@
+//! How the objects of a dataset are named.
+
+use xxhash_rust::xxh3::xxh3_128;
+
+/// What names a manifest by its bytes.
+pub fn manifest_tag(bytes: &[u8]) -> u128 {
+    xxh3_128(bytes)
+}
+
+/// The key of a manifest below a dataset's folder.
+pub fn manifest_key(number: u64) -> String {
+    format!("manifest-{number:010}")
+}
+
+/// The number in such a key.
+pub fn manifest_number(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("manifest-")?;
+    (digits.len() == 10).then(|| digits.parse().ok())?
+}
+
+/// The key of an object below a dataset's folder.
+pub fn data_key(object: &str) -> String {
+    format!("data/{object}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_from_names_of_manifests_only() {
+        assert_eq!(manifest_number(&manifest_key(12)), Some(12));
+        for name in ["manifest-1", "manifest-", "manifest-00000000x1", "data"] {
+            assert_eq!(manifest_number(name), None, "{name}");
+        }
+    }
+}
