@@ -83,7 +83,7 @@ impl Flight {
     }
 
     /// One more wants it, with this priority; whether its request may have to move forward where it waits.
-    pub(crate) fn is_moved_by(&self, priority: Priority) -> bool {
+    pub(crate) fn raise(&self, priority: Priority) -> bool {
         match priority {
             Priority::Urgent | Priority::Demand => !self.demand.swap(true, Relaxed),
             Priority::Prefetch => !self.planned.swap(true, Relaxed),
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn who_joins_a_flight_of_background_work_moves_what_it_has_yet_to_ask_for() {
         let flight = Flight::new(1, SegmentId(1), PageRun::new(0, 1), Class::Background);
-        let joined = |priority| (flight.is_moved_by(priority), flight.priority(Priority::Background));
+        let joined = |priority| (flight.raise(priority), flight.priority(Priority::Background));
         assert_eq!(joined(Priority::Background), (false, Priority::Background));
         assert_eq!(joined(Priority::Prefetch), (true, Priority::Prefetch), "it is not in line yet, and will stand with prefetch");
         assert_eq!(joined(Priority::Prefetch), (false, Priority::Prefetch));

@@ -77,7 +77,7 @@ impl Flights {
                     fresh.push(PageRun::new(at, flight.run.start));
                 }
                 let joined = PageRun::new(at.max(flight.run.start), flight.run.end().min(missing.end()));
-                if flight.is_moved_by(wanted.priority) {
+                if flight.raise(wanted.priority) {
                     wanted.door.admission.raise(flight.id, wanted.priority);
                 }
                 tickets.push(self.ticket(flight, joined));
