@@ -192,7 +192,7 @@ table! {
     SCHEDULER_SLOTS: Gauges = "forebay_scheduler_slots" [];
     /// Jobs of distributed SQL that are not over.
     SCHEDULER_JOBS: Gauges = "forebay_scheduler_jobs" [];
-    /// Jobs that are over: `done`, or `failed`, as those are that were cancelled.
+    /// Jobs that are over: `done`, or `failed`, as those are that were cancelled. What ends to be run again is not among them.
     SCHEDULER_JOBS_OVER: Counters = "forebay_scheduler_jobs_over_total" ["outcome"];
     /// Tasks that run.
     SCHEDULER_TASKS: Gauges = "forebay_scheduler_tasks" [];

@@ -67,7 +67,8 @@ fn described(path: &Path) -> Result<Vec<WorkerRoom>> {
         // Who names none is a domain of its own.
         let next = domains.len() as u32;
         let domain = *domains.entry(domain.unwrap_or_else(|| format!("\0{number}"))).or_insert(next);
-        workers.push(WorkerRoom { capacity, speed, bytes: bytes.map_or(u64::MAX, |bytes| bytes.0), domain });
+        let bytes = bytes.map_or(u64::MAX, |bytes| bytes.0);
+        workers.push(WorkerRoom { capacity, speed, bytes, host: domain, domain });
     }
     Ok(workers)
 }

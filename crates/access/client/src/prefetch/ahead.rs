@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::debug;
 
-use super::{Prefetches, fetch};
+use super::{DEADLINE, Prefetches, fetch};
 use crate::connect::{Failure, Link};
 use crate::read::{Course, Courses};
 use crate::route::Routes;
@@ -163,7 +163,7 @@ async fn send(routes: &Routes, course: &Course, asked: &Asked, message: Message)
     let outcome = match routes.connections.link(info).await {
         Ok(link) => {
             asked.add(&link);
-            fetch(&link, &request).await.map_err(Failure::into_error)
+            fetch(&link, &request, DEADLINE).await.map_err(Failure::into_error)
         }
         Err(error) => Err(error),
     };

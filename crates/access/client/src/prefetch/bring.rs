@@ -6,7 +6,7 @@ use std::time::Duration;
 use forebay_protocol::{DataNotice, DataReply, DataRequest, Departed, RANGES_MAX, RUNS_MAX, encode};
 use forebay_types::{Error, ObjectVersion, OperationId, PageRun, Result, SegmentId, WorkerId};
 
-use super::{Prefetches, fetch};
+use super::{DEADLINE, Prefetches, fetch};
 use crate::connect::{Failure, ask, unexpected};
 use crate::route::{Kept, Of, Routes};
 
@@ -32,7 +32,7 @@ impl Prefetches {
             let ranges = ranges.to_vec();
             let request =
                 DataRequest::Prefetch { operation, version: version.clone(), ranges, keep: false, urgent, hold_ms: HOLD_MS };
-            fetched += fetch(&link, &request).await.map_err(Failure::into_error)?;
+            fetched += fetch(&link, &request, DEADLINE).await.map_err(Failure::into_error)?;
         }
         Ok(fetched)
     }

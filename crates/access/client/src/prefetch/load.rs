@@ -1,6 +1,7 @@
 //! Loading versions, whole or in parts: background work, which gets what all others leave over.
 
 use std::ops::Range;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -35,6 +36,11 @@ const BYTES_AT_ONCE: u32 = 256 << 20;
 /// How often a part is tried, and the pause after a worker that could not now.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(500);
+/// How long a worker may let background work wait for all others: as long as it is there, which it is asked this often. After so many
+/// questions in a row without an answer it is lost.
+const PATIENCE: Duration = Duration::from_secs(24 * 3600);
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+const SILENT_LOOKS: u32 = 3;
 
 impl Prefetches {
     /// Brings these versions into the tiers, whole; with `keep` they stay there.
@@ -151,7 +157,10 @@ impl Prefetches {
             let Some(worker) = self.routes.main_holder(route, &known) else { break };
             let Some(info) = known.worker(worker) else { break };
             let outcome = match self.routes.connections.link(info).await {
-                Ok(link) => fetch(&link, &request).await,
+                Ok(link) => {
+                    let fetched = fetch(&link, &request, PATIENCE);
+                    while_there(fetched, LOOK_EVERY, || self.routes.is_there(&link)).await
+                }
                 Err(error) => Err(Failure::Unreached(error)),
             };
             match outcome {
@@ -172,9 +181,54 @@ impl Prefetches {
     }
 }
 
+/// Waits for an answer for as long as the worker says that it is there.
+async fn while_there<T, There: Future<Output = Result<(), Failure>>>(
+    answer: impl Future<Output = Result<T, Failure>>,
+    look_every: Duration,
+    is_there: impl Fn() -> There,
+) -> Result<T, Failure> {
+    let mut answer = pin!(answer);
+    let mut silent = 0;
+    loop {
+        if let Ok(answer) = forebay_runtime::time::timeout(look_every, &mut answer).await {
+            return answer;
+        }
+        match is_there().await {
+            Ok(()) => silent = 0,
+            Err(_) if silent + 1 < SILENT_LOOKS => silent += 1,
+            Err(failure) => return Err(failure),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU32;
+
     use super::*;
+
+    #[tokio::test]
+    async fn background_work_waits_as_long_as_its_worker_is_there() {
+        let (look, looks) = (Duration::from_millis(5), AtomicU32::new(0));
+        let silent = || Failure::Unreached(Error::retry("silent"));
+        // It says nothing every third time that it is asked.
+        let often = || {
+            let nth = looks.fetch_add(1, Ordering::Relaxed);
+            std::future::ready(if nth % 3 == 2 { Err(silent()) } else { Ok(()) })
+        };
+        let late = async {
+            while looks.load(Ordering::Relaxed) < 10 {
+                forebay_runtime::time::sleep(look).await;
+            }
+            Ok(7)
+        };
+        assert_eq!(while_there(late, look, often).await.unwrap(), 7);
+        let never = std::future::pending::<Result<u64, Failure>>();
+        let gone = while_there(never, look, || std::future::ready(Err(silent()))).await;
+        assert!(matches!(gone, Err(Failure::Unreached(_))));
+        let broken = std::future::ready(Err::<u64, _>(Failure::Lost(Error::retry("the connection ended"))));
+        assert!(matches!(while_there(broken, look, || std::future::ready(Ok(()))).await, Err(Failure::Lost(_))));
+    }
 
     #[test]
     fn messages_have_ranges_of_one_segment_and_are_bounded() {

@@ -70,12 +70,16 @@ impl Drafts {
         self.with(object, id, |_| ())
     }
 
-    /// Room for a part, before any of it comes. `EntityTooLarge` when it is more than all parts may take, `SlowDown` when those that
-    /// wait leave too little.
-    pub(crate) fn room(&self, bytes: u64) -> S3Result<Taken> {
+    /// Room for a part of this number, before any of it comes. `EntityTooLarge` when its upload with it is more than all parts may take,
+    /// `SlowDown` when those that wait leave too little.
+    pub(crate) fn room(&self, object: (MountId, &Key), id: &str, number: u32, bytes: u64) -> S3Result<Taken> {
         let bytes_max = self.disk.bytes_max();
-        if bytes > bytes_max {
-            let message = format!("Parts may take {bytes_max} bytes of the gateway's disk (s3-upload-disk).");
+        let others = |draft: &mut Draft| {
+            let others = draft.parts.iter().filter(|(other, _)| **other != number);
+            others.map(|(_, part)| part.bytes).sum::<u64>()
+        };
+        if self.with(object, id, others)?.checked_add(bytes).is_none_or(|upload| upload > bytes_max) {
+            let message = format!("Parts may take {bytes_max} bytes of the gateway's disk (s3-upload-disk), and these are more.");
             return Err(S3Error::entity_too_large().saying(message));
         }
         if let Some(taken) = self.disk.take(bytes) {
@@ -100,7 +104,11 @@ impl Drafts {
 
     /// Adds a part, in the place of the one of that number.
     pub(crate) fn put(&self, object: (MountId, &Key), id: &str, number: u32, part: Part) -> S3Result<()> {
-        self.with(object, id, |draft| draft.parts.insert(number, part)).map(drop)
+        let added = |draft: &mut Draft| {
+            draft.used = forebay_runtime::now();
+            draft.parts.insert(number, part)
+        };
+        self.with(object, id, added).map(drop)
     }
 
     /// Up to `limit` parts after a number, and whether there are more.
@@ -160,7 +168,6 @@ impl Drafts {
         let mut drafts = self.uploads.lock();
         let of = |draft: &&mut Draft| draft.object.0 == mount && draft.object.1 == *key;
         let draft = drafts.get_mut(id).filter(of).ok_or_else(S3Error::no_such_upload)?;
-        draft.used = forebay_runtime::now();
         Ok(look(draft))
     }
 }
@@ -204,14 +211,54 @@ mod tests {
     /// Begins an upload with one part of so many bytes.
     async fn with_part(drafts: &Drafts, bytes: usize) -> String {
         let id = drafts.begin((MountId(1), key())).unwrap();
-        let (pieces, length) = body_of(Bytes::from(vec![7; bytes]));
-        let part = Part::receive(pieces, length, drafts.room(length).unwrap()).await.unwrap();
-        drafts.put((MountId(1), &key()), &id, 1, part).unwrap();
+        add_part(drafts, &id, 1, bytes).await;
         id
     }
 
+    async fn add_part(drafts: &Drafts, id: &str, number: u32, bytes: usize) {
+        let (pieces, length) = body_of(Bytes::from(vec![7; bytes]));
+        let room = drafts.room((MountId(1), &key()), id, number, length).unwrap();
+        drafts.put((MountId(1), &key()), id, number, Part::receive(pieces, length, room).await.unwrap()).unwrap();
+    }
+
+    /// What a part is refused with that a new upload begins with.
     fn refusal(drafts: &Drafts, bytes: u64) -> &'static str {
-        drafts.room(bytes).err().map_or("", |error| error.code)
+        let id = drafts.begin((MountId(1), key())).unwrap();
+        let refused = refusal_of(drafts, &id, 1, bytes);
+        drafts.abort((MountId(1), &key()), &id).unwrap();
+        refused
+    }
+
+    fn refusal_of(drafts: &Drafts, id: &str, number: u32, bytes: u64) -> &'static str {
+        drafts.room((MountId(1), &key()), id, number, bytes).err().map_or("", |error| error.code)
+    }
+
+    #[tokio::test]
+    async fn an_upload_that_is_larger_than_the_disk_is_told_so_and_not_to_come_again() {
+        let drafts = Drafts::new(1000);
+        let id = with_part(&drafts, 600).await;
+        assert_eq!((refusal_of(&drafts, &id, 2, 400), refusal_of(&drafts, &id, 2, 401)), ("", "EntityTooLarge"));
+        assert_eq!(refusal_of(&drafts, &id, 1, 1000), "SlowDown", "the part that it is to replace is there until then");
+        assert_eq!(refusal_of(&drafts, &id, 2, u64::MAX), "EntityTooLarge");
+        let other = with_part(&drafts, 300).await;
+        assert_eq!(refusal_of(&drafts, &id, 2, 400), "SlowDown", "the others' parts go away");
+        assert_eq!(refusal_of(&drafts, &"0".repeat(32), 1, 1), "NoSuchUpload");
+        add_part(&drafts, &other, 2, 100).await;
+        assert_eq!(refusal_of(&drafts, &other, 3, 601), "EntityTooLarge");
+    }
+
+    #[tokio::test]
+    async fn only_a_part_keeps_an_upload_from_being_forgotten() {
+        let drafts = Drafts::new(1000);
+        let id = with_part(&drafts, 600).await;
+        let used = || drafts.uploads.lock()[&id].used;
+        let first = used();
+        forebay_runtime::time::sleep(Duration::from_millis(2)).await;
+        drafts.check((MountId(1), &key()), &id).unwrap();
+        assert_eq!(refusal_of(&drafts, &id, 2, 1), "");
+        assert_eq!(used(), first, "who only asks again and again has given nothing");
+        add_part(&drafts, &id, 2, 1).await;
+        assert!(used() > first);
     }
 
     #[tokio::test]
@@ -239,13 +286,14 @@ mod tests {
     #[tokio::test]
     async fn a_part_that_does_not_come_whole_leaves_nothing() {
         let drafts = Drafts::new(1000);
+        let id = drafts.begin((MountId(1), key())).unwrap();
+        let room = || drafts.room((MountId(1), &key()), &id, 1, 8).unwrap();
         let broken: Vec<Result<Bytes, BodyError>> = vec![Ok(Bytes::from_static(b"half")), Err("the connection ended".into())];
         let pieces: Pieces = futures::stream::iter(broken).boxed();
-        assert!(Part::receive(pieces, 8, drafts.room(8).unwrap()).await.is_err());
+        assert!(Part::receive(pieces, 8, room()).await.is_err());
         assert!(drafts.disk.is_free());
         // Nor does one whose upload is gone meanwhile.
-        let id = drafts.begin((MountId(1), key())).unwrap();
-        let part = Part::receive(body_of(Bytes::from_static(b"all")).0, 3, drafts.room(3).unwrap()).await.unwrap();
+        let part = Part::receive(body_of(Bytes::from_static(b"all of 8")).0, 8, room()).await.unwrap();
         drafts.abort((MountId(1), &key()), &id).unwrap();
         assert!(drafts.put((MountId(1), &key()), &id, 1, part).is_err());
         assert!(drafts.disk.is_free());

@@ -42,7 +42,7 @@ pub(crate) async fn put_part(context: &Context, object: &Writable, request: Requ
     context.drafts.check(place(object), id)?;
     let upload = Upload::begin(request.headers(), request.hash.clone(), body)?.checked(request.headers())?;
     let (fault, trailer) = (upload.fault.clone(), upload.trailer.clone());
-    let room = context.drafts.room(upload.bytes)?;
+    let room = context.drafts.room(place(object), id, number, upload.bytes)?;
     let part = Part::receive(upload.pieces, upload.bytes, room).await.map_err(|error| fault.take().unwrap_or(error))?;
     let mut answer = plain(StatusCode::OK);
     answer.headers_mut().insert(ETAG, header_value(&part.etag)?);

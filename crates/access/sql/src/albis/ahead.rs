@@ -12,19 +12,24 @@ use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::utils::{Guarantee, LiteralGuarantee};
-use forebay_table::Table;
+use forebay_table::{BloomInfo, Table};
 use object_store::ObjectStore;
 
 use super::metadata::Tables;
+use super::pruning::may_have;
 use super::source::TableSource;
 use super::statistics::leaf;
 use crate::error::external;
+use crate::scans::Extent;
 
 /// Byte ranges of a file, a list a row group.
 type RowGroups = Vec<Vec<Range<u64>>>;
 
 /// Row groups of which one may be expected to have a row with a key that is looked for; with more, hardly any has.
 const ROW_GROUPS_A_ROW: u128 = 8;
+/// Rows for each byte of a bloom filter up to which it may be expected to rule out its row group. A value takes 1.3 bytes of it: with
+/// more rows each value comes so often that every row group most likely has it.
+const ROWS_A_BLOOM_BYTE: u64 = 8;
 
 /// A scan of table files, for who brings what it reads.
 pub(crate) struct TableInput<'a> {
@@ -56,15 +61,36 @@ impl<'a> TableInput<'a> {
     }
 
     /// The same, for which the metadata is read where it is not known.
-    pub(crate) async fn read(&self, store: &Arc<dyn ObjectStore>, file: &PartitionedFile) -> Result<RowGroups> {
-        let opened = self.tables.open(store, &file.object_meta).await?;
-        self.row_groups(file, &opened.table)
+    pub(crate) async fn read(&self, store: &Arc<dyn ObjectStore>, file: &PartitionedFile, extent: Extent) -> Result<RowGroups> {
+        let table = self.tables.open(store, &file.object_meta).await?.table;
+        match extent {
+            Extent::Likely => self.row_groups(file, &table),
+            Extent::Whole => self.whole(store, file, &table).await,
+        }
+    }
+
+    /// The bloom filters of what is looked for, and all cells of the row groups that may have it.
+    async fn whole(&self, store: &Arc<dyn ObjectStore>, file: &PartitionedFile, table: &Table) -> Result<RowGroups> {
+        let wanted = self.source.wanted();
+        let (reading, keys) = (wanted.of(table, file.range.as_ref())?, wanted.keys(table)?);
+        let mut blooms = Vec::new();
+        for &row_group in &reading.row_groups {
+            blooms.extend(keys.iter().filter_map(|keys| keys.bloom(table, row_group)).map(BloomInfo::range));
+        }
+        let mut row_groups = vec![blooms];
+        let location = &file.object_meta.location;
+        for row_group in may_have(store, location, table, &keys, reading.row_groups.clone()).await? {
+            for projection in reading.projections() {
+                row_groups.push(table.plan(row_group, projection).map_err(external)?.ranges());
+            }
+        }
+        Ok(row_groups)
     }
 
     /// The cells of the columns that the filter and the query need, of the row groups that the filter leaves over: as the reader
     /// asks for them. Where no row passes it leaves the query's columns alone, which only the filter's can tell: so where a key is
     /// looked for that a row group hardly has, these are all. Of a row group that a bloom filter will most likely rule out it is the
-    /// filter alone.
+    /// filter alone: one of few values would hardly do so.
     fn row_groups(&self, file: &PartitionedFile, table: &Table) -> Result<RowGroups> {
         let wanted = self.source.wanted();
         let reading = wanted.of(table, file.range.as_ref())?;
@@ -75,12 +101,14 @@ impl<'a> TableInput<'a> {
         let keys = wanted.keys(table)?;
         let mut row_groups = Vec::with_capacity(reading.row_groups.len());
         for &row_group in &reading.row_groups {
-            if let Some(bloom) = keys.iter().find_map(|keys| keys.bloom(table, row_group)) {
-                row_groups.push(vec![bloom.range()]);
+            let rows = table.row_group_rows(row_group);
+            let mut blooms = keys.iter().filter_map(|keys| keys.bloom(table, row_group)).map(BloomInfo::range);
+            if let Some(bloom) = blooms.find(|bloom| (bloom.end - bloom.start) * ROWS_A_BLOOM_BYTE >= rows as u64) {
+                row_groups.push(vec![bloom]);
                 continue;
             }
             let mut ranges: Vec<Range<u64>> = Vec::new();
-            let is_rare = sought.iter().any(|sought| sought.is_rare(row_group, table.row_group_rows(row_group)));
+            let is_rare = sought.iter().any(|sought| sought.is_rare(row_group, rows));
             for projection in reading.projections().take(if is_rare { 1 } else { usize::MAX }) {
                 let plan = table.plan(row_group, projection).map_err(external)?;
                 for range in plan.ranges() {

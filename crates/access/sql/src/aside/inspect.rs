@@ -125,18 +125,23 @@ impl Engine {
     /// The same of a query of these columns, all where none are named, of a path where a condition holds.
     ///
     /// # Errors
-    /// As [`Self::reads`].
+    /// As [`Self::reads`], and `Invalid` for a condition that is more than one expression.
     pub async fn reads_of(
         &self,
         path: &str,
         columns: &[String],
         condition: Option<&str>,
     ) -> Result<Vec<(ObjectVersion, Vec<Range<u64>>)>> {
+        if let Some(condition) = condition {
+            let dialect = self.config.lock().options().sql_parser.dialect;
+            let parsed = self.inner.template.sql_to_expr(condition, &dialect);
+            parsed.map_err(|error| from_engine(error).context(format!("the condition '{condition}'")))?;
+        }
         self.reads(&query_of(path, columns, condition)).await
     }
 }
 
-/// What stands in the condition can't end it.
+/// The condition is one expression, with what may be a comment at its end.
 fn query_of(path: &str, columns: &[String], condition: Option<&str>) -> String {
     let quoted = |name: &String| format!("\"{}\"", name.trim().replace('"', "\"\""));
     let columns = match columns.is_empty() {

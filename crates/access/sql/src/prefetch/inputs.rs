@@ -13,26 +13,26 @@ use object_store::path::Path;
 use crate::albis::TableInput;
 use crate::prefetch::parquet;
 use crate::prefetch::scan::Ranges;
-use crate::scans::{Footer, config, parquet_source};
+use crate::scans::{Extent, Footer, config, parquet_source};
 
 /// What each partition of a plan reads of files: of Parquet and of tables the chunks of the columns that it needs, of the row groups
 /// that its predicate leaves over. Reads footers that are not known yet. Nothing for what can't be told.
 pub async fn inputs(plan: &Arc<dyn ExecutionPlan>, runtime: &Arc<RuntimeEnv>) -> Vec<Ranges> {
     let mut untold = Vec::new();
-    let partitions = find(plan, runtime, &mut untold).await;
+    let partitions = find(plan, runtime, Extent::Likely, &mut untold).await;
     for (path, error) in untold {
         tracing::debug!(%path, %error, "a task's input can't be told");
     }
     partitions
 }
 
-/// The same for who needs all of it: fails where it can't be told of a file.
+/// The same for who needs all of it: with what is read only where rows pass, and fails where it can't be told of a file.
 pub(crate) async fn all_inputs(
     plan: &Arc<dyn ExecutionPlan>,
     runtime: &Arc<RuntimeEnv>,
 ) -> datafusion::error::Result<Vec<Ranges>> {
     let mut untold = Vec::new();
-    let partitions = find(plan, runtime, &mut untold).await;
+    let partitions = find(plan, runtime, Extent::Whole, &mut untold).await;
     match untold.into_iter().next() {
         Some((_, error)) => Err(error),
         None => Ok(partitions),
@@ -42,6 +42,7 @@ pub(crate) async fn all_inputs(
 async fn find(
     plan: &Arc<dyn ExecutionPlan>,
     runtime: &Arc<RuntimeEnv>,
+    extent: Extent,
     untold: &mut Vec<(Path, DataFusionError)>,
 ) -> Vec<Ranges> {
     let mut scans = Vec::new();
@@ -59,7 +60,7 @@ async fn find(
                 partitions.resize_with(at + 1, Vec::new);
             }
             for file in group.files() {
-                match of_file(config, file, &store, runtime).await {
+                match of_file(config, file, &store, runtime, extent).await {
                     Ok(ranges) if ranges.is_empty() => {}
                     Ok(ranges) => partitions[at].push((file.object_meta.clone(), ranges)),
                     Err(error) => untold.push((file.object_meta.location.clone(), error)),
@@ -82,9 +83,10 @@ async fn of_file(
     file: &datafusion::datasource::listing::PartitionedFile,
     store: &Arc<dyn ObjectStore>,
     runtime: &RuntimeEnv,
+    extent: Extent,
 ) -> datafusion::error::Result<Vec<std::ops::Range<u64>>> {
     if let Some(tables) = TableInput::of(config, runtime) {
-        return Ok(tables.read(store, file).await?.into_iter().flatten().collect());
+        return Ok(tables.read(store, file, extent).await?.into_iter().flatten().collect());
     }
     let Some(source) = parquet_source(config) else {
         let (start, end) = file.range();
@@ -94,7 +96,7 @@ async fn of_file(
         Some(footer) => footer,
         None => Footer::read(runtime, store.as_ref(), &file.object_meta).await?,
     };
-    let groups = parquet::row_groups(config, source, file, &footer, None)?;
+    let groups = parquet::row_groups(config, source, file, &footer, None, extent)?;
     Ok(groups.into_iter().flatten().collect())
 }
 

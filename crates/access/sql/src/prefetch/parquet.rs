@@ -16,9 +16,9 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::collect_columns;
 
 use crate::hot::Cells;
-use crate::scans::{Footer, Reading};
+use crate::scans::{Extent, Footer, Reading};
 
-/// The byte ranges that the reader will ask for, a list a row group: the chunks of the columns that it needs, of the row
+/// The byte ranges that the reader will ask for, or may, a list a row group: the chunks of the columns that it needs, of the row
 /// groups (and pages) that the predicate leaves over, without those of which decoded columns are read.
 pub(crate) fn row_groups(
     config: &FileScanConfig,
@@ -26,19 +26,20 @@ pub(crate) fn row_groups(
     file: &PartitionedFile,
     footer: &Footer,
     cells: Option<&Cells>,
+    extent: Extent,
 ) -> Result<Vec<Vec<Range<u64>>>> {
     let Reading { physical, predicate, projection, access } = Reading::of(config, source, file, footer)?;
     let metadata = &footer.0;
     let descriptor = metadata.file_metadata().schema_descr();
     let mut roots = BTreeSet::new();
-    if source.table_parquet_options().global.pushdown_filters
-        && let Some(predicate) = &predicate
-    {
-        // Which pages of the other columns follow is known only when these have been read.
+    let filtered = predicate.filter(|_| source.table_parquet_options().global.pushdown_filters);
+    if let Some(predicate) = &filtered {
         roots.extend(collect_columns(predicate).iter().map(Column::index));
-    } else {
+    }
+    // Which pages of the other columns follow is known only when those of the predicate have been read.
+    if filtered.is_none() || extent == Extent::Whole {
         match projection {
-            Some(projection) => projection.expr_iter().for_each(|expr| needed(&expr, &physical, &mut roots)),
+            Some(projection) => projection.expr_iter().for_each(|expr| needed(&expr, &physical, extent, &mut roots)),
             None => roots.extend(0..physical.fields().len()),
         }
     }
@@ -58,9 +59,9 @@ pub(crate) fn row_groups(
 }
 
 /// The file's columns that an expression needs. Of nested ones only those that are taken whole: the reader may take less
-/// of the others.
-fn needed(expr: &Arc<dyn PhysicalExpr>, physical: &SchemaRef, roots: &mut BTreeSet<usize>) {
-    let whole = expr.downcast_ref::<Column>().is_some();
+/// of the others, which counts where all of it is wanted.
+fn needed(expr: &Arc<dyn PhysicalExpr>, physical: &SchemaRef, extent: Extent, roots: &mut BTreeSet<usize>) {
+    let whole = extent == Extent::Whole || expr.downcast_ref::<Column>().is_some();
     for column in collect_columns(expr) {
         let Some(field) = physical.fields().get(column.index()) else { continue };
         if whole || !field.data_type().is_nested() {

@@ -14,7 +14,7 @@ use crate::albis::TableInput;
 use crate::hot::{Cells, TextScan};
 use crate::prefetch::order::streams;
 use crate::prefetch::parquet;
-use crate::scans::{Footer, config, parquet_source};
+use crate::scans::{Extent, Footer, config, parquet_source};
 
 /// Byte ranges of files in the order of reading.
 pub type Ranges = Vec<(ObjectMeta, Vec<Range<u64>>)>;
@@ -39,7 +39,7 @@ pub(crate) fn ranges(
                 let Some(footer) = Footer::cached(runtime, &file.object_meta) else {
                     return Vec::new();
                 };
-                parquet::row_groups(config, source, file, &footer, cells)
+                parquet::row_groups(config, source, file, &footer, cells, Extent::Likely)
             }
             (None, Some(tables), _) => tables.known(file),
             (None, None, Some((cells, scan))) => Ok(scan.left(file, cells)),

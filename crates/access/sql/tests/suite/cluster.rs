@@ -262,5 +262,51 @@ async fn a_load_of_columns_and_rows_leaves_their_query_nothing_to_fetch() {
     rows(&engine, "select max(hash) from '/lake/t/' where id > 150000").await;
     let fetched = cluster.test.s3.counters().bytes_out;
     assert!(fetched > 500_000, "the other column was loaded, too: fetched {fetched}");
+    rows(&engine, "set datafusion.execution.parquet.pushdown_filters = true").await;
+    let pushed = "select max(length(hash)), max(day) from '/lake/t/' where id > 100000";
+    assert_eq!(loaded_and_run(&cluster, &engine, pushed).await, "32 6", "the condition's columns are not all");
     assert_eq!(engine.reads("copy (select 1) to '/lake/x.csv'").await.unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+/// Loads what a query would read, and has it find all of that; what it answers.
+async fn loaded_and_run(cluster: &Cluster, engine: &Engine, sql: &str) -> String {
+    let reads = engine.reads(sql).await.unwrap();
+    cluster.client.load_ranges(reads, |_| ()).await.unwrap();
+    cluster.test.s3.reset_counters();
+    let answer = rows(engine, sql).await;
+    let fetched = cluster.test.s3.counters().bytes_out;
+    assert!(fetched < 20_000, "{sql}: fetched {fetched} after its bytes were loaded");
+    answer
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_load_of_rows_with_a_rare_key_brings_their_other_columns_as_well() {
+    let (cluster, lake) = (Cluster::start().await, Lake::new());
+    // In each of four row groups 10,000 keys from among a million.
+    let keys = "select (value * 7919) % 1000003 as key, value as id, md5(cast(value as varchar)) as hash \
+                from range(0, 40000) as t(value)";
+    for (name, options) in [("plain", ""), ("blooms", ", bloom_filters 'key'")] {
+        let name = format!("{name}.albis");
+        lake.rows(&format!("copy ({keys}) to '/lake/{name}' options (row_group_rows '10000'{options})")).await;
+        cluster.put(&name, &lake.store_bytes(&name).await);
+        let engine = cluster.engine();
+        // The rows 1 and 35,000.
+        let found = format!("select sum(id), max(length(hash)) from '/lake/{name}' where key in (7919, 164169)");
+        assert_eq!(loaded_and_run(&cluster, &engine, &found).await, "35001 32");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_condition_of_what_is_read_can_not_be_ended_by_what_stands_in_it() {
+    let lake = Lake::new();
+    lake.rows("copy (select 1 as a) to '/lake/x.csv'").await;
+    let ask = async |condition: &str| lake.engine.reads_of("/lake/x.csv", &[], Some(condition)).await;
+    for condition in ["a > 0", "a > 0 -- all", "(a) in (select 1)"] {
+        ask(condition).await.unwrap();
+    }
+    for condition in ["true) UNION ALL SELECT * FROM '/lake/y.csv' WHERE (true", "a > 0; select 1", "a > 0 limit 1", ""] {
+        let error = ask(condition).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{condition}: {error}");
+        assert!(error.message().contains(condition), "{error}");
+    }
 }

@@ -27,7 +27,7 @@ pub(crate) async fn ask(
             *line = Some(connection);
             return Err(error.context(format!("coordinator {coordinator}")));
         }
-        let answer = connection.call(encode_for(version, &request), Vec::new()).await?;
+        let answer = connection.call(encode_for(version, &request.for_version(version)), Vec::new()).await?;
         *line = Some(connection);
         match decode_from(version, &answer.meta)? {
             ControlReply::Failed { kind, message } => Err(Error::new(kind, message)),

@@ -34,6 +34,8 @@ pub(crate) struct Flight {
     pub(crate) run: PageRun,
     /// Somebody waits for it; else it is prefetch.
     demand: AtomicBool,
+    /// A plan will read it, which began as background work perhaps.
+    planned: AtomicBool,
     received_bytes: AtomicU64,
     /// Who waits. Changes only under the lock of the table that holds the flight.
     pub(crate) waiters: AtomicUsize,
@@ -68,6 +70,7 @@ impl Flight {
             segment,
             run,
             demand: AtomicBool::new(class == Class::Demand),
+            planned: AtomicBool::new(class == Class::Prefetch),
             received_bytes: AtomicU64::new(0),
             waiters: AtomicUsize::new(0),
             task: OnceLock::new(),
@@ -79,9 +82,22 @@ impl Flight {
         if self.demand.load(Relaxed) { Class::Demand } else { Class::Prefetch }
     }
 
-    /// Somebody waits for it now; true the first time.
-    pub(crate) fn raise(&self) -> bool {
-        !self.demand.swap(true, Relaxed)
+    /// One more wants it, with this priority; whether its request may have to move forward where it waits.
+    pub(crate) fn raise(&self, priority: Priority) -> bool {
+        match priority {
+            Priority::Urgent | Priority::Demand => !self.demand.swap(true, Relaxed),
+            Priority::Prefetch => !self.planned.swap(true, Relaxed),
+            Priority::Background => false,
+        }
+    }
+
+    /// The priority of a request for it that begins now, and was `wanted` with this one by who began the flight.
+    pub(crate) fn priority(&self, wanted: Priority) -> Priority {
+        match wanted {
+            _ if self.class() == Class::Demand => wanted.of_demand(),
+            Priority::Background if self.planned.load(Relaxed) => Priority::Prefetch,
+            _ => wanted,
+        }
     }
 
     /// So many bytes have come in all, of which so many pages are in the store.
@@ -136,5 +152,23 @@ impl Flight {
             // The sender lives in this flight.
             progress.changed().await.expect("a flight outlives who waits for it");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_joins_a_flight_of_background_work_moves_what_it_has_yet_to_ask_for() {
+        let flight = Flight::new(1, SegmentId(1), PageRun::new(0, 1), Class::Background);
+        let joined = |priority| (flight.raise(priority), flight.priority(Priority::Background));
+        assert_eq!(joined(Priority::Background), (false, Priority::Background));
+        assert_eq!(joined(Priority::Prefetch), (true, Priority::Prefetch), "it is not in line yet, and will stand with prefetch");
+        assert_eq!(joined(Priority::Prefetch), (false, Priority::Prefetch));
+        assert_eq!(joined(Priority::Urgent), (true, Priority::Demand));
+        assert_eq!(joined(Priority::Demand), (false, Priority::Demand));
+        assert_eq!(flight.priority(Priority::Urgent), Priority::Urgent);
+        assert_eq!(flight.class(), Class::Demand);
     }
 }

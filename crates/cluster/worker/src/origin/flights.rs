@@ -9,7 +9,6 @@ use forebay_types::{Error, PAGE_BYTES, PageRun, PageSet, Result, SegmentId};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
-use super::admission::Priority;
 use super::flight::{Flight, Landed, Wanted};
 use super::means::Means;
 use super::piece::Piece;
@@ -78,7 +77,7 @@ impl Flights {
                     fresh.push(PageRun::new(at, flight.run.start));
                 }
                 let joined = PageRun::new(at.max(flight.run.start), flight.run.end().min(missing.end()));
-                if wanted.priority == Priority::Prefetch || (wanted.priority.is_demand() && flight.raise()) {
+                if flight.raise(wanted.priority) {
                     wanted.door.admission.raise(flight.id, wanted.priority);
                 }
                 tickets.push(self.ticket(flight, joined));

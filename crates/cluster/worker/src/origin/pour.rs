@@ -62,8 +62,7 @@ impl<'a> Pour<'a> {
     pub(super) async fn request(&mut self, run: PageRun) -> Result<(), Stop> {
         let (segment, wanted) = (&self.wanted.segment, self.wanted);
         // Somebody may wait for it by now.
-        let is_demand = self.flight.class() == Class::Demand;
-        let priority = if is_demand { wanted.priority.of_demand() } else { wanted.priority };
+        let priority = self.flight.priority(wanted.priority);
         let bytes = segment.bytes_of(run);
         let mut permit = wanted.door.admission.enter(self.flight.id, priority, bytes.end - bytes.start).await;
         if self.flight.class() == Class::Prefetch && self.sink.is_none() {

@@ -1,10 +1,10 @@
 //! The plan, as others read it.
 
 use crate::plan::bound::lower_bound;
-use crate::plan::copies::{domains, least};
+use crate::plan::copies::{apart, least};
 use crate::plan::packing::Packing;
 use crate::routing::percentages;
-use crate::{Holdings, Piece, Snapshot};
+use crate::{Holdings, Piece, Snapshot, WorkerRoom};
 
 /// A worker's part of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub enum Reason {
     Capacity,
     /// No worker with capacity left has room for its bytes.
     Bytes,
-    /// There are too few failure domains, or too few with room, for the minimum of replicas.
+    /// There are too few hosts, or too few with room, for the minimum of replicas.
     Domains,
 }
 
@@ -139,7 +139,7 @@ impl Plan {
             let count = demand.count - holders.iter().map(|share| share.count).sum::<u64>();
             let apart = match demand.minimum {
                 0 | 1 => holders.len(),
-                _ => domains(snapshot, &holders.iter().map(|share| share.worker).collect::<Vec<_>>()),
+                _ => apart(snapshot, &holders.iter().map(|share| share.worker).collect::<Vec<_>>(), WorkerRoom::host),
             };
             let replicas = least(demand.minimum, demand.count).saturating_sub(apart as u32);
             if count > 0 || replicas > 0 {

@@ -1,6 +1,6 @@
 //! What holds of every plan, whatever the policy.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use forebay_placement::{
     Concurrency, Holdings, Plan, PlanSettings, Policy, Reason, SegmentDemand, Snapshot, Unsatisfied, WorkerRoom, plan,
@@ -50,9 +50,14 @@ fn segment() -> impl Strategy<Value = SegmentDemand> {
 }
 
 fn cluster() -> impl Strategy<Value = Cluster> {
-    let worker = (prop_oneof![Just(None), (0u64..300).prop_map(Some)], 1u32..4, prop_oneof![Just(u64::MAX), 5u64..200], 0u32..4);
-    let worker =
-        worker.prop_map(|(capacity, speed, bytes, domain)| WorkerRoom { capacity, speed: f64::from(speed), bytes, domain });
+    let worker = (prop_oneof![Just(None), (0u64..300).prop_map(Some)], 1u32..4, prop_oneof![Just(u64::MAX), 5u64..200], 0u32..8);
+    let worker = worker.prop_map(|(capacity, speed, bytes, host)| WorkerRoom {
+        capacity,
+        speed: f64::from(speed),
+        bytes,
+        host,
+        domain: host / 2,
+    });
     let workers = prop_oneof![(1u32..10).prop_map(WorkerRoom::equal), prop::collection::vec(worker, 1..10)];
     let held = prop::collection::vec((0u32..40, 0u32..12), 0..60);
     (prop::collection::vec(segment(), 0..40), workers, held).prop_map(|(segments, workers, held)| {
@@ -178,17 +183,17 @@ proptest! {
     }
 
     #[test]
-    fn a_minimum_of_replicas_is_in_different_failure_domains(cluster in cluster(), seed in 0u64..1000) {
+    fn a_minimum_of_replicas_is_on_different_hosts(cluster in cluster(), seed in 0u64..1000) {
         for policy in PACKING {
             let plan = plan(&cluster.snapshot(), &settings(policy, seed));
             for (segment, demand) in (0..).zip(&cluster.segments) {
-                let mut domains: Vec<u32> = plan.holders(segment).iter().map(|share| cluster.workers[share.worker as usize].domain).collect();
-                domains.sort_unstable();
-                domains.dedup();
+                let mut hosts: Vec<u32> = plan.holders(segment).iter().map(|share| cluster.workers[share.worker as usize].host).collect();
+                hosts.sort_unstable();
+                hosts.dedup();
                 let reported = plan.unsatisfied.iter().find(|missing| missing.segment == segment).map_or(0, |missing| missing.replicas);
                 let least = demand.minimum.max(u32::from(demand.count > 0));
                 if least > 1 {
-                    prop_assert!(domains.len() as u32 + reported >= least, "{}: segment {}", policy, segment);
+                    prop_assert!(hosts.len() as u32 + reported >= least, "{}: segment {}", policy, segment);
                 }
             }
         }
@@ -216,7 +221,7 @@ fn slower_workers_are_given_less() {
     let workers: Vec<WorkerRoom> = [1.0, 1.0, 0.5, 0.5]
         .iter()
         .zip(0..)
-        .map(|(speed, domain)| WorkerRoom { capacity: None, speed: *speed, bytes: u64::MAX, domain })
+        .map(|(speed, domain)| WorkerRoom { capacity: None, speed: *speed, bytes: u64::MAX, host: domain, domain })
         .collect();
     let settings = PlanSettings { slack: 0.0, ..PlanSettings::default() };
     let plan = plan(&Snapshot { segments: &segments, workers: &workers, held: &Holdings::none() }, &settings);
@@ -232,7 +237,7 @@ fn what_finds_no_room_is_reported() {
         SegmentDemand { count: 5, bytes: 10, ..SegmentDemand::default() },
         SegmentDemand { count: 0, bytes: 1, minimum: 2, ..SegmentDemand::default() },
     ];
-    let rooms = |capacity, bytes, domain| WorkerRoom { capacity: Some(capacity), speed: 1.0, bytes, domain };
+    let rooms = |capacity, bytes, domain| WorkerRoom { capacity: Some(capacity), speed: 1.0, bytes, host: domain, domain };
     let of = |workers: &[WorkerRoom]| {
         plan(&Snapshot { segments: &segments, workers, held: &Holdings::none() }, &PlanSettings::default()).unsatisfied
     };
@@ -244,6 +249,27 @@ fn what_finds_no_room_is_reported() {
     let no_bytes = Unsatisfied { segment: 1, count: 5, replicas: 1, reason: Reason::Bytes };
     assert_eq!(of(&[rooms(9, 12, 0), rooms(9, 2, 1)]), [no_bytes]);
     assert_eq!(of(&[]).len(), 3);
+}
+
+#[test]
+fn copies_that_find_no_room_in_another_rack_are_on_another_host() {
+    let segments = vec![SegmentDemand { count: 10, bytes: 10, minimum: 2, ..SegmentDemand::default() }; 3];
+    let room = |bytes, host, domain| WorkerRoom { capacity: Some(1000), speed: 1.0, bytes, host, domain };
+    let places = |workers: &[WorkerRoom], policy, of: fn(&WorkerRoom) -> u32| {
+        let plan = plan(&Snapshot { segments: &segments, workers, held: &Holdings::none() }, &settings(policy, 1));
+        assert_eq!(plan.unsatisfied, [], "{policy}");
+        let places = |segment| -> BTreeSet<u32> {
+            plan.holders(segment).iter().map(|share| of(&workers[share.worker as usize])).collect()
+        };
+        (0..3).map(|segment| places(segment).len()).collect::<Vec<_>>()
+    };
+    for policy in PACKING {
+        // The first host has two workers, the second rack is full, or has room for one segment, or for all.
+        let of = |bytes| [room(1000, 0, 0), room(1000, 0, 0), room(1000, 1, 0), room(bytes, 2, 1)];
+        assert_eq!(places(&of(0), policy, |room| room.host), [2, 2, 2], "{policy}");
+        assert_eq!(places(&of(10), policy, |room| room.domain).iter().sum::<usize>(), 4, "{policy}");
+        assert_eq!(places(&of(1000), policy, |room| room.domain), [2, 2, 2], "{policy}");
+    }
 }
 
 #[test]

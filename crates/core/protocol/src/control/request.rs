@@ -46,6 +46,21 @@ impl ControlCall {
             Self::Serve(request) => request.into(),
         }
     }
+
+    /// The same as it is said to who speaks a version: before 9 background work counted as demand.
+    pub fn for_version(mut self, version: u16) -> Self {
+        if let Self::Serve(MemberRequest::Heartbeat(beat)) = &mut self
+            && version < 9
+        {
+            for (mount, rate) in std::mem::take(&mut beat.background) {
+                match beat.demand.iter_mut().find(|(known, _)| *known == mount) {
+                    Some((_, demand)) => *demand = demand.saturating_add(rate),
+                    None => beat.demand.push((mount, rate)),
+                }
+            }
+        }
+        self
+    }
 }
 
 /// What a client asks the coordinator.

@@ -171,9 +171,19 @@ fn a_worker_says_what_it_speaks_to_who_knows_that_field() {
 #[test]
 fn background_work_is_told_to_who_knows_that_field() {
     let MemberRequest::Heartbeat(silent) = samples::member_requests().remove(1) else { panic!("a heartbeat comes second") };
-    let beat = Heartbeat { background: vec![(MountId(7), 300)], ..silent.clone() };
+    let beat = Heartbeat { background: vec![(MountId(7), 300), (MountId(9), 5)], ..silent.clone() };
     assert_eq!(decode::<Heartbeat>(&encode(&beat)).unwrap(), beat);
     assert_eq!(decode_from::<Heartbeat>(8, &encode_for(8, &beat)).unwrap(), silent);
+    let said = |version| {
+        let call = ControlCall::from(MemberRequest::Heartbeat(beat.clone())).for_version(version);
+        match decode_from(version, &encode_for(version, &call)).unwrap() {
+            ControlCall::Serve(MemberRequest::Heartbeat(heard)) => (heard.demand, heard.background),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(said(9), (silent.demand.clone(), beat.background.clone()));
+    // One of before takes it for demand, as it does its own.
+    assert_eq!(said(8), (vec![(MountId(7), 50_000_300), (MountId(9), 5)], Vec::new()));
 }
 
 #[test]

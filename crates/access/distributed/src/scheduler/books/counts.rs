@@ -36,23 +36,25 @@ mod tests {
 
     use super::super::Ended;
     use super::*;
+    use crate::scheduler::RUN_AGAIN;
     use crate::travel::Ticket;
 
     const EXECUTOR: &str = "0000000000000007-0000000000000001";
 
     #[test]
     fn jobs_and_tasks_are_counted_while_they_run_and_as_they_end() {
+        let ticket = || Ticket {
+            operation: OperationId(1),
+            priority: 0,
+            sql: String::new(),
+            pins: Vec::new(),
+            who: String::new(),
+            trace: None,
+        };
         let mut books = Books::new(ScheduleSettings::default());
         books.executor_asks(EXECUTOR, 2, Some(1 << 30));
         for job in ["a", "b"] {
-            books.job_seen(job, || Ticket {
-                operation: OperationId(1),
-                priority: 0,
-                sql: String::new(),
-                pins: Vec::new(),
-                who: String::new(),
-                trace: None,
-            });
+            books.job_seen(job, ticket);
             books.stage_begins(job, 1, 0, false, String::new(), Some(Arc::new(vec![Vec::new(); 3])));
             books.waiting(job, 1, &[0, 1, 2]);
         }
@@ -65,6 +67,13 @@ mod tests {
         books.job_over("a", "done", String::new());
         books.job_over("b", "failed", "it was cancelled".to_string());
         books.job_over("b", "failed", "and is said to be over once more".to_string());
+        for (job, error) in [("c", String::new()), ("d", format!("Job failed: {RUN_AGAIN}: Ipc error"))] {
+            books.job_seen(job, ticket);
+            if error.is_empty() {
+                books.attempts.spoil(job);
+            }
+            books.job_over(job, "failed", error);
+        }
         let expected =
             SchedulerNumbers { executors: 1, slots: 2, jobs_done: 1, jobs_failed: 1, tasks_done: 1, ..Default::default() };
         assert_eq!(books.counts(), expected);

@@ -320,9 +320,11 @@ impl Books {
     }
 
     fn note_over(&mut self, over: JobState) {
-        match over.state == "done" {
-            true => self.over.done += 1,
-            false => self.over.failed += 1,
+        match over.state.as_str() {
+            "done" => self.over.done += 1,
+            // Its client runs it again, and that one counts.
+            _ if over.error.contains(RUN_AGAIN) => {}
+            _ => self.over.failed += 1,
         }
         if self.over.jobs.len() == OVER_MAX {
             self.over.jobs.pop_front();

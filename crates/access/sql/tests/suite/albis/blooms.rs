@@ -62,6 +62,20 @@ async fn who_prefetches_brings_the_filters_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_filters_of_a_column_with_few_values_keep_nothing_from_being_prefetched() {
+    let lake = Lake::new();
+    let rows = "select value % 10 as few, value as v from range(0, 20000) as t(value)";
+    let copy = format!("copy ({rows}) to '/lake/few.albis' options (row_group_rows '1000', bloom_filters 'few')");
+    lake.rows(&copy).await;
+    let table = lake.engine.table_file("/lake/few.albis").await.unwrap().table;
+    assert!(table.bloom(0, table.schema().leaf("few").unwrap()).is_some());
+    let mut query = lake.engine.execute("select sum(v) from '/lake/few.albis' where few = 5").await.unwrap();
+    assert_eq!(crate::support::text(&query.collect().await.unwrap()), "20000000");
+    let planned = query.progress().bytes_planned;
+    assert!(planned >= 20_000 * 8, "{planned} bytes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_join_on_few_keys_reads_the_row_groups_that_may_have_them() {
     let lake = lake().await;
     let joined = "select sum(a.v) from FILE a join (values (13242), (7919)) as b (k) on a.key = b.k";

@@ -37,10 +37,11 @@ impl Placement {
         let wanted = mounts.into_iter().filter_map(&mount).map(|mount| mount.options.replicas.unwrap_or(KEPT_REPLICAS)).max();
         let domains = domains(&ids.iter().map(place).collect::<Vec<_>>(), wanted.unwrap_or(0));
         let blank = |part: fn(&Room) -> (u64, forebay_placement::Storage)| {
-            let workers = ids.iter().zip(&domains).zip(&rooms).map(|((worker, domain), room)| WorkerRoom {
+            let workers = ids.iter().zip(&domains).zip(&rooms).map(|((worker, (host, domain)), room)| WorkerRoom {
                 capacity: None,
                 speed: self.speeds.of(*worker),
                 bytes: part(room).0,
+                host: *host,
                 domain: *domain,
             });
             Problem {
@@ -127,9 +128,10 @@ impl Problem {
     }
 }
 
-/// What fails together, by host and location of each worker: those of one location, and those of one host. Where that is in fewer parts
-/// than `wanted`, the most replicas that a mount asks for, those of one host alone.
-fn domains(places: &[(String, String)], wanted: u32) -> Vec<u32> {
+/// The host of each worker, by number, and what fails together, by host and location: those of one location, and those of one host. Where
+/// one such part is so large that the others would take more than twice their share of `wanted` replicas, the most that a mount asks for,
+/// it is the host alone.
+fn domains(places: &[(String, String)], wanted: u32) -> Vec<(u32, u32)> {
     let (mut hosts, mut locations) = (BTreeMap::new(), BTreeMap::new());
     let mut of_host = Vec::with_capacity(places.len());
     let mut parents: Vec<usize> = (0..places.len()).collect();
@@ -141,8 +143,13 @@ fn domains(places: &[(String, String)], wanted: u32) -> Vec<u32> {
         join(&mut parents, near, at);
     }
     let of_both: Vec<u32> = (0..places.len()).map(|at| root(&mut parents, at) as u32).collect();
-    let parts = of_both.iter().collect::<BTreeSet<_>>().len();
-    if parts >= wanted as usize { of_both } else { of_host }
+    let mut parts = BTreeMap::new();
+    of_both.iter().for_each(|part| *parts.entry(*part).or_insert(0) += 1);
+    // One replica at most of each segment is in the largest.
+    let (replicas, largest) = (parts.len().min(wanted as usize), parts.values().max().copied().unwrap_or(0));
+    let is_even = replicas.saturating_sub(1) * places.len() <= 2 * replicas * (places.len() - largest);
+    let domains = if is_even { of_both } else { of_host.clone() };
+    of_host.into_iter().zip(domains).collect()
 }
 
 /// The first of those that are joined with this one.
@@ -170,11 +177,16 @@ mod tests {
             domains(&places.iter().map(|(host, location)| (host.to_string(), location.to_string())).collect::<Vec<_>>(), wanted)
         };
         let racks = [("a", "rack1"), ("b", "rack1"), ("c", "rack2"), ("d", "rack2"), ("e", "rack3")];
-        assert_eq!(of(&racks, 3), [0, 0, 2, 2, 4]);
-        assert_eq!(of(&racks, 4), [0, 1, 2, 3, 4], "there are too few racks");
-        assert_eq!(of(&[("a", "x"), ("b", "y"), ("a", "y"), ("c", "z")], 2), [0, 0, 0, 3], "a host is in no two domains");
-        assert_eq!(of(&[("a", "x"), ("a", "y")], 2), [0, 0]);
-        assert_eq!(of(&[("a", "here"), ("b", "here")], 2), [0, 1], "all say the same");
+        let in_racks = [(0, 0), (1, 0), (2, 2), (3, 2), (4, 4)];
+        assert_eq!(of(&racks, 3), in_racks);
+        assert_eq!(of(&racks, 4), in_racks, "there are too few racks, and hosts enough for the fourth");
+        let both = of(&[("a", "x"), ("b", "y"), ("a", "y"), ("c", "z")], 2);
+        assert_eq!(both, [(0, 0), (1, 0), (0, 0), (3, 3)], "a host is in no two domains");
+        assert_eq!(of(&[("a", "x"), ("a", "y")], 2), [(0, 0), (0, 0)]);
+        assert_eq!(of(&[("a", "here"), ("b", "here")], 2), [(0, 0), (1, 0)], "all say the same");
+        let kinds = [("a", "cpu"), ("b", "cpu"), ("c", "cpu"), ("d", "cpu"), ("e", "gpu")];
+        assert_eq!(of(&kinds, 2), [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4)], "one is not to have a copy of everything");
+        assert_eq!(of(&kinds[1..], 2), [(0, 0), (1, 0), (2, 0), (3, 3)], "twice its share it may");
         assert!(of(&[], 2).is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Which worker takes which part of a plan, so that the fewest bytes move (Getafix, section 3.4).
 //!
 //! Workers are exchanged only where that changes nothing else: those of equal capacity, equal limit of bytes, and, when
-//! segments want copies in different failure domains, of one domain. Exact up to [`EXACT_MAX`] of them by minimum-cost
+//! segments want copies that lie apart, of one host. Exact up to [`EXACT_MAX`] of them by minimum-cost
 //! bipartite matching; beyond that greedy, improved by exchanges of two.
 
 mod exact;
@@ -34,8 +34,8 @@ pub(crate) fn relabel(snapshot: &Snapshot<'_>, packing: &mut Packing) {
     let copies = snapshot.segments.iter().any(|segment| segment.minimum > 1);
     let mut classes: BTreeMap<(u64, u64, u32), Vec<u32>> = BTreeMap::new();
     for (at, worker) in (0..).zip(snapshot.workers) {
-        let domain = if copies { worker.domain } else { 0 };
-        classes.entry((packing.capacity(at), worker.bytes, domain)).or_default().push(at);
+        let host = if copies { worker.host } else { 0 };
+        classes.entry((packing.capacity(at), worker.bytes, host)).or_default().push(at);
     }
     // By worker: its class, and its place in it.
     let mut places = vec![(0, 0); snapshot.workers.len()];

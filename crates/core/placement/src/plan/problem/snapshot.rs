@@ -8,7 +8,8 @@ pub struct SegmentDemand {
     pub count: u64,
     /// Bytes that a replica takes.
     pub bytes: u64,
-    /// Replicas at least, in different failure domains, whatever the count; 0 and 1 are the same when `count` isn't 0.
+    /// Replicas at least, whatever the count, in different failure domains, and on different hosts where those have too little room;
+    /// 0 and 1 are the same when `count` isn't 0.
     pub minimum: u32,
     /// Segments of one dataset have the same number: those that queries read together.
     pub dataset: u32,
@@ -29,14 +30,28 @@ pub struct WorkerRoom {
     pub speed: f64,
     /// Bytes of replicas at most: a hard limit.
     pub bytes: u64,
-    /// What fails together has the same number: a host, a rack, a zone.
+    /// Its host, by number.
+    pub host: u32,
+    /// What fails together has the same number: a host, a rack, a zone. A host is in one of them.
     pub domain: u32,
 }
 
 impl WorkerRoom {
     /// `workers` equal ones without a limit on bytes, each a failure domain of its own.
     pub fn equal(workers: u32) -> Vec<Self> {
-        (0..workers).map(|domain| Self { capacity: None, speed: 1.0, bytes: u64::MAX, domain }).collect()
+        let of = |number| Self { capacity: None, speed: 1.0, bytes: u64::MAX, host: number, domain: number };
+        (0..workers).map(of).collect()
+    }
+
+    /// By what copies of a segment lie apart: rather by the first, and where that finds no room by the second.
+    pub(crate) const APART_BY: [fn(&Self) -> u32; 2] = [Self::domain, Self::host];
+
+    fn domain(&self) -> u32 {
+        self.domain
+    }
+
+    pub(crate) fn host(&self) -> u32 {
+        self.host
     }
 }
 

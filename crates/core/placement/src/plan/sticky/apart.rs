@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::{Sticky, known};
+use crate::WorkerRoom;
 use crate::plan::packing::{Packing, Piece};
 
 impl Sticky<'_> {
@@ -25,21 +26,25 @@ impl Sticky<'_> {
         }
     }
 
-    /// A worker with room for the whole piece, in a failure domain that the segment isn't in yet if there is one.
+    /// A worker with room for the whole piece, in a failure domain that the segment isn't in yet if there is one, else on such a host.
     fn apart(&mut self, packing: &Packing, piece: Piece) -> Option<u32> {
         let (snapshot, segment) = (self.snapshot, piece.segment);
-        let domain = |worker: u32| snapshot.workers[worker as usize].domain;
         let mine = self.homes[segment as usize].clone();
         let fits = |worker: u32| {
             !mine.contains(&worker)
                 && packing.room[worker as usize] >= piece.count
                 && packing.bytes[worker as usize] >= snapshot.segments[segment as usize].bytes
         };
-        let new_domain = |worker: u32| mine.iter().all(|other| domain(*other) != domain(worker));
-        let held = known(snapshot, segment).iter().copied().filter(|worker| fits(*worker) && new_domain(*worker));
-        let held = held.max_by_key(|worker| (packing.room[*worker as usize], Reverse(*worker)));
-        held.or_else(|| self.spread(segment, piece.count, |worker| fits(worker) && new_domain(worker)))
-            .or_else(|| self.spread(segment, piece.count, fits))
+        for apart_by in WorkerRoom::APART_BY {
+            let part = |worker: u32| apart_by(&snapshot.workers[worker as usize]);
+            let fits = |worker: u32| fits(worker) && mine.iter().all(|other| part(*other) != part(worker));
+            let held = known(snapshot, segment).iter().copied().filter(|worker| fits(*worker));
+            let held = held.max_by_key(|worker| (packing.room[*worker as usize], Reverse(*worker)));
+            if let Some(worker) = held.or_else(|| self.spread(segment, piece.count, fits)) {
+                return Some(worker);
+            }
+        }
+        self.spread(segment, piece.count, fits)
     }
 
     /// Places a piece that fits nowhere whole: on workers that were given some of its segment, then on the emptiest.

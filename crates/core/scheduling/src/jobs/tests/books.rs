@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forebay_types::{PageRun, WorkerId};
+use forebay_types::{MountId, PageRun, WorkerId};
 use proptest::prelude::*;
 
 use super::super::STEP_TASKS;
 use super::super::entries::{Job, Near};
 use super::super::model::Policy;
-use super::super::{BlockRange, JobId, Schedule, ScheduleSettings, TaskId};
-use super::{BYTES, job, range, stepping, task};
+use super::super::{BlockRange, JobId, Schedule, ScheduleSettings, TaskId, Transfer};
+use super::{BYTES, job, range, stepping, storage, task};
 
 #[derive(Clone, Debug)]
 enum Event {
@@ -28,17 +28,22 @@ enum Event {
     Transfer,
 }
 
+/// Ranges up to a number, every other one of a second storage.
+fn ranges(end: u64) -> impl Strategy<Value = u64> {
+    (0..end).prop_map(|number| ((number % 2) << 40) | number)
+}
+
 fn event() -> impl Strategy<Value = Event> {
-    let input = prop::collection::vec(0..12u64, 0..4);
+    let input = prop::collection::vec(ranges(12), 0..4);
     prop_oneof![
         3 => (0..3i32, prop::collection::vec(input, 1..6), prop::option::of(0..4u64))
             .prop_map(|(priority, tasks, holder)| Event::Submit { priority, tasks, holder }),
         1 => any::<usize>().prop_map(Event::Close),
         4 => any::<usize>().prop_map(Event::Arrive),
         1 => any::<usize>().prop_map(Event::Fail),
-        1 => (0..12u64, 0..4u64).prop_map(|(range, worker)| Event::Evict { range, worker }),
-        1 => (prop::collection::vec(0..14u64, 0..4), 0..4u64).prop_map(|(ranges, worker)| Event::Depart { ranges, worker }),
-        1 => (0..12u64, 0..4u64).prop_map(|(range, worker)| Event::Cache { range, worker }),
+        1 => (ranges(12), 0..4u64).prop_map(|(range, worker)| Event::Evict { range, worker }),
+        1 => (prop::collection::vec(ranges(14), 0..4), 0..4u64).prop_map(|(ranges, worker)| Event::Depart { ranges, worker }),
+        1 => (ranges(12), 0..4u64).prop_map(|(range, worker)| Event::Cache { range, worker }),
         4 => (any::<usize>(), any::<bool>()).prop_map(|(which, done)| Event::Finish { which, done }),
         1 => (0..4u64).prop_map(Event::Lose),
         1 => (0..4u64).prop_map(Event::Join),
@@ -52,7 +57,7 @@ fn event() -> impl Strategy<Value = Event> {
 fn check(schedule: &Schedule) {
     let mut readers: BTreeMap<u32, BTreeSet<(JobId, TaskId)>> = BTreeMap::new();
     let mut waiting: BTreeMap<WorkerId, u64> = BTreeMap::new();
-    let (mut arriving, mut urgent, mut users) = (0, 0, BTreeMap::<u32, u32>::new());
+    let (mut in_flight, mut users) = (BTreeMap::<MountId, (u64, u64)>::new(), BTreeMap::<u32, u32>::new());
     for (job_id, job) in &schedule.jobs {
         let (mut ready, mut pending, mut running) = (0, 0, 0);
         for (task_id, task) in &job.tasks {
@@ -93,10 +98,15 @@ fn check(schedule: &Schedule) {
         let ix = ix as u32;
         assert_eq!(range.readers, readers.remove(&ix).unwrap_or_default());
         assert_eq!(range.users, users.remove(&ix).unwrap_or_default());
-        arriving += range.arriving.map_or(0, |_| range.bytes);
-        urgent += if range.urgent { range.bytes } else { 0 };
+        let (arriving, urgent) = in_flight.entry(range.storage).or_default();
+        *arriving += range.arriving.map_or(0, |_| range.bytes);
+        *urgent += if range.urgent { range.bytes } else { 0 };
     }
-    assert_eq!((schedule.arriving_bytes(), urgent_bytes(schedule)), (arriving, urgent));
+    assert_eq!(schedule.arriving_bytes(), in_flight.values().map(|(arriving, _)| arriving).sum::<u64>());
+    for (mount, storage) in &schedule.storages {
+        assert_eq!((storage.bytes, storage.urgent_bytes), in_flight.remove(mount).unwrap_or_default());
+    }
+    assert!(in_flight.is_empty(), "each storage is known: {in_flight:?}");
     for (id, worker) in schedule.fleet.iter() {
         assert_eq!(worker.waiting_bytes, waiting.remove(&id).unwrap_or_default());
         assert_eq!(worker.free as usize + worker.running.len(), worker.slots as usize);
@@ -124,10 +134,6 @@ fn check_orders(schedule: &Schedule) {
     assert_eq!(orders.near, sorted(&|job| !job.near.is_empty(), &running));
     let brings = |job: &Job| job.pending > 0 && (!job.missing.is_empty() || job.ahead_bytes > 0);
     assert_eq!(orders.transfers, sorted(&brings, &|job| job.ready));
-}
-
-fn urgent_bytes(schedule: &Schedule) -> u64 {
-    schedule.storages.values().map(|storage| storage.urgent_bytes).sum()
 }
 
 fn arriving(schedule: &Schedule) -> Vec<(u64, WorkerId)> {
@@ -201,12 +207,16 @@ fn apply(schedule: &mut Schedule, event: &Event, jobs: &mut u64) -> String {
             return format!("{started:?}");
         }
         Event::Transfer => {
-            let before = schedule.arriving_bytes();
+            let before = schedule.storages.clone();
             let started = schedule.transfers();
             let limit = schedule.settings.in_flight_bytes;
-            let urgent = started.iter().filter(|transfer| transfer.urgent).count() as u64 * BYTES;
-            assert!(schedule.arriving_bytes() - urgent <= before.max(limit + BYTES - 1), "transfers keep to the budget");
-            assert!(urgent_bytes(schedule) < limit + BYTES, "and so do urgent ones");
+            for (mount, after) in &schedule.storages {
+                let before = before.get(mount).map_or(0, |before| before.bytes);
+                let is_urgent = |transfer: &&Transfer| transfer.urgent && storage(transfer.range.segment.0 as u64) == *mount;
+                let urgent = started.iter().filter(is_urgent).count() as u64 * BYTES;
+                assert!(after.bytes - urgent <= before.max(limit + BYTES - 1), "transfers keep to the budget");
+                assert!(after.urgent_bytes < limit + BYTES, "and so do urgent ones");
+            }
             return format!("{started:?}");
         }
     }
@@ -233,7 +243,7 @@ proptest! {
 
     #[test]
     fn every_task_runs_and_every_range_is_brought(
-        jobs in prop::collection::vec((0..3i32, prop::collection::vec(prop::collection::vec(0..30u64, 0..4), 1..8)), 1..6),
+        jobs in prop::collection::vec((0..3i32, prop::collection::vec(prop::collection::vec(ranges(30), 0..4), 1..8)), 1..6),
         seed in any::<u64>(), fair in any::<bool>(), workers in 1..5u64, step in prop_oneof![Just(STEP_TASKS), 1..4usize],
     ) {
         let policy = if fair { Policy::Fair } else { Policy::Fifo };
