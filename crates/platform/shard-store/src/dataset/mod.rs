@@ -12,7 +12,7 @@ mod merge;
 mod orders;
 mod pack;
 
-pub use following::{DatasetFollowing, DatasetSource, KEY_BYTES_MAX, decode_keys, encode_keys};
+pub use following::{DatasetFollowing, DatasetSource, KEY_BYTES_MAX, KEYS_MAX, decode_keys, encode_keys};
 pub use garbage::{GARBAGE_AFTER, Stored, garbage, needed};
 pub use log_object::{LogObject, LoggedCall};
 pub use log_place::LogPlace;
