@@ -17,7 +17,7 @@ use super::{PIECE_BYTES, Wanted};
 /// Bytes of text in a record at most.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 /// Bytes that the lists in a column of a batch take at most: as text, which they become, they take more.
-const LISTS_BYTES_MAX: usize = 16 << 20;
+const LISTS_BYTES_MAX: usize = 32 << 20;
 
 /// Turns batches of a file's columns into records.
 pub(super) struct Rows {
