@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forebay_shard_store::{Condition, DatasetOrders, DatasetPin, Literal};
+use forebay_shard_store::{Condition, DatasetOrders, DatasetPin, Literal, exact_json};
 use forebay_shards::Shards as Door;
 use forebay_types::{Error, ForebayPath, Result};
 use pyo3::prelude::*;
@@ -173,5 +173,5 @@ fn condition_of(text: &str) -> Result<Json> {
 }
 
 fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
-    serde_json::from_str(text).map_err(|error| Error::invalid(format!("{text} can't be read: {error}")))
+    exact_json(text.as_bytes()).map_err(|error| Error::invalid(format!("{text} can't be read: {error}")))
 }

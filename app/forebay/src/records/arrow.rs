@@ -12,7 +12,12 @@ use forebay_shard::{Key, Value};
 use forebay_shard_store::{Column, ColumnKind, Columns, key_of_value};
 use forebay_types::{Error, Result};
 
-use super::Wanted;
+use super::{PIECE_BYTES, Wanted};
+
+/// Bytes of text in a record at most.
+const RECORD_BYTES_MAX: usize = 64 << 20;
+/// Bytes that the lists in a column of a batch take at most: as text, which they become, they take more.
+const LISTS_BYTES_MAX: usize = 32 << 20;
 
 /// Turns batches of a file's columns into records.
 pub(super) struct Rows {
@@ -88,7 +93,9 @@ fn kind_of(data_type: &DataType) -> (ColumnKind, DataType) {
             let kind = if zone.is_some() { ColumnKind::TimestampUtc } else { ColumnKind::Timestamp };
             (kind, Timestamp(TimeUnit::Microsecond, zone.clone()))
         }
-        Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => (ColumnKind::Binary, LargeBinary),
+        Binary | LargeBinary | FixedSizeBinary(_) => (ColumnKind::Binary, LargeBinary),
+        BinaryView => (ColumnKind::Binary, BinaryView),
+        Utf8View => (ColumnKind::Text, Utf8View),
         Dictionary(_, value) => kind_of(value),
         // Text; and what has no type of its own in a shard, as its text.
         _ => (ColumnKind::Text, LargeUtf8),
@@ -111,9 +118,42 @@ fn values(array: &ArrayRef) -> Result<Box<dyn Iterator<Item = Value> + '_>> {
             each!(array.as_primitive::<TimestampMicrosecondType>(), Value::Timestamp)
         }
         DataType::LargeBinary => each!(array.as_binary::<i64>(), |bytes: &[u8]| Value::Bytes(bytes.to_vec())),
+        DataType::BinaryView => each!(array.as_binary_view(), |bytes: &[u8]| Value::Bytes(bytes.to_vec())),
         DataType::LargeUtf8 => each!(array.as_string::<i64>(), |text: &str| Value::Text(text.to_string())),
+        DataType::Utf8View => each!(array.as_string_view(), |text: &str| Value::Text(text.to_string())),
         other => return Err(Error::internal(format!("a column of {other} was not brought to a known type"))),
     })
+}
+
+/// A batch in parts whose text takes few bytes: of what many rows have in common there is one in a batch, but one a row in records.
+pub(super) fn cut(batch: &RecordBatch) -> Result<Vec<RecordBatch>> {
+    let mut of_rows = vec![0usize; batch.num_rows()];
+    let schema = batch.schema();
+    for (field, array) in schema.fields().iter().zip(batch.columns()) {
+        let lengths: Vec<u32> = match array.data_type() {
+            DataType::Utf8View => array.as_string_view().lengths().collect(),
+            DataType::BinaryView => array.as_binary_view().lengths().collect(),
+            _ if array.get_array_memory_size() > LISTS_BYTES_MAX => {
+                let (name, rows, most) = (field.name(), batch.num_rows(), LISTS_BYTES_MAX >> 20);
+                return Err(Error::invalid(format!("{rows} values of column {name} take more than {most} MiB")));
+            }
+            _ => continue,
+        };
+        of_rows.iter_mut().zip(lengths).for_each(|(bytes, length)| *bytes += length as usize);
+    }
+    let (mut parts, mut start, mut taken) = (Vec::new(), 0, 0);
+    for (row, bytes) in of_rows.into_iter().enumerate() {
+        if bytes > RECORD_BYTES_MAX {
+            return Err(Error::invalid(format!("a record has more than {} MiB", RECORD_BYTES_MAX >> 20)));
+        }
+        if row > start && taken + bytes > PIECE_BYTES {
+            parts.push(batch.slice(start, row - start));
+            (start, taken) = (row, 0);
+        }
+        taken += bytes;
+    }
+    parts.push(batch.slice(start, batch.num_rows() - start));
+    Ok(parts)
 }
 
 /// The schema of the columns at `places`.

@@ -10,9 +10,8 @@ use datafusion::arrow::csv::reader::Format;
 use forebay_types::{Error, Result};
 
 use super::arrow::{Rows, project};
+use super::bounded::{Bounded, ROWS_TOGETHER};
 use super::{Input, Piece, Wanted};
-
-const ROWS_A_PIECE: usize = 8192;
 
 /// Opens a file of fields between delimiters, with the columns' names in the first line; the types are those that all
 /// values of a column have.
@@ -20,14 +19,15 @@ pub(super) fn open(path: &Path, delimiter: u8, wanted: &Wanted<'_>) -> Result<In
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
     let format = Format::default().with_header(true).with_delimiter(delimiter);
-    let (schema, total) = format.infer_schema(BufReader::with_capacity(1 << 20, &file), None).map_err(invalid)?;
+    let (schema, total) =
+        format.infer_schema(BufReader::with_capacity(1 << 20, Bounded::new(&file, delimiter)), None).map_err(invalid)?;
     let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     let places = wanted.places(&names)?;
     let kept = project(&schema, &places);
     // A field of no characters is text of no characters; for other types it is no value.
     let mut rows = Rows::new(&kept, &(0..places.len()).collect::<Vec<_>>(), wanted)?.with_empty_text();
-    let reader = ReaderBuilder::new(Arc::new(schema)).with_format(format).with_projection(places).with_batch_size(ROWS_A_PIECE);
-    let batches = reader.build(File::open(path)?).map_err(invalid)?;
+    let reader = ReaderBuilder::new(Arc::new(schema)).with_format(format).with_projection(places).with_batch_size(ROWS_TOGETHER);
+    let batches = reader.build(Bounded::new(File::open(path)?, delimiter)).map_err(invalid)?;
     let columns = rows.columns().clone();
     let records = batches.map(move |batch| {
         let records = rows.records(&batch.map_err(invalid)?)?;

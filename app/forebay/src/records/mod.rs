@@ -1,6 +1,7 @@
 //! Records from files: Parquet, CSV and JSON. `forebay shard` makes shards of them, and workers' processes follow objects with them.
 
 mod arrow;
+mod bounded;
 mod csv;
 mod json;
 mod parquet;
@@ -11,6 +12,9 @@ use forebay_shard::{Key, Value};
 use forebay_shard_store::Columns;
 use forebay_shards::{ReadRecords, Records};
 use forebay_types::{Error, Result};
+
+/// Bytes of the values in a piece of records, about: one record alone may have more.
+const PIECE_BYTES: usize = 8 << 20;
 
 /// A file of records, opened.
 pub(crate) struct Input {
@@ -55,6 +59,16 @@ impl Wanted<'_> {
         places.dedup();
         Ok(places)
     }
+}
+
+/// About how many bytes a record takes.
+fn bytes_of((key, values): &(Key, Vec<Value>)) -> usize {
+    let bytes = |value: &Value| match value {
+        Value::Text(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => size_of::<Value>(),
+    };
+    key.len() + values.iter().map(bytes).sum::<usize>()
 }
 
 /// What a dataset that follows objects reads them with.

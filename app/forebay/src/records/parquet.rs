@@ -2,36 +2,160 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::Arc;
 
+use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::parquet::arrow::ProjectionMask;
-use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use datafusion::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use forebay_types::{Error, Result};
 
-use super::arrow::Rows;
+use super::arrow::{Rows, cut};
 use super::{Input, Piece, Wanted};
 
-const ROWS_A_PIECE: usize = 8192;
+/// Rows that are decoded together: each may take as much as all before it, where they are kept as what differs from the one before.
+const ROWS_TOGETHER: usize = 256;
+/// Bytes of a value of fixed length at most.
+const FIXED_BYTES_MAX: i32 = 1 << 15;
 
 /// Opens a Parquet file.
 pub(super) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();
-    let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(invalid)?;
-    let schema = reader.schema().clone();
-    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let found = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()).map_err(invalid)?;
+    let names: Vec<&str> = found.schema().fields().iter().map(|field| field.name().as_str()).collect();
     let places = wanted.places(&names)?;
+    let columns = found.parquet_schema();
+    for (leaf, column) in columns.columns().iter().enumerate() {
+        if column.type_length() > FIXED_BYTES_MAX && places.contains(&columns.get_column_root_idx(leaf)) {
+            let most = FIXED_BYTES_MAX >> 10;
+            return Err(Error::invalid(format!("values of column {} have more than {most} KiB, each of them", column.name())));
+        }
+    }
+    let fields: Vec<FieldRef> = found.schema().fields().iter().map(in_views).collect();
+    let schema = Arc::new(Schema::new_with_metadata(fields, found.schema().metadata().clone()));
+    let options = ArrowReaderOptions::new().with_schema(Arc::clone(&schema));
+    let metadata = ArrowReaderMetadata::try_new(Arc::clone(found.metadata()), options).map_err(invalid)?;
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
     let mut rows = Rows::new(&schema, &places, wanted)?;
     let total = reader.metadata().file_metadata().num_rows().max(1) as u64;
     let mask = ProjectionMask::roots(reader.parquet_schema(), places);
-    let batches = reader.with_projection(mask).with_batch_size(ROWS_A_PIECE).build().map_err(invalid)?;
+    let batches = reader.with_projection(mask).with_batch_size(ROWS_TOGETHER).build().map_err(invalid)?;
+    let parts = batches.flat_map(|batch| -> Vec<Result<RecordBatch>> {
+        match batch.map_err(invalid).and_then(|batch| cut(&batch)) {
+            Ok(parts) => parts.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        }
+    });
     let columns = rows.columns().clone();
-    let records = batches.map(move |batch| {
-        let records = rows.records(&batch.map_err(invalid)?)?;
+    let records = parts.map(move |part| {
+        let records = rows.records(&part?)?;
         Ok(Piece { bytes: bytes * records.len() as u64 / total, records })
     });
     Ok(Input { columns, bytes, records: Box::new(records) })
 }
 
+/// A column whose text is not copied for each row that has it.
+fn in_views(field: &FieldRef) -> FieldRef {
+    match view_of(field.data_type()) {
+        Some(view) => Arc::new(field.as_ref().clone().with_data_type(view)),
+        None => Arc::clone(field),
+    }
+}
+
+fn view_of(data_type: &DataType) -> Option<DataType> {
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 => Some(DataType::Utf8View),
+        DataType::Binary | DataType::LargeBinary => Some(DataType::BinaryView),
+        DataType::Dictionary(_, value) => view_of(value),
+        _ => None,
+    }
+}
+
 fn invalid(error: impl std::fmt::Display) -> Error {
     Error::invalid(format!("it can't be read as Parquet: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{
+        ArrayRef, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int32Array, Int64Array, LargeStringArray, StringArray,
+    };
+    use datafusion::arrow::datatypes::Int32Type;
+    use datafusion::parquet::arrow::ArrowWriter;
+    use forebay_shard::{Key, Value};
+    use forebay_shard_store::ColumnKind;
+
+    use super::super::{PIECE_BYTES, bytes_of};
+    use super::*;
+
+    fn file(columns: Vec<(&str, ArrayRef)>) -> tempfile::NamedTempFile {
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut writer = ArrowWriter::try_new(file.reopen().unwrap(), batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        file
+    }
+
+    fn dictionary(text: &str, rows: usize) -> ArrayRef {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![text]));
+        Arc::new(DictionaryArray::<Int32Type>::new(Int32Array::from(vec![0; rows]), texts))
+    }
+
+    fn numbers(rows: usize) -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(0..rows as i64))
+    }
+
+    #[test]
+    fn a_text_of_many_rows_is_copied_for_a_few_at_a_time() {
+        let (rows, text) = (4096, "x".repeat(64 << 10));
+        let file = file(vec![("id", numbers(rows)), ("text", dictionary(&text, rows))]);
+        assert!(file.as_file().metadata().unwrap().len() < 1 << 20);
+        let mut ids = 0..rows as u64;
+        for piece in open(file.path(), &Wanted { key: "id", columns: None }).unwrap().records {
+            let records = piece.unwrap().records;
+            assert!(records.iter().map(bytes_of).sum::<usize>() <= PIECE_BYTES + text.len());
+            for (key, values) in records {
+                assert_eq!(Some(key), ids.next().map(Key::U64));
+                assert!(matches!(&values[..], [Value::Text(read)] if *read == text));
+            }
+        }
+        assert_eq!(ids.next(), None);
+    }
+
+    #[test]
+    fn text_and_bytes_of_all_widths_are_read() {
+        let texts = ["a".to_string(), String::new(), "longer than twelve bytes".to_string()];
+        let bytes: Vec<&[u8]> = texts.iter().map(|text| text.as_bytes()).collect();
+        let file = file(vec![
+            ("id", numbers(3)),
+            ("short", Arc::new(StringArray::from(texts.to_vec()))),
+            ("large", Arc::new(LargeStringArray::from(texts.to_vec()))),
+            ("one", dictionary("the same", 3)),
+            ("bytes", Arc::new(BinaryArray::from(bytes))),
+        ]);
+        let input = open(file.path(), &Wanted { key: "id", columns: None }).unwrap();
+        let kinds: Vec<ColumnKind> = input.columns.attributes().map(|column| column.kind).collect();
+        assert_eq!(kinds, [ColumnKind::Text, ColumnKind::Text, ColumnKind::Text, ColumnKind::Binary]);
+        let records: Vec<_> = input.records.flat_map(|piece| piece.unwrap().records).collect();
+        for (text, (_, values)) in texts.iter().zip(&records) {
+            let text = Value::Text(text.clone());
+            let Value::Text(plain) = &text else { unreachable!() };
+            let bytes = Value::Bytes(plain.clone().into_bytes());
+            assert_eq!(*values, [text.clone(), text.clone(), Value::Text("the same".into()), bytes]);
+        }
+        assert_eq!(records.len(), 3);
+    }
+
+    #[test]
+    fn values_of_a_large_fixed_length_are_refused() {
+        let value = vec![0u8; FIXED_BYTES_MAX as usize + 1];
+        let wide: ArrayRef = Arc::new(FixedSizeBinaryArray::try_from_iter([value].into_iter()).unwrap());
+        let file = file(vec![("id", numbers(1)), ("wide", wide)]);
+        let error = open(file.path(), &Wanted { key: "id", columns: None }).err().unwrap();
+        assert!(error.message().contains("column wide"), "{error}");
+        let only = ["id".to_string()];
+        assert!(open(file.path(), &Wanted { key: "id", columns: Some(&only) }).is_ok());
+    }
 }

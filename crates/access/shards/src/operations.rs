@@ -1,6 +1,6 @@
 //! Operations in JSON, for programs.
 
-use forebay_shard_store::Literal;
+use forebay_shard_store::{Literal, exact_json};
 use forebay_types::{Error, Result};
 use serde_json::{Map, Value as Json, json};
 
@@ -78,7 +78,7 @@ impl Operation {
     fn parse(operation: &[u8]) -> Result<Self> {
         let text = || String::from_utf8_lossy(operation).trim_end().to_string();
         let wrong = |error: serde_json::Error| Error::invalid(format!("{} is no operation of a served dataset: {error}", text()));
-        let fields: Map<String, Json> = serde_json::from_slice(operation).map_err(wrong)?;
+        let fields: Map<String, Json> = exact_json(operation).map_err(wrong)?;
         let has = |name| fields.contains_key(name);
         if has("put") || has("delete") {
             return Ok(Self::Change(fields));

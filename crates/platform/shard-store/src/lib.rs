@@ -2,6 +2,7 @@
 
 mod columns;
 mod dataset;
+mod exact;
 mod folder;
 mod literal;
 mod log;
@@ -12,9 +13,11 @@ mod update;
 pub use columns::{Column, ColumnKind, Columns, JsonKinds, JsonRecords, key_of_value};
 pub use dataset::{
     Dataset, DatasetCold, DatasetFile, DatasetFollowing, DatasetOrders, DatasetPin, DatasetShard, DatasetSource, GARBAGE_AFTER,
-    KEY_BYTES_MAX, LogObject, LogPlace, LoggedCall, NextShards, Packed, Stored, Tail, data_key, decode_keys, encode_keys,
-    garbage, key_hash, manifest_key, manifest_number, manifest_tag, merge, moved_call, needed, pack, recut, shard_of,
+    KEY_BYTES_MAX, KEYS_MAX, LogObject, LogPlace, LoggedCall, NextShards, Packed, Stored, Tail, data_key, decode_keys,
+    encode_keys, garbage, key_hash, manifest_key, manifest_number, manifest_tag, merge, moved_call, needed, pack, recut,
+    shard_of,
 };
+pub use exact::exact_json;
 pub use folder::AskedShares;
 pub use literal::Literal;
 pub use log::{LocalLog, Log};

@@ -3,7 +3,7 @@
 use std::io::{BufReader, stdin};
 use std::time::Duration;
 
-use forebay_shard_store::{ChangeIf, JsonRecords, Store, WantedChange};
+use forebay_shard_store::{ChangeIf, JsonRecords, Store, WantedChange, exact_json};
 use forebay_shards::Shards;
 use forebay_types::{Error, Result};
 use serde_json::{Map, Value as Json, json};
@@ -62,10 +62,11 @@ impl Target {
 pub(super) async fn put(config: &Config, args: &ShardPutArgs) -> Outcome {
     let target = Target::open(config, &args.shard).await?;
     let mut records: Box<dyn Iterator<Item = Result<Map<String, Json>>>> = if args.records.is_empty() {
-        Box::new(JsonRecords::new(BufReader::new(stdin().lock()))?)
+        Box::new(JsonRecords::new(BufReader::new(stdin().lock())))
     } else {
         Box::new(args.records.iter().map(|text| {
-            serde_json::from_str(text).map_err(|error| Error::invalid(format!("{text} is no record, a JSON object: {error}")))
+            let wrong = |error| Error::invalid(format!("{text} is no record, a JSON object: {error}"));
+            exact_json(text.as_bytes()).map_err(wrong)
         }))
     };
     loop {

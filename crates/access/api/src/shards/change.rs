@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use forebay_protocol::CHANGES_MAX;
+use forebay_shard_store::exact_json;
 use forebay_types::{Error, ForebayPath, Result, format_bytes};
 use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Serialize};
@@ -71,7 +72,7 @@ impl Change {
             let said = &line[..line.len().min(SAID_BYTES_MAX)];
             Error::invalid(format!("{} is no change: {error}", String::from_utf8_lossy(said).trim_end()))
         };
-        let change: Self = serde_json::from_slice(line).map_err(wrong)?;
+        let change: Self = exact_json(line).map_err(wrong)?;
         serde_json::to_value(change).map_err(wrong)
     }
 }
@@ -150,6 +151,8 @@ mod tests {
         for change in sent {
             assert_eq!(Change::read(change.to_string().as_bytes()).unwrap(), change);
         }
+        let float = r#"{"put":{"id":1,"weight":7.038531e-26}}"#;
+        assert_eq!(Change::read(float.as_bytes()).unwrap().to_string(), float);
         let with_nulls = br#"{"put": null, "delete": 7, "if_absent": null, "if_version": null}"#;
         assert_eq!(Change::read(with_nulls).unwrap(), json!({"delete": 7}), "as clients have them that write all fields");
         for wrong in [r#"{"get": 1}"#, r#"{"put": {"id": 1}, "if_verison": 1}"#, r#"{"put": 1}"#, "[]", "nothing"] {

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
-use forebay_shard_store::Literal;
+use forebay_shard_store::{Literal, exact_json};
 use forebay_shards::Versioned;
 use forebay_types::{Error, ForebayPath, format_bytes};
 use schemars::{JsonSchema, json_schema};
@@ -123,7 +123,7 @@ pub(super) async fn put(
     let changing = Changing::enter(&datasets, &sender, "shard_put", asked.dataset, asked.timeout)?;
     let (sent, _spent) = body::read(changing.visit(), sent, RECORD_BYTES_MAX, too_large).await?;
     let wrong = |error| Refusal::invalid(format!("the body is no record, which is a JSON object with columns: {error}"));
-    let record: Map<String, Value> = serde_json::from_slice(&sent).map_err(wrong)?;
+    let record: Map<String, Value> = exact_json(&sent).map_err(wrong)?;
     let shards = changing.visit().open().await?;
     let version = changing.make(shards.put(&record, If::of(asked.condition))).await?;
     Ok(Json(Changed { version }))

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use forebay_client::Client;
 use forebay_shard::Key;
-use forebay_shard_store::{Columns, KEY_BYTES_MAX, data_key, decode_keys, encode_keys};
+use forebay_shard_store::{Columns, DatasetSource, KEY_BYTES_MAX, KEYS_MAX, data_key, decode_keys, encode_keys};
 use forebay_types::{Error, ForebayPath, Result};
 
 use crate::open::below;
@@ -16,7 +16,7 @@ const BYTES_MAX: u64 = 1 << 30;
 /// Stores keys, which ascend, and gives the name of their object. `Invalid` where they are too much to be read again.
 pub(crate) async fn store_keys(client: &Client, path: &ForebayPath, keys: &[Key]) -> Result<String> {
     debug_assert!(keys.is_sorted(), "keys ascend");
-    if keys.iter().map(Key::len).sum::<usize>() > KEY_BYTES_MAX {
+    if keys.len() > KEYS_MAX || keys.iter().map(Key::len).sum::<usize>() > KEY_BYTES_MAX {
         return Err(too_much());
     }
     let name = format!("{:032x}", forebay_runtime::random::<u128>());
@@ -30,9 +30,14 @@ pub(crate) async fn store_keys(client: &Client, path: &ForebayPath, keys: &[Key]
     Ok(name)
 }
 
-/// The keys in an object.
-pub(super) async fn load_keys(client: &Client, path: &ForebayPath, columns: &Columns, name: &str) -> Result<Vec<Key>> {
-    let at = below(path, &data_key(name))?;
+/// The keys that came from an object.
+pub(super) async fn load_keys(
+    client: &Client,
+    path: &ForebayPath,
+    columns: &Columns,
+    source: &DatasetSource,
+) -> Result<Vec<Key>> {
+    let at = below(path, &data_key(&source.keys))?;
     let info = client.open(&at).await?;
     let size = info.version.size;
     if size > BYTES_MAX {
@@ -44,10 +49,13 @@ pub(super) async fn load_keys(client: &Client, path: &ForebayPath, columns: &Col
         let piece = client.read(operation, &info.version, from..(from + PIECE as u64).min(size)).await?;
         bytes.extend_from_slice(&piece);
     }
-    decode_keys(&bytes, columns.key_type(), &at.to_string())
+    decode_keys(&bytes, columns.key_type(), source.records, &at.to_string())
 }
 
 /// Why an object is not followed.
 pub(super) fn too_much() -> Error {
-    Error::invalid(format!("the keys of an object have more than {} MiB: cut it into smaller objects", KEY_BYTES_MAX >> 20))
+    Error::invalid(format!(
+        "an object has more than {KEYS_MAX} keys, or these more than {} MiB: cut it into smaller objects",
+        KEY_BYTES_MAX >> 20
+    ))
 }

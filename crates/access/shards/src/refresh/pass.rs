@@ -261,7 +261,7 @@ impl Pass<'_> {
     }
 
     async fn keys(&self, source: &DatasetSource) -> Result<Vec<Key>> {
-        load_keys(self.client, self.shards.path(), self.shards.columns(), &source.keys).await
+        load_keys(self.client, self.shards.path(), self.shards.columns(), source).await
     }
 
     /// Writes the records of a file, of all keys or of some, and removes it.

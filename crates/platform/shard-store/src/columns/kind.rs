@@ -139,9 +139,29 @@ fn special(value: f64) -> Json {
     Json::String(value.to_string())
 }
 
-/// A number where JSON's readers keep all its digits, text where they would not.
+/// A number where JSON's readers keep all its digits, and it is written without an exponent; text elsewhere.
 fn decimal(value: i128, scale: u8) -> Json {
     let text = text::format_decimal(value, scale);
     let number = (value.unsigned_abs() < 10u128.pow(15)).then(|| text.parse().ok().and_then(Number::from_f64)).flatten();
+    let number = number.filter(|number| text::parse_decimal(&number.to_string(), scale) == Some(value));
     number.map_or(Json::String(text), Json::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_that_are_printed_are_read() {
+        for scale in 0..=38 {
+            let kind = ColumnKind::Decimal(scale);
+            for value in [0, 1, -1, 12, 999, 1000, -123_456, 10i128.pow(15) - 1, 10i128.pow(15), 10i128.pow(37)] {
+                let json = kind.json(&Value::Decimal(value));
+                let literal = Literal::from_json(&json).unwrap();
+                assert_eq!(kind.value(&literal).unwrap(), Value::Decimal(value), "{json} of scale {scale}");
+            }
+        }
+        assert_eq!(ColumnKind::Decimal(2).json(&Value::Decimal(-105)), serde_json::json!(-1.05));
+        assert_eq!(ColumnKind::Decimal(8).json(&Value::Decimal(1)), "0.00000001");
+    }
 }

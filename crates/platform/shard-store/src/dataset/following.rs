@@ -20,6 +20,12 @@ const FROM_MAX: usize = 1024;
 /// Bytes of the keys of one source at most: few bytes can say many, where keys begin with what the ones before were.
 pub const KEY_BYTES_MAX: usize = 512 << 20;
 
+/// Keys that have room before the first of them is read.
+const ROOM_MAX: usize = 1 << 20;
+
+/// Keys of one source at most: those that are read are in memory together.
+pub const KEYS_MAX: usize = KEY_BYTES_MAX / 8;
+
 /// What a dataset follows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DatasetFollowing {
@@ -106,24 +112,23 @@ pub fn encode_keys(keys: &[Key]) -> Vec<u8> {
     bytes
 }
 
-/// Reads what [`encode_keys`] wrote, from whoever it comes, of keys of a type. `what` names it in errors.
-pub fn decode_keys(bytes: &[u8], key_type: KeyType, what: &str) -> Result<Vec<Key>> {
+/// Reads what [`encode_keys`] wrote, from whoever it comes, where it is `count` keys of a type. `what` names it in errors.
+pub fn decode_keys(bytes: &[u8], key_type: KeyType, count: u64, what: &str) -> Result<Vec<Key>> {
     let damaged = || Error::corrupt(format!("{what}: the keys of a source are damaged: create the dataset again with --replace"));
     let (header, mut rest) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(damaged)?;
     let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
-    let count = u64::from_le_bytes(header[20..28].try_into().expect("eight bytes"));
+    let found = u64::from_le_bytes(header[20..28].try_into().expect("eight bytes"));
     if &header[..8] != MAGIC {
         return Err(damaged());
     }
     if word(8) > VERSION {
         return Err(Error::invalid(format!("{what}: it is of a newer version of Forebay: use that one")));
     }
-    // Each key takes a byte at least.
-    let is_whole = word(8) == VERSION && word(12) == crc32c::crc32c(&bytes[16..]) && count <= rest.len() as u64;
+    let is_whole = word(8) == VERSION && word(12) == crc32c::crc32c(&bytes[16..]) && found == count;
     if !is_whole || (count > 0 && word(16) != kind(key_type)) {
         return Err(damaged());
     }
-    let mut keys: Vec<Key> = Vec::with_capacity(count as usize);
+    let mut keys: Vec<Key> = Vec::with_capacity(room(count, rest.len()).ok_or_else(damaged)?);
     let mut key_bytes = 0usize;
     for _ in 0..count {
         let key = read_key(&mut rest, key_type, keys.last()).ok_or_else(damaged)?;
@@ -134,6 +139,13 @@ pub fn decode_keys(bytes: &[u8], key_type: KeyType, what: &str) -> Result<Vec<Ke
         keys.push(key);
     }
     if rest.is_empty() { Ok(keys) } else { Err(damaged()) }
+}
+
+/// For how many of so many keys, in so many bytes, there is room at first; none where there can't be so many.
+fn room(count: u64, bytes: usize) -> Option<usize> {
+    let count = usize::try_from(count).ok()?;
+    // Each takes a byte at least.
+    (count <= bytes.min(KEYS_MAX)).then_some(count.min(ROOM_MAX))
 }
 
 fn kind(key_type: KeyType) -> u32 {
@@ -250,15 +262,17 @@ mod tests {
     fn keys_come_back_and_no_flipped_bit_passes() {
         for (keys, key_type) in [(numbers(), KeyType::U64), (texts(), KeyType::Bytes), (vec![], KeyType::Bytes)] {
             let bytes = encode_keys(&keys);
-            assert_eq!(decode_keys(&bytes, key_type, "keys").unwrap(), keys);
+            let count = keys.len() as u64;
+            assert_eq!(decode_keys(&bytes, key_type, count, "keys").unwrap(), keys);
+            assert!(decode_keys(&bytes, key_type, count + 1, "keys").is_err(), "others than the manifest says");
             for at in 0..bytes.len() {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= 1;
-                assert!(decode_keys(&damaged, key_type, "keys").is_err(), "byte {at}");
-                assert!(decode_keys(&bytes[..at], key_type, "keys").is_err(), "cut at {at}");
+                assert!(decode_keys(&damaged, key_type, count, "keys").is_err(), "byte {at}");
+                assert!(decode_keys(&bytes[..at], key_type, count, "keys").is_err(), "cut at {at}");
             }
         }
-        assert!(decode_keys(&encode_keys(&texts()), KeyType::U64, "keys").is_err(), "of another type");
+        assert!(decode_keys(&encode_keys(&texts()), KeyType::U64, 5, "keys").is_err(), "of another type");
     }
 
     #[test]
@@ -274,9 +288,15 @@ mod tests {
         twice[HEADER_BYTES + 1] = 0;
         let mut beyond = encode_keys(&texts());
         beyond[HEADER_BYTES + 1] = 0x7f;
-        for (bytes, key_type) in [(many, KeyType::U64), (twice, KeyType::U64), (beyond, KeyType::Bytes)] {
-            assert!(decode_keys(&with_sum(bytes), key_type, "keys").is_err());
+        for (bytes, key_type, count) in [(many, KeyType::U64, u64::MAX), (twice, KeyType::U64, 6), (beyond, KeyType::Bytes, 5)] {
+            assert!(decode_keys(&with_sum(bytes), key_type, count, "keys").is_err());
         }
+    }
+
+    #[test]
+    fn no_memory_is_set_aside_for_keys_that_are_not_there() {
+        assert_eq!((room(5, 9), room(10, 9)), (Some(5), None));
+        assert_eq!((room(KEYS_MAX as u64, usize::MAX), room(KEYS_MAX as u64 + 1, usize::MAX)), (Some(ROOM_MAX), None));
     }
 
     #[test]

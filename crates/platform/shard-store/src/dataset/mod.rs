@@ -15,7 +15,7 @@ mod orders;
 mod pack;
 mod recut;
 
-pub use following::{DatasetFollowing, DatasetSource, KEY_BYTES_MAX, decode_keys, encode_keys};
+pub use following::{DatasetFollowing, DatasetSource, KEY_BYTES_MAX, KEYS_MAX, decode_keys, encode_keys};
 pub use garbage::{GARBAGE_AFTER, Stored, garbage, needed};
 pub use log_object::{LogObject, LoggedCall};
 pub use log_place::LogPlace;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
 use super::Store;
+use crate::exact::exact_json;
 use crate::literal::Literal;
 use crate::question::Condition;
 use crate::update::Change;
@@ -110,7 +111,7 @@ pub(super) struct Operation(Map<String, Json>);
 
 impl Operation {
     pub(super) fn parse(operation: &[u8]) -> Result<Self> {
-        let parsed: Json = serde_json::from_slice(operation).map_err(|error| {
+        let parsed: Json = exact_json(operation).map_err(|error| {
             Error::invalid(format!("{:?} is no JSON: {error}", String::from_utf8_lossy(operation).trim_end()))
         })?;
         match parsed {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Change;
 use crate::columns::Columns;
+use crate::exact::exact_json;
 use crate::literal::Literal;
 
 /// A change that somebody wants, and when.
@@ -41,8 +42,7 @@ impl WantedChange {
             if_version: Option<u64>,
         }
         let text = || String::from_utf8_lossy(line).trim_end().to_string();
-        let shape: Shape =
-            serde_json::from_slice(line).map_err(|error| Error::invalid(format!("{} is no change: {error}", text())))?;
+        let shape: Shape = exact_json(line).map_err(|error| Error::invalid(format!("{} is no change: {error}", text())))?;
         let change = match (shape.put, shape.delete) {
             (Some(record), None) => {
                 let (key, values) = columns.record_of(&record)?;
@@ -91,6 +91,21 @@ mod tests {
         }
         let delete = WantedChange { change: Change::Delete(Key::U64(7)), condition: ChangeIf::Version(3) };
         assert_eq!(parse(&json!({"delete": 7, "if_version": 3})).unwrap(), delete);
+    }
+
+    #[test]
+    fn values_come_as_they_were_sent() {
+        let kinds = [ColumnKind::Int, ColumnKind::Float64, ColumnKind::Float32, ColumnKind::Decimal(8)];
+        let column = |(place, kind): (usize, ColumnKind)| Column { name: format!("c{place}"), kind };
+        let columns = Columns::new(kinds.into_iter().enumerate().map(column).collect(), "c0").unwrap();
+        for row in 1..3000u32 {
+            let (float, short) = (f64::from(row).sqrt() / 7e9, (f64::from(row).ln() * 1e-39) as f32);
+            let values = vec![Value::Float(float), Value::Float(short.into()), Value::Decimal((i128::from(row) - 1500) * 7)];
+            let record = columns.record_json(&Key::U64(1), &values, None).unwrap();
+            let line = json!({ "put": record }).to_string();
+            let read = WantedChange::parse(&columns, line.as_bytes()).unwrap();
+            assert_eq!(read.change, Change::Put(Key::U64(1), values), "{line}");
+        }
     }
 
     #[test]

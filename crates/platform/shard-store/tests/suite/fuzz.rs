@@ -77,7 +77,8 @@ fn fuzz_keys_of_a_source() {
         }
     };
     run("keys of a source", vec![numbers, texts], mend, |input| {
-        let read = [KeyType::U64, KeyType::Bytes].map(|key_type| decode_keys(input, key_type, "keys"));
+        let count = input.get(20..28).map_or(0, |count| u64::from_le_bytes(count.try_into().unwrap()));
+        let read = [KeyType::U64, KeyType::Bytes].map(|key_type| decode_keys(input, key_type, count, "keys"));
         let shapes = read.map(|read| match read {
             Ok(keys) => {
                 assert!(keys.is_sorted_by(|a, b| a < b));
