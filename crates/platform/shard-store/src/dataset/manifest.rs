@@ -116,10 +116,9 @@ impl Dataset {
         xxh3_128(text.as_bytes())
     }
 
-    /// The names of all objects below `data/` that belong to it.
+    /// The names of all objects below `data/` that it is made of.
     pub fn objects(&self) -> impl Iterator<Item = &str> {
-        let sources = self.following.iter().flat_map(|following| &following.sources);
-        self.shards.iter().flat_map(|shard| shard.objects()).chain(sources.map(|source| source.keys.as_str()))
+        self.shards.iter().flat_map(|shard| shard.objects())
     }
 
     /// As it is stored.
@@ -180,7 +179,7 @@ impl Dataset {
             return Err(Error::corrupt("the log is not named as such logs are"));
         }
         self.orders.check()?;
-        self.following.iter().try_for_each(DatasetFollowing::check)?;
+        self.following.iter().try_for_each(|following| following.check(self.log.is_some()))?;
         self.shards.iter().try_for_each(DatasetShard::check)
     }
 }
