@@ -12,9 +12,9 @@ mod update;
 pub use columns::{Column, ColumnKind, Columns, JsonKinds, JsonRecords, key_of_value};
 pub use dataset::{
     Dataset, DatasetCold, DatasetFile, DatasetFollowing, DatasetOrders, DatasetPin, DatasetShard, DatasetSource, GARBAGE_AFTER,
-    KEY_BYTES_MAX, LogObject, LogPlace, LoggedCall, Packed, SOURCES_MAX, Stored, data_key, decode_keys, decode_sources,
-    encode_keys, encode_sources, garbage, has_keys, key_hash, keys_name, manifest_key, manifest_number, manifest_tag, merge, needed,
-    pack, shard_of, too_many_sources,
+    KEY_BYTES_MAX, LogObject, LogPlace, LoggedCall, Packed, SOURCES_BYTES_MAX, SOURCES_MAX, Stored, data_key, decode_keys,
+    decode_sources, encode_keys, encode_sources, garbage, has_keys, key_hash, keys_name, manifest_key, manifest_number,
+    manifest_tag, merge, needed, pack, shard_of, too_many_sources,
 };
 pub use folder::AskedShares;
 pub use literal::Literal;

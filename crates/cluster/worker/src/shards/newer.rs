@@ -122,8 +122,7 @@ impl Shards {
     /// Forgets manifests that are not in shared storage any more. Who asks by one is told so.
     fn forget(&self, is_gone: impl Fn(&Manifest) -> bool) {
         let mut manifests = self.known.manifests.lock();
-        let gone: Vec<DatasetId> =
-            manifests.iter().filter(|(_, manifest)| is_gone(manifest)).map(|(id, _)| id.clone()).collect();
+        let gone: Vec<DatasetId> = manifests.iter().filter(|(_, manifest)| is_gone(manifest)).map(|(id, _)| id.clone()).collect();
         for id in &gone {
             manifests.pop(id);
         }

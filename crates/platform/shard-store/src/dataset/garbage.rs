@@ -33,8 +33,7 @@ pub fn garbage<'o>(
     after: Duration,
     most: usize,
 ) -> Vec<&'o str> {
-    let is_garbage =
-        |object: &&Stored<String>| !named.contains(&object.name) && is_old(object.modified_ms, now_ms, after);
+    let is_garbage = |object: &&Stored<String>| !named.contains(&object.name) && is_old(object.modified_ms, now_ms, after);
     let garbage: Vec<&str> = objects.iter().filter(is_garbage).map(|object| object.name.as_str()).take(most).collect();
     debug_assert!(garbage.iter().all(|name| !named.contains(*name)), "what is named stays");
     garbage

@@ -25,5 +25,5 @@ pub use merge::merge;
 pub use orders::{DatasetOrders, DatasetPin};
 pub use pack::{Packed, pack};
 pub use sources::{
-    DatasetSource, SOURCES_MAX, decode_sources, encode_sources, has_keys, keys_name, too_many_sources,
+    DatasetSource, SOURCES_BYTES_MAX, SOURCES_MAX, decode_sources, encode_sources, has_keys, keys_name, too_many_sources,
 };

@@ -11,8 +11,8 @@ use super::manifest::Dataset;
 
 const WORD: &str = "forebay-sources";
 const VERSION: u32 = 1;
-/// Bytes of it at most: it is read whole.
-const BYTES_MAX: usize = 16 << 20;
+/// Bytes of such an object at most: it is read whole.
+pub const SOURCES_BYTES_MAX: usize = 16 << 20;
 /// Objects that a dataset follows at most.
 pub const SOURCES_MAX: usize = 16_384;
 /// Entries at most: reading an object may have been cut short several times.
@@ -61,14 +61,16 @@ pub fn encode_sources(sources: &[DatasetSource]) -> Result<Vec<u8>> {
     let body = serde_json::to_vec(sources).map_err(|error| Error::internal(format!("sources can't be written: {error}")))?;
     let mut bytes = format!("{WORD} {VERSION} {:08x}\n", crc32c::crc32c(&body)).into_bytes();
     bytes.extend(body);
-    let much = || Error::invalid(format!("what a dataset follows takes more than {} MiB: follow fewer objects", BYTES_MAX >> 20));
-    if bytes.len() > BYTES_MAX { Err(much()) } else { Ok(bytes) }
+    let much = || {
+        Error::invalid(format!("what a dataset follows takes more than {} MiB: follow fewer objects", SOURCES_BYTES_MAX >> 20))
+    };
+    if bytes.len() > SOURCES_BYTES_MAX { Err(much()) } else { Ok(bytes) }
 }
 
 /// Reads what [`encode_sources`] wrote, from whoever it comes. `what` names it in errors.
 pub fn decode_sources(bytes: &[u8], what: &str) -> Result<Vec<DatasetSource>> {
     let damaged = || Error::corrupt(format!("{what}: what the dataset follows is damaged: create it again with --replace"));
-    if bytes.len() > BYTES_MAX {
+    if bytes.len() > SOURCES_BYTES_MAX {
         return Err(damaged());
     }
     let end = bytes.iter().position(|&byte| byte == b'\n').ok_or_else(damaged)?;
