@@ -73,7 +73,7 @@ impl Shards {
         if Self::open(client, path).await?.dataset().following.is_none() {
             return Err(nothing());
         }
-        let lease = Lease::take(client, path).await?;
+        let mut lease = Lease::take(client, path).await?;
         // Whoever had it before may have written sources until then, and somebody a manifest.
         let opened = async {
             let shards = Self::open(client, path).await?;
@@ -88,6 +88,7 @@ impl Shards {
                 return Err(error);
             }
         };
+        lease.begin(shards.dataset().log.as_deref().unwrap_or_default());
         let mut pass = Pass { client, shards, sources, lease, reader, scratch, files: 0, done: Refreshed::default() };
         let result = pass.run(&from).await;
         let Pass { lease, done, .. } = pass;

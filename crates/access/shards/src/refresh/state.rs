@@ -30,6 +30,8 @@ const REFUSED_BYTES_MAX: usize = 2048;
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct RefreshState {
+    /// The log of the dataset that all of it is of: another one in the same folder was not refreshed yet.
+    pub log: String,
     /// Somebody refreshes it, until then if he does not say so again; 0 where nobody does.
     pub held_until_ms: i64,
     /// When the last refresh ended that saw all objects; 0 where none has.
@@ -117,6 +119,14 @@ impl Lease {
         }
     }
 
+    /// Forgets what is known of a dataset that was replaced by the one with this log.
+    pub(super) fn begin(&mut self, log: &str) {
+        if self.state.log != log {
+            let (log, held_until_ms) = (log.to_string(), self.state.held_until_ms);
+            self.state = RefreshState { log, held_until_ms, ..RefreshState::default() };
+        }
+    }
+
     /// Says that it is still needed, where that was said a while ago. `Conflict` where another process has it by now.
     pub(super) async fn renew(&mut self) -> Result<()> {
         if self.said.elapsed() < SAID_AFTER {
@@ -174,10 +184,9 @@ impl Lease {
 impl Shards {
     /// How it stands with refreshes; none where it follows nothing, or was not refreshed yet.
     pub async fn refresh_state(&self) -> Result<Option<RefreshState>> {
-        if self.dataset.following.is_none() {
-            return Ok(None);
-        }
-        Ok(read(&self.client, &below(&self.path, NAME)?).await?.map(|(state, _)| state))
+        let Some((log, _)) = self.dataset.log.as_deref().zip(self.dataset.following.as_ref()) else { return Ok(None) };
+        let read = read(&self.client, &below(&self.path, NAME)?).await?;
+        Ok(read.map(|(state, _)| state).filter(|state| state.log == log))
     }
 }
 
