@@ -197,12 +197,25 @@ impl Pass<'_> {
             failed => failed,
         };
         let Err(error) = ended else { return Ok(()) };
-        // Whoever took this one for gone meanwhile knows nothing of what was written since.
-        let nameable = if began.elapsed() > GARBAGE_AFTER / 2 { 0 } else { read.len() };
-        if let Err(unsaid) = self.sources.doubt(&goes, &read[..nameable]).await {
+        if let Err(unsaid) = self.doubt_again(&goes, &brought).await {
             tracing::warn!(path = %self.shards.path(), error = %unsaid, "it is not said that records of objects are doubtful");
         }
         Err(error)
+    }
+
+    /// Whoever took this one for gone meanwhile knows nothing of what was written since: his sources say then that it is doubtful.
+    async fn doubt_again(&mut self, goes: &HashSet<String>, brought: &[Brought]) -> Result<()> {
+        if !self.sources.are_others().await? {
+            return Ok(());
+        }
+        let mut read = Vec::new();
+        for Brought { source, .. } in brought {
+            // Nobody may have named the object with the keys for long: it is garbage, if it is there still.
+            let Ok(keys) = self.keys(source).await else { continue };
+            let keys = store_keys(self.client, self.shards.path(), &keys, &[]).await?;
+            read.push(DatasetSource { keys, ..source.clone() });
+        }
+        self.sources.doubt(goes, &read).await
     }
 
     /// Says what the sources are. `Conflict` where another process has refreshed it meanwhile.

@@ -46,6 +46,11 @@ impl Sources {
         Ok(())
     }
 
+    /// Whether somebody else has written them since they were read or written here.
+    pub(super) async fn are_others(&self) -> Result<bool> {
+        Ok(read(&self.client, &self.at).await?.1 != self.tag)
+    }
+
     /// Has them say, whoever has written them since, that it is not known what the dataset has of some paths, nor of what was read of them.
     pub(super) async fn doubt(&mut self, paths: &HashSet<String>, read_since: &[DatasetSource]) -> Result<()> {
         for _ in 0..ATTEMPTS {

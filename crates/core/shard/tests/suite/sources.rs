@@ -143,7 +143,10 @@ proptest! {
         for (changes, cut_after) in steps {
             for (path, object) in changes {
                 match object {
-                    Some((keys, values)) => objects.insert(path, (keys.iter().map(|key| 1u32 << *key).sum::<u32>() | values << 12, keys)),
+                    Some((keys, values)) => {
+                        let of_keys: u32 = keys.iter().map(|key| 1u32 << *key).sum();
+                        objects.insert(path, (of_keys | (values << 12), keys))
+                    }
                     None => objects.remove(&path),
                 };
             }
