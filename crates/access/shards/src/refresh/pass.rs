@@ -70,10 +70,11 @@ impl Shards {
     pub async fn refresh(client: &Client, path: &ForebayPath, reader: Arc<dyn ReadRecords>, scratch: &Path) -> Result<Refreshed> {
         let nothing =
             || Error::invalid(format!("{path}: it follows no objects: `forebay shard create --refresh` makes one that does"));
-        if Self::open(client, path).await?.dataset().following.is_none() {
+        let shards = Self::open(client, path).await?;
+        if shards.dataset().following.is_none() {
             return Err(nothing());
         }
-        let mut lease = Lease::take(client, path).await?;
+        let mut lease = Lease::take(client, path, log_of(&shards)).await?;
         // Whoever had it before may have written sources until then, and somebody a manifest.
         let opened = async {
             let shards = Self::open(client, path).await?;
@@ -88,7 +89,7 @@ impl Shards {
                 return Err(error);
             }
         };
-        lease.begin(shards.dataset().log.as_deref().unwrap_or_default());
+        lease.turn_to(log_of(&shards));
         let mut pass = Pass { client, shards, sources, lease, reader, scratch, files: 0, done: Refreshed::default() };
         let result = pass.run(&from).await;
         let Pass { lease, done, .. } = pass;
@@ -345,6 +346,11 @@ impl Pass<'_> {
         self.done.changes += changes.len() as u64;
         Ok(())
     }
+}
+
+/// The name of its log, which each has that follows objects.
+fn log_of(shards: &Shards) -> &str {
+    shards.dataset().log.as_deref().unwrap_or_default()
 }
 
 /// Removes a file that an object was brought to, if it is there.

@@ -65,6 +65,14 @@ impl RefreshState {
         (self.done_ms > 0).then(|| Duration::from_millis(now_ms().saturating_sub(self.done_ms).max(0).unsigned_abs()))
     }
 
+    /// The same of the dataset with a log: nothing of what is known of another one that was in its folder.
+    fn of(self, log: &str) -> Self {
+        match self.log == log {
+            true => self,
+            false => Self { log: log.to_string(), held_until_ms: self.held_until_ms, ..Self::default() },
+        }
+    }
+
     /// Why a version of an object can't be read; none where that is not known, or it is to be tried again.
     fn refused(&self, path: &str, tag: &str, now_ms: i64) -> Option<&str> {
         let is_it = |refused: &&RefusedObject| refused.path == path && refused.tag == tag && is_young(refused, now_ms);
@@ -100,8 +108,8 @@ pub(super) struct Lease {
 }
 
 impl Lease {
-    /// `Retry` where another process has it.
-    pub(super) async fn take(client: &Client, path: &ForebayPath) -> Result<Self> {
+    /// For the dataset with a log; `Retry` where another process has it.
+    pub(super) async fn take(client: &Client, path: &ForebayPath, log: &str) -> Result<Self> {
         let at = below(path, NAME)?;
         let (state, condition) = match read(client, &at).await? {
             Some((state, tag)) => (state, PutCondition::Version(tag)),
@@ -110,7 +118,7 @@ impl Lease {
         if state.is_held() {
             return Err(busy(path));
         }
-        let state = RefreshState { held_until_ms: held_until(), ..state };
+        let state = RefreshState { held_until_ms: held_until(), ..state.of(log) };
         let said = forebay_runtime::now();
         match write(client, &at, &state, condition).await {
             Ok(tag) => Ok(Self { client: client.clone(), at, tag, said, state }),
@@ -119,12 +127,9 @@ impl Lease {
         }
     }
 
-    /// Forgets what is known of a dataset that was replaced by the one with this log.
-    pub(super) fn begin(&mut self, log: &str) {
-        if self.state.log != log {
-            let (log, held_until_ms) = (log.to_string(), self.state.held_until_ms);
-            self.state = RefreshState { log, held_until_ms, ..RefreshState::default() };
-        }
+    /// The dataset was replaced before it was taken, by the one with this log.
+    pub(super) fn turn_to(&mut self, log: &str) {
+        self.state = std::mem::take(&mut self.state).of(log);
     }
 
     /// Says that it is still needed, where that was said a while ago. `Conflict` where another process has it by now.
@@ -252,5 +257,9 @@ mod tests {
         assert_eq!(state.refused("a", "1", 2000), None, "the oldest go first");
         state.refuse(refused("b", 2000 + day));
         assert_eq!(state.refused.len(), 1, "what is to be tried again goes");
+        let state = RefreshState { log: "1".into(), held_until_ms: 7, done_ms: 3, ..state };
+        assert_eq!(state.clone().of("1"), state);
+        let other = state.of("2");
+        assert_eq!(other, RefreshState { log: "2".into(), held_until_ms: 7, ..RefreshState::default() }, "of another dataset");
     }
 }
