@@ -290,6 +290,22 @@ async fn of_an_object_that_can_not_be_read_the_last_version_stays_and_it_is_said
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_with_a_record_that_workers_refuse_keeps_no_other_from_being_followed() {
+    let bed = Bed::start(1).await;
+    let shards = followed(&bed).await;
+    store(&bed, "c.txt", "100003,c3").await;
+    refresh(&bed).await;
+    delete(&bed, "c.txt").await;
+    store(&bed, "a.txt", &format!("100004,small\n100001,{}", "x".repeat(5 << 20))).await;
+    store(&bed, "b.txt", "100002,b2").await;
+    let done = refresh(&bed).await;
+    assert!(done.errors.len() == 1 && done.errors[0].contains("4 MiB"), "{:?}", done.errors);
+    assert_eq!((done.added, done.gone), (2, 1));
+    names(&shards, &[None, Some("b2"), None, None]).await;
+    assert_eq!(sources(&bed).await.len(), 1, "of what was not read nothing is said");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refresh_that_ends_between_log_and_manifest_is_made_good_by_the_next_one() {
     let bed = Bed::start(1).await;
     let shards = followed(&bed).await;
