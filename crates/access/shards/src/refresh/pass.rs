@@ -192,7 +192,7 @@ impl Pass<'_> {
         self.say(begun).await?;
         let written = self.write(now, &before, &goes, &brought).await;
         let mut after: Vec<DatasetSource> = before.into_iter().filter(|source| !goes.contains(&source.path)).collect();
-        after.extend(read.iter().cloned());
+        after.extend(read);
         let ended = match written {
             Ok(()) => self.say(after).await,
             failed => failed,
