@@ -53,6 +53,7 @@ pub(super) async fn bring(client: &Client, lease: &mut Lease, object: &ObjectInf
         std::io::Write::write_all(&mut to, &bytes).context(|| file.display())?;
         at = end;
     }
+    debug_assert_eq!(at, version.size, "all of it is there");
     Ok(())
 }
 
@@ -116,6 +117,7 @@ pub(super) fn puts_of(
                     send(std::mem::take(&mut changes))?;
                 }
                 bytes += line.len() + 1;
+                debug_assert!(bytes <= CALL_BYTES_MAX, "a worker takes them at once");
                 changes.push(put);
                 if changes.len() >= CHANGES_AT_ONCE || bytes >= BYTES_AT_ONCE {
                     bytes = 0;

@@ -25,6 +25,7 @@ pub(crate) async fn store_keys(client: &Client, path: &ForebayPath, keys: &[Key]
         return Ok((*name).to_string());
     }
     let name = keys_name(forebay_runtime::random::<u64>(), &bytes);
+    debug_assert!(has_keys(&name, &bytes), "its name says what it has");
     let mut writer = client.writer(&below(path, &data_key(&name))?).await?;
     while !bytes.is_empty() {
         let piece = bytes.split_to(bytes.len().min(PIECE));

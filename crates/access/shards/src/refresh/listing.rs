@@ -76,6 +76,7 @@ pub async fn objects_followed(client: &Client, path: &ForebayPath, from: &[Strin
             }
         }
     }
+    debug_assert_eq!(found.all.len(), found.keys.len(), "each is there once");
     Ok(found.all)
 }
 

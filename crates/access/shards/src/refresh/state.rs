@@ -88,6 +88,7 @@ impl RefreshState {
             self.refused.remove(0);
         }
         self.refused.push(refused);
+        debug_assert!(self.refused.len() <= REFUSED_MAX, "as many as can be read again");
     }
 
     /// Whether somebody refreshes it.
