@@ -75,6 +75,10 @@ fn bytes_of((key, values): &(Key, Vec<Value>)) -> usize {
 pub(crate) struct Formats;
 
 impl ReadRecords for Formats {
+    fn check_name(&self, name: &str) -> Result<()> {
+        if ENDINGS.contains(&ending(Path::new(name)).as_str()) { Ok(()) } else { Err(no_format()) }
+    }
+
     fn read(&self, file: &Path, columns: &Columns, each: &mut dyn FnMut(Records) -> Result<()>) -> Result<()> {
         let names: Vec<String> = columns.all().iter().map(|column| column.name.clone()).collect();
         let input = open(file, &Wanted { key: &columns.key().name, columns: Some(&names) })?;
@@ -90,15 +94,41 @@ impl ReadRecords for Formats {
 
 /// Opens a file by its name's ending.
 pub(crate) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
-    let opened = match ending.as_str() {
+    let opened = match ending(path).as_str() {
         "parquet" | "parq" => parquet::open(path, wanted),
         "csv" => csv::open(path, b',', wanted),
         "tsv" => csv::open(path, b'\t', wanted),
         "json" | "jsonl" | "ndjson" => json::open(path, wanted),
-        _ => {
-            Err(Error::invalid("its name says no format: .parquet, .csv, .tsv, .json, .jsonl or .ndjson; --text takes flat text"))
-        }
+        _ => Err(no_format()),
     };
     opened.map_err(|error| error.context(path.display()))
+}
+
+/// What the names end with that say a format.
+const ENDINGS: [&str; 7] = ["parquet", "parq", "csv", "tsv", "json", "jsonl", "ndjson"];
+
+fn ending(path: &Path) -> String {
+    path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase()
+}
+
+fn no_format() -> Error {
+    Error::invalid("its name says no format: .parquet, .csv, .tsv, .json, .jsonl or .ndjson; --text takes flat text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_whether_its_object_is_read() {
+        for ending in ENDINGS {
+            let name = format!("in/a.{}", ending.to_uppercase());
+            Formats.check_name(&name).unwrap();
+            let error = open(Path::new(&format!("/nowhere/{name}")), &Wanted { key: "id", columns: None }).err().unwrap();
+            assert!(!error.message().contains("no format"), "{error}");
+        }
+        for name in ["in/notes.txt", "in/csv", "in/.parquet", "in.csv/a", ""] {
+            assert!(Formats.check_name(name).is_err(), "{name}");
+        }
+    }
 }

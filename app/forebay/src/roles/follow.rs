@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use forebay_client::{Client, ClientSettings};
 use forebay_node::Node;
 use forebay_runtime::{now, random_range};
-use forebay_shards::Shards;
+use forebay_shards::{Shards, latest_manifest};
 use forebay_types::{Error, ErrorKind, ForebayPath, Result, ResultExt};
 use forebay_worker::Worker;
 use tokio_util::task::AbortOnDropHandle;
@@ -17,6 +17,8 @@ use crate::records::Formats;
 
 /// How often it is looked whether a dataset is to be refreshed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A dataset is refreshed after this at the latest that never was, or that another process refreshes.
+const SOON: Duration = Duration::from_secs(60);
 
 /// Refreshes what is the workers' of a node, as long as this runs; none where it has no workers. Objects that are read are files below
 /// `folder` meanwhile.
@@ -28,6 +30,9 @@ pub(super) fn follow(node: &Node, folder: &Path) -> Option<AbortOnDropHandle<()>
 
 async fn refresh_all(settings: ClientSettings, workers: Vec<Arc<Worker>>, folder: PathBuf) {
     let (scratch, list) = (folder.join("refresh"), folder.join("refreshed"));
+    if let Err(error) = clear(&scratch) {
+        tracing::warn!(%error, "objects that a process before this one has read stay");
+    }
     // What was refreshed here before this process began, of which the workers know nothing until somebody asks.
     let mut listed: Vec<ForebayPath> = read(&list);
     let mut before: VecDeque<ForebayPath> = listed.iter().cloned().collect();
@@ -46,26 +51,69 @@ async fn refresh_all(settings: ClientSettings, workers: Vec<Arc<Worker>>, folder
         }
         due.retain(|path, _| followed.iter().any(|(of, _)| of == path));
         for (path, every) in followed {
-            let of_path = due.entry(path.clone()).or_insert_with(|| (every, next(every)));
-            // Somebody has ordered something else meanwhile.
-            if of_path.0 != every {
-                *of_path = (every, next(every));
+            // It is this process's from now on, or somebody has ordered something else meanwhile.
+            if due.get(&path).is_none_or(|(of, _)| *of != every) {
+                let age = age(&settings, &mut client, &path).await;
+                due.insert(path.clone(), (every, now() + due_in(every, age, share())));
             }
-            if now() < of_path.1 {
+            if due.get(&path).is_some_and(|(_, at)| now() < *at) {
                 continue;
             }
-            if let Err(error) = refresh(&settings, &mut client, &path, &scratch).await {
-                match error.kind() {
-                    ErrorKind::Retry => tracing::debug!(%path, %error, "a dataset is refreshed later"),
-                    _ => {
-                        Worker::count_refresh(0, 1);
-                        tracing::warn!(%path, %error, "a dataset stays as it was");
-                    }
+            let wait = match refresh(&settings, &mut client, &path, &scratch).await {
+                Ok(()) => every,
+                Err(error) if error.kind() == ErrorKind::Retry => {
+                    tracing::debug!(%path, %error, "a dataset is refreshed later");
+                    every.min(SOON)
                 }
-            }
-            due.insert(path, (every, next(every)));
+                Err(error) => {
+                    Worker::count_refresh(0, 1);
+                    tracing::warn!(%path, %error, "a dataset stays as it was");
+                    if error.kind() == ErrorKind::NotFound && is_gone(&settings, &mut client, &path).await {
+                        workers.iter().for_each(|worker| worker.forget_dataset(&path));
+                    }
+                    every
+                }
+            };
+            due.insert(path, (every, now() + wait.mul_f64(share())));
         }
     }
+}
+
+/// How long ago a dataset was refreshed, by whomever; none where it never was, or that can't be known now.
+async fn age(settings: &ClientSettings, client: &mut Option<Client>, path: &ForebayPath) -> Option<Duration> {
+    let asked = async {
+        let client = connected(settings, client).await?;
+        Shards::open(client, path).await?.refresh_state().await
+    };
+    match asked.await {
+        Ok(state) => state.and_then(|state| state.age()),
+        Err(error) => {
+            tracing::debug!(%path, %error, "it is not known when a dataset was refreshed");
+            None
+        }
+    }
+}
+
+/// Whether there is no dataset any more.
+async fn is_gone(settings: &ClientSettings, client: &mut Option<Client>, path: &ForebayPath) -> bool {
+    let Ok(client) = connected(settings, client).await else { return false };
+    match latest_manifest(client, path).await {
+        Ok(last) => last.is_none(),
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    }
+}
+
+/// When a dataset is due that was refreshed so long ago, after a share of its period: restarts don't put it off.
+fn due_in(every: Duration, age: Option<Duration>, share: f64) -> Duration {
+    match age {
+        Some(age) => every.mul_f64(share).saturating_sub(age),
+        None => every.min(SOON).mul_f64(share),
+    }
+}
+
+/// Not all at once, where many datasets were made together.
+fn share() -> f64 {
+    random_range(0.75..1.0)
 }
 
 /// Has workers hear of a dataset; false where that has to be tried again.
@@ -111,19 +159,20 @@ async fn connected<'c>(settings: &ClientSettings, client: &'c mut Option<Client>
     client.as_ref().ok_or_else(|| Error::closed("no client"))
 }
 
-/// When it is due again: not all at once, where many datasets were made together.
-fn next(every: Duration) -> Instant {
-    now() + every.mul_f64(random_range(0.75..1.0))
+/// Removes what objects were brought to.
+fn clear(scratch: &Path) -> Result<()> {
+    match std::fs::remove_dir_all(scratch) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context(|| scratch.display()),
+        _ => Ok(()),
+    }
 }
 
 async fn refresh(settings: &ClientSettings, client: &mut Option<Client>, path: &ForebayPath, scratch: &Path) -> Result<()> {
     let client = connected(settings, client).await?;
-    // What a process before this one has left.
-    if scratch.exists() {
-        std::fs::remove_dir_all(scratch).context(|| scratch.display())?;
-    }
     std::fs::create_dir_all(scratch).context(|| scratch.display())?;
-    let done = Shards::refresh(client, path, Arc::new(Formats), scratch).await?;
+    let done = Shards::refresh(client, path, Arc::new(Formats), scratch).await;
+    clear(scratch)?;
+    let done = done?;
     let errors = done.errors.len() as u64;
     Worker::count_refresh((done.added + done.replaced + done.gone).saturating_sub(errors), errors);
     if done.added + done.replaced + done.gone > 0 {
@@ -132,4 +181,18 @@ async fn refresh(settings: &ClientSettings, client: &mut Option<Client>, path: &
     }
     done.errors.iter().for_each(|error| tracing::warn!(%path, %error, "an object is not followed"));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_period_ends_whatever_is_restarted_meanwhile() {
+        let hours = |hours: u64| Duration::from_secs(hours * 3600);
+        assert_eq!(due_in(hours(100), Some(hours(30)), 0.75), hours(45));
+        assert_eq!(due_in(hours(100), Some(hours(80)), 0.75), Duration::ZERO);
+        assert_eq!(due_in(hours(100), None, 0.75), Duration::from_secs(45), "nobody has refreshed it yet");
+        assert_eq!(due_in(Duration::from_secs(4), None, 0.75), Duration::from_secs(3));
+    }
 }

@@ -16,7 +16,7 @@ use crate::Shards;
 use crate::files::store_packed;
 use crate::open::{below, latest_manifest, read_manifest};
 use crate::orders::millis;
-use crate::refresh::{check_from, store_keys};
+use crate::refresh::{Sources, check_from, store_keys};
 
 /// A dataset on its way: its shards are stored one by one, and it is there once its manifest is.
 pub struct Creating {
@@ -29,6 +29,7 @@ pub struct Creating {
     before: Option<Shards>,
     shards: Vec<DatasetShard>,
     following: Option<DatasetFollowing>,
+    sources: Vec<DatasetSource>,
     /// Stored after the manifest: none but by a defect that was put back.
     late: Vec<Packed>,
     began: Instant,
@@ -53,8 +54,8 @@ pub async fn create(
     };
     let number = last.unwrap_or(0) + 1;
     let began = forebay_runtime::now();
-    let (client, path, shards) = (client.clone(), path.clone(), Vec::new());
-    Ok(Creating { client, path, columns, replicas, number, before, shards, following: None, late: Vec::new(), began })
+    let (client, path, shards, sources) = (client.clone(), path.clone(), Vec::new(), Vec::new());
+    Ok(Creating { client, path, columns, replicas, number, before, shards, following: None, sources, late: Vec::new(), began })
 }
 
 impl Creating {
@@ -77,20 +78,23 @@ impl Creating {
     /// [`Self::came_from`] tells. `Invalid` where they are of another mount.
     pub fn follow(&mut self, from: Vec<String>, every: Duration) -> Result<()> {
         check_from(&self.path, &from)?;
-        self.following = Some(DatasetFollowing { from, every_ms: millis(every), sources: Vec::new() });
+        let name = format!("{:016x}", forebay_runtime::random::<u64>());
+        self.following = Some(DatasetFollowing { name, from, every_ms: millis(every) });
         Ok(())
     }
 
     /// Says which keys the records of an object have, in any order; that of the objects is the one in which their records were taken.
     pub async fn came_from(&mut self, object: &ObjectInfo, mut keys: Vec<Key>) -> Result<()> {
-        let Some(following) = &mut self.following else { return Ok(()) };
+        if self.following.is_none() {
+            return Ok(());
+        }
         keys.sort_unstable();
         keys.dedup();
         let (version, records) = (&object.version, keys.len() as u64);
-        let keys = store_keys(&self.client, &self.path, &keys).await?;
+        let keys = store_keys(&self.client, &self.path, &keys, &[]).await?;
         let path = ForebayPath::new(self.path.mount().clone(), version.key.clone()).to_string();
         let tag = version.tag.as_str().to_string();
-        following.sources.push(DatasetSource { path, tag, bytes: version.size, records, keys });
+        self.sources.push(DatasetSource { path, tag, bytes: version.size, records, keys });
         Ok(())
     }
 
@@ -101,6 +105,12 @@ impl Creating {
         if self.began.elapsed() > GARBAGE_AFTER / 2 {
             return Err(Error::retry(format!("{}: storing the shards took longer than they may stay unnamed", self.path)));
         }
+        let log = Some(format!("{:016x}", forebay_runtime::random::<u64>()));
+        let (columns, replicas, shards) = (self.columns.clone(), self.replicas.clone(), self.shards.clone());
+        let following = self.following.clone();
+        let orders = Default::default();
+        let mut dataset = Dataset { columns, replicas, shards, log, orders, following, next: None, before: Vec::new() };
+        Sources::create(&self.client, &self.path, &dataset, &self.sources).await?;
         // What is ordered of the dataset of this name holds for the next one too, as of its last manifest.
         let mut orders = self.before.as_ref().map_or_else(Default::default, |before| before.dataset().orders);
         let mut number = self.number;
@@ -112,10 +122,7 @@ impl Creating {
             before.seal().await?;
         }
         debug_assert!(number >= self.number, "manifests are numbered upwards");
-        let log = Some(format!("{:016x}", forebay_runtime::random::<u64>()));
-        let (columns, replicas, shards) = (self.columns.clone(), self.replicas.clone(), self.shards.clone());
-        let following = self.following.clone();
-        let mut dataset = Dataset { columns, replicas, shards, log, orders, following, next: None, before: Vec::new() };
+        dataset.orders = orders;
         loop {
             let bytes = Bytes::from(dataset.encode().map_err(|error| error.context(&self.path))?);
             let object = below(&self.path, &manifest_key(number))?;

@@ -28,6 +28,6 @@ mod status;
 pub use change::Versioned;
 pub use create::{Creating, create};
 pub use open::{Shards, latest_manifest};
-pub use refresh::{ReadRecords, Records, RefreshState, Refreshed, objects_like};
+pub use refresh::{ReadRecords, Records, RefreshState, Refreshed, RefusedObject, objects_followed, objects_like};
 pub use reshard::{Cut, ReshardStep, ReshardTo};
 pub use status::{ReplicaStatus, ShardStatus};

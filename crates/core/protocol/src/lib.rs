@@ -38,8 +38,8 @@ pub use jobs::{ExecutorNumbers, JobState, SchedulerNumbers, TaskState, TransferS
 pub use kinds::{reply_for, request_for};
 pub use limits::{BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, PINS_MAX, RANGES_MAX, ROOTS_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX};
 pub use nodes::{
-    NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_PEER_MESSAGE, NODE_VALUES_BYTES_MAX, NodeCall, NodeOp, NodeReply, PeerCall, PeerOp,
-    Raw,
+    NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_PEER_MESSAGE, NODE_VALUES_BYTES_MAX, NodeCall, NodeOp, NodeReply, PeerCall,
+    PeerOp, Raw,
 };
 pub use notice::{DataNotice, InPlaceCount};
 pub use objects::{ListPage, PutCondition, RangeSpec};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use forebay_client::Client;
 use forebay_shard::Key;
 use forebay_shard_store::{Columns, Dataset, DatasetShard, Store, shard_of};
-use forebay_shards::{Shards, create, objects_like};
+use forebay_shards::{Shards, create, objects_followed, objects_like};
 use forebay_types::{Error, ForebayPath, ObjectInfo, Result, ResultExt, format_bytes};
 use serde_json::json;
 use tempfile::TempDir;
@@ -28,18 +28,16 @@ const BASE_SIZE: f64 = 0.01;
 pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
     let client = connect(config).await?;
     let scratch = TempDir::with_prefix("forebay-shard-").context(|| "no temporary folder")?;
-    let (files, objects) = files(&client, &args.from, scratch.path()).await?;
+    let (files, objects) = match args.refresh {
+        Some(_) => followed(&client, args, scratch.path()).await?,
+        None => (files(&client, &args.from, scratch.path()).await?, Vec::new()),
+    };
     let wanted = Wanted { key: &args.key, columns: args.columns.as_deref() };
     let (columns, file_bytes) = look(&files, &wanted)?;
     let count = args.shards.unwrap_or_else(|| file_bytes.div_ceil(SHARD_FILE_BYTES).max(1) as usize);
     Dataset::check_shape(count, &args.replicas)?;
     let mut creating = create(&client, &args.dataset, columns.clone(), args.replicas.clone(), args.replace).await?;
     if let Some(every) = args.refresh {
-        if objects.len() < files.len() {
-            return Err(
-                Error::invalid("--refresh follows objects of mounts: files of this machine are not seen by workers").into()
-            );
-        }
         creating.follow(args.from.clone(), every)?;
     }
     for shard in 0..count {
@@ -116,9 +114,9 @@ fn look(files: &[PathBuf], wanted: &Wanted<'_>) -> Result<(Columns, u64)> {
     Ok((columns, bytes))
 }
 
-/// The files: those of this machine where they are, objects of mounts brought here; and these objects, in their order.
-async fn files(client: &Client, from: &[String], scratch: &Path) -> Outcome<(Vec<PathBuf>, Vec<ObjectInfo>)> {
-    let (mut files, mut objects) = (Vec::new(), Vec::new());
+/// The files: those of this machine where they are, and objects of mounts brought here.
+async fn files(client: &Client, from: &[String], scratch: &Path) -> Outcome<Vec<PathBuf>> {
+    let mut files = Vec::new();
     for text in from {
         let here = PathBuf::from(text);
         if here.is_file() {
@@ -132,18 +130,39 @@ async fn files(client: &Client, from: &[String], scratch: &Path) -> Outcome<(Vec
         if found.is_empty() {
             found = Tree::of(client, &path).await?.objects().to_vec();
         }
-        let bar = progress::bytes(&format!("bringing {path}"), found.iter().map(|info| info.version.size).sum());
-        for info in &found {
-            let name = info.version.key.as_str().rsplit('/').next().unwrap_or_default();
-            // Numbered, as names of several folders may be the same.
-            let file = scratch.join(format!("{:06}-{name}", files.len()));
-            bring(client, info, &file, &bar).await?;
-            files.push(file);
-            objects.push(info.clone());
-        }
-        bar.finish_and_clear();
+        bring_all(client, &path, &found, scratch, &mut files).await?;
     }
+    Ok(files)
+}
+
+/// The objects that are followed, brought here: the same that a refresh finds, so that none of their records go with it.
+async fn followed(client: &Client, args: &ShardCreateArgs, scratch: &Path) -> Outcome<(Vec<PathBuf>, Vec<ObjectInfo>)> {
+    if args.from.iter().any(|text| Path::new(text).is_file()) {
+        return Err(Error::invalid("--refresh follows objects of mounts: files of this machine are not seen by workers").into());
+    }
+    let objects = objects_followed(client, &args.dataset, &args.from).await?;
+    let mut files = Vec::new();
+    bring_all(client, &args.dataset, &objects, scratch, &mut files).await?;
     Ok((files, objects))
+}
+
+async fn bring_all(
+    client: &Client,
+    of: &ForebayPath,
+    objects: &[ObjectInfo],
+    scratch: &Path,
+    files: &mut Vec<PathBuf>,
+) -> Outcome {
+    let bar = progress::bytes(&format!("bringing {of}"), objects.iter().map(|info| info.version.size).sum());
+    for info in objects {
+        let name = info.version.key.as_str().rsplit('/').next().unwrap_or_default();
+        // Numbered, as names of several folders may be the same.
+        let file = scratch.join(format!("{:06}-{name}", files.len()));
+        bring(client, info, &file, &bar).await?;
+        files.push(file);
+    }
+    bar.finish_and_clear();
+    Ok(())
 }
 
 async fn bring(client: &Client, info: &ObjectInfo, file: &Path, bar: &indicatif::ProgressBar) -> Outcome {

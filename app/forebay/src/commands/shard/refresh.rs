@@ -48,11 +48,10 @@ fn tell(output: &mut Output, of: &str, done: &Refreshed) -> Outcome {
     errors.iter().try_for_each(|error| output.line(&format!("not read, what was read before stays: {error}")))
 }
 
-/// How a dataset follows objects, in words: none where it follows nothing.
-pub(super) fn words(shards: &Shards, state: Option<&RefreshState>) -> Option<Vec<String>> {
+/// How a dataset follows so many objects, in words: none where it follows nothing.
+pub(super) fn words(shards: &Shards, objects: usize, state: Option<&RefreshState>) -> Option<Vec<String>> {
     let following = shards.dataset().following.as_ref()?;
-    let mut lines =
-        vec![format!("follows {} ({} objects): {}", following.from.join(", "), following.sources.len(), often(shards))];
+    let mut lines = vec![format!("follows {} ({objects} objects): {}", following.from.join(", "), often(shards))];
     let Some(state) = state else {
         lines.push("not refreshed since it was made".to_string());
         return Some(lines);

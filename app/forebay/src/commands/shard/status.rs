@@ -16,12 +16,12 @@ pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
     let client = connect(config).await?;
     let shards = Shards::open(&client, &args.dataset).await?;
     let (status, refreshed) = (shards.status().await?, shards.refresh_state().await?);
+    let objects = shards.followed_objects().await?;
     let mut output = Output::new(args.json);
     if args.json {
         status.iter().try_for_each(|shard| output.record(shard))?;
         if let Some(following) = &shards.dataset().following {
             let every_ms = following.every_ms;
-            let objects = following.sources.len();
             output
                 .record(&json!({"following": following.from, "every_ms": every_ms, "objects": objects, "refresh": refreshed}))?;
         }
@@ -38,7 +38,7 @@ pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
     if let Some(orders) = orders::words(shards.orders()) {
         output.line(&orders)?;
     }
-    refresh::words(&shards, refreshed.as_ref()).into_iter().flatten().try_for_each(|line| output.line(&line))?;
+    refresh::words(&shards, objects, refreshed.as_ref()).into_iter().flatten().try_for_each(|line| output.line(&line))?;
     output.line("")?;
     let rows: Vec<Vec<String>> =
         status.iter().flat_map(|shard| shard.replicas.iter().map(|replica| row(shard, replica))).collect();

@@ -165,6 +165,7 @@ fn a_dataset_follows_the_objects_that_it_was_made_from() {
     let create = ["create", "/lake/rows.shards", "--key", "id", "--shards", "2", "--refresh", "1h", "--from"];
     run(&[&create[..], &["rows.jsonl"]].concat()).fails(1, &["files of this machine"]);
     bucket.put("rows/notes.txt", b"no records");
+    bucket.put("rows/_half.jsonl", &lines(ROWS..ROWS + 5));
     run(&[&create[..], &["/lake/rows/*.jsonl"]].concat()).ok();
     let status = run(&["status", "/lake/rows.shards"]).ok().text();
     assert!(status.contains("follows /lake/rows/*.jsonl (1 objects): looked at every 1h"), "{status}");

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use forebay_client::Client;
 use forebay_shard::{Key, Value};
-use forebay_shard_store::{Columns, KEY_BYTES_MAX};
+use forebay_shard_store::{Columns, KEY_BYTES_MAX, WantedChange};
 use forebay_types::{Error, ObjectInfo, Result, ResultExt};
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::keys::too_much;
+use super::state::Lease;
 
 /// Bytes of an object that are read at once.
 const PIECE: u64 = 4 << 20;
@@ -20,6 +21,8 @@ const KEYS_MAX: usize = 8 << 20;
 /// Changes that are made with one call, and about how many bytes of them.
 pub(super) const CHANGES_AT_ONCE: usize = 1000;
 const BYTES_AT_ONCE: usize = 1 << 20;
+/// Bytes that workers take with one call, each record with the end of its line.
+const CALL_BYTES_MAX: usize = 4 << 20;
 /// Calls that wait to be made.
 const AHEAD: usize = 2;
 
@@ -28,22 +31,29 @@ pub type Records = Vec<(Key, Vec<Value>)>;
 
 /// What knows the formats of files.
 pub trait ReadRecords: Send + Sync + 'static {
+    /// `Invalid` where the name of an object says already that it can't be read: then it is not brought.
+    fn check_name(&self, _name: &str) -> Result<()> {
+        Ok(())
+    }
+
     /// Hands over all records of a file, in pieces; of the same key the last one counts. `Invalid` where it has other columns than these.
     /// Called on a thread that may block.
     fn read(&self, file: &Path, columns: &Columns, each: &mut dyn FnMut(Records) -> Result<()>) -> Result<()>;
 }
 
-/// Brings an object to a file.
-pub(super) async fn bring(client: &Client, object: &ObjectInfo, file: &Path) -> Result<()> {
+/// Brings an object to a file, and says meanwhile that the dataset is refreshed still.
+pub(super) async fn bring(client: &Client, lease: &mut Lease, object: &ObjectInfo, file: &Path) -> Result<()> {
     let version = &object.version;
     let mut to = std::fs::File::create(file).context(|| file.display())?;
     let (operation, mut at) = (client.operation(), 0);
     while at < version.size {
+        lease.renew().await?;
         let end = (at + PIECE).min(version.size);
         let bytes = client.read(operation, version, at..end).await?;
         std::io::Write::write_all(&mut to, &bytes).context(|| file.display())?;
         at = end;
     }
+    debug_assert_eq!(at, version.size, "all of it is there");
     Ok(())
 }
 
@@ -54,6 +64,7 @@ pub(super) async fn keys_of(reader: &Arc<dyn ReadRecords>, file: &Path, columns:
         let (mut keys, mut bytes): (Vec<Key>, usize) = (Vec::new(), 0);
         reader.read(&file, &columns, &mut |records: Records| {
             bytes += records.iter().map(|(key, _)| key.len()).sum::<usize>();
+            records.iter().try_for_each(|(key, values)| check(&columns, key, values))?;
             keys.extend(records.into_iter().map(|(key, _)| key));
             match keys.len() > KEYS_MAX {
                 true => Err(Error::invalid(format!("it has more than {KEYS_MAX} records: cut it into smaller objects"))),
@@ -66,6 +77,23 @@ pub(super) async fn keys_of(reader: &Arc<dyn ReadRecords>, file: &Path, columns:
         Ok(keys)
     });
     reading.await.map_err(ended_early)?
+}
+
+/// A record as a change, and that as it is sent. `Invalid` where they are more than workers take at once.
+fn put_of(columns: &Columns, key: &Key, values: &[Value]) -> Result<(Json, String)> {
+    let put = json!({ "put": columns.record_json(key, values, None)? });
+    let line = put.to_string();
+    match line.len() >= CALL_BYTES_MAX {
+        true => Err(Error::invalid(format!("a record of it has more than {} MiB as JSON", CALL_BYTES_MAX >> 20))),
+        false => Ok((put, line)),
+    }
+}
+
+/// `Invalid` where workers refuse a record, so that none of its object's are written.
+fn check(columns: &Columns, key: &Key, values: &[Value]) -> Result<()> {
+    let (_, line) = put_of(columns, key, values)?;
+    WantedChange::parse(columns, line.as_bytes())?;
+    Ok(())
 }
 
 /// A file's records as changes, those of all keys or of some, which ascend; and what says whether these were all.
@@ -83,9 +111,13 @@ pub(super) fn puts_of(
         let (mut changes, mut bytes): (Vec<Json>, usize) = (Vec::new(), 0);
         reader.read(&file, &columns, &mut |records: Records| {
             for (key, values) in records.into_iter().filter(|(key, _)| is_wanted(key)) {
-                let record = columns.record_json(&key, &values, None)?;
-                let put = json!({ "put": record });
-                bytes += put.to_string().len();
+                let (put, line) = put_of(&columns, &key, &values)?;
+                if bytes + line.len() >= CALL_BYTES_MAX {
+                    bytes = 0;
+                    send(std::mem::take(&mut changes))?;
+                }
+                bytes += line.len() + 1;
+                debug_assert!(bytes <= CALL_BYTES_MAX, "a worker takes them at once");
                 changes.push(put);
                 if changes.len() >= CHANGES_AT_ONCE || bytes >= BYTES_AT_ONCE {
                     bytes = 0;

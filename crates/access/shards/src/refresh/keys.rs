@@ -3,8 +3,10 @@
 use bytes::Bytes;
 use forebay_client::Client;
 use forebay_shard::Key;
-use forebay_shard_store::{Columns, DatasetSource, KEY_BYTES_MAX, KEYS_MAX, data_key, decode_keys, encode_keys};
-use forebay_types::{Error, ForebayPath, Result};
+use forebay_shard_store::{
+    Columns, DatasetSource, KEY_BYTES_MAX, KEYS_MAX, data_key, decode_keys, encode_keys, has_keys, keys_name,
+};
+use forebay_types::{Error, ErrorKind, ForebayPath, Result};
 
 use crate::open::below;
 
@@ -13,14 +15,19 @@ const PIECE: usize = 4 << 20;
 /// Bytes of an object of keys at most.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// Stores keys, which ascend, and gives the name of their object. `Invalid` where they are too much to be read again.
-pub(crate) async fn store_keys(client: &Client, path: &ForebayPath, keys: &[Key]) -> Result<String> {
+/// Stores keys, which ascend, and gives the name of their object: one of those that sources name, where it has the same keys. `Invalid`
+/// where they are too much to be read again.
+pub(crate) async fn store_keys(client: &Client, path: &ForebayPath, keys: &[Key], named: &[&str]) -> Result<String> {
     debug_assert!(keys.is_sorted(), "keys ascend");
     if keys.len() > KEYS_MAX || keys.iter().map(Key::len).sum::<usize>() > KEY_BYTES_MAX {
         return Err(too_much());
     }
-    let name = format!("{:032x}", forebay_runtime::random::<u128>());
     let mut bytes = Bytes::from(encode_keys(keys));
+    if let Some(name) = named.iter().find(|name| has_keys(name, &bytes)) {
+        return Ok((*name).to_string());
+    }
+    let name = keys_name(forebay_runtime::random::<u64>(), &bytes);
+    debug_assert!(has_keys(&name, &bytes), "its name says what it has");
     let mut writer = client.writer(&below(path, &data_key(&name))?).await?;
     while !bytes.is_empty() {
         let piece = bytes.split_to(bytes.len().min(PIECE));
@@ -38,7 +45,9 @@ pub(super) async fn load_keys(
     source: &DatasetSource,
 ) -> Result<Vec<Key>> {
     let at = below(path, &data_key(&source.keys))?;
-    let info = client.open(&at).await?;
+    // Not that there is no dataset.
+    let gone = || Error::corrupt(format!("{at}: the keys of a source are gone: create the dataset again with --replace"));
+    let info = client.open(&at).await.map_err(|error| if error.kind() == ErrorKind::NotFound { gone() } else { error })?;
     let size = info.version.size;
     if size > BYTES_MAX {
         return Err(Error::corrupt(format!("{at}: {size} bytes are no keys of a source")));

@@ -11,11 +11,13 @@ mod files;
 mod keys;
 mod listing;
 mod pass;
+mod sources;
 mod state;
 
 pub use files::{ReadRecords, Records};
 pub(crate) use keys::store_keys;
 pub(crate) use listing::check_from;
-pub use listing::objects_like;
+pub use listing::{objects_followed, objects_like};
 pub use pass::Refreshed;
-pub use state::RefreshState;
+pub(crate) use sources::Sources;
+pub use state::{RefreshState, RefusedObject};

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use forebay_client::Client;
 use forebay_shard::{Key, LeftKeys, SourceVersion, plan_sources};
-use forebay_shard_store::{Dataset, DatasetSource};
+use forebay_shard_store::{DatasetSource, GARBAGE_AFTER};
 use forebay_types::{Error, ErrorKind, ForebayPath, ObjectInfo, Result, ResultExt, format_bytes};
 use serde_json::{Value as Json, json};
 
 use super::files::{CHANGES_AT_ONCE, ReadRecords, bring, ended_early, keys_of, puts_of};
 use super::keys::{load_keys, store_keys};
-use super::listing::listed;
+use super::listing::objects_followed;
+use super::sources::{Sources, doubt};
 use super::state::Lease;
 use crate::Shards;
 
@@ -54,8 +55,7 @@ struct Brought {
 struct Pass<'a> {
     client: &'a Client,
     shards: Shards,
-    /// As the last manifest has them.
-    sources: Vec<DatasetSource>,
+    sources: Sources,
     lease: Lease,
     reader: Arc<dyn ReadRecords>,
     scratch: &'a Path,
@@ -70,22 +70,28 @@ impl Shards {
     pub async fn refresh(client: &Client, path: &ForebayPath, reader: Arc<dyn ReadRecords>, scratch: &Path) -> Result<Refreshed> {
         let nothing =
             || Error::invalid(format!("{path}: it follows no objects: `forebay shard create --refresh` makes one that does"));
-        if Self::open(client, path).await?.dataset().following.is_none() {
+        let shards = Self::open(client, path).await?;
+        if shards.dataset().following.is_none() {
             return Err(nothing());
         }
-        let lease = Lease::take(client, path).await?;
-        // Whoever had it before may have written manifests until then.
-        let shards = match Self::open(client, path).await {
-            Ok(shards) => shards,
+        let mut lease = Lease::take(client, path, following_of(&shards)).await?;
+        // Whoever had it before may have written sources until then, and somebody a manifest.
+        let opened = async {
+            let shards = Self::open(client, path).await?;
+            let from = shards.dataset().following.as_ref().ok_or_else(nothing)?.from.clone();
+            let sources = Sources::read(&shards).await?;
+            Ok::<_, Error>((shards, from, sources))
+        };
+        let (shards, from, sources) = match opened.await {
+            Ok(opened) => opened,
             Err(error) => {
                 lease.end(&[error.message().to_string()], None).await?;
                 return Err(error);
             }
         };
-        let following = shards.dataset().following.clone().ok_or_else(nothing)?;
-        let sources = following.sources;
+        lease.turn_to(following_of(&shards));
         let mut pass = Pass { client, shards, sources, lease, reader, scratch, files: 0, done: Refreshed::default() };
-        let result = pass.run(&following.from).await;
+        let result = pass.run(&from).await;
         let Pass { lease, done, .. } = pass;
         match result {
             Ok(()) => lease.end(&done.errors, Some((done.objects, done.changes))).await?,
@@ -104,7 +110,7 @@ impl Pass<'_> {
     async fn run(&mut self, from: &[String]) -> Result<()> {
         let mount = self.shards.path().mount().clone();
         let path_of = |object: &ObjectInfo| ForebayPath::new(mount.clone(), object.version.key.clone()).to_string();
-        let listing = listed(self.client, self.shards.path(), from).await?;
+        let listing = objects_followed(self.client, self.shards.path(), from).await?;
         let listing: Vec<(String, ObjectInfo)> = listing.into_iter().map(|object| (path_of(&object), object)).collect();
         let version = |(path, object): &(String, ObjectInfo)| SourceVersion {
             path: path.clone(),
@@ -112,7 +118,7 @@ impl Pass<'_> {
         };
         let versions: Vec<SourceVersion> = listing.iter().map(version).collect();
         let known = |source: &DatasetSource| SourceVersion { path: source.path.clone(), tag: source.tag.clone() };
-        let known: Vec<SourceVersion> = self.sources.iter().map(known).collect();
+        let known: Vec<SourceVersion> = self.sources.all.iter().map(known).collect();
         let changes = plan_sources(&versions, &known);
         self.done.objects = listing.len() as u64;
         (self.done.added, self.done.replaced) = (changes.added.len() as u64, changes.replaced.len() as u64);
@@ -121,7 +127,7 @@ impl Pass<'_> {
         let wanted: HashSet<&str> = changes.added.iter().chain(&changes.replaced).copied().collect();
         let mut gone: VecDeque<String> = changes.gone.iter().map(|path| path.to_string()).collect();
         let mut held: HashMap<String, u64> = HashMap::new();
-        for source in &self.sources {
+        for source in &self.sources.all {
             let held = held.entry(source.path.clone()).or_default();
             *held = held.saturating_add(source.records);
         }
@@ -148,40 +154,75 @@ impl Pass<'_> {
         objects: Vec<(String, ObjectInfo)>,
         gone: Vec<String>,
     ) -> Result<()> {
+        let began = forebay_runtime::now();
         let mut brought = Vec::new();
         for (path, object) in objects {
             self.lease.renew().await?;
-            match self.fetch(&object).await {
+            let tag = object.version.tag.as_str().to_string();
+            let refused = self.lease.refused(&path, &tag).map(str::to_string);
+            let fetched = match refused {
+                Some(why) => Err(Error::invalid(why)),
+                None => self.fetch(&path, &object).await,
+            };
+            match fetched {
                 Ok((file, keys)) => {
+                    let named = self.sources.all.iter().filter(|source| source.path == path);
+                    let named: Vec<&str> = named.map(|source| source.keys.as_str()).collect();
                     let records = keys.len() as u64;
-                    let keys = store_keys(self.client, self.shards.path(), &keys).await?;
-                    let (tag, bytes) = (object.version.tag.as_str().to_string(), object.version.size);
+                    let keys = store_keys(self.client, self.shards.path(), &keys, &named).await?;
+                    let bytes = object.version.size;
                     brought.push(Brought { file, source: DatasetSource { path, tag, bytes, records, keys } });
                 }
                 Err(error) => self.done.errors.push(format!("{path}: {}", error.message())),
             }
         }
+        self.lease.renew().await?;
         let goes: HashSet<String> = gone.into_iter().chain(brought.iter().map(|one| one.source.path.clone())).collect();
         if goes.is_empty() {
             return Ok(());
         }
-        let before = self.sources.clone();
+        let read: Vec<DatasetSource> = brought.iter().map(|one| one.source.clone()).collect();
+        let before = self.sources.all.clone();
         let mut begun = before.clone();
-        doubt(&mut begun, &goes, &brought);
-        self.commit(begun).await?;
-        self.write(now, &before, &goes, &brought).await?;
+        doubt(&mut begun, &goes, &read);
+        // What is not named for long is garbage, which workers delete.
+        if began.elapsed() > GARBAGE_AFTER / 2 {
+            return Err(Error::retry(format!("{}: bringing objects took too long", self.shards.path())));
+        }
+        self.say(begun).await?;
+        let written = self.write(now, &before, &goes, &brought).await;
         let mut after: Vec<DatasetSource> = before.into_iter().filter(|source| !goes.contains(&source.path)).collect();
-        after.extend(brought.iter().map(|one| one.source.clone()));
-        let Err(error) = self.commit(after).await else { return Ok(()) };
-        if error.kind() == ErrorKind::Conflict {
-            // Another one took this one for gone, and knows nothing of what was written since.
-            let doubts = |dataset: &mut Dataset| -> Result<()> {
-                dataset.following.iter_mut().for_each(|following| doubt(&mut following.sources, &goes, &brought));
-                Ok(())
-            };
-            Shards::change_manifest(self.client, self.shards.path(), doubts).await?;
+        after.extend(read);
+        let ended = match written {
+            Ok(()) => self.say(after).await,
+            failed => failed,
+        };
+        let Err(error) = ended else { return Ok(()) };
+        if let Err(unsaid) = self.doubt_again(&goes, &brought).await {
+            tracing::warn!(path = %self.shards.path(), error = %unsaid, "it is not said that records of objects are doubtful");
         }
         Err(error)
+    }
+
+    /// Whoever took this one for gone meanwhile knows nothing of what was written since: his sources say then that it is doubtful.
+    async fn doubt_again(&mut self, goes: &HashSet<String>, brought: &[Brought]) -> Result<()> {
+        if !self.sources.are_others().await? {
+            return Ok(());
+        }
+        let mut read = Vec::new();
+        for Brought { source, .. } in brought {
+            // Nobody may have named the object with the keys for long: it is garbage, if it is there still.
+            let Ok(keys) = self.keys(source).await else { continue };
+            let keys = store_keys(self.client, self.shards.path(), &keys, &[]).await?;
+            read.push(DatasetSource { keys, ..source.clone() });
+        }
+        self.sources.doubt(goes, &read).await
+    }
+
+    /// Says what the sources are. `Conflict` where another process has refreshed it meanwhile.
+    async fn say(&mut self, next: Vec<DatasetSource>) -> Result<()> {
+        let what = || format!("{}: what it follows is not said", self.shards.path());
+        self.sources.write(next).await.context(what)
     }
 
     /// Writes the records of what was brought, those of other objects that count from now on, and deletes those that no object has any more.
@@ -199,11 +240,13 @@ impl Pass<'_> {
         let mut left = LeftKeys::default();
         for (place, source) in before.iter().enumerate() {
             if goes.contains(&source.path) {
+                self.lease.renew().await?;
                 left.leave(place, self.keys(source).await?);
             }
         }
         if !left.is_empty() {
             for one in brought {
+                self.lease.renew().await?;
                 left.come(&self.keys(&one.source).await?);
             }
         }
@@ -217,12 +260,13 @@ impl Pass<'_> {
             if goes.contains(&source.path) {
                 continue;
             }
+            self.lease.renew().await?;
             let again = left.stay(place, &self.keys(source).await?);
             // One that has changed too has its own turn.
             let object = now.get(&source.path).filter(|object| object.version.tag.as_str() == source.tag);
             if let (Some(object), false) = (object, again.is_empty()) {
                 let file = self.file(object);
-                bring(self.client, object, &file).await?;
+                bring(self.client, &mut self.lease, object, &file).await?;
                 self.put(&file, Some(again)).await?;
             }
         }
@@ -234,19 +278,29 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Brings an object, with the keys of its records.
-    async fn fetch(&mut self, object: &ObjectInfo) -> Result<(PathBuf, Vec<Key>)> {
-        if object.version.size > OBJECT_BYTES_MAX {
+    /// Brings an object, with the keys of its records. What can't be read is remembered.
+    async fn fetch(&mut self, path: &str, object: &ObjectInfo) -> Result<(PathBuf, Vec<Key>)> {
+        let version = &object.version;
+        if version.size > OBJECT_BYTES_MAX {
             return Err(Error::invalid(format!(
                 "it has more than {}: cut it into smaller objects",
                 format_bytes(OBJECT_BYTES_MAX)
             )));
         }
+        self.reader.check_name(version.key.as_str())?;
         let file = self.file(object);
-        bring(self.client, object, &file).await?;
-        let keys = keys_of(&self.reader, &file, self.shards.columns()).await;
-        if keys.is_err() {
-            std::fs::remove_file(&file).context(|| file.display())?;
+        let keys = match bring(self.client, &mut self.lease, object, &file).await {
+            Ok(()) => self.lease.during(keys_of(&self.reader, &file, self.shards.columns())).await?,
+            Err(error) => {
+                remove(&file)?;
+                return Err(error);
+            }
+        };
+        if let Err(error) = &keys {
+            remove(&file)?;
+            if [ErrorKind::Invalid, ErrorKind::Corrupt].contains(&error.kind()) {
+                self.lease.refuse(path, version.tag.as_str(), error.message());
+            }
         }
         Ok((file, keys?))
     }
@@ -267,7 +321,7 @@ impl Pass<'_> {
     /// Writes the records of a file, of all keys or of some, and removes it.
     async fn put(&mut self, file: &Path, only: Option<Vec<Key>>) -> Result<()> {
         let (mut puts, reading) = puts_of(&self.reader, file.to_path_buf(), self.shards.columns(), only);
-        while let Some(changes) = puts.recv().await {
+        while let Some(changes) = self.lease.during(puts.recv()).await? {
             self.change(&changes).await?;
         }
         reading.await.map_err(ended_early)??;
@@ -292,38 +346,19 @@ impl Pass<'_> {
         self.done.changes += changes.len() as u64;
         Ok(())
     }
-
-    /// Says in the next manifest what the sources are.
-    async fn commit(&mut self, next: Vec<DatasetSource>) -> Result<()> {
-        let path = self.shards.path();
-        let (log, sources) = (&self.shards.dataset().log, &self.sources);
-        let change = |dataset: &mut Dataset| -> Result<()> {
-            // With other shards it is the same dataset.
-            if dataset.log != *log && !log.iter().all(|log| dataset.before.contains(log)) {
-                return Err(Error::not_found(format!("{path}: the dataset was replaced")));
-            }
-            match &mut dataset.following {
-                Some(following) if following.sources == *sources => {
-                    following.sources = next.clone();
-                    Ok(())
-                }
-                _ => Err(Error::conflict(format!("{path}: another process has refreshed it meanwhile"))),
-            }
-        };
-        Shards::change_manifest(self.client, path, change).await?;
-        self.sources = next;
-        Ok(())
-    }
 }
 
-/// Has sources say that it is not known what the dataset has of these paths.
-fn doubt(sources: &mut Vec<DatasetSource>, paths: &HashSet<String>, brought: &[Brought]) {
-    sources.iter_mut().filter(|source| paths.contains(&source.path)).for_each(|source| source.tag.clear());
-    sources.extend(brought.iter().map(|one| DatasetSource { tag: String::new(), ..one.source.clone() }));
-    debug_assert!(
-        sources.iter().all(|source| source.tag.is_empty() || !paths.contains(&source.path)),
-        "no version of theirs is said"
-    );
+/// What its sources are kept under.
+fn following_of(shards: &Shards) -> &str {
+    shards.dataset().following.as_ref().map_or("", |following| &following.name)
+}
+
+/// Removes a file that an object was brought to, if it is there.
+fn remove(file: &Path) -> Result<()> {
+    match std::fs::remove_file(file) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context(|| file.display()),
+        _ => Ok(()),
+    }
 }
 
 /// The first of what waits, as much as is taken over together: of each `measure` says the bytes, and the keys of its earlier versions.

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::bed::{Bed, RECORDS, columns, path};
 use crate::changes::{literal, record};
+use crate::refresh::{followed, refresh, store};
 
 /// Old enough to be deleted.
 const AFTER: Duration = Duration::from_secs(3);
@@ -67,6 +68,35 @@ async fn what_merges_replaced_is_deleted_and_what_somebody_stores_stays() {
     // Who has the first manifest open is answered from the last one.
     let name = json!(format!("round {}", round - 1));
     assert_eq!(before.get(&literal(7), None).await.unwrap().unwrap()["name"], name);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_of_what_a_dataset_follows_stay_as_long_as_it_does_and_no_longer() {
+    let bed = Bed::start_collecting(1, AFTER).await;
+    followed(&bed).await;
+    let keys = async || -> BTreeSet<String> {
+        let named = named(&open(&bed).await);
+        objects(&bed, "orders.shards").await.difference(&named).cloned().collect()
+    };
+    assert!(keys().await.is_empty());
+    store(&bed, "a.txt", "100001,a1\n100002,a2").await;
+    refresh(&bed).await;
+    let first = keys().await;
+    store(&bed, "a.txt", "100001,a1\n100003,a3").await;
+    refresh(&bed).await;
+    let last: BTreeSet<String> = keys().await.difference(&first).cloned().collect();
+    assert_eq!((first.len(), last.len()), (1, 1));
+    let began = Instant::now();
+    let mut round = 0;
+    // The last ones are old too by then.
+    while began.elapsed() < 2 * AFTER || !objects(&bed, "orders.shards").await.is_disjoint(&first) {
+        merge(&open(&bed).await, round).await;
+        round += 1;
+        assert!(began.elapsed() < Duration::from_secs(60), "the keys of the first version are there still");
+    }
+    assert!(objects(&bed, "orders.shards").await.is_superset(&last), "what is named stays");
+    store(&bed, "a.txt", "100001,a1").await;
+    assert_eq!(refresh(&bed).await.changes, 2, "a put, and a delete of what only the keys tell of");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -162,6 +162,14 @@ impl Worker {
         followed.filter_map(path).collect()
     }
 
+    /// Forgets a dataset that is gone: it is none of these any more, until somebody asks for it anew.
+    pub fn forget_dataset(&self, path: &ForebayPath) {
+        let doors = self.rooms.origin.mounts.all();
+        if let Some(door) = doors.iter().find(|door| door.mount.name == *path.mount()) {
+            self.rooms.shards.forget_folder(door.mount.id, path.key());
+        }
+    }
+
     /// Counts a refresh of one of these, with how many objects it took over and how much it could not.
     pub fn count_refresh(objects: u64, errors: u64) {
         table::WORKER_SHARD_REFRESHES.only().add(1);

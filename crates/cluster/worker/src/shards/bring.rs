@@ -66,8 +66,9 @@ impl Shards {
         if let Some(served) = self.find(asked.id()) {
             return Ok(served);
         }
-        // One worker is enough to look for what others' merges left.
-        if asked.number == 0 && asked.manifest.id.manifest > 1 && self.place_of(&asked.manifest.id, 0) == Some(0) {
+        // One worker is enough to look for what others' merges and refreshes left.
+        let may_have_left = asked.manifest.id.manifest > 1 || asked.manifest.dataset.following.is_some();
+        if asked.number == 0 && may_have_left && self.place_of(&asked.manifest.id, 0) == Some(0) {
             self.collect_meanwhile(&asked.manifest);
         }
         let (shards, asked) = (Arc::clone(self), Arc::clone(asked));

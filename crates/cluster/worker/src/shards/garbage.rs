@@ -1,10 +1,11 @@
 //! Objects that no manifest names any more: what merges replaced, and what somebody stored and never said.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_metrics::table;
-use forebay_shard_store::{Dataset, Stored, garbage, manifest_number, needed};
+use forebay_shard_store::{Stored, decode_sources, garbage, manifest_number, needed};
 use forebay_types::{Error, ErrorKind, Key, ObjectInfo, Result};
 
 use super::bring::below;
@@ -53,14 +54,24 @@ impl Shards {
         if numbers.len() > READ_MAX {
             return Err(Error::retry(format!("{folder}: {} manifests count still", numbers.len())));
         }
-        let mut datasets: Vec<Dataset> = Vec::with_capacity(numbers.len());
+        let mut named: HashSet<String> = HashSet::new();
+        let mut sources: HashSet<String> = HashSet::new();
         for number in numbers {
             let read = self.read_manifest(&door, folder, number).await?;
             // What can't be read names what is not known.
             let gone = || Error::retry(format!("{folder}: manifest {number} has gone meanwhile"));
-            datasets.push(read.ok_or_else(gone)?.dataset.clone());
+            let read = read.ok_or_else(gone)?;
+            named.extend(read.dataset.objects().map(str::to_string));
+            sources.extend(read.dataset.sources_key());
         }
-        for name in garbage(&objects, &datasets, now_ms, after, DELETED_MAX) {
+        // What a refresh under way is about to name is young, or is named already: it writes them anew only over those that it has read.
+        for name in sources {
+            let key = below(folder, &name)?;
+            let bytes = self.origin.read_whole(&door, &key).await?;
+            let read = decode_sources(&bytes, &format!("/{}/{key}", door.mount.name))?;
+            named.extend(read.into_iter().map(|source| source.keys));
+        }
+        for name in garbage(&objects, &named, now_ms, after, DELETED_MAX) {
             let key = below(folder, &format!("data/{name}"))?;
             match self.writes.delete(manifest.id.mount, &key).await {
                 Ok(()) => table::WORKER_SHARD_GARBAGE.only().add(1),

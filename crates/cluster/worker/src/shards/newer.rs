@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_protocol::DatasetId;
 use forebay_shard_store::manifest_number;
 use forebay_types::{Key, MountId, Result};
 
@@ -32,11 +33,8 @@ impl Shards {
     /// The datasets that follow objects, of those that were asked for here, whose refreshes are this worker's: it is the first of those that
     /// hold their first shard. With how often they are to be refreshed.
     pub(crate) fn followed(&self) -> Vec<(MountId, Key, Duration)> {
-        let mut known: Vec<Arc<Manifest>> =
-            self.known.manifests.lock().iter().map(|(_, manifest)| Arc::clone(manifest)).collect();
-        known.extend(self.known.newest.lock().iter().map(|(_, manifest)| Arc::clone(manifest)));
         let mut latest: HashMap<(MountId, Key), Arc<Manifest>> = HashMap::new();
-        for manifest in known {
+        for manifest in self.known_in(|_| true) {
             let last = latest.entry((manifest.id.mount, manifest.id.folder.clone())).or_insert_with(|| Arc::clone(&manifest));
             if last.id.manifest < manifest.id.manifest {
                 *last = manifest;
@@ -98,19 +96,17 @@ impl Shards {
     pub(super) fn note_manifest(self: &Arc<Self>, mount: MountId, key: &Key) {
         let Some((folder, name)) = key.as_str().rsplit_once('/') else { return };
         let Some(number) = manifest_number(name) else { return };
-        let of_folder = |manifest: &&Arc<Manifest>| {
-            let id = &manifest.id;
-            id.mount == mount && id.folder.as_str().trim_end_matches('/') == folder && id.manifest < number
-        };
-        let known = self
-            .known
-            .manifests
-            .lock()
-            .iter()
-            .map(|(_, manifest)| manifest)
-            .filter(of_folder)
-            .max_by_key(|m| m.id.manifest)
-            .cloned();
+        let known = self.known_in(|id| id.mount == mount && id.folder.as_str().trim_end_matches('/') == folder);
+        // They are numbered upwards: one that is not behind all that are known was deleted, or is of a dataset that was made again.
+        if let Some(latest) = known.iter().max_by_key(|known| known.id.manifest).filter(|latest| latest.id.manifest >= number) {
+            let (shards, latest) = (Arc::clone(self), Arc::clone(latest));
+            self.background.spawn(async move {
+                if let Err(error) = shards.forget_if_gone(&latest).await {
+                    tracing::debug!(folder = %latest.id.folder, %error, "a dataset that may be gone is remembered");
+                }
+            });
+        }
+        let known = known.into_iter().filter(|known| known.id.manifest < number).max_by_key(|known| known.id.manifest);
         // As one that was deleted, or of a dataset that nobody has asked for since the worker's start.
         let Some(known) = known else { return self.check_pins_of(mount, folder) };
         let shards = Arc::clone(self);
@@ -119,6 +115,48 @@ impl Shards {
                 tracing::debug!(folder = %known.id.folder, %error, "shards stay in the files that they are in");
             }
         });
+    }
+
+    /// The manifests that are known of some datasets.
+    fn known_in(&self, is_asked: impl Fn(&DatasetId) -> bool) -> Vec<Arc<Manifest>> {
+        let of_all = |manifest: &&Arc<Manifest>| is_asked(&manifest.id);
+        let mut known: Vec<Arc<Manifest>> =
+            self.known.manifests.lock().iter().map(|(_, manifest)| manifest).filter(of_all).cloned().collect();
+        known.extend(self.known.newest.lock().iter().map(|(_, manifest)| manifest).filter(of_all).cloned());
+        known
+    }
+
+    async fn forget_if_gone(&self, latest: &Manifest) -> Result<()> {
+        let id = &latest.id;
+        let door = self.origin.mount(id.mount).await?;
+        let there = self.read_manifest(&door, &id.folder, id.manifest).await?;
+        if there.is_none_or(|there| there.id.tag != id.tag) {
+            self.forget(|known| {
+                known.id.mount == id.mount && known.id.folder == id.folder && known.dataset.log == latest.dataset.log
+            });
+        }
+        Ok(())
+    }
+
+    /// Forgets manifests that are not in shared storage any more. Who asks by one is told so.
+    fn forget(&self, is_gone: impl Fn(&Manifest) -> bool) {
+        let mut manifests = self.known.manifests.lock();
+        let gone: Vec<DatasetId> = manifests.iter().filter(|(_, manifest)| is_gone(manifest)).map(|(id, _)| id.clone()).collect();
+        for id in &gone {
+            manifests.pop(id);
+        }
+        drop(manifests);
+        let mut newest = self.known.newest.lock();
+        let gone: Vec<(MountId, String)> =
+            newest.iter().filter(|(_, manifest)| is_gone(manifest)).map(|(log, _)| log.clone()).collect();
+        for log in &gone {
+            newest.pop(log);
+        }
+    }
+
+    /// The dataset in a folder is gone.
+    pub(crate) fn forget_folder(&self, mount: MountId, folder: &Key) {
+        self.forget(|known| known.id.mount == mount && known.id.folder == *folder);
     }
 
     async fn follow_manifests(self: &Arc<Self>, known: &Arc<Manifest>) -> Result<()> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use forebay_shard::{Key, LeftKeys, SourceChanges, SourceVersion, is_like, plan_sources};
 use proptest::prelude::*;
 
-/// An object: its version, which says its keys as an ETag does, and these.
+/// An object: its version, which says its keys and values as an ETag does, and the keys.
 type Object = (u32, BTreeSet<u64>);
 
 /// A source as it was read.
@@ -44,6 +44,8 @@ impl Followed {
             .collect();
         // Said first: whoever comes after a cut knows what may have been written, and of what something may be missing.
         self.sources.iter_mut().filter(|source| goes.contains(&source.path)).for_each(|source| source.version = None);
+        // What has the same keys is said once, where it was read last.
+        self.sources.retain(|source| !fresh.iter().any(|one| one.path == source.path && one.keys == source.keys));
         self.sources.extend(fresh.iter().cloned());
         let mut left = LeftKeys::default();
         for (place, source) in before.iter().enumerate().filter(|(_, source)| goes.contains(&source.path)) {
@@ -132,16 +134,19 @@ proptest! {
     #[test]
     fn a_dataset_that_follows_objects_has_what_their_last_versions_have(
         steps in prop::collection::vec(
-            (prop::collection::vec((0u8..5, prop::option::of(prop::collection::btree_set(0u64..12, 0..6))), 0..4),
+            (prop::collection::vec((0u8..5, prop::option::of((prop::collection::btree_set(0u64..12, 0..6), 0u32..3))), 0..4),
              prop::option::of(0usize..12)),
             1..24,
         ),
     ) {
         let (mut objects, mut followed) = (BTreeMap::<u8, Object>::new(), Followed::default());
         for (changes, cut_after) in steps {
-            for (path, keys) in changes {
-                match keys {
-                    Some(keys) => objects.insert(path, (keys.iter().map(|key| 1u32 << *key).sum::<u32>(), keys)),
+            for (path, object) in changes {
+                match object {
+                    Some((keys, values)) => {
+                        let of_keys: u32 = keys.iter().map(|key| 1u32 << *key).sum();
+                        objects.insert(path, (of_keys | (values << 12), keys))
+                    }
                     None => objects.remove(&path),
                 };
             }

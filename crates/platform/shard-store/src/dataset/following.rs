@@ -4,14 +4,12 @@ use forebay_shard::{Key, KeyType};
 use forebay_types::{Error, ForebayPath, Result};
 use serde::{Deserialize, Serialize};
 
+use super::names::is_log;
+
 const MAGIC: &[u8; 8] = b"FBDSKEYS";
 const VERSION: u32 = 1;
 /// Magic, version, checksum of what follows, type of the keys, their count.
 const HEADER_BYTES: usize = 28;
-/// Objects that a dataset follows at most: a manifest names all of them.
-const SOURCES_MAX: usize = 16_384;
-/// Bytes of a version's name at most.
-const TAG_BYTES_MAX: usize = 1024;
 /// A year: objects are looked at so often at least, or never.
 const EVERY_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
 /// Paths that it was made from, at most.
@@ -29,57 +27,29 @@ pub const KEYS_MAX: usize = KEY_BYTES_MAX / 8;
 /// What a dataset follows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DatasetFollowing {
+    /// What its sources are kept under, drawn by chance as a log's name is: it stays when the dataset has other shards, and another dataset
+    /// in the same folder has another one.
+    pub name: String,
     /// Objects, patterns of objects, and folders of the dataset's mount.
     pub from: Vec<String>,
     /// How often it is looked whether they have changed, in milliseconds; 0 where nobody looks by himself.
     pub every_ms: u64,
-    /// The objects that its records came from, in the order in which they were read: of several with the same key the last one counts.
-    pub sources: Vec<DatasetSource>,
-}
-
-/// One object that records came from.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct DatasetSource {
-    /// Its path.
-    pub path: String,
-    /// The version that was read; empty where some of its records may be missing still, or deleted already.
-    pub tag: String,
-    /// Its length.
-    pub bytes: u64,
-    /// How many keys its records have.
-    pub records: u64,
-    /// The object in the dataset's folder that has these.
-    pub keys: String,
 }
 
 impl DatasetFollowing {
-    /// `Invalid` where more is followed than can be.
-    pub(super) fn check(&self) -> Result<()> {
-        if self.sources.len() > SOURCES_MAX {
-            return Err(Error::invalid(format!(
-                "a dataset follows {SOURCES_MAX} objects at most, and these are {}: make fewer, larger ones",
-                self.sources.len()
-            )));
-        }
+    /// `Invalid` where more is followed than can be, or by a dataset without a log, which nobody changes.
+    pub(super) fn check(&self, has_log: bool) -> Result<()> {
         if self.from.is_empty() || self.from.len() > FROM_MAX {
             return Err(Error::invalid(format!("a dataset follows 1 to {FROM_MAX} paths, not {}", self.from.len())));
         }
         if self.every_ms > EVERY_MS_MAX {
             return Err(Error::invalid("objects are followed once a year at least, or by order alone"));
         }
-        let is_path = |path: &String| path.parse::<ForebayPath>().is_ok();
-        let is_source =
-            |source: &DatasetSource| is_path(&source.path) && source.tag.len() <= TAG_BYTES_MAX && is_hash(&source.keys);
-        match self.from.iter().all(is_path) && self.sources.iter().all(is_source) {
+        match has_log && is_log(&self.name) && self.from.iter().all(|path| path.parse::<ForebayPath>().is_ok()) {
             true => Ok(()),
             false => Err(Error::corrupt("what a dataset follows is not named as objects are")),
         }
     }
-}
-
-/// Whether this may be the name of an object below `data/`.
-pub(super) fn is_hash(object: &str) -> bool {
-    object.len() == 32 && object.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Keys as an object keeps them; they ascend, and are of one type.
@@ -219,14 +189,7 @@ mod tests {
             before: Vec::new(),
         };
         assert!(plain.encode().unwrap().starts_with(b"forebay-shards 2 "));
-        let source = DatasetSource {
-            path: "/lake/orders/a.parquet".into(),
-            tag: "\"e1\"".into(),
-            bytes: 7,
-            records: 1,
-            keys: format!("{:032x}", 9),
-        };
-        let following = DatasetFollowing { from: vec!["/lake/orders".into()], every_ms: 60_000, sources: vec![source.clone()] };
+        let following = DatasetFollowing { name: "fedcba9876543210".into(), from: vec!["/lake/orders".into()], every_ms: 60_000 };
         let following = |change: &dyn Fn(&mut DatasetFollowing)| {
             let mut following = following.clone();
             change(&mut following);
@@ -237,14 +200,13 @@ mod tests {
         assert!(bytes.starts_with(b"forebay-shards 3 "));
         assert_eq!(Dataset::decode(&bytes, "m").unwrap(), followed);
         assert_eq!(followed.shard_id(1, "a", 0), plain.shard_id(1, "a", 0));
-        assert!(followed.objects().any(|object| object == source.keys), "its keys are no garbage");
         for wrong in [
             following(&|following| following.from.clear()),
+            following(&|following| following.name = "../secret".into()),
             following(&|following| following.every_ms = u64::MAX),
-            following(&|following| following.sources[0].keys = "../../secret".into()),
-            following(&|following| following.sources[0].path = "no path".into()),
-            following(&|following| following.sources[0].tag = "x".repeat(2000)),
-            following(&|following| following.sources = vec![source.clone(); 20_000]),
+            following(&|following| following.from = vec!["no path".into()]),
+            following(&|following| following.from = vec!["/lake/a".into(); 1025]),
+            Dataset { log: None, ..followed.clone() },
         ] {
             assert!(wrong.encode().is_err());
         }

@@ -3,8 +3,6 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use super::Dataset;
-
 /// How long an object that no manifest names stays, and a manifest counts after the next one came: whoever stores objects says so in a
 /// manifest within half of it, and whoever has opened a manifest reads by it so long.
 pub const GARBAGE_AFTER: Duration = Duration::from_secs(24 * 3600);
@@ -26,14 +24,18 @@ pub fn needed(manifests: &[Stored<u64>], now_ms: i64, after: Duration) -> Vec<u6
     (0..sorted.len()).filter(|place| is_needed(*place)).map(|place| sorted[place].name).collect()
 }
 
-/// The objects below `data/`, of those that were listed before the manifests, that no needed manifest names and nobody can be about to
-/// name; at most `most` of them.
-pub fn garbage<'o>(objects: &'o [Stored<String>], needed: &[Dataset], now_ms: i64, after: Duration, most: usize) -> Vec<&'o str> {
-    let named: HashSet<&str> = needed.iter().flat_map(Dataset::objects).collect();
-    let is_garbage =
-        |object: &&Stored<String>| !named.contains(object.name.as_str()) && is_old(object.modified_ms, now_ms, after);
+/// The objects below `data/`, of those that were listed before anything else was read, that are not among the names of what is needed
+/// and that nobody can be about to name; at most `most` of them.
+pub fn garbage<'o>(
+    objects: &'o [Stored<String>],
+    named: &HashSet<String>,
+    now_ms: i64,
+    after: Duration,
+    most: usize,
+) -> Vec<&'o str> {
+    let is_garbage = |object: &&Stored<String>| !named.contains(&object.name) && is_old(object.modified_ms, now_ms, after);
     let garbage: Vec<&str> = objects.iter().filter(is_garbage).map(|object| object.name.as_str()).take(most).collect();
-    debug_assert!(garbage.iter().all(|name| !named.contains(name)), "what is named stays");
+    debug_assert!(garbage.iter().all(|name| !named.contains(*name)), "what is named stays");
     garbage
 }
 
@@ -45,23 +47,11 @@ fn is_old(modified_ms: i64, now_ms: i64, after: Duration) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::{Column, ColumnKind, Columns};
-    use crate::dataset::{DatasetCold, DatasetFile, DatasetShard};
 
     const AFTER: Duration = Duration::from_millis(100);
 
     fn stored<N>(name: N, modified_ms: i64) -> Stored<N> {
         Stored { name, modified_ms }
-    }
-
-    fn dataset(objects: &[&str], cold: Option<&str>) -> Dataset {
-        let column = |name: &str| Column { name: name.into(), kind: ColumnKind::Int };
-        let file = |object: &&str| DatasetFile { object: object.to_string(), ..DatasetFile::default() };
-        let cold = cold.map(|object| DatasetCold { object: object.into(), ..DatasetCold::default() });
-        let shard = DatasetShard { files: objects.iter().map(file).collect(), cold, ..DatasetShard::default() };
-        let columns = Columns::new(vec![column("k"), column("v")], "k").unwrap();
-        let (replicas, shards, orders) = (vec![0.5], vec![shard], Default::default());
-        Dataset { columns, replicas, shards, log: None, orders, following: None, next: None, before: Vec::new() }
     }
 
     #[test]
@@ -75,19 +65,10 @@ mod tests {
     }
 
     #[test]
-    fn shards_that_are_to_come_are_named() {
-        let to_come = dataset(&["b"], Some("c")).shards;
-        let next = crate::dataset::NextShards { log: "0123456789abcdef".into(), shards: to_come, cuts: vec![1] };
-        let needed = [Dataset { next: Some(next), ..dataset(&["a"], None) }];
-        let objects = ["a", "b", "c", "d"].map(|name| stored(name.to_string(), 0));
-        assert_eq!(garbage(&objects, &needed, 1000, AFTER, 10), ["d"]);
-    }
-
-    #[test]
     fn what_is_named_or_young_stays() {
         let objects = ["a", "b", "c", "d"].map(|name| stored(name.to_string(), 0));
         let objects = [&objects[..], &[stored("young".to_string(), 950)]].concat();
-        let needed = [dataset(&["a"], None), dataset(&["x"], Some("c"))];
+        let needed = HashSet::from(["a", "x", "c"].map(str::to_string));
         assert_eq!(garbage(&objects, &needed, 1000, AFTER, 10), ["b", "d"]);
         assert_eq!(garbage(&objects, &needed, 1000, AFTER, 1), ["b"], "a part at a time");
         assert!(garbage(&objects, &needed, 100, AFTER, 10).is_empty(), "not old yet");

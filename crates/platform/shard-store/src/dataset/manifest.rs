@@ -7,7 +7,8 @@ use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use super::following::{DatasetFollowing, is_hash};
+use super::following::DatasetFollowing;
+use super::names::{is_hash, is_log};
 use super::next::{BEFORE_MAX, NextShards};
 use super::orders::{DatasetOrders, SIZE_MAX};
 use crate::columns::Columns;
@@ -30,8 +31,6 @@ const REPLICAS_MAX: usize = 16;
 const FILES_MAX: usize = 4096;
 /// Bytes of a cold file's tail, which is read whole.
 const TAIL_BYTES_MAX: u64 = 16 << 20;
-/// Digits of a log's name.
-const LOG_DIGITS: usize = 16;
 
 /// Shards of one table, by a hash of its key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -187,7 +186,7 @@ impl Dataset {
             return Err(Error::corrupt("the log is not named as such logs are"));
         }
         self.orders.check()?;
-        self.following.iter().try_for_each(DatasetFollowing::check)?;
+        self.following.iter().try_for_each(|following| following.check(self.log.is_some()))?;
         self.next.iter().try_for_each(|next| next.check(self))?;
         self.shards.iter().try_for_each(DatasetShard::check)
     }
@@ -236,11 +235,6 @@ pub fn key_hash(key: &Key) -> u64 {
         Key::U64(number) => xxh3_64(&number.to_le_bytes()),
         Key::Bytes(bytes) => xxh3_64(bytes),
     }
-}
-
-/// Whether this may be a log's name: digits in hex, drawn by chance.
-pub(super) fn is_log(name: &str) -> bool {
-    name.len() == LOG_DIGITS && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
 fn checksum(body: &[u8]) -> u32 {

@@ -1,7 +1,8 @@
 //! A dataset: shards of one table as objects in shared storage, for workers that serve them.
 //!
 //! Objects are named by their content and never change; a manifest names those that belong together, and manifests are a
-//! numbered sequence of which the last one counts. What was changed since is in a log beside them. docs/specs/shard-dataset.md has the bytes.
+//! numbered sequence of which the last one counts. What was changed since is in a log beside them; where records came from that follow
+//! objects is in one that is overwritten. docs/specs/shard-dataset.md has the bytes.
 
 mod following;
 mod garbage;
@@ -14,8 +15,9 @@ mod next;
 mod orders;
 mod pack;
 mod recut;
+mod sources;
 
-pub use following::{DatasetFollowing, DatasetSource, KEY_BYTES_MAX, KEYS_MAX, decode_keys, encode_keys};
+pub use following::{DatasetFollowing, KEY_BYTES_MAX, KEYS_MAX, decode_keys, encode_keys};
 pub use garbage::{GARBAGE_AFTER, Stored, garbage, needed};
 pub use log_object::{LogObject, LoggedCall};
 pub use log_place::LogPlace;
@@ -26,3 +28,6 @@ pub use next::{NextShards, Tail, moved_call};
 pub use orders::{DatasetOrders, DatasetPin};
 pub use pack::{Packed, pack};
 pub use recut::recut;
+pub use sources::{
+    DatasetSource, SOURCES_BYTES_MAX, SOURCES_MAX, decode_sources, encode_sources, has_keys, keys_name, too_many_sources,
+};

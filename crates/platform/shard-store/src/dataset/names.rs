@@ -2,6 +2,9 @@
 
 use xxhash_rust::xxh3::xxh3_128;
 
+/// Digits of a log's name.
+const LOG_DIGITS: usize = 16;
+
 /// What names a manifest by its bytes.
 pub fn manifest_tag(bytes: &[u8]) -> u128 {
     xxh3_128(bytes)
@@ -21,6 +24,16 @@ pub fn manifest_number(name: &str) -> Option<u64> {
 /// The key of an object below a dataset's folder.
 pub fn data_key(object: &str) -> String {
     format!("data/{object}")
+}
+
+/// Whether this may be a log's name: digits in hex, drawn by chance.
+pub(super) fn is_log(name: &str) -> bool {
+    name.len() == LOG_DIGITS && name.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
+}
+
+/// Whether this may be the name of an object below `data/`.
+pub(super) fn is_hash(object: &str) -> bool {
+    object.len() == 32 && object.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 #[cfg(test)]

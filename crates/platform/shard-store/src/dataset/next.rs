@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use super::log_object::{LogObject, LoggedCall};
-use super::manifest::{Dataset, DatasetShard, is_log, shard_of};
+use super::manifest::{Dataset, DatasetShard, shard_of};
+use super::names::is_log;
 
 /// Logs from before that a dataset remembers: who has opened it by one of these is led on.
 pub(super) const BEFORE_MAX: usize = 16;
@@ -38,11 +39,10 @@ impl NextShards {
 }
 
 impl Dataset {
-    /// The names of all objects below `data/` that belong to it, or are about to.
+    /// The names of all objects below `data/` that it is made of, or is about to be.
     pub fn objects(&self) -> impl Iterator<Item = &str> {
         let next = self.next.iter().flat_map(|next| &next.shards);
-        let sources = self.following.iter().flat_map(|following| &following.sources);
-        self.shards.iter().chain(next).flat_map(DatasetShard::objects).chain(sources.map(|source| source.keys.as_str()))
+        self.shards.iter().chain(next).flat_map(DatasetShard::objects)
     }
 
     /// The dataset with the shards that it is about to have, whose logs begin at `log_from`; none where it is about to have no others.
@@ -142,6 +142,7 @@ mod tests {
         let bytes = dataset.encode().unwrap();
         assert!(bytes.starts_with(b"forebay-shards 4 "));
         assert_eq!(Dataset::decode(&bytes, "m").unwrap(), dataset);
+        assert_eq!(dataset.objects().count(), 5, "what is to come is named");
         let moved = dataset.moved(9).unwrap();
         assert_eq!((moved.shards, moved.log.clone()), (shards(3, 9), Some("f".repeat(16))));
         assert_eq!((moved.before, moved.next, moved.orders), (vec!["0".repeat(16)], None, dataset.orders));

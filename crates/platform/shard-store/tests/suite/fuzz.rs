@@ -3,7 +3,7 @@
 
 use forebay_fuzz::{run, shape};
 use forebay_shard::{Key, KeyType};
-use forebay_shard_store::{Store, decode_keys, encode_keys};
+use forebay_shard_store::{DatasetSource, Store, decode_keys, decode_sources, encode_keys, encode_sources, keys_name};
 use forebay_types::ErrorKind;
 
 use crate::support::{build, random, records};
@@ -90,5 +90,31 @@ fn fuzz_keys_of_a_source() {
             }
         });
         shapes.join(" ")
+    });
+}
+
+#[test]
+fn fuzz_sources_of_a_dataset() {
+    let source = |path: &str, tag: &str| {
+        let keys = keys_name(7, b"keys");
+        DatasetSource { path: path.into(), tag: tag.into(), bytes: 3, records: 2, keys }
+    };
+    let seeds = [vec![], vec![source("/lake/in/a.csv", "1"), source("/lake/in/a.csv", ""), source("/lake/in/b", "2")]];
+    let seeds = seeds.iter().map(|sources| encode_sources(sources).unwrap()).collect();
+    let mend = |bytes: &mut Vec<u8>| {
+        if let Some(end) = bytes.iter().position(|&byte| byte == b'\n') {
+            let head = format!("forebay-sources 1 {:08x}", crc32c::crc32c(&bytes[end + 1..]));
+            bytes.splice(..end, head.into_bytes());
+        }
+    };
+    run("sources of a dataset", seeds, mend, |input| match decode_sources(input, "sources") {
+        Ok(sources) => {
+            assert!(sources.iter().all(|source| source.keys.len() == 32), "no name leads out of the folder");
+            format!("{} sources", sources.len().min(4))
+        }
+        Err(error) => {
+            assert!([ErrorKind::Corrupt, ErrorKind::Invalid].contains(&error.kind()), "{error:?}");
+            shape(error.message())
+        }
     });
 }
