@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_client::{Client, PutCondition};
 use forebay_shard_store::{ChangeIf, Columns, DatasetSource, decode_sources, encode_sources};
-use forebay_shards::{ReadRecords, Records, Refreshed, Shards, create, objects_followed};
+use forebay_shards::{ReadRecords, Records, Refreshed, ReshardTo, Shards, create, objects_followed};
 use forebay_testbed::until;
 use forebay_types::{Error, ErrorKind, ForebayPath, Result};
 use serde_json::json;
@@ -123,6 +123,27 @@ async fn names(shards: &Shards, wanted: &[Option<&str>]) {
 
 async fn count(shards: &Shards) -> u64 {
     shards.count(None).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_other_shards_it_is_known_still_what_came_from_where() {
+    let bed = Bed::start(2).await;
+    let shards = followed(&bed).await;
+    store(&bed, "a.txt", "100001,a1\n100002,a2").await;
+    store(&bed, "b.txt", "100003,b3").await;
+    refresh(&bed).await;
+    let (before, of) = (sources(&bed).await, sources_of(&bed).await);
+    let scratch = bed.folder().join("others");
+    std::fs::create_dir_all(&scratch).unwrap();
+    let resharded = Shards::reshard(&bed.client, &path("orders.shards"), ReshardTo::Shards(3), &scratch, |_| {}).await.unwrap();
+    assert_ne!(resharded.dataset().log, shards.dataset().log);
+    assert_eq!((sources_of(&bed).await, sources(&bed).await), (of, before));
+    assert_eq!(refresh(&bed).await, Refreshed { objects: 2, ..Refreshed::default() }, "nothing is read again");
+    delete(&bed, "a.txt").await;
+    store(&bed, "b.txt", "100003,b4").await;
+    let done = refresh(&bed).await;
+    assert_eq!((done.replaced, done.gone, done.changes), (1, 1, 3));
+    names(&resharded, &[None, None, Some("b4")]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
