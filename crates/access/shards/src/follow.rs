@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_types::{Error, Result};
+use forebay_types::{Error, ErrorKind, Result};
 
 use crate::Shards;
 
@@ -37,7 +37,8 @@ impl Shards {
         self.later.lock().clone()
     }
 
-    /// The same after workers did not find what was asked `at` a state of it; their error where the dataset is no later state of that one.
+    /// The same after workers did not find what was asked `at` a state of it; their error where the dataset is no later state of that one, and
+    /// `Retry` where that can't be told now.
     pub(crate) async fn follow(&self, at: &Self, error: Error) -> Result<Arc<Self>> {
         let Some(log) = &at.dataset.log else { return Err(error) };
         let mut tries = 0;
@@ -46,6 +47,8 @@ impl Shards {
                 Ok(opened) if opened.dataset.before.contains(log) => break opened,
                 // Who has said so may have seen the manifest before who lists the folder heard of it.
                 Ok(opened) if opened.dataset.log.as_ref() == Some(log) && tries < TRIES => tries += 1,
+                // It may be there all the same.
+                Err(failed) if matches!(failed.kind(), ErrorKind::Retry | ErrorKind::Closed) => return Err(failed),
                 _ => return Err(error),
             }
             forebay_runtime::time::sleep(PAUSE).await;
