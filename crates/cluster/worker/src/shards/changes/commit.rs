@@ -125,6 +125,10 @@ impl Shards {
     async fn judge(&self, served: &Served, log: &Follower, calls: &mut Vec<Call>) -> Result<u64> {
         let (verdicts, next) = {
             let read = log.read();
+            // Another look has seen it: the next one leads on.
+            if read.is_moved {
+                return Err(Error::conflict("the log has ended: its records are in other shards"));
+            }
             if read.is_sealed {
                 return Err(replaced(&served.part.folder));
             }
