@@ -146,9 +146,10 @@ impl Shards {
             match at.make(&call, changes, &is_unsure).await {
                 Ok(version) => call.places.iter().for_each(|place| versions[*place] = version),
                 Err(error) if error.kind() == ErrorKind::NotFound => {
-                    let later = self.follow(at, error).await?;
+                    let is_unsure = is_unsure.load(Relaxed);
+                    let later = self.follow(at, error).await.map_err(|error| lost(error, is_unsure))?;
                     // Calls are found in the log behind theirs, and in none behind that.
-                    if is_unsure.load(Relaxed) && later.dataset.before.last() != at.dataset.log.as_ref() {
+                    if is_unsure && later.dataset.before.last() != at.dataset.log.as_ref() {
                         return Err(Error::retry(format!("{}: the change may be made all the same: read the record", self.path)));
                     }
                     left.extend(later.parts_of(&call, changes)?.into_iter().map(|part| (Some(Arc::clone(&later)), part)));
@@ -197,6 +198,14 @@ impl Shards {
     }
 }
 
+/// Why a call is not made in later shards: no reason to take it for one that was not made, where that is not known.
+fn lost(error: Error, is_unsure: bool) -> Error {
+    match is_unsure {
+        true => Error::retry(format!("the change may be made all the same: read the record: {}", error.message())),
+        false => error,
+    }
+}
+
 fn with_condition(mut change: Json, condition: ChangeIf) -> Json {
     match condition {
         ChangeIf::Always => {}
@@ -204,4 +213,18 @@ fn with_condition(mut change: Json, condition: ChangeIf) -> Json {
         ChangeIf::Version(version) => change["if_version"] = version.into(),
     }
     change
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_that_may_be_made_is_not_said_to_be_none() {
+        let gone = || Error::not_found("/lake/x: the dataset was replaced");
+        assert_eq!(lost(gone(), false).kind(), ErrorKind::NotFound);
+        let unsure = lost(gone(), true);
+        assert_eq!(unsure.kind(), ErrorKind::Retry);
+        assert!(unsure.message().contains("may be made") && unsure.message().contains("/lake/x"), "{unsure}");
+    }
 }

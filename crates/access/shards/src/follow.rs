@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_types::{Error, Result};
+use forebay_types::{Error, ErrorKind, Result};
 
 use crate::Shards;
 
@@ -37,7 +37,8 @@ impl Shards {
         self.later.lock().clone()
     }
 
-    /// The same after workers did not find what was asked `at` a state of it; their error where the dataset is no later state of that one.
+    /// The same after workers did not find what was asked `at` a state of it; their error where the dataset is no later state of that one, and
+    /// `Retry` where that can't be told now.
     pub(crate) async fn follow(&self, at: &Self, error: Error) -> Result<Arc<Self>> {
         let Some(log) = &at.dataset.log else { return Err(error) };
         let mut tries = 0;
@@ -46,7 +47,8 @@ impl Shards {
                 Ok(opened) if opened.dataset.before.contains(log) => break opened,
                 // Who has said so may have seen the manifest before who lists the folder heard of it.
                 Ok(opened) if opened.dataset.log.as_ref() == Some(log) && tries < TRIES => tries += 1,
-                _ => return Err(error),
+                Ok(_) => return Err(error),
+                Err(failed) => return Err(why(failed, error)),
             }
             forebay_runtime::time::sleep(PAUSE).await;
         };
@@ -55,5 +57,25 @@ impl Shards {
         let opened = Arc::new(opened.with_patience(self.within));
         *self.later.lock() = Some(Arc::clone(&opened));
         Ok(opened)
+    }
+}
+
+/// What is told where workers did not find it, and opening it anew `failed`: it may be there all the same.
+fn why(failed: Error, error: Error) -> Error {
+    match failed.kind() {
+        ErrorKind::Retry | ErrorKind::Closed => failed,
+        _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_can_t_look_says_nothing_of_what_is_there() {
+        let said = |failed| why(failed, Error::not_found("by a worker")).kind();
+        assert_eq!([Error::retry("away"), Error::closed("gone")].map(said), [ErrorKind::Retry, ErrorKind::Closed]);
+        assert_eq!([Error::not_found("none"), Error::denied("no")].map(said), [ErrorKind::NotFound; 2]);
     }
 }

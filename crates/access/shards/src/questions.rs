@@ -129,7 +129,15 @@ impl Shards {
             return self.count_one(part.shard, condition).await;
         }
         let all = json!({"and": []});
-        Ok(self.search_part(part, false, condition.unwrap_or(&all), None, None).await?.len() as u64)
+        let (mut count, mut after) = (0, None);
+        loop {
+            let page = self.search_part(part, false, condition.unwrap_or(&all), after.as_ref(), Some(PAGE_HITS)).await?;
+            count += page.len() as u64;
+            if page.len() < PAGE_HITS {
+                return Ok(count);
+            }
+            after = page.last().cloned();
+        }
     }
 
     async fn count_one(&self, shard: usize, condition: Option<&Json>) -> Result<u64> {

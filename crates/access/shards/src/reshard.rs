@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forebay_client::{Client, RESHARD_SINCE};
@@ -216,7 +217,7 @@ impl Shards {
     fn too_much(&self) -> Error {
         Error::retry(format!(
             "{}: more is changed meanwhile than new shards could take over, and the dataset has the shards that it had: try again when less is \
-             written",
+             written, which replaces the new ones",
             self.path
         ))
     }
@@ -240,11 +241,17 @@ fn check_workers(client: &Client) -> Result<()> {
     }
 }
 
-/// The shard with a number of so many, of those in some folders.
+/// The shard with a number of so many, of those in some folders. Dropped, it writes no more.
 async fn cut_one(from: Vec<PathBuf>, to: PathBuf, (number, count): (usize, usize)) -> Result<Packed> {
+    // Lives as long as somebody waits.
+    let waits = Arc::new(());
+    let waiting = Arc::downgrade(&waits);
     let cutting = forebay_runtime::spawn_blocking(move || {
         let from: Vec<&Path> = from.iter().map(PathBuf::as_path).collect();
-        forebay_shard_store::recut(&from, &to, BASE_SIZE, |key| shard_of(key, count) == number)
+        forebay_shard_store::recut(&from, &to, BASE_SIZE, |key| match waiting.strong_count() {
+            0 => Err(Error::closed("nobody waits for the shard any more")),
+            _ => Ok(shard_of(key, count) == number),
+        })
     });
     cutting.await.map_err(|error| Error::internal(format!("cutting a shard ended early: {error}")))?
 }

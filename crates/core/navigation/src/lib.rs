@@ -31,8 +31,8 @@ pub use lending::{Lending, layers, lend, margin};
 pub use plan::{Decision, Memory, Plan, Reason, plan};
 pub use repair::{Copy, CopySource, Damage, Damaged, Postponed, Repair, RepairRoom, Survivor, repair, sources, urgency};
 pub use reshard::{
-    KeptAt, LogState, SHARDS_MAX, SWITCH_LIMITS, Share, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, hashes, recut, shards_for,
-    start, switch, tails_fit,
+    KeptAt, LogState, SHARDS_MAX, SWITCH_LIMITS, Share, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, hashes, may_switch, recut,
+    shards_for, start, switch, tails_fit,
 };
 pub use residence::{FarCost, Residence, residence};
 pub use settings::Settings;

@@ -32,7 +32,7 @@ pub(crate) fn run(config: &Config, command: ShardCommand) -> Outcome {
         ShardCommand::Unpin(args) => block_on(interruptible(orders::unpin(config, &args))),
         ShardCommand::Freeze(args) => block_on(interruptible(orders::freeze(config, &args))),
         ShardCommand::Thaw(args) => block_on(interruptible(orders::thaw(config, &args))),
-        ShardCommand::Reshard(args) => block_on(interruptible(reshard::run(config, &args))),
+        ShardCommand::Reshard(args) => reshard::run(config, &args),
         ShardCommand::Get(args) => block_on(get::run(config, &args)),
         ShardCommand::Search(args) => block_on(search::run(config, &args)),
         ShardCommand::Scan(args) => block_on(search::scan(config, &args)),

@@ -1,6 +1,7 @@
 //! `forebay shard reshard`.
 
 use std::cell::RefCell;
+use std::path::Path;
 
 use forebay_shard_store::DatasetShard;
 use forebay_shards::{ReshardStep, ReshardTo, Shards};
@@ -14,24 +15,29 @@ use crate::config::Config;
 use crate::connect::connect;
 use crate::exit::Outcome;
 use crate::output::Output;
-use crate::progress;
+use crate::{block_on, interruptible, progress};
 
 /// Has a dataset have more or fewer shards, one new one after the other.
-pub(super) async fn run(config: &Config, args: &ShardReshardArgs) -> Outcome {
+pub(super) fn run(config: &Config, args: &ShardReshardArgs) -> Outcome {
+    // Taken away when nothing writes to it any more.
+    let scratch = TempDir::with_prefix("forebay-shard-").context(|| "no temporary folder")?;
+    block_on(interruptible(reshard(config, args, scratch.path())))
+}
+
+async fn reshard(config: &Config, args: &ShardReshardArgs, scratch: &Path) -> Outcome {
     let to = match (args.shards, args.size) {
         (Some(shards), _) => ReshardTo::Shards(shards),
         (None, Some(size)) => ReshardTo::BytesEach(size.0),
         (None, None) => return Err(Error::invalid("--shards or --size says how many shards there are to be").into()),
     };
     let client = connect(config).await?;
-    let scratch = TempDir::with_prefix("forebay-shard-").context(|| "no temporary folder")?;
     let before = Shards::open(&client, &args.dataset).await?.dataset().shards.len();
     let bar: RefCell<Option<ProgressBar>> = RefCell::new(None);
     let show = |step| {
         let before = bar.borrow_mut().replace(progress::spinner(&words(step)));
         before.iter().for_each(ProgressBar::finish_and_clear);
     };
-    let resharded = Shards::reshard(&client, &args.dataset, to, scratch.path(), show).await;
+    let resharded = Shards::reshard(&client, &args.dataset, to, scratch, show).await;
     bar.borrow().iter().for_each(ProgressBar::finish_and_clear);
     print(args, before, &resharded?)
 }

@@ -69,6 +69,8 @@ enum Operation {
     },
     Quota {
         path: String,
+        /// Named also to lift it, by null.
+        #[serde(deserialize_with = "Option::deserialize")]
         bytes: Option<u64>,
     },
     Usage {
@@ -197,5 +199,23 @@ impl Nodes {
                 json!({})
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_is_lifted_by_null_alone() {
+        let read = |line: &str| serde_json::from_str::<Operation>(line);
+        let quota = |line: &str| match read(line) {
+            Ok(Operation::Quota { bytes, .. }) => bytes,
+            _ => panic!("no quota: {line}"),
+        };
+        assert_eq!(quota(r#"{"op":"quota","path":"/tmp/a","bytes":5}"#), Some(5));
+        assert_eq!(quota(r#"{"op":"quota","path":"/tmp/a","bytes":null}"#), None);
+        let error = read(r#"{"op":"quota","path":"/tmp/a"}"#).err().map(|error| error.to_string());
+        assert!(error.is_some_and(|error| error.contains("bytes")));
     }
 }

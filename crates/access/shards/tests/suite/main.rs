@@ -11,5 +11,6 @@ mod garbage;
 mod linearizable;
 mod load;
 mod losses;
+mod moves;
 mod refresh;
 mod reshard;

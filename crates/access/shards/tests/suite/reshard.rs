@@ -16,15 +16,15 @@ use serde_json::{Value as Json, json};
 use crate::bed::{Bed, RECORDS, path, store};
 use crate::changes::{literal, record};
 
-const NAME: &str = "orders.shards";
+pub const NAME: &str = "orders.shards";
 /// Keys from here on are somebody else's.
 const OTHERS: i64 = 2_000_000;
 
 /// What the records are to be.
-struct Model(BTreeMap<i64, Json>);
+pub struct Model(BTreeMap<i64, Json>);
 
 impl Model {
-    fn of(bed: &Bed) -> Self {
+    pub fn of(bed: &Bed) -> Self {
         let reference = bed.reference();
         let keys = (0..RECORDS).map(|number| number - RECORDS / 4);
         Self(keys.map(|key| (key, reference.get_json(&Key::U64(key as u64), None).unwrap().unwrap())).collect())
@@ -62,7 +62,7 @@ impl Model {
     }
 
     /// The same, where nobody else writes.
-    async fn compare_all(&self, shards: &Shards, what: &str) {
+    pub async fn compare_all(&self, shards: &Shards, what: &str) {
         self.compare(shards, what).await;
         assert_eq!(shards.count(None).await.unwrap(), self.0.len() as u64, "{what}");
     }
@@ -72,7 +72,7 @@ impl Model {
     }
 }
 
-async fn open(bed: &Bed) -> Shards {
+pub async fn open(bed: &Bed) -> Shards {
     Shards::open(&bed.client, &path(NAME)).await.unwrap()
 }
 
@@ -81,7 +81,7 @@ async fn reshard(bed: &Bed, to: ReshardTo) -> Result<Shards> {
 }
 
 /// Announces that a dataset is to have so many shards, made before `model` changes once more.
-async fn announce(bed: &Bed, shards: &Shards, count: usize, model: &mut Model) -> Shards {
+pub async fn announce(bed: &Bed, shards: &Shards, count: usize, model: &mut Model) -> Shards {
     let cut = shards.cut(count, &bed.folder().join("scratch"), |_| {}).await.unwrap();
     model.change(shards, 1).await;
     shards.announce(cut).await.unwrap();
@@ -190,11 +190,11 @@ async fn latest(bed: &Bed) -> Option<u64> {
     forebay_shards::latest_manifest(&bed.client, &path(NAME)).await.unwrap()
 }
 
-fn log_path(place: &LogPlace, number: u64) -> ForebayPath {
+pub fn log_path(place: &LogPlace, number: u64) -> ForebayPath {
     path(place.key(number).unwrap().as_str())
 }
 
-fn place(log: &str, shard: usize) -> LogPlace {
+pub fn place(log: &str, shard: usize) -> LogPlace {
     LogPlace { folder: NAME.into(), log: log.into(), shard: shard as u32 }
 }
 
@@ -215,7 +215,7 @@ async fn calls_of(bed: &Bed, shards: &Shards, shard: usize) -> (Vec<Vec<LoggedCa
 }
 
 /// Ends the log of a shard as a worker that is killed right behind it; gives the number of its end.
-async fn end_log(bed: &Bed, shards: &Shards, shard: usize) -> u64 {
+pub async fn end_log(bed: &Bed, shards: &Shards, shard: usize) -> u64 {
     let (_, end) = calls_of(bed, shards, shard).await;
     let log = shards.dataset().log.as_ref().unwrap();
     let bytes = Bytes::from(LogObject::Moved.encode(end));

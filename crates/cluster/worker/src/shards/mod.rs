@@ -95,8 +95,8 @@ struct Turns {
     reading: SingleFlight<DatasetId, ()>,
     /// Shards that are being merged.
     merging: SingleFlight<u128, ()>,
-    /// Datasets whose shards give way to others, by their logs.
-    moving: SingleFlight<(MountId, String), ()>,
+    /// Datasets whose shards give way to others, by their logs: when the last who tried it began, and what came of it.
+    moving: SingleFlight<(MountId, String), (Instant, Result<Move>)>,
     /// When the last look into the log of each began.
     following: SingleFlight<u128, Instant>,
     room: Semaphore,
@@ -279,7 +279,7 @@ impl Shards {
     pub(crate) async fn merge(self: &Arc<Self>, id: DatasetId, number: u32, within: Duration) -> Result<()> {
         let deadline = forebay_runtime::time::instant() + within;
         let asked = self.asked(&id, number).await?;
-        if asked.manifest.dataset.next.is_some() {
+        if asked.manifest.may_move() {
             let late = || Error::retry("the shards give way to others, which goes on");
             let moving = self.move_on(&asked.manifest);
             if forebay_runtime::time::timeout_at(deadline, moving).await.map_err(|_| late())?? == Move::Done {

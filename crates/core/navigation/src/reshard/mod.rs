@@ -10,4 +10,4 @@ mod switch;
 
 pub use cut::{SHARDS_MAX, Share, hashes, recut, shards_for};
 pub use dial::{KeptAt, start};
-pub use switch::{LogState, SWITCH_LIMITS, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, switch, tails_fit};
+pub use switch::{LogState, SWITCH_LIMITS, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, may_switch, switch, tails_fit};

@@ -39,6 +39,13 @@ pub fn tails_fit(bytes: &[u64], after: u32) -> Result<bool> {
     Ok(recut(before, after)?.iter().all(|from| left(from) <= TAIL_BYTES_MAX))
 }
 
+/// Whether what is `merged` of the logs since `cuts` alone is not too much to be brought over already. Who knows that it is need not look
+/// at the logs.
+pub fn may_switch(cuts: &[u64], merged: impl IntoIterator<Item = u64>, limits: &SwitchLimits) -> bool {
+    let left = cuts.iter().zip(merged).fold(0u64, |left, (cut, merged)| left.saturating_add(merged.saturating_sub(*cut)));
+    left <= limits.tail_max
+}
+
 /// What comes next. Logs are named by their shard's number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SwitchStep {

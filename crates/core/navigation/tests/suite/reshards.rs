@@ -1,7 +1,8 @@
 //! More shards, or fewer: no key is lost or doubled, and no change that was acknowledged.
 
 use forebay_navigation::{
-    KeptAt, LogState, SHARDS_MAX, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, hashes, recut, shards_for, start, switch, tails_fit,
+    KeptAt, LogState, SHARDS_MAX, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, hashes, may_switch, recut, shards_for, start, switch,
+    tails_fit,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -152,6 +153,13 @@ fn what_logs_have_left_has_to_fit_into_each_new_shard() {
     assert!(tails_fit(&[half, 0, half, 0], 2).unwrap() && !tails_fit(&[0, TAIL_BYTES_MAX + 1], 5).unwrap());
     assert!(!tails_fit(&[u64::MAX, u64::MAX], 1).unwrap());
     tails_fit(&[], 1).unwrap_err();
+}
+
+#[test]
+fn what_was_merged_since_the_cut_may_be_too_much_already() {
+    let limits = SwitchLimits { tail_max: 10, rounds_max: 0 };
+    assert!(may_switch(&[5, 7], [5, 7], &limits) && may_switch(&[5, 7], [10, 12], &limits));
+    assert!(!may_switch(&[5, 7], [10, 13], &limits) && !may_switch(&[1, 1], [u64::MAX, u64::MAX], &limits));
 }
 
 #[test]

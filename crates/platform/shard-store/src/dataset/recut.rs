@@ -10,9 +10,9 @@ use crate::folder::Manifest;
 use crate::store::Store;
 
 /// Makes, in the folder `to`, which is not there yet, a shard of those records of the shards in `from` whose keys `belong` to it; its layers
-/// are those of a size, and it has a cold file where all of them have one. They stay as they are, and are read one after the other.
-/// `Invalid` where they have not the same columns, or updates that are not merged: `merge` them first.
-pub fn recut(from: &[&Path], to: &Path, size: f64, belong: impl Fn(&Key) -> bool) -> Result<Packed> {
+/// are those of a size, and it has a cold file where all of them have one. They stay as they are, and are read one after the other. An
+/// error of `belong` ends it, and leaves nothing. `Invalid` where they have not the same columns, or updates that are not merged: `merge` them first.
+pub fn recut(from: &[&Path], to: &Path, size: f64, belong: impl Fn(&Key) -> Result<bool>) -> Result<Packed> {
     let Some(first) = from.first() else { return Err(Error::invalid("a shard is cut out of one at least")) };
     Store::free_for(to, false)?;
     let mut has_cold = true;
@@ -85,7 +85,7 @@ mod tests {
             let mut records = 0;
             for shard in 0..count {
                 let to = folder.path().join(format!("{count}-{shard}"));
-                let packed = recut(&before, &to, 0.01, |key| shard_of(key, count) == shard).unwrap();
+                let packed = recut(&before, &to, 0.01, |key| Ok(shard_of(key, count) == shard)).unwrap();
                 records += packed.shard.records;
                 assert!(packed.shard.cold.is_some() && packed.cold_bytes().unwrap().is_some(), "they have one too");
                 for (place, file) in packed.shard.files.iter().enumerate() {
@@ -117,18 +117,21 @@ mod tests {
             building.push(Key::U64(1), text(1, "x")).unwrap();
             building.finish().unwrap();
         }
-        let cut = |from: &[&Path]| recut(from, &to, 0.1, |_| true).map(drop).unwrap_err().message().to_string();
+        let cut = |from: &[&Path]| recut(from, &to, 0.1, |_| Ok(true)).map(drop).unwrap_err().message().to_string();
         assert!(cut(&[]).contains("at least"));
         let error = cut(&[one.as_path(), other.as_path()]);
         assert!(error.contains("other columns"), "{error}");
+        let stop = |_: &Key| -> Result<bool> { Err(Error::closed("nobody waits for it")) };
+        let error = recut(&[one.as_path()], &to, 0.1, stop).map(drop).unwrap_err();
+        assert!(error.message().contains("nobody waits"), "{error}");
         // To be changed it is opened by one alone.
         Store::open_to_change(&one).unwrap().change(vec![Change::Delete(Key::U64(1))]).unwrap();
         let error = cut(&[one.as_path()]);
         assert!(error.contains("not merged"), "{error}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing half made is left");
         // A shard may come out empty.
-        let empty = recut(&[other.as_path()], &to, 0.1, |_| false).unwrap();
+        let empty = recut(&[other.as_path()], &to, 0.1, |_| Ok(false)).unwrap();
         assert_eq!(empty.shard.records, 0);
-        assert!(recut(&[other.as_path()], &to, 0.1, |_| true).is_err(), "and is not written over");
+        assert!(recut(&[other.as_path()], &to, 0.1, |_| Ok(true)).is_err(), "and is not written over");
     }
 }

@@ -88,8 +88,9 @@ impl Building {
         self.parts.push(&key, &values, &mut PartWriter::new(&self.temporary.path, &self.names))
     }
 
-    /// Adds the records of another shard whose keys `belong` here. `Invalid` where it has other columns, or updates that are not merged.
-    pub fn push_from(&mut self, store: &Store, belong: impl Fn(&Key) -> bool) -> Result<()> {
+    /// Adds the records of another shard whose keys `belong` here; an error of that ends it. `Invalid` where it has other
+    /// columns, or updates that are not merged.
+    pub fn push_from(&mut self, store: &Store, belong: impl Fn(&Key) -> Result<bool>) -> Result<()> {
         let Self { temporary, parts, names, .. } = self;
         let (path, view) = (store.path.display(), store.view.load_full());
         if store.records()? != &parts.columns {
@@ -102,7 +103,7 @@ impl Building {
         let mut writer = PartWriter::new(&temporary.path, names);
         for (place, mapped) in view.shards.iter().enumerate() {
             mapped.shard.scan(None, |key, record| {
-                if belong(&key) && !view.suffixes_hide(place, &key) {
+                if belong(&key)? && !view.suffixes_hide(place, &key) {
                     parts.push_encoded(&key, &values(record, attributes), &mut writer)?;
                 }
                 Ok(true)

@@ -8,12 +8,12 @@ use forebay_protocol::{CHANGES_MAX, DataRequest, PeerRequest, PutCondition, enco
 use forebay_runtime::time::Instant;
 use forebay_shard_store::{ChangeIf, LogObject, LoggedCall, WantedChange, key_hash};
 use forebay_trace::{current, within};
-use forebay_types::{Error, ErrorKind, Result};
+use forebay_types::{Error, ErrorKind, Key, Result};
 use tokio::sync::oneshot;
 
 use super::catch_up::{UPDATE_BYTES_MAX, full};
 use super::moving::replaced;
-use crate::shards::log::{Call, Follower, Standing, Verdict, decide};
+use crate::shards::log::{Call, Follower, Read, Standing, Verdict, decide};
 use crate::shards::served::Served;
 use crate::shards::{Asked, Shards};
 
@@ -125,9 +125,7 @@ impl Shards {
     async fn judge(&self, served: &Served, log: &Follower, calls: &mut Vec<Call>) -> Result<u64> {
         let (verdicts, next) = {
             let read = log.read();
-            if read.is_sealed {
-                return Err(replaced(&served.part.folder));
-            }
+            check_open(&read, &served.part.folder)?;
             let store = served.store.load();
             let standing = |key: &_| Ok(Standing { is_there: store.contains(key)?, version: store.version(key, log.from) });
             let all: Vec<_> = calls.iter().map(|call| (call.id, call.changes.as_slice())).collect();
@@ -171,6 +169,15 @@ impl Shards {
     }
 }
 
+/// Whether anything comes behind what was read of a log. `Conflict` where another look has seen it move: the next one leads on.
+fn check_open(read: &Read, folder: &Key) -> Result<()> {
+    match (read.is_moved, read.is_sealed) {
+        (true, _) => Err(Error::conflict(format!("{folder}: its records are in other shards"))),
+        (false, true) => Err(replaced(folder)),
+        (false, false) => Ok(()),
+    }
+}
+
 fn tell_all(calls: Vec<Call>, error: &Error) {
     calls.into_iter().for_each(|call| call.end(Err(error.clone())));
 }
@@ -196,5 +203,27 @@ fn parse(served: &Served, payload: &[u8]) -> Result<Vec<WantedChange>> {
             Some(wanted) => Err(Error::invalid(format!("{} is no key of shard {}", wanted.change.key(), served.part.number))),
             None => Ok(changes),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_shard_store::LogPlace;
+    use forebay_types::MountId;
+
+    use super::*;
+
+    #[test]
+    fn who_finds_that_the_log_has_moved_looks_once_more() {
+        let folder = Key::new("x").unwrap();
+        let after = |object: Option<LogObject>| {
+            let place = LogPlace { folder: "x".into(), log: "0123456789abcdef".into(), shard: 0 };
+            let follower = Follower::new(MountId(1), place, 3);
+            object.into_iter().for_each(|object| follower.take_over(3, object, |_| ()));
+            check_open(&follower.read(), &folder).err().map(|error| error.kind())
+        };
+        assert_eq!(after(None), None);
+        assert_eq!(after(Some(LogObject::Moved)), Some(ErrorKind::Conflict));
+        assert_eq!(after(Some(LogObject::Sealed)), Some(ErrorKind::NotFound));
     }
 }

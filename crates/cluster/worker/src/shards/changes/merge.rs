@@ -45,7 +45,7 @@ impl Shards {
         let asking = self.turns.merging.join(served.id);
         let _turn = asking.turn().await;
         // What is merged now would be in the way of the shards that are to come.
-        if asked.manifest.dataset.next.is_some() && self.move_now(&asked.manifest).await? == Move::Done {
+        if asked.manifest.may_move() && self.move_now(&asked.manifest).await? == Move::Done {
             return Ok(());
         }
         if !Arc::ptr_eq(&self.newest_of(Arc::clone(&asked.manifest), asked.number), &asked.manifest) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_metrics::table;
+use forebay_navigation::{SWITCH_LIMITS, may_switch};
 use forebay_protocol::PutCondition;
 use forebay_shard_store::manifest_key;
 use forebay_types::{Error, ErrorKind, Key, Result};
@@ -22,6 +23,14 @@ pub(in crate::shards) enum Move {
     Done,
     /// All is as it was: more was changed since they were cut than they can take over, or there are none.
     Stays,
+}
+
+impl Manifest {
+    /// Whether the dataset may come to have the shards that it is about to have. Where these were given up, it stays so.
+    pub(in crate::shards) fn may_move(&self) -> bool {
+        let merged = self.dataset.shards.iter().map(|shard| shard.log_from);
+        self.dataset.next.as_ref().is_some_and(|next| may_switch(&next.cuts, merged, &SWITCH_LIMITS))
+    }
 }
 
 impl Shards {
@@ -44,19 +53,35 @@ impl Shards {
         }
     }
 
-    /// Does what is left to do, whoever began it and however far he came.
+    /// Does what is left to do, whoever began it and however far he came; one does it for all who want it at the same time.
     pub(super) async fn move_now(self: &Arc<Self>, known: &Arc<Manifest>) -> Result<Move> {
-        let (mount, folder) = (known.id.mount, &known.id.folder);
         let Some(log) = &known.dataset.log else { return Ok(Move::Stays) };
-        let asking = self.turns.moving.join((mount, log.clone()));
-        let _turn = asking.turn().await;
+        let came = forebay_runtime::now();
+        let asking = self.turns.moving.join((known.id.mount, log.clone()));
+        let mut last = asking.turn().await;
+        if self.moved_to(known).is_some() {
+            return Ok(Move::Done);
+        }
+        if let Some((began, done)) = &*last
+            && *began >= came
+        {
+            return done.clone();
+        }
+        let began = forebay_runtime::now();
+        let done = self.move_whole(known, log).await;
+        *last = Some((began, done.clone()));
+        done
+    }
+
+    async fn move_whole(self: &Arc<Self>, known: &Arc<Manifest>, log: &str) -> Result<Move> {
+        let (mount, folder) = (known.id.mount, &known.id.folder);
         let door = self.origin.mount(mount).await?;
         let mut latest = Arc::clone(known);
         for _ in 0..ATTEMPTS {
             while let Some(newer) = self.read_manifest(&door, folder, latest.id.manifest + 1).await? {
                 latest = newer;
             }
-            if latest.dataset.log.as_ref() != Some(log) {
+            if latest.dataset.log.as_deref() != Some(log) {
                 return self.was_moved(&latest, log);
             }
             let Some(next) = &latest.dataset.next else { return Ok(Move::Stays) };

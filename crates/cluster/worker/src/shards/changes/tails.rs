@@ -12,8 +12,10 @@ use super::moving::replaced;
 use crate::origin::MountDoor;
 use crate::shards::{Manifest, Shards};
 
-/// Logs that are looked at, ended, or written at a time.
+/// Logs that are looked at, or written, at a time.
 const AT_ONCE: usize = 8;
+/// Logs that are ended at a time: the others grow meanwhile.
+const ENDED_AT_ONCE: usize = 64;
 /// Objects of a log that are read at a time.
 const READ_AT_ONCE: usize = 16;
 /// Objects of a page of a listing.
@@ -72,7 +74,7 @@ impl Shards {
                 SwitchStep::Seal(open) => {
                     let from: Vec<u64> = open.iter().map(|shard| states[*shard as usize].end).collect();
                     let ending = (0..open.len()).map(|place| self.end_log(logs, open[place] as usize, from[place]));
-                    let ended: Vec<u64> = stream::iter(ending).buffered(AT_ONCE).try_collect().await?;
+                    let ended: Vec<u64> = stream::iter(ending).buffered(ENDED_AT_ONCE).try_collect().await?;
                     for (shard, end) in open.into_iter().zip(ended) {
                         let state = &mut states[shard as usize];
                         (state.end, state.is_sealed) = (end, true);
@@ -102,7 +104,8 @@ impl Shards {
             }
             after = page.next;
         }
-        // Who wants to replace the dataset ends logs that have ended already once more.
+        // Who wants to replace the dataset ends logs that have ended already once more; one that only he has ended is no open one.
+        let mut is_open = end == cut;
         for number in (cut..end).rev() {
             match self.log_object(logs, &place, number).await? {
                 Some(LogObject::Sealed) => continue,
@@ -110,9 +113,15 @@ impl Shards {
                     self.tell_of(logs, &place, number).await?;
                     return Ok(Found { state: LogState { next: cut, end: number, is_sealed: true }, bytes });
                 }
-                Some(LogObject::Calls(_)) if number + 1 == end => break,
+                Some(LogObject::Calls(_)) if number + 1 == end => {
+                    is_open = true;
+                    break;
+                }
                 _ => return Err(logs.replaced()),
             }
+        }
+        if !is_open {
+            return Err(logs.replaced());
         }
         Ok(Found { state: LogState { next: cut, end, is_sealed: false }, bytes })
     }

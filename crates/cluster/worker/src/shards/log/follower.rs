@@ -28,7 +28,7 @@ pub(in crate::shards) struct Read {
     /// Nothing follows any more: the dataset was replaced.
     pub(in crate::shards) is_sealed: bool,
     /// The same, where the records are in other shards.
-    is_moved: bool,
+    pub(in crate::shards) is_moved: bool,
     calls: Calls,
     looked: Option<Looked>,
 }

@@ -12,6 +12,6 @@ mod queue;
 mod told;
 
 pub(super) use decide::{Standing, Verdict, decide};
-pub(super) use follower::{Follower, Looked};
+pub(super) use follower::{Follower, Looked, Read};
 pub(super) use queue::{Call, Queue};
 pub(super) use told::Told;
