@@ -11,9 +11,8 @@
 mod ask;
 mod change;
 mod choose;
-mod create;
-mod files;
 mod follow;
+mod making;
 mod merge;
 mod open;
 mod operations;
@@ -21,13 +20,10 @@ mod orders;
 mod questions;
 mod records;
 mod refresh;
-mod reshard;
-mod seal;
 mod status;
 
 pub use change::Versioned;
-pub use create::{Creating, create};
+pub use making::{Creating, Cut, ReshardStep, ReshardTo, create};
 pub use open::{Shards, latest_manifest};
 pub use refresh::{ReadRecords, Records, RefreshState, Refreshed, RefusedObject, objects_followed, objects_like};
-pub use reshard::{Cut, ReshardStep, ReshardTo};
 pub use status::{ReplicaStatus, ShardStatus};

@@ -57,7 +57,11 @@ impl Shards {
     }
 
     /// Writes the next manifest of the dataset in a folder of a mount, where it is to be another one; gives the dataset as it is then.
-    pub(crate) async fn change_manifest(client: &Client, path: &ForebayPath, change: impl Fn(&mut Dataset) -> Result<()>) -> Result<Self> {
+    pub(crate) async fn change_manifest(
+        client: &Client,
+        path: &ForebayPath,
+        change: impl Fn(&mut Dataset) -> Result<()>,
+    ) -> Result<Self> {
         for _ in 0..ATTEMPTS {
             let shards = Self::open(client, path).await?;
             let mut dataset = shards.dataset().clone();

@@ -77,6 +77,7 @@ impl Nodes {
             });
             let values: Vec<_> = small.map(|(name, value)| (*name, Raw(&value[..]))).collect();
             let count = values.len();
+            assert!(count > 0, "the first of the rest has room in a message");
             let answer = self.call(container, &NodeOp::PutMany { values }, None).await?;
             let NodeReply::Refused(refused) = answer.reply()? else { return Err(misfit()) };
             let first = answers.len();

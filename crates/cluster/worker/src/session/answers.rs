@@ -117,8 +117,9 @@ impl WorkerSession {
                 reply(DataReply::Done)
             }
             DataRequest::Delete { mount, key } => {
-                rooms.writes.delete(mount, &key).await?;
-                reply(DataReply::Done)
+                let deleted = rooms.writes.delete(mount, &key).await;
+                rooms.shards.note_change(mount, &key);
+                deleted.map(|_| reply(DataReply::Done))?
             }
             DataRequest::Refresh { mount, prefix } => {
                 rooms.writes.refresh(mount, &prefix);

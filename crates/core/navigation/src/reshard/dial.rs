@@ -22,5 +22,6 @@ pub fn start(from: &[KeptAt]) -> Option<f64> {
     let least = counted().map(|kept| kept.size).fold(f64::INFINITY, f64::min);
     let most = counted().map(|kept| kept.size).fold(0.0, f64::max);
     // Sums are not exact.
+    assert!(least <= most, "there are some");
     Some(mean.clamp(least, most))
 }

@@ -39,6 +39,7 @@ pub(crate) fn add_copies(snapshot: &Snapshot<'_>, packing: &mut Packing) {
                 roomy.remove(&place(packing, worker));
                 packing.put(worker, Piece { segment, count: 0 }, demand.bytes);
                 roomy.insert(place(packing, worker));
+                debug_assert!(!mine.contains(&worker), "a worker has a segment once");
                 mine.push(worker);
             }
         }

@@ -1,18 +1,15 @@
 //! What belongs to a dataset.
 
-use std::path::Path;
-
-use forebay_shard::Key;
 use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::following::DatasetFollowing;
-use super::names::{is_hash, is_log};
+use super::names::is_log;
 use super::next::{BEFORE_MAX, NextShards};
 use super::orders::{DatasetOrders, SIZE_MAX};
+use super::shard::DatasetShard;
 use crate::columns::Columns;
-use crate::folder::AskedShares;
 
 /// The version that is written; a newer one is refused. Those before 2 have no log.
 const VERSION: u32 = 2;
@@ -27,10 +24,6 @@ const BYTES_MAX: usize = 16 << 20;
 const SHARDS_MAX: usize = 4096;
 /// Replicas of a shard at most.
 const REPLICAS_MAX: usize = 16;
-/// Files of a shard at most.
-const FILES_MAX: usize = 4096;
-/// Bytes of a cold file's tail, which is read whole.
-const TAIL_BYTES_MAX: u64 = 16 << 20;
 
 /// Shards of one table, by a hash of its key.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,54 +49,6 @@ pub struct Dataset {
     /// The logs that it had before, with other shards, the latest last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<String>,
-}
-
-/// One shard of a dataset.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct DatasetShard {
-    /// Its records.
-    pub records: u64,
-    /// Bytes of its keys and values.
-    pub input_bytes: u64,
-    /// What its folder is made of.
-    pub files: Vec<DatasetFile>,
-    /// The number of the first object of its log that is not in these files yet.
-    #[serde(default = "first_in_log")]
-    pub log_from: u64,
-    /// The same records as a cold file; none where there is none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cold: Option<DatasetCold>,
-    /// What it was asked until its files were made; none where that is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<AskedShares>,
-}
-
-/// A shard's cold file: what gets and equalities are answered from where no worker has the shard.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DatasetCold {
-    /// The object's name, which no other one had or will have.
-    pub object: String,
-    /// Its length.
-    pub bytes: u64,
-    /// How many of these, at the end, are its tail, which is read first.
-    pub tail_bytes: u64,
-}
-
-fn first_in_log() -> u64 {
-    1
-}
-
-/// A file of a shard, and the object that it is made of.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct DatasetFile {
-    /// Its name in the shard's folder.
-    pub name: String,
-    /// The object's name, which no other one had or will have.
-    pub object: String,
-    /// Its length.
-    pub bytes: u64,
-    /// The checksum of its bytes.
-    pub crc32c: u32,
 }
 
 impl Dataset {
@@ -180,6 +125,22 @@ impl Dataset {
         }
     }
 
+    /// The names of all objects below `data/` that it is made of, or is about to be.
+    pub fn objects(&self) -> impl Iterator<Item = &str> {
+        let next = self.next.iter().flat_map(|next| &next.shards);
+        self.shards.iter().chain(next).flat_map(DatasetShard::objects)
+    }
+
+    /// The dataset with the shards that it is about to have, whose logs begin at `log_from`; none where it is about to have no others.
+    pub fn moved(&self, log_from: u64) -> Option<Self> {
+        let mut next = self.next.clone()?;
+        next.shards.iter_mut().for_each(|shard| shard.log_from = log_from);
+        let mut before = self.before.clone();
+        before.extend(self.log.clone());
+        before.drain(..before.len().saturating_sub(BEFORE_MAX));
+        Some(Self { shards: next.shards, log: Some(next.log), next: None, before, ..self.clone() })
+    }
+
     fn check(&self) -> Result<()> {
         Self::check_shape(self.shards.len(), &self.replicas)?;
         if self.log.iter().chain(&self.before).any(|log| !is_log(log)) || self.before.len() > BEFORE_MAX {
@@ -187,53 +148,11 @@ impl Dataset {
         }
         self.orders.check()?;
         self.following.iter().try_for_each(|following| following.check(self.log.is_some()))?;
-        self.next.iter().try_for_each(|next| next.check(self))?;
+        if let Some(next) = &self.next {
+            Self::check_shape(next.shards.len(), &self.replicas)?;
+            next.check(&self.shards, self.log.as_deref())?;
+        }
         self.shards.iter().try_for_each(DatasetShard::check)
-    }
-}
-
-impl DatasetShard {
-    /// The names of all of its objects.
-    pub fn objects(&self) -> impl Iterator<Item = &str> {
-        let cold = self.cold.iter().map(|cold| cold.object.as_str());
-        self.files.iter().map(|file| file.object.as_str()).chain(cold)
-    }
-
-    /// Bytes of all files.
-    pub fn bytes(&self) -> u64 {
-        self.files.iter().fold(0, |bytes, file| bytes.saturating_add(file.bytes))
-    }
-
-    pub(super) fn check(&self) -> Result<()> {
-        // Names of the folder's own files: whoever wrote this may not choose others of the disk.
-        let is_name = |name: &str| Path::new(name).file_name().is_some_and(|file| file == name);
-        if let Some(DatasetCold { object, bytes, tail_bytes }) = &self.cold
-            && !(is_hash(object) && tail_bytes <= bytes && *tail_bytes <= TAIL_BYTES_MAX)
-        {
-            return Err(Error::corrupt("a shard's cold file is not named and cut as such files are"));
-        }
-        if self.asked.as_ref().is_some_and(|asked| !asked.is_sound()) {
-            return Err(Error::corrupt("what a shard was asked is of more attributes than shards have"));
-        }
-        let fits = self.files.iter().all(|file| is_name(&file.name) && is_hash(&file.object));
-        match fits && self.log_from > 0 && !self.files.is_empty() && self.files.len() <= FILES_MAX {
-            true => Ok(()),
-            false => Err(Error::corrupt("a shard's files are not named and numbered as such files are")),
-        }
-    }
-}
-
-/// Which of so many shards has a key's record.
-pub fn shard_of(key: &Key, shards: usize) -> usize {
-    // The high part of a product spreads evenly over any number.
-    ((u128::from(key_hash(key)) * shards as u128) >> 64) as usize
-}
-
-/// A key's hash: what spreads keys over shards.
-pub fn key_hash(key: &Key) -> u64 {
-    match key {
-        Key::U64(number) => xxh3_64(&number.to_le_bytes()),
-        Key::Bytes(bytes) => xxh3_64(bytes),
     }
 }
 

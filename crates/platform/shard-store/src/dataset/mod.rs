@@ -15,19 +15,21 @@ mod next;
 mod orders;
 mod pack;
 mod recut;
+mod shard;
 mod sources;
 
 pub use following::{DatasetFollowing, KEY_BYTES_MAX, KEYS_MAX, decode_keys, encode_keys};
 pub use garbage::{GARBAGE_AFTER, Stored, garbage, needed};
 pub use log_object::{LogObject, LoggedCall};
 pub use log_place::LogPlace;
-pub use manifest::{Dataset, DatasetCold, DatasetFile, DatasetShard, key_hash, shard_of};
+pub use manifest::Dataset;
 pub use merge::merge;
 pub use names::{data_key, manifest_key, manifest_number, manifest_tag};
 pub use next::{NextShards, Tail, moved_call};
 pub use orders::{DatasetOrders, DatasetPin};
 pub use pack::{Packed, pack};
 pub use recut::recut;
+pub use shard::{DatasetCold, DatasetFile, DatasetShard, key_hash, shard_of};
 pub use sources::{
     DatasetSource, SOURCES_BYTES_MAX, SOURCES_MAX, decode_sources, encode_sources, has_keys, keys_name, too_many_sources,
 };

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use super::log_object::{LogObject, LoggedCall};
-use super::manifest::{Dataset, DatasetShard, shard_of};
 use super::names::is_log;
+use super::shard::{DatasetShard, shard_of};
 
 /// Logs from before that a dataset remembers: who has opened it by one of these is led on.
 pub(super) const BEFORE_MAX: usize = 16;
@@ -27,32 +27,14 @@ pub struct NextShards {
 }
 
 impl NextShards {
-    pub(super) fn check(&self, of: &Dataset) -> Result<()> {
-        Dataset::check_shape(self.shards.len(), &of.replicas)?;
+    /// Of a dataset with these shards, whose log has a name.
+    pub(super) fn check(&self, of: &[DatasetShard], log: Option<&str>) -> Result<()> {
         let is_cut = |(cut, shard): (&u64, &DatasetShard)| (1..=shard.log_from).contains(cut);
-        let are_cut = self.cuts.len() == of.shards.len() && self.cuts.iter().zip(&of.shards).all(is_cut);
-        if !is_log(&self.log) || of.log.as_ref().is_none_or(|log| *log == self.log) || !are_cut {
+        let are_cut = self.cuts.len() == of.len() && self.cuts.iter().zip(of).all(is_cut);
+        if !is_log(&self.log) || log.is_none_or(|log| log == self.log) || !are_cut {
             return Err(Error::corrupt("the shards that are to come are not named and cut as such shards are"));
         }
         self.shards.iter().try_for_each(DatasetShard::check)
-    }
-}
-
-impl Dataset {
-    /// The names of all objects below `data/` that it is made of, or is about to be.
-    pub fn objects(&self) -> impl Iterator<Item = &str> {
-        let next = self.next.iter().flat_map(|next| &next.shards);
-        self.shards.iter().chain(next).flat_map(DatasetShard::objects)
-    }
-
-    /// The dataset with the shards that it is about to have, whose logs begin at `log_from`; none where it is about to have no others.
-    pub fn moved(&self, log_from: u64) -> Option<Self> {
-        let mut next = self.next.clone()?;
-        next.shards.iter_mut().for_each(|shard| shard.log_from = log_from);
-        let mut before = self.before.clone();
-        before.extend(self.log.clone());
-        before.drain(..before.len().saturating_sub(BEFORE_MAX));
-        Some(Self { shards: next.shards, log: Some(next.log), next: None, before, ..self.clone() })
     }
 }
 
@@ -113,7 +95,7 @@ mod tests {
 
     use super::*;
     use crate::columns::{Column, ColumnKind, Columns};
-    use crate::dataset::{DatasetFile, DatasetOrders};
+    use crate::dataset::{Dataset, DatasetFile, DatasetOrders};
     use crate::update::Change;
 
     fn shards(count: usize, log_from: u64) -> Vec<DatasetShard> {

@@ -56,7 +56,8 @@ pub async fn conforms_with(client: &Client, other: &Client, class: Option<&str>)
         let mut answer = asked.answer_json(operation.as_bytes()).await;
         let message = answer.as_object_mut().unwrap().remove("message");
         if let Some(class) = class
-            && let Some(shown) = answer["ok"].as_object_mut().and_then(|shown| shown.remove("storage_class"))
+            && let Some(shown) =
+                answer.get_mut("ok").and_then(Value::as_object_mut).and_then(|shown| shown.remove("storage_class"))
         {
             assert_eq!(shown, class);
         }

@@ -47,7 +47,9 @@ async fn a_quota_holds_for_all_that_comes_into_a_container_by_whichever_way() {
         let disk = NodePlace { class: Some(StorageClass::Disk), location: None };
         assert!(is_full(nodes.put_at(&inside("new"), more(), &disk).await));
         assert!(is_full(nodes.rename(&outside("k"), &inside("new")).await));
-        assert!(is_full(nodes.rename(&outside("k"), &dir).await), "under its own name, in the place of what has it");
+        nodes.put(&outside("large"), bytes(6, 2 * MIB + 101)).await.unwrap();
+        assert!(is_full(nodes.rename(&outside("large"), &inside("k")).await), "in the place of what has the name");
+        nodes.delete(&outside("large"), false).await.unwrap();
         let mut writer = nodes.writer(&inside("f")).await.unwrap();
         let written = async {
             writer.write(&more()).await?;

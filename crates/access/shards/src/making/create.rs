@@ -12,8 +12,8 @@ use forebay_shard_store::{
 };
 use forebay_types::{Error, ErrorKind, ForebayPath, ObjectInfo, Result};
 
+use super::files::store_packed;
 use crate::Shards;
-use crate::files::store_packed;
 use crate::open::{below, latest_manifest, read_manifest};
 use crate::orders::millis;
 use crate::refresh::{Sources, check_from, store_keys};

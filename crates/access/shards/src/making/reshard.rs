@@ -10,8 +10,8 @@ use forebay_navigation::{SWITCH_LIMITS, Share, recut, shards_for, tails_fit};
 use forebay_shard_store::{AskedShares, Dataset, DatasetShard, GARBAGE_AFTER, LogPlace, NextShards, Packed, shard_of};
 use forebay_types::{Error, ForebayPath, Key, Result, ResultExt};
 
+use super::files::{bring, store_packed};
 use crate::Shards;
-use crate::files::{bring, store_packed};
 
 /// The least that a shard is stored at: each worker makes its own layers.
 const BASE_SIZE: f64 = 0.01;
