@@ -1,5 +1,6 @@
 //! What belongs to a dataset.
 
+use forebay_shard::Key;
 use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
@@ -8,7 +9,7 @@ use super::following::DatasetFollowing;
 use super::names::is_log;
 use super::next::{BEFORE_MAX, NextShards};
 use super::orders::{DatasetOrders, SIZE_MAX};
-use super::shard::DatasetShard;
+use super::shard::{DatasetShard, shard_of};
 use crate::columns::Columns;
 
 /// The version that is written; a newer one is refused. Those before 2 have no log.
@@ -164,7 +165,8 @@ fn checksum(body: &[u8]) -> u32 {
 mod tests {
     use super::*;
     use crate::columns::{Column, ColumnKind};
-    use crate::dataset::DatasetPin;
+    use crate::AskedShares;
+    use crate::dataset::{DatasetFile, DatasetPin};
 
     fn dataset(shards: usize) -> Dataset {
         let column = |name: &str, kind| Column { name: name.into(), kind };
