@@ -164,8 +164,8 @@ fn checksum(body: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::columns::{Column, ColumnKind};
     use crate::AskedShares;
+    use crate::columns::{Column, ColumnKind};
     use crate::dataset::{DatasetFile, DatasetPin};
 
     fn dataset(shards: usize) -> Dataset {
