@@ -64,7 +64,7 @@ pub fn run(what: &str, seeds: Vec<Vec<u8>>, mend: impl Fn(&mut Vec<u8>), mut rea
         if took >= PATIENCE {
             tally.hang(format_args!("{took:?} for an input of {} bytes: {}", input.len(), keep(what, &input)));
         }
-        if count % 64 == 0 {
+        if count.is_multiple_of(64) {
             let grown = tally.grown_bytes();
             assert!(
                 grown < GROWTH_MAX,

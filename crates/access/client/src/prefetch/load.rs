@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn messages_have_ranges_of_one_segment_and_are_bounded() {
         const MIB: u64 = 1 << 20;
-        let whole = parts(&[0..70 * MIB]);
+        let whole = parts(std::slice::from_ref(&(0..70 * MIB)));
         let starts: Vec<_> = whole.iter().map(|part| (part.len(), part[0].0 / MIB, u64::from(part[0].1) / MIB)).collect();
         assert_eq!(starts, [(1, 0, 16), (1, 16, 16), (1, 32, 16), (1, 48, 16), (1, 64, 6)]);
         let chunks = parts(&[0..MIB, 5 * MIB..6 * MIB, 20 * MIB..35 * MIB, 60 * MIB..66 * MIB]);

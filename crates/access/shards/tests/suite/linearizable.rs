@@ -88,15 +88,16 @@ fn is_certain(result: forebay_types::Result<u64>) -> bool {
 /// 500 operations in the suite; `FOREBAY_TEST_OPERATIONS` for more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_and_answers_at_all_workers_are_linearizable_by_key() {
-    are_linearizable(false).await;
+    println!("{}", are_linearizable(false).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn they_are_while_the_dataset_comes_to_have_other_shards_too() {
-    are_linearizable(true).await;
+    println!("{}", are_linearizable(true).await);
 }
 
-async fn are_linearizable(is_resharded: bool) {
+/// What was done, in words.
+async fn are_linearizable(is_resharded: bool) -> String {
     let wanted: usize = std::env::var("FOREBAY_TEST_OPERATIONS").map_or(500, |text| text.parse().unwrap());
     let bed = Bed::start(3).await;
     let shards = bed.create("orders.shards", 2, vec![0.5, 0.5, 0.5]).await;
@@ -138,9 +139,9 @@ async fn are_linearizable(is_resharded: bool) {
     assert_eq!(reshards > 0, is_resharded);
     let done = done.lock();
     let unknown = done.iter().filter(|done| done.ended.is_none()).count();
-    println!("{} operations, {unknown} of them uncertain, {searches} searches, {kills} kills, {reshards} reshards", done.len());
     let violations = forebay_oracle::records(&done);
     assert!(violations.is_empty(), "{}", violations.iter().map(Violation::to_string).collect::<Vec<_>>().join("\n"));
+    format!("{} operations, {unknown} of them uncertain, {searches} searches, {kills} kills, {reshards} reshards", done.len())
 }
 
 /// Has the dataset have more or fewer shards, again and again; gives how often.

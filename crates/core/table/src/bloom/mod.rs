@@ -44,7 +44,7 @@ pub struct BloomFilter {
 impl BloomFilter {
     /// A filter of some whole blocks, of which there is at least one.
     pub(crate) fn new(blocks: Bytes) -> Self {
-        debug_assert!(!blocks.is_empty() && blocks.len() % BLOCK_BYTES == 0, "whoever read it has looked at its length");
+        debug_assert!(!blocks.is_empty() && blocks.len().is_multiple_of(BLOCK_BYTES), "whoever read it has looked at its length");
         Self { blocks }
     }
 

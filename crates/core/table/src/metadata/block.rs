@@ -203,7 +203,7 @@ fn decode_range(input: &Decoder<'_>, at: u64, bytes: u64, end: u64) -> Result<Ra
     }
     let inside = at >= HEADER_BYTES && bytes <= SEGMENT_BYTES && at.checked_add(bytes).is_some_and(|last| last <= end);
     let crosses = inside && at / SEGMENT_BYTES != (at + bytes - 1) / SEGMENT_BYTES;
-    if !inside || crosses || at % ALIGN != 0 {
+    if !inside || crosses || !at.is_multiple_of(ALIGN) {
         return Err(input.corrupt(&format!("a buffer can't have {bytes} bytes at byte {at}")));
     }
     Ok(at..at + bytes)

@@ -76,7 +76,7 @@ async fn values_of_several_containers_are_put_and_got_by_their_paths() {
     for at in 0..3 {
         nodes.create(&format!("/tmp/t{at}"), CreateOptions::new(NodeType::Table)).await.unwrap();
     }
-    let len = |at: usize| [4096, 4000, 17, 0, 4097, 40_000][if at % 50 == 0 { at / 50 % 6 } else { at % 2 }];
+    let len = |at: usize| [4096, 4000, 17, 0, 4097, 40_000][if at.is_multiple_of(50) { at / 50 % 6 } else { at % 2 }];
     let paths: Vec<String> = (0..1500).map(|at| format!("/tmp/t{}/{at}", at % 3)).collect();
     let mut values: Vec<(&str, Bytes)> =
         paths.iter().enumerate().map(|(at, path)| (path.as_str(), bytes(at as u64, len(at)).into())).collect();
