@@ -33,7 +33,7 @@ pub fn verify(files: &Files, _: &Peers, report: &Report) -> Result<()> {
     // Bytes between stages have no cell that verified before: they pass once, and each is looked at.
     let ranges = ranges(&table)?.into_iter().map(|range| columns.bytes(range)).collect::<Result<Vec<Bytes>>>()?;
     let mut beside = [
-        Candidate::new("checksum", || ranges.iter().fold(0, |sum, bytes| crc32c::crc32c_append(sum, bytes)).into()),
+        Candidate::new("checksum", || ranges.iter().fold(0, |sum, bytes| forebay_types::crc32c_append(sum, bytes)).into()),
         Candidate::new("scan", || sum(&table, |plan| plan.open_once(bytes_of(plan)?, &verified))),
     ];
     race(4 * report.rounds(), &mut beside);

@@ -50,7 +50,7 @@ impl Part {
         let Some(head) = bytes.get(..table_end) else { return Err(corrupt("its table is cut off")) };
         let mut unsigned = head.to_vec();
         unsigned[40..48].fill(0);
-        if load(&bytes, 40) != u64::from(crc32c::crc32c(&unsigned)) {
+        if load(&bytes, 40) != u64::from(forebay_types::crc32c(&unsigned)) {
             return Err(corrupt("the checksum of its header"));
         }
         let mut sections = Vec::with_capacity(count);
@@ -60,7 +60,7 @@ impl Part {
             let end = from.checked_add(length).filter(|end| *end <= bytes.len() as u64);
             let Some(end) = end else { return Err(corrupt("a section lies outside of it")) };
             let section = bytes.slice(from as usize..end as usize);
-            if u64::from(crc32c::crc32c(&section)) != sum {
+            if u64::from(forebay_types::crc32c(&section)) != sum {
                 return Err(corrupt(&format!("the checksum of section {index}, {length} bytes from byte {from} on")));
             }
             // The padding stays readable behind the section, so that loads at its end take the fast way.
@@ -89,14 +89,14 @@ pub(crate) fn write(kind: u64, shard: Option<u64>, id: u64, sections: &[&[u8]]) 
     for section in sections {
         out.extend_from_slice(&(from as u64).to_le_bytes());
         out.extend_from_slice(&(section.len() as u64).to_le_bytes());
-        out.extend_from_slice(&u64::from(crc32c::crc32c(section)).to_le_bytes());
+        out.extend_from_slice(&u64::from(forebay_types::crc32c(section)).to_le_bytes());
         from += (section.len() + PADDING).next_multiple_of(8);
     }
     let identity = shard.unwrap_or_else(|| xxh3_64(&out[HEADER_BYTES..]));
     out[16..24].copy_from_slice(&identity.to_le_bytes());
     out[24..32].copy_from_slice(&id.to_le_bytes());
     out[32..40].copy_from_slice(&(total as u64).to_le_bytes());
-    let sum = crc32c::crc32c(&out);
+    let sum = forebay_types::crc32c(&out);
     out[40..48].copy_from_slice(&u64::from(sum).to_le_bytes());
     for section in sections {
         out.extend_from_slice(section);

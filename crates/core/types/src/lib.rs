@@ -8,8 +8,9 @@
 
 #![warn(unreachable_pub)]
 
-mod cell;
+mod checksum;
 mod error;
+mod form;
 mod grant;
 mod key;
 mod link_local;
@@ -17,13 +18,13 @@ mod mount;
 mod pages;
 mod path;
 mod segment;
-mod text;
 mod units;
 mod version;
 mod worker;
 
-pub use cell::Cell;
+pub use checksum::{crc32c, crc32c_append};
 pub use error::{Error, ErrorKind, Result, ResultExt};
+pub use form::{Cell, CellSource, CsvLines, FormId, TEXT_CHUNK_BYTES, TextForm, TextLines, text_chunk};
 pub use grant::{CallerInfo, Grant, Role, Scope, TokenInfo, TokenKeys, Verifier, check_token_name};
 pub use key::Key;
 pub use link_local::{is_link_local, names_link_local};
@@ -33,7 +34,6 @@ pub use path::ForebayPath;
 pub use segment::{
     OBJECT_BYTES_MAX, RouteKey, SegmentId, SegmentRange, check_object_bytes, segment_bytes, segment_count, split_range,
 };
-pub use text::{CellSource, CsvLines, FormId, TEXT_CHUNK_BYTES, TextForm, TextLines, text_chunk};
 pub use units::{BitRate, ByteSize, format_bytes, format_duration, parse_duration};
 pub use version::{Attributes, ObjectInfo, ObjectVersion, VersionTag};
 pub use worker::{HostId, OperationId, Owner, WorkerId};

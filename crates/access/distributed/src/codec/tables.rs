@@ -38,7 +38,7 @@ fn written(files: &FileScanExecConf, filter: Option<&PhysicalExprNode>) -> Resul
     let Ok(length) = u32::try_from(files.len()) else { return internal_err!("a scan of too many files to be sent") };
     let filter = filter.map(Message::encode_to_vec).unwrap_or_default();
     let told = [length.to_le_bytes().as_slice(), files.as_slice(), filter.as_slice()].concat();
-    Ok([MARK, crc32c::crc32c(&told).to_le_bytes().as_slice(), told.as_slice()].concat())
+    Ok([MARK, forebay_types::crc32c(&told).to_le_bytes().as_slice(), told.as_slice()].concat())
 }
 
 /// The node that was written; none where the bytes are of another one.
@@ -84,7 +84,7 @@ fn read(
 /// The two messages of a scan, if they are what was written.
 fn parts(written: &[u8]) -> Result<(FileScanExecConf, Option<PhysicalExprNode>)> {
     let (sum, told) = written.split_first_chunk::<4>().ok_or_else(damaged)?;
-    if crc32c::crc32c(told) != u32::from_le_bytes(*sum) {
+    if forebay_types::crc32c(told) != u32::from_le_bytes(*sum) {
         return Err(damaged());
     }
     let (length, messages) = told.split_first_chunk::<4>().ok_or_else(damaged)?;

@@ -114,7 +114,7 @@ impl Origin {
             while let Some(chunk) = permit.during(body.next()).await {
                 let chunk: Bytes = chunk?;
                 permit.arrived(chunk.len() as u64);
-                crc32c = crc32c::crc32c_append(crc32c, &chunk);
+                crc32c = forebay_types::crc32c_append(crc32c, &chunk);
                 at += chunk.len() as u64;
                 if at > end {
                     return Err(Error::corrupt(format!("{key}: shared storage gave more than was asked for")));

@@ -33,7 +33,7 @@ pub fn frame(kind: FrameKind, tag: u64, meta: &[u8]) -> Vec<u8> {
         payload_crc: 0,
         crc: 0,
     };
-    header.crc = crc32c::crc32c_append(crc32c::crc32c(&header.covered()), meta);
+    header.crc = forebay_types::crc32c_append(forebay_types::crc32c(&header.covered()), meta);
     [&header.to_bytes(), meta].concat()
 }
 
@@ -45,9 +45,9 @@ pub fn mend(frames: &mut [u8]) {
         let number = |at: usize| u32::from_le_bytes(frames[at..at + 4].try_into().unwrap()) as usize;
         let payload = meta.saturating_add(number(at)).min(frames.len());
         let end = payload.saturating_add(number(at + 4)).min(frames.len());
-        let sum = crc32c::crc32c(&frames[payload..end]);
+        let sum = forebay_types::crc32c(&frames[payload..end]);
         frames[payload_crc..crc].copy_from_slice(&sum.to_le_bytes());
-        let sum = crc32c::crc32c_append(crc32c::crc32c(&frames[at..crc]), &frames[meta..payload]);
+        let sum = forebay_types::crc32c_append(forebay_types::crc32c(&frames[at..crc]), &frames[meta..payload]);
         frames[crc..meta].copy_from_slice(&sum.to_le_bytes());
         at = end;
     }

@@ -91,7 +91,7 @@ fn unpack(number: u64, bytes: &[u8]) -> Result<Vec<u8>> {
 
 /// Of what stands at a place among those of its kind: so nothing is taken for its neighbour.
 pub(super) fn checksum(place: u64, parts: &[&[u8]]) -> u32 {
-    parts.iter().fold(crc32c::crc32c(&place.to_le_bytes()), |sum, part| crc32c::crc32c_append(sum, part))
+    parts.iter().fold(forebay_types::crc32c(&place.to_le_bytes()), |sum, part| forebay_types::crc32c_append(sum, part))
 }
 
 pub(super) fn damaged() -> Error {

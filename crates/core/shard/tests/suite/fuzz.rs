@@ -25,13 +25,13 @@ fn mend(part: &mut Vec<u8>) {
     }
     for entry in (HEADER..table_end).step_by(ENTRY) {
         let (from, length) = (load(part, entry) as usize, load(part, entry + 8) as usize);
-        let sum = part.get(from..from.saturating_add(length)).map_or(0, |section| u64::from(crc32c::crc32c(section)));
+        let sum = part.get(from..from.saturating_add(length)).map_or(0, |section| u64::from(forebay_types::crc32c(section)));
         part[entry + 16..entry + 24].copy_from_slice(&sum.to_le_bytes());
     }
     let total = part.len() as u64;
     part[32..40].copy_from_slice(&total.to_le_bytes());
     part[40..48].fill(0);
-    let sum = u64::from(crc32c::crc32c(&part[..table_end]));
+    let sum = u64::from(forebay_types::crc32c(&part[..table_end]));
     part[40..48].copy_from_slice(&sum.to_le_bytes());
 }
 

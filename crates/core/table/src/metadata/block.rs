@@ -97,7 +97,7 @@ impl Block {
     /// cross no border of segments and are as long as their rows need.
     pub fn decode(footer: &Footer, bytes: &[u8]) -> Result<Self> {
         let length = footer.metadata.end - footer.metadata.start;
-        if bytes.len() as u64 != length || crc32c::crc32c(bytes) != footer.checksum {
+        if bytes.len() as u64 != length || forebay_types::crc32c(bytes) != footer.checksum {
             return Err(Error::corrupt("the metadata of the table does not verify; copy the file again"));
         }
         Self::decode_verified(footer, bytes)

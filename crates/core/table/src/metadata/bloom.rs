@@ -28,7 +28,7 @@ impl BloomInfo {
     /// # Errors
     /// `Corrupt` for bytes that are not what was written.
     pub fn open(&self, bytes: Bytes) -> Result<BloomFilter> {
-        if bytes.len() as u64 != self.range.end - self.range.start || crc32c::crc32c(&bytes) != self.checksum {
+        if bytes.len() as u64 != self.range.end - self.range.start || forebay_types::crc32c(&bytes) != self.checksum {
             let message = format!("the bloom filter at byte {} does not verify; copy the file again", self.range.start);
             return Err(Error::corrupt(message));
         }

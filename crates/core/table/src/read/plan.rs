@@ -107,7 +107,7 @@ impl Plan {
                 }
                 buffers.push(given);
             }
-            let sum = || buffers.iter().fold(0, |sum, buffer| crc32c::crc32c_append(sum, buffer));
+            let sum = || buffers.iter().fold(0, |sum, buffer| forebay_types::crc32c_append(sum, buffer));
             if verify(index) && sum() != cell.checksum {
                 let column = self.block.schema.leaves()[group.leaves()[0]].path();
                 let place = format!("row group {}, cell of column `{column}`", self.row_group);

@@ -130,7 +130,7 @@ fn encode_cell(schema: &TableSchema, group: &Group, rows: usize, arrays: &[Array
             (buffers, Some(ends))
         }
     };
-    let checksum = buffers.iter().fold(0, |sum, buffer| crc32c::crc32c_append(sum, buffer));
+    let checksum = buffers.iter().fold(0, |sum, buffer| forebay_types::crc32c_append(sum, buffer));
     Ok(EncodedCell { buffers, rows, checksum })
 }
 

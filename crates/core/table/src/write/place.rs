@@ -62,7 +62,7 @@ impl<W: Write> Output<W> {
 
     /// Writes the bloom filter of a column.
     pub fn bloom(&mut self, bytes: &[u8]) -> Result<BloomInfo> {
-        Ok(BloomInfo { range: self.buffer(bytes)?, checksum: crc32c::crc32c(bytes) })
+        Ok(BloomInfo { range: self.buffer(bytes)?, checksum: forebay_types::crc32c(bytes) })
     }
 
     fn buffer(&mut self, bytes: &[u8]) -> Result<Range<u64>> {

@@ -182,7 +182,7 @@ impl<W: Write> Writer<W> {
         let block = block.encode(version)?;
         let metadata = self.output.at..self.output.at + block.len() as u64;
         self.output.put(&block)?;
-        self.output.put(&Footer { metadata, checksum: crc32c::crc32c(&block), version }.encode())?;
+        self.output.put(&Footer { metadata, checksum: forebay_types::crc32c(&block), version }.encode())?;
         self.output.sink.flush()?;
         Ok((self.output.sink, Summary { rows, bytes: self.output.at }))
     }

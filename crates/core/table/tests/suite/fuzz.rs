@@ -12,7 +12,7 @@ fn file(cells: &[u8], metadata: &[u8]) -> Bytes {
     let mut file = [cells, metadata].concat();
     file.extend_from_slice(&(cells.len() as u64).to_le_bytes());
     file.extend_from_slice(&(metadata.len() as u64).to_le_bytes());
-    file.extend_from_slice(&crc32c::crc32c(metadata).to_le_bytes());
+    file.extend_from_slice(&forebay_types::crc32c(metadata).to_le_bytes());
     file.extend_from_slice(&cells[8..12]);
     file.extend_from_slice(b"FBYTABLE");
     file.into()

@@ -78,13 +78,13 @@ pub(crate) fn header() -> [u8; RECORD_BYTES] {
 }
 
 fn seal(mut bytes: [u8; RECORD_BYTES]) -> [u8; RECORD_BYTES] {
-    let sum = crc32c::crc32c(&bytes[4..]);
+    let sum = forebay_types::crc32c(&bytes[4..]);
     bytes[..4].copy_from_slice(&sum.to_le_bytes());
     bytes
 }
 
 fn is_sealed(bytes: &[u8; RECORD_BYTES]) -> bool {
-    bytes[..4] == crc32c::crc32c(&bytes[4..]).to_le_bytes()
+    bytes[..4] == forebay_types::crc32c(&bytes[4..]).to_le_bytes()
 }
 
 fn owner_code(owner: Owner) -> u8 {
@@ -131,6 +131,6 @@ mod tests {
         let mut golden = [0; RECORD_BYTES];
         (golden[4], golden[8], golden[32], golden[36]) = (2, 1, 2, 3);
         assert_eq!(record.to_bytes()[4..], golden[4..]);
-        assert_eq!(record.to_bytes()[..4], crc32c::crc32c(&golden[4..]).to_le_bytes());
+        assert_eq!(record.to_bytes()[..4], forebay_types::crc32c(&golden[4..]).to_le_bytes());
     }
 }

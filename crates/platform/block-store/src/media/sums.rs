@@ -14,7 +14,7 @@ pub(crate) fn page_sum(id: SegmentId, page: u32, bytes: &[u8]) -> u32 {
     let mut seed = [0; 20];
     seed[..16].copy_from_slice(&id.0.to_le_bytes());
     seed[16..].copy_from_slice(&page.to_le_bytes());
-    crc32c::crc32c_append(crc32c::crc32c(&seed), bytes)
+    forebay_types::crc32c_append(forebay_types::crc32c(&seed), bytes)
 }
 
 /// Whether whole pages are those that another store gave with these checksums ([`crate::Pinned::sums`]): neither the bytes nor

@@ -79,7 +79,7 @@ fn memory_beyond_the_tiers_is_at_most_64_bytes_a_block() {
 /// An index of whole segments of 64 MiB, byte for byte as docs/specs/disk-tier.md has it.
 fn write_index(path: &Path, segments: u64) {
     let sealed = |mut record: [u8; 40]| {
-        let sum = crc32c::crc32c(&record[4..]);
+        let sum = forebay_types::crc32c(&record[4..]);
         record[..4].copy_from_slice(&sum.to_le_bytes());
         record
     };

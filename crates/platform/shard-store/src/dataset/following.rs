@@ -77,7 +77,7 @@ pub fn encode_keys(keys: &[Key]) -> Vec<u8> {
             }
         }
     }
-    let checksum = crc32c::crc32c(&bytes[16..]);
+    let checksum = forebay_types::crc32c(&bytes[16..]);
     bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
     bytes
 }
@@ -94,7 +94,7 @@ pub fn decode_keys(bytes: &[u8], key_type: KeyType, count: u64, what: &str) -> R
     if word(8) > VERSION {
         return Err(Error::invalid(format!("{what}: it is of a newer version of Forebay: use that one")));
     }
-    let is_whole = word(8) == VERSION && word(12) == crc32c::crc32c(&bytes[16..]) && found == count;
+    let is_whole = word(8) == VERSION && word(12) == forebay_types::crc32c(&bytes[16..]) && found == count;
     if !is_whole || (count > 0 && word(16) != kind(key_type)) {
         return Err(damaged());
     }
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn what_no_keys_could_be_is_damage_whatever_its_checksum() {
         let with_sum = |mut bytes: Vec<u8>| {
-            let checksum = crc32c::crc32c(&bytes[16..]);
+            let checksum = forebay_types::crc32c(&bytes[16..]);
             bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
             bytes
         };

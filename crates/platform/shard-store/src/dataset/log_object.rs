@@ -56,7 +56,7 @@ impl LogObject {
             bytes.extend_from_slice(&length(call.changes.len()));
             call.changes.iter().for_each(|change| change.encode(&mut bytes));
         }
-        let checksum = crc32c::crc32c(&bytes[16..]);
+        let checksum = forebay_types::crc32c(&bytes[16..]);
         bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
         bytes
     }
@@ -77,7 +77,7 @@ impl LogObject {
             return Err(Error::invalid(format!("{what}: it is of a newer version of Forebay: use that one")));
         }
         let version = if word(24) == MOVED { VERSION_MOVED } else { VERSION };
-        let is_whole = word(8) == version && word(12) == crc32c::crc32c(&bytes[16..]);
+        let is_whole = word(8) == version && word(12) == forebay_types::crc32c(&bytes[16..]);
         if !is_whole || header[16..24] != number.to_le_bytes() {
             return Err(damaged());
         }
@@ -193,7 +193,7 @@ mod tests {
     fn counts_that_the_bytes_do_not_have_ask_for_no_memory() {
         let mut bytes = object().encode(1);
         bytes[28..32].copy_from_slice(&u32::MAX.to_le_bytes());
-        let checksum = crc32c::crc32c(&bytes[16..]);
+        let checksum = forebay_types::crc32c(&bytes[16..]);
         bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
         assert!(LogObject::decode(&bytes, 1, &schema(), "log").is_err());
     }

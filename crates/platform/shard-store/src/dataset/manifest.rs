@@ -158,7 +158,7 @@ impl Dataset {
 }
 
 fn checksum(body: &[u8]) -> u32 {
-    crc32c::crc32c(body)
+    forebay_types::crc32c(body)
 }
 
 #[cfg(test)]

@@ -84,7 +84,7 @@ fn describe(path: &Path) -> Result<DatasetFile> {
             break;
         }
         hash.update(&chunk[..read]);
-        crc32c = crc32c::crc32c_append(crc32c, &chunk[..read]);
+        crc32c = forebay_types::crc32c_append(crc32c, &chunk[..read]);
         bytes += read as u64;
     }
     Ok(DatasetFile { name, object: format!("{:032x}", hash.digest128()), bytes, crc32c })

@@ -58,7 +58,7 @@ impl Dataset {
 pub fn encode_sources(sources: &[DatasetSource]) -> Result<Vec<u8>> {
     check(sources)?;
     let body = serde_json::to_vec(sources).map_err(|error| Error::internal(format!("sources can't be written: {error}")))?;
-    let mut bytes = format!("{WORD} {VERSION} {:08x}\n", crc32c::crc32c(&body)).into_bytes();
+    let mut bytes = format!("{WORD} {VERSION} {:08x}\n", forebay_types::crc32c(&body)).into_bytes();
     bytes.extend(body);
     let much = || {
         Error::invalid(format!("what a dataset follows takes more than {} MiB: follow fewer objects", SOURCES_BYTES_MAX >> 20))
@@ -80,7 +80,7 @@ pub fn decode_sources(bytes: &[u8], what: &str) -> Result<Vec<DatasetSource>> {
         return Err(Error::invalid(format!("{what}: it is of a newer version of Forebay: use that one")));
     }
     let body = &bytes[end + 1..];
-    if version < VERSION || u32::from_str_radix(sum, 16) != Ok(crc32c::crc32c(body)) {
+    if version < VERSION || u32::from_str_radix(sum, 16) != Ok(forebay_types::crc32c(body)) {
         return Err(damaged());
     }
     let sources: Vec<DatasetSource> = serde_json::from_slice(body).map_err(|_| damaged())?;

@@ -77,7 +77,7 @@ fn encode(counters: &QueryCounters) -> Result<Vec<u8>> {
     let QueryCounters { gets, columns, searches, hits, substring_hits } = counters.clone();
     let body = serde_json::to_vec(&Counters { gets, columns, searches, hits, substring_hits })
         .map_err(|error| Error::internal(format!("counters: {error}")))?;
-    let mut bytes = format!("{WORD} {VERSION} {:08x}\n", crc32c::crc32c(&body)).into_bytes();
+    let mut bytes = format!("{WORD} {VERSION} {:08x}\n", forebay_types::crc32c(&body)).into_bytes();
     bytes.extend_from_slice(&body);
     Ok(bytes)
 }
@@ -85,7 +85,7 @@ fn encode(counters: &QueryCounters) -> Result<Vec<u8>> {
 fn decode(bytes: &[u8]) -> Option<QueryCounters> {
     let end = bytes.iter().position(|&byte| byte == b'\n')?;
     let (head, body) = (std::str::from_utf8(&bytes[..end]).ok()?, &bytes[end + 1..]);
-    if head != format!("{WORD} {VERSION} {:08x}", crc32c::crc32c(body)) {
+    if head != format!("{WORD} {VERSION} {:08x}", forebay_types::crc32c(body)) {
         return None;
     }
     let Counters { gets, columns, searches, hits, substring_hits } = serde_json::from_slice(body).ok()?;

@@ -104,7 +104,8 @@ impl Manifest {
             return Err(if head.starts_with(WORD) { damaged() } else { not_a_shard(folder, "its manifest is something else") });
         };
         let body = &bytes[end + 1..];
-        if u32::from_str_radix(checksum, 16) != Ok(crc32c::crc32c_append(crc32c::crc32c(version.as_bytes()), body)) {
+        if u32::from_str_radix(checksum, 16) != Ok(forebay_types::crc32c_append(forebay_types::crc32c(version.as_bytes()), body))
+        {
             return Err(damaged());
         }
         match version.parse::<u32>() {
@@ -128,7 +129,7 @@ impl Manifest {
     pub(crate) fn write(&self, folder: &Path) -> Result<()> {
         let body = serde_json::to_vec_pretty(self).map_err(|error| Error::internal(format!("manifest: {error}")))?;
         let version = VERSION.to_string();
-        let checksum = crc32c::crc32c_append(crc32c::crc32c(version.as_bytes()), &body);
+        let checksum = forebay_types::crc32c_append(forebay_types::crc32c(version.as_bytes()), &body);
         let mut bytes = format!("{WORD} {version} {checksum:08x}\n").into_bytes();
         bytes.extend_from_slice(&body);
         publish(&folder.join(MANIFEST), &bytes).context(|| "the shard's manifest can't be replaced")

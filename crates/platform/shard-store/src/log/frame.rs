@@ -20,7 +20,7 @@ pub(super) fn encode(first: u64, count: u32, body: &[u8]) -> Vec<u8> {
 }
 
 fn checksum(frame: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&frame[..4]), &frame[8..])
+    forebay_types::crc32c_append(forebay_types::crc32c(&frame[..4]), &frame[8..])
 }
 
 /// A frame that verifies.

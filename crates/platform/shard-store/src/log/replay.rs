@@ -17,7 +17,7 @@ pub(super) fn part_header(first: u64) -> [u8; PART_HEADER_BYTES] {
     header[..8].copy_from_slice(MAGIC);
     header[8..12].copy_from_slice(&VERSION.to_le_bytes());
     header[12..20].copy_from_slice(&first.to_le_bytes());
-    let checksum = crc32c::crc32c(&header[..20]);
+    let checksum = forebay_types::crc32c(&header[..20]);
     header[20..].copy_from_slice(&checksum.to_le_bytes());
     header
 }

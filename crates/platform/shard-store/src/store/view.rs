@@ -184,10 +184,10 @@ mod tests {
         let (table, count) = (48, number(&part, 8) >> 32);
         let (from, length) = (number(&part, table + 24), number(&part, table + 32));
         part[from..from + length].fill(0xff);
-        let sum = crc32c::crc32c(&part[from..from + length]);
+        let sum = forebay_types::crc32c(&part[from..from + length]);
         part[table + 40..table + 48].copy_from_slice(&u64::from(sum).to_le_bytes());
         part[40..48].fill(0);
-        let sum = crc32c::crc32c(&part[..table + count * 24]);
+        let sum = forebay_types::crc32c(&part[..table + count * 24]);
         part[40..48].copy_from_slice(&u64::from(sum).to_le_bytes());
         part
     }

@@ -12,7 +12,7 @@ use crate::support::{build, random, records};
 fn mend(manifest: &mut Vec<u8>) {
     let Some(end) = manifest.iter().position(|&byte| byte == b'\n') else { return };
     let Some(version) = String::from_utf8_lossy(&manifest[..end]).split(' ').nth(1).map(str::to_string) else { return };
-    let sum = crc32c::crc32c_append(crc32c::crc32c(version.as_bytes()), &manifest[end + 1..]);
+    let sum = forebay_types::crc32c_append(forebay_types::crc32c(version.as_bytes()), &manifest[end + 1..]);
     let head = format!("forebay-shard {version} {sum:08x}");
     manifest.splice(..end, head.into_bytes());
 }
@@ -72,7 +72,7 @@ fn fuzz_keys_of_a_source() {
     let texts = encode_keys(&["", "a", "ab", "b"].map(Key::from));
     let mend = |bytes: &mut Vec<u8>| {
         if bytes.len() >= 16 {
-            let sum = crc32c::crc32c(&bytes[16..]);
+            let sum = forebay_types::crc32c(&bytes[16..]);
             bytes[12..16].copy_from_slice(&sum.to_le_bytes());
         }
     };
@@ -103,7 +103,7 @@ fn fuzz_sources_of_a_dataset() {
     let seeds = seeds.iter().map(|sources| encode_sources(sources).unwrap()).collect();
     let mend = |bytes: &mut Vec<u8>| {
         if let Some(end) = bytes.iter().position(|&byte| byte == b'\n') {
-            let head = format!("forebay-sources 1 {:08x}", crc32c::crc32c(&bytes[end + 1..]));
+            let head = format!("forebay-sources 1 {:08x}", forebay_types::crc32c(&bytes[end + 1..]));
             bytes.splice(..end, head.into_bytes());
         }
     };

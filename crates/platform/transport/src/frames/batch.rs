@@ -97,7 +97,7 @@ impl OutFrame {
 
 /// The checksum of a frame's header and message.
 pub(crate) fn checksum(header: &FrameHeader, meta: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&header.covered()), meta)
+    forebay_types::crc32c_append(forebay_types::crc32c(&header.covered()), meta)
 }
 
 /// The checksum of a payload, chunk by chunk.
@@ -106,7 +106,7 @@ pub(crate) struct PayloadSum(u32);
 
 impl PayloadSum {
     pub(crate) fn add(&mut self, chunk: &[u8]) {
-        self.0 = crc32c::crc32c_append(self.0, chunk);
+        self.0 = forebay_types::crc32c_append(self.0, chunk);
     }
 
     /// As it stands in a header, where 0 says that there is none.

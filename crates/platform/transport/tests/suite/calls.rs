@@ -71,7 +71,7 @@ async fn a_segment_goes_both_ways() {
         let piece = Bytes::from(pattern(1 << 20));
         let expected = piece.repeat(64);
         let answer = connection.call("sum".into(), vec![piece; 64]).await.unwrap();
-        assert_eq!(answer.meta, crc32c::crc32c(&expected).to_le_bytes().as_slice());
+        assert_eq!(answer.meta, forebay_types::crc32c(&expected).to_le_bytes().as_slice());
         let answer = connection.call(format!("give {}", 64 << 20).into(), vec![]).await.unwrap();
         assert!(answer.payload == expected);
         let long = format!("echo {}", "x".repeat(3 << 20));
@@ -88,7 +88,7 @@ async fn payloads_come_where_the_service_wants_them() {
         for bytes in [1, 100, 16 << 10, 100_000, 3 << 20, (1 << 20) + 7, 5] {
             let (connection, payload) = (connection.clone(), Bytes::from(pattern(bytes)));
             calls.spawn(async move {
-                let sum = crc32c::crc32c(&payload).to_le_bytes();
+                let sum = forebay_types::crc32c(&payload).to_le_bytes();
                 assert_eq!(connection.call("place".into(), vec![payload]).await.unwrap().meta, sum.as_slice());
                 connection.call("echo".into(), vec![]).await.unwrap();
             });

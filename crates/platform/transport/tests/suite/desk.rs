@@ -114,7 +114,7 @@ impl Place for DeskPlace {
 
     fn filled(mut self: Box<Self>) -> Response {
         self.filled = true;
-        Response::new(Bytes::from(crc32c::crc32c(&self.memory).to_le_bytes().to_vec()))
+        Response::new(Bytes::from(forebay_types::crc32c(&self.memory).to_le_bytes().to_vec()))
     }
 }
 
@@ -155,7 +155,7 @@ impl Session for DeskSession {
                 });
                 std::future::pending().await
             }
-            "sum" => Response::new(Bytes::from(crc32c::crc32c(&payload).to_le_bytes().to_vec())),
+            "sum" => Response::new(Bytes::from(forebay_types::crc32c(&payload).to_le_bytes().to_vec())),
             "file" => Response { meta, descriptor: Some(memory(b"what the descriptor holds")), ..Response::default() },
             "ring" => Response { meta, opens_ring: true, ..Response::default() },
             // Keeps who answers busy for so many microseconds.

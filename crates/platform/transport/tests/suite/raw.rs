@@ -20,7 +20,7 @@ pub fn frame(kind: u8, tag: u64, meta: &[u8], payload_len: u32) -> Vec<u8> {
     bytes.extend(tag.to_le_bytes());
     bytes.extend([kind, 0, 8, 0]);
     bytes.extend([0; 4]);
-    let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes), meta);
+    let crc = forebay_types::crc32c_append(forebay_types::crc32c(&bytes), meta);
     bytes.extend(crc.to_le_bytes());
     bytes.extend(meta);
     bytes
@@ -30,7 +30,7 @@ pub fn frame(kind: u8, tag: u64, meta: &[u8], payload_len: u32) -> Vec<u8> {
 pub fn frame_with(kind: u8, tag: u64, meta: &[u8], payload: &[u8], payload_crc: u32) -> Vec<u8> {
     let mut bytes = frame(kind, tag, meta, payload.len() as u32);
     bytes[20..24].copy_from_slice(&payload_crc.to_le_bytes());
-    let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..24]), meta);
+    let crc = forebay_types::crc32c_append(forebay_types::crc32c(&bytes[..24]), meta);
     bytes[24..28].copy_from_slice(&crc.to_le_bytes());
     bytes.extend(payload);
     bytes
@@ -40,7 +40,7 @@ pub fn frame_with(kind: u8, tag: u64, meta: &[u8], payload: &[u8], payload_crc: 
 pub fn frame_of_version(version: u16, kind: u8, meta: &[u8]) -> Vec<u8> {
     let mut bytes = frame(kind, 0, meta, 0);
     bytes[18..20].copy_from_slice(&version.to_le_bytes());
-    let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..24]), meta);
+    let crc = forebay_types::crc32c_append(forebay_types::crc32c(&bytes[..24]), meta);
     bytes[24..28].copy_from_slice(&crc.to_le_bytes());
     bytes
 }

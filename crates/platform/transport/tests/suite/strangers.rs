@@ -53,7 +53,7 @@ async fn garbage_after_the_handshake_ends_the_session() {
     let with_descriptor = {
         let mut bytes = raw::frame(REQUEST, 1, b"echo", 0);
         bytes[17] = 1;
-        let crc = crc32c::crc32c_append(crc32c::crc32c(&bytes[..20]), b"echo");
+        let crc = forebay_types::crc32c_append(forebay_types::crc32c(&bytes[..20]), b"echo");
         bytes[20..24].copy_from_slice(&crc.to_le_bytes());
         bytes
     };
@@ -145,7 +145,7 @@ async fn a_request_whose_payload_changed_on_the_way_is_not_taken() {
     // One that fits the buffer that frames are read through, one that does not, and one with a place of its own.
     for (round, (meta, len)) in [("echo", 3000), ("echo", 1 << 20), ("place", 1 << 20)].into_iter().enumerate() {
         let payload = pattern(len);
-        let crc = crc32c::crc32c(&payload);
+        let crc = forebay_types::crc32c(&payload);
         let mut stream = raw::client(&tcp(&open)).await;
         stream.write_all(&raw::frame_with(REQUEST, 1, meta.as_bytes(), &payload, crc)).await.unwrap();
         assert_eq!(raw::receive(&mut stream).await.1, 1, "as it was sent it is answered");
@@ -164,11 +164,11 @@ async fn a_request_whose_payload_changed_on_the_way_is_not_taken() {
 async fn a_reply_whose_payload_changed_on_the_way_is_not_given_out() {
     let (address, server) = raw::server(|mut stream| async move {
         let payload = pattern(200_000);
-        let crc = crc32c::crc32c(&payload);
+        let crc = forebay_types::crc32c(&payload);
         for flip in [0, 1] {
             let (header, meta) = raw::receive_header(&mut stream).await;
             assert_eq!(meta, b"give");
-            assert_eq!(header[20..24], crc32c::crc32c(b"asked").to_le_bytes(), "by TCP a payload has its checksum");
+            assert_eq!(header[20..24], forebay_types::crc32c(b"asked").to_le_bytes(), "by TCP a payload has its checksum");
             let tag = u64::from_le_bytes(header[8..16].try_into().unwrap());
             let mut reply = raw::frame_with(REPLY, tag, b"given", &payload, crc);
             let middle = reply.len() - 100_000;

@@ -171,7 +171,7 @@ impl Shards {
             self.turns.copies.taking.send(bytes.into()).await;
             let part = self.cluster.peers.shard_part(&peer, (shard, place), at, bytes).await?;
             debug_assert_eq!(part.len(), bytes as usize, "a part comes whole");
-            crc32c = crc32c::crc32c_append(crc32c, &part);
+            crc32c = forebay_types::crc32c_append(crc32c, &part);
             copied.write_all(&part).context(|| path.display())?;
             table::WORKER_COPIED_BYTES.only().add(bytes.into());
             at += u64::from(bytes);
