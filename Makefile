@@ -154,7 +154,7 @@ FUZZ_shard-bases = --locked -p forebay-shard --test suite fuzz::fuzz_a_shard_s_b
 FUZZ_shard-layers = --locked -p forebay-shard --test suite fuzz::fuzz_a_shard_s_layers
 FUZZ_manifests = --locked -p forebay-shard-store --test suite fuzz::
 FUZZ_metadata = --locked -p forebay-metadata --test suite fuzz::
-FUZZ_files = $(FAST) -p forebay-sql --test suite formats::fuzz::fuzz_files_of_all_formats
+FUZZ_files = $(FAST) $(ENGINE) --test suite formats::fuzz::fuzz_files_of_all_formats
 FUZZ_BY_CARGO = messages frames control s3 tables shard-bases shard-layers manifests metadata files
 FUZZ ?= $(FUZZ_BY_CARGO) flight
 
