@@ -81,6 +81,7 @@ fn shown() -> Routes<Served> {
         parameters,
         body: None,
         answer: Content { kind: "application/json", about, shape, example: None },
+        or: None,
         refusals,
         is_open: false,
     };
@@ -154,6 +155,7 @@ fn description(mut paths: Vec<Described>) -> Router {
             shape: |_| json_schema!({"type": "object"}),
             example: None,
         },
+        or: None,
         refusals: &[],
         is_open: true,
     };

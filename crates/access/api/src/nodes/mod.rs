@@ -109,6 +109,7 @@ pub(crate) fn routes(settings: ClientSettings, readers: Readers) -> (Router, Vec
             shape: |generator| generator.subschema_for::<Nodes>(),
             example: None,
         },
+        or: None,
         refusals: &[400, 404, 409, 429, 500, 503, 504],
         is_open: false,
     };
