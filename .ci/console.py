@@ -19,7 +19,7 @@ _PAGES = {
     "now": ["Served", "From shared storage", "/lake/", "of 47.7 MiB/s"],
     "map": ["live", "of 64.0 MiB", "temporary nodes"],
     "popularity": ["windows of 1 s", "/lake/a.csv", "while this page is open"],
-    "jobs": ["s ago", "at w", "select sum(id) from '/lake/a.csv'", "done"],
+    "jobs": ["s ago", "at w", "select sum(id) from '/lake/a.csv'", "done", "token console.1"],
     "health": ["All 2 workers are live"],
 }
 
@@ -71,6 +71,10 @@ class Cluster:
     def run(self, *arguments: str) -> str:
         command = [self._binary, *arguments, "--coordinator", self._coordinator]
         return subprocess.run(command, env=self._environment(), check=True, capture_output=True, text=True).stdout
+
+    def load(self, path: str) -> None:
+        request = urllib.request.Request(f"http://{self.http}/api/v1/load?path={path}", method="POST", headers={"Authorization": f"Bearer {self.token}"})
+        urllib.request.urlopen(request).close()
 
     def close(self) -> None:
         self._up.terminate()
@@ -180,6 +184,7 @@ def look(cluster: Cluster, browser: Browser, shots: Path | None) -> int:
     until("a guess is told off", lambda: "may not read" in (browser.js("document.getElementById('login-error').innerText") or ""))
     done("guess")
     browser.js(f"document.getElementById('token').value = {cluster.token!r}; {enter}")
+    cluster.load("/lake/a.csv")
     for page, words in _PAGES.items():
         browser.js(f"location.hash = {page!r}")
 

@@ -1,14 +1,37 @@
-//! What `/api/v1` shows that the coordinator does not know: SQL, and the scheduler's jobs.
+//! What `/api/v1` shows that the coordinator does not know: SQL, and loads.
 
-use forebay_api::{ColumnOf, ReadSoFar, Statement, Statements};
+use forebay_api::{ColumnOf, LoadAsked, LoadProgress, Loads, ReadSoFar, Statement, Statements, TellProgress};
+use forebay_client::{Client, ClientSettings};
 use forebay_flight::Connect;
 use forebay_sql::Query;
 use forebay_sql::arrow::datatypes::FieldRef;
 use forebay_sql::output::{ArrowStream, Form, Writer};
-use forebay_transport::Credential;
+use forebay_transport::{Credential, Security};
 use forebay_types::Result;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+
+use crate::loading::Loading;
+
+/// Loads by a client for each, which shows what its caller has shown, and reaches the cluster as these settings say.
+pub(crate) struct ByClients(pub(crate) ClientSettings);
+
+impl Loads for ByClients {
+    fn load(&self, credential: Credential, asked: LoadAsked, tell: TellProgress) -> BoxFuture<'static, Result<u64>> {
+        let security = Security::holder(credential).with_tls(self.0.security.tls.clone());
+        let settings = ClientSettings { security, ..self.0.clone() };
+        async move {
+            let client = Client::connect(settings).await?;
+            let LoadAsked { path, columns, condition } = asked;
+            let loading = Loading::of(&client, &path, &columns, condition.as_deref()).await?;
+            let (objects, bytes) = (loading.objects() as u64, loading.bytes());
+            let at = move |bytes_done| LoadProgress { objects, bytes, bytes_done };
+            tell(at(0));
+            Ok(loading.run(move |bytes_done| tell(at(bytes_done))).await?.bytes_fetched)
+        }
+        .boxed()
+    }
+}
 
 /// SQL by the engines of Flight SQL: one for each statement, which reads with the rights of its caller.
 pub(crate) struct ByEngines(pub(crate) Connect);

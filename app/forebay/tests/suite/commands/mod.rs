@@ -2,6 +2,7 @@
 
 mod copy;
 mod doctor;
+mod loads;
 mod machine;
 mod pages;
 mod plan;

@@ -28,6 +28,9 @@ use tempfile::TempDir;
 
 pub const DATASET: &str = "/lake/orders.shards";
 pub const RECORDS: i64 = 2000;
+/// An object beside it, and its bytes.
+pub const TABLE: &str = "/lake/table.csv";
+pub const TABLE_BYTES: usize = 80_000;
 /// What is let in, by what it is for.
 pub const TOKENS: [&str; 9] =
     ["read", "write", "admin", "read lake", "read other", "write lake", "admin lake", "read tmp", "expired"];
@@ -124,6 +127,7 @@ impl Bed {
             std::fs::create_dir(&path).unwrap();
             add_mount(&client, name, &format!("file://{}", path.display()), MountOptions::default()).await;
         }
+        std::fs::write(folder.path().join("lake/table.csv"), "id,name\n".repeat(TABLE_BYTES / 8)).unwrap();
         for place in 0..workers {
             let worker = WorkerSettings {
                 // What a worker admits it hears of the coordinator, as in a process of its own.

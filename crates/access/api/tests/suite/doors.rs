@@ -69,6 +69,7 @@ async fn where_no_door_is_open_it_is_said() {
         ("GET", "/api/v1/jobs"),
         ("GET", "/api/v1/tasks"),
         ("GET", "/api/v1/transfers"),
+        ("POST", "/api/v1/load?path=/lake/x"),
         ("POST", "/api/v1/sql"),
         ("POST", "/api/v1/sql/rows"),
     ] {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_api::{ColumnOf, Http, ReadSoFar, Scheduler, Statement, Statements};
+use forebay_api::{ColumnOf, Http, LoadAsked, LoadProgress, Loads, ReadSoFar, Scheduler, Statement, Statements, TellProgress};
 use forebay_client::{Client, ClientSettings};
 use forebay_protocol::{JobState, TaskState, TransferState};
 use forebay_transport::{Address, Credential, Security};
@@ -16,6 +16,7 @@ use serde_json::json;
 /// Opens all doors. What runs statements is a client of the coordinator at `address`.
 pub fn open(http: &Http, address: Address) {
     http.show_scheduler(Arc::new(One));
+    http.show_loads(Arc::new(Ten));
     http.show_statements(Arc::new(Listings(address)));
 }
 
@@ -66,6 +67,27 @@ impl Scheduler for One {
     fn transfers(&self) -> BoxFuture<'_, Result<Option<Vec<TransferState>>>> {
         let (path, worker) = ("/lake/a.csv".into(), "w1".into());
         async { Ok(Some(vec![TransferState { path, start: 0, bytes: 4096, worker, seconds: 0.5 }])) }.boxed()
+    }
+}
+
+/// Loads of ten bytes: that of `/lake/forever` has no end, that of `/lake/none` finds nothing, and that of `/lake/panic` fails by a defect.
+struct Ten;
+
+impl Loads for Ten {
+    fn load(&self, _: Credential, asked: LoadAsked, tell: TellProgress) -> BoxFuture<'static, Result<u64>> {
+        async move {
+            match asked.path.key().as_str() {
+                "forever" => {
+                    tell(LoadProgress { objects: 2, bytes: 10, bytes_done: 4 });
+                    std::future::pending::<()>().await;
+                }
+                "none" => return Err(Error::not_found(format!("{}: nothing is there", asked.path))),
+                "panic" => panic!("as a test wants it"),
+                _ => tell(LoadProgress { objects: 2, bytes: 10, bytes_done: 10 }),
+            }
+            Ok(7)
+        }
+        .boxed()
     }
 }
 

@@ -23,11 +23,7 @@ impl Tree {
         if path.is_folder() {
             return Err(nothing(path));
         }
-        match client.open(path).await {
-            Ok(info) => Ok(Self::Object(info)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Err(missing(client, path, error)),
-            Err(error) => Err(error),
-        }
+        client.open(path).await.map(Self::Object).map_err(|error| missing(client, path, error))
     }
 
     /// All objects.
@@ -69,8 +65,26 @@ pub(crate) fn nothing(path: &ForebayPath) -> Error {
     ))
 }
 
-/// The error for a path that is not there: a mount that is missing has its own message.
+/// The error for a path that is not there: a mount that is missing has its own message, and so has what else went wrong.
 pub(crate) fn missing(client: &Client, path: &ForebayPath, error: Error) -> Error {
-    let known = client.view().mounts.iter().any(|mount| mount.name == *path.mount());
-    if known { nothing(path) } else { error }
+    told(path, client.view().mounts.iter().any(|mount| mount.name == *path.mount()), error)
+}
+
+fn told(path: &ForebayPath, is_mount_known: bool, error: Error) -> Error {
+    if is_mount_known && error.kind() == ErrorKind::NotFound { nothing(path) } else { error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_not_be_looked_at_is_not_said_to_be_missing() {
+        let path: ForebayPath = "/lake/x.csv".parse().expect("a path");
+        let message = |is_mount_known, error| told(&path, is_mount_known, error).message().to_string();
+        assert!(message(true, Error::not_found("no key")).contains("forebay refresh /lake/x.csv"));
+        assert_eq!(message(false, Error::not_found("no mount")), "no mount");
+        assert_eq!(message(true, Error::denied("token a.1 may not read")), "token a.1 may not read");
+        assert_eq!(told(&path, true, Error::retry("all workers are away")).kind(), ErrorKind::Retry);
+    }
 }
