@@ -142,7 +142,7 @@ function listLoads(loads) {
     const part = [load.columns.join(", "), load.where ? `where ${load.where}` : ""].filter(Boolean).join(" ");
     const what = element("td", { class: "path" }, load.path, element("span", { class: "under" }, ` ${part.slice(0, 160)}`));
     const state = element("td", { class: `word state-${load.state}`, title: load.error }, load.state);
-    const there = element("td", {}, bar([["decoded", load.bytes ? load.bytes_done / load.bytes : 0]]), element("span", { class: "under" }, `${bytes(load.bytes_done)} of ${bytes(load.bytes)}`));
-    return element("tr", {}, what, state, there, cell(bytes(load.bytes_fetched), "n"), cell(load.seconds.toFixed(1) + " s", "n"), cell(load.who, "word"));
+    const there = element("td", {}, bar([["decoded", load.bytes ? load.done_bytes / load.bytes : 0]]), element("span", { class: "under" }, `${bytes(load.done_bytes)} of ${bytes(load.bytes)}`));
+    return element("tr", {}, what, state, there, cell(bytes(load.fetched_bytes), "n"), cell(load.seconds.toFixed(1) + " s", "n"), cell(load.who, "word"));
   }), "None was begun here: POST /api/v1/load brings data before it is asked for.");
 }

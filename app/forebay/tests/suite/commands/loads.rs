@@ -34,8 +34,8 @@ fn a_load_over_http_brings_what_the_command_does() {
     };
     let (done, both) = (over("path=/lake/sales"), 2 * data.len() as u64);
     assert_eq!((&done["state"], &done["error"], &done["objects"]), (&json!("done"), &json!(""), &json!(2)), "{done}");
-    assert_eq!((&done["bytes"], &done["bytes_done"]), (&json!(both), &json!(both)), "{done}");
-    assert!(done["bytes_fetched"].as_u64().unwrap() > 0, "{done}");
+    assert_eq!((&done["bytes"], &done["done_bytes"]), (&json!(both), &json!(both)), "{done}");
+    assert!(done["fetched_bytes"].as_u64().unwrap() > 0, "{done}");
     assert_eq!(forebay(&at, &["load", "/lake/sales", "--json"]).ok().json()[0]["fetched_bytes"], 0);
     assert_eq!(forebay(&at, &["du", "/lake/salesmen.csv", "--json"]).ok().json()[0]["cached_bytes"], 0);
     for (parameters, word) in [("path=/lake/none", "/lake/none"), ("path=/lake/sales&columns=nosuch", "nosuch")] {

@@ -42,9 +42,9 @@ pub(super) struct LoadState {
     /// Bytes that will be in the tiers, from when it runs.
     bytes: u64,
     /// Of these, bytes that are there.
-    bytes_done: u64,
-    /// Of these, bytes that came from shared storage for it; known when it is done.
-    bytes_fetched: u64,
+    done_bytes: u64,
+    /// Bytes that came from shared storage for it; known when it is done.
+    fetched_bytes: u64,
     /// How long it has been, or has taken.
     seconds: f64,
 }
@@ -118,7 +118,7 @@ impl Known {
 
     pub(super) fn state(&self) -> LoadState {
         let now = self.now.lock();
-        let (state, error, bytes_fetched) = match &now.stage {
+        let (state, error, fetched_bytes) = match &now.stage {
             Stage::Planning => (0, String::new(), 0),
             Stage::Running => (1, String::new(), 0),
             Stage::Done { fetched } => (2, String::new(), *fetched),
@@ -135,8 +135,8 @@ impl Known {
             error,
             objects: now.objects,
             bytes: now.bytes,
-            bytes_done: self.bytes_done.load(Relaxed),
-            bytes_fetched,
+            done_bytes: self.bytes_done.load(Relaxed),
+            fetched_bytes,
             seconds: now.seconds.unwrap_or_else(|| self.began.elapsed().as_secs_f64()),
         }
     }
@@ -198,12 +198,12 @@ mod tests {
             done.is_at(at(bytes));
         }
         let state = done.state();
-        assert_eq!((state.state, state.objects, state.bytes, state.bytes_done), ("running", 2, 10, 8));
+        assert_eq!((state.state, state.objects, state.bytes, state.done_bytes), ("running", 2, 10, 8));
         done.is_at(at(10));
         done.ended(Ok(7));
         done.ended(Err(Error::retry("late")));
         let state = done.state();
-        assert_eq!((state.state, state.bytes_fetched, state.bytes_done, state.error.as_str()), ("done", 7, 10, ""));
+        assert_eq!((state.state, state.fetched_bytes, state.done_bytes, state.error.as_str()), ("done", 7, 10, ""));
         let failed = load("a");
         failed.ended(Err(Error::not_found("/lake/x: nothing")));
         assert_eq!(failed.state().state, "failed");

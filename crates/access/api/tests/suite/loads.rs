@@ -42,10 +42,10 @@ async fn a_load_says_how_far_it_is() {
     assert_eq!((&begun["path"], &begun["columns"], &begun["where"]), (&json!(TABLE), &json!(["id", "name"]), &json!("id > 5")));
     let done = at(&bed, &begun["id"], "done").await;
     assert_eq!((&done["who"], &done["objects"], &done["bytes"]), (&json!("token read-lake.1"), &json!(2), &json!(10)));
-    assert_eq!((&done["bytes_done"], &done["bytes_fetched"], &done["error"]), (&json!(10), &json!(7), &json!("")));
+    assert_eq!((&done["done_bytes"], &done["fetched_bytes"], &done["error"]), (&json!(10), &json!(7), &json!("")));
     let running = begin(&bed, "read lake", "/lake/forever").await.json();
     let running = at(&bed, &running["id"], "running").await;
-    assert_eq!((&running["bytes"], &running["bytes_done"]), (&json!(10), &json!(4)));
+    assert_eq!((&running["bytes"], &running["done_bytes"]), (&json!(10), &json!(4)));
     let failed = begin(&bed, "read lake", "/lake/none").await.json();
     let failed = at(&bed, &failed["id"], "failed").await;
     assert!(failed["error"].as_str().unwrap().contains("/lake/none: nothing is there"), "{failed}");
