@@ -6,6 +6,7 @@ mod loads;
 mod machine;
 mod pages;
 mod plan;
+mod savings;
 mod table;
 
 use serde_json::json;
