@@ -26,9 +26,15 @@ enum What {
 
 impl Loading {
     /// Of everything that a path stands for: with columns or a condition what a query of these would read. `NotFound` when there is nothing;
-    /// `Invalid` for columns and conditions that the files do not have.
-    pub(crate) async fn of(client: &Client, path: &ForebayPath, columns: &[String], condition: Option<&str>) -> Result<Self> {
-        let tree = Tree::of(client, path).await?;
+    /// `Invalid` for columns and conditions that the files do not have, and for more than so many objects.
+    pub(crate) async fn of(
+        client: &Client,
+        path: &ForebayPath,
+        columns: &[String],
+        condition: Option<&str>,
+        objects_max: usize,
+    ) -> Result<Self> {
+        let tree = Tree::of_at_most(client, path, objects_max).await?;
         if columns.is_empty() && condition.is_none() {
             return Ok(Self::all(client, path, &tree, false));
         }

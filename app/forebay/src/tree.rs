@@ -2,6 +2,7 @@
 
 use forebay_client::Client;
 use forebay_types::{Error, ErrorKind, ForebayPath, Key, ObjectInfo, ObjectVersion, Result};
+use futures::TryStreamExt;
 
 /// What a path stands for.
 pub(crate) enum Tree {
@@ -15,8 +16,17 @@ impl Tree {
     /// Finds out what `path` stands for: a folder when something is below it, else an object. `NotFound` when it is
     /// neither; a mount with nothing in it is a folder.
     pub(crate) async fn of(client: &Client, path: &ForebayPath) -> Result<Self> {
+        Self::of_at_most(client, path, usize::MAX).await
+    }
+
+    /// The same of at most so many objects; `Invalid` where more are below the path, of which no more are kept.
+    pub(crate) async fn of_at_most(client: &Client, path: &ForebayPath, most: usize) -> Result<Self> {
         let folder = path.as_folder()?;
-        let objects = client.list_all(&folder).await?;
+        let (mut pages, mut objects) = (client.list(&folder, false).await?, Vec::new());
+        while let Some(page) = pages.try_next().await? {
+            objects.extend(page.objects);
+            check_count(&folder, objects.len(), most)?;
+        }
         if !objects.is_empty() || path.key().as_str().is_empty() {
             return Ok(Self::Folder(folder, objects));
         }
@@ -53,6 +63,13 @@ impl Tree {
     }
 }
 
+fn check_count(folder: &ForebayPath, objects: usize, most: usize) -> Result<()> {
+    match objects <= most {
+        true => Ok(()),
+        false => Err(Error::invalid(format!("{folder}: more than {most} objects are below it: name its folders one by one"))),
+    }
+}
+
 /// The path of a key of the mount that `path` is in.
 pub(crate) fn beside(path: &ForebayPath, key: &Key) -> ForebayPath {
     ForebayPath::new(path.mount().clone(), key.clone())
@@ -77,6 +94,14 @@ fn told(path: &ForebayPath, is_mount_known: bool, error: Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_of_too_many_objects_is_refused_with_its_name() {
+        let folder: ForebayPath = "/lake/x/".parse().expect("a path");
+        assert!(check_count(&folder, 7, 7).is_ok() && check_count(&folder, usize::MAX, usize::MAX).is_ok());
+        let error = check_count(&folder, 8, 7).expect_err("one too many");
+        assert!(error.kind() == ErrorKind::Invalid && error.message().starts_with("/lake/x/: more than 7 objects"), "{error}");
+    }
 
     #[test]
     fn what_can_not_be_looked_at_is_not_said_to_be_missing() {

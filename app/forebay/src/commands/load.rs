@@ -22,7 +22,8 @@ pub(crate) struct Loaded {
 pub(crate) async fn run(client: &Client, args: LoadArgs) -> Outcome {
     let mut output = Output::new(args.json);
     for path in &args.paths {
-        let loading = Loading::of(client, path, &args.columns, args.condition.as_deref()).await?;
+        // The process is its user's own.
+        let loading = Loading::of(client, path, &args.columns, args.condition.as_deref(), usize::MAX).await?;
         load(loading).await?.print(&mut output)?;
     }
     output.finish()

@@ -13,6 +13,9 @@ use futures::future::BoxFuture;
 
 use crate::loading::Loading;
 
+/// Objects of one load over HTTP: each is known to this process, with some hundred bytes, until it is over.
+const LOADED_OBJECTS_MAX: usize = 250_000;
+
 /// Loads by a client for each, which shows what its caller has shown, and reaches the cluster as these settings say.
 pub(crate) struct ByClients(pub(crate) ClientSettings);
 
@@ -23,7 +26,7 @@ impl Loads for ByClients {
         async move {
             let client = Client::connect(settings).await?;
             let LoadAsked { path, columns, condition } = asked;
-            let loading = Loading::of(&client, &path, &columns, condition.as_deref()).await?;
+            let loading = Loading::of(&client, &path, &columns, condition.as_deref(), LOADED_OBJECTS_MAX).await?;
             let (objects, bytes) = (loading.objects() as u64, loading.bytes());
             let at = move |bytes_done| LoadProgress { objects, bytes, bytes_done };
             tell(at(0));
