@@ -19,9 +19,12 @@ _PAGES = {
     "now": ["Served", "From shared storage", "/lake/", "of 47.7 MiB/s"],
     "map": ["live", "of 64.0 MiB", "temporary nodes"],
     "popularity": ["windows of 1 s", "/lake/a.csv", "while this page is open"],
-    "jobs": ["s ago", "at w", "select sum(id) from '/lake/a.csv'", "done"],
+    "jobs": ["s ago", "at w", "select sum(id) from '/lake/a.csv'", "done", "token console.1"],
     "health": ["All 2 workers are live"],
 }
+
+# Updates that are timed together.
+_UPDATES = 6
 
 _FILES = ["/", *(f"/console/{name}" for name in ("console.js", "jobs.js", "shards.js", "query.js", "console.css", "uplot.js", "uplot.css"))]
 
@@ -72,6 +75,10 @@ class Cluster:
         command = [self._binary, *arguments, "--coordinator", self._coordinator]
         return subprocess.run(command, env=self._environment(), check=True, capture_output=True, text=True).stdout
 
+    def load(self, path: str) -> None:
+        request = urllib.request.Request(f"http://{self.http}/api/v1/load?path={path}", method="POST", headers={"Authorization": f"Bearer {self.token}"})
+        urllib.request.urlopen(request).close()
+
     def close(self) -> None:
         self._up.terminate()
         self._up.wait(30)
@@ -89,7 +96,7 @@ class Browser:
         [page] = [page for page in pages if page["type"] == "page"]
         self._socket = websocket.create_connection(page["webSocketDebuggerUrl"], timeout=30)
         self._number, self.events = 0, []
-        for domain in ("Page", "Runtime", "Log"):
+        for domain in ("Page", "Runtime", "Log", "Performance"):
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **parameters) -> dict:
@@ -103,6 +110,11 @@ class Browser:
 
     def js(self, expression: str):
         return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+
+    def spent(self) -> float:
+        """Seconds that script, styles and layout have taken of the main thread since the page was opened."""
+        metrics = {metric["name"]: metric["value"] for metric in self.call("Performance.getMetrics")["metrics"]}
+        return metrics["ScriptDuration"] + metrics["RecalcStyleDuration"] + metrics["LayoutDuration"]
 
     def shot(self, file: Path) -> None:
         file.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
@@ -161,6 +173,21 @@ def first_paint(cluster: Cluster, browser: Browser) -> float:
     return until("something is painted", lambda: browser.js(paint))
 
 
+def is_smooth(browser: Browser, page: str) -> bool:
+    """Whether no task of the main thread takes 50 ms, which is what a browser calls a long one, and an update less than a frame: there is
+    one a second, on *Popularity* one each two."""
+    browser.js(f"location.hash = {page!r}")
+    # Opening it is no update.
+    time.sleep(1)
+    observe = "window.watching = new PerformanceObserver((list) => window.long.push(...list.getEntries().map((task) => task.duration)))"
+    browser.js(f"window.watching?.disconnect(); window.long = []; {observe}; window.watching.observe({{ type: 'longtask' }}); 0")
+    before = browser.spent()
+    time.sleep(_UPDATES)
+    an_update, long = (browser.spent() - before) / _UPDATES, browser.js("window.long.join()")
+    print(f"{page}: {an_update * 1000:.1f} ms an update, long tasks: {long or 'none'}", flush=True)
+    return an_update < 0.016 and not long
+
+
 def look(cluster: Cluster, browser: Browser, shots: Path | None) -> int:
     passed = 0
 
@@ -180,6 +207,7 @@ def look(cluster: Cluster, browser: Browser, shots: Path | None) -> int:
     until("a guess is told off", lambda: "may not read" in (browser.js("document.getElementById('login-error').innerText") or ""))
     done("guess")
     browser.js(f"document.getElementById('token').value = {cluster.token!r}; {enter}")
+    cluster.load("/lake/a.csv")
     for page, words in _PAGES.items():
         browser.js(f"location.hash = {page!r}")
 
@@ -201,6 +229,9 @@ def look(cluster: Cluster, browser: Browser, shots: Path | None) -> int:
     # A machine that is busy has its moments too.
     until("first paint under 1 s", lambda: first_paint(cluster, browser) < 1000, 60)
     done("light")
+    for page in _PAGES:
+        until(f"{page} is smooth", lambda page=page: is_smooth(browser, page), 90)
+    done("smooth")
     browser.js("location.hash = 'now'; document.getElementById('theme').click()")
     until("the other theme", lambda: browser.js("document.documentElement.dataset.theme") in ("dark", "light"))
     browser.call("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=1, mobile=True)

@@ -1,7 +1,9 @@
 """The tar.gz, the deb, the rpm and the wheel: what is in them, and that they install, run and go away."""
 
 import hashlib
+import os
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -146,14 +148,35 @@ class Wheel(unittest.TestCase):
         if not list(OUT.glob("*.whl")):
             self.skipTest("the Python wheel, since DIST_WHEEL names none: .ci/test-python builds one")
 
+    @staticmethod
+    def install(place):
+        # pip holds each file to its sum in RECORD.
+        told(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index",
+             "--target", place, package(".whl"))
+
+    def test_every_block_of_the_tutorial_runs_with_nothing_but_the_wheel(self):
+        blocks = re.findall(r"^```sh\n(.*?)^```$", (ROOT / "docs/tutorial.md").read_text(), flags=re.MULTILINE | re.DOTALL)
+        self.assertGreaterEqual(len(blocks), 8)
+        with folder() as place:
+            home, wheel = place / "home", place / "wheel"
+            home.mkdir()
+            self.install(wheel)
+            # Where the data comes from is the machine's matter.
+            index = {name: value for name, value in os.environ.items() if name.startswith("PIP_") or name.lower().endswith("_proxy")}
+            ports = {"FOREBAY_COORDINATOR": "127.0.0.1:17400", "FOREBAY_WORKER_LISTEN": "127.0.0.1:17401", "FOREBAY_HTTP": "127.0.0.1:17480"}
+            off = {"FOREBAY_FLIGHT": "off", "FOREBAY_S3": "off", "FOREBAY_DRAM": "256MiB", "FOREBAY_DISK": "512MiB"}
+            path = {"PATH": f"{wheel}/bin:{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONPATH": str(wheel), "HOME": str(home)}
+            script = "set -eu -o pipefail\n" + "echo ----\n".join(blocks)
+            said = told("timeout", "300", "bash", "-c", script, env=clean(**index, **ports, **off, **path), cwd=home)
+        for words in ("| 336776  | 105          |", "United Air Lines Inc.", "| 58665   |", "month=7/", "| 7     | 29425   |", "flights\n707\n"):
+            self.assertIn(words, said)
+
     def test_the_wheel_installs_and_has_the_licences(self):
         with zipfile.ZipFile(package(".whl")) as wheel:
             self.assertIsNone(wheel.testzip())
             names = {name.split(".dist-info/")[1] for name in wheel.namelist() if ".dist-info/" in name}
         self.assertLessEqual({"METADATA", "RECORD", "licenses/LICENSE", "licenses/THIRD-PARTY.txt"}, names)
         with folder() as place:
-            # pip holds each file to its sum in RECORD.
-            told(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index",
-                 "--target", place, package(".whl"))
+            self.install(place)
             said = told(sys.executable, "-c", "import forebay; print(forebay.__file__)", env=clean(PYTHONPATH=str(place)))
             self.assertTrue(pathlib.Path(said.strip()).is_relative_to(place), said)

@@ -1,11 +1,14 @@
-"""Flight SQL of the built binary, with the ADBC driver."""
+"""Flight SQL of the built binary, with the ADBC driver, and the same statements as Arrow over HTTP."""
 
 from __future__ import annotations
 
+import http.client
 import os
+import re
 import ssl
 import subprocess
 import time
+import urllib.request
 from pathlib import Path
 
 import adbc_driver_flightsql.dbapi as flight_sql
@@ -254,3 +257,45 @@ def test_certificates_of_clients(tmp_path, sales, lake, monkeypatch):
                 cursor.execute("select 1")
     finally:
         up.stop()
+
+
+@pytest.fixture
+def no_proxy(monkeypatch):
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+def test_the_page_has_an_example_of_arrow_over_http_that_works(up, sales, monkeypatch, no_proxy, capsys):
+    page = (Path(__file__).parents[2] / "docs/api.md").read_text()
+    [block] = re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    statement = "select region, amount from '/lake/orders/' where amount > 250"
+    for written, here in [("http://127.0.0.1:7480/", up.told["console"]), (statement, "select word, n from '/lake/sales/' where n >= 250")]:
+        assert written in block
+        block = block.replace(written, here)
+    monkeypatch.setenv("TOKEN", up.secret)
+    exec(compile(block, "docs/api.md", "exec"), {})
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(int(line.split()[0]) for line in lines) == 2750 and all(line.endswith("['word', 'n']") for line in lines)
+
+
+def as_arrow(up, statement: str) -> http.client.HTTPResponse:
+    headers = {"Authorization": f"Bearer {up.secret}", "Accept": "application/vnd.apache.arrow.stream"}
+    request = urllib.request.Request(up.told["console"] + "api/v1/sql", data=statement.encode(), headers=headers)
+    return urllib.request.urlopen(request, timeout=60)
+
+
+def test_arrow_over_http_is_what_flight_sql_gives(up, cursor, sales, no_proxy):
+    statement = "select n, word, arrow_cast(word, 'Dictionary(Int32, Utf8)') as key from '/lake/sales/' order by n"
+    with as_arrow(up, statement) as answer, pyarrow.ipc.open_stream(answer) as rows:
+        table = rows.read_all()
+    cursor.execute(statement)
+    assert table.to_pylist() == cursor.fetch_arrow_table().to_pylist() and table.schema.field("word").type == pyarrow.string()
+    with as_arrow(up, "select 1 as one where false") as answer, pyarrow.ipc.open_stream(answer) as rows:
+        assert rows.schema.names == ["one"] and rows.read_all().num_rows == 0
+
+
+def test_arrow_over_http_breaks_off_where_a_statement_fails(up, no_proxy):
+    # The last of its rows fails; some of the first have been sent by then.
+    statement = "select 1 / (value - 3000000) as x from generate_series(1, 3000000) as t(value)"
+    with as_arrow(up, statement) as answer, pytest.raises((http.client.IncompleteRead, OSError)), pyarrow.ipc.open_stream(answer) as rows:
+        for _ in rows:
+            pass

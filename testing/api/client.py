@@ -39,6 +39,10 @@ def check(url: str, token: str, folder: Path) -> None:
     assert "api.1" in [one.id for one in ask("tokens").parsed.tokens]
     assert ask("savings", per_gb=0.02).parsed.saved_money >= 0
     assert ask("sql", body=body(b"select 1 as one")).parsed.to_dict()["rows"] == [{"one": 1}]
+    begun = ask("post_load", path="/lake/rows.jsonl").parsed.id
+    assert begun in [load.id for load in ask("load").parsed.loads]
+    assert ask("explain", path="/lake/rows.jsonl").parsed.segments
+    assert ask("delete_load", id=begun).parsed.id == begun
     before = ask("shards_count", dataset=_DATASET).parsed.count
     record = {"id": 424242, "name": "clerk0", "note": "of a client that was generated"}
     made = importlib.import_module(f"{_NAME}.models").PutShardsRecordBody.from_dict(record)

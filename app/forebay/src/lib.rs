@@ -8,6 +8,7 @@ mod config;
 mod connect;
 mod demo;
 mod exit;
+mod loading;
 mod logging;
 mod output;
 mod program;
@@ -15,6 +16,7 @@ mod progress;
 mod records;
 mod roles;
 mod sql;
+mod tree;
 
 use std::ffi::OsString;
 use std::time::Duration;

@@ -7,10 +7,10 @@ use forebay_protocol::RangeSpec;
 use forebay_types::{ForebayPath, ObjectVersion, OperationId};
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::tree::missing;
 use crate::cli::CatArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
+use crate::tree::missing;
 
 /// Bytes asked for at once, and how many such requests are on their way.
 const CHUNK_BYTES: u64 = 8 << 20;

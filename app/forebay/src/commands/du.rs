@@ -5,10 +5,10 @@ use forebay_types::{ForebayPath, Key, format_bytes};
 use serde::Serialize;
 
 use super::show::stat::sum;
-use super::tree::Tree;
 use crate::cli::DuArgs;
 use crate::exit::Outcome;
 use crate::output::Output;
+use crate::tree::Tree;
 
 #[derive(Serialize)]
 struct Usage {

@@ -4,10 +4,10 @@ use forebay_client::Client;
 use forebay_types::format_bytes;
 use serde::Serialize;
 
-use super::tree::Tree;
 use crate::cli::PathsArgs;
 use crate::exit::Outcome;
 use crate::output::Output;
+use crate::tree::Tree;
 
 #[derive(Serialize)]
 struct Freed {

@@ -1,13 +1,12 @@
 //! `forebay load`: everything below paths into the tiers now, or what a query of it would read, with its progress; `pin` does it as well.
 
 use forebay_client::Client;
-use forebay_sql::{Engine, EngineSettings};
-use forebay_types::{ForebayPath, format_bytes};
+use forebay_types::format_bytes;
 use serde::Serialize;
 
-use super::tree::Tree;
 use crate::cli::LoadArgs;
 use crate::exit::Outcome;
+use crate::loading::Loading;
 use crate::output::Output;
 use crate::progress;
 
@@ -23,37 +22,21 @@ pub(crate) struct Loaded {
 pub(crate) async fn run(client: &Client, args: LoadArgs) -> Outcome {
     let mut output = Output::new(args.json);
     for path in &args.paths {
-        let tree = Tree::of(client, path).await?;
-        let loaded = match args.columns.is_empty() && args.condition.is_none() {
-            true => load(client, path, &tree, false).await?,
-            false => load_for(client, path, &tree, &args).await?,
-        };
-        loaded.print(&mut output)?;
+        // The process is its user's own.
+        let loading = Loading::of(client, path, &args.columns, args.condition.as_deref(), usize::MAX).await?;
+        load(loading).await?.print(&mut output)?;
     }
     output.finish()
 }
 
-/// Loads what a query would read of a tree, and shows how far it is.
-async fn load_for(client: &Client, path: &ForebayPath, tree: &Tree, args: &LoadArgs) -> Outcome<Loaded> {
-    let shown = tree.path(path).to_string();
-    let engine = Engine::over_client(client.clone(), EngineSettings::default());
-    let reads = engine.reads_of(&shown, &args.columns, args.condition.as_deref()).await?;
-    let bytes: u64 = reads.iter().flat_map(|(_, ranges)| ranges).map(|range| range.end - range.start).sum();
-    let (objects, bar) = (reads.len(), progress::bytes(&format!("load {shown}"), bytes));
+/// Loads, and shows how far it is.
+pub(crate) async fn load(loading: Loading) -> Outcome<Loaded> {
+    let (path, objects, bytes) = (loading.path().to_string(), loading.objects(), loading.bytes());
+    let bar = progress::bytes(&format!("load {path}"), bytes);
     let counted = bar.clone();
-    let loaded = client.load_ranges(reads, move |done| counted.set_position(done)).await;
+    let loaded = loading.run(move |done| counted.set_position(done)).await;
     bar.finish_and_clear();
-    Ok(Loaded { path: shown, objects, bytes, fetched_bytes: loaded?.bytes_fetched })
-}
-
-/// Loads a tree and shows how far it is.
-pub(crate) async fn load(client: &Client, path: &ForebayPath, tree: &Tree, keep: bool) -> Outcome<Loaded> {
-    let shown = tree.path(path).to_string();
-    let bar = progress::bytes(&format!("load {shown}"), tree.bytes());
-    let counted = bar.clone();
-    let loaded = client.load(tree.versions(), keep, move |done| counted.set_position(done)).await;
-    bar.finish_and_clear();
-    Ok(Loaded { path: shown, objects: tree.objects().len(), bytes: tree.bytes(), fetched_bytes: loaded?.bytes_fetched })
+    Ok(Loaded { path, objects, bytes, fetched_bytes: loaded?.bytes_fetched })
 }
 
 impl Loaded {

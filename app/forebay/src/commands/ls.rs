@@ -5,10 +5,10 @@ use forebay_types::{ForebayPath, Key, ObjectInfo, format_bytes};
 use futures::StreamExt;
 use serde::Serialize;
 
-use super::tree::{beside, nothing};
 use crate::cli::LsArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
+use crate::tree::{beside, missing, nothing};
 
 #[derive(Serialize)]
 struct Entry<'a> {
@@ -31,7 +31,7 @@ pub(crate) async fn run(client: &Client, args: LsArgs) -> Outcome {
     let mut output = Output::new(args.json);
     let mut listed = list(client, &path.as_folder()?, &args, &mut output).await?;
     if listed == 0 && !path.is_folder() {
-        let info = client.open(&path).await.map_err(|error| super::tree::missing(client, &path, error))?;
+        let info = client.open(&path).await.map_err(|error| missing(client, &path, error))?;
         object(&mut output, &path, &path.to_string(), &info, args.long)?;
         listed = 1;
     }

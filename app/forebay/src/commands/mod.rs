@@ -20,7 +20,6 @@ pub(crate) mod simulate;
 pub(crate) mod table;
 mod token;
 mod top;
-mod tree;
 mod worker;
 
 use crate::cli::{ClientCommand, WorkerCommand};

@@ -7,10 +7,11 @@ use serde::Serialize;
 
 use super::load::load;
 use super::status;
-use super::tree::Tree;
 use crate::cli::PinArgs;
 use crate::exit::Outcome;
+use crate::loading::Loading;
 use crate::output::Output;
+use crate::tree::Tree;
 
 #[derive(Serialize)]
 struct Pinned {
@@ -37,7 +38,7 @@ pub(crate) async fn run(client: &Client, args: PinArgs) -> Outcome {
         if args.no_load {
             output_pin(&mut output, &path, true)?;
         } else {
-            load(client, &path, &tree, true).await?.print(&mut output)?;
+            load(Loading::all(client, &path, &tree, true)).await?.print(&mut output)?;
         }
     }
     output.finish()

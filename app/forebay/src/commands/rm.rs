@@ -5,10 +5,10 @@ use forebay_types::{ErrorKind, ForebayPath};
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 
-use super::tree::{Tree, beside, missing};
 use crate::cli::RmArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
+use crate::tree::{Tree, beside, missing};
 
 /// Deletes on their way at once.
 const AT_ONCE: usize = 16;

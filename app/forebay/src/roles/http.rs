@@ -14,7 +14,7 @@ use forebay_worker::Worker;
 
 #[cfg(feature = "cluster")]
 use super::cluster::ClusterRunning;
-use super::doors::ByEngines;
+use super::doors::{ByClients, ByEngines};
 use crate::output::time;
 
 /// The cluster of this process's coordinator.
@@ -65,6 +65,7 @@ impl HttpPort {
         };
         #[cfg(feature = "cluster")]
         http.show_scheduler(Arc::new(super::known_scheduler::KnownScheduler::new(client.clone())));
+        http.show_loads(Arc::new(ByClients(client.clone())));
         http.show_cluster(Arc::new(Known(Arc::clone(coordinator))), client);
         let seen = Arc::clone(coordinator);
         self.readiness.started("coordinator", move || seen.check_ready());

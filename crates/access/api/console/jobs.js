@@ -1,4 +1,4 @@
-// The page Jobs: jobs, their tasks and what was seen of transfers, once a second, on one axis of time.
+// The page Jobs: jobs, their tasks and what was seen of transfers, once a second, on one axis of time; and loads.
 "use strict";
 
 // Seconds that the picture goes back, transfers that are kept at most, and bars a worker has at a time.
@@ -13,6 +13,8 @@ async function lookAtJobs() {
   if (seen.busy) return;
   seen.busy = true;
   try {
+    // There are loads also where there is no scheduler.
+    listLoads((await (await ask("/api/v1/load")).json()).loads);
     const answers = await Promise.all(["/api/v1/jobs", "/api/v1/tasks", "/api/v1/transfers"].map((path) => ask(path)));
     const [jobs, tasks, transfers] = await Promise.all(answers.map((answer) => answer.json()));
     const now = Date.now() / 1000;
@@ -132,4 +134,15 @@ function listJobs() {
     const done = element("td", {}, bar([["decoded", job.tasks ? job.tasks_done / job.tasks : 0]]), element("span", { class: "under" }, `${count(job.tasks_done)} of ${count(job.tasks)}, ${count(job.tasks_running)} run`));
     return element("tr", {}, cell(job.id, "path word"), state, done, cell(percent(job.tasks_local, job.tasks_with_input), "n"), cell(`${bytes(job.bytes_done)} of ${bytes(job.bytes)}`, "n"), cell(job.seconds.toFixed(1) + " s", "n"), cell(job.sql.replace(/\s+/g, " ").slice(0, 160), "path"));
   }), "No jobs yet: statements that read enough run on all executors, forebay sql \"..\" say.");
+}
+
+function listLoads(loads) {
+  const found = [...loads].reverse().slice(0, 30);
+  rows("loads-list", found.map((load) => {
+    const part = [load.columns.join(", "), load.where ? `where ${load.where}` : ""].filter(Boolean).join(" ");
+    const what = element("td", { class: "path" }, load.path, element("span", { class: "under" }, ` ${part.slice(0, 160)}`));
+    const state = element("td", { class: `word state-${load.state}`, title: load.error }, load.state);
+    const there = element("td", {}, bar([["decoded", load.bytes ? load.done_bytes / load.bytes : 0]]), element("span", { class: "under" }, `${bytes(load.done_bytes)} of ${bytes(load.bytes)}`));
+    return element("tr", {}, what, state, there, cell(bytes(load.fetched_bytes), "n"), cell(load.seconds.toFixed(1) + " s", "n"), cell(load.who, "word"));
+  }), "None was begun here: POST /api/v1/load brings data before it is asked for.");
 }

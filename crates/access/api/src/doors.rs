@@ -2,13 +2,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::{Scheduler, Statements};
+use crate::{Loads, Scheduler, Statements};
 
 /// Doors to what this crate does not know; each is open from when it is set. Clones are the same.
 #[derive(Clone, Default)]
 pub struct Doors {
     /// The scheduler of distributed SQL.
     pub scheduler: Arc<OnceLock<Arc<dyn Scheduler>>>,
+    /// What brings data into the tiers.
+    pub loads: Arc<OnceLock<Arc<dyn Loads>>>,
     /// What runs statements.
     pub statements: Arc<OnceLock<Arc<dyn Statements>>>,
 }

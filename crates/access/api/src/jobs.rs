@@ -64,6 +64,7 @@ pub(crate) fn routes(scheduler: Door) -> (Router, Vec<Described>) {
         parameters: None,
         body: None,
         answer: Content { kind: "application/json", about, shape, example: None },
+        or: None,
         refusals: &[404, 503],
         is_open: false,
     };

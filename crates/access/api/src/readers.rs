@@ -5,6 +5,7 @@ use std::sync::Arc;
 use forebay_rights::{Caller, Need, Who, needs};
 use forebay_transport::{Admission, Credential, Deed, tell, unix_now};
 
+use crate::asking::Asked;
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
 
@@ -46,6 +47,23 @@ impl Readers {
         let (who, refusal) = refusal;
         tell(who, sender.address(), &Deed { port: "http", what, on: on.to_string() }, Some(refusal.error()));
         Err(refusal)
+    }
+
+    /// The parameters of a request. Who is nobody's hears of that, and not of what is wrong with them.
+    pub(crate) fn asked<T>(
+        &self,
+        sender: &Sender,
+        what: &'static str,
+        path: &str,
+        asked: Result<Asked<T>, Refusal>,
+    ) -> Result<T, Refusal> {
+        match asked {
+            Ok(Asked(asked)) => Ok(asked),
+            Err(wrong) => {
+                self.check(sender, &needs::statement(), what, path)?;
+                Err(wrong)
+            }
+        }
     }
 
     /// Whether who sends a request has a right beside the one that it was let in by. A no refuses nothing, and is not written down.

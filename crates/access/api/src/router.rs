@@ -19,11 +19,12 @@ use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::asking::OwnCluster;
 use crate::describe::{Content, Described, Routes, Shape, Verb, document};
 use crate::events::Events;
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
-use crate::{Doors, Placement, Price, Readers, Savings, Status, Token, console, jobs, nodes, shards, sql};
+use crate::{Doors, Placement, Price, Readers, Savings, Status, Token, console, jobs, loads, nodes, placement, shards, sql};
 
 /// Segments that one answer has at most.
 const SEGMENTS_MAX: usize = 10_000;
@@ -56,11 +57,21 @@ pub fn router(cluster: Arc<dyn Cluster>, client: ClientSettings, readers: Reader
     let (scheduled, of_jobs) = jobs::routes(doors.scheduler);
     let shown = shown.with_state(Served { cluster, events, readers: readers.clone() }).merge(scheduled);
     let shown = shown.route_layer(middleware::from_fn_with_state(readers.clone(), let_in));
-    let (listed, of_nodes) = nodes::routes(client.clone(), readers.clone());
-    let (asked, of_shards) = shards::routes(client, readers.clone());
+    let own = OwnCluster::new(client);
+    let (explained, of_objects) = placement::explain::routes(Arc::clone(&own), readers.clone());
+    let (listed, of_nodes) = nodes::routes(Arc::clone(&own), readers.clone());
+    let (asked, of_shards) = shards::routes(own, readers.clone());
+    let (brought, of_loads) = loads::routes(readers.clone(), doors.loads);
     let (run, of_sql) = sql::routes(readers, doors.statements);
-    paths.extend(of_jobs.into_iter().chain(of_nodes).chain(of_shards).chain(of_sql));
-    let api = shown.merge(listed).merge(asked).merge(run).merge(description(paths)).method_not_allowed_fallback(no_such_method);
+    paths.extend(of_jobs.into_iter().chain(of_objects).chain(of_nodes).chain(of_shards).chain(of_loads).chain(of_sql));
+    let api = shown
+        .merge(explained)
+        .merge(listed)
+        .merge(asked)
+        .merge(brought)
+        .merge(run)
+        .merge(description(paths))
+        .method_not_allowed_fallback(no_such_method);
     api.route("/api/v1", any(no_such_path)).route("/api/v1/{*path}", any(no_such_path)).merge(console::routes())
 }
 
@@ -81,6 +92,7 @@ fn shown() -> Routes<Served> {
         parameters,
         body: None,
         answer: Content { kind: "application/json", about, shape, example: None },
+        or: None,
         refusals,
         is_open: false,
     };
@@ -154,6 +166,7 @@ fn description(mut paths: Vec<Described>) -> Router {
             shape: |_| json_schema!({"type": "object"}),
             example: None,
         },
+        or: None,
         refusals: &[],
         is_open: true,
     };

@@ -11,7 +11,6 @@ mod door;
 mod incoming;
 mod metadata;
 mod parameters;
-mod plain;
 mod server;
 mod service;
 mod shelf;

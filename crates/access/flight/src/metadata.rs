@@ -6,10 +6,10 @@ use arrow_flight::sql::metadata::{SqlInfoData, SqlInfoDataBuilder};
 use arrow_flight::sql::{SqlInfo, SqlSupportedTransaction};
 use forebay_sql::arrow::array::RecordBatch;
 use forebay_sql::arrow::datatypes::Schema;
+use forebay_sql::output::plain_schema;
 use forebay_sql::{Engine, TableName};
 use tonic::Status;
 
-use crate::plain::plain_schema;
 use crate::status::{internal, status};
 
 /// The one catalog and its schema, as the engine names them.

@@ -22,6 +22,7 @@ use forebay_runtime::time::interval;
 use forebay_sql::arrow::array::{AsArray, RecordBatch};
 use forebay_sql::arrow::datatypes::{Field, Schema, SchemaRef, UInt64Type};
 use forebay_sql::arrow::ipc::writer::IpcWriteOptions;
+use forebay_sql::output::{plain_rows, plain_schema};
 use forebay_sql::{ParamValues, Query};
 use forebay_types::Error;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
@@ -32,7 +33,6 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::door::Caller;
 use crate::metadata::{self, CATALOG, SCHEMA, TABLE_TYPES, built};
 use crate::parameters;
-use crate::plain::{plain_rows, plain_schema};
 use crate::shelf::Shelf;
 use crate::status::{internal, refused, status};
 

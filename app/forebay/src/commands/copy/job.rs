@@ -7,8 +7,8 @@ use forebay_client::Client;
 use forebay_types::{Error, ResultExt};
 
 use super::place::Place;
-use crate::commands::tree::{Tree, beside, missing};
 use crate::exit::{Failure, Outcome};
+use crate::tree::{Tree, beside, missing};
 
 /// One file to copy.
 pub(crate) struct Job {

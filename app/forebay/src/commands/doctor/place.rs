@@ -18,6 +18,7 @@ pub(super) fn check(config: &Config) -> Vec<Finding> {
         ("coordinator-listen", config.coordinator_listen().ok().map(str::to_string)),
         ("worker-listen", config.worker_listen().ok().map(str::to_string)),
         ("flight", config.flight().ok().flatten().map(str::to_string)),
+        ("s3", config.gateway().ok().flatten().map(|gateway| gateway.listen)),
         ("http", config.http(crate::roles::HTTP_PORT).ok().flatten()),
     ];
     findings.extend(addresses.into_iter().filter_map(|(key, address)| address.map(|address| listening(key, &address))));
@@ -97,6 +98,18 @@ mod tests {
         let missing = temp.path().join("a/b");
         assert_eq!(existing(&missing), temp.path());
         assert_eq!(folder(&missing).state, State::Ok);
+    }
+
+    #[test]
+    fn the_gateways_address_is_looked_at_where_somebody_may_come_in() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("forebay.toml");
+        let looked = |settings: &str| {
+            std::fs::write(&file, format!("s3 = \"192.0.2.1:7490\"\n{settings}")).unwrap();
+            let config = Config::load(Some(&file), Vec::new()).unwrap();
+            check(&config).into_iter().find(|finding| finding.check == "s3").map(|finding| finding.state)
+        };
+        assert_eq!((looked(""), looked("s3-anonymous = \"read\"\n")), (None, Some(State::Failure)));
     }
 
     #[test]

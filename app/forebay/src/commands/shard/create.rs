@@ -11,13 +11,13 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::cli::ShardCreateArgs;
-use crate::commands::tree::Tree;
 use crate::config::Config;
 use crate::connect::connect;
 use crate::exit::Outcome;
 use crate::output::Output;
 use crate::progress;
 use crate::records::{self, Wanted};
+use crate::tree::Tree;
 
 /// Bytes of files for each shard, when nobody says how many.
 const SHARD_FILE_BYTES: u64 = 128 << 20;

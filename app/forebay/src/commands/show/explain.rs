@@ -1,115 +1,27 @@
 //! `forebay explain`.
 
-use forebay_client::{Client, SegmentPlace};
-use forebay_protocol::ClusterView;
-use forebay_types::{HotForm, Mount, Validate, WorkerId, format_bytes, format_duration};
-use serde::Serialize;
+use forebay_api::{Explained, ExplainedSegment};
+use forebay_client::Client;
+use forebay_types::{Mount, Validate, format_bytes, format_duration};
 
 use crate::cli::ExplainArgs;
-use crate::commands::tree::missing;
 use crate::exit::Outcome;
 use crate::output::Output;
-
-/// Where an object is, and why.
-#[derive(Serialize)]
-struct Explained {
-    path: String,
-    bytes: u64,
-    version: String,
-    storage: String,
-    validate: String,
-    bandwidth_bytes_per_sec: Option<u64>,
-    hot_form: bool,
-    segments: Vec<Segment>,
-    /// Of each segment what the worker lacks that has most of it.
-    missing_bytes: u64,
-    /// How long these take by the bound.
-    missing_secs: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct Segment {
-    segment: u32,
-    bytes: u64,
-    /// `table` or `hashing`.
-    routed_by: &'static str,
-    asked: Vec<Asked>,
-    held: Vec<There>,
-}
-
-#[derive(Serialize)]
-struct Asked {
-    worker: String,
-    percent: u64,
-}
-
-#[derive(Serialize)]
-struct There {
-    worker: String,
-    bytes: u64,
-    dram_bytes: u64,
-    disk_bytes: u64,
-    kept: bool,
-}
+use crate::tree::missing;
 
 /// Says where an object is, why, and what reading it would cost now.
 pub(crate) async fn run(client: &Client, args: ExplainArgs) -> Outcome {
-    let info = client.open(&args.path).await.map_err(|error| missing(client, &args.path, error))?;
-    let (mount, places) = (client.mount(args.path.mount()).await?, client.segment_places(&info.version).await?);
-    let view = client.view();
-    let missing_bytes = places.iter().map(missing_of).sum();
-    let bandwidth = mount.options.bandwidth.map(|rate| rate.bytes_per_sec());
-    let explained = Explained {
-        path: args.path.to_string(),
-        bytes: info.version.size,
-        version: info.version.tag.to_string(),
-        storage: mount.url.clone(),
-        validate: mount.options.validate.to_string(),
-        bandwidth_bytes_per_sec: bandwidth,
-        hot_form: mount.options.hot_form == HotForm::Table,
-        segments: places.into_iter().map(|place| segment(&view, place)).collect(),
-        missing_bytes,
-        missing_secs: bandwidth.filter(|rate| *rate > 0).map(|rate| missing_bytes as f64 / rate as f64),
-    };
+    let explained = Explained::of(client, &args.path).await.map_err(|error| missing(client, &args.path, error))?;
     let mut output = Output::new(args.json);
     if args.json {
         output.record(&explained)?;
     } else {
+        let mount = client.mount(args.path.mount()).await?;
         for line in lines(&explained, &mount) {
             output.line(&line)?;
         }
     }
     output.finish()
-}
-
-fn missing_of(place: &SegmentPlace) -> u64 {
-    let most = place.held.iter().map(|(_, held)| held.bytes).max().unwrap_or(0);
-    place.bytes.saturating_sub(most)
-}
-
-fn segment(view: &ClusterView, place: SegmentPlace) -> Segment {
-    let name = |id: WorkerId| {
-        let worker = view.workers.iter().find(|worker| worker.id == id);
-        worker.map_or_else(|| id.to_string(), |worker| worker.address.clone())
-    };
-    let (routed_by, asked) = match place.routed.is_empty() {
-        true => ("hashing", place.hashed.into_iter().map(|worker| (worker, 100)).collect()),
-        false => ("table", place.routed),
-    };
-    let there = |(worker, held): (WorkerId, forebay_protocol::Held)| There {
-        worker: name(worker),
-        bytes: held.bytes,
-        dram_bytes: held.dram_bytes,
-        disk_bytes: held.disk_bytes,
-        kept: held.keep,
-    };
-    Segment {
-        segment: place.index,
-        bytes: place.bytes,
-        routed_by,
-        asked: asked.into_iter().map(|(worker, percent)| Asked { worker: name(worker), percent }).collect(),
-        held: place.held.into_iter().map(there).collect(),
-    }
 }
 
 fn lines(explained: &Explained, mount: &Mount) -> Vec<String> {
@@ -137,7 +49,7 @@ fn lines(explained: &Explained, mount: &Mount) -> Vec<String> {
     lines
 }
 
-fn of_segment(segment: &Segment) -> Vec<String> {
+fn of_segment(segment: &ExplainedSegment) -> Vec<String> {
     let asked: Vec<_> = segment.asked.iter().map(|asked| format!("{} {} %", asked.worker, asked.percent)).collect();
     let why = match (segment.routed_by, segment.asked.is_empty()) {
         (_, true) => "no worker is there: clients read shared storage".to_string(),
@@ -168,14 +80,21 @@ fn cost(explained: &Explained) -> String {
 
 #[cfg(test)]
 mod tests {
+    use forebay_api::{AskedWorker, HeldThere};
+
     use super::*;
 
     #[test]
     fn a_segment_says_who_is_asked_and_who_has_it() {
-        let asked = |worker: &str, percent| Asked { worker: worker.to_string(), percent };
-        let there = There { worker: "a:1".to_string(), bytes: 4 << 20, dram_bytes: 1 << 20, disk_bytes: 4 << 20, kept: true };
-        let mut segment =
-            Segment { segment: 1, bytes: 8 << 20, routed_by: "hashing", asked: vec![asked("a:1", 100)], held: vec![there] };
+        let asked = |worker: &str, percent| AskedWorker { worker: worker.to_string(), percent };
+        let there = HeldThere { worker: "a:1".to_string(), bytes: 4 << 20, dram_bytes: 1 << 20, disk_bytes: 4 << 20, kept: true };
+        let mut segment = ExplainedSegment {
+            segment: 1,
+            bytes: 8 << 20,
+            routed_by: "hashing",
+            asked: vec![asked("a:1", 100)],
+            held: vec![there],
+        };
         let said = of_segment(&segment).join("\n");
         assert!(said.contains("segment 1 of 8.00 MiB, asked for by hashing: a:1"), "{said}");
         assert!(said.contains("a:1 has 4.00 MiB (1.00 MiB in DRAM, 4.00 MiB on disk, kept)"), "{said}");

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::cli::StatArgs;
 use crate::commands::ls::time;
-use crate::commands::tree::missing;
 use crate::exit::Outcome;
 use crate::output::Output;
+use crate::tree::missing;
 
 #[derive(Serialize)]
 struct Stat {

@@ -2,9 +2,11 @@
 
 mod copy;
 mod doctor;
+mod loads;
 mod machine;
 mod pages;
 mod plan;
+mod savings;
 mod table;
 
 use serde_json::json;

@@ -54,6 +54,7 @@ fn a_query_on_a_cluster_is_one_trace_from_its_command_to_each_get() {
     for part in 0..4 {
         bucket.put(&format!("t/{part}.csv"), &csv(20_000));
     }
+    bucket.put("u/a.csv", &csv(20_000));
     let ports = ["--scheduler-listen", "127.0.0.1:0", "--executor-listen", "127.0.0.1:0", "--slots", "2"];
     let up = Role::up_with(home.path(), &[&["--cluster", "2", "--otlp-endpoint", &collector.endpoint], &ports[..]].concat());
     bucket.mount(&up);
@@ -88,8 +89,16 @@ fn a_query_on_a_cluster_is_one_trace_from_its_command_to_each_get() {
     assert!(http::post(&host, "/api/v1/sql", &headers, "select 1 as one").starts_with("HTTP/1.1 200"));
     let spans = whole(&collector, other, &["http sql", "query"]);
     assert_eq!(above(&spans, spans.iter().find(|span| span["name"] == "query").unwrap()), ["http sql"]);
+    // A load goes on when its request is answered, and is a part of its trace to the end.
+    let load = "3af7651916cd43dd8448eb211c80319c";
+    let headers = format!("Authorization: Bearer {}\r\nTraceparent: {}\r\n", secret.trim(), traceparent(load, "01"));
+    assert!(http::post(&host, "/api/v1/load?path=/lake/u/", &headers, "").starts_with("HTTP/1.1 200"));
+    let spans = whole(&collector, load, &["http load", "prefetch", "answer", "storage get"]);
+    let get = spans.iter().find(|span| span["name"] == "storage get").unwrap();
+    let above = above(&spans, get);
+    assert_eq!((above.first(), above.last()), (Some(&"answer"), Some(&"http load")), "{above:?}");
     let traces: BTreeSet<String> = collector.spans().iter().map(|span| span["traceId"].as_str().unwrap().to_string()).collect();
-    assert_eq!(traces, BTreeSet::from([recorded.to_string(), other.to_string()]));
+    assert_eq!(traces, BTreeSet::from([recorded.to_string(), other.to_string(), load.to_string()]));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! JSON lines that are sent while they are made, no faster than they are read.
+//! JSON lines, and other bytes, that are sent while they are made, no faster than they are read.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// What the connection gets.
 enum Piece {
-    Lines(Bytes),
+    Made(Bytes),
     Refused(Refusal),
     /// There is no more: without it the answer is a part of one.
     End,
@@ -50,7 +50,12 @@ impl Lines {
     /// Adds lines that are made already, each with its end. Waits as [`Self::push`] does.
     pub(crate) async fn push_made(&mut self, lines: &[u8]) -> Result<()> {
         debug_assert!(lines.is_empty() || lines.ends_with(b"\n"), "each line has its end");
-        self.buffer.extend_from_slice(lines);
+        self.push_bytes(lines).await
+    }
+
+    /// The same of what is no lines, in an answer of another kind.
+    pub(crate) async fn push_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.buffer.extend_from_slice(bytes);
         if self.buffer.is_empty() { Ok(()) } else { self.added().await }
     }
 
@@ -64,7 +69,7 @@ impl Lines {
     }
 
     async fn send(&mut self) -> Result<()> {
-        let piece = Piece::Lines(std::mem::take(&mut self.buffer).into());
+        let piece = Piece::Made(std::mem::take(&mut self.buffer).into());
         self.pieces.send(piece).await.map_err(|_| Error::closed("who asked has gone"))
     }
 
@@ -82,13 +87,25 @@ pub(crate) async fn answer<F>(deadline: Instant, make: impl FnOnce(Lines) -> F) 
 where
     F: Future<Output = Result<Lines, Refusal>> + Send + 'static,
 {
+    answer_of(JSON_LINES, deadline, make).await
+}
+
+/// The same of what is called otherwise.
+pub(crate) async fn answer_of<F>(
+    kind: &'static str,
+    deadline: Instant,
+    make: impl FnOnce(Lines) -> F,
+) -> Result<Response, Refusal>
+where
+    F: Future<Output = Result<Lines, Refusal>> + Send + 'static,
+{
     let (pieces, mut made) = mpsc::channel(PIECES_MAX);
     let making = make(Lines { buffer: Vec::new(), pieces: pieces.clone() });
     let making = async move {
         let outcome = match making.await {
             Ok(lines) => lines.end().await,
             Err(refusal) => {
-                tracing::debug!(status = %refusal.status(), error = %refusal.error(), "an answer of lines failed");
+                tracing::debug!(status = %refusal.status(), error = %refusal.error(), "an answer failed while it was made");
                 pieces.send(Piece::Refused(refusal)).await.map_err(|_| Error::closed("who asked has gone"))
             }
         };
@@ -109,12 +126,12 @@ where
         };
         match next {
             Some(Piece::End) => None,
-            Some(Piece::Lines(lines)) => Some((Ok(lines), (None, made, task))),
+            Some(Piece::Made(lines)) => Some((Ok(lines), (None, made, task))),
             Some(Piece::Refused(refusal)) => Some((Err(refusal.error().clone()), (None, made, task))),
             None => Some((Err(Error::retry("who asked did not read the answer in time")), (None, made, task))),
         }
     });
-    Ok(([(CONTENT_TYPE, JSON_LINES)], Body::from_stream(rest)).into_response())
+    Ok(([(CONTENT_TYPE, kind)], Body::from_stream(rest)).into_response())
 }
 
 #[cfg(test)]

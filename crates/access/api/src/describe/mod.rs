@@ -63,10 +63,16 @@ pub(crate) fn document(paths: &[Described]) -> Value {
 fn operation(path: &Described, read: &mut SchemaGenerator, written: &mut SchemaGenerator) -> Value {
     let id = path.path.trim_start_matches("/api/v1/").replace(['/', '.'], "_");
     let id = match path.verb {
-        Verb::Get | Verb::Post => id,
-        verb @ (Verb::Put | Verb::Delete) => format!("{}_{id}", verb.name()),
+        Verb::Get => id,
+        // What is sent says what it is for.
+        Verb::Post if path.body.is_some() => id,
+        verb @ (Verb::Post | Verb::Put | Verb::Delete) => format!("{}_{id}", verb.name()),
     };
-    let mut responses = Map::from_iter([("200".to_string(), content(&path.answer, written))]);
+    let mut answered = content(&path.answer, written);
+    if let Some(other) = &path.or {
+        answered["content"][other.kind] = media(other, written);
+    }
+    let mut responses = Map::from_iter([("200".to_string(), answered)]);
     for status in refusals(std::slice::from_ref(path)) {
         responses.insert(status.to_string(), json!({"$ref": format!("#/components/responses/{status}")}));
     }
@@ -95,11 +101,15 @@ fn refusals(paths: &[Described]) -> Vec<u16> {
 }
 
 fn content(content: &Content, generator: &mut SchemaGenerator) -> Value {
+    json!({"description": content.about, "content": {content.kind: media(content, generator)}})
+}
+
+fn media(content: &Content, generator: &mut SchemaGenerator) -> Value {
     let mut media = json!({"schema": (content.shape)(generator)});
     if let Some(example) = content.example {
         media["example"] = example.into();
     }
-    json!({"description": content.about, "content": {content.kind: media}})
+    media
 }
 
 /// A parameter a property. What is said of a property is said of its parameter.

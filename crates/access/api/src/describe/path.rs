@@ -55,6 +55,8 @@ pub(crate) struct Described {
     /// What is asked with it, of paths that take more than parameters.
     pub(crate) body: Option<Content>,
     pub(crate) answer: Content,
+    /// What is answered instead to who accepts that, by the header `Accept`.
+    pub(crate) or: Option<Content>,
     /// The statuses of what is not answered; those of tokens come by themselves.
     pub(crate) refusals: &'static [u16],
     /// It is for everybody.

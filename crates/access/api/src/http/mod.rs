@@ -24,7 +24,7 @@ use tower_service::Service;
 use crate::metrics::Numbers;
 use crate::refusal::Refusal;
 use crate::visitor::{Sender, Visitor};
-use crate::{Cluster, Doors, Readers, Readiness, Scheduler, Statements, router};
+use crate::{Cluster, Doors, Loads, Readers, Readiness, Scheduler, Statements, router};
 
 use entering::Entering;
 
@@ -114,6 +114,11 @@ impl Http {
     /// The scheduler of the coordinator's cluster can be asked from now on. Nothing happens the second time.
     pub fn show_scheduler(&self, scheduler: Arc<dyn Scheduler>) {
         let _ = self.shown.doors.scheduler.set(scheduler);
+    }
+
+    /// Data is brought into the tiers from here from now on. Nothing happens the second time.
+    pub fn show_loads(&self, loads: Arc<dyn Loads>) {
+        let _ = self.shown.doors.loads.set(loads);
     }
 
     /// Statements run here from now on. Nothing happens the second time.

@@ -11,16 +11,15 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Json, Router};
-use forebay_client::{Client, ClientSettings, NodeEntry};
+use forebay_client::NodeEntry;
 use forebay_rights::needs;
 use forebay_runtime::time::{instant, timeout_at};
 use forebay_types::{Error, format_duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio::sync::OnceCell;
 
 use crate::Readers;
-use crate::asking::{Asked, Places, PlacesMax, TIMEOUT_PATTERN, Timeout};
+use crate::asking::{Asked, OwnCluster, Places, PlacesMax, TIMEOUT_PATTERN, Timeout};
 use crate::describe::{Content, Described, Routes, Verb};
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
@@ -90,13 +89,11 @@ impl From<NodeEntry> for Node {
 struct Door {
     readers: Readers,
     places: Arc<Places>,
-    settings: ClientSettings,
-    /// Made with the first request.
-    client: OnceCell<Client>,
+    cluster: Arc<OwnCluster>,
 }
 
 /// The path, for `readers` that may read temporary data, which a client of the process's own cluster lists.
-pub(crate) fn routes(settings: ClientSettings, readers: Readers) -> (Router, Vec<Described>) {
+pub(crate) fn routes(cluster: Arc<OwnCluster>, readers: Readers) -> (Router, Vec<Described>) {
     let path = Described {
         verb: Verb::Get,
         path: "/api/v1/nodes",
@@ -109,11 +106,12 @@ pub(crate) fn routes(settings: ClientSettings, readers: Readers) -> (Router, Vec
             shape: |generator| generator.subschema_for::<Nodes>(),
             example: None,
         },
+        or: None,
         refusals: &[400, 404, 409, 429, 500, 503, 504],
         is_open: false,
     };
     let (router, described) = Routes::new().with(path, nodes).into_parts();
-    let door = Door { readers, places: Places::new(PLACES), settings, client: OnceCell::new() };
+    let door = Door { readers, places: Places::new(PLACES), cluster };
     (router.with_state(Arc::new(door)), described)
 }
 
@@ -130,10 +128,7 @@ async fn nodes(
     let _place = door.places.take(&who.to_string())?;
     let timeout = asked.timeout.unwrap_or_default().duration();
     let listed = async {
-        let client = door.client.get_or_try_init(|| Client::connect(door.settings.clone())).await;
-        // Whatever it is, it is not who asks that is at fault.
-        let client = client.map_err(|error| Error::retry(format!("this process does not reach its own cluster: {error}")))?;
-        let listed = client.nodes().list(&asked.path, asked.after.as_deref(), asked.limit).await;
+        let listed = door.cluster.client().await?.nodes().list(&asked.path, asked.after.as_deref(), asked.limit).await;
         listed.map_err(Error::from)
     };
     let listed = timeout_at(instant() + timeout, listed).await.map_err(|_| {

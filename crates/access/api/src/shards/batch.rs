@@ -112,6 +112,7 @@ pub(super) const PATH: Described = Described {
         },
         example: None,
     },
+    or: None,
     refusals: REFUSALS_OF_BODIES,
     is_open: false,
 };

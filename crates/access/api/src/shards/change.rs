@@ -96,6 +96,7 @@ pub(super) const PATH: Described = Described {
         shape: |generator| json_schema!({"anyOf": [generator.subschema_for::<Wrong>(), generator.subschema_for::<Changed>()]}),
         example: None,
     },
+    or: None,
     refusals: REFUSALS_OF_BODIES,
     is_open: false,
 };

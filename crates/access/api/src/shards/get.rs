@@ -44,6 +44,7 @@ pub(super) const PATH: Described = Described {
     parameters: Some(Get::json_schema),
     body: None,
     answer: RECORDS,
+    or: None,
     refusals: REFUSALS,
     is_open: false,
 };

@@ -25,12 +25,10 @@ mod visit;
 use std::sync::Arc;
 
 use axum::Router;
-use forebay_client::ClientSettings;
-use forebay_rights::needs;
 use schemars::json_schema;
 
 use crate::Readers;
-use crate::asking::{Asked, Places, PlacesMax, lines};
+use crate::asking::{Asked, OwnCluster, Places, PlacesMax, lines};
 use crate::describe::{Content, Described, Routes};
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
@@ -51,18 +49,12 @@ pub(crate) struct Datasets {
 impl Datasets {
     /// The parameters of a request. Who is nobody's hears of that, and not of what is wrong with them.
     fn asked<T>(&self, sender: &Sender, what: &'static str, asked: Result<Asked<T>, Refusal>) -> Result<T, Refusal> {
-        match asked {
-            Ok(Asked(asked)) => Ok(asked),
-            Err(wrong) => {
-                self.readers.check(sender, &needs::statement(), what, "/api/v1/shards")?;
-                Err(wrong)
-            }
-        }
+        self.readers.asked(sender, what, "/api/v1/shards", asked)
     }
 }
 
 /// The paths of datasets: for `readers`, each of the mounts that they may read, answered by the workers of a cluster.
-pub(crate) fn routes(cluster: ClientSettings, readers: Readers) -> (Router, Vec<Described>) {
+pub(crate) fn routes(cluster: Arc<OwnCluster>, readers: Readers) -> (Router, Vec<Described>) {
     let datasets = Datasets { readers, opened: Opened::new(cluster), places: Places::new(PLACES) };
     let routes = Routes::new()
         .with(get::PATH, get::get)

@@ -1,17 +1,17 @@
 //! Datasets that stay open between requests.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forebay_client::{Client, ClientSettings};
 use forebay_shard_store::DatasetOrders;
 use forebay_shards::Shards;
 use forebay_types::{Error, ErrorKind, ForebayPath, Result};
 use lru::LruCache;
 use parking_lot::Mutex;
-use tokio::sync::OnceCell;
 
 use super::visit::MayRead;
+use crate::asking::OwnCluster;
 
 /// Datasets that are open at a time.
 const OPENED_MAX: usize = 64;
@@ -20,9 +20,7 @@ const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 /// Datasets that were asked before: what is known of their workers' queues is of use to the next request.
 pub(super) struct Opened {
-    settings: ClientSettings,
-    /// Made with the first request: who asks for no dataset needs no way to workers.
-    client: OnceCell<Client>,
+    cluster: Arc<OwnCluster>,
     known: Mutex<LruCache<ForebayPath, Known>>,
 }
 
@@ -33,21 +31,15 @@ struct Known {
 }
 
 impl Opened {
-    pub(super) fn new(settings: ClientSettings) -> Self {
+    pub(super) fn new(cluster: Arc<OwnCluster>) -> Self {
         let known = Mutex::new(LruCache::new(NonZeroUsize::new(OPENED_MAX).expect("not 0")));
-        Self { settings, client: OnceCell::new(), known }
-    }
-
-    async fn client(&self) -> Result<&Client> {
-        let connected = self.client.get_or_try_init(|| Client::connect(self.settings.clone())).await;
-        // Whatever it is, it is not who asks that is at fault.
-        connected.map_err(|error| Error::retry(format!("this process does not reach its own cluster: {error}")))
+        Self { cluster, known }
     }
 
     /// The dataset that a caller may read, at its latest manifest as the mount's rule has it, at most a second ago. `NotFound` when
     /// there is none.
     pub(super) async fn open(&self, may: &MayRead) -> Result<Shards> {
-        let (client, path) = (self.client().await?, may.dataset());
+        let (client, path) = (self.cluster.client().await?, may.dataset());
         let known = self.known.lock().get(path).cloned();
         if let Some(known) = &known
             && known.looked.elapsed() < LOOK_AFTER
@@ -62,7 +54,7 @@ impl Opened {
 
     /// Has the dataset's next manifest order something else of its replicas, and gives the dataset at that one.
     pub(super) async fn order(&self, may: &MayRead, change: impl Fn(&mut DatasetOrders) + Send) -> Result<Shards> {
-        let (client, path) = (self.client().await?, may.dataset());
+        let (client, path) = (self.cluster.client().await?, may.dataset());
         let shards = Shards::set_orders(client, path, change).await?;
         Ok(self.keep(path, shards))
     }

@@ -112,6 +112,7 @@ pub(super) const PIN: Described = Described {
     parameters: Some(PinAsked::json_schema),
     body: None,
     answer: ORDERED,
+    or: None,
     refusals: REFUSALS,
     is_open: false,
 };
@@ -138,6 +139,7 @@ const fn ordering(verb: Verb, path: &'static str, about: &'static str) -> Descri
         parameters: Some(OrderAsked::json_schema),
         body: None,
         answer: ORDERED,
+        or: None,
         refusals: REFUSALS,
         is_open: false,
     }

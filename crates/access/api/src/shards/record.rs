@@ -51,6 +51,7 @@ pub(super) const READ: Described = Described {
         shape: |generator| generator.subschema_for::<Versioned>(),
         example: None,
     },
+    or: None,
     refusals: REFUSALS,
     is_open: false,
 };
@@ -102,6 +103,7 @@ pub(super) const PUT: Described = Described {
         example: Some("{\"id\": 100000, \"name\": \"clerk007\", \"note\": \"a new one\"}"),
     }),
     answer: CHANGED,
+    or: None,
     refusals: REFUSALS_OF_BODIES,
     is_open: false,
 };
@@ -160,6 +162,7 @@ pub(super) const DELETE: Described = Described {
     parameters: Some(Delete::json_schema),
     body: None,
     answer: CHANGED,
+    or: None,
     refusals: REFUSALS,
     is_open: false,
 };

@@ -73,6 +73,7 @@ pub(super) const SEARCH: Described = Described {
     parameters: Some(Search::json_schema),
     body: None,
     answer: RECORDS,
+    or: None,
     refusals: REFUSALS,
     is_open: false,
 };
@@ -95,6 +96,7 @@ pub(super) const SCAN: Described = Described {
     parameters: Some(Scan::json_schema),
     body: None,
     answer: RECORDS,
+    or: None,
     refusals: REFUSALS,
     is_open: false,
 };
@@ -201,6 +203,7 @@ pub(super) const COUNT: Described = Described {
         shape: |generator| generator.subschema_for::<Count>(),
         example: None,
     },
+    or: None,
     refusals: REFUSALS,
     is_open: false,
 };

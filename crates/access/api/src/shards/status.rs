@@ -57,6 +57,7 @@ pub(super) const PATH: Described = Described {
         shape: |generator| generator.subschema_for::<DatasetStatus>(),
         example: None,
     },
+    or: None,
     refusals: REFUSALS,
     is_open: false,
 };

@@ -78,6 +78,10 @@ mod tests {
             async move { Ok(Some(lines.into_bytes())) }.boxed()
         }
 
+        fn next_arrow(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>>> {
+            async { Ok(None) }.boxed()
+        }
+
         fn progress(&self) -> ReadSoFar {
             ReadSoFar::default()
         }

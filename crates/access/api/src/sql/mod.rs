@@ -8,14 +8,17 @@
 //! Start with [`routes`].
 
 mod answer;
+mod arrow;
 mod rows;
 
+use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use forebay_rights::{Who, needs};
 use forebay_runtime::time::{Instant, instant, timeout_at};
@@ -24,10 +27,10 @@ use forebay_transport::Credential;
 use forebay_types::{Error, Result, format_duration};
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::Readers;
-use crate::asking::{Asked, Place, Places, PlacesMax, TIMEOUT_PATTERN, Timeout};
+use crate::asking::{Asked, Place, Places, PlacesMax, TIMEOUT_PATTERN, Timeout, from_text};
 use crate::describe::{Content, Described, Routes, Verb};
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
@@ -55,6 +58,10 @@ pub trait Statement: Send {
 
     /// The next rows, each a JSON object with a line to itself; none at the end.
     fn next_rows(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>>>;
+
+    /// The same as a part of one stream of Arrow's IPC format, whose head comes with the first rows and whose end after the last; none when
+    /// it was given out. Rows are asked for in one of both ways.
+    fn next_arrow(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>>>;
 
     /// How far it is.
     fn progress(&self) -> ReadSoFar;
@@ -88,17 +95,31 @@ pub struct ReadSoFar {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SqlAsked {
-    /// Rows at most: where there are more, `is_whole` is false.
-    #[serde(default = "rows")]
-    #[schemars(range(min = 1, max = ROWS_MAX), example = 10)]
-    rows: usize,
+    /// Rows at most, 1,000 where it is not said: where there are more, `is_whole` is false. Of JSON alone: as Arrow come all of them.
+    #[schemars(with = "Option<usize>", range(min = 1, max = ROWS_MAX), example = 10, extend("default" = ROWS))]
+    rows: Option<RowsMax>,
     /// How long the answer may take, with a unit: a minute where it is not said, `5m` at most.
     #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
     timeout: Option<Timeout>,
 }
 
-fn rows() -> usize {
-    ROWS
+/// `rows=`: how many rows an answer may have.
+#[derive(Clone, Copy)]
+struct RowsMax(usize);
+
+impl FromStr for RowsMax {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let rows = text.parse::<usize>().ok().filter(|rows| (1..=ROWS_MAX).contains(rows));
+        rows.map(Self).ok_or_else(|| format!("rows is a number from 1 to {ROWS_MAX}, and {text:?} is not"))
+    }
+}
+
+impl<'de> Deserialize<'de> for RowsMax {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        from_text(deserializer)
+    }
 }
 
 /// What is sent with each of the paths.
@@ -132,6 +153,7 @@ pub(crate) fn routes(readers: Readers, statements: Arc<OnceLock<Arc<dyn Statemen
             shape: |generator| generator.subschema_for::<Answer>(),
             example: None,
         },
+        or: Some(arrow::STREAM),
         refusals: REFUSALS,
         is_open: false,
     };
@@ -145,18 +167,23 @@ async fn sql(
     headers: HeaderMap,
     asked: Result<Asked<SqlAsked>, Refusal>,
     body: Body,
-) -> Result<Json<Answer>, Refusal> {
+) -> Result<Response, Refusal> {
     // Who is nobody's hears of nothing else first.
     let caller = door.readers.caller(&sender, &needs::statement(), "sql", "/api/v1/sql")?;
-    let Asked(asked) = asked?;
-    if !(1..=ROWS_MAX).contains(&asked.rows) {
-        return Err(Refusal::invalid(format!("rows is a number from 1 to {ROWS_MAX}")));
+    let Asked(SqlAsked { rows, timeout }) = asked?;
+    let as_arrow = arrow::is_accepted(&headers);
+    if as_arrow && rows.is_some() {
+        return Err(Refusal::invalid("all rows of a statement come as Arrow: bound them by LIMIT, and leave `rows` out"));
     }
-    let entered = Entered::new(&door, caller, asked.timeout)?;
+    let entered = Entered::new(&door, caller, timeout)?;
     let sql = entered.statement(body).await?;
     let span = Span::of_request(&headers, "http sql");
-    let answered = answer::answer(entered.statements.as_ref(), entered.credential.clone(), sql, asked.rows);
-    Ok(Json(entered.within(span.around(answered)).await?))
+    if as_arrow {
+        return arrow::answer(entered, sql, span).await;
+    }
+    let answered =
+        answer::answer(entered.statements.as_ref(), entered.credential.clone(), sql, rows.map_or(ROWS, |RowsMax(rows)| rows));
+    Ok(Json(entered.within(span.around(answered)).await?).into_response())
 }
 
 /// A request that was let in: what runs its statement, for whom, and until when it is answered.

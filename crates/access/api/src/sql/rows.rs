@@ -38,6 +38,7 @@ pub(super) const PATH: Described = Described {
         shape: |_| json_schema!({"type": "object", "additionalProperties": true}),
         example: None,
     },
+    or: None,
     refusals: REFUSALS,
     is_open: false,
 };

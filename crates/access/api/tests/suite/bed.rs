@@ -28,6 +28,9 @@ use tempfile::TempDir;
 
 pub const DATASET: &str = "/lake/orders.shards";
 pub const RECORDS: i64 = 2000;
+/// An object beside it, and its bytes.
+pub const TABLE: &str = "/lake/table.csv";
+pub const TABLE_BYTES: usize = 80_000;
 /// What is let in, by what it is for.
 pub const TOKENS: [&str; 9] =
     ["read", "write", "admin", "read lake", "read other", "write lake", "admin lake", "read tmp", "expired"];
@@ -124,6 +127,7 @@ impl Bed {
             std::fs::create_dir(&path).unwrap();
             add_mount(&client, name, &format!("file://{}", path.display()), MountOptions::default()).await;
         }
+        std::fs::write(folder.path().join("lake/table.csv"), "id,name\n".repeat(TABLE_BYTES / 8)).unwrap();
         for place in 0..workers {
             let worker = WorkerSettings {
                 // What a worker admits it hears of the coordinator, as in a process of its own.
@@ -223,14 +227,31 @@ impl Bed {
 
     /// Asks with these headers.
     pub async fn ask_saying(&self, headers: &[(&str, &str)], method: &str, path: &str, body: impl Into<Bytes>) -> Answer {
+        let (answer, is_whole) = self.ask_as_far(headers, method, path, body).await;
+        assert!(is_whole, "it breaks off: {answer:?}");
+        answer
+    }
+
+    /// The same of an answer that may break off: as far as it came, and whether that is all of it.
+    pub async fn ask_as_far(&self, headers: &[(&str, &str)], method: &str, path: &str, body: impl Into<Bytes>) -> (Answer, bool) {
         let mut request = Request::builder().method(method).uri(format!("http://{}{path}", self.address));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let answer = self.http.request(request.body(Full::new(body.into())).unwrap());
         let answer = tokio::time::timeout(Duration::from_secs(60), answer).await.expect("an answer").unwrap();
-        let (head, body) = answer.into_parts();
-        Answer { status: head.status.as_u16(), headers: head.headers, body: body.collect().await.unwrap().to_bytes() }
+        let (head, mut body) = answer.into_parts();
+        let (mut came, mut is_whole) = (Vec::new(), true);
+        while let Some(frame) = body.frame().await {
+            match frame {
+                Ok(frame) => came.extend_from_slice(frame.data_ref().expect("there are no trailers")),
+                Err(_) => {
+                    is_whole = false;
+                    break;
+                }
+            }
+        }
+        (Answer { status: head.status.as_u16(), headers: head.headers, body: came.into() }, is_whole)
     }
 
     /// The data of the first event of a stream.

@@ -69,6 +69,7 @@ async fn where_no_door_is_open_it_is_said() {
         ("GET", "/api/v1/jobs"),
         ("GET", "/api/v1/tasks"),
         ("GET", "/api/v1/transfers"),
+        ("POST", "/api/v1/load?path=/lake/x"),
         ("POST", "/api/v1/sql"),
         ("POST", "/api/v1/sql/rows"),
     ] {
@@ -99,7 +100,7 @@ async fn what_writes_is_refused_before_anybody_runs_it() {
     for sql in ["", "drop table t", "copy (select 1) to '/lake/x'", "explain analyze insert into t values (1)", "set a = 1"] {
         assert_eq!(bed.sql("owner", "", sql).await.wrong(), (400, "invalid".into()), "{sql}");
     }
-    for parameters in ["rows=0", "rows=10001", "rows=x", "rows=1&rows=2", "more=1", "timeout=301s"] {
+    for parameters in ["rows=0", "rows=10001", "rows=x", "rows=", "rows=1&rows=2", "more=1", "timeout=301s"] {
         assert_eq!(bed.sql("owner", parameters, "select 1").await.wrong(), (400, "invalid".into()), "{parameters}");
     }
 }
@@ -137,6 +138,38 @@ async fn all_rows_come_as_lines_to_who_may_read_them() {
     let mut statuses: Vec<u16> = answers.iter().map(|answer| answer.status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [429, 504, 504, 504, 504]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_rows_come_as_arrow_to_who_accepts_that() {
+    let (bed, kind) = (Bed::start(1).await, "application/vnd.apache.arrow.stream");
+    let ask = async |credential: &str, parameters: &str, sql: &str| {
+        let shown = format!("Bearer {}", bed.token(credential));
+        let headers = [("authorization", shown.as_str()), ("accept", kind)];
+        bed.ask_as_far(&headers, "POST", &format!("/api/v1/sql?{parameters}"), sql.to_string()).await
+    };
+    let (many, is_whole) = ask("read", "", "select many").await;
+    assert_eq!((many.status, many.header("content-type"), is_whole), (200, kind, true), "{many:?}");
+    assert!(many.body.starts_with(b"HEAD 000,001,") && many.body.ends_with(b",099 END"), "{many:?}");
+    // What fails in the midst of it is not taken for the end.
+    let (part, is_whole) = ask("read", "", "select breaks").await;
+    assert_eq!((part.status, part.body.starts_with(b"HEAD 000,"), is_whole), (200, true, false), "{part:?}");
+    let (other, _) = ask("read other", "", "select /lake/orders.shards/").await;
+    assert!(matches!(other.status, 403 | 404) && other.wrong().1 != "internal", "{other:?}");
+    for (parameters, sql, wrong) in [
+        ("rows=10", "select many", (400, "invalid")),
+        ("", "drop table t", (400, "invalid")),
+        ("timeout=50ms", "select forever", (504, "retry")),
+        ("", "select panic", (500, "internal")),
+    ] {
+        let (refused, _) = ask("owner", parameters, sql).await;
+        assert_eq!(refused.wrong(), (wrong.0, wrong.1.to_string()), "{parameters} {sql}");
+    }
+    // Who takes anything gets JSON.
+    let shown = format!("Bearer {}", bed.token("read"));
+    let headers = [("authorization", shown.as_str()), ("accept", "application/json, */*;q=0.1")];
+    let json = bed.ask_saying(&headers, "POST", "/api/v1/sql", "select many").await;
+    assert_eq!(json.header("content-type"), "application/json");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,8 +1,10 @@
 //! What stands in the place of the scheduler and of the query engine, which are not built for these tests.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
-use forebay_api::{ColumnOf, Http, ReadSoFar, Scheduler, Statement, Statements};
+use forebay_api::{ColumnOf, Http, LoadAsked, LoadProgress, Loads, ReadSoFar, Scheduler, Statement, Statements, TellProgress};
 use forebay_client::{Client, ClientSettings};
 use forebay_protocol::{JobState, TaskState, TransferState};
 use forebay_transport::{Address, Credential, Security};
@@ -14,6 +16,7 @@ use serde_json::json;
 /// Opens all doors. What runs statements is a client of the coordinator at `address`.
 pub fn open(http: &Http, address: Address) {
     http.show_scheduler(Arc::new(One));
+    http.show_loads(Arc::new(Ten));
     http.show_statements(Arc::new(Listings(address)));
 }
 
@@ -67,8 +70,29 @@ impl Scheduler for One {
     }
 }
 
+/// Loads of ten bytes: that of `/lake/forever` has no end, that of `/lake/none` finds nothing, and that of `/lake/panic` fails by a defect.
+struct Ten;
+
+impl Loads for Ten {
+    fn load(&self, _: Credential, asked: LoadAsked, tell: TellProgress) -> BoxFuture<'static, Result<u64>> {
+        async move {
+            match asked.path.key().as_str() {
+                "forever" => {
+                    tell(LoadProgress { objects: 2, bytes: 10, bytes_done: 4 });
+                    std::future::pending::<()>().await;
+                }
+                "none" => return Err(Error::not_found(format!("{}: nothing is there", asked.path))),
+                "panic" => panic!("as a test wants it"),
+                _ => tell(LoadProgress { objects: 2, bytes: 10, bytes_done: 10 }),
+            }
+            Ok(7)
+        }
+        .boxed()
+    }
+}
+
 /// `select 1 as one` has a row. `select PATH`: the keys of a folder, as who shows the credential sees them. `select forever` has no end, `select panic` fails by a
-/// defect, and `select many` has a hundred rows.
+/// defect, `select many` has a hundred rows, and `select breaks` as many as Arrow, after which it fails.
 struct Listings(Address);
 
 impl Statements for Listings {
@@ -83,7 +107,7 @@ impl Statements for Listings {
                 "forever" => std::future::pending().await,
                 "panic" => panic!("as a test wants it"),
                 "1 as one" => keys.push("1".into()),
-                "many" => keys.extend((0..100).map(|number| format!("{number:03}"))),
+                "many" | "breaks" => keys.extend((0..100).map(|number| format!("{number:03}"))),
                 folder if folder.starts_with('/') => {
                     let client = Client::connect(settings).await?;
                     let listed = client.list_all(&folder.parse()?).await?;
@@ -91,13 +115,25 @@ impl Statements for Listings {
                 }
                 _ => {}
             }
-            Ok(Box::new(Keys(Some(keys))) as Box<dyn Statement>)
+            Ok(Box::new(Keys::of(keys, sql == "select breaks")) as Box<dyn Statement>)
         };
         begun.boxed()
     }
 }
 
-struct Keys(Option<Vec<String>>);
+/// Rows, and what they are as Arrow: not in its format, which is not built for these tests, but as much with a head and an end.
+struct Keys {
+    rows: Option<Vec<String>>,
+    pieces: VecDeque<Result<Vec<u8>>>,
+}
+
+impl Keys {
+    fn of(keys: Vec<String>, breaks: bool) -> Self {
+        let last = if breaks { Err(Error::internal("in the midst of it")) } else { Ok(b" END".to_vec()) };
+        let pieces = VecDeque::from([Ok(format!("HEAD {}", keys.join(",")).into_bytes()), last]);
+        Self { rows: Some(keys), pieces }
+    }
+}
 
 impl Statement for Keys {
     fn columns(&self) -> Vec<ColumnOf> {
@@ -106,8 +142,20 @@ impl Statement for Keys {
 
     fn next_rows(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>>> {
         let lines = |keys: Vec<String>| keys.iter().map(|key| json!({"key": key}).to_string() + "\n").collect::<String>();
-        let rows = self.0.take().map(|keys| lines(keys).into_bytes());
+        let rows = self.rows.take().map(|keys| lines(keys).into_bytes());
         async { Ok(rows) }.boxed()
+    }
+
+    fn next_arrow(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>>> {
+        let piece = self.pieces.pop_front().transpose();
+        async move {
+            if piece.is_err() {
+                // The first piece has gone by then.
+                tokio::time::sleep(Duration::from_millis(300)).await;
+            }
+            piece
+        }
+        .boxed()
     }
 
     fn progress(&self) -> ReadSoFar {

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use forebay_testbed::EventLog;
 
-use crate::bed::{Bed, DATASET, query};
+use crate::bed::{Bed, DATASET, TABLE, query};
 
 /// The status of a credential at a path; those who may get what others would.
 fn status(credential: &str, needs: Needs) -> u16 {
     match (credential, needs) {
         (_, Needs::Nothing) => 200,
         (_, Needs::NoPath) => 404,
-        ("read other" | "read lake" | "write lake" | "admin lake" | "read tmp", Needs::Known) => 200,
+        ("read other" | "read lake" | "write lake" | "admin lake" | "read tmp", Needs::Known | Needs::NoLoad) => 200,
         // What processes of the cluster show each other is nothing here.
         ("none" | "guess" | "other scheme" | "member", _) => 401,
         ("read tmp", Needs::Temporary) => 200,
@@ -59,6 +59,8 @@ enum Needs {
     NoPath,
     /// To be somebody whose right has not ended.
     Known,
+    /// The same, for what is not there.
+    NoLoad,
     /// Reading all mounts.
     All,
     /// Administering the cluster.
@@ -101,6 +103,11 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
         ("GET", "/api/v1/tokens".into(), "", Needs::Admin),
         ("GET", "/api/v1/nodes".into(), "", Needs::Temporary),
         ("HEAD", "/api/v1/events".into(), "", Needs::All),
+        ("GET", query("/api/v1/explain", &[("path", TABLE)]), "", Needs::Lake),
+        ("GET", query("/api/v1/explain", &[("path", "/none/x")]), "", Needs::NoMount),
+        ("GET", "/api/v1/load".into(), "", Needs::Known),
+        ("POST", query("/api/v1/load", &[("path", TABLE)]), "", Needs::Lake),
+        ("DELETE", query("/api/v1/load", &[("id", "none")]), "", Needs::NoLoad),
         ("GET", "/api/v1/jobs".into(), "", Needs::All),
         ("GET", "/api/v1/tasks".into(), "", Needs::All),
         ("GET", "/api/v1/transfers".into(), "", Needs::All),
@@ -170,7 +177,7 @@ async fn each_path_answers_who_may_ask() {
         for (method, path, body, needs) in rows.clone() {
             let answer = bed.ask_with(shown.as_deref(), method, &path, body).await;
             let expected = match status(credential, needs) {
-                200 if matches!(needs, Needs::NoMount | Needs::ChangeOfNoMount | Needs::OrderOfNoMount) => 404,
+                200 if matches!(needs, Needs::NoMount | Needs::NoLoad | Needs::ChangeOfNoMount | Needs::OrderOfNoMount) => 404,
                 status => status,
             };
             if answer.status != expected {

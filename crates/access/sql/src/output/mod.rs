@@ -3,6 +3,7 @@
 mod csv;
 mod json;
 mod plain;
+mod stream;
 mod table;
 
 use std::io;
@@ -10,6 +11,8 @@ use std::io;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use forebay_types::{Error, Result};
+
+pub use stream::{ArrowStream, plain_rows, plain_schema};
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

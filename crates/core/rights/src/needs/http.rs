@@ -29,6 +29,16 @@ pub const fn statement() -> Need {
     Need::read(Place::Cluster)
 }
 
+/// To have what lies in a mount brought into the tiers, or to be told where it is: costs requests to shared storage, and changes nothing.
+pub fn object(mount: &MountName) -> Need {
+    Need::read(Place::Named(mount.clone()))
+}
+
+/// To end a load that somebody else has begun.
+pub const fn loads_of_others() -> Need {
+    Need::administer(Place::Cluster)
+}
+
 /// To see what temporary data there is.
 pub const fn temporary() -> Need {
     Need::read(Place::Temporary)

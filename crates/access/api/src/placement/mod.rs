@@ -1,9 +1,13 @@
-//! Segments: how popular they are, who holds them and where they are read.
+//! Where data is: segments with how popular they are, who holds them and where they are read, and the segments of one object.
+
+pub(crate) mod explain;
 
 use forebay_protocol::PlacementStatus;
 use forebay_types::{Cell, WorkerId};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+pub use explain::{AskedWorker, Explained, ExplainedSegment, HeldThere};
 
 /// Popularity, replicas and routing for programs.
 #[derive(JsonSchema, Serialize)]
