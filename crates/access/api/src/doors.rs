@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::{Scheduler, Statements};
+use crate::{Scheduler, Statements, Workshop};
 
 /// Doors to what this crate does not know; each is open from when it is set. Clones are the same.
 #[derive(Clone, Default)]
@@ -11,4 +11,6 @@ pub struct Doors {
     pub scheduler: Arc<OnceLock<Arc<dyn Scheduler>>>,
     /// What runs statements.
     pub statements: Arc<OnceLock<Arc<dyn Statements>>>,
+    /// What datasets of shards are made anew with.
+    pub workshop: Arc<OnceLock<Workshop>>,
 }

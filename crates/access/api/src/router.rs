@@ -57,7 +57,7 @@ pub fn router(cluster: Arc<dyn Cluster>, client: ClientSettings, readers: Reader
     let shown = shown.with_state(Served { cluster, events, readers: readers.clone() }).merge(scheduled);
     let shown = shown.route_layer(middleware::from_fn_with_state(readers.clone(), let_in));
     let (listed, of_nodes) = nodes::routes(client.clone(), readers.clone());
-    let (asked, of_shards) = shards::routes(client, readers.clone());
+    let (asked, of_shards) = shards::routes(client, readers.clone(), doors.workshop);
     let (run, of_sql) = sql::routes(readers, doors.statements);
     paths.extend(of_jobs.into_iter().chain(of_nodes).chain(of_shards).chain(of_sql));
     let api = shown.merge(listed).merge(asked).merge(run).merge(description(paths)).method_not_allowed_fallback(no_such_method);

@@ -38,7 +38,8 @@ impl Opened {
         Self { settings, client: OnceCell::new(), known }
     }
 
-    async fn client(&self) -> Result<&Client> {
+    /// What asks for all datasets.
+    pub(super) async fn client(&self) -> Result<&Client> {
         let connected = self.client.get_or_try_init(|| Client::connect(self.settings.clone())).await;
         // Whatever it is, it is not who asks that is at fault.
         connected.map_err(|error| Error::retry(format!("this process does not reach its own cluster: {error}")))
@@ -64,6 +65,15 @@ impl Opened {
     pub(super) async fn order(&self, may: &MayRead, change: impl Fn(&mut DatasetOrders) + Send) -> Result<Shards> {
         let (client, path) = (self.client().await?, may.dataset());
         let shards = Shards::set_orders(client, path, change).await?;
+        Ok(self.keep(path, shards))
+    }
+
+    /// Has the dataset's next manifest say how often it is refreshed, and gives the dataset at that one.
+    pub(super) async fn refresh_every(&self, may: &MayRead, every: Option<Duration>) -> Result<Shards> {
+        let (client, path) = (self.client().await?, may.dataset());
+        let shards = Shards::set_refresh(client, path, every).await?;
+        // The worker that is to look at the objects hears of it.
+        shards.status().await?;
         Ok(self.keep(path, shards))
     }
 

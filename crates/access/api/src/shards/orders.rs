@@ -10,7 +10,7 @@ use forebay_types::ForebayPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::asked::{Asked, TIMEOUT_PATTERN, Timeout};
+use super::asked::{Asked, DatasetAsked, TIMEOUT_PATTERN, Timeout};
 use super::visit::Administering;
 use super::{Datasets, REFUSALS, asked};
 use crate::describe::{Content, Described, Verb};
@@ -30,18 +30,6 @@ pub(super) struct PinAsked {
     /// The least size of each replica, as a part of the input, above 0 and up to 16; without it the one that each starts with.
     #[schemars(example = 0.9)]
     size: Option<f64>,
-    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
-    timeout: Option<Timeout>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct OrderAsked {
-    /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
-    #[serde(deserialize_with = "asked::path")]
-    dataset: ForebayPath,
     /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
     #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
     timeout: Option<Timeout>,
@@ -135,7 +123,7 @@ const fn ordering(verb: Verb, path: &'static str, about: &'static str) -> Descri
         verb,
         path,
         about,
-        parameters: Some(OrderAsked::json_schema),
+        parameters: Some(DatasetAsked::json_schema),
         body: None,
         answer: ORDERED,
         refusals: REFUSALS,
@@ -152,7 +140,7 @@ pub(super) const THAW: Described =
 pub(super) async fn unpin(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    asked: Result<Asked<OrderAsked>, Refusal>,
+    asked: Result<Asked<DatasetAsked>, Refusal>,
 ) -> Result<Json<Ordered>, Refusal> {
     let asked = datasets.asked(&sender, "shard_unpin", asked)?;
     order(&datasets, &sender, "shard_unpin", asked, |orders| orders.pin = None).await
@@ -161,7 +149,7 @@ pub(super) async fn unpin(
 pub(super) async fn freeze(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    asked: Result<Asked<OrderAsked>, Refusal>,
+    asked: Result<Asked<DatasetAsked>, Refusal>,
 ) -> Result<Json<Ordered>, Refusal> {
     let asked = datasets.asked(&sender, "shard_freeze", asked)?;
     order(&datasets, &sender, "shard_freeze", asked, |orders| orders.frozen = true).await
@@ -170,7 +158,7 @@ pub(super) async fn freeze(
 pub(super) async fn thaw(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    asked: Result<Asked<OrderAsked>, Refusal>,
+    asked: Result<Asked<DatasetAsked>, Refusal>,
 ) -> Result<Json<Ordered>, Refusal> {
     let asked = datasets.asked(&sender, "shard_thaw", asked)?;
     order(&datasets, &sender, "shard_thaw", asked, |orders| orders.frozen = false).await
@@ -180,7 +168,7 @@ async fn order(
     datasets: &Arc<Datasets>,
     sender: &Sender,
     what: &'static str,
-    asked: OrderAsked,
+    asked: DatasetAsked,
     change: fn(&mut DatasetOrders),
 ) -> Result<Json<Ordered>, Refusal> {
     let ordering = Administering::enter(datasets, sender, what, asked.dataset, asked.timeout)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use forebay_client::Client;
 use forebay_rights::{Need, Who, needs};
 use forebay_runtime::time::Instant;
 use forebay_shard_store::DatasetOrders;
@@ -71,6 +72,21 @@ impl Visit {
     /// Until when it is answered.
     pub(super) fn deadline(&self) -> Instant {
         self.deadline
+    }
+
+    /// The dataset's folder.
+    pub(super) fn dataset(&self) -> &ForebayPath {
+        self.may.dataset()
+    }
+
+    /// What all requests about datasets share.
+    pub(super) fn datasets(&self) -> &Datasets {
+        &self.datasets
+    }
+
+    /// What asks for it.
+    pub(super) async fn client(&self) -> Result<Client, Refusal> {
+        self.within(async { self.datasets.opened.client().await.cloned() }).await
     }
 
     /// The dataset. What it is asked takes no longer than the request has left.
@@ -165,6 +181,12 @@ impl Changing {
                 Err(Refusal::new(StatusCode::GATEWAY_TIMEOUT, late))
             }
         }
+    }
+
+    /// Has the dataset's next manifest say how often it is refreshed; gives the dataset as it is then.
+    pub(super) async fn refresh_every(&self, every: Option<Duration>) -> Result<Shards, Refusal> {
+        let Visit { datasets, may, .. } = &self.visit;
+        self.make(datasets.opened.refresh_every(may, every)).await
     }
 }
 

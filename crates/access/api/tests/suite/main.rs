@@ -10,6 +10,7 @@ mod description;
 mod doors;
 mod doubles;
 mod https;
+mod making;
 mod orders;
 mod refusals;
 mod rights;

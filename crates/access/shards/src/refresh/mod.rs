@@ -20,4 +20,4 @@ pub(crate) use listing::check_from;
 pub use listing::{objects_followed, objects_like};
 pub use pass::Refreshed;
 pub(crate) use sources::Sources;
-pub use state::{RefreshState, RefusedObject};
+pub use state::{Follows, RefreshState, RefusedObject};

@@ -30,7 +30,7 @@ const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What a refresh did.
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, schemars::JsonSchema, serde::Serialize)]
 pub struct Refreshed {
     /// Objects that are followed.
     pub objects: u64,
