@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use forebay_client::Client;
-use forebay_shards::{ReadRecords, Refreshed, ReshardStep, ReshardTo, Resharded, Shards};
+use forebay_shards::{ReadRecords, Refreshed, ReshardStep, ReshardTo, Resharded, Scratch, Shards};
 use forebay_types::{Error, ForebayPath, Result, ResultExt};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
@@ -213,9 +213,9 @@ async fn run(
     let done = match task {
         Task::Refresh => {
             tell.send_modify(|told| *told = Told::Running("reading what has changed".to_string()));
-            Shards::refresh(&client, &dataset, reader, &scratch.0).await.map(Told::Refreshed)
+            Shards::refresh(&client, &dataset, reader, scratch.path()).await.map(Told::Refreshed)
         }
-        Task::Reshard(to) => reshard(&client, &dataset, to, &scratch.0, &tell).await.map(Told::Resharded),
+        Task::Reshard(to) => reshard(&client, &dataset, to, scratch.path(), &tell).await.map(Told::Resharded),
     };
     if let Err(error) = &done {
         tracing::info!(%dataset, %error, "what was asked for over HTTP was not done");
@@ -234,24 +234,4 @@ async fn reshard(
     let progress = |step: ReshardStep| tell.send_modify(|told| *told = Told::Running(step.to_string()));
     let shards = Shards::reshard(client, dataset, to, scratch, progress).await?;
     Ok(Resharded::of(&shards, before))
-}
-
-/// A folder for one work, which goes with it.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn below(folder: &Path) -> Result<Self> {
-        let own = folder.join(format!("{:016x}", forebay_runtime::random::<u64>()));
-        std::fs::create_dir_all(&own).context(|| own.display())?;
-        Ok(Self(own))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            // What somebody still writes there goes when the next process begins.
-            tracing::debug!(folder = %self.0.display(), %error, "files of a work stay");
-        }
-    }
 }
