@@ -4,6 +4,7 @@ mod arrow;
 mod bounded;
 mod csv;
 mod json;
+mod pages;
 mod parquet;
 
 use std::path::Path;
