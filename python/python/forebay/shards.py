@@ -100,7 +100,7 @@ class Shards:
         """Keeps its replicas where they are, each at ``size`` of the input at least (without it at the size that it starts with).
 
         Has their workers bring what they don't have, and gives how many of how many are there: the others come when there is room. An
-        order takes the right to write in the mount, and holds for all who ask the dataset.
+        order takes the right to administer the mount, and holds for all who ask the dataset.
         """
         self._shards = self._shards.set_orders(pinned=True, size=size)
         return _brought(self._shards.bring())
