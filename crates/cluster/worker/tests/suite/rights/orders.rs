@@ -1,7 +1,9 @@
 //! What is ordered of a dataset's replicas is written by who may administer its mount.
 
 use forebay_protocol::*;
-use forebay_shard_store::{Column, ColumnKind, Columns, Dataset, DatasetOrders, DatasetPin, DatasetShard, manifest_key};
+use forebay_shard_store::{
+    Column, ColumnKind, Columns, Dataset, DatasetFile, DatasetOrders, DatasetPin, DatasetShard, manifest_key,
+};
 use forebay_types::Key;
 
 use super::table::*;
@@ -9,10 +11,11 @@ use super::{Cluster, is_refused};
 
 fn manifest(orders: DatasetOrders) -> Vec<u8> {
     let column = |name: &str| Column { name: name.into(), kind: ColumnKind::Uint };
+    let file = DatasetFile { name: "manifest".into(), object: format!("{:032x}", 7), bytes: 3, crc32c: 1 };
     let dataset = Dataset {
         columns: Columns::new(vec![column("k"), column("v")], "k").unwrap(),
         replicas: vec![0.5],
-        shards: vec![DatasetShard { log_from: 1, ..DatasetShard::default() }],
+        shards: vec![DatasetShard { files: vec![file], log_from: 1, ..DatasetShard::default() }],
         log: Some("0".repeat(16)),
         orders,
         following: None,
