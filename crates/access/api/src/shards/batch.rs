@@ -17,7 +17,7 @@ use serde_json::{Value as Json, json};
 use super::asked::{Asked, DatasetAsked};
 use super::condition::ConditionShape;
 use super::search::HITS_MAX;
-use super::visit::Visit;
+use super::visit::{Coming, Visit};
 use super::{Datasets, REFUSALS_OF_BODIES, body, lines};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::{Refusal, Wrong};
@@ -110,8 +110,9 @@ pub(super) async fn batch(
     asked: Result<Asked<DatasetAsked>, Refusal>,
     sent: Body,
 ) -> Result<Response, Refusal> {
-    let asked = datasets.asked(&sender, "shard_batch", asked)?;
-    let visit = Visit::enter(&datasets, &sender, "shard_batch", asked.dataset, asked.timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_batch");
+    let asked = coming.asked(asked)?;
+    let visit = coming.read(asked.dataset, asked.timeout)?;
     let (sent, spent) = body::read(&visit, sent, BODY_BYTES_MAX, too_large).await?;
     let questions = split(&sent)?;
     let shards = visit.open().await?;

@@ -16,7 +16,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::asked::{Asked, DatasetAsked};
 use super::record::Changed;
-use super::visit::Changing;
+use super::visit::Coming;
 use super::{Datasets, REFUSALS_OF_BODIES, body, lines};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::{Refusal, Wrong};
@@ -94,8 +94,9 @@ pub(super) async fn change(
     asked: Result<Asked<DatasetAsked>, Refusal>,
     sent: Body,
 ) -> Result<Response, Refusal> {
-    let asked = datasets.asked(&sender, "shard_change", asked)?;
-    let changing = Changing::enter(&datasets, &sender, "shard_change", asked.dataset, asked.timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_change");
+    let asked = coming.asked(asked)?;
+    let changing = coming.change(asked.dataset, asked.timeout)?;
     let (sent, spent) = body::read(changing.visit(), sent, BODY_BYTES_MAX, too_large).await?;
     let changes = read(&sent)?;
     let shards = changing.visit().open().await?;

@@ -6,9 +6,7 @@
 //!
 //! Never does: answer or change anything itself. The workers do, and `forebay-shards` asks them.
 //!
-//! Start with [`Visit::enter`](visit::Visit::enter), which every request goes through, by
-//! [`Changing::enter`](visit::Changing::enter) where it changes records, and by [`Administering::enter`](visit::Administering::enter) where it
-//! orders something.
+//! Start with [`Coming`](visit::Coming), which every request is at first: it is let in to read, to change records, or to order something.
 
 mod asked;
 mod batch;
@@ -28,14 +26,11 @@ use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use forebay_client::ClientSettings;
-use forebay_rights::needs;
 use schemars::json_schema;
 
 use crate::Readers;
-use crate::asking::{Asked, Places, PlacesMax, lines};
+use crate::asking::{Places, PlacesMax, lines};
 use crate::describe::{Content, Described, Routes};
-use crate::refusal::Refusal;
-use crate::visitor::Sender;
 use making::Works;
 use opened::Opened;
 
@@ -51,19 +46,6 @@ pub(crate) struct Datasets {
     opened: Opened,
     works: Works,
     places: Arc<Places>,
-}
-
-impl Datasets {
-    /// The parameters of a request. Who is nobody's hears of that, and not of what is wrong with them.
-    fn asked<T>(&self, sender: &Sender, what: &'static str, asked: Result<Asked<T>, Refusal>) -> Result<T, Refusal> {
-        match asked {
-            Ok(Asked(asked)) => Ok(asked),
-            Err(wrong) => {
-                self.readers.check(sender, &needs::statement(), what, "/api/v1/shards")?;
-                Err(wrong)
-            }
-        }
-    }
 }
 
 /// The paths of datasets: for `readers`, each of the mounts that they may read, answered by the workers of a cluster. What they are made

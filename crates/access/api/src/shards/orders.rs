@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::asked::{Asked, DatasetAsked, TIMEOUT_PATTERN, Timeout};
-use super::visit::Administering;
+use super::visit::{Administering, Coming};
 use super::{Datasets, REFUSALS, asked};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
@@ -109,8 +109,9 @@ pub(super) async fn pin(
     sender: Sender,
     asked: Result<Asked<PinAsked>, Refusal>,
 ) -> Result<Json<Ordered>, Refusal> {
-    let asked = datasets.asked(&sender, "shard_pin", asked)?;
-    let ordering = Administering::enter(&datasets, &sender, "shard_pin", asked.dataset, asked.timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_pin");
+    let asked = coming.asked(asked)?;
+    let ordering = coming.administer(asked.dataset, asked.timeout)?;
     let pin = DatasetPin { size: asked.size };
     let shards = ordering.order(move |orders| orders.pin = Some(pin)).await?;
     let brought = ordering.bring(&shards).await;
@@ -142,8 +143,7 @@ pub(super) async fn unpin(
     sender: Sender,
     asked: Result<Asked<DatasetAsked>, Refusal>,
 ) -> Result<Json<Ordered>, Refusal> {
-    let asked = datasets.asked(&sender, "shard_unpin", asked)?;
-    order(&datasets, &sender, "shard_unpin", asked, |orders| orders.pin = None).await
+    order(Coming::of(&datasets, &sender, "shard_unpin"), asked, |orders| orders.pin = None).await
 }
 
 pub(super) async fn freeze(
@@ -151,8 +151,7 @@ pub(super) async fn freeze(
     sender: Sender,
     asked: Result<Asked<DatasetAsked>, Refusal>,
 ) -> Result<Json<Ordered>, Refusal> {
-    let asked = datasets.asked(&sender, "shard_freeze", asked)?;
-    order(&datasets, &sender, "shard_freeze", asked, |orders| orders.frozen = true).await
+    order(Coming::of(&datasets, &sender, "shard_freeze"), asked, |orders| orders.frozen = true).await
 }
 
 pub(super) async fn thaw(
@@ -160,17 +159,15 @@ pub(super) async fn thaw(
     sender: Sender,
     asked: Result<Asked<DatasetAsked>, Refusal>,
 ) -> Result<Json<Ordered>, Refusal> {
-    let asked = datasets.asked(&sender, "shard_thaw", asked)?;
-    order(&datasets, &sender, "shard_thaw", asked, |orders| orders.frozen = false).await
+    order(Coming::of(&datasets, &sender, "shard_thaw"), asked, |orders| orders.frozen = false).await
 }
 
 async fn order(
-    datasets: &Arc<Datasets>,
-    sender: &Sender,
-    what: &'static str,
-    asked: DatasetAsked,
+    coming: Coming<'_>,
+    asked: Result<Asked<DatasetAsked>, Refusal>,
     change: fn(&mut DatasetOrders),
 ) -> Result<Json<Ordered>, Refusal> {
-    let ordering = Administering::enter(datasets, sender, what, asked.dataset, asked.timeout)?;
+    let DatasetAsked { dataset, timeout } = coming.asked(asked)?;
+    let ordering = coming.administer(dataset, timeout)?;
     Ok(Ordered::of(&ordering.order(change).await?, None))
 }

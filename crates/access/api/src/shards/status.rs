@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::asked::{Asked, DatasetAsked};
 use super::orders::Orders;
-use super::visit::Visit;
+use super::visit::Coming;
 use super::{Datasets, REFUSALS};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
@@ -57,11 +57,12 @@ pub(super) async fn status(
     sender: Sender,
     asked: Result<Asked<DatasetAsked>, Refusal>,
 ) -> Result<Json<DatasetStatus>, Refusal> {
-    let asked = datasets.asked(&sender, "shard_status", asked)?;
+    let coming = Coming::of(&datasets, &sender, "shard_status");
+    let asked = coming.asked(asked)?;
     let may = |need| datasets.readers.may(&sender, &need);
     let mount = asked.dataset.mount();
     let (may_order, may_change) = (may(needs::dataset_orders(mount)), may(needs::dataset_change(mount)));
-    let visit = Visit::enter(&datasets, &sender, "shard_status", asked.dataset, asked.timeout)?;
+    let visit = coming.read(asked.dataset, asked.timeout)?;
     let shards = visit.open().await?;
     let status = visit.within(shards.status()).await?;
     let (dataset, orders) = (shards.path().to_string(), shards.orders().into());

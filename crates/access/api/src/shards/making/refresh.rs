@@ -15,7 +15,7 @@ use super::work::{Task, WorkStatus, work};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
 use crate::shards::asked::{Asked, DatasetAsked, TIMEOUT_PATTERN, Timeout};
-use crate::shards::visit::{Changing, Visit};
+use crate::shards::visit::Coming;
 use crate::shards::{Datasets, REFUSALS, asked};
 use crate::visitor::Sender;
 
@@ -57,8 +57,9 @@ pub(in crate::shards) async fn refreshed(
     sender: Sender,
     asked: Result<Asked<DatasetAsked>, Refusal>,
 ) -> Result<Json<RefreshStatus>, Refusal> {
-    let DatasetAsked { dataset, timeout } = datasets.asked(&sender, "shard_refreshed", asked)?;
-    let visit = Visit::enter(&datasets, &sender, "shard_refreshed", dataset, timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_refreshed");
+    let DatasetAsked { dataset, timeout } = coming.asked(asked)?;
+    let visit = coming.read(dataset, timeout)?;
     let shards = visit.open().await?;
     let follows = visit.within(shards.follows()).await?;
     let work = visit.datasets().works.status(visit.dataset(), Task::Refresh);
@@ -86,8 +87,9 @@ pub(in crate::shards) async fn refresh(
     sender: Sender,
     asked: Result<Asked<DatasetAsked>, Refusal>,
 ) -> Result<Json<WorkStatus>, Refusal> {
-    let DatasetAsked { dataset, timeout } = datasets.asked(&sender, "shard_refresh", asked)?;
-    let changing = Changing::enter(&datasets, &sender, "shard_refresh", dataset, timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_refresh");
+    let DatasetAsked { dataset, timeout } = coming.asked(asked)?;
+    let changing = coming.change(dataset, timeout)?;
     work(&changing, Task::Refresh).await.map(Json)
 }
 
@@ -158,8 +160,9 @@ pub(in crate::shards) async fn every(
     sender: Sender,
     asked: Result<Asked<EveryAsked>, Refusal>,
 ) -> Result<Json<RefreshedEvery>, Refusal> {
-    let EveryAsked { dataset, every: Every(every), timeout } = datasets.asked(&sender, "shard_refresh_every", asked)?;
-    let changing = Changing::enter(&datasets, &sender, "shard_refresh_every", dataset, timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_refresh_every");
+    let EveryAsked { dataset, every: Every(every), timeout } = coming.asked(asked)?;
+    let changing = coming.change(dataset, timeout)?;
     let shards = changing.refresh_every(every).await?;
     let every_ms = shards.dataset().following.as_ref().map_or(0, |following| following.every_ms);
     Ok(Json(RefreshedEvery { dataset: shards.path().to_string(), every_ms }))

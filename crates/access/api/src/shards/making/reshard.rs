@@ -14,7 +14,7 @@ use crate::asking::from_text;
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
 use crate::shards::asked::{Asked, DatasetAsked, TIMEOUT_PATTERN, Timeout};
-use crate::shards::visit::{Changing, Visit};
+use crate::shards::visit::Coming;
 use crate::shards::{Datasets, REFUSALS, asked};
 use crate::visitor::Sender;
 
@@ -58,8 +58,9 @@ pub(in crate::shards) async fn resharded(
     sender: Sender,
     asked: Result<Asked<DatasetAsked>, Refusal>,
 ) -> Result<Json<ReshardStatus>, Refusal> {
-    let DatasetAsked { dataset, timeout } = datasets.asked(&sender, "shard_resharded", asked)?;
-    let visit = Visit::enter(&datasets, &sender, "shard_resharded", dataset, timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_resharded");
+    let DatasetAsked { dataset, timeout } = coming.asked(asked)?;
+    let visit = coming.read(dataset, timeout)?;
     let shards = visit.open().await?;
     let (manifest, of) = (shards.manifest(), shards.dataset());
     let next = of.next.as_ref().map(|next| next.shards.len());
@@ -111,7 +112,8 @@ pub(in crate::shards) async fn reshard(
     sender: Sender,
     asked: Result<Asked<ReshardAsked>, Refusal>,
 ) -> Result<Json<WorkStatus>, Refusal> {
-    let ReshardAsked { dataset, to, timeout } = datasets.asked(&sender, "shard_reshard", asked)?;
-    let changing = Changing::enter(&datasets, &sender, "shard_reshard", dataset, timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_reshard");
+    let ReshardAsked { dataset, to, timeout } = coming.asked(asked)?;
+    let changing = coming.change(dataset, timeout)?;
     work(&changing, Task::Reshard(to)).await.map(Json)
 }
