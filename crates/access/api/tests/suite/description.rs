@@ -190,6 +190,9 @@ async fn each_described_path_is_one_that_there_is_and_stands_in_the_page() {
         "Answer",
         "Change",
         "Versioned",
+        "RefreshStatus",
+        "ReshardStatus",
+        "WorkStatus",
     ] {
         assert!(schemas.contains_key(name), "{name}: {:?}", schemas.keys());
     }

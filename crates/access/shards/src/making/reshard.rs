@@ -50,6 +50,7 @@ impl FromStr for ReshardTo {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
+        let text = text.trim();
         if !text.bytes().all(|byte| byte.is_ascii_digit()) {
             return text.parse().map(|ByteSize(bytes)| Self::BytesEach(bytes));
         }
@@ -311,7 +312,7 @@ mod tests {
 
     #[test]
     fn how_many_shards_there_are_to_be_is_a_number_or_the_size_of_each() {
-        assert_eq!("16".parse::<ReshardTo>().unwrap(), ReshardTo::Shards(16));
+        assert_eq!(" 16".parse::<ReshardTo>().unwrap(), ReshardTo::Shards(16));
         assert_eq!("128MiB".parse::<ReshardTo>().unwrap(), ReshardTo::BytesEach(128 << 20));
         for wrong in ["", "-1", "4294967296", "many", "16 shards"] {
             assert!(wrong.parse::<ReshardTo>().is_err(), "{wrong}");
