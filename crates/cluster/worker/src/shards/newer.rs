@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_protocol::DatasetId;
-use forebay_shard_store::manifest_number;
+use forebay_shard_store::{LogPlace, manifest_number};
 use forebay_types::{Key, MountId, Result};
 use lru::LruCache;
 use parking_lot::Mutex;
 
+use super::served::Served;
 use super::{Asked, Known, Manifest, Shards};
 use crate::origin::MountDoor;
 
@@ -108,8 +109,30 @@ impl Shards {
         let there = self.read_manifest(&door, &id.folder, id.manifest).await?;
         if there.is_none_or(|there| there.id.tag != id.tag) {
             self.known.forget(|known| known.is_or_was(latest));
+            self.let_go(latest);
         }
         Ok(())
+    }
+
+    /// Lets the shards go that a dataset had which is gone: what they have read of its logs is nothing to one that is put back in its place.
+    fn let_go(&self, latest: &Manifest) {
+        let folder = latest.id.folder.as_str().trim_end_matches('/');
+        let is_its = |place: &LogPlace| place.folder == folder && latest.has_log(&place.log);
+        let is_gone = |served: &Served| served.log.as_ref().is_some_and(|log| log.is_of(latest.id.mount, &is_its));
+        let mut served = self.served.lock();
+        let gone: Vec<u128> = served.iter().filter(|(_, served)| is_gone(served)).map(|(id, _)| *id).collect();
+        for id in gone {
+            served.remove(&id);
+            if let Err(error) = self.kept.forget(id) {
+                tracing::warn!(%folder, %error, "files stay of a shard whose dataset is gone");
+            }
+        }
+        drop(served);
+        let mut far = self.far.lock();
+        let gone: Vec<u128> = far.iter().filter(|(_, far)| is_gone(&far.served)).map(|(id, _)| *id).collect();
+        for id in gone {
+            far.pop(&id);
+        }
     }
 
     /// The dataset in a folder is gone.
@@ -162,7 +185,7 @@ impl Shards {
     /// Whether a shard of a dataset is served here in any files.
     fn served_as(&self, mount: MountId, manifest: &Manifest, number: u32) -> bool {
         let log = manifest.dataset.log.as_deref();
-        let is_it = |place: &forebay_shard_store::LogPlace| Some(place.log.as_str()) == log && place.shard == number;
+        let is_it = |place: &LogPlace| Some(place.log.as_str()) == log && place.shard == number;
         self.served.lock().values().any(|served| served.log.as_ref().is_some_and(|log| log.is_of(mount, is_it)))
     }
 }
@@ -231,9 +254,13 @@ fn forget<N: Clone + Hash + Eq>(of: &Mutex<LruCache<N, Arc<Manifest>>>, is_gone:
 impl Manifest {
     /// Whether it is of the dataset that a later one is of, with the shards that this has now or with those that it had before.
     fn is_or_was(&self, later: &Self) -> bool {
-        let is_log = |log: &String| later.dataset.log.as_ref() == Some(log) || later.dataset.before.contains(log);
         let is_there = self.id.mount == later.id.mount && self.id.folder == later.id.folder;
-        is_there && self.dataset.log.as_ref().is_some_and(is_log)
+        is_there && self.dataset.log.as_ref().is_some_and(|log| later.has_log(log))
+    }
+
+    /// Whether a log is the dataset's, or was.
+    fn has_log(&self, log: &str) -> bool {
+        self.dataset.log.iter().chain(&self.dataset.before).any(|its| its == log)
     }
 }
 
