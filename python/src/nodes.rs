@@ -125,6 +125,26 @@ impl Nodes {
             call(live.client.nodes(), path.clone()).await.map_err(|error| Failure::Node(error, path))
         })
     }
+
+    /// The same with bytes that are to lie somewhere, in a storage class and at a location.
+    fn lay<'py, T, F>(
+        &self,
+        py: Python<'py>,
+        aio: bool,
+        path: String,
+        data: &Bound<'py, PyAny>,
+        (class, location): (Option<String>, Option<String>),
+        call: impl FnOnce(Door, String, Bytes, NodePlace) -> F + Send + 'static,
+    ) -> PyResult<Bound<'py, PyAny>>
+    where
+        T: for<'any> IntoPyObject<'any> + Send + 'static,
+        F: Future<Output = NodeResult<T>> + Send + 'static,
+    {
+        let bytes = bytes_of(data)?;
+        self.at(py, aio, path, move |nodes, path| async move {
+            call(nodes, path, bytes, place(class.as_deref(), location.as_deref())?).await
+        })
+    }
 }
 
 #[pymethods]
@@ -139,9 +159,8 @@ impl Nodes {
         location: Option<String>,
         aio: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let bytes = bytes_of(data)?;
-        self.at(py, aio, path, move |nodes, path| async move {
-            nodes.put_at(&path, bytes, &place(storage_class.as_deref(), location.as_deref())?).await
+        self.lay(py, aio, path, data, (storage_class, location), |nodes, path, bytes, place| async move {
+            nodes.put_at(&path, bytes, &place).await
         })
     }
 
@@ -209,9 +228,8 @@ impl Nodes {
         location: Option<String>,
         aio: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let bytes = bytes_of(data)?;
-        self.at(py, aio, path, move |nodes, path| async move {
-            nodes.append_at(&path, bytes, &place(storage_class.as_deref(), location.as_deref())?).await
+        self.lay(py, aio, path, data, (storage_class, location), |nodes, path, bytes, place| async move {
+            nodes.append_at(&path, bytes, &place).await
         })
     }
 

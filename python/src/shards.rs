@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use forebay::Formats;
 use forebay_shard_store::{Condition, DatasetOrders, DatasetPin, Literal, exact_json};
-use forebay_shards::Shards as Door;
-use forebay_types::{Error, ForebayPath, Result};
+use forebay_shards::{ReshardTo, Resharded, Scratch, Shards as Door};
+use forebay_types::{Error, ForebayPath, Result, parse_duration};
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -103,10 +104,7 @@ impl Shards {
     /// A record with its version, as a JSON object.
     #[pyo3(signature = (key, aio=false))]
     fn get_versioned<'py>(&self, py: Python<'py>, key: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
-        self.ask(py, aio, move |door| async move {
-            let versioned = door.get_versioned(&Literal::from_json(&parsed(&key)?)?).await?;
-            serde_json::to_string(&versioned).map_err(|error| Error::internal(error.to_string()))
-        })
+        self.ask(py, aio, move |door| async move { json_of(&door.get_versioned(&Literal::from_json(&parsed(&key)?)?).await?) })
     }
 
     /// Makes the changes of a JSON array, as `forebay shard batch` has them: their versions.
@@ -121,9 +119,49 @@ impl Shards {
     /// Where its shards are, as a JSON array.
     #[pyo3(signature = (aio=false))]
     fn status<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, aio, |door| async move { json_of(&door.status().await?) })
+    }
+
+    /// What it follows, as a JSON object; null where it follows nothing.
+    #[pyo3(signature = (aio=false))]
+    fn follows<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
         self.ask(py, aio, |door| async move {
-            let status = door.status().await?;
-            serde_json::to_string(&status).map_err(|error| Error::internal(error.to_string()))
+            let now = Door::open(door.client(), door.path()).await?;
+            json_of(&now.follows().await?)
+        })
+    }
+
+    /// Takes over what has changed of the objects that it follows: what was done, as a JSON object.
+    #[pyo3(signature = (aio=false))]
+    fn refresh<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, aio, |door| async move {
+            let scratch = Scratch::below(&std::env::temp_dir())?;
+            json_of(&Door::refresh(door.client(), door.path(), Arc::new(Formats), scratch.path()).await?)
+        })
+    }
+
+    /// Orders how often workers do so; None: not by themselves.
+    #[pyo3(signature = (every=None, aio=false))]
+    fn refresh_every<'py>(&self, py: Python<'py>, every: Option<String>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, aio, |door| async move {
+            let every = every.map(|every| parse_duration(&every)).transpose()?;
+            let ordered = Door::set_refresh(door.client(), door.path(), every).await?;
+            // The worker that is to look at the objects hears of it.
+            ordered.status().await.map(drop)
+        })
+    }
+
+    /// Gives it other shards, a number or as many as have a size with a unit: the dataset with these, and what was done, as a JSON object.
+    #[pyo3(signature = (to, aio=false))]
+    fn reshard<'py>(&self, py: Python<'py>, to: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        let path = self.path.clone();
+        self.ask(py, aio, |door| async move {
+            let to: ReshardTo = to.parse()?;
+            let scratch = Scratch::below(&std::env::temp_dir())?;
+            let before = Door::open(door.client(), door.path()).await?.dataset().shards.len();
+            let resharded = Door::reshard(door.client(), door.path(), to, scratch.path(), |_| {}).await?;
+            let told = json_of(&Resharded::of(&resharded, before))?;
+            Ok((Self { path, door: InProcess::new(resharded) }, told))
         })
     }
 
@@ -170,6 +208,10 @@ fn condition_of(text: &str) -> Result<Json> {
         true => parsed(text),
         false => Ok(Condition::parse(text)?.to_json()),
     }
+}
+
+fn json_of(value: &impl serde::Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::internal(error.to_string()))
 }
 
 fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {

@@ -205,3 +205,54 @@ def test_orders_awaited(changed, fb):
         assert there.orders == {} and len(await there.status()) == 3
 
     asyncio.run(order())
+
+
+@pytest.fixture
+def followed(server, lake, fb):
+    """One that follows a folder of objects."""
+    (lake / "followed").mkdir()
+    (lake / "followed" / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    path = "/lake/followed.shards"
+    made = command(server, "create", path, "--from", "/lake/followed/", "--key", "id", "--shards", "2", "--refresh", "1h", "--json")
+    assert made.returncode == 0, made.stderr
+    yield fb.shards[path]
+    fb.delete([entry.path for folder in (path + "/", "/lake/followed/") for entry in fb.ls(folder, recursive=True)])
+
+
+def test_a_dataset_is_refreshed(lake, fb, followed):
+    assert followed.follows()["following"] == ["/lake/followed/"] and followed.follows()["objects"] == 1
+    come = {**ROWS[1], "id": 9_001}
+    (lake / "followed" / "b.jsonl").write_text(json.dumps(come) + "\n")
+    fb.refresh("/lake/followed/")
+    assert followed.refresh() == {"objects": 2, "added": 1, "replaced": 0, "gone": 0, "changes": 1, "errors": []}
+    assert followed[9_001] == come
+    followed.refresh_every("5m")
+    assert followed.follows()["every_ms"] == 300_000 and followed.follows()["refresh"]["objects"] == 2
+    followed.refresh_every(None)
+    assert followed.follows()["every_ms"] == 0
+    with pytest.raises(forebay.Invalid):
+        followed.refresh_every("soon")
+
+
+def test_a_dataset_is_given_other_shards(fb, changed):
+    other = fb.shards[changed.path]
+    assert changed.follows() is None
+    with pytest.raises(forebay.Invalid, match="follows no objects"):
+        changed.refresh()
+    told = changed.reshard(shards=5)
+    assert (told["before"], told["shards"]) == (3, 5)
+    assert len(changed.status()) == 5
+    assert other.get_many([one["id"] for one in ROWS]) == ROWS, "who had it open is led on"
+    assert changed.reshard(size="1GiB")["shards"] == 1
+    for wrong in ({}, {"shards": 2, "size": "1MiB"}):
+        with pytest.raises(ValueError, match="shards= or size="):
+            changed.reshard(**wrong)
+    with pytest.raises(forebay.Invalid):
+        changed.reshard(shards=0)
+
+    async def awaited():
+        there = await fb.aio.shards.open(changed.path)
+        assert (await there.reshard(shards=2))["before"] == 1
+        assert await there.count() == len(ROWS) and await there.follows() is None
+
+    asyncio.run(awaited())

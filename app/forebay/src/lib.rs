@@ -1,6 +1,6 @@
 //! The command `forebay`: configuration, command line and wiring. What Forebay does lives in the crates below.
 //!
-//! A library, since it is called from two places: the binary, and the Python package's command. Start with [`command`].
+//! A library, since it is called from two places: the binary, and the Python package, whose command it is. Start with [`command`].
 
 mod cli;
 mod commands;
@@ -30,6 +30,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 
 pub use crate::program::Program;
+pub use crate::records::Formats;
 
 /// Runs one command, which begins with the program's own name as in `argv`, and gives the exit code of the process. `program` is
 /// what starts this program once more.

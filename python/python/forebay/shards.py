@@ -100,7 +100,7 @@ class Shards:
         """Keeps its replicas where they are, each at ``size`` of the input at least (without it at the size that it starts with).
 
         Has their workers bring what they don't have, and gives how many of how many are there: the others come when there is room. An
-        order takes the right to write in the mount, and holds for all who ask the dataset.
+        order takes the right to administer the mount, and holds for all who ask the dataset.
         """
         self._shards = self._shards.set_orders(pinned=True, size=size)
         return _brought(self._shards.bring())
@@ -116,6 +116,32 @@ class Shards:
     def thaw(self) -> None:
         """Lets the layers of its replicas follow their load again."""
         self._shards = self._shards.set_orders(frozen=False)
+
+    def follows(self) -> dict[str, Any] | None:
+        """The objects that it follows, how often workers look, and how the last refresh ended; ``None`` where it follows nothing."""
+        return _follows(self._shards.follows())
+
+    def refresh(self) -> dict[str, Any]:
+        """Takes over what has changed of the objects that it follows; gives how many came, changed and went, and what could not be read.
+
+        Objects are brought to this machine's temporary folder, up to 1 GiB or as much as the largest of them. :class:`forebay.Retry` while
+        somebody else refreshes it. Takes the right to write in the mount.
+        """
+        return dict(json.loads(self._shards.refresh()))
+
+    def refresh_every(self, every: str | None) -> None:
+        """Has workers refresh it so often (``"5m"``), or not by themselves any more (``None``)."""
+        self._shards.refresh_every(every)
+
+    def reshard(self, *, shards: int | None = None, size: str | int | None = None) -> dict[str, Any]:
+        """Gives it so many shards, or as many as have about ``size`` of input each (``"128MiB"``, or bytes), while it is asked and changed.
+
+        The new ones are made on this machine, one after the other, in its temporary folder. Gives how many there were and are.
+        Takes the right to write in the mount. :class:`forebay.Retry` where more is written meanwhile than the new shards could take
+        over.
+        """
+        self._shards, told = self._shards.reshard(_reshard_to(shards, size))
+        return dict(json.loads(told))
 
     def __len__(self) -> int:
         return self.count()
@@ -246,6 +272,23 @@ class AsyncShards:
         """Lets the layers of its replicas follow their load again."""
         self._shards = await self._shards.set_orders(frozen=False, aio=True)
 
+    async def follows(self) -> dict[str, Any] | None:
+        """The objects that it follows, and how the last refresh ended."""
+        return _follows(await self._shards.follows(aio=True))
+
+    async def refresh(self) -> dict[str, Any]:
+        """Takes over what has changed of the objects that it follows."""
+        return dict(json.loads(await self._shards.refresh(aio=True)))
+
+    async def refresh_every(self, every: str | None) -> None:
+        """Has workers refresh it so often, or not by themselves any more."""
+        await self._shards.refresh_every(every, aio=True)
+
+    async def reshard(self, *, shards: int | None = None, size: str | int | None = None) -> dict[str, Any]:
+        """Gives it so many shards, or as many as have about ``size`` of input each."""
+        self._shards, told = await self._shards.reshard(_reshard_to(shards, size), aio=True)
+        return dict(json.loads(told))
+
 
 class AsyncDatasets:
     """Datasets by their path, awaited."""
@@ -269,6 +312,20 @@ _PAGE = 1000
 def _brought(brought: tuple[int, int]) -> tuple[int, int]:
     here, replicas = brought
     return int(here), int(replicas)
+
+
+def _follows(text: str) -> dict[str, Any] | None:
+    follows = json.loads(text)
+    return None if follows is None else dict(follows)
+
+
+def _reshard_to(shards: int | None, size: str | int | None) -> str:
+    if (shards is None) == (size is None):
+        raise ValueError("shards= or size= says how many shards there are to be")
+    if shards is not None:
+        return str(int(shards))
+    # Without a unit it would be a number of shards.
+    return f"{int(size)}B" if str(size).isdigit() else str(size)
 
 
 def _batches(records: Iterable[Mapping[str, Any]]) -> Iterable[list[Mapping[str, Any]]]:

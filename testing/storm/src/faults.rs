@@ -63,6 +63,10 @@ pub enum Fault {
     ShardsCoordinatorKilled,
     /// The store answers 503 to everything.
     ShardsStoreRefuses,
+    /// The dataset is given other shards again and again, by processes that are killed in the midst of it.
+    ShardsResharded,
+    /// The same, while a worker is killed and started again.
+    ShardsReshardedWorkerKilled,
     /// Under statements in the process that asks and on executors, as the others below: a worker is killed, and started again.
     SqlWorkerKilled,
     /// An executor is killed, and started again.
@@ -76,7 +80,7 @@ pub enum Fault {
 }
 
 /// All that can be called, in the order of the table.
-pub const FAULTS: [Fault; 33] = [
+pub const FAULTS: [Fault; 35] = [
     Fault::Calm,
     Fault::WorkerStopped,
     Fault::WorkerKilled,
@@ -105,6 +109,8 @@ pub const FAULTS: [Fault; 33] = [
     Fault::ShardsWorkerStopped,
     Fault::ShardsCoordinatorKilled,
     Fault::ShardsStoreRefuses,
+    Fault::ShardsResharded,
+    Fault::ShardsReshardedWorkerKilled,
     Fault::SqlWorkerKilled,
     Fault::SqlExecutorKilled,
     Fault::SqlSchedulerKilled,
@@ -148,6 +154,8 @@ impl Fault {
             Self::ShardsWorkerStopped => "shards-worker-stopped",
             Self::ShardsCoordinatorKilled => "shards-coordinator-killed",
             Self::ShardsStoreRefuses => "shards-store-503",
+            Self::ShardsResharded => "shards-reshard",
+            Self::ShardsReshardedWorkerKilled => "shards-reshard-worker-killed",
             Self::SqlWorkerKilled => "sql-worker-killed",
             Self::SqlExecutorKilled => "sql-executor-killed",
             Self::SqlSchedulerKilled => "sql-scheduler-killed",
@@ -159,9 +167,12 @@ impl Fault {
     /// What clients do meanwhile.
     pub fn load(self) -> Kind {
         match self {
-            Self::ShardsWorkerKilled | Self::ShardsWorkerStopped | Self::ShardsCoordinatorKilled | Self::ShardsStoreRefuses => {
-                Kind::Records
-            }
+            Self::ShardsWorkerKilled
+            | Self::ShardsWorkerStopped
+            | Self::ShardsCoordinatorKilled
+            | Self::ShardsStoreRefuses
+            | Self::ShardsResharded
+            | Self::ShardsReshardedWorkerKilled => Kind::Records,
             Self::SqlWorkerKilled
             | Self::SqlExecutorKilled
             | Self::SqlSchedulerKilled
@@ -174,13 +185,20 @@ impl Fault {
     /// What is done, whatever clients do meanwhile.
     pub fn harm(self) -> Self {
         match self {
-            Self::ShardsWorkerKilled | Self::SqlWorkerKilled => Self::WorkerKilled,
+            Self::ShardsWorkerKilled | Self::ShardsReshardedWorkerKilled | Self::SqlWorkerKilled => Self::WorkerKilled,
+            // What is done to the dataset is beside that.
+            Self::ShardsResharded => Self::Calm,
             Self::ShardsWorkerStopped => Self::WorkerStopped,
             Self::ShardsCoordinatorKilled | Self::SqlCoordinatorKilled => Self::CoordinatorKilled,
             Self::ShardsStoreRefuses => Self::StoreRefuses,
             Self::SqlRollingRestart => Self::RollingUpgrade,
             _ => self,
         }
+    }
+
+    /// Whether the dataset is given other shards meanwhile.
+    pub fn reshards(self) -> bool {
+        matches!(self, Self::ShardsResharded | Self::ShardsReshardedWorkerKilled)
     }
 
     /// What the cluster must have for it.

@@ -12,6 +12,7 @@ pub mod cluster;
 pub mod faults;
 pub mod load;
 pub mod report;
+pub mod resharding;
 pub mod rest;
 pub mod struck;
 pub mod table;

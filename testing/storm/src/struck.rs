@@ -11,6 +11,8 @@ use tokio::task::JoinHandle;
 
 use crate::cluster::{Cluster, FailingDisk, Hanging, LINKED, Pair, Postgres, Process, SmallDisk, SqlRoles, WORKERS, Way};
 use crate::faults::Fault;
+use crate::load;
+use crate::resharding::Resharding;
 
 /// What a store takes that is slow.
 const SLOW_STORE: Duration = Duration::from_millis(800);
@@ -33,6 +35,7 @@ pub struct Struck {
     victim: usize,
     store: Arc<S3Server>,
     again: Option<JoinHandle<()>>,
+    resharding: Option<Resharding>,
 }
 
 impl Struck {
@@ -44,12 +47,13 @@ impl Struck {
         seed: u64,
         binary: &Path,
     ) -> io::Result<Self> {
+        let resharding = fault.reshards().then(|| Resharding::begin(cluster.commands(), load::dataset(), seed));
         let fault = fault.harm();
         let victim = match fault {
             Fault::DiskFull | Fault::DiskFails => 0,
             _ => (seed % WORKERS as u64) as usize,
         };
-        let mut struck = Self { fault, victim, store: Arc::clone(store), again: None };
+        let mut struck = Self { fault, victim, store: Arc::clone(store), again: None, resharding };
         match fault {
             Fault::Drained => cluster.drain(cluster.reached[victim], true).await?,
             Fault::ScaleIn => {
@@ -104,6 +108,8 @@ impl Struck {
             | Fault::ShardsWorkerStopped
             | Fault::ShardsCoordinatorKilled
             | Fault::ShardsStoreRefuses
+            | Fault::ShardsResharded
+            | Fault::ShardsReshardedWorkerKilled
             | Fault::SqlWorkerKilled
             | Fault::SqlCoordinatorKilled
             | Fault::SqlRollingRestart => {
@@ -117,6 +123,9 @@ impl Struck {
     pub async fn heal(mut self, cluster: &mut Cluster) -> io::Result<()> {
         if let Some(again) = self.again.take() {
             again.abort();
+        }
+        if let Some(resharding) = self.resharding.take() {
+            resharding.end().await?;
         }
         self.store.clear_faults();
         self.store.set_latency(Duration::ZERO);

@@ -4,6 +4,7 @@ mod arrow;
 mod bounded;
 mod csv;
 mod json;
+mod pages;
 mod parquet;
 
 use std::path::Path;
@@ -71,8 +72,8 @@ fn bytes_of((key, values): &(Key, Vec<Value>)) -> usize {
     key.len() + values.iter().map(bytes).sum::<usize>()
 }
 
-/// What a dataset that follows objects reads them with.
-pub(crate) struct Formats;
+/// What datasets that follow objects read them with: by the names' endings, Parquet, CSV and JSON.
+pub struct Formats;
 
 impl ReadRecords for Formats {
     fn check_name(&self, name: &str) -> Result<()> {

@@ -11,6 +11,7 @@ use datafusion::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderO
 use forebay_types::{Error, Result};
 
 use super::arrow::{Rows, cut};
+use super::pages::Paged;
 use super::{Input, Piece, Wanted};
 
 /// Rows that are decoded together: each may take as much as all before it, where they are kept as what differs from the one before.
@@ -36,7 +37,7 @@ pub(super) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
     let schema = Arc::new(Schema::new_with_metadata(fields, found.schema().metadata().clone()));
     let options = ArrowReaderOptions::new().with_schema(Arc::clone(&schema));
     let metadata = ArrowReaderMetadata::try_new(Arc::clone(found.metadata()), options).map_err(invalid)?;
-    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(Paged::new(file), metadata);
     let mut rows = Rows::new(&schema, &places, wanted)?;
     let total = reader.metadata().file_metadata().num_rows().max(1) as u64;
     let mask = ProjectionMask::roots(reader.parquet_schema(), places);

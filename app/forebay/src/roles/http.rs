@@ -1,9 +1,10 @@
 //! The HTTP port of a process: what its roles show there, from when each has started.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_api::{Cluster, Http, HttpSettings, Readers, Readiness, Token};
+use forebay_api::{Cluster, Http, HttpSettings, Readers, Readiness, Token, Workshop};
 use forebay_client::{Client, ClientSettings};
 use forebay_coordinator::Coordinator;
 use forebay_flight::Connect;
@@ -16,6 +17,7 @@ use forebay_worker::Worker;
 use super::cluster::ClusterRunning;
 use super::doors::{ByClients, ByEngines};
 use crate::output::time;
+use crate::records::Formats;
 
 /// The cluster of this process's coordinator.
 struct Known(Arc<Coordinator>);
@@ -69,6 +71,14 @@ impl HttpPort {
         http.show_cluster(Arc::new(Known(Arc::clone(coordinator))), client);
         let seen = Arc::clone(coordinator);
         self.readiness.started("coordinator", move || seen.check_ready());
+    }
+
+    /// Datasets of shards are made anew in this process, with files below `folder` meanwhile.
+    pub(crate) fn show_workshop(&self, folder: &Path) -> Result<()> {
+        if let Some(http) = &self.http {
+            http.show_workshop(Workshop::open(Arc::new(Formats), folder.join("datasets"))?);
+        }
+        Ok(())
     }
 
     /// Statements run on the engines of Flight SQL, which are given back to it.

@@ -160,6 +160,7 @@ impl Running {
         }
         if let Some(coordinator) = &node.coordinator {
             http.show_coordinator(coordinator, &settings.security);
+            http.show_workshop(&settings.folder)?;
         }
         let coordinator_address = node.coordinator_at().to_string();
         if let Some(part) = settings.worker {

@@ -1,4 +1,4 @@
-// The page Shards: where the dial of each replica of a dataset stands, what it answers there, and what is ordered of it.
+// The page Shards: where the dial of each replica of a dataset stands, what it answers there, what is ordered of it, and what is made of the dataset.
 "use strict";
 
 // Points of a replica that are kept: a few minutes.
@@ -40,14 +40,50 @@ async function order(method, path, size) {
   }
 }
 
+at("make-refresh").addEventListener("click", () => make("refresh", ""));
+at("make-reshard").addEventListener("click", () => make("reshard", at("reshard-to").value.trim()));
+
+// Has the dataset that is shown refreshed or given other shards, and tells how that stands until it is over.
+async function make(what, to) {
+  const dataset = dials.shown;
+  const path = `/api/v1/shards/${what}?dataset=${encodeURIComponent(dataset)}`;
+  const buttons = at("makes").querySelectorAll("button");
+  for (const button of buttons) button.disabled = true;
+  at("makes-state").className = "under";
+  at("makes-state").textContent = "beginning";
+  try {
+    let work = await (await ask(`${path}&timeout=5s${what === "reshard" ? "&to=" + encodeURIComponent(to) : ""}`, { method: "POST" })).json();
+    while (work.state === "running") {
+      at("makes-state").textContent = `${dataset}: ${work.step}`;
+      await new Promise((done) => setTimeout(done, 2000));
+      work = (await (await ask(path)).json()).work ?? { wrong: { message: "this process was started anew: ask again" } };
+    }
+    if (work.wrong) throw new Error(work.wrong.message);
+    at("makes-state").textContent = work.refreshed ? refreshedWords(work) : `${dataset}: ${count(work.resharded.shards)} shards in place of ${count(work.resharded.before)}`;
+  } catch (error) {
+    at("makes-state").className = "bad";
+    at("makes-state").textContent = error instanceof Refused ? "this token is not known any more" : error.message;
+  } finally {
+    for (const button of buttons) button.disabled = false;
+    lookAtShards();
+  }
+}
+
+function refreshedWords({ dataset, refreshed }) {
+  const { objects, added, replaced, gone, changes, errors } = refreshed;
+  const left = errors.length ? `; not read: ${errors.join("; ")}` : "";
+  return `${dataset}: ${count(objects)} objects, of which ${count(added)} are new and ${count(replaced)} have changed; ${count(gone)} have gone; ${count(changes)} records written or deleted${left}`;
+}
+
 function drawOrders(status) {
   const { pin, frozen } = status.orders;
-  if (dials.shown !== status.dataset) at("orders-state").textContent = "";
+  if (dials.shown !== status.dataset) at("orders-state").textContent = at("makes-state").textContent = "";
   dials.shown = status.dataset;
   const size = pin?.size === undefined ? "the size that each replica starts with" : `${pin.size.toFixed(2)}x of the input`;
   const said = [pin ? `Pinned at ${size} at least` : "", frozen ? "frozen: layers stay as they are" : ""].filter((what) => what);
   at("orders-now").textContent = said.length ? said.join("; ") : "Its replicas follow their load.";
   [at("orders").hidden, at("orders-change").hidden] = [false, !status.may_order];
+  [at("makes").hidden, at("make-refresh").hidden] = [!status.may_change, !status.follows];
   [at("order-unpin").hidden, at("order-freeze").hidden, at("order-thaw").hidden] = [!pin, Boolean(frozen), !frozen];
 }
 
@@ -61,7 +97,7 @@ async function lookAtShards() {
   } catch (error) {
     if (!(error instanceof Refused) && asked === dials.dataset) {
       at("shards-state").textContent = error.message;
-      at("orders").hidden = true;
+      at("orders").hidden = at("makes").hidden = true;
       rows("replicas", [], "Name a dataset: forebay shard create makes one.");
       at("curve").replaceChildren();
     }

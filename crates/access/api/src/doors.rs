@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::{Loads, Scheduler, Statements};
+use crate::{Loads, Scheduler, Statements, Workshop};
 
 /// Doors to what this crate does not know; each is open from when it is set. Clones are the same.
 #[derive(Clone, Default)]
@@ -13,4 +13,6 @@ pub struct Doors {
     pub loads: Arc<OnceLock<Arc<dyn Loads>>>,
     /// What runs statements.
     pub statements: Arc<OnceLock<Arc<dyn Statements>>>,
+    /// What datasets of shards are made anew with.
+    pub workshop: Arc<OnceLock<Workshop>>,
 }

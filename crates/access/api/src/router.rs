@@ -60,7 +60,7 @@ pub fn router(cluster: Arc<dyn Cluster>, client: ClientSettings, readers: Reader
     let own = OwnCluster::new(client);
     let (explained, of_objects) = placement::explain::routes(Arc::clone(&own), readers.clone());
     let (listed, of_nodes) = nodes::routes(Arc::clone(&own), readers.clone());
-    let (asked, of_shards) = shards::routes(own, readers.clone());
+    let (asked, of_shards) = shards::routes(own, readers.clone(), doors.workshop);
     let (brought, of_loads) = loads::routes(readers.clone(), doors.loads);
     let (run, of_sql) = sql::routes(readers, doors.statements);
     paths.extend(of_jobs.into_iter().chain(of_objects).chain(of_nodes).chain(of_shards).chain(of_loads).chain(of_sql));

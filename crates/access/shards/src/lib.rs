@@ -20,10 +20,14 @@ mod orders;
 mod questions;
 mod records;
 mod refresh;
+mod scratch;
 mod status;
 
 pub use change::Versioned;
-pub use making::{Creating, Cut, ReshardStep, ReshardTo, create};
+pub use making::{Creating, Cut, ReshardStep, ReshardTo, Resharded, create};
 pub use open::{Shards, latest_manifest};
-pub use refresh::{ReadRecords, Records, RefreshState, Refreshed, RefusedObject, objects_followed, objects_like};
+pub use refresh::{
+    Follows, ReadRecords, Records, RefreshState, Refreshed, RefusedObject, check_followed, objects_followed, objects_like,
+};
+pub use scratch::Scratch;
 pub use status::{ReplicaStatus, ShardStatus};

@@ -64,6 +64,11 @@ impl Shards {
         &self.path
     }
 
+    /// What asks it.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// The manifest's number.
     pub fn manifest(&self) -> u64 {
         self.id.manifest

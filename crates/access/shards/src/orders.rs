@@ -24,7 +24,7 @@ impl Shards {
     }
 
     /// Orders something else of the replicas of the dataset in a folder of a mount: its next manifest says so, which needs the right to
-    /// write there, and workers follow it. Gives the dataset with what holds from now on.
+    /// administer the mount, and workers follow it. Gives the dataset with what holds from now on.
     pub async fn set_orders(client: &Client, path: &ForebayPath, change: impl Fn(&mut DatasetOrders)) -> Result<Self> {
         if let Some(old) = client.view().workers.iter().find(|worker| worker.protocol < ORDERS_SINCE) {
             return Err(Error::retry(format!(
@@ -45,7 +45,7 @@ impl Shards {
     }
 
     /// Orders how often it is looked whether the objects have changed that the dataset in a folder of a mount follows; none where nobody is
-    /// to look by himself. As [`Self::set_orders`] otherwise; `Invalid` where it follows nothing.
+    /// to look by himself, which needs the right to write there. As [`Self::set_orders`] otherwise; `Invalid` where it follows nothing.
     pub async fn set_refresh(client: &Client, path: &ForebayPath, every: Option<Duration>) -> Result<Self> {
         let change = |dataset: &mut Dataset| -> Result<()> {
             let none =

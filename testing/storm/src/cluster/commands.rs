@@ -39,7 +39,8 @@ impl Commands {
     pub async fn run(&self, arguments: &[&str], variables: &[(&str, &str)], within: Duration) -> io::Result<Option<Ran>> {
         let mut command = Command::new(&self.binary);
         command.args(arguments).arg(flag("coordinator", self.coordinator)).current_dir(&self.folder).env_clear();
-        command.envs(environment(&self.folder)).envs(variables.iter().copied()).kill_on_drop(true);
+        // What one leaves there that is killed goes with the cell.
+        command.env("TMPDIR", &self.folder).envs(environment(&self.folder)).envs(variables.iter().copied()).kill_on_drop(true);
         let running = command.stdin(Stdio::null()).output();
         let Ok(output) = timeout(within, running).await else { return Ok(None) };
         let output = output?;

@@ -20,7 +20,7 @@ use crate::cluster::Cluster;
 pub use folder::held_up;
 pub use mixed::Mixed;
 pub use objects::{Family, family};
-pub use records::Records;
+pub use records::{Records, dataset};
 pub use statements::{Statements, back};
 
 /// Which of the loads.

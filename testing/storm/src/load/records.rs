@@ -202,7 +202,7 @@ impl Asker {
     }
 
     async fn text_by_http(&self, key: u64) -> std::result::Result<Option<String>, Failure> {
-        match self.http.get(&format!("/api/v1/shards/get?dataset={}&key={key}", path())).await {
+        match self.http.get(&format!("/api/v1/shards/get?dataset={}&key={key}", dataset())).await {
             Ok(line) => match serde_json::from_slice::<Json>(&line) {
                 Ok(record) => Ok(Some(text_of(&record))),
                 Err(error) => Err(Failure { kind: "no JSON".to_owned(), message: error.to_string(), no_effect: true }),
@@ -269,7 +269,7 @@ impl Asker {
 
 /// Stores the dataset, of shards that are built in the folder.
 async fn make(client: &Client, folder: &Path) -> Result<Shards> {
-    let path: ForebayPath = path().parse()?;
+    let path: ForebayPath = dataset().parse()?;
     let mut creating = create(client, &path, columns()?, REPLICAS.to_vec(), false).await?;
     for shard in 0..SHARDS {
         let part = folder.join(format!("shard-{shard}"));
@@ -287,7 +287,8 @@ async fn make(client: &Client, folder: &Path) -> Result<Shards> {
     Ok(Shards::open(client, &path).await?.with_patience(PATIENCE))
 }
 
-fn path() -> String {
+/// Where the dataset is.
+pub fn dataset() -> String {
     format!("/{FRESH}/records.shards")
 }
 

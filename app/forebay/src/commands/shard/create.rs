@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use forebay_client::Client;
 use forebay_shard::Key;
 use forebay_shard_store::{Columns, Dataset, DatasetShard, Store, shard_of};
-use forebay_shards::{Shards, create, objects_followed, objects_like};
+use forebay_shards::{Shards, check_followed, create, objects_followed, objects_like};
 use forebay_types::{Error, ForebayPath, ObjectInfo, Result, ResultExt, format_bytes};
 use serde_json::json;
 use tempfile::TempDir;
@@ -42,7 +42,7 @@ pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
     }
     for shard in 0..count {
         let folder = scratch.path().join("shard");
-        build(&files, &wanted, &columns, (shard, count), &folder)?;
+        build(&files, &wanted, &columns, (shard, count), &folder, args.refresh.is_some())?;
         let bar = progress::spinner(&format!("storing shard {} of {count}", shard + 1));
         creating.push(&folder, |_| {}).await?;
         bar.finish_and_clear();
@@ -71,8 +71,15 @@ fn keys(file: &Path, wanted: &Wanted<'_>) -> Result<Vec<Key>> {
     Ok(keys)
 }
 
-/// The records of one shard of so many, from all files.
-fn build(files: &[PathBuf], wanted: &Wanted<'_>, columns: &Columns, (shard, count): (usize, usize), folder: &Path) -> Result<()> {
+/// The records of one shard of so many, from all files; of those that are followed each has to be one that workers take.
+fn build(
+    files: &[PathBuf],
+    wanted: &Wanted<'_>,
+    columns: &Columns,
+    (shard, count): (usize, usize),
+    folder: &Path,
+    is_followed: bool,
+) -> Result<()> {
     let mut building = Store::build(folder, columns.clone(), BASE_SIZE)?.with_cold();
     let inputs = files.iter().map(|file| records::open(file, wanted)).collect::<Result<Vec<_>>>()?;
     let bytes = inputs.iter().map(|input| input.bytes).sum();
@@ -82,6 +89,9 @@ fn build(files: &[PathBuf], wanted: &Wanted<'_>, columns: &Columns, (shard, coun
             let piece = piece.map_err(|error| error.context(file.display()))?;
             for (key, values) in piece.records {
                 if shard_of(&key, count) == shard {
+                    if is_followed {
+                        check_followed(columns, &key, &values).map_err(|error| error.context(file.display()))?;
+                    }
                     building.push(key, values)?;
                 }
             }

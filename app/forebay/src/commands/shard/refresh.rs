@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_shards::{RefreshState, Refreshed, Shards};
+use forebay_shards::{Follows, Refreshed, Shards};
 use forebay_types::{ResultExt, format_duration};
 use serde_json::json;
 use tempfile::TempDir;
@@ -25,7 +25,7 @@ pub(super) async fn run(config: &Config, args: &ShardRefreshArgs) -> Outcome {
         shards.status().await?;
         match args.json {
             true => output.record(&json!({"dataset": args.dataset.to_string(), "every_ms": every_ms(&shards)}))?,
-            false => output.line(&format!("{}: {}", args.dataset, often(&shards)))?,
+            false => output.line(&format!("{}: {}", args.dataset, often(every_ms(&shards))))?,
         }
         return output.finish();
     }
@@ -48,13 +48,13 @@ fn tell(output: &mut Output, of: &str, done: &Refreshed) -> Outcome {
     errors.iter().try_for_each(|error| output.line(&format!("not read, what was read before stays: {error}")))
 }
 
-/// How a dataset follows so many objects, in words: none where it follows nothing.
-pub(super) fn words(shards: &Shards, objects: usize, state: Option<&RefreshState>) -> Option<Vec<String>> {
-    let following = shards.dataset().following.as_ref()?;
-    let mut lines = vec![format!("follows {} ({objects} objects): {}", following.from.join(", "), often(shards))];
-    let Some(state) = state else {
+/// What a dataset follows, in words.
+pub(super) fn words(follows: &Follows) -> Vec<String> {
+    let Follows { following, every_ms, objects, refresh } = follows;
+    let mut lines = vec![format!("follows {} ({objects} objects): {}", following.join(", "), often(*every_ms))];
+    let Some(state) = refresh else {
         lines.push("not refreshed since it was made".to_string());
-        return Some(lines);
+        return lines;
     };
     if let Some(ago) = state.age() {
         let ago = format_duration(Duration::from_secs(ago.as_secs()));
@@ -64,11 +64,11 @@ pub(super) fn words(shards: &Shards, objects: usize, state: Option<&RefreshState
         lines.push("it is being refreshed".to_string());
     }
     lines.extend(state.errors.iter().map(|error| format!("the last refresh left out: {error}")));
-    Some(lines)
+    lines
 }
 
-fn often(shards: &Shards) -> String {
-    match every_ms(shards) {
+fn often(every_ms: u64) -> String {
+    match every_ms {
         0 => "only when `forebay shard refresh` is called".to_string(),
         every => format!("looked at every {}", format_duration(Duration::from_millis(every))),
     }

@@ -3,11 +3,9 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use forebay_shard_store::DatasetShard;
-use forebay_shards::{ReshardStep, ReshardTo, Shards};
+use forebay_shards::{ReshardStep, ReshardTo, Resharded, Shards};
 use forebay_types::{Error, ResultExt, format_bytes};
 use indicatif::ProgressBar;
-use serde_json::json;
 use tempfile::TempDir;
 
 use crate::cli::ShardReshardArgs;
@@ -33,41 +31,23 @@ async fn reshard(config: &Config, args: &ShardReshardArgs, scratch: &Path) -> Ou
     let client = connect(config).await?;
     let before = Shards::open(&client, &args.dataset).await?.dataset().shards.len();
     let bar: RefCell<Option<ProgressBar>> = RefCell::new(None);
-    let show = |step| {
-        let before = bar.borrow_mut().replace(progress::spinner(&words(step)));
+    let show = |step: ReshardStep| {
+        let before = bar.borrow_mut().replace(progress::spinner(&step.to_string()));
         before.iter().for_each(ProgressBar::finish_and_clear);
     };
     let resharded = Shards::reshard(&client, &args.dataset, to, scratch, show).await;
     bar.borrow().iter().for_each(ProgressBar::finish_and_clear);
-    print(args, before, &resharded?)
+    print(args.json, &Resharded::of(&resharded?, before))
 }
 
-fn words(step: ReshardStep) -> String {
-    match step {
-        ReshardStep::Merging(shard, of) => format!("merging shard {} of {of}", shard + 1),
-        ReshardStep::Cutting(shard, of) => format!("making new shard {} of {of}", shard + 1),
-        ReshardStep::Switching => "the new shards take over".to_string(),
-    }
-}
-
-fn print(args: &ShardReshardArgs, before: usize, shards: &Shards) -> Outcome {
-    let all = &shards.dataset().shards;
-    let (dataset, bytes) = (args.dataset.to_string(), all.iter().map(DatasetShard::bytes).sum::<u64>());
-    let mut output = Output::new(args.json);
-    match args.json {
-        true => output.record(&json!({
-            "dataset": dataset,
-            "manifest": shards.manifest(),
-            "before": before,
-            "shards": all.len(),
-            "bytes": bytes,
-        }))?,
-        false if before == all.len() => output.line(&format!("{dataset}: it has {before} shards already"))?,
-        false => output.line(&format!(
-            "{dataset}: {} shards in place of {before}, {} in shared storage",
-            all.len(),
-            format_bytes(bytes)
-        ))?,
+fn print(is_json: bool, resharded: &Resharded) -> Outcome {
+    let Resharded { dataset, before, shards, bytes, .. } = resharded;
+    let mut output = Output::new(is_json);
+    match is_json {
+        true => output.record(resharded)?,
+        false if before == shards => output.line(&format!("{dataset}: it has {before} shards already"))?,
+        false => output
+            .line(&format!("{dataset}: {shards} shards in place of {before}, {} in shared storage", format_bytes(*bytes)))?,
     }
     output.finish()
 }

@@ -2,7 +2,6 @@
 
 use forebay_shards::{ReplicaStatus, ShardStatus, Shards};
 use forebay_types::format_bytes;
-use serde_json::json;
 
 use super::{orders, refresh};
 use crate::cli::ShardStatusArgs;
@@ -15,16 +14,11 @@ use crate::output::Output;
 pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
     let client = connect(config).await?;
     let shards = Shards::open(&client, &args.dataset).await?;
-    let (status, refreshed) = (shards.status().await?, shards.refresh_state().await?);
-    let objects = shards.followed_objects().await?;
+    let (status, follows) = (shards.status().await?, shards.follows().await?);
     let mut output = Output::new(args.json);
     if args.json {
         status.iter().try_for_each(|shard| output.record(shard))?;
-        if let Some(following) = &shards.dataset().following {
-            let every_ms = following.every_ms;
-            output
-                .record(&json!({"following": following.from, "every_ms": every_ms, "objects": objects, "refresh": refreshed}))?;
-        }
+        follows.iter().try_for_each(|follows| output.record(follows))?;
         return output.finish();
     }
     let sum = |of: fn(&ShardStatus) -> u64| status.iter().map(of).sum::<u64>();
@@ -38,7 +32,7 @@ pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
     if let Some(orders) = orders::words(shards.orders()) {
         output.line(&orders)?;
     }
-    refresh::words(&shards, objects, refreshed.as_ref()).into_iter().flatten().try_for_each(|line| output.line(&line))?;
+    follows.iter().flat_map(refresh::words).try_for_each(|line| output.line(&line))?;
     output.line("")?;
     let rows: Vec<Vec<String>> =
         status.iter().flat_map(|shard| shard.replicas.iter().map(|replica| row(shard, replica))).collect();

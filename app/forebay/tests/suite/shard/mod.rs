@@ -1,5 +1,6 @@
 //! `forebay shard`.
 
 mod files;
+mod killed;
 mod served;
 mod simulated;

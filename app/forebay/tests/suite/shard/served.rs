@@ -91,6 +91,9 @@ fn a_dataset_answers_as_a_shard_of_a_folder_does() {
     let path = "/api/v1/shards/count?dataset=/lake/rows.shards&condition=clerk%20%3D%20clerk07";
     let printed = ask(home.path(), &address, &["count", "/lake/rows.shards", "clerk = clerk07", "--json"]).ok().json();
     assert_eq!(http::body(&http::ask(&host, path, &bearer)), printed[0], "over HTTP");
+    let resharded = http::body(&http::post(&host, "/api/v1/shards/reshard?dataset=/lake/rows.shards&to=2", &bearer, ""));
+    assert_eq!((&resharded["state"], &resharded["resharded"]["shards"]), (&json!("done"), &json!(2)), "{resharded}");
+    all_the_same(home.path(), &address);
     ask(home.path(), &address, &create).fails(1, &["/lake/rows.shards is there already", "--replace"]);
     ask(home.path(), &address, &[&create[..], &["--replace"]].concat()).ok();
     all_the_same(home.path(), &address);
@@ -174,6 +177,11 @@ fn a_dataset_follows_the_objects_that_it_was_made_from() {
     let done = run(&["refresh", "/lake/rows.shards", "--json"]).ok().json().remove(0);
     assert_eq!((&done["objects"], &done["added"], &done["errors"]), (&json!(2), &json!(1), &json!([])));
     assert_eq!(count(), Some(ROWS));
+    let host = up.place("console").trim_start_matches("http://").trim_end_matches('/').to_string();
+    let secret = std::fs::read_to_string(home.path().join("forebay-data/owner.secret")).unwrap();
+    let bearer = format!("Authorization: Bearer {}\r\n", secret.trim());
+    let over_http = http::body(&http::post(&host, "/api/v1/shards/refresh?dataset=/lake/rows.shards", &bearer, ""));
+    assert_eq!((&over_http["state"], &over_http["refreshed"]["objects"]), (&json!("done"), &json!(2)), "{over_http}");
     // From now on the worker does it.
     run(&["refresh", "/lake/rows.shards", "--every", "1s"]).ok();
     bucket.put("rows/a.jsonl", &lines(0..300));

@@ -30,7 +30,8 @@ pub(crate) fn document(paths: &[Described]) -> Value {
     for path in paths {
         // What indexes a value that is null makes an object of it.
         let item = items.entry(path.path).or_insert(Value::Null);
-        item[path.verb.name()] = operation(path, &mut read, &mut written);
+        let is_read = paths.iter().any(|other| other.path == path.path && other.verb == Verb::Get);
+        item[path.verb.name()] = operation(path, is_read, &mut read, &mut written);
     }
     let refusals = refusals(paths).into_iter().map(|status| (status.to_string(), refusal(status, &mut written)));
     let refusals: Map<String, Value> = refusals.collect();
@@ -60,13 +61,14 @@ pub(crate) fn document(paths: &[Described]) -> Value {
     })
 }
 
-fn operation(path: &Described, read: &mut SchemaGenerator, written: &mut SchemaGenerator) -> Value {
+/// How a path is asked; `is_read` where it can be read, too, which has the name of the path alone.
+fn operation(path: &Described, is_read: bool, read: &mut SchemaGenerator, written: &mut SchemaGenerator) -> Value {
     let id = path.path.trim_start_matches("/api/v1/").replace(['/', '.'], "_");
     let id = match path.verb {
         Verb::Get => id,
         // What is sent says what it is for.
-        Verb::Post if path.body.is_some() => id,
-        verb @ (Verb::Post | Verb::Put | Verb::Delete) => format!("{}_{id}", verb.name()),
+        Verb::Post if path.body.is_some() || !is_read => id,
+        verb => format!("{}_{id}", verb.name()),
     };
     let mut answered = content(&path.answer, written);
     if let Some(other) = &path.or {

@@ -24,7 +24,7 @@ use tower_service::Service;
 use crate::metrics::Numbers;
 use crate::refusal::Refusal;
 use crate::visitor::{Sender, Visitor};
-use crate::{Cluster, Doors, Loads, Readers, Readiness, Scheduler, Statements, router};
+use crate::{Cluster, Doors, Loads, Readers, Readiness, Scheduler, Statements, Workshop, router};
 
 use entering::Entering;
 
@@ -124,6 +124,11 @@ impl Http {
     /// Statements run here from now on. Nothing happens the second time.
     pub fn show_statements(&self, statements: Arc<dyn Statements>) {
         let _ = self.shown.doors.statements.set(statements);
+    }
+
+    /// Datasets of shards are refreshed and given other shards here from now on. Nothing happens the second time.
+    pub fn show_workshop(&self, workshop: Workshop) {
+        let _ = self.shown.doors.workshop.set(workshop);
     }
 
     /// The workers of this process have started: `storage` says what each asked of the shared storage of its mounts.

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use forebay_shard_store::{ChangeIf, Columns};
 use forebay_types::{ForebayPath, Result};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use crate::asking::from_text;
@@ -17,6 +18,19 @@ pub(super) const IF_PATTERN: &str = "^(absent|[0-9]{1,20})$";
 /// `dataset=`: the folder of a mount that a dataset lies in.
 pub(super) fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ForebayPath, D::Error> {
     from_text(deserializer)
+}
+
+/// What is asked of a dataset where nothing else stands behind the `?`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DatasetAsked {
+    /// Its folder: `/MOUNT/FOLDER`.
+    #[schemars(with = "String", extend("pattern" = DATASET_PATTERN), example = &"/lake/orders.shards")]
+    #[serde(deserialize_with = "path")]
+    pub(super) dataset: ForebayPath,
+    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
+    pub(super) timeout: Option<Timeout>,
 }
 
 /// `columns=a,b`: names, or `*` for all of them.

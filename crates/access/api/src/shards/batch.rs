@@ -8,17 +8,17 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use forebay_shards::Shards;
-use forebay_types::{Error, ForebayPath, Result, format_bytes};
+use forebay_types::{Error, Result, format_bytes};
 use futures::stream::{self, StreamExt};
 use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::asked::{Asked, TIMEOUT_PATTERN, Timeout};
+use super::asked::{Asked, DatasetAsked};
 use super::condition::ConditionShape;
 use super::search::HITS_MAX;
-use super::visit::Visit;
-use super::{Datasets, REFUSALS_OF_BODIES, asked, body, lines};
+use super::visit::{Coming, Visit};
+use super::{Datasets, REFUSALS_OF_BODIES, body, lines};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::{Refusal, Wrong};
 use crate::visitor::Sender;
@@ -29,18 +29,6 @@ const BODY_BYTES_MAX: u64 = 8 << 20;
 const QUESTIONS_MAX: usize = 10_000;
 /// Questions of one request that are asked at a time.
 const ASKED_AT_ONCE: usize = 8;
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Batch {
-    /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
-    #[serde(deserialize_with = "asked::path")]
-    dataset: ForebayPath,
-    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
-    timeout: Option<Timeout>,
-}
 
 /// A line of a batch, of those that `forebay shard batch` takes: one of `get`, `search` and `count`.
 #[derive(Deserialize, JsonSchema)]
@@ -89,7 +77,7 @@ pub(super) const PATH: Described = Described {
     verb: Verb::Post,
     path: "/api/v1/shards/batch",
     about: "Many questions with one request, a line each.",
-    parameters: Some(Batch::json_schema),
+    parameters: Some(DatasetAsked::json_schema),
     body: Some(Content {
         kind: lines::JSON_LINES,
         about: "JSON lines, at most 10,000 and 8 MiB of them.",
@@ -120,11 +108,12 @@ pub(super) const PATH: Described = Described {
 pub(super) async fn batch(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    asked: Result<Asked<Batch>, Refusal>,
+    asked: Result<Asked<DatasetAsked>, Refusal>,
     sent: Body,
 ) -> Result<Response, Refusal> {
-    let asked = datasets.asked(&sender, "shard_batch", asked)?;
-    let visit = Visit::enter(&datasets, &sender, "shard_batch", asked.dataset, asked.timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_batch");
+    let asked = coming.asked(asked)?;
+    let visit = coming.read(asked.dataset, asked.timeout)?;
     let (sent, spent) = body::read(&visit, sent, BODY_BYTES_MAX, too_large).await?;
     let questions = split(&sent)?;
     let shards = visit.open().await?;

@@ -9,15 +9,15 @@ use axum::response::Response;
 use bytes::Bytes;
 use forebay_protocol::CHANGES_MAX;
 use forebay_shard_store::exact_json;
-use forebay_types::{Error, ForebayPath, Result, format_bytes};
+use forebay_types::{Error, Result, format_bytes};
 use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
-use super::asked::{Asked, TIMEOUT_PATTERN, Timeout};
+use super::asked::{Asked, DatasetAsked};
 use super::record::Changed;
-use super::visit::Changing;
-use super::{Datasets, REFUSALS_OF_BODIES, asked, body, lines};
+use super::visit::Coming;
+use super::{Datasets, REFUSALS_OF_BODIES, body, lines};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::{Refusal, Wrong};
 use crate::visitor::Sender;
@@ -26,18 +26,6 @@ use crate::visitor::Sender;
 const BODY_BYTES_MAX: u64 = 3 << 20;
 /// So much of a line that is no change is said again.
 const SAID_BYTES_MAX: usize = 200;
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Changes {
-    /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
-    #[serde(deserialize_with = "asked::path")]
-    dataset: ForebayPath,
-    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
-    timeout: Option<Timeout>,
-}
 
 /// A line of changes, of those that `forebay shard batch` takes: one of `put` and `delete`.
 #[derive(Deserialize, JsonSchema, Serialize)]
@@ -81,7 +69,7 @@ pub(super) const PATH: Described = Described {
     verb: Verb::Post,
     path: "/api/v1/shards/change",
     about: "Many changes with one request, a line each. Those of one shard are made together, in their order, or none of them is.",
-    parameters: Some(Changes::json_schema),
+    parameters: Some(DatasetAsked::json_schema),
     body: Some(Content {
         kind: lines::JSON_LINES,
         about: "JSON lines, at most 8,192 and 3 MiB of them. With one that is no change of this dataset, none is made.",
@@ -104,11 +92,12 @@ pub(super) const PATH: Described = Described {
 pub(super) async fn change(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    asked: Result<Asked<Changes>, Refusal>,
+    asked: Result<Asked<DatasetAsked>, Refusal>,
     sent: Body,
 ) -> Result<Response, Refusal> {
-    let asked = datasets.asked(&sender, "shard_change", asked)?;
-    let changing = Changing::enter(&datasets, &sender, "shard_change", asked.dataset, asked.timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_change");
+    let asked = coming.asked(asked)?;
+    let changing = coming.change(asked.dataset, asked.timeout)?;
     let (sent, spent) = body::read(changing.visit(), sent, BODY_BYTES_MAX, too_large).await?;
     let changes = read(&sent)?;
     let shards = changing.visit().open().await?;

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::asked::{Asked, ColumnNames, TIMEOUT_PATTERN, Timeout};
-use super::visit::Visit;
+use super::visit::Coming;
 use super::{Datasets, RECORDS, REFUSALS, asked, lines};
 use crate::describe::{Described, Verb};
 use crate::refusal::Refusal;
@@ -54,8 +54,9 @@ pub(super) async fn get(
     sender: Sender,
     asked: Result<Asked<Get>, Refusal>,
 ) -> Result<Response, Refusal> {
-    let asked = datasets.asked(&sender, "shard_get", asked)?;
-    let visit = Visit::enter(&datasets, &sender, "shard_get", asked.dataset, asked.timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_get");
+    let asked = coming.asked(asked)?;
+    let visit = coming.read(asked.dataset, asked.timeout)?;
     if !(1..=KEYS_MAX).contains(&asked.key.len()) {
         return Err(Refusal::invalid(format!("a get has 1 to {KEYS_MAX} keys, as key=KEY each: ask for more by batch")));
     }

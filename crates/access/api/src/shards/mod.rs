@@ -1,13 +1,12 @@
-//! Datasets of shards over HTTP: what `forebay shard get`, `search`, `count`, `batch` and `status` print with `--json`, changes of records, and
-//! orders of operators.
+//! Datasets of shards over HTTP: what `forebay shard get`, `search`, `count`, `batch` and `status` print with `--json`, changes of records,
+//! orders of operators, refreshes and other numbers of shards.
 //!
-//! Owns: who may ask or change which dataset, how much and how long; and the datasets that stay open between requests.
+//! Owns: who may ask or change which dataset, how much and how long; the datasets that stay open between requests; and what is being made of
+//! them in this process.
 //!
 //! Never does: answer or change anything itself. The workers do, and `forebay-shards` asks them.
 //!
-//! Start with [`Visit::enter`](visit::Visit::enter), which every request goes through, by
-//! [`Changing::enter`](visit::Changing::enter) where it changes records, and by [`Administering::enter`](visit::Administering::enter) where it
-//! orders something.
+//! Start with [`Coming`](visit::Coming), which every request is at first: it is let in to read, to change records, or to order something.
 
 mod asked;
 mod batch;
@@ -15,6 +14,7 @@ mod body;
 mod change;
 mod condition;
 mod get;
+mod making;
 mod opened;
 mod orders;
 mod record;
@@ -22,18 +22,18 @@ mod search;
 mod status;
 mod visit;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use schemars::json_schema;
 
 use crate::Readers;
-use crate::asking::{Asked, OwnCluster, Places, PlacesMax, lines};
+use crate::asking::{OwnCluster, Places, PlacesMax, lines};
 use crate::describe::{Content, Described, Routes};
-use crate::refusal::Refusal;
-use crate::visitor::Sender;
+use making::Works;
 use opened::Opened;
 
+pub use making::Workshop;
 pub use search::Count;
 
 /// Requests about datasets at a time.
@@ -43,19 +43,15 @@ const PLACES: PlacesMax = PlacesMax { all: 256, of_one: 64 };
 pub(crate) struct Datasets {
     readers: Readers,
     opened: Opened,
+    works: Works,
     places: Arc<Places>,
 }
 
-impl Datasets {
-    /// The parameters of a request. Who is nobody's hears of that, and not of what is wrong with them.
-    fn asked<T>(&self, sender: &Sender, what: &'static str, asked: Result<Asked<T>, Refusal>) -> Result<T, Refusal> {
-        self.readers.asked(sender, what, "/api/v1/shards", asked)
-    }
-}
-
-/// The paths of datasets: for `readers`, each of the mounts that they may read, answered by the workers of a cluster.
-pub(crate) fn routes(cluster: Arc<OwnCluster>, readers: Readers) -> (Router, Vec<Described>) {
-    let datasets = Datasets { readers, opened: Opened::new(cluster), places: Places::new(PLACES) };
+/// The paths of datasets: for `readers`, each of the mounts that they may read, answered by the workers of a cluster. What they are made
+/// anew with may come later.
+pub(crate) fn routes(cluster: Arc<OwnCluster>, readers: Readers, workshop: Arc<OnceLock<Workshop>>) -> (Router, Vec<Described>) {
+    let works = Works::new(workshop);
+    let datasets = Datasets { readers, opened: Opened::new(cluster), works, places: Places::new(PLACES) };
     let routes = Routes::new()
         .with(get::PATH, get::get)
         .with(search::SEARCH, search::search)
@@ -70,7 +66,12 @@ pub(crate) fn routes(cluster: Arc<OwnCluster>, readers: Readers) -> (Router, Vec
         .with(orders::PIN, orders::pin)
         .with(orders::UNPIN, orders::unpin)
         .with(orders::FREEZE, orders::freeze)
-        .with(orders::THAW, orders::thaw);
+        .with(orders::THAW, orders::thaw)
+        .with(making::REFRESHED, making::refreshed)
+        .with(making::REFRESH, making::refresh)
+        .with(making::EVERY, making::every)
+        .with(making::RESHARDED, making::resharded)
+        .with(making::RESHARD, making::reshard);
     let (router, described) = routes.into_parts();
     (router.with_state(Arc::new(datasets)), described)
 }

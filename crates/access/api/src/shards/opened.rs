@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use forebay_client::Client;
 use forebay_shard_store::DatasetOrders;
 use forebay_shards::Shards;
 use forebay_types::{Error, ErrorKind, ForebayPath, Result};
@@ -36,10 +37,15 @@ impl Opened {
         Self { cluster, known }
     }
 
+    /// What asks for all datasets.
+    pub(super) async fn client(&self) -> Result<&Client> {
+        self.cluster.client().await
+    }
+
     /// The dataset that a caller may read, at its latest manifest as the mount's rule has it, at most a second ago. `NotFound` when
     /// there is none.
     pub(super) async fn open(&self, may: &MayRead) -> Result<Shards> {
-        let (client, path) = (self.cluster.client().await?, may.dataset());
+        let (client, path) = (self.client().await?, may.dataset());
         let known = self.known.lock().get(path).cloned();
         if let Some(known) = &known
             && known.looked.elapsed() < LOOK_AFTER
@@ -54,8 +60,17 @@ impl Opened {
 
     /// Has the dataset's next manifest order something else of its replicas, and gives the dataset at that one.
     pub(super) async fn order(&self, may: &MayRead, change: impl Fn(&mut DatasetOrders) + Send) -> Result<Shards> {
-        let (client, path) = (self.cluster.client().await?, may.dataset());
+        let (client, path) = (self.client().await?, may.dataset());
         let shards = Shards::set_orders(client, path, change).await?;
+        Ok(self.keep(path, shards))
+    }
+
+    /// Has the dataset's next manifest say how often it is refreshed, and gives the dataset at that one.
+    pub(super) async fn refresh_every(&self, may: &MayRead, every: Option<Duration>) -> Result<Shards> {
+        let (client, path) = (self.client().await?, may.dataset());
+        let shards = Shards::set_refresh(client, path, every).await?;
+        // The worker that is to look at the objects hears of it.
+        shards.status().await?;
         Ok(self.keep(path, shards))
     }
 

@@ -10,8 +10,8 @@ use forebay_types::ForebayPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::asked::{Asked, TIMEOUT_PATTERN, Timeout};
-use super::visit::Administering;
+use super::asked::{Asked, DatasetAsked, TIMEOUT_PATTERN, Timeout};
+use super::visit::{Administering, Coming};
 use super::{Datasets, REFUSALS, asked};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
@@ -30,18 +30,6 @@ pub(super) struct PinAsked {
     /// The least size of each replica, as a part of the input, above 0 and up to 16; without it the one that each starts with.
     #[schemars(example = 0.9)]
     size: Option<f64>,
-    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
-    timeout: Option<Timeout>,
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct OrderAsked {
-    /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
-    #[serde(deserialize_with = "asked::path")]
-    dataset: ForebayPath,
     /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
     #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
     timeout: Option<Timeout>,
@@ -122,8 +110,9 @@ pub(super) async fn pin(
     sender: Sender,
     asked: Result<Asked<PinAsked>, Refusal>,
 ) -> Result<Json<Ordered>, Refusal> {
-    let asked = datasets.asked(&sender, "shard_pin", asked)?;
-    let ordering = Administering::enter(&datasets, &sender, "shard_pin", asked.dataset, asked.timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_pin");
+    let asked = coming.asked(asked)?;
+    let ordering = coming.administer(asked.dataset, asked.timeout)?;
     let pin = DatasetPin { size: asked.size };
     let shards = ordering.order(move |orders| orders.pin = Some(pin)).await?;
     let brought = ordering.bring(&shards).await;
@@ -136,7 +125,7 @@ const fn ordering(verb: Verb, path: &'static str, about: &'static str) -> Descri
         verb,
         path,
         about,
-        parameters: Some(OrderAsked::json_schema),
+        parameters: Some(DatasetAsked::json_schema),
         body: None,
         answer: ORDERED,
         or: None,
@@ -154,37 +143,33 @@ pub(super) const THAW: Described =
 pub(super) async fn unpin(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    asked: Result<Asked<OrderAsked>, Refusal>,
+    asked: Result<Asked<DatasetAsked>, Refusal>,
 ) -> Result<Json<Ordered>, Refusal> {
-    let asked = datasets.asked(&sender, "shard_unpin", asked)?;
-    order(&datasets, &sender, "shard_unpin", asked, |orders| orders.pin = None).await
+    order(Coming::of(&datasets, &sender, "shard_unpin"), asked, |orders| orders.pin = None).await
 }
 
 pub(super) async fn freeze(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    asked: Result<Asked<OrderAsked>, Refusal>,
+    asked: Result<Asked<DatasetAsked>, Refusal>,
 ) -> Result<Json<Ordered>, Refusal> {
-    let asked = datasets.asked(&sender, "shard_freeze", asked)?;
-    order(&datasets, &sender, "shard_freeze", asked, |orders| orders.frozen = true).await
+    order(Coming::of(&datasets, &sender, "shard_freeze"), asked, |orders| orders.frozen = true).await
 }
 
 pub(super) async fn thaw(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    asked: Result<Asked<OrderAsked>, Refusal>,
+    asked: Result<Asked<DatasetAsked>, Refusal>,
 ) -> Result<Json<Ordered>, Refusal> {
-    let asked = datasets.asked(&sender, "shard_thaw", asked)?;
-    order(&datasets, &sender, "shard_thaw", asked, |orders| orders.frozen = false).await
+    order(Coming::of(&datasets, &sender, "shard_thaw"), asked, |orders| orders.frozen = false).await
 }
 
 async fn order(
-    datasets: &Arc<Datasets>,
-    sender: &Sender,
-    what: &'static str,
-    asked: OrderAsked,
+    coming: Coming<'_>,
+    asked: Result<Asked<DatasetAsked>, Refusal>,
     change: fn(&mut DatasetOrders),
 ) -> Result<Json<Ordered>, Refusal> {
-    let ordering = Administering::enter(datasets, sender, what, asked.dataset, asked.timeout)?;
+    let DatasetAsked { dataset, timeout } = coming.asked(asked)?;
+    let ordering = coming.administer(dataset, timeout)?;
     Ok(Ordered::of(&ordering.order(change).await?, None))
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::asked::{Asked, If, TIMEOUT_PATTERN, Timeout};
-use super::visit::{Changing, Visit};
+use super::visit::Coming;
 use super::{Datasets, REFUSALS, REFUSALS_OF_BODIES, asked, body};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
@@ -61,8 +61,9 @@ pub(super) async fn read(
     sender: Sender,
     asked: Result<Asked<Read>, Refusal>,
 ) -> Result<Json<Versioned>, Refusal> {
-    let asked = datasets.asked(&sender, "shard_get", asked)?;
-    let visit = Visit::enter(&datasets, &sender, "shard_get", asked.dataset, asked.timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_get");
+    let asked = coming.asked(asked)?;
+    let visit = coming.read(asked.dataset, asked.timeout)?;
     let key = Literal::parse(&asked.key)?;
     let shards = visit.open().await?;
     Ok(Json(visit.within(shards.get_versioned(&key)).await?))
@@ -121,8 +122,9 @@ pub(super) async fn put(
     asked: Result<Asked<Put>, Refusal>,
     sent: Body,
 ) -> Result<Json<Changed>, Refusal> {
-    let asked = datasets.asked(&sender, "shard_put", asked)?;
-    let changing = Changing::enter(&datasets, &sender, "shard_put", asked.dataset, asked.timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_put");
+    let asked = coming.asked(asked)?;
+    let changing = coming.change(asked.dataset, asked.timeout)?;
     let (sent, _spent) = body::read(changing.visit(), sent, RECORD_BYTES_MAX, too_large).await?;
     let wrong = |error| Refusal::invalid(format!("the body is no record, which is a JSON object with columns: {error}"));
     let record: Map<String, Value> = exact_json(&sent).map_err(wrong)?;
@@ -172,8 +174,9 @@ pub(super) async fn delete(
     sender: Sender,
     asked: Result<Asked<Delete>, Refusal>,
 ) -> Result<Json<Changed>, Refusal> {
-    let asked = datasets.asked(&sender, "shard_delete", asked)?;
-    let changing = Changing::enter(&datasets, &sender, "shard_delete", asked.dataset, asked.timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_delete");
+    let asked = coming.asked(asked)?;
+    let changing = coming.change(asked.dataset, asked.timeout)?;
     let key = Literal::parse(&asked.key)?;
     let shards = changing.visit().open().await?;
     let version = changing.make(shards.delete(&key, If::of(asked.condition))).await?;

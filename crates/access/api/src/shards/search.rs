@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::asked::{Asked, ColumnNames, TIMEOUT_PATTERN, Timeout};
 use super::lines::Lines;
-use super::visit::Visit;
+use super::visit::{Coming, Visit};
 use super::{Datasets, RECORDS, REFUSALS, asked, lines};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
@@ -83,8 +83,9 @@ pub(super) async fn search(
     sender: Sender,
     asked: Result<Asked<Search>, Refusal>,
 ) -> Result<Response, Refusal> {
-    let Search { dataset, condition, limit, after, columns, timeout } = datasets.asked(&sender, "shard_search", asked)?;
-    let visit = Visit::enter(&datasets, &sender, "shard_search", dataset, timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_search");
+    let Search { dataset, condition, limit, after, columns, timeout } = coming.asked(asked)?;
+    let visit = coming.read(dataset, timeout)?;
     let page = Page::of(limit, after, columns)?;
     found(visit, Condition::parse(&condition)?, page).await
 }
@@ -106,8 +107,9 @@ pub(super) async fn scan(
     sender: Sender,
     asked: Result<Asked<Scan>, Refusal>,
 ) -> Result<Response, Refusal> {
-    let Scan { dataset, limit, after, columns, timeout } = datasets.asked(&sender, "shard_scan", asked)?;
-    let visit = Visit::enter(&datasets, &sender, "shard_scan", dataset, timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_scan");
+    let Scan { dataset, limit, after, columns, timeout } = coming.asked(asked)?;
+    let visit = coming.read(dataset, timeout)?;
     let page = Page::of(limit, after, columns)?;
     // What all records meet.
     found(visit, Condition::And(Vec::new()), page).await
@@ -213,8 +215,9 @@ pub(super) async fn count(
     sender: Sender,
     asked: Result<Asked<CountAsked>, Refusal>,
 ) -> Result<Json<Count>, Refusal> {
-    let asked = datasets.asked(&sender, "shard_count", asked)?;
-    let visit = Visit::enter(&datasets, &sender, "shard_count", asked.dataset, asked.timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_count");
+    let asked = coming.asked(asked)?;
+    let visit = coming.read(asked.dataset, asked.timeout)?;
     let condition = asked.condition.map(|text| Condition::parse(&text)).transpose()?.map(|condition| condition.to_json());
     let shards = visit.open().await?;
     let count = visit.within(shards.count(condition.as_ref())).await?;

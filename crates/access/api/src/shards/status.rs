@@ -6,29 +6,16 @@ use axum::Json;
 use axum::extract::State;
 use forebay_rights::needs;
 use forebay_shards::ShardStatus;
-use forebay_types::ForebayPath;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::asked::{Asked, TIMEOUT_PATTERN, Timeout};
+use super::asked::{Asked, DatasetAsked};
 use super::orders::Orders;
-use super::visit::Visit;
-use super::{Datasets, REFUSALS, asked};
+use super::visit::Coming;
+use super::{Datasets, REFUSALS};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct StatusAsked {
-    /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
-    #[serde(deserialize_with = "asked::path")]
-    dataset: ForebayPath,
-    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
-    timeout: Option<Timeout>,
-}
 
 /// A dataset, its shards and their replicas.
 #[derive(JsonSchema, Serialize)]
@@ -41,6 +28,10 @@ pub(super) struct DatasetStatus {
     orders: Orders,
     /// Who asks may order something else.
     may_order: bool,
+    /// Who asks may change its records, have it refreshed, and give it other shards.
+    may_change: bool,
+    /// It follows objects.
+    follows: bool,
     /// In order of their numbers.
     shards: Vec<ShardStatus>,
 }
@@ -49,7 +40,7 @@ pub(super) const PATH: Described = Described {
     verb: Verb::Get,
     path: "/api/v1/shards/status",
     about: "The shards of a dataset, where their replicas are, and what is ordered of these.",
-    parameters: Some(StatusAsked::json_schema),
+    parameters: Some(DatasetAsked::json_schema),
     body: None,
     answer: Content {
         kind: "application/json",
@@ -65,13 +56,17 @@ pub(super) const PATH: Described = Described {
 pub(super) async fn status(
     State(datasets): State<Arc<Datasets>>,
     sender: Sender,
-    asked: Result<Asked<StatusAsked>, Refusal>,
+    asked: Result<Asked<DatasetAsked>, Refusal>,
 ) -> Result<Json<DatasetStatus>, Refusal> {
-    let asked = datasets.asked(&sender, "shard_status", asked)?;
-    let may_order = datasets.readers.may(&sender, &needs::dataset_orders(asked.dataset.mount()));
-    let visit = Visit::enter(&datasets, &sender, "shard_status", asked.dataset, asked.timeout)?;
+    let coming = Coming::of(&datasets, &sender, "shard_status");
+    let asked = coming.asked(asked)?;
+    let may = |need| datasets.readers.may(&sender, &need);
+    let mount = asked.dataset.mount();
+    let (may_order, may_change) = (may(needs::dataset_orders(mount)), may(needs::dataset_change(mount)));
+    let visit = coming.read(asked.dataset, asked.timeout)?;
     let shards = visit.open().await?;
     let status = visit.within(shards.status()).await?;
     let (dataset, orders) = (shards.path().to_string(), shards.orders().into());
-    Ok(Json(DatasetStatus { dataset, manifest: shards.manifest(), orders, may_order, shards: status }))
+    let (manifest, follows) = (shards.manifest(), shards.dataset().following.is_some());
+    Ok(Json(DatasetStatus { dataset, manifest, orders, may_order, may_change, follows, shards: status }))
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use forebay_client::Client;
 use forebay_rights::{Need, Who, needs};
 use forebay_runtime::time::Instant;
 use forebay_shard_store::DatasetOrders;
@@ -13,12 +14,72 @@ use forebay_transport::{Deed, is_audited, tell};
 use forebay_types::{Error, ErrorKind, ForebayPath, Result};
 
 use super::Datasets;
-use super::asked::Timeout;
+use super::asked::{Asked, Timeout};
 use crate::asking::Place;
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
 
-/// The caller may read the mount that a dataset lies in. Only [`Visit::enter`] makes one.
+/// A request that has come, and was not let in yet.
+#[derive(Clone, Copy)]
+pub(super) struct Coming<'r> {
+    datasets: &'r Arc<Datasets>,
+    sender: &'r Sender,
+    what: &'static str,
+}
+
+impl<'r> Coming<'r> {
+    /// One of a sender, by the name that the audit log has for it.
+    pub(super) fn of(datasets: &'r Arc<Datasets>, sender: &'r Sender, what: &'static str) -> Self {
+        Self { datasets, sender, what }
+    }
+
+    /// Its parameters. Who is nobody's hears of that, and not of what is wrong with them.
+    pub(super) fn asked<T>(self, asked: Result<Asked<T>, Refusal>) -> Result<T, Refusal> {
+        self.datasets.readers.asked(self.sender, self.what, "/api/v1/shards", asked)
+    }
+
+    /// Lets it in: 401 or 403 for who may not read the mount, 429 or 503 where too many are under way.
+    pub(super) fn read(self, dataset: ForebayPath, timeout: Option<Timeout>) -> Result<Visit, Refusal> {
+        let need = needs::dataset(dataset.mount());
+        self.enter(dataset, timeout, &need).map(|(_, visit)| visit)
+    }
+
+    /// The same for who may write in the mount. The audit log is told of it.
+    pub(super) fn change(self, dataset: ForebayPath, timeout: Option<Timeout>) -> Result<Changing, Refusal> {
+        let need = needs::dataset_change(dataset.mount());
+        self.enter_to_change(dataset, timeout, &need)
+    }
+
+    /// The same for who may administer the mount.
+    pub(super) fn administer(self, dataset: ForebayPath, timeout: Option<Timeout>) -> Result<Administering, Refusal> {
+        let need = needs::dataset_orders(dataset.mount());
+        self.enter_to_change(dataset, timeout, &need).map(Administering)
+    }
+
+    fn enter_to_change(self, dataset: ForebayPath, timeout: Option<Timeout>, need: &Need) -> Result<Changing, Refusal> {
+        let on = dataset.to_string();
+        let (who, visit) = self.enter(dataset, timeout, need)?;
+        if is_audited() {
+            tell(&who, self.sender.address(), &Deed { port: "http", what: self.what, on }, None);
+        }
+        Ok(Changing { visit })
+    }
+
+    fn enter(self, dataset: ForebayPath, timeout: Option<Timeout>, need: &Need) -> Result<(Who, Visit), Refusal> {
+        let Self { datasets, sender, what } = self;
+        let who = datasets.readers.check(sender, need, what, &dataset.to_string())?;
+        let place = datasets.places.take(&who.to_string())?;
+        let mut span = Span::asked(sender.trace(), "http shards");
+        span.set("rpc.method", || what);
+        span.set("forebay.path", || dataset.to_string());
+        let timeout = timeout.unwrap_or_default().duration();
+        let deadline = forebay_runtime::time::instant() + timeout;
+        let may = MayRead { dataset };
+        Ok((who, Visit { datasets: Arc::clone(datasets), may, timeout, deadline, span, _place: place }))
+    }
+}
+
+/// The caller may read the mount that a dataset lies in. Only [`Coming`] makes one.
 pub(super) struct MayRead {
     dataset: ForebayPath,
 }
@@ -41,36 +102,24 @@ pub(super) struct Visit {
 }
 
 impl Visit {
-    /// Lets a request in: 401 or 403 for who may not read the mount, 429 or 503 where too many are under way.
-    pub(super) fn enter(
-        datasets: &Arc<Datasets>,
-        sender: &Sender,
-        what: &'static str,
-        dataset: ForebayPath,
-        timeout: Option<Timeout>,
-    ) -> Result<Self, Refusal> {
-        let who = datasets.readers.check(sender, &needs::dataset(dataset.mount()), what, &dataset.to_string())?;
-        Self::begin(datasets, &who, dataset, timeout, spanned(sender, what))
-    }
-
-    /// Of one who may read the dataset.
-    fn begin(
-        datasets: &Arc<Datasets>,
-        who: &Who,
-        dataset: ForebayPath,
-        timeout: Option<Timeout>,
-        mut span: Span,
-    ) -> Result<Self, Refusal> {
-        let place = datasets.places.take(&who.to_string())?;
-        span.set("forebay.path", || dataset.to_string());
-        let timeout = timeout.unwrap_or_default().duration();
-        let deadline = forebay_runtime::time::instant() + timeout;
-        Ok(Self { datasets: Arc::clone(datasets), may: MayRead { dataset }, timeout, deadline, span, _place: place })
-    }
-
     /// Until when it is answered.
     pub(super) fn deadline(&self) -> Instant {
         self.deadline
+    }
+
+    /// The dataset's folder.
+    pub(super) fn dataset(&self) -> &ForebayPath {
+        self.may.dataset()
+    }
+
+    /// What all requests about datasets share.
+    pub(super) fn datasets(&self) -> &Datasets {
+        &self.datasets
+    }
+
+    /// What asks for it.
+    pub(super) async fn client(&self) -> Result<Client, Refusal> {
+        self.within(async { self.datasets.opened.client().await.cloned() }).await
     }
 
     /// The dataset. What it is asked takes no longer than the request has left.
@@ -99,48 +148,12 @@ impl Visit {
     }
 }
 
-/// The span of a request that was let in.
-fn spanned(sender: &Sender, what: &'static str) -> Span {
-    let mut span = Span::asked(sender.trace(), "http shards");
-    span.set("rpc.method", || what);
-    span
-}
-
-/// A request that changes records, let in: who may write reads too. Only [`Changing::enter`] makes one.
+/// A request that changes records, let in: who may write reads too. Only [`Coming::change`] makes one.
 pub(super) struct Changing {
     visit: Visit,
 }
 
 impl Changing {
-    /// As [`Visit::enter`], for who may write in the mount. The audit log is told of it.
-    pub(super) fn enter(
-        datasets: &Arc<Datasets>,
-        sender: &Sender,
-        what: &'static str,
-        dataset: ForebayPath,
-        timeout: Option<Timeout>,
-    ) -> Result<Self, Refusal> {
-        let need = needs::dataset_change(dataset.mount());
-        Self::let_in(datasets, sender, what, dataset, timeout, &need)
-    }
-
-    fn let_in(
-        datasets: &Arc<Datasets>,
-        sender: &Sender,
-        what: &'static str,
-        dataset: ForebayPath,
-        timeout: Option<Timeout>,
-        need: &Need,
-    ) -> Result<Self, Refusal> {
-        let on = dataset.to_string();
-        let who = datasets.readers.check(sender, need, what, &on)?;
-        let visit = Visit::begin(datasets, &who, dataset, timeout, spanned(sender, what))?;
-        if is_audited() {
-            tell(&who, sender.address(), &Deed { port: "http", what, on }, None);
-        }
-        Ok(Self { visit })
-    }
-
     /// What reads for it.
     pub(super) fn visit(&self) -> &Visit {
         &self.visit
@@ -166,24 +179,19 @@ impl Changing {
             }
         }
     }
+
+    /// Has the dataset's next manifest say how often it is refreshed; gives the dataset as it is then.
+    pub(super) async fn refresh_every(&self, every: Option<Duration>) -> Result<Shards, Refusal> {
+        let Visit { datasets, may, .. } = &self.visit;
+        self.make(datasets.opened.refresh_every(may, every)).await
+    }
 }
 
-/// A request that orders something of a dataset's replicas, let in: who may administer the mount. Only [`Administering::enter`] makes one.
+/// A request that orders something of a dataset's replicas, let in: who may administer the mount. Only
+/// [`Coming::administer`] makes one.
 pub(super) struct Administering(Changing);
 
 impl Administering {
-    /// As [`Changing::enter`], for who may administer the mount.
-    pub(super) fn enter(
-        datasets: &Arc<Datasets>,
-        sender: &Sender,
-        what: &'static str,
-        dataset: ForebayPath,
-        timeout: Option<Timeout>,
-    ) -> Result<Self, Refusal> {
-        let need = needs::dataset_orders(dataset.mount());
-        Changing::let_in(datasets, sender, what, dataset, timeout, &need).map(Self)
-    }
-
     /// Has the dataset's next manifest say something else, as long as there is time for it; gives the dataset as it is then.
     pub(super) async fn order(&self, change: impl Fn(&mut DatasetOrders) + Send) -> Result<Shards, Refusal> {
         let Visit { datasets, may, .. } = &self.0.visit;

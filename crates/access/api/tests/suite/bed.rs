@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ use serde_json::Value as Json;
 use tempfile::TempDir;
 
 pub const DATASET: &str = "/lake/orders.shards";
+/// The objects that it follows; there are none at first.
+pub const FOLLOWED: &str = "/lake/in/";
 pub const RECORDS: i64 = 2000;
 /// An object beside it, and its bytes.
 pub const TABLE: &str = "/lake/table.csv";
@@ -111,10 +114,10 @@ impl Bed {
 
     /// The same without a scheduler and without SQL.
     pub async fn closed(workers: usize) -> Self {
-        Self::with(workers, |_, _| {}).await
+        Self::with(workers, |_, _, _| {}).await
     }
 
-    async fn with(workers: usize, open: impl FnOnce(&Served, Address)) -> Self {
+    async fn with(workers: usize, open: impl FnOnce(&Served, Address, &Path)) -> Self {
         let folder = TempDir::new().unwrap();
         let (owner, member) = (random_secret().unwrap(), random_secret().unwrap());
         let keys = [Credential::owner(&owner).unwrap(), Credential::member(&member).unwrap()];
@@ -141,7 +144,7 @@ impl Bed {
         let known = Arc::new(Known(Arc::clone(node.coordinator.as_ref().unwrap())));
         let served = serve(&security, false).await;
         served.show_cluster(known, node.client_settings());
-        open(&served, node.coordinator_at().clone());
+        open(&served, node.coordinator_at().clone(), folder.path());
         let address = served.address();
         let http: Http = hyper_util::client::legacy::Client::builder(TokioExecutor::new()).build_http();
         let tokens = BTreeMap::new();
@@ -175,6 +178,7 @@ impl Bed {
     async fn create(&self) {
         let path = DATASET.parse().unwrap();
         let mut creating = create(&self.client, &path, columns(), vec![0.9, 0.5], false).await.unwrap();
+        creating.follow(vec![FOLLOWED.to_string()], Duration::from_secs(3600)).unwrap();
         for shard in 0..2 {
             let part = self.part(shard);
             let mut building = Store::build(&part, columns(), 0.01).unwrap();

@@ -43,7 +43,8 @@ impl Path {
         if self.path.ends_with("/pin") || self.path.ends_with("/freeze") {
             return "admin";
         }
-        let changes = matches!(self.method.as_str(), "PUT" | "DELETE") || self.path.ends_with("/change");
+        let is_work = self.method == "POST" && (self.path.ends_with("/refresh") || self.path.ends_with("/reshard"));
+        let changes = matches!(self.method.as_str(), "PUT" | "DELETE") || self.path.ends_with("/change") || is_work;
         match self.path.as_str() {
             "/api/v1/tokens" => "admin",
             _ if changes => "write",
@@ -100,7 +101,7 @@ fn text(value: &Json) -> String {
 async fn each_example_is_answered_as_it_is_described() {
     let bed = Bed::start(2).await;
     let (document, paths) = description(&bed).await;
-    assert_eq!((document["openapi"].as_str(), paths.len()), (Some("3.1.0"), 30));
+    assert_eq!((document["openapi"].as_str(), paths.len()), (Some("3.1.0"), 35));
     for path in &paths {
         let (mut asked, body) = path.example(&document);
         if (path.path.as_str(), path.method.as_str()) == ("/api/v1/load", "DELETE") {
@@ -198,6 +199,9 @@ async fn each_described_path_is_one_that_there_is_and_stands_in_the_page() {
         "LoadState",
         "Change",
         "Versioned",
+        "RefreshStatus",
+        "ReshardStatus",
+        "WorkStatus",
     ] {
         assert!(schemas.contains_key(name), "{name}: {:?}", schemas.keys());
     }

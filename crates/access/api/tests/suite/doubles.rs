@@ -1,23 +1,42 @@
 //! What stands in the place of the scheduler and of the query engine, which are not built for these tests.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_api::{ColumnOf, Http, LoadAsked, LoadProgress, Loads, ReadSoFar, Scheduler, Statement, Statements, TellProgress};
+use forebay_api::{
+    ColumnOf, Http, LoadAsked, LoadProgress, Loads, ReadSoFar, Scheduler, Statement, Statements, TellProgress, Workshop,
+};
 use forebay_client::{Client, ClientSettings};
 use forebay_protocol::{JobState, TaskState, TransferState};
+use forebay_shard_store::Columns;
+use forebay_shards::{ReadRecords, Records};
 use forebay_transport::{Address, Credential, Security};
 use forebay_types::{Error, Result};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::json;
 
-/// Opens all doors. What runs statements is a client of the coordinator at `address`.
-pub fn open(http: &Http, address: Address) {
+/// Opens all doors. What runs statements is a client of the coordinator at `address`; files of datasets that are made anew are below `folder`.
+pub fn open(http: &Http, address: Address, folder: &Path) {
     http.show_scheduler(Arc::new(One));
     http.show_loads(Arc::new(Ten));
     http.show_statements(Arc::new(Listings(address)));
+    http.show_workshop(Workshop::open(Arc::new(Lines), folder.join("datasets")).unwrap());
+}
+
+/// Reads objects of JSON lines.
+struct Lines;
+
+impl ReadRecords for Lines {
+    fn read(&self, file: &Path, columns: &Columns, each: &mut dyn FnMut(Records) -> Result<()>) -> Result<()> {
+        for line in std::fs::read_to_string(file)?.lines() {
+            let record = serde_json::from_str(line).map_err(|error| Error::invalid(format!("{line} is no record: {error}")))?;
+            each(vec![columns.record_of(&record)?])?;
+        }
+        Ok(())
+    }
 }
 
 /// A scheduler with a job, a task of it and a transfer for it.

@@ -127,9 +127,16 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
         ("DELETE", of("pin", &[]), "", Needs::Order),
         ("PUT", of("freeze", &[]), "", Needs::Order),
         ("DELETE", of("freeze", &[]), "", Needs::Order),
+        ("GET", of("refresh", &[]), "", Needs::Lake),
+        ("POST", of("refresh", &[]), "", Needs::Change),
+        ("PUT", of("refresh", &[("every", "off")]), "", Needs::Change),
+        ("GET", of("reshard", &[]), "", Needs::Lake),
+        ("POST", of("reshard", &[("to", "2")]), "", Needs::Change),
         ("GET", query("/api/v1/shards/count", &[("dataset", "/none/x")]), "", Needs::NoMount),
         ("PUT", query("/api/v1/shards/record", &[("dataset", "/none/x")]), "{\"id\": 1}", Needs::ChangeOfNoMount),
         ("POST", query("/api/v1/shards/change", &[("dataset", "/none/x")]), "{\"delete\": 1}", Needs::ChangeOfNoMount),
+        ("POST", query("/api/v1/shards/refresh", &[("dataset", "/none/x")]), "", Needs::ChangeOfNoMount),
+        ("POST", query("/api/v1/shards/reshard", &[("dataset", "/none/x"), ("to", "2")]), "", Needs::ChangeOfNoMount),
         ("PUT", query("/api/v1/shards/pin", &[("dataset", "/none/x")]), "", Needs::OrderOfNoMount),
     ]
 }

@@ -6,4 +6,4 @@ mod reshard;
 mod seal;
 
 pub use create::{Creating, create};
-pub use reshard::{Cut, ReshardStep, ReshardTo};
+pub use reshard::{Cut, ReshardStep, ReshardTo, Resharded};

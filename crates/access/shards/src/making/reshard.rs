@@ -1,14 +1,16 @@
 //! More or fewer shards for a dataset that is served meanwhile.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forebay_client::{Client, RESHARD_SINCE};
 use forebay_navigation::{SWITCH_LIMITS, Share, recut, shards_for, tails_fit};
 use forebay_shard_store::{AskedShares, Dataset, DatasetShard, GARBAGE_AFTER, LogPlace, NextShards, Packed, shard_of};
-use forebay_types::{Error, ForebayPath, Key, Result, ResultExt};
+use forebay_types::{ByteSize, Error, ForebayPath, Key, Result, ResultExt};
 
 use super::files::{bring, store_packed};
 use crate::Shards;
@@ -43,6 +45,20 @@ impl ReshardTo {
     }
 }
 
+/// A number of shards, or with a unit the size that each is to have about: `16`, `128MiB`.
+impl FromStr for ReshardTo {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let text = text.trim();
+        if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return text.parse().map(|ByteSize(bytes)| Self::BytesEach(bytes));
+        }
+        let none = |_| Error::invalid(format!("{text:?} is no number of shards, nor the size of each: write 16 or 128MiB"));
+        text.parse().map(Self::Shards).map_err(none)
+    }
+}
+
 /// What is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReshardStep {
@@ -52,6 +68,40 @@ pub enum ReshardStep {
     Cutting(usize, usize),
     /// The logs of all shards end, and the new ones take their place.
     Switching,
+}
+
+impl fmt::Display for ReshardStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Merging(shard, of) => write!(f, "merging shard {} of {of}", shard + 1),
+            Self::Cutting(shard, of) => write!(f, "making new shard {} of {of}", shard + 1),
+            Self::Switching => f.write_str("the new shards take over"),
+        }
+    }
+}
+
+/// What a dataset has that was given other shards.
+#[derive(Clone, Debug, PartialEq, Eq, schemars::JsonSchema, serde::Serialize)]
+pub struct Resharded {
+    /// The folder that it lies in.
+    pub dataset: String,
+    /// The number of its manifest.
+    pub manifest: u64,
+    /// How many shards it had before.
+    pub before: usize,
+    /// How many it has.
+    pub shards: usize,
+    /// Bytes of these in shared storage.
+    pub bytes: u64,
+}
+
+impl Resharded {
+    /// Of a dataset as [`Shards::reshard`] gave it, that had so many shards before.
+    pub fn of(shards: &Shards, before: usize) -> Self {
+        let all = &shards.dataset.shards;
+        let bytes = all.iter().map(DatasetShard::bytes).sum();
+        Self { dataset: shards.path.to_string(), manifest: shards.manifest(), before, shards: all.len(), bytes }
+    }
 }
 
 /// New shards that are stored and that no manifest names yet.
@@ -254,4 +304,18 @@ async fn cut_one(from: Vec<PathBuf>, to: PathBuf, (number, count): (usize, usize
         })
     });
     cutting.await.map_err(|error| Error::internal(format!("cutting a shard ended early: {error}")))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_many_shards_there_are_to_be_is_a_number_or_the_size_of_each() {
+        assert_eq!(" 16".parse::<ReshardTo>().unwrap(), ReshardTo::Shards(16));
+        assert_eq!("128MiB".parse::<ReshardTo>().unwrap(), ReshardTo::BytesEach(128 << 20));
+        for wrong in ["", "-1", "4294967296", "many", "16 shards"] {
+            assert!(wrong.parse::<ReshardTo>().is_err(), "{wrong}");
+        }
+    }
 }

@@ -64,7 +64,7 @@ pub(super) async fn keys_of(reader: &Arc<dyn ReadRecords>, file: &Path, columns:
         let (mut keys, mut bytes): (Vec<Key>, usize) = (Vec::new(), 0);
         reader.read(&file, &columns, &mut |records: Records| {
             bytes += records.iter().map(|(key, _)| key.len()).sum::<usize>();
-            records.iter().try_for_each(|(key, values)| check(&columns, key, values))?;
+            records.iter().try_for_each(|(key, values)| check_followed(&columns, key, values))?;
             keys.extend(records.into_iter().map(|(key, _)| key));
             match keys.len() > KEYS_MAX {
                 true => Err(Error::invalid(format!("it has more than {KEYS_MAX} records: cut it into smaller objects"))),
@@ -89,29 +89,47 @@ fn put_of(columns: &Columns, key: &Key, values: &[Value]) -> Result<(Json, Strin
     }
 }
 
-/// `Invalid` where workers refuse a record, so that none of its object's are written.
-fn check(columns: &Columns, key: &Key, values: &[Value]) -> Result<()> {
-    let (_, line) = put_of(columns, key, values)?;
-    WantedChange::parse(columns, line.as_bytes())?;
-    Ok(())
+/// `Invalid` where workers refuse a record of a dataset that follows objects: it could not be written again.
+pub fn check_followed(columns: &Columns, key: &Key, values: &[Value]) -> Result<()> {
+    checked_put(columns, key, values).map(drop)
 }
 
-/// A file's records as changes, those of all keys or of some, which ascend; and what says whether these were all.
+fn checked_put(columns: &Columns, key: &Key, values: &[Value]) -> Result<(Json, String)> {
+    let (put, line) = put_of(columns, key, values)?;
+    WantedChange::parse(columns, line.as_bytes())?;
+    Ok((put, line))
+}
+
+/// A file's records as changes, those of all keys or of some, which ascend; and what says whether these were all. Of some, those that workers
+/// refuse are left out, and why the first was is said: their object was taken over without them.
 pub(super) fn puts_of(
     reader: &Arc<dyn ReadRecords>,
     file: PathBuf,
     columns: &Columns,
     only: Option<Vec<Key>>,
-) -> (mpsc::Receiver<Vec<Json>>, JoinHandle<Result<()>>) {
+) -> (mpsc::Receiver<Vec<Json>>, JoinHandle<Result<Option<Error>>>) {
     let (sender, puts) = mpsc::channel(AHEAD);
     let (reader, columns) = (Arc::clone(reader), columns.clone());
-    let reading = forebay_runtime::spawn_blocking(move || -> Result<()> {
+    let reading = forebay_runtime::spawn_blocking(move || -> Result<Option<Error>> {
+        let mut left_out = None;
         let send = |changes: Vec<Json>| sender.blocking_send(changes).map_err(|_| Error::closed("the refresh has ended"));
         let is_wanted = |key: &Key| only.as_ref().is_none_or(|only| only.binary_search(key).is_ok());
         let (mut changes, mut bytes): (Vec<Json>, usize) = (Vec::new(), 0);
         reader.read(&file, &columns, &mut |records: Records| {
             for (key, values) in records.into_iter().filter(|(key, _)| is_wanted(key)) {
-                let (put, line) = put_of(&columns, &key, &values)?;
+                let made = match only.is_some() {
+                    true => checked_put(&columns, &key, &values),
+                    // They were looked at when the keys were read.
+                    false => put_of(&columns, &key, &values),
+                };
+                let (put, line) = match made {
+                    Ok(made) => made,
+                    Err(error) if only.is_some() => {
+                        left_out.get_or_insert(error);
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                };
                 if bytes + line.len() >= CALL_BYTES_MAX {
                     bytes = 0;
                     send(std::mem::take(&mut changes))?;
@@ -126,7 +144,10 @@ pub(super) fn puts_of(
             }
             Ok(())
         })?;
-        if changes.is_empty() { Ok(()) } else { send(changes) }
+        if !changes.is_empty() {
+            send(changes)?;
+        }
+        Ok(left_out)
     });
     (puts, reading)
 }

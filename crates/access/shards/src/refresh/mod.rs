@@ -14,10 +14,10 @@ mod pass;
 mod sources;
 mod state;
 
-pub use files::{ReadRecords, Records};
+pub use files::{ReadRecords, Records, check_followed};
 pub(crate) use keys::store_keys;
 pub(crate) use listing::check_from;
 pub use listing::{objects_followed, objects_like};
 pub use pass::Refreshed;
 pub(crate) use sources::Sources;
-pub use state::{RefreshState, RefusedObject};
+pub use state::{Follows, RefreshState, RefusedObject};

@@ -30,7 +30,7 @@ const ATTEMPTS: usize = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// What a refresh did.
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, schemars::JsonSchema, serde::Serialize)]
 pub struct Refreshed {
     /// Objects that are followed.
     pub objects: u64,
@@ -251,7 +251,7 @@ impl Pass<'_> {
             }
         }
         for one in brought {
-            self.put(&one.file, None).await?;
+            self.put(&one.file, None).await.map(drop)?;
         }
         for (place, source) in before.iter().enumerate().rev() {
             if left.is_empty() {
@@ -267,7 +267,13 @@ impl Pass<'_> {
             if let (Some(object), false) = (object, again.is_empty()) {
                 let file = self.file(object);
                 bring(self.client, &mut self.lease, object, &file).await?;
-                self.put(&file, Some(again)).await?;
+                if let Some(error) = self.put(&file, Some(again)).await? {
+                    self.done.errors.push(format!(
+                        "{}: what it has stays as another object had it: {}",
+                        source.path,
+                        error.message()
+                    ));
+                }
             }
         }
         let columns = self.shards.columns();
@@ -318,14 +324,15 @@ impl Pass<'_> {
         load_keys(self.client, self.shards.path(), self.shards.columns(), source).await
     }
 
-    /// Writes the records of a file, of all keys or of some, and removes it.
-    async fn put(&mut self, file: &Path, only: Option<Vec<Key>>) -> Result<()> {
+    /// Writes the records of a file, of all keys or of some, and removes it. Of some: why one can't be written.
+    async fn put(&mut self, file: &Path, only: Option<Vec<Key>>) -> Result<Option<Error>> {
         let (mut puts, reading) = puts_of(&self.reader, file.to_path_buf(), self.shards.columns(), only);
         while let Some(changes) = self.lease.during(puts.recv()).await? {
             self.change(&changes).await?;
         }
-        reading.await.map_err(ended_early)??;
-        std::fs::remove_file(file).context(|| file.display())
+        let left_out = reading.await.map_err(ended_early)??;
+        std::fs::remove_file(file).context(|| file.display())?;
+        Ok(left_out)
     }
 
     async fn change(&mut self, changes: &[Json]) -> Result<()> {

@@ -27,7 +27,7 @@ const REFUSED_FOR: Duration = Duration::from_secs(24 * 3600);
 const REFUSED_BYTES_MAX: usize = 2048;
 
 /// How it stands with the refreshes of a dataset. Times are in milliseconds since the Unix epoch.
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, schemars::JsonSchema, serde::Serialize, serde::Deserialize)]
 #[serde(default)]
 pub struct RefreshState {
     /// What the dataset's sources are kept under that all of it is of: another one in the same folder was not refreshed yet.
@@ -47,7 +47,7 @@ pub struct RefreshState {
 }
 
 /// A version of an object that can't be read.
-#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, schemars::JsonSchema, serde::Serialize, serde::Deserialize)]
 pub struct RefusedObject {
     /// Its path.
     pub path: String,
@@ -57,6 +57,19 @@ pub struct RefusedObject {
     pub error: String,
     /// When it was read.
     pub read_ms: i64,
+}
+
+/// What a dataset follows.
+#[derive(Clone, Debug, PartialEq, schemars::JsonSchema, serde::Serialize)]
+pub struct Follows {
+    /// Objects, patterns of their names and folders.
+    pub following: Vec<String>,
+    /// How often workers look whether these have changed, in milliseconds; 0 where nobody looks by himself.
+    pub every_ms: u64,
+    /// From how many objects its records came.
+    pub objects: usize,
+    /// How the last refresh ended; none where it was not refreshed yet.
+    pub refresh: Option<RefreshState>,
 }
 
 impl RefreshState {
@@ -188,6 +201,13 @@ impl Lease {
 }
 
 impl Shards {
+    /// What it follows; none where it follows nothing.
+    pub async fn follows(&self) -> Result<Option<Follows>> {
+        let Some(of) = &self.dataset.following else { return Ok(None) };
+        let (objects, refresh) = (self.followed_objects().await?, self.refresh_state().await?);
+        Ok(Some(Follows { following: of.from.clone(), every_ms: of.every_ms, objects, refresh }))
+    }
+
     /// How it stands with refreshes; none where it follows nothing, or was not refreshed yet.
     pub async fn refresh_state(&self) -> Result<Option<RefreshState>> {
         let Some(following) = &self.dataset.following else { return Ok(None) };

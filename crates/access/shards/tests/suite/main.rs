@@ -13,4 +13,5 @@ mod load;
 mod losses;
 mod moves;
 mod refresh;
+mod refused;
 mod reshard;

@@ -1,14 +1,17 @@
-//! Datasets whose shards give way to others: for many who ask at the same time, and beside somebody who replaces them.
+//! Datasets whose shards give way to others: for many who ask at the same time, beside somebody who replaces them, and put back to before that.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_client::PutCondition;
 use forebay_shard_store::LogObject;
-use forebay_types::ErrorKind;
+use forebay_shards::{ReshardTo, Shards};
+use forebay_testbed::until_asked;
+use forebay_types::{ErrorKind, ForebayPath};
 use futures::future::join_all;
 
 use crate::bed::{Bed, path, store};
+use crate::changes::{literal, name_of, put};
 use crate::reshard::{Model, NAME, announce, end_log, log_path, open, place};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -56,4 +59,38 @@ async fn logs_of_a_dataset_that_somebody_began_to_replace_are_left_to_who_replac
     }
     store(&bed.client, &path(NAME), 2, vec![0.5], true, bed.folder()).await.unwrap();
     Model::of(&bed).compare_all(&open(&bed).await, "replaced").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dataset_that_is_put_back_to_before_it_had_other_shards_is_asked_and_changed() {
+    let bed = Bed::start(2).await;
+    let first = bed.create(NAME, 2, vec![0.5]).await;
+    put(&first, 5, "before").await.unwrap();
+    let folder = path(&format!("{NAME}/"));
+    let at = |key| ForebayPath::new(folder.mount().clone(), key);
+    let mut copy = Vec::new();
+    for object in bed.client.list_all(&folder).await.unwrap() {
+        let version = object.version;
+        let bytes = bed.client.read(bed.client.operation(), &version, 0..version.size).await.unwrap();
+        copy.push((at(version.key), bytes));
+    }
+    let scratch = bed.folder().join("scratch");
+    let resharded = Shards::reshard(&bed.client, &path(NAME), ReshardTo::Shards(3), &scratch, |_| {}).await.unwrap();
+    put(&resharded, 5, "after").await.unwrap();
+    assert_eq!(name_of(&first, 5).await.as_deref(), Some("after"), "who had it open is led on");
+    for object in bed.client.list_all(&folder).await.unwrap() {
+        bed.client.delete(&at(object.version.key)).await.unwrap();
+    }
+    for (object, bytes) in copy {
+        bed.client.put(&object, bytes, PutCondition::Any).await.unwrap();
+    }
+    let is_back = async || {
+        let Ok(now) = Shards::open(&bed.client, &path(NAME)).await else { return false };
+        now.get(&literal(5), None).await.is_ok_and(|record| record.is_some_and(|record| record["name"] == "before"))
+    };
+    until_asked("the dataset is answered as it is", is_back).await;
+    let now = open(&bed).await;
+    assert_eq!(now.dataset().shards.len(), 2);
+    put(&now, 5, "again").await.unwrap();
+    assert_eq!(name_of(&now, 5).await.as_deref(), Some("again"));
 }

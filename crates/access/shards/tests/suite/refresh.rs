@@ -16,10 +16,10 @@ use serde_json::json;
 use crate::bed::{Bed, RECORDS, columns, path};
 use crate::changes::{literal, name_of, put, record};
 
-const MANY: usize = 1_000_000;
+pub const MANY: usize = 1_000_000;
 
 /// Reads lines as `100001,name`; ends after so many records of all files together, as a process does that is killed.
-struct Lines(AtomicUsize);
+pub struct Lines(pub AtomicUsize);
 
 impl ReadRecords for Lines {
     fn read(&self, file: &Path, columns: &Columns, each: &mut dyn FnMut(Records) -> Result<()>) -> Result<()> {
@@ -54,11 +54,11 @@ pub async fn store(bed: &Bed, name: &str, lines: &str) {
     bed.client.put(&path(&format!("in/{name}")), Bytes::from(lines.to_string()), PutCondition::Any).await.unwrap();
 }
 
-async fn delete(bed: &Bed, name: &str) {
+pub async fn delete(bed: &Bed, name: &str) {
     bed.client.delete(&path(&format!("in/{name}"))).await.unwrap();
 }
 
-async fn refresh_until(bed: &Bed, records: usize) -> Result<Refreshed> {
+pub async fn refresh_until(bed: &Bed, records: usize) -> Result<Refreshed> {
     let scratch = bed.folder().join("scratch");
     std::fs::create_dir_all(&scratch).unwrap();
     Shards::refresh(&bed.client, &path("orders.shards"), Arc::new(Lines(AtomicUsize::new(records))), &scratch).await
@@ -115,7 +115,7 @@ impl ReadRecords for Overtaken {
 }
 
 /// The names of the records of 100001 and so on.
-async fn names(shards: &Shards, wanted: &[Option<&str>]) {
+pub async fn names(shards: &Shards, wanted: &[Option<&str>]) {
     for (key, wanted) in (100_001..).zip(wanted) {
         assert_eq!(name_of(shards, key).await.as_deref(), *wanted, "{key}");
     }

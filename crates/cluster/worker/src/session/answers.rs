@@ -99,10 +99,7 @@ impl WorkerSession {
                 self.prefetch(&version, &ranges, Ahead { priority, keep, held_for }).await?
             }
             DataRequest::Put { mount, key, condition } => self.put(mount, &key, condition, payload).await?,
-            DataRequest::PutBegin { mount, key } => {
-                let (upload, part_bytes) = self.uploads.begin(&rooms.writes, mount, &key).await?;
-                reply(DataReply::Upload { upload, part_bytes })
-            }
+            DataRequest::PutBegin { mount, key } => self.put_begin(mount, &key).await?,
             DataRequest::PutPart { upload, part } => {
                 self.uploads.part(&rooms.writes, upload, part, payload).await?;
                 reply(DataReply::Done)
@@ -192,9 +189,16 @@ impl WorkerSession {
 
     /// A log of a shard is an object too, whoever writes it.
     async fn put(&self, mount: MountId, key: &Key, condition: PutCondition, payload: Bytes) -> Result<Response> {
+        self.may_order(mount, key, Some(&payload)).await?;
         let put = self.rooms.writes.put(mount, key, condition, payload).await;
         self.rooms.shards.note_change(mount, key);
         Ok(reply(DataReply::Info(put?)))
+    }
+
+    async fn put_begin(&self, mount: MountId, key: &Key) -> Result<Response> {
+        self.may_order(mount, key, None).await?;
+        let (upload, part_bytes) = self.uploads.begin(&self.rooms.writes, mount, key).await?;
+        Ok(reply(DataReply::Upload { upload, part_bytes }))
     }
 
     async fn merge_shard(&self, dataset: DatasetId, shard: u32, within_ms: u32) -> Result<Response> {

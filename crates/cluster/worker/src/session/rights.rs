@@ -1,9 +1,10 @@
 //! Whether the one at the other end may.
 
+use bytes::Bytes;
 use forebay_protocol::{DataRequest, WantedRecords};
 use forebay_rights::{Need, Place, needs};
 use forebay_transport::{Deed, is_audited, unix_now};
-use forebay_types::{ForebayPath, MountId, MountName, Result};
+use forebay_types::{ForebayPath, Key, MountId, MountName, Result};
 
 use super::WorkerSession;
 
@@ -22,6 +23,17 @@ impl WorkerSession {
             return Ok(());
         }
         self.peer.caller.may(&need(), unix_now(), |mount| self.mount_name(mount))
+    }
+
+    /// `Denied` where an object is the manifest of a dataset that orders something of its replicas which the one before does not, and the one at
+    /// the other end may write there and no more. Without bytes, where these come later, it is taken for one.
+    pub(super) async fn may_order(&self, mount: MountId, key: &Key, bytes: Option<&Bytes>) -> Result<()> {
+        // Processes of the cluster have looked at whom they serve.
+        if self.may_quietly(Need::serve).is_ok() || !self.rooms.shards.orders_else(mount, key, bytes).await? {
+            return Ok(());
+        }
+        let on = || self.mount_name(mount).map(|name| ForebayPath::new(name, key.clone()).to_string()).unwrap_or_default();
+        self.may(|| needs::manifest_orders(mount), || Deed { port: "data", what: "shard_orders", on: on() })
     }
 
     /// Rights go by names, and a mount that was just made may have none here yet: with one that is not there at all, the request

@@ -172,11 +172,7 @@ impl Shards {
             served: Mutex::default(),
             kept: Arc::new(Kept::open(folder, bytes_max)?),
             far: Mutex::new(LruCache::new(far)),
-            known: Known {
-                manifests: Mutex::new(LruCache::new(manifests)),
-                newest: Mutex::new(LruCache::new(manifests)),
-                moved: Mutex::new(LruCache::new(manifests)),
-            },
+            known: Known::new(manifests),
             turns: Turns {
                 opening: SingleFlight::default(),
                 bringing: SingleFlight::default(),

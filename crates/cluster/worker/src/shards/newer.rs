@@ -1,14 +1,19 @@
 //! Later manifests of the same dataset: merges say the same in other files.
 
 use std::collections::HashMap;
+use std::hash::Hash;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_protocol::DatasetId;
-use forebay_shard_store::manifest_number;
+use forebay_shard_store::{LogPlace, manifest_number};
 use forebay_types::{Key, MountId, Result};
+use lru::LruCache;
+use parking_lot::Mutex;
 
-use super::{Asked, Manifest, Shards};
+use super::served::Served;
+use super::{Asked, Known, Manifest, Shards};
 use crate::origin::MountDoor;
 
 /// How long after a manifest its files are asked for: who has merged them gives them by then, and shared storage need not. Until they are
@@ -34,7 +39,7 @@ impl Shards {
     /// hold their first shard. With how often they are to be refreshed.
     pub(crate) fn followed(&self) -> Vec<(MountId, Key, Duration)> {
         let mut latest: HashMap<(MountId, Key), Arc<Manifest>> = HashMap::new();
-        for manifest in self.known_in(|_| true) {
+        for manifest in self.known.of(|_| true) {
             let last = latest.entry((manifest.id.mount, manifest.id.folder.clone())).or_insert_with(|| Arc::clone(&manifest));
             if last.id.manifest < manifest.id.manifest {
                 *last = manifest;
@@ -55,8 +60,7 @@ impl Shards {
         }
         let mut number = manifest.id.manifest + 1;
         while let Some(newer) = self.read_manifest(door, &manifest.id.folder, number).await? {
-            let is_of = |log: &String| newer.dataset.log.as_ref() == Some(log) || newer.dataset.before.contains(log);
-            if manifest.dataset.log.as_ref().is_some_and(is_of) {
+            if manifest.is_or_was(&newer) {
                 self.learn(newer);
             }
             number += 1;
@@ -66,37 +70,19 @@ impl Shards {
 
     /// A manifest is there.
     pub(super) fn learn(&self, manifest: Arc<Manifest>) {
-        let Some(log) = manifest.dataset.log.clone() else { return };
-        let mut moved = self.known.moved.lock();
-        for before in &manifest.dataset.before {
-            let name = moved_name(&manifest, before);
-            if moved.peek(&name).is_none_or(|known| known.id.manifest < manifest.id.manifest) {
-                moved.put(name, Arc::clone(&manifest));
-            }
-        }
-        drop(moved);
-        let mut newest = self.known.newest.lock();
-        let name = (manifest.id.mount, log);
-        if newest.peek(&name).is_none_or(|known| known.id.manifest < manifest.id.manifest) {
-            newest.put(name, manifest);
-        }
+        self.known.learn(manifest);
     }
 
     /// The dataset as it is now, where it is known that it has other shards.
     pub(super) fn moved_to(&self, manifest: &Manifest) -> Option<Arc<Manifest>> {
-        let mut moved = self.known.moved.lock();
-        // Each question looks.
-        if moved.is_empty() {
-            return None;
-        }
-        moved.get(&moved_name(manifest, manifest.dataset.log.as_ref()?)).cloned()
+        self.known.moved_to(manifest)
     }
 
     /// Where an object is a manifest of a dataset that is known here, shards that are served are brought as it has them.
     pub(super) fn note_manifest(self: &Arc<Self>, mount: MountId, key: &Key) {
         let Some((folder, name)) = key.as_str().rsplit_once('/') else { return };
         let Some(number) = manifest_number(name) else { return };
-        let known = self.known_in(|id| id.mount == mount && id.folder.as_str().trim_end_matches('/') == folder);
+        let known = self.known.of(|id| id.mount == mount && id.folder.as_str().trim_end_matches('/') == folder);
         // They are numbered upwards: one that is not behind all that are known was deleted, or is of a dataset that was made again.
         if let Some(latest) = known.iter().max_by_key(|known| known.id.manifest).filter(|latest| latest.id.manifest >= number) {
             let (shards, latest) = (Arc::clone(self), Arc::clone(latest));
@@ -117,46 +103,41 @@ impl Shards {
         });
     }
 
-    /// The manifests that are known of some datasets.
-    fn known_in(&self, is_asked: impl Fn(&DatasetId) -> bool) -> Vec<Arc<Manifest>> {
-        let of_all = |manifest: &&Arc<Manifest>| is_asked(&manifest.id);
-        let mut known: Vec<Arc<Manifest>> =
-            self.known.manifests.lock().iter().map(|(_, manifest)| manifest).filter(of_all).cloned().collect();
-        known.extend(self.known.newest.lock().iter().map(|(_, manifest)| manifest).filter(of_all).cloned());
-        known
-    }
-
     async fn forget_if_gone(&self, latest: &Manifest) -> Result<()> {
         let id = &latest.id;
         let door = self.origin.mount(id.mount).await?;
         let there = self.read_manifest(&door, &id.folder, id.manifest).await?;
         if there.is_none_or(|there| there.id.tag != id.tag) {
-            self.forget(|known| {
-                known.id.mount == id.mount && known.id.folder == id.folder && known.dataset.log == latest.dataset.log
-            });
+            self.known.forget(|known| known.is_or_was(latest));
+            self.let_go(latest);
         }
         Ok(())
     }
 
-    /// Forgets manifests that are not in shared storage any more. Who asks by one is told so.
-    fn forget(&self, is_gone: impl Fn(&Manifest) -> bool) {
-        let mut manifests = self.known.manifests.lock();
-        let gone: Vec<DatasetId> = manifests.iter().filter(|(_, manifest)| is_gone(manifest)).map(|(id, _)| id.clone()).collect();
-        for id in &gone {
-            manifests.pop(id);
+    /// Lets the shards go that a dataset had which is gone: what they have read of its logs is nothing to one that is put back in its place.
+    fn let_go(&self, latest: &Manifest) {
+        let folder = latest.id.folder.as_str().trim_end_matches('/');
+        let is_its = |place: &LogPlace| place.folder == folder && latest.has_log(&place.log);
+        let is_gone = |served: &Served| served.log.as_ref().is_some_and(|log| log.is_of(latest.id.mount, &is_its));
+        let mut served = self.served.lock();
+        let gone: Vec<u128> = served.iter().filter(|(_, served)| is_gone(served)).map(|(id, _)| *id).collect();
+        for id in gone {
+            served.remove(&id);
+            if let Err(error) = self.kept.forget(id) {
+                tracing::warn!(%folder, %error, "files stay of a shard whose dataset is gone");
+            }
         }
-        drop(manifests);
-        let mut newest = self.known.newest.lock();
-        let gone: Vec<(MountId, String)> =
-            newest.iter().filter(|(_, manifest)| is_gone(manifest)).map(|(log, _)| log.clone()).collect();
-        for log in &gone {
-            newest.pop(log);
+        drop(served);
+        let mut far = self.far.lock();
+        let gone: Vec<u128> = far.iter().filter(|(_, far)| is_gone(&far.served)).map(|(id, _)| *id).collect();
+        for id in gone {
+            far.pop(&id);
         }
     }
 
     /// The dataset in a folder is gone.
     pub(crate) fn forget_folder(&self, mount: MountId, folder: &Key) {
-        self.forget(|known| known.id.mount == mount && known.id.folder == *folder);
+        self.known.forget(|known| known.id.mount == mount && known.id.folder == *folder);
     }
 
     async fn follow_manifests(self: &Arc<Self>, known: &Arc<Manifest>) -> Result<()> {
@@ -204,8 +185,82 @@ impl Shards {
     /// Whether a shard of a dataset is served here in any files.
     fn served_as(&self, mount: MountId, manifest: &Manifest, number: u32) -> bool {
         let log = manifest.dataset.log.as_deref();
-        let is_it = |place: &forebay_shard_store::LogPlace| Some(place.log.as_str()) == log && place.shard == number;
+        let is_it = |place: &LogPlace| Some(place.log.as_str()) == log && place.shard == number;
         self.served.lock().values().any(|served| served.log.as_ref().is_some_and(|log| log.is_of(mount, is_it)))
+    }
+}
+
+impl Known {
+    /// Remembers so many manifests of each kind.
+    pub(super) fn new(most: NonZeroUsize) -> Self {
+        Self {
+            manifests: Mutex::new(LruCache::new(most)),
+            newest: Mutex::new(LruCache::new(most)),
+            moved: Mutex::new(LruCache::new(most)),
+        }
+    }
+
+    fn learn(&self, manifest: Arc<Manifest>) {
+        let Some(log) = manifest.dataset.log.clone() else { return };
+        let mut moved = self.moved.lock();
+        for before in &manifest.dataset.before {
+            let name = moved_name(&manifest, before);
+            if moved.peek(&name).is_none_or(|known| known.id.manifest < manifest.id.manifest) {
+                moved.put(name, Arc::clone(&manifest));
+            }
+        }
+        drop(moved);
+        let mut newest = self.newest.lock();
+        let name = (manifest.id.mount, log);
+        if newest.peek(&name).is_none_or(|known| known.id.manifest < manifest.id.manifest) {
+            newest.put(name, manifest);
+        }
+    }
+
+    fn moved_to(&self, manifest: &Manifest) -> Option<Arc<Manifest>> {
+        let mut moved = self.moved.lock();
+        // Each question looks.
+        if moved.is_empty() {
+            return None;
+        }
+        moved.get(&moved_name(manifest, manifest.dataset.log.as_ref()?)).cloned()
+    }
+
+    /// The manifests that are known of some datasets.
+    fn of(&self, is_asked: impl Fn(&DatasetId) -> bool) -> Vec<Arc<Manifest>> {
+        let of_all = |manifest: &&Arc<Manifest>| is_asked(&manifest.id);
+        let mut known: Vec<Arc<Manifest>> =
+            self.manifests.lock().iter().map(|(_, manifest)| manifest).filter(of_all).cloned().collect();
+        known.extend(self.newest.lock().iter().map(|(_, manifest)| manifest).filter(of_all).cloned());
+        known
+    }
+
+    /// Forgets manifests that are not in shared storage any more. Who asks by one is told so.
+    fn forget(&self, is_gone: impl Fn(&Manifest) -> bool) {
+        forget(&self.manifests, &is_gone);
+        forget(&self.newest, &is_gone);
+        forget(&self.moved, &is_gone);
+    }
+}
+
+fn forget<N: Clone + Hash + Eq>(of: &Mutex<LruCache<N, Arc<Manifest>>>, is_gone: impl Fn(&Manifest) -> bool) {
+    let mut of = of.lock();
+    let gone: Vec<N> = of.iter().filter(|(_, manifest)| is_gone(manifest)).map(|(name, _)| name.clone()).collect();
+    for name in &gone {
+        of.pop(name);
+    }
+}
+
+impl Manifest {
+    /// Whether it is of the dataset that a later one is of, with the shards that this has now or with those that it had before.
+    fn is_or_was(&self, later: &Self) -> bool {
+        let is_there = self.id.mount == later.id.mount && self.id.folder == later.id.folder;
+        is_there && self.dataset.log.as_ref().is_some_and(|log| later.has_log(log))
+    }
+
+    /// Whether a log is the dataset's, or was.
+    fn has_log(&self, log: &str) -> bool {
+        self.dataset.log.iter().chain(&self.dataset.before).any(|its| its == log)
     }
 }
 
@@ -213,4 +268,47 @@ impl Shards {
 fn moved_name(manifest: &Manifest, before: &str) -> (MountId, String, String) {
     let id = &manifest.id;
     (id.mount, id.folder.as_str().trim_end_matches('/').to_string(), before.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_shard_store::{Column, ColumnKind, Columns, Dataset, DatasetOrders, DatasetShard};
+
+    use super::*;
+
+    /// A manifest of the dataset in a folder, with one log and those of before, each named by a digit.
+    fn manifest(folder: &str, number: u64, log: char, before: &str) -> Arc<Manifest> {
+        let column = |name: &str| Column { name: name.into(), kind: ColumnKind::Uint };
+        let named = |log: char| log.to_string().repeat(16);
+        let dataset = Dataset {
+            columns: Columns::new(vec![column("k"), column("v")], "k").unwrap(),
+            replicas: vec![0.5],
+            shards: vec![DatasetShard::default()],
+            log: Some(named(log)),
+            orders: DatasetOrders::default(),
+            following: None,
+            next: None,
+            before: before.chars().map(named).collect(),
+        };
+        let id = DatasetId { mount: MountId(1), folder: Key::new(folder).unwrap(), manifest: number, tag: number.into() };
+        Arc::new(Manifest { id, dataset, ids: vec![1] })
+    }
+
+    #[test]
+    fn a_dataset_that_was_put_back_to_before_it_had_other_shards_is_answered_by_what_is_there() {
+        let known = Known::new(NonZeroUsize::new(8).unwrap());
+        let (first, second, third) = (manifest("a", 1, '1', ""), manifest("a", 2, '2', "1"), manifest("a", 3, '3', "12"));
+        let other = manifest("b", 5, '5', "4");
+        for manifest in [&first, &second, &third, &other] {
+            known.manifests.lock().put(manifest.id.clone(), Arc::clone(manifest));
+            known.learn(Arc::clone(manifest));
+        }
+        let moved = |manifest: &Manifest| known.moved_to(manifest).map(|moved| moved.id.manifest);
+        assert_eq!((moved(&first), moved(&second), moved(&third)), (Some(3), Some(3), None));
+        known.forget(|known| known.is_or_was(&third));
+        assert_eq!((moved(&first), moved(&second)), (None, None), "the one with other shards is gone");
+        assert_eq!(known.of(|id| id.folder == first.id.folder).len(), 0, "nobody is answered by what came before it either");
+        assert_eq!(moved(&manifest("b", 4, '4', "")), Some(5), "that is nothing to another dataset");
+        assert_eq!(known.of(|_| true).len(), 2);
+    }
 }

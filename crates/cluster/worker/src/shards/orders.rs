@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use forebay_types::{Key, MountId, Result};
+use bytes::Bytes;
+use forebay_shard_store::{Dataset, DatasetOrders, manifest_number};
+use forebay_types::{ErrorKind, Key, MountId, Result};
 
 use super::folder::Pin;
 use super::served::Served;
@@ -25,6 +27,26 @@ impl Shards {
         if let Err(error) = self.kept.pins.set(served.id, &pin, is_pinned) {
             tracing::warn!(folder = %id.folder, shard = asked.number, %error, "a pin is not kept over a restart");
         }
+    }
+
+    /// Whether an object that is about to be written is a manifest that orders something else of the dataset's replicas than the one before
+    /// it; without bytes whether it is any.
+    pub(crate) async fn orders_else(&self, mount: MountId, key: &Key, bytes: Option<&Bytes>) -> Result<bool> {
+        let (folder, name) = key.as_str().rsplit_once('/').unwrap_or(("", key.as_str()));
+        let Some(number) = manifest_number(name) else { return Ok(false) };
+        let Some(bytes) = bytes else { return Ok(true) };
+        // What is no manifest orders nothing.
+        let Ok(next) = Dataset::decode(bytes, key.as_str()) else { return Ok(false) };
+        let (door, folder) = (self.origin.mount(mount).await?, Key::new(folder)?);
+        let before = match number.checked_sub(1) {
+            None => None,
+            Some(before) => match self.read_manifest(&door, &folder, before).await {
+                Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Corrupt) => None,
+                read => read?,
+            },
+        };
+        let before = before.map_or_else(DatasetOrders::default, |before| before.dataset.orders);
+        Ok(next.orders != before)
     }
 
     /// Whether a shard is to be here, whatever it is asked.

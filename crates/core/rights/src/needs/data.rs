@@ -1,6 +1,7 @@
 //! The table of rights for a worker's port: reads, writes, notices, and what workers ask each other.
 
 use forebay_protocol::{DataNotice, DataRequest, PeerRequest, WantedRecords};
+use forebay_types::MountId;
 
 use crate::{Need, Place};
 
@@ -42,6 +43,11 @@ pub fn data(request: &DataRequest) -> Need {
         | DataRequest::Queue
         | DataRequest::Ring => Need::read(Place::Cluster),
     }
+}
+
+/// What it takes beside that to write a dataset's manifest that orders something else of its replicas than the one before: as over HTTP.
+pub fn manifest_orders(mount: MountId) -> Need {
+    Need::administer(Place::Mount(mount))
 }
 
 /// What a message without an answer needs.

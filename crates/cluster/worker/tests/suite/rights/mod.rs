@@ -2,6 +2,7 @@
 //! without a row does not compile.
 
 mod blocks;
+mod orders;
 mod table;
 
 use std::collections::BTreeMap;
