@@ -147,12 +147,17 @@ impl Shard {
         self.base.keys.find(key).is_some()
     }
 
+    /// The first key in order.
+    pub fn first_key(&self) -> Option<Key> {
+        (self.base.records() > 0).then(|| self.base.keys.get(0))
+    }
+
     /// The last key in order.
     pub fn last_key(&self) -> Option<Key> {
         self.base.records().checked_sub(1).map(|record| self.base.keys.get(record))
     }
 
-    /// Calls with the key and the values of each record from `after` on, in the order of keys, until it returns false.
+    /// Calls with the key and the values of each record above `after`, in the order of keys, until it returns false.
     pub fn scan(&self, after: Option<&Key>, mut call: impl FnMut(Key, &Record) -> Result<bool>) -> Result<()> {
         let from = after.map_or(0, |key| self.base.keys.rank(key, true));
         let mut out = Record::new();

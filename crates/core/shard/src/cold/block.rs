@@ -31,12 +31,15 @@ impl Block {
         self.raw.is_empty()
     }
 
-    /// Adds a record: the lengths of its values, and their bytes.
-    pub(super) fn push(&mut self, key: &Key, lengths: &[u8], values: &[u8]) {
+    /// Adds a record: the lengths of its values plus one, 0 for null, and their bytes.
+    pub(super) fn push(&mut self, key: &Key, values: &[Option<&[u8]>]) {
         put_key(key, self.last.as_ref(), &mut self.raw);
-        varint::write((lengths.len() + values.len()) as u64, &mut self.raw);
-        self.raw.extend_from_slice(lengths);
-        self.raw.extend_from_slice(values);
+        let mut lengths = Vec::with_capacity(2 * values.len());
+        values.iter().for_each(|value| varint::write(value.map_or(0, |value| value.len() as u64 + 1), &mut lengths));
+        let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
+        varint::write((lengths.len() + bytes) as u64, &mut self.raw);
+        self.raw.extend_from_slice(&lengths);
+        values.iter().flatten().for_each(|value| self.raw.extend_from_slice(value));
         self.last = Some(key.clone());
     }
 
