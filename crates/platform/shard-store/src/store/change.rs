@@ -7,7 +7,7 @@ use forebay_types::{Error, Result, ResultExt};
 
 use super::Store;
 use crate::log::Log;
-use crate::update::{Change, LogStore, Update};
+use crate::update::{Change, LogStore};
 
 impl Store {
     /// Makes changes durable and visible, all of them together. When it returns they survive this process; of two changes
@@ -84,20 +84,12 @@ impl Store {
 
     /// Takes over what another store of the same files was told by [`Self::add_updates`].
     pub fn adopt_updates(&self, other: &Self) {
-        for run in &other.view.load().runs {
-            self.push((**run).clone());
-        }
-    }
-
-    /// What is in memory only: the last change of each key.
-    pub fn updates(&self) -> Vec<Change> {
-        let view = self.view.load();
-        let all = view.runs.iter().fold(LogStore::default(), |all, run| all.join(run));
-        let change = |(key, update): (&Key, Update<'_>)| match update.values {
-            Some(values) => Change::Put(key.clone(), values.to_vec()),
-            None => Change::Delete(key.clone()),
-        };
-        all.iter().map(change).collect()
+        let runs = &other.view.load().runs;
+        self.view.rcu(|view| {
+            let mut next = (**view).clone();
+            next.runs.extend(runs.iter().cloned());
+            Arc::new(next)
+        });
     }
 
     /// About the bytes of the updates that are in memory only.

@@ -31,6 +31,12 @@ impl<'v> ViewSearch<'v> {
         self.updates(after, most, &mut found);
         self.suffixes(after, most, &mut found)?;
         for (place, mapped) in self.view.shards.iter().enumerate() {
+            // Where there are enough below all of its keys, none of its own is among the first.
+            let first = mapped.keys().map(|(first, _)| first);
+            let is_behind = |last: &Key| first.is_none_or(|first| last < first);
+            if most > 0 && found.iter().nth(most - 1).is_some_and(is_behind) {
+                continue;
+            }
             self.shard(place, mapped, after, limit, &mut found)?;
         }
         debug_assert!(after.is_none_or(|after| found.first().is_none_or(|first| first > after)));
