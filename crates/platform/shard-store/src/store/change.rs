@@ -160,4 +160,18 @@ mod tests {
             assert!(store.update_bytes() > 0);
         }
     }
+
+    #[test]
+    fn of_changes_with_one_number_the_later_one_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        Store::build(&path, columns(), 0.5).unwrap().finish().unwrap();
+        let store = Store::open(&path).unwrap();
+        // So many that what comes behind them stays by itself.
+        store.add_updates(5, (0..100).map(|key| put(key, "first")));
+        store.add_updates(5, [Change::Delete(Key::U64(7)), put(8, "second")]);
+        assert_eq!(store.count_all().unwrap(), 99);
+        assert_eq!(store.get_json(&Key::U64(8), None).unwrap().map(|record| record["v"].clone()), Some("second".into()));
+        assert_eq!(store.standing().unwrap().input_bytes(), store.update_bytes() as u64);
+    }
 }

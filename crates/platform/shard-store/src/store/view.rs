@@ -85,6 +85,14 @@ impl View {
         self.runs.iter().filter_map(|run| run.get(key)).max_by_key(|update| update.number)
     }
 
+    /// Whether that is what the stretch at a place says of it, with this number.
+    pub(crate) fn is_newest(&self, place: usize, key: &Key, number: u64) -> bool {
+        let (earlier, later) = self.runs.split_at(place);
+        let above = |run: &Arc<LogStore>, most: u64| run.get(key).is_some_and(|other| other.number > most);
+        // Of the same number that of the later stretch counts.
+        !earlier.iter().any(|run| above(run, number)) && !later[1..].iter().any(|run| above(run, number.saturating_sub(1)))
+    }
+
     /// The record of a key: all attributes, or some.
     pub(crate) fn get(&self, key: &Key, columns: Option<&[usize]>) -> Result<Option<Vec<Value>>> {
         if let Some(update) = self.newest(key) {

@@ -93,8 +93,8 @@ fn pop(files: &mut [Pages<'_>], key: &Key) -> Result<Option<Vec<u8>>> {
 
 /// The newest update of each key that is updated, in the order of keys.
 fn newest(view: &View) -> Vec<(&Key, Update<'_>)> {
-    let mut all: Vec<(&Key, Update<'_>)> = view.runs.iter().flat_map(|run| run.iter()).collect();
-    // The newest of a key stands first, and what is first stays.
+    let mut all: Vec<(&Key, Update<'_>)> = view.runs.iter().rev().flat_map(|run| run.iter()).collect();
+    // The newest of a key stands first, and what is first stays; of the same number that of the later stretch.
     all.sort_by(|(one, a), (other, b)| one.cmp(other).then(b.number.cmp(&a.number)));
     all.dedup_by(|(one, _), (other, _)| one == other);
     all

@@ -44,10 +44,9 @@ impl<'v> ViewSearch<'v> {
     }
 
     fn updates(&self, after: Option<&Key>, most: usize, found: &mut BTreeSet<Key>) {
-        for run in &self.view.runs {
+        for (place, run) in self.view.runs.iter().enumerate() {
             let hits = run.iter_above(after).filter(|(key, update)| {
-                let is_newest = || self.view.newest(key).is_some_and(|newest| newest.number == update.number);
-                update.values.is_some_and(|values| self.matcher.matches(values)) && is_newest()
+                update.values.is_some_and(|values| self.matcher.matches(values)) && self.view.is_newest(place, key, update.number)
             });
             found.extend(hits.take(most).map(|(key, _)| key.clone()));
         }
