@@ -21,8 +21,8 @@ pub(crate) struct View {
     pub(crate) runs: Vec<Arc<LogStore>>,
 }
 
-/// Stretches of updates are joined as long as they have together no more: that is done while gets wait for it, and a millisecond's work.
-const JOINED_MAX: usize = 16 << 10;
+/// Stretches of updates are joined as long as they have together no more: that is done while gets wait for it, and two milliseconds' work.
+const JOINED_MAX: usize = 8 << 10;
 
 /// A compressed shard over mapped files.
 pub(crate) struct Mapped {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_metrics::table;
+use forebay_navigation::MERGE_LIMITS;
 use forebay_protocol::{CHANGES_MAX, DataRequest, PeerRequest, PutCondition, encode};
 use forebay_runtime::time::Instant;
 use forebay_shard_store::{ChangeIf, LogObject, LoggedCall, WantedChange, key_hash};
@@ -11,7 +12,7 @@ use forebay_trace::{current, within};
 use forebay_types::{Error, ErrorKind, Key, Result};
 use tokio::sync::oneshot;
 
-use super::catch_up::{UPDATE_BYTES_MAX, full};
+use super::catch_up::full;
 use super::moving::replaced;
 use crate::shards::log::{Call, Follower, Read, Standing, Verdict, decide};
 use crate::shards::served::Served;
@@ -28,7 +29,7 @@ impl Shards {
     pub(in crate::shards) async fn add(
         self: &Arc<Self>,
         served: Arc<Served>,
-        asked: Arc<Asked>,
+        asked: &Asked,
         call: u128,
         payload: &[u8],
         deadline: Instant,
@@ -47,7 +48,7 @@ impl Shards {
             let shards = Arc::clone(self);
             self.background.spawn(within(current(), async move {
                 shards.make_all(&served).await;
-                shards.merge_if_much(&asked, &served);
+                shards.merge_much(Some(served.id));
             }));
         }
         let late = || Error::retry("the change may be made all the same: ask again, or read the record");
@@ -141,7 +142,8 @@ impl Shards {
             }
         }
         *calls = rest;
-        if !calls.is_empty() && served.store.load().update_bytes() > UPDATE_BYTES_MAX {
+        let of_shard = served.store.load().update_bytes() as u64;
+        if !calls.is_empty() && !MERGE_LIMITS.takes_more(of_shard, self.update_bytes()) {
             let error = full(served);
             calls.drain(..).for_each(|call| call.end(Err(error.clone())));
         }
