@@ -48,11 +48,13 @@ pub const MERGE_LIMITS: MergeLimits = MergeLimits {
 impl MergeLimits {
     /// Whether so much was changed in a shard that it is worth to rewrite it.
     pub fn is_much(&self, shard: &Unmerged) -> bool {
+        debug_assert!(self.bytes_min <= self.bytes_max, "bounds are in order");
         shard.objects >= self.objects_max || shard.bytes >= (shard.input_bytes / 8).clamp(self.bytes_min, self.bytes_max)
     }
 
     /// Whether there is room for more changes where a shard has so many bytes of them, and all shards together.
     pub fn takes_more(&self, shard_bytes: u64, all_bytes: u64) -> bool {
+        debug_assert!(self.shard_bytes <= self.all_bytes, "one shard has no more room than all");
         shard_bytes <= self.shard_bytes && all_bytes <= self.all_bytes
     }
 }
@@ -80,6 +82,7 @@ pub fn merge_next(shards: &[Unmerged], limits: &MergeLimits) -> Option<usize> {
 
 /// Bytes of input of each part of a shard of so many: as few parts as may be, of the same size.
 pub fn merge_part_bytes(input_bytes: u64, limits: &MergeLimits) -> u64 {
+    assert!(limits.part_bytes > 0, "a part has something in it");
     let parts = input_bytes.div_ceil(limits.part_bytes).max(1);
     let bytes = input_bytes.div_ceil(parts).max(1);
     debug_assert!(bytes <= limits.part_bytes, "no part is larger than what may be built at once");

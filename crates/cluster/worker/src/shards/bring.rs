@@ -120,6 +120,7 @@ impl Shards {
         if gone.is_empty() {
             return;
         }
+        debug_assert!(gone.iter().all(|served| served.part.number == asked.number), "it is one shard of a log");
         let kept = Arc::clone(&self.kept);
         // There are many changes in memory, and large files: nobody waits until they are gone.
         self.background.spawn(async move {

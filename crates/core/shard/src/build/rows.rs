@@ -87,6 +87,7 @@ pub(crate) fn sort_lean(text: Vec<u8>, symbols: usize, first: u8) -> Result<Rows
         }
     });
     drop(symbols_before);
+    debug_assert_eq!(next.last().copied().unwrap_or(0), array.len(), "each row has its place");
     let mut writer = PsiWriter::new(&columns);
     writer.push(END, begin);
     let mut from = 0;
@@ -115,6 +116,7 @@ fn for_each_row(columns: &[Column], mut call: impl FnMut(u32, usize)) {
 fn starts_of(text: &[u8], columns: &[Column], array: &[i32], first: u8) -> Vec<u32> {
     let positions: Vec<u32> = (0..text.len() as u32).filter(|position| text[*position as usize] == first).collect();
     let from: usize = columns.iter().take(first as usize).skip(1).map(|column| column.count as usize).sum();
+    debug_assert_eq!(positions.len(), columns[first as usize].count as usize, "a row for each");
     let mut starts = vec![0; positions.len()];
     for (row, position) in (0..).zip(&array[from..from + positions.len()]) {
         starts[positions.partition_point(|start| start < &(*position as u32))] = row;

@@ -109,6 +109,7 @@ pub(super) fn write(noted: impl Read + Seek, keys: &KeyList, out: &mut impl Writ
         Ok(())
     })?;
     end_before(count as u64, &mut written)?;
+    debug_assert!(written.is_empty(), "every value is in a bucket");
     Ok((count as u64, u64::from(offset) + 4 * (count as u64 + 1)))
 }
 

@@ -64,6 +64,7 @@ impl Shards {
     /// Compresses what was changed in a shard until now, and has shared storage say so; whether there was anything. One is under way at a
     /// time, and layers are not made meanwhile: what is in memory of both is that of one part.
     pub(in crate::shards) async fn merge_log(self: &Arc<Self>, asked: &Asked, served: &Arc<Served>) -> Result<bool> {
+        debug_assert_eq!(asked.number, served.part.number, "it is this one that is merged");
         let Some(log) = &served.log else { return Ok(false) };
         let asking = self.turns.merging.join(served.id);
         let _turn = asking.turn().await;
