@@ -101,6 +101,9 @@ impl Shards {
         };
         let served = Arc::new(self.carry_layers(asked, store).await);
         served.bytes.store(self.kept.measure(id)?, Relaxed);
+        if let Some(before) = self.served_before(asked) {
+            served.go_on_from(&before);
+        }
         self.served.lock().insert(id, Arc::clone(&served));
         self.retire_before(asked);
         Ok(served)
