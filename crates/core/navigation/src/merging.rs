@@ -35,14 +35,14 @@ pub struct MergeLimits {
     pub part_bytes: u64,
 }
 
-/// The usual limits: changes of 96 MiB take about 200 MiB of memory, and a merge 220 MiB beside them.
+/// The usual limits: changes of 96 MiB take about 200 MiB of memory, and a merge 150 MiB beside them.
 pub const MERGE_LIMITS: MergeLimits = MergeLimits {
     bytes_min: 4 << 20,
     bytes_max: 32 << 20,
     objects_max: 4096,
     shard_bytes: 64 << 20,
     all_bytes: 96 << 20,
-    part_bytes: 32 << 20,
+    part_bytes: 24 << 20,
 };
 
 impl MergeLimits {
