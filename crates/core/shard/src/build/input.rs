@@ -112,6 +112,13 @@ impl KeyList {
         }
     }
 
+    pub(crate) fn key(&self, index: usize) -> Key {
+        match self {
+            Self::Numbers(keys) => Key::U64(keys[index]),
+            Self::Strings { .. } => Key::Bytes(self.string(index).to_vec()),
+        }
+    }
+
     pub(crate) fn string(&self, index: usize) -> &[u8] {
         match self {
             Self::Numbers(_) => &[],

@@ -15,6 +15,9 @@ const HEAD_BYTES: usize = 8;
 /// Bytes of a block before they are compressed, at most: what a reader unpacks.
 pub(super) const RAW_BYTES_MAX: usize = 32 << 20;
 
+/// What an error of whatever a file is written to came of.
+pub(super) const CANT_WRITE: &str = "a cold file can't be written";
+
 /// A block on its way: keys, and bodies of records.
 #[derive(Default)]
 pub(super) struct Block {

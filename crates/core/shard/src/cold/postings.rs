@@ -4,8 +4,8 @@ use std::io::{BufRead, BufReader, Read, Seek, Write};
 
 use forebay_types::{Result, ResultExt};
 
+use super::block::CANT_WRITE;
 use super::bucket::{Name, bucket_of, hash, head, put};
-use super::write::{CANT_WRITE, key_of};
 use crate::build::distinct::Distinct;
 use crate::build::input::KeyList;
 use crate::record::varint;
@@ -114,7 +114,7 @@ pub(super) fn write(noted: impl Read + Seek, keys: &KeyList, out: &mut impl Writ
 }
 
 fn put_all(group: &[Place], keys: &KeyList, out: &mut Vec<u8>) {
-    put(&group[0].name, group.iter().map(|place| key_of(keys, place.record as usize)), out);
+    put(&group[0].name, group.iter().map(|place| keys.key(place.record as usize)), out);
 }
 
 fn length(group: &[Place], keys: &KeyList, entry: &mut Vec<u8>) -> usize {

@@ -4,7 +4,7 @@ use std::io::{Read, Seek, Write};
 
 use forebay_types::{Error, Result, ResultExt};
 
-use super::block::{Block, RAW_BYTES_MAX, checksum, key_code};
+use super::block::{Block, CANT_WRITE, RAW_BYTES_MAX, checksum, key_code};
 use super::cursor::put_key;
 use super::postings::{self, Noted};
 use crate::build::builder::Builder;
@@ -43,7 +43,7 @@ impl Builder {
             if written.is_ok() {
                 let mut of_record = Vec::with_capacity(attributes);
                 for_each_value(attributes, lengths, values, |_, value| of_record.push(value));
-                written = writer.push(&key_of(&input.keys, record), &of_record);
+                written = writer.push(&input.keys.key(record), &of_record);
             }
         });
         written?;
@@ -125,16 +125,6 @@ impl<W: Write> ColdWriter<W> {
         tail[12..16].copy_from_slice(&sum.to_le_bytes());
         out.write_all(&tail).context(|| CANT_WRITE)?;
         Ok(Some((out, tail.len() as u64)))
-    }
-}
-
-/// What an error of whatever it is written to came of.
-pub(super) const CANT_WRITE: &str = "a cold file can't be written";
-
-pub(super) fn key_of(keys: &KeyList, record: usize) -> Key {
-    match keys {
-        KeyList::Numbers(keys) => Key::U64(keys[record]),
-        KeyList::Strings { .. } => Key::Bytes(keys.string(record).to_vec()),
     }
 }
 
