@@ -84,7 +84,7 @@ impl Follower {
         debug_assert!(self.name == other.name, "it is one log");
         let theirs = other.read.lock();
         let mut read = self.read.lock();
-        if other.from <= self.from && theirs.next > read.next {
+        if other.from <= self.from && theirs.next >= read.next {
             *read = theirs.clone();
             hand_over();
         }
@@ -178,8 +178,8 @@ mod tests {
         let place = LogPlace { folder: "x".into(), log: "0123456789abcdef".into(), shard: 0 };
         let follower = |from| Follower::new(MountId(1), place.clone(), from);
         let (before, later) = (follower(3), follower(8));
-        (3..7).for_each(|number| {
-            let object = LogObject::Calls(vec![LoggedCall { id: number.into(), changes: vec![] }]);
+        (3..7_u64).for_each(|number| {
+            let object = LogObject::Calls(vec![LoggedCall { id: u128::from(number), changes: vec![] }]);
             before.take_over(number, object, |_| ());
         });
         let merged = follower(5);
