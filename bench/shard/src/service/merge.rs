@@ -20,6 +20,8 @@ use crate::workload::Skew;
 const ASKERS: usize = 4;
 /// Changes of one call.
 const TOGETHER: usize = 500;
+/// How long a call waits for room: changes come as fast as merges take them in.
+const PATIENCE: Duration = Duration::from_secs(600);
 /// What is changed, as a part of the input.
 const CHANGED: f64 = 0.5;
 /// How often the memory of workers is looked at.
@@ -78,6 +80,7 @@ pub(crate) async fn figures(data: &Data, seconds: u64) -> Result<()> {
 
 /// Writes other values to random records until so many bytes were written.
 async fn change(data: &Data, shards: &Shards, bytes: u64, changed: &AtomicU64) -> Result<()> {
+    let shards = shards.clone().with_patience(PATIENCE);
     let mut chance = StdRng::seed_from_u64(43);
     let mut number = 0u64;
     while changed.load(Relaxed) < bytes {

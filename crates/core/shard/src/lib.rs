@@ -33,7 +33,7 @@ mod window;
 
 pub use build::assemble::BuiltShard;
 pub use build::builder::{Builder, INPUT_BYTES_MAX};
-pub use cold::{ColdFile, ColdRange, ColdTail};
+pub use cold::{ColdFile, ColdRange, ColdTail, ColdWriter};
 pub use flat::build::build_flat;
 pub use flat::layers::FlatLayerBuilder;
 pub use flat::text::FlatText;

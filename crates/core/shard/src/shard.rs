@@ -147,22 +147,41 @@ impl Shard {
         self.base.keys.find(key).is_some()
     }
 
+    /// The first key in order.
+    pub fn first_key(&self) -> Option<Key> {
+        (self.base.records() > 0).then(|| self.base.keys.get(0))
+    }
+
     /// The last key in order.
     pub fn last_key(&self) -> Option<Key> {
         self.base.records().checked_sub(1).map(|record| self.base.keys.get(record))
     }
 
-    /// Calls with the key and the values of each record from `after` on, in the order of keys, until it returns false.
+    /// Calls with the key and the values of each record above `after`, in the order of keys, until it returns false.
     pub fn scan(&self, after: Option<&Key>, mut call: impl FnMut(Key, &Record) -> Result<bool>) -> Result<()> {
-        let from = after.map_or(0, |key| self.base.keys.rank(key, true));
+        let mut record = after.map_or(0, |key| self.base.keys.rank(key, true));
+        // What no layer has the text of is read side by side: one after the other each step waits for memory.
+        let walks = LayerBuilder::new(self.base.clone(), &[])?;
         let mut out = Record::new();
-        for record in from..self.base.records() {
-            self.read(&self.layers.load(), record, None, &mut out)?;
-            if !call(self.base.keys.get(record), &out)? {
-                break;
-            }
+        while record < self.base.records() {
+            let set = self.layers.load();
+            let read = if self.has_text(&set, record) {
+                self.read(&set, record, None, &mut out)?;
+                call(self.base.keys.get(record), &out)?.then_some(1)
+            } else {
+                walks.read_from(record, |record, out| call(self.base.keys.get(record), out))?
+            };
+            let Some(read) = read else { break };
+            record += read;
         }
         Ok(())
+    }
+
+    /// Whether a layer has a record as text.
+    fn has_text(&self, set: &LayerSet, record: u32) -> bool {
+        let record = u64::from(record);
+        matches!(set.plain.get((record >> set.plain_shift) as usize), Some(Some(_)))
+            || matches!(set.blocks.get((record >> set.blocks_shift) as usize), Some(Some(_)))
     }
 
     fn check_columns(&self, columns: Option<&[usize]>) -> Result<()> {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use forebay_shard_store::ChangeIf;
 use forebay_shards::{Shards, create};
+use forebay_testbed::until_asked;
 use serde_json::json;
 
 use crate::bed::{Bed, RECORDS, columns, path};
@@ -68,6 +69,29 @@ async fn what_merges_replaced_is_deleted_and_what_somebody_stores_stays() {
     // Who has the first manifest open is answered from the last one.
     let name = json!(format!("round {}", round - 1));
     assert_eq!(before.get(&literal(7), None).await.unwrap().unwrap()["name"], name);
+}
+
+/// Shards that a worker has files of.
+fn on_disk(bed: &Bed, place: usize) -> usize {
+    let listed = std::fs::read_dir(bed.folder().join(format!("worker{place}/tiers/shards"))).unwrap();
+    // Named by a hash, and nothing behind it.
+    listed.filter(|entry| entry.as_ref().unwrap().file_name().len() == 32).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_from_before_a_merge_leave_the_workers_that_have_those_behind_it() {
+    let bed = Bed::start(2).await;
+    let before = bed.create("orders.shards", 2, vec![0.5, 0.5]).await;
+    assert_eq!(before.bring().await, (4, 4));
+    for round in 0..3 {
+        merge(&before, round).await;
+    }
+    let are_gone = async || (0..2).all(|place| on_disk(&bed, place) == 2);
+    until_asked("each has the files of the last merge alone", are_gone).await;
+    let states = before.status().await.unwrap();
+    assert!(states.iter().flat_map(|shard| &shard.replicas).all(|replica| replica.bytes.is_some()), "{states:?}");
+    assert_eq!(before.count(None).await.unwrap(), RECORDS as u64);
+    assert_eq!(before.get(&literal(7), None).await.unwrap().unwrap()["name"], json!("round 2"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

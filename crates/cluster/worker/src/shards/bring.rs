@@ -12,6 +12,7 @@ use forebay_types::{Error, ErrorKind, Key, Result, ResultExt};
 use tokio::sync::oneshot;
 
 use super::folder::Kept;
+use super::log::Follower;
 use super::served::Served;
 use super::{Asked, Manifest, Shards};
 use crate::origin::MountDoor;
@@ -100,8 +101,47 @@ impl Shards {
         };
         let served = Arc::new(self.carry_layers(asked, store).await);
         served.bytes.store(self.kept.measure(id)?, Relaxed);
+        if let Some(before) = self.served_before(asked) {
+            served.go_on_from(&before);
+        }
         self.served.lock().insert(id, Arc::clone(&served));
+        self.retire_before(asked);
         Ok(served)
+    }
+
+    /// Lets the same shard go in the files from before a merge: whoever asks for these is answered from the ones behind it, which have in
+    /// them what those had in memory. What is being answered goes on.
+    fn retire_before(&self, asked: &Asked) {
+        let (Some(place), mount, from) = (asked.log(), asked.manifest.id.mount, asked.shard().log_from) else { return };
+        let is_before = |log: &Follower| log.from < from && log.is_of(mount, |of| *of == place);
+        let gone: Vec<Arc<Served>> = {
+            let mut served = self.served.lock();
+            let before = served.values().filter(|served| served.log.as_ref().is_some_and(is_before));
+            let before: Vec<u128> = before.map(|served| served.id).collect();
+            before.iter().filter_map(|id| served.remove(id)).collect()
+        };
+        if gone.is_empty() {
+            return;
+        }
+        debug_assert!(gone.iter().all(|served| served.part.number == asked.number), "it is one shard of a log");
+        let kept = Arc::clone(&self.kept);
+        // There are many changes in memory, and large files: nobody waits until they are gone.
+        self.background.spawn(async move {
+            let letting_go = forebay_runtime::spawn_blocking(move || {
+                for served in gone {
+                    // Its files go later where somebody changes them now, or a pin has to be looked at first.
+                    if !served.dial.told().1
+                        && !kept.pins.has(served.id)
+                        && let Err(error) = kept.forget(served.id)
+                    {
+                        tracing::debug!(folder = %served.part.folder, shard = served.part.number, %error, "files from before a merge stay");
+                    }
+                }
+            });
+            if letting_go.await.is_err() {
+                tracing::warn!("letting go of files from before a merge ended early");
+            }
+        });
     }
 
     /// A shard that a process before this one left here; none where there is none, or it does not verify any more.

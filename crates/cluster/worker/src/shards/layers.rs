@@ -184,7 +184,7 @@ impl Shards {
     }
 
     /// The same shard of the same log in other files, if it is served; where there are several, the one that has grown most.
-    fn served_before(&self, asked: &Asked) -> Option<Arc<Served>> {
+    pub(super) fn served_before(&self, asked: &Asked) -> Option<Arc<Served>> {
         let (place, mount) = (asked.log()?, asked.manifest.id.mount);
         let served = self.served.lock();
         let is_it = |served: &&Arc<Served>| served.log.as_ref().is_some_and(|log| log.is_of(mount, |of| *of == place));

@@ -101,7 +101,7 @@ struct Turns {
     following: SingleFlight<u128, Instant>,
     room: Semaphore,
     copies: Copies,
-    /// One shard's layers are made at a time.
+    /// One shard's layers are made at a time, or one is merged.
     layering: Arc<Semaphore>,
 }
 
@@ -254,7 +254,7 @@ impl Shards {
     ) -> Result<u64> {
         let (came, deadline) = (forebay_runtime::now(), forebay_runtime::time::instant() + within);
         let (asked, served) = self.served_within(&id, number, deadline).await?;
-        let version = self.add(served, asked, call, changes, deadline).await?;
+        let version = self.add(served, &asked, call, changes, deadline).await?;
         self.count("change", came);
         Ok(version)
     }
@@ -287,7 +287,7 @@ impl Shards {
         let shards = Arc::clone(self);
         // It goes on when who asked goes away.
         let merging = async move {
-            let _ = merged.send(shards.merge_log(&asked, &served).await);
+            let _ = merged.send(shards.merge_log(&asked, &served).await.map(drop));
         };
         self.background.spawn(forebay_trace::within(forebay_trace::current(), merging));
         let late = || Error::retry("the merge takes longer, and goes on");
@@ -326,12 +326,16 @@ impl Shards {
     /// The shards of a dataset that are here, in order of their numbers.
     pub(crate) async fn of(&self, id: &DatasetId) -> Result<Vec<ShardState>> {
         let manifest = self.manifest(id).await?;
+        let ids: Vec<u128> = (0u32..)
+            .take(manifest.ids.len())
+            .map(|number| self.newest_of(Arc::clone(&manifest), number).ids[number as usize])
+            .collect();
         let (served, far) = (self.served.lock(), self.far.lock());
         let state = |number: u32, id: &u128| match served.get(id) {
             Some(served) => Some(served.state(number)),
             None => far.peek(id).map(|far| far.state(number)),
         };
-        Ok((0u32..).zip(&manifest.ids).filter_map(|(number, id)| state(number, id)).collect())
+        Ok((0u32..).zip(&ids).filter_map(|(number, id)| state(number, id)).collect())
     }
 
     /// Calls under way or waiting, of all shards.

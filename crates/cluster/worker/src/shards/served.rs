@@ -195,6 +195,13 @@ impl Served {
         }
     }
 
+    /// Has what the same shard in files from before a merge was told of its log since then: nobody waits until that is read again.
+    pub(super) fn go_on_from(&self, before: &Self) {
+        if let (Some(log), Some(other)) = (&self.log, &before.log) {
+            log.go_on_from(other, || self.store.load().adopt_updates_from(&before.store.load(), log.from));
+        }
+    }
+
     /// Whether a key's record is in this shard, if anywhere.
     pub(super) fn holds(&self, key: &RecordKey) -> bool {
         shard_of(key, self.part.manifest.ids.len()) == self.part.number as usize

@@ -5,7 +5,7 @@ use forebay_types::Result;
 
 use super::dictionary::{Sampled, sample};
 use super::input::{Input, KeyList};
-use super::rows::sort_rows;
+use super::rows::{Rows, sort_lean, sort_rows};
 use crate::base::{BASE_KIND, Base, Numbers, record_bits};
 use crate::bits::packed::pack;
 use crate::keys;
@@ -26,13 +26,12 @@ pub struct BuiltShard {
     pub layers: Vec<(LayerId, Bytes)>,
 }
 
-/// Makes the base and the first layers.
+/// Makes the base, and the first layers that are wanted: those of a size, for what was asked. Without any it takes two thirds of the memory.
 pub(crate) fn assemble(
     schema: Schema,
     input: Input,
     input_bytes: u64,
-    ratio: f64,
-    counters: &QueryCounters,
+    wanted: Option<(f64, &QueryCounters)>,
 ) -> Result<BuiltShard> {
     let attributes = schema.attributes.len();
     let records = input.keys.len();
@@ -69,29 +68,29 @@ pub(crate) fn assemble(
         strings @ KeyList::Strings { .. } => keys::encode_strings((0..records).map(|index| strings.string(index))),
     };
     drop(input);
-    let rows = sort_rows(&text, alphabet.symbols())?;
+    let symbols = text.len() as u64;
+    let (rows, text) = match wanted {
+        Some(_) => (sort_rows(&text, alphabet.symbols(), alphabet.delimiter(0))?, text),
+        None => (sort_lean(text, alphabet.symbols(), alphabet.delimiter(0))?, Vec::new()),
+    };
+    let Rows { columns: _, counts, psi, starts, inverse } = rows;
     let numbers = Numbers {
         flat: 0,
-        symbols: text.len() as u64,
+        symbols,
         records: records as u64,
         input_bytes,
         longest: longest as u64,
-        row_bits: u64::from(rows.psi.row_bits),
-        symbol_bits: u64::from(rows.psi.symbol_bits),
-        unit: u64::from(rows.psi.unit),
+        row_bits: u64::from(psi.row_bits),
+        symbol_bits: u64::from(psi.symbol_bits),
+        unit: u64::from(psi.unit),
         block_bytes,
     };
-    let first = rows.columns.get(alphabet.delimiter(0) as usize).copied().unwrap_or_default();
-    let starts: Vec<u32> = (0..text.len())
-        .filter(|position| text[*position] == alphabet.delimiter(0))
-        .map(|position| rows.inverse[position] - first.start)
-        .collect();
     let mut owners = vec![0u64; records];
     for (record, row) in starts.iter().enumerate() {
         owners[*row as usize] = record as u64;
     }
     let most = (1u64 << record_bits(records as u64)) - 1;
-    let counts: Vec<u8> = rows.counts.iter().flat_map(|count| count.to_le_bytes()).collect();
+    let counts: Vec<u8> = counts.iter().flat_map(|count| count.to_le_bytes()).collect();
     let totals: Vec<u8> = totals.iter().flatten().flat_map(|number| number.to_le_bytes()).collect();
     let (mut schema_bytes, mut alphabet_bytes) = (Vec::new(), Vec::new());
     schema.write(&mut schema_bytes);
@@ -108,8 +107,8 @@ pub(crate) fn assemble(
             &alphabet_bytes,
             &counts,
             &totals,
-            &rows.psi.directory,
-            &rows.psi.payload,
+            &psi.directory,
+            &psi.payload,
             &starts,
             &owners,
             &dictionary,
@@ -121,10 +120,12 @@ pub(crate) fn assemble(
             &codes,
         ],
     );
-    let inverse = rows.inverse;
-    drop(rows.psi);
+    drop(psi);
     let base = Bytes::from(base);
-    let layers = first_layers(Base::open(base.clone())?, ratio, counters, text, inverse)?;
+    let layers = match wanted {
+        Some((ratio, counters)) => first_layers(Base::open(base.clone())?, ratio, counters, text, inverse)?,
+        None => Vec::new(),
+    };
     Ok(BuiltShard { base, layers })
 }
 

@@ -120,7 +120,13 @@ impl Builder {
     /// The same with the layers that suit what was asked of these records before.
     pub fn finish_for(mut self, ratio: f64, counters: &QueryCounters) -> Result<BuiltShard> {
         self.sort();
-        assemble(self.schema, self.input, self.input_bytes, ratio, counters)
+        assemble(self.schema, self.input, self.input_bytes, Some((ratio, counters)))
+    }
+
+    /// The base alone, at a peak of about 6.5 bytes a byte of input; layers come later, by [`LayerBuilder`](crate::LayerBuilder).
+    pub fn finish_base(mut self) -> Result<BuiltShard> {
+        self.sort();
+        assemble(self.schema, self.input, self.input_bytes, None)
     }
 
     fn check(&self, key: &Key, values: usize) -> Result<()> {

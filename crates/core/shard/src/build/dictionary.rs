@@ -5,11 +5,10 @@ use std::collections::HashSet;
 use forebay_types::Result;
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
-use super::input::Input;
+use super::input::{Input, for_each_value};
 use crate::record::blocks::{self, BLOCK_RECORDS, BlockWriter, RawBlock};
 use crate::record::codes::{self, Codes};
 use crate::record::output::Record;
-use crate::record::varint;
 
 /// The dictionary of the record text: at most this much, and at most a 64th of the input.
 const DICTIONARY_BYTES: usize = 110 << 10;
@@ -90,17 +89,6 @@ fn blocks_of(input: &Input, attributes: usize, codes: &Codes, step: usize, first
         }
     });
     outcome.map(|()| blocks)
-}
-
-fn for_each_value<'v>(attributes: usize, lengths: &[u8], mut values: &'v [u8], mut call: impl FnMut(usize, Option<&'v [u8]>)) {
-    let mut at = 0;
-    for attribute in 0..attributes {
-        let (length, next) = varint::read(lengths, at);
-        at = next;
-        let (value, rest) = values.split_at(length.saturating_sub(1) as usize);
-        values = rest;
-        call(attribute, (length > 0).then_some(value));
-    }
 }
 
 /// The different values of one attribute, as long as they are few.

@@ -112,6 +112,13 @@ impl KeyList {
         }
     }
 
+    pub(crate) fn key(&self, index: usize) -> Key {
+        match self {
+            Self::Numbers(keys) => Key::U64(keys[index]),
+            Self::Strings { .. } => Key::Bytes(self.string(index).to_vec()),
+        }
+    }
+
     pub(crate) fn string(&self, index: usize) -> &[u8] {
         match self {
             Self::Numbers(_) => &[],
@@ -123,7 +130,7 @@ impl KeyList {
     }
 
     /// True if the key is above all before it.
-    pub(super) fn push(&mut self, key: &Key) -> bool {
+    pub(crate) fn push(&mut self, key: &Key) -> bool {
         let count = self.len();
         match (&mut *self, key) {
             (Self::Numbers(keys), Key::U64(key)) => {
@@ -195,4 +202,21 @@ fn record_extent(lengths: &[u8], mut at: usize, attributes: usize) -> (usize, us
         at = next;
     }
     (at, bytes)
+}
+
+/// Calls with each value of a record, by its attribute.
+pub(crate) fn for_each_value<'v>(
+    attributes: usize,
+    lengths: &[u8],
+    mut values: &'v [u8],
+    mut call: impl FnMut(usize, Option<&'v [u8]>),
+) {
+    let mut at = 0;
+    for attribute in 0..attributes {
+        let (length, next) = varint::read(lengths, at);
+        at = next;
+        let (value, rest) = values.split_at(length.saturating_sub(1) as usize);
+        values = rest;
+        call(attribute, (length > 0).then_some(value));
+    }
 }

@@ -15,6 +15,9 @@ const HEAD_BYTES: usize = 8;
 /// Bytes of a block before they are compressed, at most: what a reader unpacks.
 pub(super) const RAW_BYTES_MAX: usize = 32 << 20;
 
+/// What an error of whatever a file is written to came of.
+pub(super) const CANT_WRITE: &str = "a cold file can't be written";
+
 /// A block on its way: keys, and bodies of records.
 #[derive(Default)]
 pub(super) struct Block {
@@ -31,12 +34,15 @@ impl Block {
         self.raw.is_empty()
     }
 
-    /// Adds a record: the lengths of its values, and their bytes.
-    pub(super) fn push(&mut self, key: &Key, lengths: &[u8], values: &[u8]) {
+    /// Adds a record: the lengths of its values plus one, 0 for null, and their bytes.
+    pub(super) fn push(&mut self, key: &Key, values: &[Option<&[u8]>]) {
         put_key(key, self.last.as_ref(), &mut self.raw);
-        varint::write((lengths.len() + values.len()) as u64, &mut self.raw);
-        self.raw.extend_from_slice(lengths);
-        self.raw.extend_from_slice(values);
+        let mut lengths = Vec::with_capacity(2 * values.len());
+        values.iter().for_each(|value| varint::write(value.map_or(0, |value| value.len() as u64 + 1), &mut lengths));
+        let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
+        varint::write((lengths.len() + bytes) as u64, &mut self.raw);
+        self.raw.extend_from_slice(&lengths);
+        values.iter().flatten().for_each(|value| self.raw.extend_from_slice(value));
         self.last = Some(key.clone());
     }
 

@@ -1,5 +1,7 @@
 //! Buckets: the keys of some values of an attribute.
 
+use std::io::Read;
+
 use forebay_types::Result;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
@@ -20,16 +22,61 @@ pub(super) fn hash(value: &[u8]) -> u64 {
     xxh3_64(value)
 }
 
+/// What a value is called in a bucket: itself, or its XXH3-128 where it is long.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Name {
+    length: u8,
+    is_hash: bool,
+    bytes: [u8; VALUE_BYTES_MAX],
+}
+
+impl Name {
+    pub(super) fn of(value: &[u8]) -> Self {
+        let mut bytes = [0; VALUE_BYTES_MAX];
+        let is_hash = value.len() > VALUE_BYTES_MAX;
+        if is_hash {
+            bytes = xxh3_128(value).to_le_bytes();
+        } else {
+            bytes[..value.len()].copy_from_slice(value);
+        }
+        Self { length: value.len().min(VALUE_BYTES_MAX) as u8, is_hash, bytes }
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.length as usize]
+    }
+
+    pub(super) fn is_hash(&self) -> bool {
+        self.is_hash
+    }
+
+    fn head(&self) -> u8 {
+        self.length << 1 | u8::from(self.is_hash)
+    }
+
+    /// Appends it, as [`Self::read`] reads it.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.push(self.head());
+        out.extend_from_slice(self.as_bytes());
+    }
+
+    pub(super) fn read(from: &mut impl Read) -> std::io::Result<Self> {
+        let (mut head, mut bytes) = ([0], [0; VALUE_BYTES_MAX]);
+        from.read_exact(&mut head)?;
+        let length = (head[0] >> 1).min(VALUE_BYTES_MAX as u8);
+        from.read_exact(&mut bytes[..length as usize])?;
+        Ok(Self { length, is_hash: head[0] & 1 == 1, bytes })
+    }
+}
+
 /// Appends a value with its keys, which are in order.
-pub(super) fn put(value: &[u8], keys: &[&Key], out: &mut Vec<u8>) {
-    let (name, is_hash) = name(value);
-    varint::write((name.len() as u64) << 1 | u64::from(is_hash), out);
-    out.extend_from_slice(&name);
+pub(super) fn put(name: &Name, keys: impl Iterator<Item = Key>, out: &mut Vec<u8>) {
+    name.write(out);
     let mut list = Vec::new();
     let mut before = None;
     for key in keys {
-        put_key(key, before, &mut list);
-        before = Some(*key);
+        put_key(&key, before.as_ref(), &mut list);
+        before = Some(key);
     }
     varint::write(list.len() as u64, out);
     out.extend_from_slice(&list);
@@ -50,7 +97,8 @@ pub(super) fn find(place: u64, bytes: &[u8], value: &[u8], key_type: KeyType) ->
 }
 
 fn keys(values: &[u8], value: &[u8], key_type: KeyType) -> Option<Vec<Key>> {
-    let (name, is_hash) = name(value);
+    let name = Name::of(value);
+    let (name, is_hash) = (name.as_bytes(), name.is_hash);
     let mut cursor = Cursor(values);
     while !cursor.0.is_empty() {
         let head = cursor.number()?;
@@ -69,11 +117,4 @@ fn keys(values: &[u8], value: &[u8], key_type: KeyType) -> Option<Vec<Key>> {
         }
     }
     Some(Vec::new())
-}
-
-fn name(value: &[u8]) -> (Vec<u8>, bool) {
-    match value.len() <= VALUE_BYTES_MAX {
-        true => (value.to_vec(), false),
-        false => (xxh3_128(value).to_le_bytes().to_vec(), true),
-    }
 }

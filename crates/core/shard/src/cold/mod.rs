@@ -2,7 +2,7 @@
 //!
 //! Owns: the bytes of the file (docs/specs/shard-cold.md), how it is made, and which ranges a record, or the keys of a value, are in.
 //!
-//! Never does: read. Whoever asks brings the ranges that it names, from wherever they are.
+//! Never does: read the file. Whoever asks brings the ranges that it names, from wherever they are.
 //!
 //! Start with [`ColdTail`].
 
@@ -14,4 +14,4 @@ mod tail;
 mod write;
 
 pub use tail::{ColdRange, ColdTail};
-pub use write::ColdFile;
+pub use write::{ColdFile, ColdWriter};

@@ -1,12 +1,15 @@
-//! Making a cold file of sorted records.
+//! Making a cold file of records that come in the order of their keys.
 
-use forebay_types::Result;
+use std::io::{Read, Seek, Write};
 
-use super::block::{Block, RAW_BYTES_MAX, checksum, key_code};
+use forebay_types::{Error, Result, ResultExt};
+
+use super::block::{Block, CANT_WRITE, RAW_BYTES_MAX, checksum, key_code};
 use super::cursor::put_key;
-use super::postings;
+use super::postings::{self, Noted};
 use crate::build::builder::Builder;
-use crate::build::input::{Input, KeyList};
+use crate::build::distinct::Distinct;
+use crate::build::input::{KeyList, for_each_value};
 use crate::model::key::Key;
 use crate::model::schema::Schema;
 use crate::record::varint;
@@ -33,58 +36,102 @@ impl Builder {
     /// The records so far as a cold file; none where one of them is too large to be read so.
     pub fn cold(&mut self) -> Result<Option<ColdFile>> {
         let (schema, input, input_bytes) = self.sorted();
-        write(schema, input, input_bytes)
+        let attributes = schema.attributes.len();
+        let mut writer = ColdWriter::new(schema.clone(), input_bytes, Vec::new(), vec![Vec::new(); attributes]);
+        let mut written = Ok(());
+        input.for_each_record(attributes, |record, lengths, values| {
+            if written.is_ok() {
+                let mut of_record = Vec::with_capacity(attributes);
+                for_each_value(attributes, lengths, values, |_, value| of_record.push(value));
+                written = writer.push(&input.keys.key(record), &of_record);
+            }
+        });
+        written?;
+        let written = writer.finish(|noted| Ok(std::io::Cursor::new(noted)))?;
+        Ok(written.map(|(bytes, tail_bytes)| ColdFile { bytes, tail_bytes }))
     }
 }
 
-fn write(schema: &Schema, input: &Input, input_bytes: u64) -> Result<Option<ColdFile>> {
-    let attributes = schema.attributes.len();
-    let keys: Vec<Key> = (0..input.keys.len()).map(|record| key_of(&input.keys, record)).collect();
-    debug_assert!(keys.is_sorted(), "records are in the order of their keys");
-    let wanted = ((input_bytes as f64 * LIST_OVER_PACKED).sqrt() as usize).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
-    let mut blocks = Blocks::default();
-    let mut written = Ok(());
-    let mut is_too_large = false;
-    input.for_each_record(attributes, |record, lengths, values| {
-        is_too_large |= lengths.len() + values.len() > RAW_BYTES_MAX / 2;
-        if written.is_ok() && !is_too_large {
-            written = blocks.push(&keys[record], lengths, values, wanted);
+/// Writes a cold file, record after record. In memory it has the keys, a block, and at the end of one attribute after the other what it
+/// noted of a million records; the rest goes to where it is told.
+pub struct ColdWriter<W> {
+    schema: Schema,
+    wanted: usize,
+    blocks: Blocks<W>,
+    keys: KeyList,
+    noted: Vec<Noted<W>>,
+    is_too_large: bool,
+}
+
+impl<W: Write> ColdWriter<W> {
+    /// Of about so many bytes of input: the file goes into `out`, and what is noted of each attribute into one of `noted`.
+    pub fn new(schema: Schema, input_bytes: u64, out: W, noted: Vec<W>) -> Self {
+        assert_eq!(noted.len(), schema.attributes.len(), "there is one for each attribute");
+        let wanted = ((input_bytes as f64 * LIST_OVER_PACKED).sqrt() as usize).clamp(BLOCK_BYTES_MIN, BLOCK_BYTES_MAX);
+        let blocks = Blocks { out, at: 0, list: Vec::new(), count: 0, block: Block::default(), first: None, last_first: None };
+        let noted = noted.into_iter().map(|out| Noted { out, distinct: Distinct::new(), bytes: Vec::new(), last: 0 }).collect();
+        Self { wanted, blocks, keys: KeyList::new(schema.key_type), noted, is_too_large: false, schema }
+    }
+
+    /// The next record: its key, above all before it, and the encoded bytes of its values, `None` for null.
+    pub fn push(&mut self, key: &Key, values: &[Option<&[u8]>]) -> Result<()> {
+        if key.key_type() != self.schema.key_type || values.len() != self.noted.len() {
+            return Err(Error::internal(format!("key {key} is not one of the cold file's")));
         }
-    });
-    written?;
-    if is_too_large {
-        return Ok(None);
+        let bytes: usize = values.iter().flatten().map(|value| value.len()).sum();
+        self.is_too_large |= bytes + 10 * values.len() > RAW_BYTES_MAX / 2;
+        if self.is_too_large {
+            return Ok(());
+        }
+        let record = self.keys.len() as u32;
+        if !self.keys.push(key) {
+            return Err(Error::internal(format!("key {key} is not above the one before it")));
+        }
+        for (noted, value) in self.noted.iter_mut().zip(values) {
+            if let Some(value) = value {
+                noted.push(record, value)?;
+            }
+        }
+        self.blocks.push(key, values, self.wanted)
     }
-    let (mut bytes, list) = blocks.finish()?;
-    let mut tail = MAGIC.to_vec();
-    tail.extend_from_slice(&VERSION.to_le_bytes());
-    tail.extend_from_slice(&[0; 4]);
-    tail.push(key_code(schema.key_type));
-    tail.extend_from_slice(&list);
-    varint::write(attributes as u64, &mut tail);
-    for attribute in 0..attributes {
-        let from = bytes.len();
-        let count = postings::write(input, &keys, attribute, attributes, &mut bytes);
-        varint::write(count, &mut tail);
-        varint::write((bytes.len() - from) as u64, &mut tail);
-    }
-    let sum = checksum(bytes.len() as u64, &[&tail[HEAD_BYTES..]]);
-    tail[12..16].copy_from_slice(&sum.to_le_bytes());
-    bytes.extend_from_slice(&tail);
-    Ok(Some(ColdFile { bytes, tail_bytes: tail.len() as u64 }))
-}
 
-fn key_of(keys: &KeyList, record: usize) -> Key {
-    match keys {
-        KeyList::Numbers(keys) => Key::U64(keys[record]),
-        KeyList::Strings { .. } => Key::Bytes(keys.string(record).to_vec()),
+    /// Ends the file, and gives how many of its bytes are its tail; none where one of the records is too large to be read from it.
+    /// `read` begins to read what was noted.
+    pub fn finish<R: Read + Seek>(mut self, mut read: impl FnMut(W) -> Result<R>) -> Result<Option<(W, u64)>> {
+        if self.is_too_large {
+            return Ok(None);
+        }
+        self.blocks.end()?;
+        let Blocks { mut out, mut at, list, count, .. } = self.blocks;
+        let mut tail = MAGIC.to_vec();
+        tail.extend_from_slice(&VERSION.to_le_bytes());
+        tail.extend_from_slice(&[0; 4]);
+        tail.push(key_code(self.schema.key_type));
+        varint::write(count, &mut tail);
+        tail.extend_from_slice(&list);
+        varint::write(self.noted.len() as u64, &mut tail);
+        for mut noted in self.noted {
+            noted.flush()?;
+            let Noted { out: written, distinct, .. } = noted;
+            let (count, bytes) = match postings::are_worth_it(distinct.estimate(), self.keys.len()) {
+                true => postings::write(read(written)?, &self.keys, &mut out)?,
+                false => (0, 0),
+            };
+            at += bytes;
+            varint::write(count, &mut tail);
+            varint::write(bytes, &mut tail);
+        }
+        let sum = checksum(at, &[&tail[HEAD_BYTES..]]);
+        tail[12..16].copy_from_slice(&sum.to_le_bytes());
+        out.write_all(&tail).context(|| CANT_WRITE)?;
+        Ok(Some((out, tail.len() as u64)))
     }
 }
 
 /// Blocks so far, and the list of them.
-#[derive(Default)]
-struct Blocks {
-    bytes: Vec<u8>,
+struct Blocks<W> {
+    out: W,
+    at: u64,
     list: Vec<u8>,
     count: u64,
     block: Block,
@@ -92,35 +139,28 @@ struct Blocks {
     last_first: Option<Key>,
 }
 
-impl Blocks {
-    fn push(&mut self, key: &Key, lengths: &[u8], values: &[u8], wanted: usize) -> Result<()> {
+impl<W: Write> Blocks<W> {
+    fn push(&mut self, key: &Key, values: &[Option<&[u8]>], wanted: usize) -> Result<()> {
         if self.block.len() >= wanted {
             self.end()?;
         }
         if self.block.is_empty() {
             self.first = Some(key.clone());
         }
-        self.block.push(key, lengths, values);
+        self.block.push(key, values);
         Ok(())
     }
 
     fn end(&mut self) -> Result<()> {
         let Some(first) = self.first.take() else { return Ok(()) };
-        let from = self.bytes.len();
-        self.block.finish(self.count, &mut self.bytes)?;
+        let mut packed = Vec::new();
+        self.block.finish(self.count, &mut packed)?;
+        self.out.write_all(&packed).context(|| CANT_WRITE)?;
+        self.at += packed.len() as u64;
         put_key(&first, self.last_first.as_ref(), &mut self.list);
-        varint::write((self.bytes.len() - from) as u64, &mut self.list);
+        varint::write(packed.len() as u64, &mut self.list);
         self.last_first = Some(first);
         self.count += 1;
         Ok(())
-    }
-
-    /// All blocks, and the list with their number before it.
-    fn finish(mut self) -> Result<(Vec<u8>, Vec<u8>)> {
-        self.end()?;
-        let mut list = Vec::new();
-        varint::write(self.count, &mut list);
-        list.extend_from_slice(&self.list);
-        Ok((self.bytes, list))
     }
 }

@@ -13,7 +13,7 @@ use crate::build::assemble::BuiltShard;
 use crate::build::builder::INPUT_BYTES_MAX;
 use crate::build::rows::sort_rows;
 use crate::keys;
-use crate::model::alphabet::Alphabet;
+use crate::model::alphabet::{Alphabet, END};
 use crate::model::key::KeyType;
 use crate::model::schema::Schema;
 use crate::part;
@@ -36,7 +36,7 @@ pub fn build_flat(text: &[u8], ratio: f64) -> Result<BuiltShard> {
             cut it in two",
         ));
     }
-    let rows = sort_rows(&symbols, alphabet.symbols())?;
+    let rows = sort_rows(&symbols, alphabet.symbols(), END)?;
     let end = rows.columns.last().map_or(0, |column| u64::from(column.end()));
     let mut positions = vec![0u64; end.div_ceil(u64::from(BASE_RATE)) as usize];
     let mut starts = Vec::with_capacity(text.len() / BASE_RATE as usize + 1);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use forebay_types::Result;
+use forebay_types::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::build::LayerBuilder;
@@ -50,6 +50,27 @@ impl LayerBuilder {
         }
         self.keep(sink);
         Ok(())
+    }
+
+    /// Calls with the records from `first` on, in order, until it returns false: as many as are read side by side. Says how many there were,
+    /// none where it was ended.
+    pub(crate) fn read_from(&self, first: u32, mut call: impl FnMut(u32, &Record) -> Result<bool>) -> Result<Option<u32>> {
+        debug_assert!(first < self.base.records(), "there is a record to begin with");
+        if self.isa.is_empty() {
+            return Err(Error::corrupt("a shard of records without attributes can't be read; build it again"));
+        }
+        let count = (self.base.records() - first).min(CHAINS as u32);
+        let mut lanes: Vec<Lane> = (0..count).map(|_| Lane::default()).collect();
+        self.walk(first, &mut lanes, true);
+        let attributes = self.base.schema.attributes.len();
+        for lane in &mut lanes {
+            // Damage that checksums did not see could have cut a chain short.
+            lane.output.ends.resize(attributes, lane.output.bytes.len() as u32);
+            if !call(lane.record, &lane.output)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(count))
     }
 
     /// Steps the chains of records from `first` on, one a lane, to the ends of the records.
@@ -98,7 +119,8 @@ impl LayerBuilder {
             Meaning::Delimiter(attribute) => {
                 self.end_value(lane);
                 lane.attribute += 1;
-                let inside = u32::from(attribute) == lane.attribute;
+                // What checksums did not see may have more of them than there are attributes, and rows that are in no column.
+                let inside = u32::from(attribute) == lane.attribute && (attribute as usize) < self.isa.len();
                 if inside {
                     self.delimiter(lane, attribute as usize);
                 }
@@ -132,7 +154,7 @@ impl LayerBuilder {
 
     #[inline(always)]
     fn delimiter(&self, lane: &mut Lane, attribute: usize) {
-        let index = lane.row - self.base.delimiter_column(attribute).start;
+        let index = lane.row.wrapping_sub(self.base.delimiter_column(attribute).start);
         lane.begun = index;
         if self.isa[attribute].any_filling() {
             self.isa[attribute].put(lane.record as usize, index);

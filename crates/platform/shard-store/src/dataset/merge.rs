@@ -2,37 +2,18 @@
 
 use std::path::Path;
 
-use forebay_types::{Result, ResultExt};
+use forebay_types::Result;
 
 use super::{Packed, pack};
-use crate::folder::Manifest;
-use crate::store::Store;
-use crate::update::Change;
+use crate::store::{Standing, Store, rewrite};
 
-/// Changes that go into the copy's log at once.
-const TOGETHER: usize = 4096;
-
-/// Makes a shard of the one in the folder `from` and of changes that came since, in the empty folder `to` of the same file system;
-/// its layers are those of a size. The one that it is made of stays as it is; nobody may tune it meanwhile.
-pub fn merge(from: &Path, to: &Path, size: f64, changes: Vec<Change>) -> Result<Packed> {
+/// Makes a shard of what another one has, with the changes on top, in the empty folder `to`: in parts of about `part_bytes` of input each,
+/// with the layers of a size. One part is in memory at a time, in about seven times its bytes; beside the files there is as much on disk for
+/// a while as the input takes. The other one stays as it is, whoever tunes it meanwhile.
+pub fn merge(standing: &Standing, to: &Path, size: f64, part_bytes: u64) -> Result<Packed> {
     assert!(size > 0.0, "a size is a part of the input");
-    let manifest = Manifest::read(from)?;
-    // Files never change: the copy has them too, until the merge lets them go. Layers make it faster.
-    for entry in manifest.files() {
-        let (file, copy) = (from.join(&entry.file), to.join(&entry.file));
-        std::fs::hard_link(&file, &copy).context(|| copy.display())?;
-    }
-    Manifest { size, ..manifest }.write(to)?;
+    rewrite(standing, to, size, part_bytes)?;
     let store = Store::open_to_change(to)?;
-    let mut changes = changes.into_iter();
-    loop {
-        let together: Vec<Change> = changes.by_ref().take(TOGETHER).collect();
-        if together.is_empty() {
-            break;
-        }
-        store.change(together)?;
-    }
-    store.merge()?;
     store.tune_with(size, 1)?;
     store.close()?;
     pack(to)
@@ -44,6 +25,9 @@ mod tests {
 
     use super::*;
     use crate::columns::{Column, ColumnKind, Columns};
+    use crate::update::Change;
+
+    const PART_BYTES: u64 = 64 << 10;
 
     #[test]
     fn the_merged_shard_answers_as_the_one_with_its_changes_on_top() {
@@ -60,7 +44,7 @@ mod tests {
         served.add_updates(1, put.chain((0..500).map(|key| Change::Delete(Key::U64(key * 3)))));
         let before = std::fs::read_dir(&from).unwrap().count();
         std::fs::create_dir(&to).unwrap();
-        let packed = merge(&from, &to, 0.01, served.updates()).unwrap();
+        let packed = merge(&served.standing().unwrap(), &to, 0.01, PART_BYTES).unwrap();
         assert_eq!(packed.shard.records, served.count_all().unwrap());
         let merged = Store::open(&to).unwrap();
         assert_eq!(merged.inspect().unwrap().updates, 0);
@@ -84,7 +68,9 @@ mod tests {
         (0..3).for_each(|key| building.push(Key::U64(key), vec![Value::Null]).unwrap());
         building.finish().unwrap();
         std::fs::create_dir(&to).unwrap();
-        let packed = merge(&from, &to, 0.01, (0..3).map(|key| Change::Delete(Key::U64(key))).collect()).unwrap();
+        let served = Store::open(&from).unwrap();
+        served.add_updates(1, (0..3).map(|key| Change::Delete(Key::U64(key))));
+        let packed = merge(&served.standing().unwrap(), &to, 0.01, PART_BYTES).unwrap();
         assert_eq!(packed.shard.records, 0);
         assert_eq!(Store::open(&to).unwrap().count_all().unwrap(), 0);
     }

@@ -63,7 +63,9 @@ mod tests {
             let put = (0..KEYS + 500).step_by(7).filter(is_here).map(|key| Change::Put(Key::U64(key), text(key, "put")));
             let delete = (0..KEYS).step_by(11).filter(is_here).map(|key| Change::Delete(Key::U64(key)));
             std::fs::create_dir(&merged).unwrap();
-            merge(&built, &merged, 0.3, put.chain(delete).collect()).unwrap();
+            let served = Store::open(&built).unwrap();
+            served.add_updates(1, put.chain(delete));
+            merge(&served.standing().unwrap(), &merged, 0.3, 16 << 10).unwrap();
             merged
         });
         made.collect()

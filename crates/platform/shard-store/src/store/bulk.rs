@@ -65,7 +65,7 @@ impl Store {
             }
             sorted.next_if(|(store, place)| store.key(*place) == key);
             match update.values {
-                Some(values) => builder.put(key, values)?,
+                Some(values) => builder.put(key, &values.to_vec())?,
                 None => builder.delete(key)?,
             }
         }

@@ -7,7 +7,7 @@ use forebay_types::{Error, Result, ResultExt};
 
 use super::Store;
 use crate::log::Log;
-use crate::update::{Change, LogStore, Update};
+use crate::update::{Change, LogStore};
 
 impl Store {
     /// Makes changes durable and visible, all of them together. When it returns they survive this process; of two changes
@@ -84,20 +84,18 @@ impl Store {
 
     /// Takes over what another store of the same files was told by [`Self::add_updates`].
     pub fn adopt_updates(&self, other: &Self) {
-        for run in &other.view.load().runs {
-            self.push((**run).clone());
-        }
+        self.adopt_updates_from(other, 0);
     }
 
-    /// What is in memory only: the last change of each key.
-    pub fn updates(&self) -> Vec<Change> {
-        let view = self.view.load();
-        let all = view.runs.iter().fold(LogStore::default(), |all, run| all.join(run));
-        let change = |(key, update): (&Key, Update<'_>)| match update.values {
-            Some(values) => Change::Put(key.clone(), values.to_vec()),
-            None => Change::Delete(key.clone()),
-        };
-        all.iter().map(change).collect()
+    /// The same of the changes from a number on.
+    pub fn adopt_updates_from(&self, other: &Self, first: u64) {
+        let view = other.view.load();
+        let runs: Vec<Arc<LogStore>> = view.runs.iter().filter_map(|run| run_from(run, first)).collect();
+        self.view.rcu(|view| {
+            let mut next = (**view).clone();
+            next.runs.extend(runs.iter().cloned());
+            Arc::new(next)
+        });
     }
 
     /// About the bytes of the updates that are in memory only.
@@ -126,6 +124,12 @@ impl Store {
             Arc::new(next)
         });
     }
+}
+
+/// What a stretch has from a number on, shared where that is all of it; none where it is nothing.
+fn run_from(run: &Arc<LogStore>, first: u64) -> Option<Arc<LogStore>> {
+    let rest = (first > 0).then(|| run.from(first)).filter(|rest| rest.len() < run.len());
+    rest.map_or_else(|| Some(Arc::clone(run)), |rest| (!rest.is_empty()).then(|| Arc::new(rest)))
 }
 
 #[cfg(test)]
@@ -167,5 +171,33 @@ mod tests {
             assert!(store.contains(&Key::U64(200)).unwrap() && !store.contains(&Key::U64(8)).unwrap());
             assert!(store.update_bytes() > 0);
         }
+    }
+
+    #[test]
+    fn changes_from_a_number_on_move_to_another_store_and_those_before_do_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        Store::build(&path, columns(), 0.5).unwrap().finish().unwrap();
+        let store = Store::open(&path).unwrap();
+        (1..=9).for_each(|number| store.add_updates(number, [put(number, "x"), put(100, &format!("{number}"))]));
+        let again = Store::open(&path).unwrap();
+        again.adopt_updates_from(&store, 6);
+        assert_eq!(again.count_all().unwrap(), 5);
+        assert_eq!((again.version(&Key::U64(5), 6), again.version(&Key::U64(6), 6)), (5, 6));
+        assert_eq!(again.get_json(&Key::U64(100), None).unwrap().map(|record| record["v"].clone()), Some("9".into()));
+    }
+
+    #[test]
+    fn of_changes_with_one_number_the_later_one_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        Store::build(&path, columns(), 0.5).unwrap().finish().unwrap();
+        let store = Store::open(&path).unwrap();
+        // So many that what comes behind them stays by itself.
+        store.add_updates(5, (0..100).map(|key| put(key, "first")));
+        store.add_updates(5, [Change::Delete(Key::U64(7)), put(8, "second")]);
+        assert_eq!(store.count_all().unwrap(), 99);
+        assert_eq!(store.get_json(&Key::U64(8), None).unwrap().map(|record| record["v"].clone()), Some("second".into()));
+        assert_eq!(store.standing().unwrap().input_bytes(), store.update_bytes() as u64);
     }
 }

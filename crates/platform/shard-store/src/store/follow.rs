@@ -24,6 +24,13 @@ pub(super) struct Seen {
     next: u64,
 }
 
+impl Seen {
+    /// Whether a cold file belongs to the shard.
+    pub(super) fn keeps_cold(&self) -> bool {
+        self.manifest.cold.is_some()
+    }
+}
+
 /// A compressed shard that stays, with the layers that are new and those that are gone.
 struct Stays {
     mapped: Arc<Mapped>,

@@ -29,6 +29,8 @@ pub use build::Building;
 pub use inspect::{Inspection, PartInspection};
 pub use layers::Sealer;
 pub use limits::UpdateLimits;
+pub use merge::Standing;
+pub(crate) use merge::rewrite;
 pub use read::{FarAnswer, FarQuestion, SentRecord, Wanted, read_keys, read_records, write_keys};
 pub(crate) use view::{Mapped, View, put_values};
 

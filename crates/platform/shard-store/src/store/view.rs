@@ -17,20 +17,36 @@ pub(crate) struct View {
     pub(crate) text: Option<Arc<FlatText>>,
     /// Updates that are not compressed yet, in bulk, the oldest first; all of them newer than the shards.
     pub(crate) suffixes: Vec<Arc<SuffixStore>>,
-    /// The newest updates, the oldest first; sizes fall, so there are few. All of them newer than those above.
+    /// The newest updates, the oldest first; sizes fall, but for those of full size, so there are few. All of them newer than those above.
     pub(crate) runs: Vec<Arc<LogStore>>,
 }
+
+/// Stretches of updates are joined as long as they have together no more: that is done while gets wait for it, and two milliseconds' work.
+const JOINED_MAX: usize = 8 << 10;
 
 /// A compressed shard over mapped files.
 pub(crate) struct Mapped {
     pub(crate) shard: Shard,
+    /// Its first and its last key.
+    keys: Option<(Key, Key)>,
     /// Its counters when somebody last wanted to know.
     counted: Mutex<QueryCounters>,
 }
 
 impl Mapped {
     pub(crate) fn new(shard: Shard) -> Self {
-        Self { shard, counted: Mutex::default() }
+        let keys = shard.first_key().zip(shard.last_key());
+        Self { shard, keys, counted: Mutex::default() }
+    }
+
+    /// Whether a key is among its own, from the first to the last.
+    pub(crate) fn spans(&self, key: &Key) -> bool {
+        self.keys.as_ref().is_some_and(|(first, last)| first <= key && key <= last)
+    }
+
+    /// Its first and its last key, if it has any record.
+    pub(crate) fn keys(&self) -> Option<&(Key, Key)> {
+        self.keys.as_ref()
     }
 
     /// What it was asked since the last time that this was called.
@@ -47,7 +63,7 @@ impl View {
     pub(crate) fn push(&mut self, run: LogStore) {
         let mut run = run;
         while let Some(before) = self.runs.last() {
-            if before.len() > 2 * run.len() {
+            if before.len() > 2 * run.len() || before.len() + run.len() > JOINED_MAX {
                 break;
             }
             run = before.join(&run);
@@ -56,12 +72,11 @@ impl View {
         self.runs.push(Arc::new(run));
     }
 
-    /// The compressed shard, if it is the only thing there is.
-    pub(crate) fn only_shard(&self) -> Option<&Mapped> {
-        match (&self.shards[..], &self.suffixes[..], &self.runs[..]) {
-            ([mapped], [], []) => Some(mapped),
-            _ => None,
-        }
+    /// The compressed shards, if they are all that there is, and none has keys between those of another one: in the order of their keys.
+    pub(crate) fn only_shards(&self) -> Option<&[Arc<Mapped>]> {
+        let is_alone = self.suffixes.is_empty() && self.runs.is_empty() && !self.shards.is_empty();
+        let spans: Vec<_> = self.shards.iter().filter_map(|mapped| mapped.keys()).collect();
+        (is_alone && spans.windows(2).all(|two| two[0].1 < two[1].0)).then_some(&self.shards)
     }
 
     /// What the newest updates say of a key, if anything. Two threads may have made theirs visible in the other order than
@@ -70,12 +85,23 @@ impl View {
         self.runs.iter().filter_map(|run| run.get(key)).max_by_key(|update| update.number)
     }
 
+    /// Whether that is what the stretch at a place says of it, with this number.
+    pub(crate) fn is_newest(&self, place: usize, key: &Key, number: u64) -> bool {
+        let (earlier, later) = self.runs.split_at(place);
+        let above = |run: &Arc<LogStore>, most: u64| run.get(key).is_some_and(|other| other.number > most);
+        // Of the same number that of the later stretch counts.
+        !earlier.iter().any(|run| above(run, number)) && !later[1..].iter().any(|run| above(run, number.saturating_sub(1)))
+    }
+
     /// The record of a key: all attributes, or some.
     pub(crate) fn get(&self, key: &Key, columns: Option<&[usize]>) -> Result<Option<Vec<Value>>> {
         if let Some(update) = self.newest(key) {
             return Ok(update.values.map(|values| match columns {
                 None => values.to_vec(),
-                Some(columns) => columns.iter().map(|&column| values[column].clone()).collect(),
+                Some(columns) => {
+                    let values = values.to_vec();
+                    columns.iter().map(|&column| values[column].clone()).collect()
+                }
             }));
         }
         let mut record = Record::new();
@@ -95,7 +121,7 @@ impl View {
         out: &mut Record,
     ) -> Result<bool> {
         let Some(update) = self.newest(key) else { return self.read_compressed(key, columns, out) };
-        update.values.map(|values| put_values(values, columns, type_of, out)).transpose().map(|there| there.is_some())
+        update.values.map(|values| put_values(&values.to_vec(), columns, type_of, out)).transpose().map(|there| there.is_some())
     }
 
     /// The same without the newest updates.
@@ -105,7 +131,7 @@ impl View {
                 return Ok(store.read(place, columns, out) && !self.shards.is_empty());
             }
         }
-        for mapped in self.shards.iter().rev() {
+        for mapped in self.shards.iter().rev().filter(|mapped| mapped.spans(key)) {
             if mapped.shard.get_into(key, columns, out)? {
                 return Ok(true);
             }
@@ -121,7 +147,7 @@ impl View {
     /// The same without the updates that are not in a suffix array.
     pub(crate) fn suffixes_hide(&self, place: usize, key: &Key) -> bool {
         self.suffixes.iter().any(|store| store.find(key).is_some())
-            || self.shards[place + 1..].iter().any(|later| later.shard.contains(key))
+            || self.shards[place + 1..].iter().any(|later| later.spans(key) && later.shard.contains(key))
     }
 
     /// Whether something newer than the suffix array at `place` speaks of a key.

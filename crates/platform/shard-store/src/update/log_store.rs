@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::Arc;
 
-use forebay_shard::{Key, Value};
+use forebay_shard::Key;
 
-use super::Change;
+use super::{Change, Values};
 
 /// Updates of one stretch of the log, in memory. Never changed once readers have it; two can be joined to a third one.
 #[derive(Clone, Default)]
@@ -16,7 +15,7 @@ pub(crate) struct LogStore {
 }
 
 /// The number of an update in the log, and the record's values; none when it was deleted.
-type Entry = (u64, Option<Arc<[Value]>>);
+type Entry = (u64, Option<Values>);
 
 /// What the newest update of a key says.
 #[derive(Clone, Copy)]
@@ -24,14 +23,14 @@ pub(crate) struct Update<'a> {
     /// Its entry in the log.
     pub(crate) number: u64,
     /// The record's values; none when it was deleted.
-    pub(crate) values: Option<&'a [Value]>,
+    pub(crate) values: Option<&'a Values>,
 }
 
 impl LogStore {
     /// Applies a change with its number in the log; an older one than what is there changes nothing.
     pub(crate) fn apply(&mut self, number: u64, change: Change) {
         let (key, values) = match change {
-            Change::Put(key, values) => (key, Some(values.into())),
+            Change::Put(key, values) => (key, Some(Values::new(&values))),
             Change::Delete(key) => (key, None),
         };
         self.insert(number, key, values);
@@ -46,12 +45,12 @@ impl LogStore {
         joined
     }
 
-    fn insert(&mut self, number: u64, key: Key, values: Option<Arc<[Value]>>) {
-        let bytes = bytes_of(&key, values.as_deref());
+    fn insert(&mut self, number: u64, key: Key, values: Option<Values>) {
+        let bytes = bytes_of(&key, values.as_ref());
         match self.records.get_mut(&key) {
             Some(there) if there.0 > number => {}
             Some(there) => {
-                self.bytes = self.bytes + bytes - bytes_of(&key, there.1.as_deref());
+                self.bytes = self.bytes + bytes - bytes_of(&key, there.1.as_ref());
                 *there = (number, values);
             }
             None => {
@@ -63,19 +62,19 @@ impl LogStore {
 
     /// What it says of a key: nothing, or by which update it is gone or has its values.
     pub(crate) fn get(&self, key: &Key) -> Option<Update<'_>> {
-        self.records.get(key).map(|(number, values)| Update { number: *number, values: values.as_deref() })
+        self.records.get(key).map(|(number, values)| Update { number: *number, values: values.as_ref() })
     }
 
     /// All that it holds, by key.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Key, Update<'_>)> {
-        self.records.iter().map(|(key, (number, values))| (key, Update { number: *number, values: values.as_deref() }))
+        self.records.iter().map(|(key, (number, values))| (key, Update { number: *number, values: values.as_ref() }))
     }
 
     /// The same of the keys above one.
     pub(crate) fn iter_above(&self, after: Option<&Key>) -> impl Iterator<Item = (&Key, Update<'_>)> {
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let records = self.records.range::<Key, _>((from, Bound::Unbounded));
-        records.map(|(key, (number, values))| (key, Update { number: *number, values: values.as_deref() }))
+        records.map(|(key, (number, values))| (key, Update { number: *number, values: values.as_ref() }))
     }
 
     /// The last key that it speaks of.
@@ -110,24 +109,15 @@ impl LogStore {
     }
 }
 
-fn bytes_of(key: &Key, values: Option<&[Value]>) -> usize {
-    key.len() + values.into_iter().flatten().map(|value| 1 + value_bytes(value)).sum::<usize>()
-}
-
 /// No more than the log has for it: new shards take over what fits by the log's bytes.
-fn value_bytes(value: &Value) -> usize {
-    match value {
-        Value::Bytes(bytes) => bytes.len(),
-        Value::Text(text) => text.len(),
-        Value::Null => 0,
-        Value::Bool(_) => 1,
-        Value::Date(_) => 4,
-        _ => 8,
-    }
+fn bytes_of(key: &Key, values: Option<&Values>) -> usize {
+    key.len() + values.map_or(0, Values::bytes)
 }
 
 #[cfg(test)]
 mod tests {
+    use forebay_shard::Value;
+
     use super::*;
 
     #[test]

@@ -7,6 +7,8 @@ use forebay_shard::{Query, Value};
 use forebay_types::{Error, Result};
 use regex::bytes::Regex;
 
+use super::{Held, Values};
+
 /// A query over records that are not in a shard yet.
 pub(crate) enum Matcher {
     All,
@@ -43,22 +45,22 @@ impl Matcher {
     }
 
     /// Whether a record of these values meets it.
-    pub(crate) fn matches(&self, values: &[Value]) -> bool {
+    pub(crate) fn matches(&self, values: &Values) -> bool {
         match self {
             Self::All => true,
-            Self::Eq(attribute, wanted) => match (&values[*attribute], wanted) {
-                (Value::Null, Value::Null) => true,
-                (value, wanted) => order(value, wanted) == Some(Ordering::Equal),
+            Self::Eq(attribute, wanted) => match (values.at(*attribute), wanted) {
+                (Held::Other(Value::Null), Value::Null) => true,
+                (value, wanted) => order(&value, wanted) == Some(Ordering::Equal),
             },
-            Self::Prefix(attribute, prefix) => bytes_of(&values[*attribute]).is_some_and(|bytes| bytes.starts_with(prefix)),
-            Self::Suffix(attribute, suffix) => bytes_of(&values[*attribute]).is_some_and(|bytes| bytes.ends_with(suffix)),
-            Self::Contains(attribute, part) => bytes_of(&values[*attribute])
+            Self::Prefix(attribute, prefix) => string(&values.at(*attribute)).is_some_and(|bytes| bytes.starts_with(prefix)),
+            Self::Suffix(attribute, suffix) => string(&values.at(*attribute)).is_some_and(|bytes| bytes.ends_with(suffix)),
+            Self::Contains(attribute, part) => string(&values.at(*attribute))
                 .is_some_and(|bytes| part.is_empty() || bytes.windows(part.len()).any(|window| window == part)),
-            Self::Regex(attribute, regex) => bytes_of(&values[*attribute]).is_some_and(|bytes| regex.is_match(bytes)),
+            Self::Regex(attribute, regex) => string(&values.at(*attribute)).is_some_and(|bytes| regex.is_match(bytes)),
             Self::Range(attribute, from, to) => {
-                let value = &values[*attribute];
+                let value = &values.at(*attribute);
                 let above = match from {
-                    Bound::Unbounded => *value != Value::Null,
+                    Bound::Unbounded => *value != Held::Other(Value::Null),
                     Bound::Included(from) => order(value, from).is_some_and(Ordering::is_ge),
                     Bound::Excluded(from) => order(value, from).is_some_and(Ordering::is_gt),
                 };
@@ -76,22 +78,23 @@ impl Matcher {
     }
 }
 
-fn bytes_of(value: &Value) -> Option<&[u8]> {
+fn string<'a>(value: &Held<'a>) -> Option<&'a [u8]> {
     match value {
-        Value::Bytes(bytes) => Some(bytes),
-        Value::Text(text) => Some(text.as_bytes()),
-        _ => None,
+        Held::String(bytes) => Some(bytes),
+        Held::Other(_) => None,
     }
 }
 
 /// The order that a shard keeps; none between null or types that can't be compared.
-fn order(a: &Value, b: &Value) -> Option<Ordering> {
+fn order(a: &Held<'_>, b: &Value) -> Option<Ordering> {
     match (a, b) {
-        (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
-        (Value::Int(a), Value::Int(b)) | (Value::Timestamp(a), Value::Timestamp(b)) => Some(a.cmp(b)),
-        (Value::Float(a), Value::Float(b)) => Some(a.total_cmp(b)),
-        (Value::Decimal(a), Value::Decimal(b)) => Some(a.cmp(b)),
-        (Value::Date(a), Value::Date(b)) => Some(a.cmp(b)),
-        _ => Some(bytes_of(a)?.cmp(bytes_of(b)?)),
+        (Held::Other(Value::Bool(a)), Value::Bool(b)) => Some(a.cmp(b)),
+        (Held::Other(Value::Int(a)), Value::Int(b)) | (Held::Other(Value::Timestamp(a)), Value::Timestamp(b)) => Some(a.cmp(b)),
+        (Held::Other(Value::Float(a)), Value::Float(b)) => Some(a.total_cmp(b)),
+        (Held::Other(Value::Decimal(a)), Value::Decimal(b)) => Some(a.cmp(b)),
+        (Held::Other(Value::Date(a)), Value::Date(b)) => Some(a.cmp(b)),
+        (Held::String(a), Value::Bytes(b)) => Some((*a).cmp(b.as_slice())),
+        (Held::String(a), Value::Text(b)) => Some((*a).cmp(b.as_bytes())),
+        _ => None,
     }
 }

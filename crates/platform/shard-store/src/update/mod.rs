@@ -3,9 +3,11 @@
 mod change;
 mod log_store;
 mod matches;
+mod values;
 mod wanted;
 
 pub use change::Change;
 pub(crate) use log_store::{LogStore, Update};
 pub(crate) use matches::Matcher;
+pub(crate) use values::{Held, Values};
 pub use wanted::{ChangeIf, WantedChange};

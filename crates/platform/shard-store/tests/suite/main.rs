@@ -10,6 +10,7 @@ mod full;
 mod fuzz;
 mod layers;
 mod log;
+mod merge;
 mod refresh;
 mod store;
 mod support;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use forebay_metrics::table;
+use forebay_navigation::MERGE_LIMITS;
 use forebay_shard_store::LogObject;
-use forebay_types::{Error, ErrorKind, Result};
+use forebay_types::{Error, ErrorKind, Result, format_bytes};
 use futures::future::try_join_all;
 
 use crate::origin::MountDoor;
@@ -15,8 +16,6 @@ use crate::shards::served::Served;
 
 /// Objects that are asked for at once, once there is more than one.
 const AHEAD_MAX: u64 = 16;
-/// Updates of a shard that are in memory only, beyond which nothing more is written; at twice as much nobody answers.
-pub(super) const UPDATE_BYTES_MAX: usize = 64 << 20;
 
 impl Shards {
     /// Has a shard see every change that was acknowledged before `came`, and of the records with these hashes every one that anybody
@@ -104,7 +103,7 @@ impl Served {
     pub(super) fn take_over(&self, number: u64, object: LogObject) -> Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
         // Writers stop at half of it, by their own count.
-        if self.store.load().update_bytes() > 2 * UPDATE_BYTES_MAX {
+        if self.store.load().update_bytes() as u64 > 2 * MERGE_LIMITS.shard_bytes {
             return Err(full(self));
         }
         log.take_over(number, object, |call| self.store.load().add_updates(number, call.changes));
@@ -115,9 +114,11 @@ impl Served {
 /// Why nothing more is taken.
 pub(super) fn full(served: &Served) -> Error {
     Error::retry(format!(
-        "{} shard {}: {} MiB of changes are not merged into its files: `forebay shard merge` the dataset",
+        "{} shard {}: {} of changes, of {} of all shards here, are not merged into files yet, which goes on: ask again, or `forebay \
+         shard merge` the datasets",
         served.part.folder,
         served.part.number,
-        UPDATE_BYTES_MAX >> 20
+        format_bytes(MERGE_LIMITS.shard_bytes),
+        format_bytes(MERGE_LIMITS.all_bytes),
     ))
 }

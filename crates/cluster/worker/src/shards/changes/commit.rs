@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_metrics::table;
+use forebay_navigation::MERGE_LIMITS;
 use forebay_protocol::{CHANGES_MAX, DataRequest, PeerRequest, PutCondition, encode};
 use forebay_runtime::time::Instant;
 use forebay_shard_store::{ChangeIf, LogObject, LoggedCall, WantedChange, key_hash};
@@ -11,7 +12,7 @@ use forebay_trace::{current, within};
 use forebay_types::{Error, ErrorKind, Key, Result};
 use tokio::sync::oneshot;
 
-use super::catch_up::{UPDATE_BYTES_MAX, full};
+use super::catch_up::full;
 use super::moving::replaced;
 use crate::shards::log::{Call, Follower, Read, Standing, Verdict, decide};
 use crate::shards::served::Served;
@@ -28,7 +29,7 @@ impl Shards {
     pub(in crate::shards) async fn add(
         self: &Arc<Self>,
         served: Arc<Served>,
-        asked: Arc<Asked>,
+        asked: &Asked,
         call: u128,
         payload: &[u8],
         deadline: Instant,
@@ -46,8 +47,8 @@ impl Shards {
             // It goes on when those who asked go away: nobody else would tell what became of the others' calls.
             let shards = Arc::clone(self);
             self.background.spawn(within(current(), async move {
-                shards.make_all(&served).await;
-                shards.merge_if_much(&asked, &served);
+                let written = shards.make_all(&served).await.then_some(served.id);
+                shards.merge_much(written);
             }));
         }
         let late = || Error::retry("the change may be made all the same: ask again, or read the record");
@@ -55,27 +56,34 @@ impl Shards {
         made.map_err(|_| Error::retry("the worker is stopping: the change may be made all the same"))?
     }
 
-    async fn make_all(self: &Arc<Self>, served: &Served) {
-        let Some(log) = &served.log else { return };
+    /// Makes all calls that wait; whether anything was written for them.
+    async fn make_all(self: &Arc<Self>, served: &Served) -> bool {
+        let Some(log) = &served.log else { return false };
+        let mut has_written = false;
         while let Some(calls) = served.queue.take() {
-            self.make(served, log, calls).await;
+            has_written |= self.make(served, log, calls).await;
         }
+        has_written
     }
 
-    /// Makes calls, and tells those who wait.
-    async fn make(self: &Arc<Self>, served: &Served, log: &Follower, mut calls: Vec<Call>) {
+    /// Makes calls, and tells those who wait; whether anything was written for them.
+    async fn make(self: &Arc<Self>, served: &Served, log: &Follower, mut calls: Vec<Call>) -> bool {
         let mut came = calls.iter().map(|call| call.came).max().unwrap_or_else(forebay_runtime::now);
         for _ in 0..ATTEMPTS {
             if calls.is_empty() {
-                return;
+                return false;
             }
             match self.try_make(served, log, &mut calls, came).await {
-                Ok(()) => return,
+                Ok(has_written) => return has_written,
                 Err(error) if error.kind() == ErrorKind::Conflict => came = forebay_runtime::now(),
-                Err(error) => return tell_all(calls, &error),
+                Err(error) => {
+                    tell_all(calls, &error);
+                    return false;
+                }
             }
         }
         tell_all(calls, &Error::retry("other workers write this shard too: nothing was changed, ask again"));
+        false
     }
 
     /// The same once: `Conflict` when the log went on meanwhile. What has its answer is taken out of `calls`.
@@ -85,12 +93,12 @@ impl Shards {
         log: &Follower,
         calls: &mut Vec<Call>,
         came: std::time::Instant,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let conditional = || of_records(calls, |wanted| wanted.condition != ChangeIf::Always);
         self.catch_up(served, came, conditional).await?;
         let next = self.judge(served, log, calls).await?;
         if calls.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         let key = log.place().key(next)?;
         let records = of_records(calls, |_| true);
@@ -108,7 +116,7 @@ impl Shards {
         if let Err(error) = put {
             // There is something, or may be: of somebody who does not tell this worker, too.
             self.told.came(log.mount(), &key);
-            return self.unsure(served, log, calls, error).await;
+            return self.unsure(served, log, calls, error).await.map(|()| false);
         }
         table::WORKER_SHARD_LOG_WRITTEN.only().add(1);
         table::WORKER_SHARD_CHANGES.only().add(calls.iter().map(|call| call.changes.len() as u64).sum());
@@ -118,7 +126,7 @@ impl Shards {
             log.heard(words);
         }
         calls.drain(..).for_each(|call| call.end(Ok(next)));
-        Ok(())
+        Ok(true)
     }
 
     /// Answers the calls that were made before or can't be made; gives the number of the object that the others go into.
@@ -141,7 +149,8 @@ impl Shards {
             }
         }
         *calls = rest;
-        if !calls.is_empty() && served.store.load().update_bytes() > UPDATE_BYTES_MAX {
+        let of_shard = served.store.load().update_bytes() as u64;
+        if !calls.is_empty() && !MERGE_LIMITS.takes_more(of_shard, self.update_bytes()) {
             let error = full(served);
             calls.drain(..).for_each(|call| call.end(Err(error.clone())));
         }

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use forebay_metrics::table;
+use forebay_navigation::{MERGE_LIMITS, Unmerged, merge_next, merge_part_bytes};
 use forebay_protocol::PutCondition;
 use forebay_shard_store::{DatasetShard, Packed, data_key, manifest_key, merge};
 use forebay_types::{Error, ErrorKind, Key, Result, ResultExt};
@@ -16,62 +17,88 @@ use crate::shards::{Asked, Manifest, Shards};
 
 /// The least that a shard is stored at: each worker makes its own layers.
 const BASE_SIZE: f64 = 0.01;
-/// A merge rewrites the shard, so it waits for an eighth of it, within these bounds.
-const MERGE_BYTES_MIN: u64 = 4 << 20;
-const MERGE_BYTES_MAX: u64 = 32 << 20;
-/// Objects of a log that a worker which begins with the shard has to read, at most, before they are merged.
-const OBJECTS_MAX: u64 = 4096;
 /// How often the next manifest is tried while other shards of the dataset are merged.
 const ATTEMPTS: usize = 4096;
 
 impl Shards {
-    /// Begins a merge where it is worth the work; nothing waits for it.
-    pub(super) fn merge_if_much(self: &Arc<Self>, asked: &Arc<Asked>, served: &Arc<Served>) {
-        if !is_much(served) || served.is_merging.swap(true, Relaxed) {
+    /// Begins the merge that is worth it most, or that makes room for more changes, if there is one; nothing waits for it. `written` is a
+    /// shard that this worker has just changed: it merges what it writes, and what it is the first to hold.
+    pub(super) fn merge_much(self: &Arc<Self>, written: Option<u128>) {
+        let Some(served) = self.to_merge(written) else { return };
+        if served.is_merging.swap(true, Relaxed) {
             return;
         }
-        let (shards, asked, served) = (Arc::clone(self), Arc::clone(asked), Arc::clone(served));
+        let shards = Arc::clone(self);
         self.background.spawn(async move {
-            if let Err(error) = shards.merge_log(&asked, &served).await {
-                tracing::warn!(folder = %served.part.folder, shard = served.part.number, %error, "changes stay in the log");
-            }
+            let asked = Asked { manifest: Arc::clone(&served.part.manifest), number: served.part.number };
+            let merged = shards.merge_log(&asked, &served).await;
             served.is_merging.store(false, Relaxed);
+            match merged {
+                // What was not worth it beside that one.
+                Ok(true) => shards.merge_much(None),
+                Ok(false) => {}
+                Err(error) => {
+                    tracing::warn!(folder = %served.part.folder, shard = served.part.number, %error, "changes stay in the log");
+                }
+            }
         });
     }
 
-    /// Compresses what was changed in a shard until now, and has shared storage say so.
-    pub(in crate::shards) async fn merge_log(self: &Arc<Self>, asked: &Asked, served: &Arc<Served>) -> Result<()> {
-        let Some(log) = &served.log else { return Ok(()) };
+    fn to_merge(&self, written: Option<u128>) -> Option<Arc<Served>> {
+        let served: Vec<Arc<Served>> = self.served.lock().values().filter(|served| served.log.is_some()).cloned().collect();
+        let mut unmerged: Vec<Unmerged> = served.iter().map(|served| served.unmerged()).collect();
+        // Whose each is takes longer to say than that none is to be merged.
+        merge_next(&unmerged, &MERGE_LIMITS)?;
+        for (unmerged, served) in unmerged.iter_mut().zip(&served) {
+            let is_first = || self.place_of(&served.part.manifest.id, served.part.number) == Some(0);
+            unmerged.is_mine = written == Some(served.id) || is_first();
+        }
+        merge_next(&unmerged, &MERGE_LIMITS).map(|place| Arc::clone(&served[place]))
+    }
+
+    /// Bytes of the changes of all shards here, which are in memory.
+    pub(super) fn update_bytes(&self) -> u64 {
+        self.served.lock().values().map(|served| served.store.load().update_bytes() as u64).sum()
+    }
+
+    /// Compresses what was changed in a shard until now, and has shared storage say so; whether there was anything. One is under way at a
+    /// time, and layers are not made meanwhile: what is in memory of both is that of one part.
+    pub(in crate::shards) async fn merge_log(self: &Arc<Self>, asked: &Asked, served: &Arc<Served>) -> Result<bool> {
+        debug_assert_eq!(asked.number, served.part.number, "it is this one that is merged");
+        let Some(log) = &served.log else { return Ok(false) };
         let asking = self.turns.merging.join(served.id);
         let _turn = asking.turn().await;
         // What is merged now would be in the way of the shards that are to come.
-        if asked.manifest.may_move() && self.move_now(&asked.manifest).await? == Move::Done {
-            return Ok(());
-        }
-        if !Arc::ptr_eq(&self.newest_of(Arc::clone(&asked.manifest), asked.number), &asked.manifest) {
-            return Ok(());
+        let newest = self.newest_of(Arc::clone(&asked.manifest), asked.number);
+        if newest.may_move() && self.move_now(&newest).await? == Move::Done {
+            return Ok(false);
         }
         self.catch_up(served, forebay_runtime::now(), Vec::new).await?;
-        let (cut, changes) = {
+        let building = self.turns.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
+        // Other shards of the dataset may have been merged meanwhile; in other files this one has been.
+        let newest = self.newest_of(newest, asked.number);
+        if newest.ids.get(asked.number as usize) != Some(&served.id) {
+            return Ok(false);
+        }
+        let asked = &Asked { manifest: newest, number: asked.number };
+        let (cut, standing) = {
             let read = log.read();
-            (read.next, served.store.load().updates())
+            (read.next, served.store.load().standing()?)
         };
         assert!(cut >= log.from, "a log is read forwards");
-        if cut == log.from || changes.is_empty() {
-            return Ok(());
+        if cut == log.from || standing.is_unchanged() {
+            return Ok(false);
         }
-        // Layers stay as they are meanwhile, so that the files that are merged do.
-        let layers = self.turns.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
         let (made, began) = (forebay_runtime::random::<u128>(), forebay_runtime::now());
         self.make_room(made, 2 * asked.shard().bytes() + served.store.load().update_bytes() as u64)?;
         let _room = Reserved { kept: &self.kept, id: made };
-        let (from, to) = (self.kept.path(served.id), self.kept.begin(made)?);
-        let store = served.store.load_full();
+        let (to, store) = (self.kept.begin(made)?, served.store.load_full());
+        let part_bytes = merge_part_bytes(standing.input_bytes(), &MERGE_LIMITS);
         let packed = forebay_runtime::run_behind(move || {
-            merge(&from, &to, BASE_SIZE, changes).map(|packed| (packed, store.what_was_asked()))
+            merge(&standing, &to, BASE_SIZE, part_bytes).map(|packed| (packed, store.what_was_asked()))
         });
         let (mut packed, known) = packed.await.ok_or_else(|| Error::internal("a merge ended early"))??;
-        drop(layers);
+        drop(building);
         packed.shard.log_from = cut;
         // Who brings it has layers for that.
         packed.shard.asked = known.or_else(|| asked.shard().asked.clone());
@@ -79,7 +106,7 @@ impl Shards {
         if began.elapsed() > self.to_be_named_within() {
             return Err(Error::retry("storing the shard took longer than its objects may stay unnamed"));
         }
-        let Some(manifest) = self.publish(asked, packed.shard).await? else { return Ok(()) };
+        let Some(manifest) = self.publish(asked, packed.shard).await? else { return Ok(false) };
         table::WORKER_SHARDS_MERGED.only().add(1);
         // What was made is what others bring.
         self.kept.place_made(manifest.ids[asked.number as usize], made)?;
@@ -87,7 +114,7 @@ impl Shards {
         self.collect_meanwhile(&manifest);
         let merged = Arc::new(Asked { manifest, number: asked.number });
         self.place(&self.served(&merged).await?, &merged);
-        Ok(())
+        Ok(true)
     }
 
     /// Stores a shard's files; what is there already stays.
@@ -138,9 +165,15 @@ impl Shards {
     }
 }
 
-/// Whether so much was changed that it is worth to compress it.
-fn is_much(served: &Served) -> bool {
-    let Some(log) = &served.log else { return false };
-    let bytes = served.store.load().update_bytes() as u64;
-    bytes >= (served.part.input_bytes / 8).clamp(MERGE_BYTES_MIN, MERGE_BYTES_MAX) || log.read().next - log.from >= OBJECTS_MAX
+impl Served {
+    /// What was changed in it since its files were made, as of a shard that is this worker's to merge.
+    fn unmerged(&self) -> Unmerged {
+        Unmerged {
+            input_bytes: self.part.input_bytes,
+            bytes: self.store.load().update_bytes() as u64,
+            objects: self.log.as_ref().map_or(0, |log| log.read().next - log.from),
+            is_mine: true,
+            is_merging: self.is_merging.load(Relaxed),
+        }
+    }
 }

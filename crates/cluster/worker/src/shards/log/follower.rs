@@ -22,6 +22,7 @@ pub(in crate::shards) struct Follower {
 }
 
 /// What was read.
+#[derive(Clone)]
 pub(in crate::shards) struct Read {
     /// The number of the first object that was not.
     pub(in crate::shards) next: u64,
@@ -41,7 +42,7 @@ pub(in crate::shards) struct Looked {
 }
 
 /// The last calls, by what their askers drew.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Calls {
     order: VecDeque<u128>,
     numbers: HashMap<u128, u64>,
@@ -75,6 +76,18 @@ impl Follower {
     pub(in crate::shards) fn hold<T>(&self, change: impl FnOnce() -> T) -> T {
         let _read = self.read.lock();
         change()
+    }
+
+    /// Goes on where another one of the same log is, which began no later; `hand_over` takes over what that one was told from this one's first
+    /// object on. Nobody asks this one yet.
+    pub(in crate::shards) fn go_on_from(&self, other: &Self, hand_over: impl FnOnce()) {
+        debug_assert!(self.name == other.name, "it is one log");
+        let theirs = other.read.lock();
+        let mut read = self.read.lock();
+        if other.from <= self.from && theirs.next >= read.next {
+            *read = theirs.clone();
+            hand_over();
+        }
     }
 
     /// Whether the shard's records are in other shards, or about to be: nothing is answered from here any more.
@@ -158,6 +171,28 @@ mod tests {
         let moved = Follower::new(MountId(1), follower.place().clone(), 3);
         moved.take_over(3, LogObject::Moved, |_| unreachable!());
         assert!(moved.read().is_sealed && moved.is_moved());
+    }
+
+    #[test]
+    fn who_goes_on_from_another_one_has_read_what_that_one_has_and_nothing_that_is_too_late() {
+        let place = LogPlace { folder: "x".into(), log: "0123456789abcdef".into(), shard: 0 };
+        let follower = |from| Follower::new(MountId(1), place.clone(), from);
+        let (before, later) = (follower(3), follower(8));
+        (3..7_u64).for_each(|number| {
+            let object = LogObject::Calls(vec![LoggedCall { id: u128::from(number), changes: vec![] }]);
+            before.take_over(number, object, |_| ());
+        });
+        let merged = follower(5);
+        let mut is_handed_over = false;
+        merged.go_on_from(&before, || is_handed_over = true);
+        assert!(is_handed_over);
+        assert_eq!(merged.read().next, 7);
+        assert_eq!(merged.read().number_of(6), Some(6));
+        later.go_on_from(&before, || unreachable!("it has nothing that the later one wants"));
+        assert_eq!(later.read().next, 8);
+        let early = follower(2);
+        early.go_on_from(&before, || unreachable!("what comes before it was read by nobody"));
+        assert_eq!(early.read().next, 2);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::literal::Literal;
 use crate::question::Condition;
 use crate::store::answer::{Operation, names, whole};
 use crate::store::{Answered, Store};
+use crate::update::Values;
 
 /// A question that a cold file answers.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,7 +115,7 @@ impl Store {
     ) -> Result<Json> {
         let view = self.view.load();
         let (values, version) = match view.newest(key) {
-            Some(update) => (update.values.map(<[Value]>::to_vec), update.number),
+            Some(update) => (update.values.map(Values::to_vec), update.number),
             None => (record, log_from.saturating_sub(1)),
         };
         let record = values.map(|values| self.records()?.record_json(key, &values, names)).transpose()?.unwrap_or(Json::Null);

@@ -1,12 +1,14 @@
 //! The keys of the records that meet a condition, in the order that people count in.
 
+use std::sync::Arc;
+
 use forebay_shard::{Key, Query};
 use forebay_types::{Result, ResultExt};
 
 use super::view_search::ViewSearch;
 use crate::columns::ColumnKind;
 use crate::question::Condition;
-use crate::store::{Store, View};
+use crate::store::{Mapped, Store, View};
 
 /// The last key that is not below zero: keys are kept in the order of numbers without sign.
 const LAST: Key = Key::U64(i64::MAX as u64);
@@ -43,8 +45,8 @@ impl Store {
     /// The same for a query that is prepared.
     pub fn count_query(&self, query: &Query) -> Result<u64> {
         let view = self.view.load();
-        let count = match view.only_shard() {
-            Some(mapped) => mapped.shard.count(query),
+        let count = match view.only_shards() {
+            Some(all) => all.iter().map(|mapped| mapped.shard.count(query)).sum(),
             None => search(&view, query, None, None).map(|keys| keys.len() as u64),
         };
         count.context(|| self.path.display())
@@ -58,10 +60,23 @@ pub(super) fn search_updates(view: &View, query: &Query) -> Result<Vec<Key>> {
 }
 
 fn search(view: &View, query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
-    match view.only_shard() {
-        Some(mapped) => Ok(mapped.shard.search(query, limit, after)?.keys.iter().collect()),
+    match view.only_shards() {
+        Some(all) => search_each(all, query, after, limit),
         None => ViewSearch::new(view, query)?.keys(after, limit),
     }
+}
+
+/// The same of compressed shards one after the other, none of which has keys between another one's.
+fn search_each(all: &[Arc<Mapped>], query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
+    let mut keys = Vec::new();
+    for mapped in all {
+        let left = limit.map(|limit| limit - keys.len());
+        if left == Some(0) && !keys.is_empty() {
+            break;
+        }
+        keys.extend(mapped.shard.search(query, left, after)?.keys.iter());
+    }
+    Ok(keys)
 }
 
 /// Keys of whole numbers: those below zero stand behind all others, and come first. One view answers for both.

@@ -1,5 +1,6 @@
 //! Records as they are sent: keys and values in the bytes that shards keep, with no JSON between (docs/specs/protocol.md).
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 
 use forebay_shard::{Key, KeyType, Record, Value};
@@ -81,11 +82,11 @@ impl Store {
         let columns = self.records()?;
         let view = self.view.load();
         let (values, version) = match view.newest(key) {
-            Some(update) => (update.values, update.number),
-            None => (far, log_from.saturating_sub(1)),
+            Some(update) => (update.values.map(|values| Cow::Owned(values.to_vec())), update.number),
+            None => (far.map(Cow::Borrowed), log_from.saturating_sub(1)),
         };
         let mut record = Record::new();
-        if let Some(values) = values {
+        if let Some(values) = &values {
             put_values(values, wanted.attributes.as_deref(), |place| columns.attribute_type(place), &mut record)?;
         }
         put_answer(wanted.versioned.then_some(version), values.map(|_| &mut record), out);

@@ -31,6 +31,12 @@ impl<'v> ViewSearch<'v> {
         self.updates(after, most, &mut found);
         self.suffixes(after, most, &mut found)?;
         for (place, mapped) in self.view.shards.iter().enumerate() {
+            // Where there are enough below all of its keys, none of its own is among the first.
+            let first = mapped.keys().map(|(first, _)| first);
+            let is_behind = |last: &Key| first.is_none_or(|first| last < first);
+            if most > 0 && found.iter().nth(most - 1).is_some_and(is_behind) {
+                continue;
+            }
             self.shard(place, mapped, after, limit, &mut found)?;
         }
         debug_assert!(after.is_none_or(|after| found.first().is_none_or(|first| first > after)));
@@ -38,10 +44,9 @@ impl<'v> ViewSearch<'v> {
     }
 
     fn updates(&self, after: Option<&Key>, most: usize, found: &mut BTreeSet<Key>) {
-        for run in &self.view.runs {
+        for (place, run) in self.view.runs.iter().enumerate() {
             let hits = run.iter_above(after).filter(|(key, update)| {
-                let is_newest = || self.view.newest(key).is_some_and(|newest| newest.number == update.number);
-                update.values.is_some_and(|values| self.matcher.matches(values)) && is_newest()
+                update.values.is_some_and(|values| self.matcher.matches(values)) && self.view.is_newest(place, key, update.number)
             });
             found.extend(hits.take(most).map(|(key, _)| key.clone()));
         }

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use forebay_shard::Record;
 use forebay_types::{Result, ResultExt};
 
-use super::build::{Parts, values};
-use super::bulk::newest;
-use super::open::open_shard;
-use super::{Mapped, Store, View};
 use crate::folder::{ColdEntry, FileEntry, Manifest, PartWriter, ShardFiles, step};
 use crate::log::Log;
+use crate::store::build::{Parts, values};
+use crate::store::bulk::newest;
+use crate::store::open::open_shard;
+use crate::store::{Mapped, Store, View};
 
 /// Compressed shards on their way: written, and not named by the manifest yet.
 struct Merged<'f> {
@@ -129,7 +129,7 @@ impl Store {
     }
 
     /// Removes files that the manifest named before and doesn't name now. Whoever has one mapped keeps it until the end.
-    pub(super) fn remove<'e>(&self, before: impl Iterator<Item = &'e FileEntry>, manifest: &Manifest) {
+    pub(in crate::store) fn remove<'e>(&self, before: impl Iterator<Item = &'e FileEntry>, manifest: &Manifest) {
         let cold = manifest.cold.iter().map(|cold| &cold.entry);
         let kept: BTreeSet<&str> = manifest.files().chain(cold).map(|file| file.file.as_str()).collect();
         for file in before.map(|entry| &entry.file).filter(|file| !kept.contains(file.as_str())) {
