@@ -113,6 +113,7 @@ fn run_alone(command: AloneCommand) -> Outcome {
             block_on(demo::serve(args))
         }
         AloneCommand::Simulate(command) => commands::simulate::run(command),
+        AloneCommand::Trace(command) => commands::trace::run(&command),
         AloneCommand::Man { folder } => commands::manual(&folder, Cli::command()),
         AloneCommand::Completions { shell } => {
             let mut script = Vec::new();
