@@ -68,8 +68,6 @@ pub(crate) enum ClientCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Record who-less accesses of the running cluster to a file: when, which object, which bytes, how; Ctrl-C ends it with what there is
-    Record(RecordArgs),
     /// Watch the cluster: workers, mounts, segments, transfers, jobs; keys sort, ? tells of them
     Top(TopArgs),
 }

@@ -97,6 +97,8 @@ pub(crate) enum ConfiguredCommand {
     Client(ClientCommand),
     /// Run SQL over files below mounts
     Sql(SqlArgs),
+    /// Record accesses of the running cluster: when, which object, which bytes and how, but not by whom; Ctrl-C ends it
+    Record(RecordArgs),
     /// Convert, inspect and lay out tables: files that are scanned at the speed of memory
     #[command(subcommand)]
     Table(TableCommand),

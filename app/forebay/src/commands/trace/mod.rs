@@ -1,11 +1,14 @@
 //! Traces: those that others have published, and those of the running cluster.
 
 mod convert;
+mod names;
+mod record;
 
 use std::path::Path;
 
 use crate::cli::TraceCommand;
 use crate::exit::Outcome;
+pub(crate) use record::run as record;
 
 /// Does something to a trace.
 pub(crate) fn run(command: &TraceCommand) -> Outcome {

@@ -6,6 +6,7 @@ mod machine;
 mod pages;
 mod plan;
 mod table;
+mod trace;
 
 use serde_json::json;
 

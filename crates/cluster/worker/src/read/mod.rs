@@ -54,11 +54,11 @@ impl Reads {
             let held = self.origin.store.held(count.segment).dram_bytes.max(1);
             let times = bytes.div_ceil(held).min(u64::from(count.reads)) as u32;
             self.origin.store.touch(count.segment, None, times);
-            self.signals.meters.read(count.reads.into(), bytes, bytes);
-            self.signals.popularity.read(count.operation, count.segment, count.reads.into(), bytes, Duration::ZERO);
             if self.signals.accessed.is_on() {
                 self.record_in_place(count, bytes);
             }
+            self.signals.meters.read(count.reads.into(), bytes, bytes);
+            self.signals.popularity.read(count.operation, count.segment, count.reads.into(), bytes, Duration::ZERO);
         }
     }
 

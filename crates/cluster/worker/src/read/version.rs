@@ -55,7 +55,7 @@ impl Reads {
             start,
             bytes: len.into(),
             times: 1,
-            way: AccessWay::Answered,
+            way: if answer.in_place.is_some() { AccessWay::InPlace } else { AccessWay::Answered },
         });
         Ok(answer)
     }
