@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use forebay_transport::unix_now;
 use forebay_types::Error;
 use tokio::sync::mpsc;
 use tracing::{debug, error};
@@ -14,7 +15,7 @@ pub(crate) async fn plan(shared: Arc<Shared>, mut problems: mpsc::Receiver<Box<P
     while let Some(problem) = problems.recv().await {
         let made = forebay_runtime::spawn_blocking(move || {
             let began = forebay_runtime::now();
-            (problem.solve(), began.elapsed())
+            (problem.solve(unix_now()), began.elapsed())
         });
         match made.await {
             Ok((outcome, took)) => {

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Write as _};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{
-    AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, Heartbeat, Kind, MemberRequest,
-    NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall, PeerOp, PeerRequest, VariantNames,
-    WorkerInfo, decode, decode_from, encode, encode_for, reply_for, request_for, speaking,
+    AdminRequest, ClusterView, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, Heartbeat, Kind,
+    MemberRequest, NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall, PeerOp, PeerRequest,
+    VariantNames, WorkerInfo, decode, decode_from, encode, encode_for, reply_for, request_for, speaking,
 };
-use forebay_types::MountId;
+use forebay_types::{Mount, MountId, MountOptions, Young};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{nodes, samples};
@@ -166,6 +167,22 @@ fn a_worker_says_what_it_speaks_to_who_knows_that_field() {
     let worker = WorkerInfo { protocol: PROTOCOL_VERSION, ..silent.clone() };
     assert_eq!(decode::<WorkerInfo>(&encode(&worker)).unwrap(), worker);
     assert_eq!(decode_from::<WorkerInfo>(8, &encode_for(8, &worker)).unwrap(), silent);
+}
+
+#[test]
+fn a_rule_of_age_is_told_to_who_knows_it() {
+    let AdminRequest::MountSet { name, options } = samples::admin_requests().remove(1) else { panic!("mounts are set second") };
+    let set = |young| AdminRequest::MountSet { name: name.clone(), options: MountOptions { young, ..options.clone() } };
+    let (silent, ruled) = (set(None), set(Some(Young { replicas: 2, lasts: Duration::from_secs(7 * 86_400) })));
+    assert_eq!(decode::<AdminRequest>(&encode(&ruled)).unwrap(), ruled);
+    assert_eq!(decode_from::<AdminRequest>(8, &encode_for(8, &ruled)).unwrap(), silent);
+    let AdminRequest::MountSet { options, .. } = ruled else { unreachable!("it is one") };
+    let mount = Mount { id: MountId(7), name, url: "file:///a".into(), options };
+    let view = ClusterView { mounts: vec![mount.clone(), mount], ..ClusterView::default() };
+    assert_eq!(decode::<ClusterView>(&encode(&view)).unwrap(), view, "and what stands behind it");
+    let mut silent = view.clone();
+    silent.mounts.iter_mut().for_each(|mount| mount.options.young = None);
+    assert_eq!(decode_from::<ClusterView>(8, &encode_for(8, &view)).unwrap(), silent);
 }
 
 #[test]
