@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use forebay_protocol::{ACCESSES_MAX, AccessMade, AccessWay, Accesses, WantedAccesses};
+use forebay_transport::unix_now;
 use forebay_types::{Key, MountId, OperationId, RouteKey};
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -52,7 +53,7 @@ pub(crate) struct Made<'a> {
 impl Default for Accessed {
     fn default() -> Self {
         // Numbers of another process are none of this one's.
-        let first = u64::from(forebay_runtime::random::<u32>()) << 31;
+        let first = unix_now() << 31;
         let log = Log { first, made: VecDeque::new(), one_in: u32::MAX, asked: None };
         Self { is_on: AtomicBool::new(false), log: Mutex::new(log), next: watch::Sender::new(first) }
     }

@@ -210,7 +210,10 @@ fn what_is_said_to_several_is_written_for_each() {
             assert_eq!(request_for(version, request.encode()).unwrap(), speaking(version, || request.encode()));
         }
         for request in samples::requests() {
-            assert_eq!(request_for(version, encode(&request)).unwrap(), encode_for(version, &request));
+            match request_for(version, encode(&request)) {
+                Ok(written) => assert_eq!(written, encode_for(version, &request)),
+                Err(error) => assert!(request.since() > version && error.message().contains("unsupported"), "{error}"),
+            }
         }
         for call in [nodes::call(NodeOp::Get).encode(), nodes::peer_call(PeerOp::Moved).encode()] {
             assert_eq!(request_for(version, call.clone()).unwrap(), call);
