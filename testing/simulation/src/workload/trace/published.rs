@@ -136,7 +136,7 @@ impl Columns {
         }
         let place = |title: &str| titles.iter().position(|it| *it == title);
         let needed = |title: &str| place(title).ok_or_else(|| Error::invalid(format!("there is no column {title:?}")));
-        let columns = || {
+        let columns = || -> Result<Self> {
             let (key, op, size, op_count) = (needed("key")?, needed("op")?, needed("size")?, needed("op_count")?);
             Ok(Self { key, op, size, op_count, op_time: place("op_time") })
         };

@@ -148,9 +148,8 @@ fn planned_with_rule(young: &str, key: &str, came: bool) -> usize {
         beat_with(&mut state, 0.5, Heartbeat { fresh: vec![version(key)], ..blank(1) });
     }
     let others: Vec<String> = (0..29).map(|number| format!("other/{number}")).collect();
-    let all = || -> Vec<SegmentUse> {
-        others.iter().map(String::as_str).chain([key]).map(|key| read(key, 100, 5 * MIB)).collect()
-    };
+    let all =
+        || -> Vec<SegmentUse> { others.iter().map(String::as_str).chain([key]).map(|key| read(key, 100, 5 * MIB)).collect() };
     next_window(&mut state, 1.0, &[1, 2, 3], |worker| if worker == 1 { all() } else { vec![] });
     let segments = state.placement_status(100).segments;
     let planned = |name: &str| segments.iter().find(|it| it.path.key().as_str() == name).map(|it| it.planned.len());
