@@ -93,7 +93,9 @@ impl Period {
             let (year, month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
             return Some(days_before(year, month) * DAY);
         };
+        debug_assert!((1..=days_of(year, month)).contains(&day), "only days that there are were taken");
         let begin = (days_before(year, month) + i64::from(day) - 1) * DAY;
+        assert!(begin >= 0, "no year before 1970 was taken");
         Some(begin + self.hour.map_or(DAY, |hour| i64::from(hour + 1) * 3_600))
     }
 }
@@ -146,6 +148,7 @@ fn days_of(year: u32, month: u32) -> u32 {
 
 /// Days from the beginning of 1970 to that of a month.
 fn days_before(year: u32, month: u32) -> i64 {
+    debug_assert!((1..=12).contains(&month), "a month of the calendar");
     let before = i64::from(year) - 1;
     let leap_days = |years: i64| years / 4 - years / 100 + years / 400;
     let years = (i64::from(year) - 1970) * 365 + leap_days(before) - leap_days(1969);
