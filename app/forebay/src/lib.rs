@@ -80,6 +80,7 @@ fn run(cli: Cli) -> Outcome {
         ConfiguredCommand::Transfers(args) => block_on(interruptible(commands::jobs::transfers(&config, args))),
         ConfiguredCommand::Client(command) => block_on(interruptible(commands::run(&config, command))),
         ConfiguredCommand::Sql(args) => block_on(traced(&config, "sql", sql::run(&config, args))),
+        ConfiguredCommand::Record(args) => block_on(commands::trace::record(&config, args)),
         ConfiguredCommand::Table(command) => block_on(interruptible(commands::table::run(&config, command))),
         ConfiguredCommand::Shard(command) => commands::shard(&config, command),
         ConfiguredCommand::Plan(command) => commands::plan::run(command),
@@ -116,6 +117,7 @@ fn run_alone(command: AloneCommand) -> Outcome {
             block_on(demo::serve(args))
         }
         AloneCommand::Simulate(command) => commands::simulate::run(command),
+        AloneCommand::Trace(command) => commands::trace::run(&command),
         AloneCommand::Man { folder } => commands::manual(&folder, Cli::command()),
         AloneCommand::Completions { shell } => {
             let mut script = Vec::new();

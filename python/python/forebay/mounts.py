@@ -28,6 +28,7 @@ OPTIONS = (
     "eager",
     "replicas",
     "hot_form",
+    "young",
 )
 
 
@@ -77,7 +78,8 @@ class Mounts(Mapping[str, Mount]):
         Options: ``endpoint`` (the service's URL where it isn't the cloud's own), ``region``, ``profile`` (of credentials;
         the environment's otherwise), ``anonymous``, ``virtual_host``, ``read_only`` (True or False), ``validate``
         (``"always"``, ``"immutable"`` or ``"ttl:60s"``), ``bandwidth`` (``"1Gbit"``), ``burst`` (``"1MiB"``), ``discover``
-        (``"30s"``), ``eager`` (True or False), ``replicas`` (a number), ``hot_form`` (``"table"`` or ``"raw"``). Credentials are those of the workers' environment; they are no option.
+        (``"30s"``), ``eager`` (True or False), ``replicas`` (a number), ``hot_form`` (``"table"`` or ``"raw"``), ``young``
+        (``"2 for 7d"``: so many replicas of what is younger). Credentials are those of the workers' environment; they are no option.
         """
         return Mount._of(json.loads(self._connection.mount_add(name, url_of(url), options_of(options))))
 

@@ -24,9 +24,9 @@ pub use decide::Leading;
 pub use figures::figures;
 pub use metrics::Outcome;
 pub use mixapart::{
-    FACEBOOK_BINS, MIXAPART_BARS, MixApartBar, MixApartBatch, MixApartJob, MixApartOutcome, MixApartRow, MixApartSettings,
-    Sustained, capacity_chart, mixapart, mixapart_bars, mixapart_batch, mixapart_chart, mixapart_csv, mixapart_figures,
-    mixapart_rows, sustained,
+    FACEBOOK_BINS, MIXAPART_BARS, MixApartBar, MixApartBatch, MixApartJob, MixApartOutcome, MixApartReplay, MixApartRow,
+    MixApartSettings, Sustained, capacity_chart, mixapart, mixapart_bars, mixapart_batch, mixapart_chart, mixapart_csv,
+    mixapart_figures, mixapart_jobs, mixapart_replays, mixapart_rows, sustained,
 };
 pub use run::{Fact, Observer, Unobserved};
 pub use scenario::{Scenario, Way, Workload};
@@ -35,4 +35,4 @@ pub use shards::{
     shards, shards_chart, shards_csv, shards_planned, shards_planned_table, shards_skew, shards_table, skew_chart, skew_csv,
     skew_table,
 };
-pub use workload::{Micros, Query, Recorded, Synthetic};
+pub use workload::{Access, AccessKind, Conversion, Converted, Micros, Published, Query, Recorded, Synthetic, accesses, convert};

@@ -1,5 +1,6 @@
 //! What can be asked of a running cluster.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -83,4 +84,27 @@ pub(crate) struct TopArgs {
     /// So many looks, then the end
     #[arg(long, requires = "json", value_name = "LOOKS")]
     pub(crate) count: Option<u64>,
+}
+
+/// `record`.
+#[derive(Args)]
+pub(crate) struct RecordArgs {
+    /// The trace to write; - for the standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: PathBuf,
+    /// How long to record; without it, until Ctrl-C
+    #[arg(long = "for", value_name = "DURATION", value_parser = forebay_types::parse_duration)]
+    pub(crate) lasts: Option<Duration>,
+    /// Record one object of so many, each with all of its accesses
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) one_in: u32,
+    /// Stop at so many accesses
+    #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) most: u64,
+    /// Write hashes in the place of names, part by part, by a secret that is kept nowhere
+    #[arg(long)]
+    pub(crate) anonymise: bool,
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
 }

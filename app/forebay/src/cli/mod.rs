@@ -22,7 +22,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::{Setting, Written};
 
-pub(crate) use client::{ClientCommand, TopArgs};
+pub(crate) use client::{ClientCommand, RecordArgs, TopArgs};
 pub(crate) use demo::{DemoArgs, DemoServerArgs};
 pub(crate) use files::{CatArgs, CpArgs, DuArgs, ExplainArgs, LoadArgs, LsArgs, PathsArgs, PinArgs, RmArgs, StatArgs};
 use flags::{GlobalFlags, RoleFlags};
@@ -30,7 +30,7 @@ use flags::{GlobalFlags, RoleFlags};
 pub(crate) use jobs::{JobsArgs, JobsCommand, TransfersArgs};
 pub(crate) use model::{
     DataScheduler, GetafixArgs, JobOrder, MixApartArgs, PlanCommand, PlanReplicasArgs, PlanShardsArgs, PlanTasksArgs,
-    SimulateCommand, SimulateShardsArgs,
+    SimulateCommand, SimulateShardsArgs, TraceCommand, TraceConvertArgs,
 };
 pub(crate) use mounts::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
 pub(crate) use node::{
@@ -97,6 +97,8 @@ pub(crate) enum ConfiguredCommand {
     Client(ClientCommand),
     /// Run SQL over files below mounts
     Sql(SqlArgs),
+    /// Record accesses of the running cluster: when, which object, which bytes and how, but not by whom; Ctrl-C ends it
+    Record(RecordArgs),
     /// Convert, inspect and lay out tables: files that are scanned at the speed of memory
     #[command(subcommand)]
     Table(TableCommand),
@@ -137,6 +139,9 @@ pub(crate) enum AloneCommand {
     /// Run what Forebay decides by in a model of a cluster
     #[command(subcommand)]
     Simulate(SimulateCommand),
+    /// Convert traces of accesses that others have published
+    #[command(subcommand)]
+    Trace(TraceCommand),
     /// Write a manual page for each command into a folder
     Man {
         /// The folder, made where it is not there

@@ -92,6 +92,12 @@ pub(crate) struct MountFlags {
     /// Workers, on different hosts, that hold what is in use, at least; or none [default: 1, and 2 below a pin]
     #[arg(long, value_name = "COUNT", value_parser = given_count)]
     pub(crate) replicas: Option<Given<u32>>,
+    /// The same of what is young, where that is more, with --for: as in --replicas-young 2 --for 7d; or none
+    #[arg(long, value_name = "COUNT", value_parser = given_count)]
+    pub(crate) replicas_young: Option<Given<u32>>,
+    /// How long data is young, from the end of the day or hour that its names tell, as in dt=2026-11-20; else from when it came
+    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration, requires = "replicas_young")]
+    pub(crate) young_for: Option<Duration>,
     /// How files that are read again and again are kept: table (popular columns decoded, where that pays) or raw [default: raw]
     #[arg(long, value_name = "FORM")]
     pub(crate) hot_form: Option<HotForm>,

@@ -20,6 +20,7 @@ pub(crate) mod simulate;
 pub(crate) mod table;
 mod token;
 mod top;
+pub(crate) mod trace;
 mod worker;
 
 use crate::cli::{ClientCommand, WorkerCommand};

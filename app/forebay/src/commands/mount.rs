@@ -2,10 +2,10 @@
 
 use forebay_client::Client;
 use forebay_protocol::{AdminRequest, ControlReply};
-use forebay_types::{Error, HotForm, Mount, MountOptions, format_duration};
+use forebay_types::{Error, HotForm, Mount, MountOptions, Young, format_duration};
 
 use crate::cli::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 
 /// Adds, changes, removes and lists mounts.
@@ -24,7 +24,7 @@ pub(crate) async fn run(client: &Client, command: MountCommand) -> Outcome {
 }
 
 async fn add(client: &Client, args: MountAddArgs) -> Outcome {
-    let options = apply(MountOptions::default(), &args.flags);
+    let options = apply(MountOptions::default(), &args.flags)?;
     let request = AdminRequest::MountAdd { name: args.name, url: url_of(&args.url)?, options };
     show(client.control(request).await?, args.json)
 }
@@ -34,7 +34,7 @@ async fn set(client: &Client, args: MountSetArgs) -> Outcome {
     let mount = view.mounts.iter().find(|mount| mount.name == args.name).ok_or_else(|| {
         Error::not_found(format!("there is no mount {}: `forebay mount ls` lists those that there are", args.name))
     })?;
-    let options = apply(mount.options.clone(), &args.flags);
+    let options = apply(mount.options.clone(), &args.flags)?;
     show(client.control(AdminRequest::MountSet { name: args.name, options }).await?, args.json)
 }
 
@@ -51,7 +51,7 @@ fn url_of(text: &str) -> Result<String, Error> {
         .map_err(|()| Error::invalid(format!("{text}: is no folder that can be mounted")))
 }
 
-fn apply(mut options: MountOptions, flags: &MountFlags) -> MountOptions {
+fn apply(mut options: MountOptions, flags: &MountFlags) -> Outcome<MountOptions> {
     let text = |now: &mut Option<String>, given: &Option<String>| {
         if let Some(given) = given {
             *now = (given != "none").then(|| given.clone());
@@ -70,7 +70,16 @@ fn apply(mut options: MountOptions, flags: &MountFlags) -> MountOptions {
     options.eager = flags.eager.unwrap_or(options.eager);
     options.replicas = flags.replicas.map_or(options.replicas, |given| given.0);
     options.hot_form = flags.hot_form.unwrap_or(options.hot_form);
-    options
+    options.young = match (flags.replicas_young.map(|given| given.0), flags.young_for, options.young) {
+        (None, _, before) => before,
+        (Some(None), ..) => None,
+        (Some(Some(replicas)), Some(lasts), _) => Some(Young { replicas, lasts }),
+        (Some(Some(replicas)), None, Some(before)) => Some(Young { replicas, ..before }),
+        (Some(Some(_)), None, None) => {
+            return Err(Failure::Usage("how long is data young? Give --for as well, as in --replicas-young 2 --for 7d".into()));
+        }
+    };
+    Ok(options)
 }
 
 fn show(reply: ControlReply, json: bool) -> Outcome {
@@ -127,6 +136,7 @@ pub(crate) fn describe(mount: &Mount) -> String {
     words.extend(options.discover.map(|period| format!("discover {}", format_duration(period))));
     words.extend(options.eager.then(|| "eager".to_string()));
     words.extend(options.replicas.map(|count| format!("replicas {count}")));
+    words.extend(options.young.map(|young| format!("replicas of what is young: {young}")));
     words.extend((options.hot_form != HotForm::default()).then(|| format!("hot form {}", options.hot_form)));
     words.join(", ")
 }

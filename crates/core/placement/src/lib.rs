@@ -15,6 +15,7 @@
 
 #![warn(unreachable_pub)]
 
+mod age;
 mod datasets;
 mod form;
 mod plan;
@@ -22,6 +23,7 @@ mod popularity;
 mod routing;
 mod steps;
 
+pub use age::period_end;
 pub use datasets::{Datasets, Reading, folder};
 pub use form::{FormCandidate, FormCosts, FormRoom, form_pays};
 pub use plan::{

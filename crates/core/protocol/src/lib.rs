@@ -36,7 +36,9 @@ pub use data::{DataReply, DataRequest};
 pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
 pub use jobs::{ExecutorNumbers, JobState, SchedulerNumbers, TaskState, TransferState};
 pub use kinds::{reply_for, request_for};
-pub use limits::{BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, PINS_MAX, RANGES_MAX, ROOTS_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX};
+pub use limits::{
+    ACCESSES_MAX, BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, PINS_MAX, RANGES_MAX, ROOTS_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX,
+};
 pub use nodes::{
     NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_PEER_MESSAGE, NODE_VALUES_BYTES_MAX, NodeCall, NodeOp, NodeReply, PeerCall,
     PeerOp, Raw,
@@ -44,7 +46,9 @@ pub use nodes::{
 pub use notice::{DataNotice, InPlaceCount};
 pub use objects::{ListPage, PutCondition, RangeSpec};
 pub use peer::{PEER_MESSAGE, PeerRequest, Shared};
-pub use placement::{Order, OrderEnd, PlacementStatus, SegmentStatus, SegmentUse, WindowReport};
+pub use placement::{
+    AccessMade, AccessWay, Accesses, Order, OrderEnd, PlacementStatus, SegmentStatus, SegmentUse, WantedAccesses, WindowReport,
+};
 pub use report::{DrainReport, StorageCounters, WorkerReport};
 pub use routes::{Route, RouteTable, RoutesDelta};
 pub use shards::{DatasetId, ShardHeld, ShardState, WantedRecords};

@@ -25,6 +25,8 @@ pub const MOUNTS_MAX: usize = 100_000;
 pub const USES_MAX: usize = 1 << 20;
 /// Roots of tables that one window's report names.
 pub const ROOTS_MAX: usize = 256;
+/// Accesses that one answer tells of: with the longest keys, two thirds of a message.
+pub const ACCESSES_MAX: usize = 10_000;
 /// Records that one object of a shard's log changes.
 pub const CHANGES_MAX: usize = 8_192;
 /// Values of a record that are asked for; a shard has no more attributes.

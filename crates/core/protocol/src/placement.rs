@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use forebay_types::{ForebayPath, MountId, ObjectVersion, SegmentId, WorkerId};
+use forebay_types::{ForebayPath, Key, MountId, ObjectVersion, OperationId, SegmentId, WorkerId};
 use serde::{Deserialize, Serialize};
 
-use crate::limits::{ROOTS_MAX, USES_MAX, at_most};
+use crate::limits::{ACCESSES_MAX, ROOTS_MAX, USES_MAX, at_most};
 
 /// What one worker served in one counting period.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +47,67 @@ pub struct SegmentUse {
     pub peak: u32,
     /// Bytes of it that the worker holds at the period's end.
     pub held_bytes: u64,
+}
+
+/// Which accesses are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WantedAccesses {
+    /// What the last answer gave as `next`; any number at first.
+    pub since: u64,
+    /// Those to one object of so many.
+    pub one_in: u32,
+    /// How long the asker waits for an answer with many, in milliseconds.
+    pub within_ms: u32,
+}
+
+/// Accesses at one worker, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accesses {
+    /// What to ask for next.
+    pub next: u64,
+    /// Accesses since the last answer that are not told, now or later: they were too many.
+    pub lost: u64,
+    /// These.
+    #[serde(deserialize_with = "at_most::<ACCESSES_MAX, _, _>")]
+    pub made: Vec<AccessMade>,
+}
+
+/// An access to an object, or several of the same kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AccessMade {
+    /// How long before the answer.
+    pub ago: Duration,
+    /// What it was part of; none of writes.
+    pub operation: Option<OperationId>,
+    /// The mount.
+    pub mount: MountId,
+    /// The object.
+    pub key: Key,
+    /// First byte, counted from the object's start; that of the segment where a client says no more.
+    pub start: u64,
+    /// Bytes of each.
+    pub bytes: u64,
+    /// How many: more than one only in place, where clients tell them together.
+    pub times: u32,
+    /// What was done, and how.
+    pub way: AccessWay,
+}
+
+/// What was done to an object, and how the bytes went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AccessWay {
+    /// Read, as an answer.
+    Answered,
+    /// Read in the worker's memory by a client beside it.
+    InPlace,
+    /// Read by a gateway in the worker's own process.
+    AtHand,
+    /// Read as a decoded column.
+    Decoded,
+    /// Written.
+    Written,
+    /// Deleted.
+    Deleted,
 }
 
 /// What the coordinator wants of a worker. Repeated with every heartbeat until the worker says how it ended.

@@ -28,7 +28,7 @@ pub use form::{Cell, CellSource, CsvLines, FormId, TEXT_CHUNK_BYTES, TextForm, T
 pub use grant::{CallerInfo, Grant, Role, Scope, TokenInfo, TokenKeys, Verifier, check_token_name};
 pub use key::Key;
 pub use link_local::{is_link_local, names_link_local};
-pub use mount::{HotForm, Mount, MountId, MountName, MountOptions, Validate};
+pub use mount::{HotForm, Mount, MountId, MountName, MountOptions, Validate, Young};
 pub use pages::{PageRun, PageSet};
 pub use path::ForebayPath;
 pub use segment::{

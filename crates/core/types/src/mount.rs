@@ -189,6 +189,48 @@ impl fmt::Display for HotForm {
     }
 }
 
+/// How many workers hold what is young, at least. Written `2 for 7d`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Young {
+    /// Workers, 1 to 100.
+    pub replicas: u32,
+    /// How long data counts as young, from the end of the day or hour that its partition is of.
+    pub lasts: Duration,
+}
+
+impl FromStr for Young {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong =
+            || Error::invalid(format!("{text:?} is no rule of age: write 1 to 100 workers and a time, as in \"2 for 7d\""));
+        let (replicas, lasts) = text.split_once(" for ").ok_or_else(wrong)?;
+        let replicas = replicas.trim().parse::<u32>().ok().filter(|replicas| (1..=100).contains(replicas)).ok_or_else(wrong)?;
+        Ok(Self { replicas, lasts: parse_duration(lasts)? })
+    }
+}
+
+impl TryFrom<String> for Young {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Young> for String {
+    fn from(young: Young) -> Self {
+        young.to_string()
+    }
+}
+
+impl fmt::Display for Young {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} for {}", self.replicas, format_duration(self.lasts))
+    }
+}
+
 /// A name in Forebay's namespace bound to a URL of shared storage. Holds no credentials.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
@@ -232,6 +274,8 @@ pub struct MountOptions {
     pub replicas: Option<u32>,
     /// In which form files that are read again and again are kept.
     pub hot_form: HotForm,
+    /// Workers that hold each segment of young data that is in use, at least, where that is more.
+    pub young: Option<Young>,
 }
 
 /// Least burst of a mount that does not say, in bytes.

@@ -8,6 +8,7 @@ mod figures;
 mod jobs;
 mod measures;
 mod outcome;
+mod replay;
 mod settings;
 mod sustained;
 #[cfg(test)]
@@ -19,6 +20,7 @@ pub use compare::{MixApartRow, mixapart_chart, mixapart_csv, mixapart_rows};
 pub use figures::{capacity_chart, mixapart_figures};
 pub use jobs::MixApartJob;
 pub use outcome::{MixApartBatch, MixApartOutcome};
+pub use replay::{MixApartReplay, mixapart_jobs, mixapart_replays};
 pub use settings::MixApartSettings;
 pub use sustained::{Sustained, sustained};
 

@@ -2,10 +2,12 @@
 
 mod recorded;
 mod synthetic;
+mod trace;
 mod zipf;
 
 pub use recorded::Recorded;
 pub use synthetic::Synthetic;
+pub use trace::{Access, AccessKind, Conversion, Converted, Published, accesses, convert};
 pub(crate) use zipf::Zipf;
 
 /// Microseconds since the start of a run.

@@ -1,13 +1,16 @@
 //! A log of real accesses as a workload, stretched to the utilisation that a scenario wants.
 
+mod gathered;
+
 use std::collections::HashMap;
+use std::io::BufRead;
 
 use forebay_types::{Error, Result};
 
-use crate::workload::{Micros, Query};
+use self::gathered::Gathered;
+use crate::workload::{Access, AccessKind, Micros, Query, accesses};
 
-/// Accesses as they were recorded: lines `timestamp,path,bytes`, with or without a line of titles. A timestamp is a
-/// number of seconds (with decimals) from any origin. Each path is one segment; lines of one timestamp are one query.
+/// Accesses as they were recorded, each to a segment of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
     queries: Vec<Query>,
@@ -16,7 +19,34 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads a log. `Invalid` names the line that can't be understood.
+    /// Reads a trace, or a log as [`Self::parse`] does: what it is, its first byte says.
+    pub fn read(mut from: impl BufRead) -> Result<Self> {
+        let first = from.fill_buf()?.iter().find(|byte| !byte.is_ascii_whitespace()).copied();
+        if first == Some(b'{') {
+            return Self::of(accesses(from));
+        }
+        let mut text = String::new();
+        from.read_to_string(&mut text)?;
+        Self::parse(&text)
+    }
+
+    /// Of the reads of a trace, those of one operation are one query, at the time of the first; an access whose operation isn't known is
+    /// a query by itself. Where no time is finer than a second, queries of a second are spread over it.
+    pub fn of(accesses: impl Iterator<Item = Result<Access>>) -> Result<Self> {
+        let mut gathered = Gathered::default();
+        for access in accesses {
+            let access = access?;
+            if access.op == AccessKind::Read {
+                gathered.add(&access)?;
+            }
+        }
+        let (queries, paths, bytes) = gathered.finish()?;
+        Ok(Self { queries, paths, bytes })
+    }
+
+    /// Reads a log: lines `timestamp,path,bytes`, with or without a line of titles. A timestamp is a number of seconds (with
+    /// decimals) from any origin. Each path is one segment; lines of one timestamp are one query. `Invalid` names the line that can't be
+    /// understood.
     pub fn parse(text: &str) -> Result<Self> {
         let mut rows = Vec::new();
         let mut known: HashMap<&str, u32> = HashMap::new();

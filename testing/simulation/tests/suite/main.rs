@@ -5,4 +5,5 @@ mod planned;
 mod runs;
 mod safety;
 mod shards;
+mod traces;
 mod workloads;

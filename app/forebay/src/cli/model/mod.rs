@@ -2,6 +2,8 @@
 
 mod plan;
 mod simulate;
+mod trace;
 
 pub(crate) use plan::{PlanCommand, PlanReplicasArgs, PlanShardsArgs, PlanTasksArgs};
 pub(crate) use simulate::{DataScheduler, GetafixArgs, JobOrder, MixApartArgs, SimulateCommand, SimulateShardsArgs};
+pub(crate) use trace::{TraceCommand, TraceConvertArgs};

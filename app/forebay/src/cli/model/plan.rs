@@ -69,7 +69,8 @@ pub(crate) struct PlanReplicasArgs {
     /// Accesses a window by segment: {"segment id": count, ..}; - for the standard input
     #[arg(long, value_name = "FILE", group = "demand")]
     pub(crate) counts: Option<PathBuf>,
-    /// An access log instead: CSV of timestamp (seconds since 1970 or RFC 3339), path, bytes; older windows count less
+    /// A recorded or converted trace instead, or an access log: CSV of timestamp (seconds since 1970 or RFC 3339), path, bytes; older
+    /// windows count less; - for the standard input
     #[arg(long, value_name = "FILE", group = "demand")]
     pub(crate) from_log: Option<PathBuf>,
     /// Workers; they are called 0, 1, ..

@@ -46,6 +46,10 @@ pub(crate) struct SimulateShardsArgs {
 /// `simulate mixapart`.
 #[derive(Args)]
 pub(crate) struct MixApartArgs {
+    /// A recorded or converted trace instead of jobs that are drawn: each of its operations is a job, with a task for each segment that it
+    /// reads, cached if an earlier one has read it; - for the standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["reuse", "job_tasks", "load", "duration", "csv", "plot"])]
+    pub(crate) trace: Option<PathBuf>,
     /// Number of workers
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) workers: u32,
@@ -119,7 +123,7 @@ pub(crate) struct GetafixArgs {
     /// A scenario by name, or `list`; the other options change it
     #[arg(long, value_name = "NAME", default_value = "paper")]
     pub(crate) scenario: String,
-    /// A recorded log of accesses instead of made-up queries: lines timestamp,path,bytes
+    /// A recorded or converted trace instead of made-up queries, or a log of accesses: lines timestamp,path,bytes; - for the standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     /// Ways to lead the cluster, separated by commas; getafix-N and uniform-N have N replicas [default: those that matter]

@@ -1,4 +1,4 @@
-//! Counts accesses by segment from a log, aged by windows as the coordinator ages them.
+//! Counts accesses by segment from a trace or a log, aged by windows as the coordinator ages them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -6,32 +6,38 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use forebay_placement::{Popularity, Usage, Windows};
-use forebay_types::{Error, Result, SEGMENT_BYTES, SegmentId, segment_bytes, segment_count};
+use forebay_simulation::{AccessKind, accesses};
+use forebay_types::{Error, Result, ResultExt, SEGMENT_BYTES, SegmentId, segment_bytes, segment_count};
 
 /// Segments of one object that a log's line may count.
 const INDEX_MAX: u64 = 1 << 17;
 
-/// Counts the access log of a path: CSV of timestamp, path and bytes, with or without a line of titles, in any order.
+/// Counts the reads of a trace, or the access log of a path: CSV of timestamp, path and bytes, with or without a line of titles, in any
+/// order.
 ///
 /// Gives (id, count, bytes) of each segment. An object is as large as the largest access to it; where that is more than a
 /// segment, its segments are called `path#index`, and an access counts for those that its bytes reach into. The window of
 /// the last access counts in full, every earlier one half of the next.
 pub(super) fn counts(path: &Path, text: &str, window: Duration) -> Result<Vec<(String, u64, u64)>> {
     let windows = Windows::new(u64::try_from(window.as_millis()).unwrap_or(u64::MAX));
-    let accesses = read(path, text)?;
+    let accesses = match text.trim_start().starts_with('{') {
+        true => read_trace(text).context(|| path.display().to_string())?,
+        false => read(path, text)?,
+    };
     let mut objects: HashMap<&str, (u32, u64)> = HashMap::new();
     for access in &accesses {
         let next = objects.len() as u32;
         let object = objects.entry(&access.path).or_insert((next, 0));
-        object.1 = object.1.max(access.bytes);
+        object.1 = object.1.max(access.start + access.bytes);
     }
     let last = accesses.iter().map(|access| windows.of(access.time_ms)).max().unwrap_or(0);
     let mut popularity = Popularity::new(last);
     let id = |object: u32, index: u32| SegmentId(u128::from(object) << 32 | u128::from(index));
     for access in &accesses {
         let (object, _) = objects[access.path.as_str()];
-        for index in 0..segment_count(access.bytes).max(1) {
-            popularity.add(windows.of(access.time_ms), id(object, index), Usage { accesses: 1.0, ..Usage::default() });
+        let first = (access.start / SEGMENT_BYTES) as u32;
+        for index in first..segment_count(access.start + access.bytes).max(first + 1) {
+            popularity.add(windows.of(access.time_ms), id(object, index), Usage { accesses: access.times, ..Usage::default() });
         }
     }
     let segments = objects.into_iter().flat_map(|(path, (object, size))| {
@@ -46,7 +52,29 @@ pub(super) fn counts(path: &Path, text: &str, window: Duration) -> Result<Vec<(S
 struct Access {
     time_ms: u64,
     path: String,
+    start: u64,
     bytes: u64,
+    times: f64,
+}
+
+/// The reads of a trace.
+fn read_trace(text: &str) -> Result<Vec<Access>> {
+    let mut reads = Vec::new();
+    for access in accesses(text.as_bytes()) {
+        let access = access?;
+        if access.op != AccessKind::Read {
+            continue;
+        }
+        let forebay_simulation::Access { path, start, bytes, .. } = access;
+        if (start + bytes) / SEGMENT_BYTES >= INDEX_MAX {
+            return Err(Error::invalid(format!("{bytes} bytes from {start} on of {path:?} can't be")));
+        }
+        reads.push(Access { time_ms: access.at_us / 1_000, path, start, bytes, times: f64::from(access.times) });
+    }
+    match reads.is_empty() {
+        true => Err(Error::invalid("the trace has no reads: there is nothing to plan for")),
+        false => Ok(reads),
+    }
 }
 
 fn read(path: &Path, text: &str) -> Result<Vec<Access>> {
@@ -71,7 +99,7 @@ fn read(path: &Path, text: &str) -> Result<Vec<Access>> {
         if path.is_empty() || bytes / SEGMENT_BYTES >= INDEX_MAX {
             return Err(wrong(format!("{bytes} bytes of {path:?} can't be")));
         }
-        accesses.push(Access { time_ms, path: path.to_string(), bytes });
+        accesses.push(Access { time_ms, path: path.to_string(), start: 0, bytes, times: 1.0 });
     }
     if accesses.is_empty() {
         return Err(Error::invalid(format!("{name} has no accesses: write lines of timestamp,path,bytes")));

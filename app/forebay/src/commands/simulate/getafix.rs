@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use forebay_simulation::{NAMES, Recorded, Row, Scenario, Workload, chart, compare, csv, named};
+use forebay_simulation::{NAMES, Row, Scenario, Workload, chart, compare, csv, named};
 use forebay_types::{Error, Result, ResultExt};
 
+use super::trace;
 use crate::cli::GetafixArgs;
 use crate::exit::Outcome;
 use crate::output::Output;
@@ -49,8 +50,7 @@ fn scenario(args: &GetafixArgs) -> Result<Scenario> {
         Error::invalid(format!("{:?} is no scenario: use list, {}", args.scenario, names.join(", ")))
     })?;
     if let Some(file) = &args.trace {
-        let text = fs::read_to_string(file).map_err(Error::from).context(|| file.display().to_string())?;
-        scenario.workload = Workload::Recorded(Recorded::parse(&text).context(|| file.display().to_string())?);
+        scenario.workload = Workload::Recorded(trace::read(file)?);
     }
     if let Workload::Synthetic(load) = &mut scenario.workload {
         load.segments = args.segments.map_or(load.segments, |segments| segments as usize);

@@ -3,9 +3,12 @@
 use std::path::Path;
 
 use forebay_scheduling::Policy;
-use forebay_simulation::{MixApartRow, MixApartSettings, mixapart_chart, mixapart_csv, mixapart_rows};
+use forebay_simulation::{
+    MixApartReplay, MixApartRow, MixApartSettings, mixapart_chart, mixapart_csv, mixapart_jobs, mixapart_replays, mixapart_rows,
+};
 use forebay_types::{Error, Result, ResultExt};
 
+use super::trace;
 use crate::cli::{DataScheduler, JobOrder, MixApartArgs};
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
@@ -18,6 +21,10 @@ pub(crate) fn run(args: &MixApartArgs) -> Outcome {
         DataScheduler::Off => &[false],
         DataScheduler::Both => &[true, false],
     };
+    if let Some(file) = &args.trace {
+        let jobs = mixapart_jobs(&trace::read(file)?, &settings.task_secs);
+        return show_replays(args, &mixapart_replays(&settings, &jobs, ways));
+    }
     let rows = mixapart_rows(&settings, &args.reuse, ways, args.load);
     if let Some(file) = &args.csv {
         write(file, &mixapart_csv(&rows))?;
@@ -32,6 +39,32 @@ pub(crate) fn run(args: &MixApartArgs) -> Outcome {
         let titles = ["reuse", "data scheduler", "tasks offered", "computing", "job time", "slots waited", "link used", "local"];
         let lines: Vec<Vec<String>> = rows.iter().map(line).collect();
         output.table(&titles, &[0, 2, 3, 4, 5, 6, 7], &lines)?;
+    }
+    output.finish()
+}
+
+/// A trace's jobs, a row a way.
+fn show_replays(args: &MixApartArgs, rows: &[MixApartReplay]) -> Outcome {
+    let mut output = Output::new(args.json);
+    if args.json {
+        rows.iter().try_for_each(|row| output.record(row))?;
+    } else {
+        let titles = ["data scheduler", "jobs", "tasks", "reuse", "job time", "in all", "link used", "local"];
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let line = |row: &MixApartReplay| {
+            vec![
+                if row.data_scheduler { "on" } else { "off" }.into(),
+                row.jobs.to_string(),
+                row.tasks.to_string(),
+                percent(row.reuse),
+                format!("{:.1} s", row.job_secs),
+                format!("{:.1} s", row.secs),
+                percent(row.link),
+                percent(row.local),
+            ]
+        };
+        let lines: Vec<Vec<String>> = rows.iter().map(line).collect();
+        output.table(&titles, &[1, 2, 3, 4, 5, 6, 7], &lines)?;
     }
     output.finish()
 }

@@ -3,6 +3,7 @@
 mod getafix;
 mod mixapart;
 mod shards;
+mod trace;
 
 use crate::cli::SimulateCommand;
 use crate::exit::Outcome;

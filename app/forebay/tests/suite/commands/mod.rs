@@ -8,6 +8,7 @@ mod pages;
 mod plan;
 mod savings;
 mod table;
+mod trace;
 
 use serde_json::json;
 
@@ -38,6 +39,14 @@ fn mounts_are_added_changed_listed_and_removed() {
         assert_eq!((&set[0]["options"]["validate"], &set[0]["options"]["discover"]), (&json!("always"), &json!("30s")));
         let unset = forebay(&at, &["mount", "set", "lake", "--bandwidth", "none", "--json"]).ok().json();
         assert_eq!((&unset[0]["options"]["bandwidth"], &unset[0]["options"]["validate"]), (&json!(null), &json!("always")));
+        let set = |flags: &[&str]| forebay(&at, &[&["mount", "set", "lake", "--json"], flags].concat());
+        let young = |ran: crate::support::Ran| ran.ok().json().remove(0)["options"]["young"].clone();
+        set(&["--replicas-young", "2"]).fails(2, &["--for"]);
+        assert_eq!(young(set(&["--replicas-young", "2", "--for", "7d"])), "2 for 168h");
+        assert_eq!(young(set(&["--replicas-young", "3"])), "3 for 168h");
+        assert!(forebay(&at, &["mount", "ls"]).ok().text().contains("replicas of what is young: 3 for 168h"));
+        assert_eq!(young(set(&["--replicas-young", "none"])), json!(null));
+        set(&["--for", "7d"]).fails(2, &["--replicas-young"]);
         bucket.mount_with(&at, "other", &["--read-only"]);
         assert!(forebay(&at, &["ls"]).ok().text().contains("/other/"));
         forebay(&at, &["mount", "rm", "other"]).ok();

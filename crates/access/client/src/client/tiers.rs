@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use forebay_protocol::{Departed, Held};
+use forebay_protocol::{Accesses, Departed, Held};
 use forebay_types::{ObjectVersion, OperationId, PageRun, Result, SegmentId, WorkerId};
 
 use super::Client;
@@ -53,6 +53,13 @@ impl Client {
     /// Reads under way at each worker, or waiting; those that don't say so at once are left out.
     pub async fn queue_lengths(&self) -> BTreeMap<WorkerId, u32> {
         self.rooms.routes.queue_lengths().await
+    }
+
+    /// Which objects were read and written at a worker since the answer whose `next` is `since`, those of one object of so many: as soon as
+    /// there are many, or what there is after `within`. Any number at first; what is accessed from then on is told. `Denied` to who may
+    /// not administer everything.
+    pub async fn accesses(&self, worker: WorkerId, since: u64, one_in: u32, within: Duration) -> Result<Accesses> {
+        self.rooms.prefetches.accesses(worker, since, one_in, within).await
     }
 
     /// Where each segment of a version is, in their order: which workers hold what of it, and who is asked for it.

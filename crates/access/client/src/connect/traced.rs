@@ -14,6 +14,7 @@ pub(super) fn of_data(worker: WorkerId, request: &DataRequest) -> Span {
         | DataRequest::Queue
         | DataRequest::Present { .. }
         | DataRequest::Departed { .. }
+        | DataRequest::Accesses(_)
         | DataRequest::Report => None,
         request => match request.operation() {
             Some(operation) => forebay_trace::of(operation),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_protocol::{DataNotice, DataReply, DataRequest, Departed, RANGES_MAX, RUNS_MAX, encode};
+use forebay_protocol::{Accesses, DataNotice, DataReply, DataRequest, Departed, RANGES_MAX, RUNS_MAX, WantedAccesses, encode};
 use forebay_types::{Error, ObjectVersion, OperationId, PageRun, Result, SegmentId, WorkerId};
 
 use super::{DEADLINE, Prefetches, fetch};
@@ -71,6 +71,19 @@ impl Prefetches {
         match ask(&link, &DataRequest::Departed { since, within_ms }, Vec::new(), deadline).await.map_err(Failure::into_error)? {
             DataReply::Departed(departed) => Ok(departed),
             _ => Err(unexpected("a worker", "departed")),
+        }
+    }
+
+    /// Accesses at a worker since an answer before, whose `next` is `since`, as soon as there are many, or those that there are after
+    /// `within`. The first answer has none, as it begins with what is accessed then.
+    pub(crate) async fn accesses(&self, worker: WorkerId, since: u64, one_in: u32, within: Duration) -> Result<Accesses> {
+        let link = self.routes.link_to(worker, gone).await?;
+        let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX);
+        let deadline = within.saturating_add(self.routes.connections.read_deadline());
+        let request = DataRequest::Accesses(WantedAccesses { since, one_in, within_ms });
+        match ask(&link, &request, Vec::new(), deadline).await.map_err(Failure::into_error)? {
+            DataReply::Accesses(accesses) => Ok(accesses),
+            _ => Err(unexpected("a worker", "accesses")),
         }
     }
 

@@ -128,9 +128,12 @@ impl State {
             self.placement.report(now, worker, window);
         }
         for version in fresh.iter().take(FRESH_MAX) {
-            let eager = self.catalogue.mounts.get(&version.mount).map(|mount| mount.options.eager);
-            if let Some(eager) = eager {
+            if let Some(mount) = self.catalogue.mounts.get(&version.mount) {
+                let (eager, has_age) = (mount.options.eager, mount.options.young.is_some());
                 self.placement.fresh(now, worker, version, eager);
+                if has_age {
+                    self.placement.heard_of(now, version);
+                }
             }
         }
         self.demand_moved(&demand_before, &demand);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use forebay_transport::unix_now;
 use forebay_types::Error;
 use tokio::sync::mpsc;
 use tracing::{debug, error};
@@ -12,9 +13,10 @@ use crate::decide::{Event, Problem};
 /// Makes one plan after the other beside everything else: a large one takes seconds.
 pub(crate) async fn plan(shared: Arc<Shared>, mut problems: mpsc::Receiver<Box<Problem>>) -> Error {
     while let Some(problem) = problems.recv().await {
+        let today = unix_now();
         let made = forebay_runtime::spawn_blocking(move || {
             let began = forebay_runtime::now();
-            (problem.solve(), began.elapsed())
+            (problem.solve(today), began.elapsed())
         });
         match made.await {
             Ok((outcome, took)) => {

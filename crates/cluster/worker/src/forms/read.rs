@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use forebay_protocol::AccessWay;
 use forebay_types::{Cell, CellSource, HotForm, ObjectVersion, PageRun, Result, TextForm};
 
 use super::Forms;
 use crate::origin::Obtained;
 use crate::read::{Answer, Reader, answer};
-use crate::signals::ServedFrom;
+use crate::signals::{Made, ServedFrom};
 
 impl Forms {
     /// All of a cell if it is in the DRAM tier; else the wish is noted, and what is wished for often enough is made.
@@ -48,6 +49,14 @@ impl Forms {
         self.signals.meters.took(ServedFrom::Dram, took);
         self.signals.popularity.learn(id, named, index);
         self.signals.popularity.read(reader.operation, id, 1, bytes, took);
+        self.signals.accessed.made(&Made {
+            operation: Some(reader.operation),
+            object: (named.mount, &named.key),
+            start: 0,
+            bytes,
+            times: 1,
+            way: AccessWay::Decoded,
+        });
         Ok(Some(answer))
     }
 }

@@ -1,11 +1,11 @@
 //! Reads that are answered where they are received.
 
 use bytes::Bytes;
-use forebay_protocol::{AtHand, Handed};
+use forebay_protocol::{AccessWay, AtHand, Handed};
 use forebay_types::{PageRun, SEGMENT_BYTES, SegmentId};
 
 use super::Reads;
-use crate::signals::ServedFrom;
+use crate::signals::{Made, ServedFrom};
 
 impl Reads {
     /// An object of which all that is wanted is here: a version that stands under the mount's rule, what the store says of it,
@@ -43,6 +43,14 @@ impl Reads {
         self.signals.meters.took(ServedFrom::Dram, took);
         self.signals.popularity.learn(segment, &info.version, index);
         self.signals.popularity.read(wanted.operation, segment, 1, len, took);
+        self.signals.accessed.made(&Made {
+            operation: Some(wanted.operation),
+            object: (wanted.mount, &info.version.key),
+            start: range.start,
+            bytes: len,
+            times: 1,
+            way: AccessWay::AtHand,
+        });
         Some(Handed { info, attributes, range, bytes })
     }
 }

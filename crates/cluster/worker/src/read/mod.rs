@@ -14,8 +14,8 @@ mod version;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_protocol::InPlaceCount;
-use forebay_types::SEGMENT_BYTES;
+use forebay_protocol::{AccessWay, InPlaceCount};
+use forebay_types::{Cell, SEGMENT_BYTES};
 
 pub(crate) use answer::{Answer, Reader, answer};
 pub(crate) use current::{Current, WantedObject};
@@ -24,7 +24,7 @@ use crate::catalogue::Catalogue;
 use crate::cluster::Cluster;
 use crate::in_place::InPlace;
 use crate::origin::Origin;
-use crate::signals::Signals;
+use crate::signals::{Made, Signals};
 
 /// Reads of objects.
 pub(crate) struct Reads {
@@ -54,8 +54,28 @@ impl Reads {
             let held = self.origin.store.held(count.segment).dram_bytes.max(1);
             let times = bytes.div_ceil(held).min(u64::from(count.reads)) as u32;
             self.origin.store.touch(count.segment, None, times);
+            if self.signals.accessed.is_on() {
+                self.record_in_place(count, bytes);
+            }
             self.signals.meters.read(count.reads.into(), bytes, bytes);
             self.signals.popularity.read(count.operation, count.segment, count.reads.into(), bytes, Duration::ZERO);
         }
+    }
+
+    /// Clients say of which segment they read, and not where.
+    fn record_in_place(&self, count: &InPlaceCount, bytes: u64) {
+        let Some(name) = self.signals.popularity.name(count.segment).filter(|_| count.reads > 0) else { return };
+        let (start, way) = match Cell::of_index(name.index) {
+            Some(_) => (0, AccessWay::Decoded),
+            None => (u64::from(name.index) * SEGMENT_BYTES, AccessWay::InPlace),
+        };
+        self.signals.accessed.made(&Made {
+            operation: Some(count.operation),
+            object: (name.version.mount, &name.version.key),
+            start,
+            bytes: bytes.div_ceil(count.reads.into()),
+            times: count.reads,
+            way,
+        });
     }
 }

@@ -1,10 +1,12 @@
 //! Reads of a version that the reader knows.
 
+use forebay_protocol::AccessWay;
 use forebay_types::{Error, ObjectVersion, PageRun, Result, SEGMENT_BYTES};
 
 use super::{Answer, Reader, Reads, answer};
 use crate::origin::{Missed, Obtained, Priority};
 use crate::segment::Segment;
+use crate::signals::Made;
 
 impl Reads {
     /// Bytes of one version within one segment.
@@ -47,6 +49,14 @@ impl Reads {
         self.signals.meters.took(missed.served_from(), took);
         self.signals.popularity.learn(id, version, (start / SEGMENT_BYTES) as u32);
         self.signals.popularity.read(reader.operation, id, 1, len.into(), took);
+        self.signals.accessed.made(&Made {
+            operation: Some(reader.operation),
+            object: (version.mount, &version.key),
+            start,
+            bytes: len.into(),
+            times: 1,
+            way: if answer.in_place.is_some() { AccessWay::InPlace } else { AccessWay::Answered },
+        });
         Ok(answer)
     }
 }

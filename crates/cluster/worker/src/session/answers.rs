@@ -5,19 +5,22 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest, DatasetId, Hint, PeerRequest, PutCondition, Shared, WantedRecords, encode};
+use forebay_protocol::{
+    AccessWay, DataReply, DataRequest, DatasetId, Hint, PeerRequest, PutCondition, Shared, WantedRecords, encode,
+};
 use forebay_rights::needs;
 use forebay_transport::Response;
-use forebay_types::{Cell, Error, Key, MountId, ObjectVersion, OperationId, PageRun, Result, SegmentId};
+use forebay_types::{Cell, Error, Key, MountId, ObjectInfo, ObjectVersion, OperationId, PageRun, Result, SegmentId};
 
 use super::{WorkerSession, of_peer, reply};
 use crate::origin::{Ahead, HeldFor, Priority};
 use crate::read::{Reader, WantedObject};
 use crate::shards::Asking;
+use crate::signals::Made;
 
 /// Longest time that a question to a shard may wait.
 const WITHIN_MS_MAX: u32 = 600_000;
-/// The same of a question for what left the tiers: who is gone is not waited for.
+/// The same of a question for what left the tiers, or was accessed: who is gone is not waited for.
 const DEPARTED_WITHIN_MS_MAX: u32 = 60_000;
 
 impl WorkerSession {
@@ -62,7 +65,7 @@ impl WorkerSession {
     pub(super) async fn answer(self: &Arc<Self>, request: Result<DataRequest>, payload: Bytes) -> Result<Response> {
         let (request, rooms) = (request?, &self.rooms);
         self.hear_of_mount(&request).await;
-        self.may(|| needs::data(&request), || self.deed(&request))?;
+        self.may_ask(&request)?;
         Ok(match request {
             DataRequest::Read { operation, version, start, len, in_place } => {
                 self.read(self.reader(operation, in_place), &version, start, len).await?
@@ -104,20 +107,12 @@ impl WorkerSession {
                 self.uploads.part(&rooms.writes, upload, part, payload).await?;
                 reply(DataReply::Done)
             }
-            DataRequest::PutCommit { upload, parts, condition } => {
-                let info = self.uploads.commit(&rooms.writes, upload, parts, condition).await?;
-                rooms.shards.note_change(info.version.mount, &info.version.key);
-                reply(DataReply::Info(info))
-            }
+            DataRequest::PutCommit { upload, parts, condition } => self.commit(upload, parts, condition).await?,
             DataRequest::PutAbort { upload } => {
                 self.uploads.abort(upload).await?;
                 reply(DataReply::Done)
             }
-            DataRequest::Delete { mount, key } => {
-                let deleted = rooms.writes.delete(mount, &key).await;
-                rooms.shards.note_change(mount, &key);
-                deleted.map(|_| reply(DataReply::Done))?
-            }
+            DataRequest::Delete { mount, key } => self.delete(mount, &key).await?,
             DataRequest::Refresh { mount, prefix } => {
                 rooms.writes.refresh(mount, &prefix);
                 rooms.shards.refresh();
@@ -143,6 +138,10 @@ impl WorkerSession {
             DataRequest::Departed { since, within_ms } => {
                 let within = within(within_ms.min(DEPARTED_WITHIN_MS_MAX));
                 reply(DataReply::Departed(rooms.signals.gone.since(since, within).await))
+            }
+            DataRequest::Accesses(wanted) => {
+                let within = within(wanted.within_ms.min(DEPARTED_WITHIN_MS_MAX));
+                reply(DataReply::Accesses(rooms.signals.accessed.since(wanted, within).await))
             }
             DataRequest::AskShard { dataset, shard, within_ms } => self.ask_lines(dataset, shard, within_ms, payload).await?,
             DataRequest::GetRecords(wanted) => self.get_records(wanted, payload).await?,
@@ -192,7 +191,34 @@ impl WorkerSession {
         self.may_order(mount, key, Some(&payload)).await?;
         let put = self.rooms.writes.put(mount, key, condition, payload).await;
         self.rooms.shards.note_change(mount, key);
-        Ok(reply(DataReply::Info(put?)))
+        let info = put?;
+        self.written(&info);
+        Ok(reply(DataReply::Info(info)))
+    }
+
+    async fn commit(&self, upload: u64, parts: u32, condition: PutCondition) -> Result<Response> {
+        let info = self.uploads.commit(&self.rooms.writes, upload, parts, condition).await?;
+        self.rooms.shards.note_change(info.version.mount, &info.version.key);
+        self.written(&info);
+        Ok(reply(DataReply::Info(info)))
+    }
+
+    async fn delete(&self, mount: MountId, key: &Key) -> Result<Response> {
+        let deleted = self.rooms.writes.delete(mount, key).await;
+        self.rooms.shards.note_change(mount, key);
+        deleted?;
+        self.changed((mount, key), 0, AccessWay::Deleted);
+        Ok(reply(DataReply::Done))
+    }
+
+    fn written(&self, info: &ObjectInfo) {
+        let version = &info.version;
+        self.changed((version.mount, &version.key), version.size, AccessWay::Written);
+    }
+
+    /// For whoever records accesses.
+    fn changed(&self, object: (MountId, &Key), bytes: u64, way: AccessWay) {
+        self.rooms.signals.accessed.made(&Made { operation: None, object, start: 0, bytes, times: 1, way });
     }
 
     async fn put_begin(&self, mount: MountId, key: &Key) -> Result<Response> {

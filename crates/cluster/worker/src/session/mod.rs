@@ -51,6 +51,8 @@ pub(crate) struct WorkerSession {
     refused: Arc<Refused>,
     peer: Peer,
     attached: AtomicBool,
+    /// Accesses are recorded over this connection, and the audit log has that.
+    records: AtomicBool,
     bringer: Bringer,
     pins: SessionPins,
     uploads: SessionUploads,
@@ -63,7 +65,8 @@ impl Service for WorkerService {
         let (rooms, uploads) = (Arc::clone(&self.rooms), SessionUploads::default());
         let refused = Arc::clone(&self.refused);
         let (bringer, pins) = (rooms.origin.claims.bringer(), rooms.in_place.session());
-        Ok(WorkerSession { rooms, refused, peer, attached: AtomicBool::new(false), bringer, pins, uploads })
+        let (attached, records) = (AtomicBool::new(false), AtomicBool::new(false));
+        Ok(WorkerSession { rooms, refused, peer, attached, records, bringer, pins, uploads })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Whether the one at the other end may.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use bytes::Bytes;
 use forebay_protocol::{DataRequest, WantedRecords};
 use forebay_rights::{Need, Place, needs};
@@ -15,6 +17,19 @@ impl WorkerSession {
             return Ok(());
         }
         self.peer.may(&need(), |mount| self.mount_name(mount), deed)
+    }
+
+    /// The same for a request of a client. Who records accesses asks every second, and is told once a connection.
+    pub(super) fn may_ask(&self, request: &DataRequest) -> Result<()> {
+        let records = matches!(request, DataRequest::Accesses(_));
+        if records && self.records.load(Relaxed) {
+            return self.may_quietly(|| needs::data(request));
+        }
+        self.may(|| needs::data(request), || self.deed(request))?;
+        if records {
+            self.records.store(true, Relaxed);
+        }
+        Ok(())
     }
 
     /// The same without a word to the audit log, for what is asked for again or hands over what was given before.
@@ -52,7 +67,7 @@ impl WorkerSession {
     }
 
     /// What a request would do, for the audit log.
-    pub(super) fn deed(&self, request: &DataRequest) -> Deed {
+    fn deed(&self, request: &DataRequest) -> Deed {
         let object = match request {
             DataRequest::Put { mount, key, .. }
             | DataRequest::PutBegin { mount, key, .. }

@@ -1,12 +1,13 @@
 //! What a worker measures of itself.
 //!
 //! Owns: numbers for reports and metrics, the speed at which answers leave and the pace that bounds it, reads under way, how often
-//! each segment is read, what left the tiers, and what a byte more of them would save.
+//! each segment is read, which objects are accessed, what left the tiers, and what a byte more of them would save.
 //!
 //! Never does: decide anything by them.
 //!
 //! Start with [`Signals`].
 
+mod accessed;
 mod gone;
 mod load;
 mod margin;
@@ -17,6 +18,7 @@ mod seen;
 
 use bytes::Bytes;
 
+pub(crate) use accessed::{Accessed, Made};
 pub(crate) use gone::Gone;
 pub(crate) use load::{Load, Queued};
 pub(crate) use margin::{Margin, Seen};
@@ -30,6 +32,7 @@ pub(crate) struct Signals {
     pub(crate) load: Load,
     pub(crate) popularity: Popularity,
     pub(crate) gone: Gone,
+    pub(crate) accessed: Accessed,
     pace: Pace,
 }
 
@@ -37,7 +40,8 @@ impl Signals {
     /// Without a number of bytes a second answers leave as fast as they can.
     pub(crate) fn new(serve_bytes_per_sec: Option<u64>) -> Self {
         let (meters, load) = (Meters::new(), Load::default());
-        Self { meters, load, popularity: Popularity::new(), gone: Gone::default(), pace: Pace::new(serve_bytes_per_sec) }
+        let (gone, accessed, pace) = (Gone::default(), Accessed::default(), Pace::new(serve_bytes_per_sec));
+        Self { meters, load, popularity: Popularity::new(), gone, accessed, pace }
     }
 
     /// Waits for the turn of bytes to be sent, and gives their number.

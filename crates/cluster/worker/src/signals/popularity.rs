@@ -220,6 +220,11 @@ impl Popularity {
         report
     }
 
+    /// Which segment an id is of, if that is known.
+    pub(crate) fn name(&self, segment: SegmentId) -> Option<SegmentName> {
+        self.shard(segment).lock().known.peek(&segment).map(|known| known.name.clone())
+    }
+
     /// Segments that are known here, with their popularity.
     pub(crate) fn known(&self) -> Vec<(SegmentId, SegmentName, f64)> {
         let mut all = Vec::new();

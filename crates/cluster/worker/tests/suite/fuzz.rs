@@ -11,7 +11,8 @@ use forebay_nodes::{BlockRef, CreateOptions, DirId, NodeType, ROOT, StorageClass
 use forebay_protocol::{
     AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, FrameKind, Heartbeat,
     InPlaceCount, MemberRequest, NODE_MESSAGE, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerRequest,
-    PutCondition, RangeSpec, Raw, SegmentUse, TraceContext, WindowReport, WorkerInfo, WorkerReport, decode, encode,
+    PutCondition, RangeSpec, Raw, SegmentUse, TraceContext, WantedAccesses, WindowReport, WorkerInfo, WorkerReport, decode,
+    encode,
 };
 use forebay_transport::{Connection, Security};
 use forebay_types::{ErrorKind, HostId, ObjectVersion, PageRun, SegmentId, WorkerId};
@@ -112,6 +113,7 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
         DataRequest::Queue,
         DataRequest::Present { runs: vec![(segment, PageRun::new(0, 1)), (segment, PageRun::new(3, 16_384))] },
         DataRequest::Departed { since: 0, within_ms: 1 },
+        DataRequest::Accesses(WantedAccesses { since: 0, one_in: 0, within_ms: 1 }),
         cell(None),
     ];
     let condition = forebay_nodes::Condition::Any;

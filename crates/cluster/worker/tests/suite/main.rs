@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod accesses;
 mod bed;
 mod by_hand;
 mod cells;

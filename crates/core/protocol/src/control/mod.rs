@@ -1,5 +1,6 @@
 //! What is asked of the coordinator, and what it answers.
 
+mod mounts;
 mod request;
 
 use std::time::Duration;
@@ -117,6 +118,7 @@ pub struct ClusterView {
     /// Grows when another coordinator takes over.
     pub epoch: u64,
     /// All mounts.
+    #[serde(with = "mounts::all")]
     pub mounts: Vec<Mount>,
     /// All pins of the administrator.
     pub pins: Vec<Pin>,
@@ -163,6 +165,7 @@ pub struct TableDefinition {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountStatus {
     /// The mount.
+    #[serde(with = "mounts::Told")]
     pub mount: Mount,
     /// Summed over all workers.
     pub counters: StorageCounters,
@@ -225,7 +228,7 @@ pub enum ControlReply {
         settled: u64,
     },
     /// To `MountAdd` and `MountSet`.
-    Mount(Mount),
+    Mount(#[serde(with = "mounts::Told")] Mount),
     /// To `Tables`.
     Tables(Vec<TableDefinition>),
     /// To `Budget`.

@@ -135,6 +135,7 @@ pub enum AdminRequest {
         /// Its URL.
         url: String,
         /// Its options.
+        #[serde(with = "super::mounts::Options")]
         options: MountOptions,
     },
     /// Changes a mount's options, from now on: [`crate::ControlReply::Mount`].
@@ -142,6 +143,7 @@ pub enum AdminRequest {
         /// Its name.
         name: MountName,
         /// All options, changed ones among them.
+        #[serde(with = "super::mounts::Options")]
         options: MountOptions,
     },
     /// Removes a mount; shared storage keeps its data: [`crate::ControlReply::Done`].

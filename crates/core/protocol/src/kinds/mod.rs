@@ -54,6 +54,7 @@ impl Kind for DataRequest {
             | Self::Keep { .. } | Self::Held { .. } | Self::Report | Self::Stat { .. } | Self::ReadObject { .. } | Self::Queue
             | Self::Present { .. } | Self::ReadCell { .. } | Self::Ring | Self::AskShard { .. } | Self::Shards { .. }
             | Self::MergeShard { .. } | Self::ChangeShard { .. } | Self::Departed { .. } | Self::GetRecords(_) => 8,
+            Self::Accesses(_) => 9,
         }
     }
 }
@@ -67,6 +68,7 @@ impl Kind for DataReply {
             | Self::Held(_) | Self::Report(_) | Self::Stat(..) | Self::ReadObject { .. } | Self::Copied { .. } | Self::Queue(_)
             | Self::Present(_) | Self::NoCell { .. } | Self::Form(_) | Self::Heard { .. } | Self::Shard { .. } | Self::Shards(_)
             | Self::ShardChanged { .. } | Self::Shared(_) | Self::Departed(_) | Self::ShardHeld(_) => 8,
+            Self::Accesses(_) => 9,
         }
     }
 }

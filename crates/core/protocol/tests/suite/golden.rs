@@ -46,6 +46,8 @@ fn requests() {
         DataRequest::List { mount: MountId(7), prefix: key("p/"), folders: false, after: None, limit: 1000 },
         "02 07 02 70 2f 00 00 e8 07",
     );
+    let wanted = WantedAccesses { since: 300, one_in: 2, within_ms: 1_000 };
+    golden(DataRequest::Accesses(wanted), "1e ac 02 02 e8 07");
     let cell = |form| DataRequest::ReadCell {
         operation: OperationId(9),
         version: version(),
@@ -77,6 +79,20 @@ fn replies() {
     golden(DataReply::Form(None), "12 00");
     golden(DataReply::Heard { view: 130 }, "13 82 01");
     golden(DataReply::ShardHeld(Some(ShardHeld { bytes: 300, queue: 2 })), "19 01 ac 02 02");
+    let made = AccessMade {
+        ago: std::time::Duration::from_secs(1),
+        operation: Some(OperationId(9)),
+        mount: MountId(7),
+        key: key("a"),
+        start: 128,
+        bytes: 16,
+        times: 2,
+        way: AccessWay::InPlace,
+    };
+    golden(
+        DataReply::Accesses(Accesses { next: 300, lost: 1, made: vec![made] }),
+        "1a ac 02 01 01 01 00 01 09 07 01 61 80 01 10 02 01",
+    );
     golden(
         DataReply::Info(ObjectInfo { version: version(), modified_ms: -1 }),
         "02 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01",

@@ -91,6 +91,7 @@ pub fn requests() -> Vec<DataRequest> {
             attributes: vec![0, 300],
             versioned: true,
         }),
+        DataRequest::Accesses(WantedAccesses { since: 1 << 40, one_in: 300, within_ms: 1_000 }),
     ]
 }
 
@@ -128,6 +129,7 @@ pub fn replies() -> Vec<DataReply> {
             runs: vec![(SegmentId::of(&version(), 0), PageRun::new(3, 300))],
         }),
         DataReply::ShardHeld(Some(ShardHeld { bytes: 1 << 40, queue: 3 })),
+        DataReply::Accesses(Accesses { next: 1 << 40, lost: 300, made: vec![] }),
     ]
 }
 

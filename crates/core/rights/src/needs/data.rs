@@ -36,6 +36,8 @@ pub fn data(request: &DataRequest) -> Need {
         }
         // Segments of any mount, by numbers that don't say of which.
         DataRequest::Free { .. } | DataRequest::Keep { .. } => Need::administer(Place::Everything),
+        // Names objects of all mounts, and tells what others do.
+        DataRequest::Accesses(_) => Need::administer(Place::Everything),
         DataRequest::Held { .. }
         | DataRequest::Present { .. }
         | DataRequest::Departed { .. }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forebay_types::{ErrorKind, ForebayPath, Key, MountName, Validate};
+use forebay_types::{ErrorKind, ForebayPath, Key, MountName, Validate, Young};
 use proptest::prelude::*;
 
 #[test]
@@ -81,6 +81,12 @@ fn rules_are_read_back_as_written() {
     assert_eq!(Validate::default(), ttl);
     assert!(ttl.accepts(Duration::from_millis(59_999)) && !ttl.accepts(Duration::from_secs(60)));
     assert!(!Validate::Always.accepts(Duration::ZERO) && Validate::Immutable.accepts(Duration::MAX));
+    let young: Young = "2 for 7d".parse().unwrap();
+    assert_eq!(young, Young { replicas: 2, lasts: Duration::from_secs(7 * 86_400) });
+    assert_eq!(young.to_string().parse::<Young>().unwrap(), young);
+    for wrong in ["", "2", "0 for 7d", "101 for 7d", "2 for 7", "2 for ever", "two for 7d", "2for7d"] {
+        assert_eq!(wrong.parse::<Young>().unwrap_err().kind(), ErrorKind::Invalid, "{wrong}");
+    }
 }
 
 proptest! {

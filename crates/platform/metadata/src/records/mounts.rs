@@ -84,8 +84,13 @@ impl Database {
     }
 }
 
+/// Without the options that are not set: one that an older version does not know keeps it from no mount that has none of it.
 fn to_json(options: &MountOptions) -> String {
-    serde_json::to_string(options).expect("options are plain data")
+    let mut options = serde_json::to_value(options).expect("options are plain data");
+    if let Some(options) = options.as_object_mut() {
+        options.retain(|_, value| !value.is_null());
+    }
+    options.to_string()
 }
 
 fn no_mount(name: &MountName) -> Error {

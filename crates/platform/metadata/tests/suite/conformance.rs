@@ -37,6 +37,7 @@ pub async fn mounts_are_kept(url: &str) {
         eager: true,
         replicas: Some(2),
         hot_form: HotForm::Table,
+        young: Some("2 for 7d".parse().unwrap()),
     };
     let metadata = Metadata::open(url).await.unwrap();
     assert_eq!(metadata.mounts().await.unwrap(), []);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forebay_placement::holder;
+use forebay_placement::{holder, period_end};
 use forebay_types::{ObjectVersion, RouteKey, SegmentId, WorkerId, check_object_bytes, segment_count};
 
 use super::Placement;
@@ -11,6 +11,8 @@ use super::Placement;
 const SEGMENTS_MAX: u32 = 256;
 /// Datasets whose newest object is remembered.
 const DATASETS_MAX: usize = 100_000;
+/// Objects whose coming is remembered; of more, the half that came first is forgotten.
+const HEARD_MAX: usize = 100_000;
 
 impl Placement {
     /// An object was written or discovered: it starts with the popularity of the one that was the newest of its dataset,
@@ -42,6 +44,27 @@ impl Placement {
         if self.newest.len() < DATASETS_MAX || self.newest.contains_key(&dataset) {
             self.newest.insert(dataset, SegmentId::of(version, 0));
         }
+    }
+
+    /// An object came, of a mount that asks for the age of what it has. What its names say of that goes before.
+    pub(crate) fn heard_of(&mut self, now: Duration, version: &ObjectVersion) {
+        if period_end(version.key.as_str()).is_some() {
+            return;
+        }
+        if self.heard.len() >= HEARD_MAX {
+            let mut times: Vec<Duration> = self.heard.values().copied().collect();
+            let (_, middle, _) = times.select_nth_unstable(HEARD_MAX / 2);
+            let middle = *middle;
+            self.heard.retain(|_, at| *at > middle);
+        }
+        self.heard.insert(RouteKey::of(version.mount, &version.key, 0), now);
+        assert!(self.heard.len() <= HEARD_MAX, "what is remembered of objects is bounded");
+    }
+
+    /// Objects whose coming is remembered, for tests.
+    #[cfg(test)]
+    pub(crate) fn heard_count(&self) -> usize {
+        self.heard.len()
     }
 
     fn place_at_random(&mut self, now: Duration, key: RouteKey, segment: SegmentId, at: WorkerId) {

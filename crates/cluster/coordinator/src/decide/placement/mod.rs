@@ -43,6 +43,8 @@ pub(super) struct Placement {
     by_id: HashMap<SegmentId, RouteKey>,
     /// Which objects are one dataset.
     datasets: Datasets,
+    /// When objects came whose names tell no date, of mounts that ask for the age of what they have.
+    heard: BTreeMap<RouteKey, Duration>,
     /// The newest object of each dataset, by mount and root: its first segment.
     newest: HashMap<(MountId, String), SegmentId>,
     routes: Routes,
@@ -90,6 +92,7 @@ impl Placement {
             segments: BTreeMap::new(),
             by_id: HashMap::new(),
             datasets: Datasets::default(),
+            heard: BTreeMap::new(),
             newest: HashMap::new(),
             // The epoch stands above, as in views.
             routes: Routes::new((epoch << 32) + 1),

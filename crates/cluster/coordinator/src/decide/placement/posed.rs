@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use forebay_placement::{SegmentDemand, Usage, WorkerRoom};
+use forebay_placement::{SegmentDemand, Usage, WorkerRoom, period_end};
 use forebay_protocol::{WorkerInfo, WorkerReport};
-use forebay_types::{Cell, Mount, MountId, WorkerId};
+use forebay_types::{Cell, Mount, MountId, RouteKey, WorkerId, Young};
 
+use super::problem::Age;
 use super::rooms::{Room, held, room};
 use super::segments::{ReplicaState, Tracked};
 use super::{Placement, Problem};
@@ -34,7 +35,11 @@ impl Placement {
             None => (worker.to_string(), worker.to_string()),
         };
         let mounts: BTreeSet<MountId> = self.segments.values().map(|tracked| tracked.version.mount).collect();
-        let wanted = mounts.into_iter().filter_map(&mount).map(|mount| mount.options.replicas.unwrap_or(KEPT_REPLICAS)).max();
+        let asked = |mount: Mount| {
+            let young = mount.options.young.map_or(0, |young| young.replicas);
+            mount.options.replicas.unwrap_or(KEPT_REPLICAS).max(young)
+        };
+        let wanted = mounts.into_iter().filter_map(&mount).map(asked).max();
         let domains = domains(&ids.iter().map(place).collect::<Vec<_>>(), wanted.unwrap_or(0));
         let blank = |part: fn(&Room) -> (u64, forebay_placement::Storage)| {
             let workers = ids.iter().zip(&domains).zip(&rooms).map(|((worker, (host, domain)), room)| WorkerRoom {
@@ -54,6 +59,7 @@ impl Placement {
                 held: Vec::new(),
                 loading: Vec::new(),
                 named: Vec::new(),
+                ages: Vec::new(),
                 worker_ids: ids.clone(),
                 decoded: None,
             }
@@ -70,17 +76,33 @@ impl Placement {
         let since = now.saturating_sub(self.named());
         for tracked in order {
             let usage = self.popularity.of(tracked.segment);
-            let asked = mount(tracked.version.mount).and_then(|mount| mount.options.replicas);
-            let least = asked.unwrap_or(if kept_for(tracked) { KEPT_REPLICAS } else { 1 });
+            let options = mount(tracked.version.mount).map(|mount| mount.options).unwrap_or_default();
+            let least = options.replicas.unwrap_or(if kept_for(tracked) { KEPT_REPLICAS } else { 1 });
+            let (least, age) = self.young(now, tracked, least, options.young);
             let next = datasets.len() as u32;
             let root = self.datasets.of(tracked.version.mount, tracked.version.key.as_str());
             let dataset = *datasets.entry((tracked.version.mount, root)).or_insert(next);
             let part = if Cell::of_index(tracked.index).is_some() { &mut decoded } else { &mut raw };
             let demand = self.demand(tracked, usage, least, dataset);
-            part.add(tracked, demand, since);
+            part.add(tracked, demand, since, age);
         }
         raw.decoded = (!decoded.ids.is_empty()).then(|| Box::new(decoded));
         raw
+    }
+
+    /// The least replicas with a mount's rule for what is young; and how it stands with that where the time of the day decides, which the plan
+    /// is told when it is made.
+    fn young(&self, now: Duration, tracked: &Tracked, least: u32, rule: Option<Young>) -> (u32, Option<Age>) {
+        let Some(Young { replicas, lasts }) = rule.filter(|young| young.replicas > least) else { return (least, None) };
+        let version = &tracked.version;
+        if let Some(end) = period_end(version.key.as_str()) {
+            let until = end.saturating_add(i64::try_from(lasts.as_secs()).unwrap_or(i64::MAX));
+            let replicas = replicas.min(self.workers.len() as u32);
+            return (least, Some(Age { until, replicas }));
+        }
+        let heard = self.heard.get(&RouteKey::of(version.mount, &version.key, 0));
+        let is_young = heard.is_some_and(|heard| now.saturating_sub(*heard) < lasts);
+        (if is_young { replicas } else { least }, None)
     }
 
     fn demand(&self, tracked: &Tracked, usage: Usage, least: u32, dataset: u32) -> SegmentDemand {
@@ -102,8 +124,10 @@ impl Placement {
 
 impl Problem {
     /// One segment more, behind all others.
-    fn add(&mut self, tracked: &Tracked, demand: SegmentDemand, since: Duration) {
+    fn add(&mut self, tracked: &Tracked, demand: SegmentDemand, since: Duration, age: Option<Age>) {
         let place = self.ids.len() as u32;
+        // What nobody reads has no replicas that it needs.
+        self.ages.extend(age.filter(|_| demand.minimum > 0).map(|age| (place, age)));
         self.ids.push(tracked.segment);
         self.segments.push(SegmentDemand { order: place, ..demand });
         let number = |worker: &WorkerId| self.worker_ids.binary_search(worker).ok().map(|at| at as u32);

@@ -1,5 +1,7 @@
 //! A plan as a function of its problem alone, cut off from the state, so that it is made beside heartbeats and holds up none.
 
+use std::borrow::Cow;
+
 use forebay_placement::{
     Holdings, InFlight, PlanSettings, Reason, SegmentDemand, Share, Snapshot, Storage, WorkerRoom, changes, collect, plan,
 };
@@ -26,8 +28,19 @@ pub(crate) struct Problem {
     pub(super) held: Vec<(u32, u32)>,
     pub(super) loading: Vec<(u32, u32)>,
     pub(super) named: Vec<(u32, u32)>,
+    /// Segments that have more replicas while they are young, by number.
+    pub(super) ages: Vec<(u32, Age)>,
     /// The same of decoded columns, with their own room.
     pub(super) decoded: Option<Box<Problem>>,
+}
+
+/// Until when a segment is young, and what it has then.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Age {
+    /// In seconds since 1970.
+    pub(super) until: i64,
+    /// Replicas, at least.
+    pub(super) replicas: u32,
 }
 
 /// The plan, and the next step to it.
@@ -45,19 +58,35 @@ pub(crate) struct Outcome {
 }
 
 impl Problem {
-    /// Makes the plan: a function of the problem alone, as long as it takes.
-    pub(crate) fn solve(&self) -> Outcome {
-        let outcome = self.solve_part();
+    /// Makes the plan: a function of the problem and the time of the day alone, in seconds since 1970, as long as it takes.
+    pub(crate) fn solve(&self, unix_secs: u64) -> Outcome {
+        let outcome = self.solve_part(unix_secs);
         match &self.decoded {
-            Some(decoded) => outcome.and(decoded.solve_part()),
+            Some(decoded) => outcome.and(decoded.solve_part(unix_secs)),
             None => outcome,
         }
     }
 
-    fn solve_part(&self) -> Outcome {
+    /// What is asked of the plan at that time.
+    fn segments_at(&self, unix_secs: u64) -> Cow<'_, [SegmentDemand]> {
+        let now = i64::try_from(unix_secs).unwrap_or(i64::MAX);
+        let mut young = self.ages.iter().filter(|(_, age)| now < age.until).peekable();
+        if young.peek().is_none() {
+            return Cow::Borrowed(&self.segments);
+        }
+        let mut segments = self.segments.clone();
+        for (place, age) in young {
+            let least = &mut segments[*place as usize].minimum;
+            *least = age.replicas.max(*least);
+        }
+        Cow::Owned(segments)
+    }
+
+    fn solve_part(&self, unix_secs: u64) -> Outcome {
+        let segments = self.segments_at(unix_secs);
         let of = |pairs: &[(u32, u32)]| Holdings::from_pairs(self.segments.len(), pairs.iter().copied());
         let held = of(&self.held);
-        let snapshot = Snapshot { segments: &self.segments, workers: &self.workers, held: &held };
+        let snapshot = Snapshot { segments: &segments, workers: &self.workers, held: &held };
         let plan = plan(&snapshot, &self.settings);
         let (loading, named) = (of(&self.loading), of(&self.named));
         let flight = InFlight { loading: &loading, named: &named };

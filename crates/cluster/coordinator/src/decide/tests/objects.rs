@@ -79,7 +79,7 @@ fn solved(state: &mut State, now: f64, request: impl Into<ControlCall>) -> Optio
         Command::Plan(problem) => Some(problem),
         _ => None,
     })?;
-    Some(state.decide(at(now), Event::Planned(Box::new(problem.solve()), at(0.001))))
+    Some(state.decide(at(now), Event::Planned(Box::new(problem.solve(0)), at(0.001))))
 }
 
 /// Until the next plan, the one worker that takes a new object would serve all who want it.

@@ -8,6 +8,8 @@ use super::*;
 use crate::decide::{Checkpoint, Stored};
 
 pub(super) const MIB: u64 = 1 << 20;
+/// The time of the day in these tests: noon of the 21st of January 1970.
+const TODAY: u64 = 20 * 86_400 + 43_200;
 
 pub(super) fn version(key: &str) -> ObjectVersion {
     ObjectVersion { mount: LAKE, key: Key::new(key).unwrap(), tag: VersionTag::etag("\"1\""), size: 10 * MIB }
@@ -71,8 +73,8 @@ fn carry_out(state: &mut State, now: f64, commands: Vec<Command>) -> Option<Chec
     for command in commands {
         match command {
             Command::Plan(problem) => {
-                let outcome = problem.solve();
-                assert_eq!(outcome, problem.solve(), "a plan is a function of its problem");
+                let outcome = problem.solve(TODAY);
+                assert_eq!(outcome, problem.solve(TODAY), "a plan is a function of its problem");
                 state.decide(at(now), Event::Planned(Box::new(outcome), at(0.001)));
             }
             Command::Checkpoint(checkpoint) => kept = Some(*checkpoint),

@@ -107,7 +107,7 @@ impl World {
     fn plan(&mut self, state: &mut State, commands: Vec<Command>) {
         for command in commands {
             if let Command::Plan(problem) = command {
-                state.decide(at(self.now()), Event::Planned(Box::new(problem.solve()), at(0.0)));
+                state.decide(at(self.now()), Event::Planned(Box::new(problem.solve(0)), at(0.0)));
                 self.dropped.clear();
             }
         }

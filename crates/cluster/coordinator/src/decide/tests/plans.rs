@@ -5,6 +5,7 @@ use forebay_protocol::{Order, SegmentUse, WindowReport};
 
 use super::placement::{MIB, beat_with, next_window, read, route, tick, two_workers, version};
 use super::*;
+use crate::decide::Stored;
 
 /// One object is scanned by few, of the other many read the footer: both at one worker, where one has to go.
 fn scanned_and_looked_at(weigh: Option<Weigh>) -> (String, Vec<String>) {
@@ -130,6 +131,59 @@ fn roots_that_a_liar_reports_take_bounded_memory() {
     let report = WindowReport { window, lasted: at(60.0), roots, ..WindowReport::default() };
     beat_with(&mut state, now, Heartbeat { window: Some(report), ..blank(1) });
     assert!(starts_like_its_siblings("t/dt=1/a", "t/dt=2/a", &[&long]));
+}
+
+/// Workers that an object is planned on, of three on hosts of their own and among 29 as popular, when its mount has this rule and it has
+/// come a moment before or was always there.
+fn planned_with_rule(young: &str, key: &str, came: bool) -> usize {
+    let mut state = state();
+    let options = MountOptions { young: Some(young.parse().unwrap()), ..lake().options };
+    state.decide(at(0.0), Event::Stored(Stored::Mount(Mount { options, ..lake() })));
+    for worker in 1..=3 {
+        let place = format!("host{worker}");
+        let info = WorkerInfo { host: HostId(place.clone()), location: place, ..info(worker) };
+        ask(&mut state, 0.0, MemberRequest::Register(info));
+    }
+    if came {
+        beat_with(&mut state, 0.5, Heartbeat { fresh: vec![version(key)], ..blank(1) });
+    }
+    let others: Vec<String> = (0..29).map(|number| format!("other/{number}")).collect();
+    let all =
+        || -> Vec<SegmentUse> { others.iter().map(String::as_str).chain([key]).map(|key| read(key, 100, 5 * MIB)).collect() };
+    next_window(&mut state, 1.0, &[1, 2, 3], |worker| if worker == 1 { all() } else { vec![] });
+    let segments = state.placement_status(100).segments;
+    let planned = |name: &str| segments.iter().find(|it| it.path.key().as_str() == name).map(|it| it.planned.len());
+    assert!(others.iter().all(|other| planned(other.as_str()).is_some_and(|count| count >= 1)), "{segments:?}");
+    planned(key).expect("it is read")
+}
+
+/// It is noon of the 21st of January 1970.
+#[test]
+fn what_is_young_has_as_many_replicas_as_its_mount_asks_for() {
+    for (young, key, came, planned) in [
+        ("2 for 1d", "t/dt=1970-01-20/a", false, 2),
+        ("3 for 1d", "t/1970/01/21/a", false, 3),
+        ("3 for 1h", "t/dt=1970-01-21/hour=11/a", false, 3),
+        ("9 for 1d", "t/dt=1970-01-20/a", false, 3),
+        ("2 for 1d", "t/dt=1970-01-19/a", true, 1),
+        ("2 for 1h", "t/dt=1970-01-21/hour=10/a", false, 1),
+        ("2 for 1h", "t/a", true, 2),
+        ("2 for 1s", "t/a", true, 1),
+        ("2 for 1h", "t/a", false, 1),
+    ] {
+        assert_eq!(planned_with_rule(young, key, came), planned, "{young}: {key}, {came}");
+    }
+}
+
+#[test]
+fn objects_that_came_are_remembered_in_bounded_memory() {
+    let mut state = state();
+    for number in 0..160_000 {
+        state.placement.heard_of(at(f64::from(number)), &version(&format!("t/{number}")));
+    }
+    state.placement.heard_of(at(160_000.0), &version("t/dt=1970-01-20/a"));
+    let heard = state.placement.heard_count();
+    assert!((50_000..=100_000).contains(&heard), "{heard}");
 }
 
 #[test]

@@ -208,7 +208,7 @@ pub fn of_data(request: &DataRequest) -> Takes {
         | DataRequest::ChangeShard { .. }
         | DataRequest::MergeShard { .. } => Takes::Writing,
         DataRequest::PutPart { .. } | DataRequest::PutCommit { .. } | DataRequest::PutAbort { .. } => Takes::WritingOn,
-        DataRequest::Free { .. } | DataRequest::Keep { .. } => Takes::AdministeringAll,
+        DataRequest::Free { .. } | DataRequest::Keep { .. } | DataRequest::Accesses(_) => Takes::AdministeringAll,
         DataRequest::Held { .. }
         | DataRequest::Present { .. }
         | DataRequest::Departed { .. }
@@ -262,6 +262,7 @@ pub fn data_requests() -> Vec<DataRequest> {
         DataRequest::Held { segments: segments() },
         DataRequest::Present { runs: vec![(SegmentId(1), PageRun { start: 0, len: 1 })] },
         DataRequest::Departed { since: 0, within_ms: 1 },
+        DataRequest::Accesses(WantedAccesses { since: 0, one_in: 1, within_ms: 1 }),
         DataRequest::Report,
         DataRequest::Queue,
         DataRequest::Ring,
