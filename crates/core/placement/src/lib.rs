@@ -16,6 +16,7 @@
 #![warn(unreachable_pub)]
 
 mod datasets;
+mod far;
 mod form;
 mod plan;
 mod popularity;
@@ -23,6 +24,7 @@ mod routing;
 mod steps;
 
 pub use datasets::{Datasets, Reading, folder};
+pub use far::{FarColumn, FarPart, FarScan, far_share};
 pub use form::{FormCandidate, FormCosts, FormRoom, form_pays};
 pub use plan::{
     Concurrency, Holdings, Piece, Plan, PlanSettings, Policy, Reason, SegmentDemand, Share, Snapshot, Unsatisfied, WorkerRoom,

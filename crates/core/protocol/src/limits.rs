@@ -29,6 +29,8 @@ pub const ROOTS_MAX: usize = 256;
 pub const CHANGES_MAX: usize = 8_192;
 /// Values of a record that are asked for; a shard has no more attributes.
 pub const ATTRIBUTES_MAX: usize = 128;
+/// Columns of which rows are selected.
+pub const ROW_COLUMNS_MAX: usize = 1_024;
 /// Warnings of a worker.
 pub const WARNINGS_MAX: usize = 1_024;
 

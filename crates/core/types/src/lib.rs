@@ -22,7 +22,7 @@ mod units;
 mod version;
 mod worker;
 
-pub use cell::Cell;
+pub use cell::{Cell, Comparison, ROW_TESTS_MAX, RowTest};
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use grant::{CallerInfo, Grant, Role, Scope, TokenInfo, TokenKeys, Verifier, check_token_name};
 pub use key::Key;

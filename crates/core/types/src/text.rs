@@ -140,6 +140,12 @@ impl CellSource {
         let index = cell.index()?;
         Some((SegmentId::of(&self.named, index), RouteKey::of(self.version.mount, &self.version.key, index)))
     }
+
+    /// Where all columns of a row group or chunk are routed that are asked for together by who reads none in place: one worker has to
+    /// hold them all.
+    pub fn route(&self, row_group: u32) -> Option<RouteKey> {
+        self.place(Cell { row_group, column: 0 }).map(|(_, route)| route)
+    }
 }
 
 impl ObjectVersion {

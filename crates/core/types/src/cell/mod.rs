@@ -1,5 +1,9 @@
 //! A decoded column as a segment: which index it has, so that it is placed and evicted as raw bytes are.
 
+mod condition;
+
+pub use condition::{Comparison, ROW_TESTS_MAX, RowTest};
+
 use crate::ObjectVersion;
 
 /// One column of one row group of a Parquet file, or of one chunk of a text file, in the table form: a segment that is made

@@ -1,0 +1,147 @@
+//! What a worker answers.
+
+use std::sync::Arc;
+
+use forebay_types::{Attributes, ErrorKind, ObjectInfo, TextForm};
+use serde::{Deserialize, Serialize};
+use strum::VariantNames;
+
+use crate::objects::ListPage;
+use crate::peer::Shared;
+use crate::report::WorkerReport;
+use crate::rows::SelectedRows;
+use crate::shards::{ShardHeld, ShardState};
+use crate::tiers::{Departed, Held, Hint, Span};
+
+/// What a worker answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
+pub enum DataReply {
+    /// It failed.
+    Failed {
+        /// What the caller must do.
+        kind: ErrorKind,
+        /// What happened, on which path, and the remedy.
+        message: String,
+    },
+    /// To `Attach`; the descriptor comes with the frame.
+    Attached {
+        /// Size of the tier's address space: what to map.
+        arena_bytes: u64,
+    },
+    /// To `Open`, `Put`, `PutCommit`.
+    Info(ObjectInfo),
+    /// To `List`.
+    Listed(ListPage),
+    /// To `Read`: the payload holds the bytes, or `in_place` says where they are.
+    Read {
+        /// A pin and where the bytes are; the payload is empty then.
+        in_place: Option<(u64, Span)>,
+        /// How the worker stands.
+        hint: Hint,
+    },
+    /// To `ReadLatest`: the version, and bytes as in `Read`.
+    ReadLatest {
+        /// The version that the bytes are of.
+        info: ObjectInfo,
+        /// First byte, counted from the object's start.
+        start: u64,
+        /// Bytes.
+        len: u32,
+        /// As in `Read`.
+        in_place: Option<(u64, Span)>,
+        /// As in `Read`.
+        hint: Hint,
+    },
+    /// To `Prefetch`.
+    Fetched {
+        /// Bytes that had to be fetched from shared storage.
+        bytes: u64,
+    },
+    /// To `PutBegin`.
+    Upload {
+        /// The upload's id.
+        upload: u64,
+        /// Every part but the last has exactly this many bytes.
+        part_bytes: u64,
+    },
+    /// To what has no answer but that it is done, and to `ShardPart`, whose bytes are the payload.
+    Done,
+    /// To `Free`.
+    Freed {
+        /// Bytes given back.
+        bytes: u64,
+    },
+    /// To `Held`.
+    Held(Vec<Held>),
+    /// To `Report`.
+    Report(Box<WorkerReport>),
+    /// To `Stat`.
+    Stat(ObjectInfo, Attributes),
+    /// To `ReadObject`, as `ReadLatest`.
+    ReadObject {
+        /// The version that the bytes are of.
+        info: ObjectInfo,
+        /// What the store says beside.
+        attributes: Attributes,
+        /// First byte, counted from the object's start.
+        start: u64,
+        /// Bytes.
+        len: u32,
+        /// As in `Read`.
+        in_place: Option<(u64, Span)>,
+        /// As in `Read`.
+        hint: Hint,
+        /// Nothing of it had to be fetched.
+        hit: bool,
+    },
+    /// To `Copy`: runs of pages as (first, count), in order, which the payload holds, the segment's last page padded with zeros.
+    Copied {
+        /// What is held of the pages that were asked for.
+        runs: Vec<(u32, u32)>,
+        /// The checksum of each page of the payload, as it was stored when the page came to the worker.
+        sums: Vec<u32>,
+    },
+    /// To `Queue`; reads under way, all of them.
+    Queue(Hint),
+    /// To `Present`.
+    Present(Vec<bool>),
+    /// To `ReadCell`: the worker doesn't have it, read the raw bytes.
+    NoCell {
+        /// How the worker stands.
+        hint: Hint,
+    },
+    /// To `Form`; none where it is not known.
+    Form(Option<Arc<TextForm>>),
+    /// To `Changed` and `Coming`: what was known of the object is forgotten.
+    Heard {
+        /// Version of the view that the worker has, when that names every worker that keeps what it knows of objects; else 0.
+        view: u64,
+    },
+    /// To `AskShard`, the payload having a line for each question, and to `GetRecords`, with an answer for each key.
+    Shard {
+        /// Calls to this shard that were under way or waiting when this one was answered, this one not among them.
+        queue: u32,
+    },
+    /// To `Shards`, in order of their numbers.
+    Shards(Vec<ShardState>),
+    /// To `ChangeShard`.
+    ShardChanged {
+        /// The version that the records have now: the number of their object in the shard's log.
+        version: u64,
+    },
+    /// To `Missed`, with pages as to `Copy`.
+    Shared(Shared),
+    /// To `Departed`.
+    Departed(Departed),
+    /// To `ShardHeld`; none where the shard is not there.
+    ShardHeld(Option<ShardHeld>),
+    /// To `SelectRows`: the rows are the payload, a table (docs/specs/table.md) of the columns in the order asked for.
+    Selected(SelectedRows),
+}
+
+impl DataReply {
+    /// The reply that carries an error.
+    pub fn failed(error: &forebay_types::Error) -> Self {
+        Self::Failed { kind: error.kind(), message: error.message().to_string() }
+    }
+}
