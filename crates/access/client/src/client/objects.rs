@@ -97,6 +97,11 @@ impl Client {
         self.rooms.reads.select_rows(operation, source, question).await
     }
 
+    /// Whether a worker's tier can be read in place from here.
+    pub fn has_worker_beside(&self) -> bool {
+        self.rooms.routes.is_any_beside()
+    }
+
     /// Whether a worker had the cell when this client last asked for it: then its raw bytes need not be fetched ahead.
     pub fn had_cell(&self, source: &CellSource, cell: Cell) -> bool {
         self.rooms.reads.had_cell(source, cell)

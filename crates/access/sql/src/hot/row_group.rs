@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::error::DataFusionError;
 use forebay_table::{Projection, Table};
 use forebay_types::{Error, Result};
@@ -36,13 +36,7 @@ impl RowGroup {
         let mut batches: Option<Vec<usize>> = None;
         for (bytes, field) in cells.into_iter().zip(schema.fields()) {
             let table = Table::open(&bytes)?;
-            let Some(found) = table.schema().arrow().fields().first().cloned() else { return Ok(None) };
-            let is_same = found.data_type() == field.data_type();
-            let fits = is_same || is_made_of(field.data_type(), found.data_type());
-            if !fits || (!field.is_nullable() && found.is_nullable()) {
-                return Ok(None);
-            }
-            let given = (!is_same).then(|| field.data_type().clone());
+            let Some(column) = Column::of(&table, 0, &bytes, field)? else { return Ok(None) };
             let cut: Vec<_> = (0..table.row_groups()).map(|at| table.row_group_rows(at)).collect();
             let fits = rows.is_none_or(|rows| cut.iter().sum::<usize>() == rows);
             if !fits || batches.as_ref().is_some_and(|known| *known != cut) {
@@ -52,10 +46,33 @@ impl RowGroup {
                 )));
             }
             batches.get_or_insert(cut);
-            let projection = table.schema().projection();
-            columns.push(Column { bytes, table, projection, given });
+            columns.push(column);
         }
         Ok(batches.map(|batches| Self { columns, batches }))
+    }
+
+    /// Opens rows that a worker has selected: a table of these columns, in this order, of `rows` rows, which are at most `most` where that
+    /// is known. They came over a network, so that all of it is verified. None when they are of other types.
+    ///
+    /// # Errors
+    /// `Corrupt` when it can't be what was sent.
+    pub(super) fn of_rows(bytes: &Bytes, schema: &Schema, rows: u64, most: Option<u64>) -> Result<Option<Self>> {
+        let table = Table::open(bytes)?;
+        let is_all = table.rows() == rows && most.is_none_or(|most| rows <= most);
+        if !is_all || table.schema().arrow().fields().len() != schema.fields().len() {
+            return Err(Error::corrupt(format!("{} rows of other columns than were asked for", table.rows())));
+        }
+        let mut columns = Vec::with_capacity(schema.fields().len());
+        for (at, field) in schema.fields().iter().enumerate() {
+            let Some(column) = Column::of(&table, at, bytes, field)? else { return Ok(None) };
+            columns.push(column);
+        }
+        let all = table.schema().projection();
+        for at in 0..table.row_groups() {
+            table.plan(at, &all)?.read(bytes)?;
+        }
+        let batches = (0..table.row_groups()).map(|at| table.row_group_rows(at)).collect();
+        Ok(Some(Self { columns, batches }))
     }
 
     /// A batch; it points into the cells, but for strings that the scan gives in another layout.
@@ -66,6 +83,19 @@ impl RowGroup {
 }
 
 impl Column {
+    /// A column of a table, as the scan gives it; none for one of another type.
+    fn of(table: &Table, at: usize, bytes: &Bytes, field: &Field) -> Result<Option<Self>> {
+        let Some(found) = table.schema().arrow().fields().get(at) else { return Ok(None) };
+        let is_same = found.data_type() == field.data_type();
+        let fits = is_same || is_made_of(field.data_type(), found.data_type());
+        if !fits || (!field.is_nullable() && found.is_nullable()) {
+            return Ok(None);
+        }
+        let given = (!is_same).then(|| field.data_type().clone());
+        let projection = table.schema().project(&[at])?;
+        Ok(Some(Self { bytes: bytes.clone(), table: table.clone(), projection, given }))
+    }
+
     fn array(&self, at: usize) -> Result<ArrayRef> {
         let chunk = self.table.plan(at, &self.projection)?.read_trusted(&self.bytes)?;
         let array = chunk.batch()?.column(0).clone();

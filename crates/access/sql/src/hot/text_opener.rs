@@ -10,11 +10,13 @@ use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_plan::metrics::Count;
 use datafusion_datasource::projection::ProjectionOpener;
+use forebay_client::FarPart;
 use forebay_types::{CellSource, TextLines};
 use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
 
 use crate::hot::cells::Cells;
+use crate::hot::far::{Far, Wanted};
 use crate::hot::row_group::{self, RowGroup};
 use crate::hot::text_scan::{TextScan, chunk_bytes, chunk_range, chunks, file_range, is_whole};
 use crate::hot::walk::{Batches, Parts, walk};
@@ -31,6 +33,8 @@ pub(super) struct Opener {
     pub(super) scan: Arc<TextScan>,
     pub(super) file_schema: SchemaRef,
     pub(super) cells: Cells,
+    /// None where rows of other hosts' workers are not asked for.
+    pub(super) far: Option<Far>,
     pub(super) has_limit: bool,
     /// Chunks that were read in the table form, for `EXPLAIN ANALYZE`.
     pub(super) decoded: Count,
@@ -79,6 +83,14 @@ impl Chunks {
         let (opener, file, whole) = (Arc::clone(opener), file.clone(), is_whole(&range, file));
         Some(Self { opener, source, file, range, whole, is_raw_from_here: AtomicBool::new(false) })
     }
+
+    /// All rows of a chunk: how many they are is known where they are decoded.
+    fn wanted(&self, chunk: usize) -> Wanted {
+        let (columns, bytes) = (self.opener.scan.columns.clone(), chunk_bytes(chunk, &self.range));
+        let raw_bytes = bytes.end.saturating_sub(bytes.start);
+        let costs = FarPart { raw_bytes, columns: columns.len(), rows: None, row_bytes: 0.0, share: 1.0 };
+        Wanted { part: chunk, columns, tests: Vec::new(), limit: None, costs }
+    }
 }
 
 impl Opener {
@@ -99,8 +111,11 @@ impl Parts for Chunks {
     }
 
     async fn decoded(&self, chunk: usize) -> Option<(RowGroup, usize)> {
-        let scan = &self.opener.scan;
-        let found = self.opener.cells.open(&self.source, chunk, &scan.columns, &scan.stream, None).await;
+        let (cells, scan) = (&self.opener.cells, &self.opener.scan);
+        let found = match &self.opener.far {
+            Some(far) if cells.are_afar() => far.open(cells, &self.source, self.wanted(chunk), &scan.stream).await,
+            _ => cells.open(&self.source, chunk, &scan.columns, &scan.stream, None).await,
+        };
         if self.whole && found.is_none() {
             self.is_raw_from_here.store(true, Ordering::Relaxed);
         }
