@@ -15,8 +15,9 @@ const LATEST: f64 = 0.3;
 const DOUBT: f64 = 0.9;
 /// Most parts that are read raw in a row after answers that did not fit.
 const PAUSE_MAX: u32 = 64;
-/// Share of the rows that is taken to meet a test of which nothing is known.
+/// Share of the rows that is taken to meet a test of which nothing is known: a bound, and one value.
 const UNKNOWN_SHARE: f64 = 0.1;
+const UNKNOWN_EQUAL: f64 = 0.01;
 
 /// A row group or chunk whose rows a scan could have sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -113,7 +114,7 @@ impl FarColumn {
             (true, _) => 0.0,
             (false, true) => 1.0 / (span + 1.0),
             (false, false) if span == 0.0 => 1.0,
-            (false, false) => UNKNOWN_SHARE,
+            (false, false) => UNKNOWN_EQUAL,
         };
         let below = match span > 0.0 {
             true => ((value - least) / span).clamp(0.0, 1.0),
@@ -138,7 +139,11 @@ impl FarColumn {
 pub fn far_share(tests: &[RowTest], known: impl Fn(u32) -> Option<FarColumn>, number: impl Fn(u32, &[u8]) -> Option<f64>) -> f64 {
     let one = |column: u32, by: Comparison, value: &[u8]| match (known(column), number(column, value)) {
         (Some(known), Some(value)) => known.share(by, value),
-        _ => UNKNOWN_SHARE,
+        _ => match by {
+            Comparison::Equal => UNKNOWN_EQUAL,
+            Comparison::Different => 1.0 - UNKNOWN_EQUAL,
+            _ => UNKNOWN_SHARE,
+        },
     };
     let mut shares: Vec<f64> = Vec::new();
     for test in tests {

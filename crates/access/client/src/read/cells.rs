@@ -68,7 +68,7 @@ impl Reads {
         let beside = self.routes.beside(route);
         let asked = self.routes.at_holders(route, 0, beside, |link| async move {
             if link.in_place().is_none() {
-                // Over a network the file's compressed bytes are fewer to send.
+                // Over a network the file's compressed bytes are fewer to send than all rows: `select_rows` asks for some.
                 return Ok(None);
             }
             let request = DataRequest::ReadCell {

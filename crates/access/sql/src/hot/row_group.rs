@@ -129,3 +129,50 @@ pub(super) fn batches(
             .map(move |at| row_group.batch(at, &schema).map_err(|error| DataFusionError::External(Box::new(error))))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{Int64Array, StringViewArray};
+    use forebay_table::{Options, Writer};
+    use forebay_types::ErrorKind;
+
+    use super::*;
+
+    fn sent() -> (Bytes, SchemaRef) {
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..500));
+        let words: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..500).map(|row| format!("a word of row {row}"))));
+        let batch = RecordBatch::try_from_iter([("0", ids), ("1", words)]).unwrap();
+        let options = Options { row_group_rows: 200, ..Options::default() };
+        let mut writer = Writer::new(Vec::new(), batch.schema(), options).unwrap();
+        writer.push(&batch).unwrap();
+        let fields = [Field::new("id", DataType::Int64, true), Field::new("word", DataType::Utf8, true)];
+        (writer.finish().unwrap().0.into(), Arc::new(Schema::new(fields.to_vec())))
+    }
+
+    #[test]
+    fn rows_that_were_sent_are_read_in_the_types_of_the_scan() {
+        let (bytes, schema) = sent();
+        let opened = RowGroup::of_rows(&bytes, &schema, 500, Some(1000)).unwrap().unwrap();
+        let read: Vec<_> = batches(vec![opened], &schema).collect::<Result<_, _>>().unwrap();
+        assert_eq!(read.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [200, 200, 100]);
+        assert!(read.iter().all(|batch| batch.schema() == schema));
+    }
+
+    #[test]
+    fn what_was_not_sent_so_is_not_read() {
+        let (bytes, schema) = sent();
+        let kind = |bytes: &Bytes, rows, most| RowGroup::of_rows(bytes, &schema, rows, most).err().map(|error| error.kind());
+        assert_eq!(kind(&bytes, 500, None), None);
+        assert_eq!(kind(&bytes, 499, None), Some(ErrorKind::Corrupt));
+        assert_eq!(kind(&bytes, 500, Some(499)), Some(ErrorKind::Corrupt), "more than the row group has");
+        let one = Arc::new(Schema::new(vec![schema.field(0).clone()]));
+        assert!(RowGroup::of_rows(&bytes, &one, 500, None).is_err());
+        let other = Arc::new(Schema::new(vec![schema.field(1).clone(), schema.field(0).clone()]));
+        assert!(RowGroup::of_rows(&bytes, &other, 500, None).unwrap().is_none(), "of other types");
+        // The values of the first row group begin early in the file.
+        let mut damaged = bytes.to_vec();
+        damaged[100] ^= 1;
+        assert_eq!(kind(&damaged.into(), 500, None), Some(ErrorKind::Corrupt));
+        assert!(kind(&bytes.slice(..bytes.len() / 2), 500, None).is_some());
+    }
+}
