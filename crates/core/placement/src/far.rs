@@ -60,6 +60,7 @@ impl Default for FarScan {
 impl FarScan {
     /// The bytes that an answer of a worker may have; none where the part is to be read raw.
     pub fn ask(&mut self, part: &FarPart) -> Option<u64> {
+        debug_assert!(self.ratio >= 0.0 && self.pause > 0, "what answers have is not below nothing: {self:?}");
         let most = ((part.raw_bytes as f64 * WORTH) as u64).min(ANSWER_BYTES_MAX);
         if self.passing > 0 {
             self.passing -= 1;
@@ -130,6 +131,7 @@ impl FarColumn {
         };
         // Bounds that are too far from each other for a number.
         let share = if share.is_nan() { UNKNOWN_SHARE } else { share.clamp(0.0, 1.0) };
+        debug_assert!((0.0..=1.0).contains(&share), "{share} of the values");
         share * (1.0 - self.nulls.clamp(0.0, 1.0))
     }
 }
@@ -164,6 +166,7 @@ pub fn far_share(tests: &[RowTest], known: impl Fn(u32) -> Option<FarColumn>, nu
         };
         shares.push(share);
     }
+    debug_assert!(shares.len() <= 1, "a condition that was checked ends with one");
     shares.pop().unwrap_or(1.0)
 }
 

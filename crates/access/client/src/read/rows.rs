@@ -104,6 +104,7 @@ impl Reads {
 
 /// What columns are remembered by that are asked for together, and where they are asked for.
 fn place(source: &CellSource, question: &RowsQuestion) -> Option<(SegmentId, RouteKey)> {
+    debug_assert!(!question.columns.is_empty(), "rows of no column");
     let mut mark = 0;
     for column in &question.columns {
         let (SegmentId(id), _) = source.place(Cell { row_group: question.row_group, column: *column })?;

@@ -23,6 +23,8 @@ use crate::hot::walk::{Batches, Parts, walk};
 
 /// Chunks that are asked for before a run of raw ones is read: half a gigabyte.
 const ASKED_MAX: usize = 128;
+/// The same where each is asked for over a network.
+const ASKED_AFAR_MAX: usize = 8;
 
 /// Opens a text file: decoded columns for the chunks that have them, the engine's own reader for the others.
 pub(super) struct TextOpener(Arc<Opener>);
@@ -107,7 +109,11 @@ impl Parts for Chunks {
     fn asked_max(&self) -> usize {
         // A run is not cut, or more lines than the engine cuts at would have to be rows; so it is asked for far ahead, unless
         // it may end early.
-        if self.opener.has_limit { 0 } else { ASKED_MAX }
+        match self.opener.has_limit {
+            true => 0,
+            false if self.opener.cells.are_afar() => ASKED_AFAR_MAX,
+            false => ASKED_MAX,
+        }
     }
 
     async fn decoded(&self, chunk: usize) -> Option<(RowGroup, usize)> {

@@ -79,14 +79,19 @@ impl Forms {
                     // They are made once more.
                     let key = &source.version().key;
                     tracing::warn!(%key, row_group = wanted.row_group, %error, "decoded columns can't be read: they are dropped");
-                    cells.iter().for_each(|(id, _)| {
-                        self.origin.store.free(*id);
+                    let ids: Vec<_> = cells.into_iter().map(|(id, _)| id).collect();
+                    ids.into_iter().for_each(|id| {
+                        self.origin.store.free(id);
                     });
                     return Ok(None);
                 }
                 _ => return Ok(None),
             },
         };
+        debug_assert!(
+            selected.table.as_ref().is_none_or(|table| table.len() as u64 <= most),
+            "an answer of more than it may have"
+        );
         let took = began.elapsed();
         let sent = selected.table.as_ref().map_or(0, |table| table.len() as u64);
         for (id, bytes) in &cells {

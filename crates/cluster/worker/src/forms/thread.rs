@@ -21,6 +21,7 @@ type Work = Box<dyn FnOnce() + Send>;
 impl Threads {
     /// Starts so many, called `name`, before which so much may wait.
     pub(super) fn start(name: &str, threads: usize, waiting: usize) -> Result<Self> {
+        assert!(threads > 0, "somebody does it");
         let (line, work) = mpsc::sync_channel(waiting);
         let work = Arc::new(Mutex::new(work));
         for _ in 0..threads {

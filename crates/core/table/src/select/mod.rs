@@ -12,7 +12,7 @@ use forebay_types::{Error, Result, RowTest};
 
 use self::capped::Capped;
 use self::passing::passing;
-use crate::read::{Chunk, Selection, Table};
+use crate::read::{Chunk, Selection, Source, Table, Verified};
 use crate::schema::Projection;
 use crate::write::{Options, Writer};
 
@@ -65,6 +65,7 @@ pub fn select(columns: &[Bytes], wanted: &Selecting) -> Result<Selected> {
         let batch = RecordBatch::try_new(Arc::clone(&schema), arrays);
         writer.push(&batch.map_err(|error| Error::corrupt(format!("rows of decoded columns: {error}")))?)?;
         let found = selection.rows().len() as u64;
+        debug_assert!(found <= left, "no more rows than are wanted");
         (left, rows) = (left - found, rows + found);
         if writer.sink_mut().is_over() {
             return Ok(Selected { table: None, rows: 0 });
@@ -118,6 +119,8 @@ struct Column {
     bytes: Bytes,
     table: Table,
     projection: Projection,
+    /// What of it has verified: a condition and the answer look at the same bytes.
+    verified: Verified,
 }
 
 impl Column {
@@ -127,12 +130,14 @@ impl Column {
         if !is_one {
             return Err(Error::corrupt("a decoded column is a table of other columns"));
         }
-        let projection = table.schema().projection();
-        Ok(Self { bytes: bytes.clone(), table, projection })
+        let (projection, verified) = (table.schema().projection(), Verified::none_of(&table));
+        Ok(Self { bytes: bytes.clone(), table, projection, verified })
     }
 
     fn chunk(&self, at: usize) -> Result<Chunk> {
-        self.table.plan(at, &self.projection)?.read(&self.bytes)
+        let plan = self.table.plan(at, &self.projection)?;
+        let bytes = plan.ranges().into_iter().map(|range| self.bytes.bytes(range)).collect::<Result<Vec<_>>>()?;
+        plan.open_once(bytes, &self.verified)
     }
 
     fn array(&self, at: usize) -> Result<ArrayRef> {

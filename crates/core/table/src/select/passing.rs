@@ -42,6 +42,7 @@ pub(super) fn passing<'a>(
                 if *test == RowTest::And { &one & &other } else { &one | &other }
             }
         };
+        debug_assert_eq!(truth.len(), rows, "a truth a row");
         truths.push(truth);
     }
     match truths.pop() {

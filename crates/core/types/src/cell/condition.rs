@@ -97,6 +97,7 @@ impl RowTest {
                 None => left -= 1,
             }
         }
+        debug_assert!(left <= tests.len(), "each step leaves one at most");
         if values > VALUES_MAX || bytes > VALUE_BYTES_MAX {
             let most = format!("{VALUES_MAX} and {VALUE_BYTES_MAX} at most");
             return Err(Error::invalid(format!("a condition with {values} values of {bytes} bytes: {most}")));
