@@ -88,6 +88,9 @@ impl Opener {
     }
 }
 
+/// Rows that are on their way, with the bytes that are sent.
+type Asked = AbortOnDropHandle<Option<(RowGroup, usize)>>;
+
 /// A file that is being read.
 struct RowGroups {
     opener: Arc<Opener>,
@@ -95,12 +98,12 @@ struct RowGroups {
     scan: Arc<FileScan>,
     file: PartitionedFile,
     /// Row groups of which rows are on their way from a worker of another host.
-    asked: Mutex<HashMap<usize, AbortOnDropHandle<Option<(RowGroup, usize)>>>>,
+    asked: Mutex<HashMap<usize, Asked>>,
 }
 
 impl RowGroups {
     /// Rows of a row group that a worker of another host selects; those of the next ones are asked for at the same time.
-    async fn from_afar(&self, far: &Far, row_group: usize) -> Option<(RowGroup, usize)> {
+    async fn selected(&self, far: &Far, row_group: usize) -> Option<(RowGroup, usize)> {
         let asked = {
             let mut asked = self.asked.lock();
             let at = self.scan.row_groups.iter().position(|one| *one == row_group)?;
@@ -112,7 +115,7 @@ impl RowGroups {
         asked.await.ok().flatten()
     }
 
-    fn ask(&self, far: &Far, row_group: usize) -> AbortOnDropHandle<Option<(RowGroup, usize)>> {
+    fn ask(&self, far: &Far, row_group: usize) -> Asked {
         let (far, cells, source) = (far.clone(), self.opener.cells.clone(), self.source.clone());
         let (wanted, schema) = (self.scan.wanted(row_group, self.opener.config.limit), Arc::clone(&self.scan.stream));
         AbortOnDropHandle::new(forebay_runtime::spawn(async move { far.open(&cells, &source, wanted, &schema).await }))
@@ -126,7 +129,7 @@ impl Parts for RowGroups {
 
     async fn decoded(&self, row_group: usize) -> Option<(RowGroup, usize)> {
         if let Some(far) = self.opener.far.as_ref().filter(|_| self.opener.cells.are_afar()) {
-            return self.from_afar(far, row_group).await;
+            return self.selected(far, row_group).await;
         }
         let rows = Some(self.scan.rows(row_group));
         self.opener.cells.open(&self.source, row_group, &self.scan.leaves, &self.scan.stream, rows).await

@@ -106,13 +106,14 @@ impl Column {
     }
 }
 
-/// Whether a scan's strings are those of a cell in another layout. Workers decode strings and binary behind views; sessions that turn
-/// `schema_force_view_types` off, as all of distributed queries do, give them one after the other. To copy them so is less than to decode
-/// them.
+/// Whether a scan's strings are those of a cell in another layout. Workers decode strings and binary behind views, and send them one after
+/// the other; sessions that turn `schema_force_view_types` off, as all of distributed queries do, give them so. To copy them is less than to
+/// decode them.
 fn is_made_of(given: &DataType, cell: &DataType) -> bool {
+    use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Utf8, Utf8View};
     match cell {
-        DataType::Utf8View => matches!(given, DataType::Utf8 | DataType::LargeUtf8),
-        DataType::BinaryView => matches!(given, DataType::Binary | DataType::LargeBinary),
+        Utf8View | Utf8 => matches!(given, Utf8 | LargeUtf8 | Utf8View),
+        BinaryView | Binary => matches!(given, Binary | LargeBinary | BinaryView),
         _ => false,
     }
 }

@@ -2,6 +2,7 @@
 
 mod capped;
 mod passing;
+mod plain;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use forebay_types::{Error, Result, RowTest};
 
 use self::capped::Capped;
 use self::passing::passing;
+use self::plain::{plain, plain_type};
 use crate::read::{Chunk, Selection, Source, Table, Verified};
 use crate::schema::Projection;
 use crate::write::{Options, Writer};
@@ -39,7 +41,8 @@ pub struct Selected {
     pub rows: u64,
 }
 
-/// Selects rows of columns of which each is the first of a table, cut into row groups as the others are. Every byte that is looked at has
+/// Selects rows of columns of which each is the first of a table, cut into row groups as the others are; texts and binary behind views
+/// come without these, which are more bytes. Every byte that is looked at has
 /// to verify; where no row of a row group passes, only the columns of the condition are.
 ///
 /// # Errors
@@ -104,7 +107,7 @@ fn schema(columns: &[Column]) -> Result<SchemaRef> {
         .enumerate()
         .map(|(place, column)| {
             let field = &column.table.schema().arrow().fields()[0];
-            Field::new(place.to_string(), field.data_type().clone(), field.is_nullable())
+            Field::new(place.to_string(), plain_type(field.data_type()), field.is_nullable())
         })
         .collect();
     let row_groups = columns.iter().map(|column| column.table.row_groups()).collect::<Vec<_>>();
@@ -145,6 +148,6 @@ impl Column {
     }
 
     fn gather(&self, at: usize, selection: &Selection) -> Result<ArrayRef> {
-        Ok(Arc::clone(self.chunk(at)?.gather(selection)?.column(0)))
+        Ok(plain(self.chunk(at)?.gather(selection)?.column(0)))
     }
 }

@@ -9,8 +9,8 @@ use datafusion::parquet::file::statistics::Statistics;
 use forebay_client::{FarColumn, FarPart, far_share};
 use forebay_types::RowTest;
 
-/// Bytes of a view of a text.
-const VIEW_BYTES: f64 = 16.0;
+/// Bytes that say where a text ends.
+const OFFSET_BYTES: f64 = 4.0;
 
 /// A file's row groups, and how much of each the engine's own reader reads.
 pub(in crate::hot) struct Costs {
@@ -65,7 +65,7 @@ fn width(data_type: &DataType, chunk: &ColumnChunkMetaData) -> f64 {
             Some(width) => width as f64,
             None => {
                 let bytes = chunk.unencoded_byte_array_data_bytes().unwrap_or_else(|| chunk.uncompressed_size());
-                VIEW_BYTES + bytes as f64 / chunk.num_values().max(1) as f64
+                OFFSET_BYTES + bytes as f64 / chunk.num_values().max(1) as f64
             }
         },
     }

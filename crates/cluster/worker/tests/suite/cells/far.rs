@@ -41,7 +41,7 @@ async fn selected(client: &Client, wanted: &WantedRows) -> (SelectedRows, Bytes)
 /// The numbers and texts of an answer.
 fn values(table: &Bytes) -> Vec<(Option<i64>, String)> {
     let of = |batch: RecordBatch| {
-        let (ids, words) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1).as_string_view());
+        let (ids, words) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1).as_string::<i32>());
         ids.iter().zip(words.iter().map(|word| word.unwrap().to_string())).collect::<Vec<_>>()
     };
     rows(table).into_iter().flat_map(of).collect()
