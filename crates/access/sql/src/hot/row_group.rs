@@ -7,7 +7,7 @@ use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::error::DataFusionError;
-use forebay_table::{Projection, Table};
+use forebay_table::{Narrow, Projection, Table};
 use forebay_types::{Error, Result};
 
 /// The decoded columns of one row group of Parquet, or of one chunk of text.
@@ -21,6 +21,8 @@ struct Column {
     bytes: Bytes,
     table: Table,
     projection: Projection,
+    /// How it was sent, where that is not as it is.
+    narrow: Option<Narrow>,
     /// The type that the scan gives, where it is not the cell's.
     given: Option<DataType>,
 }
@@ -86,19 +88,25 @@ impl Column {
     /// A column of a table, as the scan gives it; none for one of another type.
     fn of(table: &Table, at: usize, bytes: &Bytes, field: &Field) -> Result<Option<Self>> {
         let Some(found) = table.schema().arrow().fields().get(at) else { return Ok(None) };
-        let is_same = found.data_type() == field.data_type();
-        let fits = is_same || is_made_of(field.data_type(), found.data_type());
+        let narrow = Narrow::of_field(found)?;
+        let of = narrow.as_ref().map_or(found.data_type(), Narrow::data_type);
+        let is_same = of == field.data_type();
+        let fits = is_same || is_made_of(field.data_type(), of);
         if !fits || (!field.is_nullable() && found.is_nullable()) {
             return Ok(None);
         }
         let given = (!is_same).then(|| field.data_type().clone());
         let projection = table.schema().project(&[at])?;
-        Ok(Some(Self { bytes: bytes.clone(), table: table.clone(), projection, given }))
+        Ok(Some(Self { bytes: bytes.clone(), table: table.clone(), projection, narrow, given }))
     }
 
     fn array(&self, at: usize) -> Result<ArrayRef> {
         let chunk = self.table.plan(at, &self.projection)?.read_trusted(&self.bytes)?;
         let array = chunk.batch()?.column(0).clone();
+        let array = match &self.narrow {
+            Some(narrow) => narrow.widen(&array)?,
+            None => array,
+        };
         match &self.given {
             Some(given) => cast(&array, given).map_err(|error| Error::corrupt(format!("a decoded column: {error}"))),
             None => Ok(array),

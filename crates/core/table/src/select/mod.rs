@@ -1,6 +1,7 @@
 //! The rows of decoded columns that meet a condition, as a table of their own: what is sent to who can't read the columns in place.
 
 mod capped;
+mod narrow;
 mod passing;
 mod plain;
 
@@ -12,6 +13,7 @@ use bytes::Bytes;
 use forebay_types::{Error, Result, RowTest};
 
 use self::capped::Capped;
+pub use self::narrow::Narrow;
 use self::passing::passing;
 use self::plain::{plain, plain_type};
 use crate::read::{Chunk, Selection, Source, Table, Verified};
@@ -42,7 +44,7 @@ pub struct Selected {
 }
 
 /// Selects rows of columns of which each is the first of a table, cut into row groups as the others are; texts and binary behind views
-/// come without these, which are more bytes. Every byte that is looked at has
+/// come without these, and whole numbers [narrow](Narrow), which are fewer bytes. Every byte that is looked at has
 /// to verify; where no row of a row group passes, only the columns of the condition are.
 ///
 /// # Errors
@@ -102,14 +104,14 @@ fn selection(columns: &[Column], at: usize, tests: &[RowTest], left: u64) -> Res
 
 /// The columns side by side, named by their places.
 fn schema(columns: &[Column]) -> Result<SchemaRef> {
-    let fields: Vec<Field> = columns
-        .iter()
-        .enumerate()
-        .map(|(place, column)| {
-            let field = &column.table.schema().arrow().fields()[0];
-            Field::new(place.to_string(), plain_type(field.data_type()), field.is_nullable())
-        })
-        .collect();
+    let field = |(place, column): (usize, &Column)| {
+        let field = &column.table.schema().arrow().fields()[0];
+        match &column.narrow {
+            Some(narrow) => narrow.field(&place.to_string(), field.is_nullable()),
+            None => Ok(Field::new(place.to_string(), plain_type(field.data_type()), field.is_nullable())),
+        }
+    };
+    let fields = columns.iter().enumerate().map(field).collect::<Result<Vec<_>>>()?;
     let row_groups = columns.iter().map(|column| column.table.row_groups()).collect::<Vec<_>>();
     match row_groups.windows(2).all(|pair| pair[0] == pair[1]) {
         true => Ok(Arc::new(Schema::new(fields))),
@@ -122,6 +124,8 @@ struct Column {
     bytes: Bytes,
     table: Table,
     projection: Projection,
+    /// How it is sent, where that is not as it is.
+    narrow: Option<Narrow>,
     /// What of it has verified: a condition and the answer look at the same bytes.
     verified: Verified,
 }
@@ -134,7 +138,8 @@ impl Column {
             return Err(Error::corrupt("a decoded column is a table of other columns"));
         }
         let (projection, verified) = (table.schema().projection(), Verified::none_of(&table));
-        Ok(Self { bytes: bytes.clone(), table, projection, verified })
+        let narrow = Narrow::of(&table)?;
+        Ok(Self { bytes: bytes.clone(), table, projection, narrow, verified })
     }
 
     fn chunk(&self, at: usize) -> Result<Chunk> {
@@ -148,6 +153,10 @@ impl Column {
     }
 
     fn gather(&self, at: usize, selection: &Selection) -> Result<ArrayRef> {
-        Ok(plain(self.chunk(at)?.gather(selection)?.column(0)))
+        let batch = self.chunk(at)?.gather(selection)?;
+        match &self.narrow {
+            Some(narrow) => narrow.narrow(batch.column(0)),
+            None => Ok(plain(batch.column(0))),
+        }
     }
 }

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, SortOptions};
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 use bytes::Bytes;
-use forebay_table::{Grouping, Selecting, Table, select};
+use forebay_table::{Grouping, Narrow, Selecting, Table, select};
 use forebay_types::{Comparison, ErrorKind, RowTest};
 use proptest::prelude::*;
 
@@ -116,10 +116,20 @@ fn condition(batch: &RecordBatch, n: &mut Numbers, steps: usize) -> Vec<(RowTest
     tests
 }
 
+/// A batch as it was before it was sent, but for views.
+fn widened(batch: &RecordBatch) -> RecordBatch {
+    let schema = batch.schema();
+    let columns = schema.fields().iter().zip(batch.columns()).map(|(field, array)| match Narrow::of_field(field).unwrap() {
+        Some(narrow) => (field.name(), narrow.widen(array).unwrap(), true),
+        None => (field.name(), Arc::clone(array), true),
+    });
+    RecordBatch::try_from_iter_with_nullable(columns).unwrap()
+}
+
 fn rows_of(table: &Bytes) -> Vec<RecordBatch> {
     let opened = Table::open(table).unwrap();
     let all = opened.schema().projection();
-    (0..opened.row_groups()).map(|at| opened.plan(at, &all).unwrap().read(table).unwrap().batch().unwrap()).collect()
+    (0..opened.row_groups()).map(|at| widened(&opened.plan(at, &all).unwrap().read(table).unwrap().batch().unwrap())).collect()
 }
 
 /// Texts and binary as they are sent.

@@ -62,13 +62,19 @@ fn width(data_type: &DataType, chunk: &ColumnChunkMetaData) -> f64 {
         DataType::Boolean => 1.0 / 8.0,
         DataType::FixedSizeBinary(width) => f64::from(*width),
         other => match other.primitive_width() {
-            Some(width) => width as f64,
+            Some(width) => narrow(width, chunk),
             None => {
                 let bytes = chunk.unencoded_byte_array_data_bytes().unwrap_or_else(|| chunk.uncompressed_size());
                 OFFSET_BYTES + bytes as f64 / chunk.num_values().max(1) as f64
             }
         },
     }
+}
+
+/// Whole numbers are sent in as many bytes as their bounds take.
+fn narrow(width: usize, chunk: &ColumnChunkMetaData) -> f64 {
+    let bytes = known(chunk).filter(|known| known.is_whole).map(|known| ((known.max - known.min + 1.0).log2() / 8.0).ceil());
+    bytes.map_or(width as f64, |bytes| bytes.clamp(1.0, width as f64))
 }
 
 /// What is known of a column's numbers.

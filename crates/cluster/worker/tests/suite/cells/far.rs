@@ -7,6 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use bytes::Bytes;
 use forebay_protocol::{DataReply, DataRequest, SelectedRows, WantedRows};
+use forebay_table::Narrow;
 use forebay_types::{Comparison, ErrorKind, HotForm, MountOptions, ObjectVersion, OperationId, RowTest};
 
 use crate::bed::{Bed, Client, Plan};
@@ -41,8 +42,9 @@ async fn selected(client: &Client, wanted: &WantedRows) -> (SelectedRows, Bytes)
 /// The numbers and texts of an answer.
 fn values(table: &Bytes) -> Vec<(Option<i64>, String)> {
     let of = |batch: RecordBatch| {
-        let (ids, words) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1).as_string::<i32>());
-        ids.iter().zip(words.iter().map(|word| word.unwrap().to_string())).collect::<Vec<_>>()
+        let narrow = Narrow::of_field(batch.schema().field(0)).unwrap().expect("its numbers take few bytes");
+        let (ids, words) = (narrow.widen(batch.column(0)).unwrap(), batch.column(1).as_string::<i32>());
+        ids.as_primitive::<Int64Type>().iter().zip(words.iter().map(|word| word.unwrap().to_string())).collect::<Vec<_>>()
     };
     rows(table).into_iter().flat_map(of).collect()
 }
