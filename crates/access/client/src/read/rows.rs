@@ -6,7 +6,7 @@ use forebay_types::{Cell, CellSource, OperationId, RouteKey, RowTest, SegmentId}
 
 use super::Reads;
 use super::cells::DEADLINE;
-use crate::connect::{ask_bytes, misfit};
+use crate::connect::{ask_bytes, deadline_for, misfit};
 
 /// Which rows are wanted of a row group of a Parquet file, or of a chunk of a text file.
 #[derive(Clone, Debug)]
@@ -60,12 +60,12 @@ impl Reads {
             bytes_max,
             raw_bytes: question.raw_bytes,
         });
-        let request = &request;
+        let (request, deadline) = (&request, deadline_for(DEADLINE, bytes_max.into()));
         let asked = self.routes.at_holders(route, 0, None, |link| async move {
             if link.connection().version() < ROWS_SINCE {
                 return Ok(FarRows::NotThere);
             }
-            let (reply, payload) = ask_bytes(&link, request, DEADLINE).await?;
+            let (reply, payload) = ask_bytes(&link, request, deadline).await?;
             match reply {
                 DataReply::Selected(selected) => {
                     self.routes.heard(link.worker(), selected.hint);

@@ -76,20 +76,20 @@ impl Far {
             FarRows::Rows { table, rows } => (table, rows),
         };
         let bytes = table.len();
-        match RowGroup::of_rows(&table, schema, rows, costs.rows) {
-            Ok(opened) => {
-                let opened = opened?;
-                self.scan.lock().fitted(&costs, bytes as u64);
-                self.selected.add(1);
-                self.sent.add(bytes);
-                self.spared.add(usize::try_from(costs.raw_bytes).unwrap_or(usize::MAX).saturating_sub(bytes));
-                Some((opened, bytes))
-            }
-            Err(error) => {
-                let key = &source.version().key;
-                tracing::warn!(%key, part, %error, "rows that a worker has sent can't be read: the raw form is");
-                None
-            }
-        }
+        let opened = RowGroup::of_rows(&table, schema, rows, costs.rows).unwrap_or_else(|error| {
+            let key = &source.version().key;
+            tracing::warn!(%key, part, %error, "rows that a worker has sent can't be read: the raw form is");
+            None
+        });
+        let Some(opened) = opened else {
+            // What is of other types once is so again.
+            self.scan.lock().did_not_fit();
+            return None;
+        };
+        self.scan.lock().fitted(&costs, bytes as u64);
+        self.selected.add(1);
+        self.sent.add(bytes);
+        self.spared.add(usize::try_from(costs.raw_bytes).unwrap_or(usize::MAX).saturating_sub(bytes));
+        Some((opened, bytes))
     }
 }
