@@ -266,7 +266,7 @@ mod tests {
         }
 
         #[test]
-        fn a_share_is_one(min: f64, max: f64, value: f64, nulls in 0.0f64..=1.0, is_whole: bool) {
+        fn a_share_is_one(min: f64, max: f64, value: f64, nulls in 0.0f64..1.0, is_whole: bool) {
             let known = FarColumn { min, max, is_whole, nulls };
             use Comparison::*;
             for by in [Equal, Different, Less, AtMost, Greater, AtLeast] {
