@@ -40,6 +40,8 @@ enum Name {
     Warm,
     /// TPC-H over decoded columns against the same Parquet warm in the tier: median of 7 alternated runs.
     HotForm,
+    /// TPC-H over rows that a worker selects for clients of another host against the same Parquet from it: median of 5 alternated runs.
+    HotAfar,
     /// Aggregates over decoded columns of CSV and JSON against the same lines warm in the tier: median of 5 alternated runs.
     HotText,
     /// Cold against ingest-then-compute, at the bandwidth where ingesting takes as long as computing.
@@ -147,6 +149,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
             print(engine::tpch().await?);
             print(engine::warm().await?);
             print(hot::hot_form().await?);
+            print(hot::hot_afar().await?);
             print(hot::hot_text().await?);
             print(engine::ingest().await?);
             for one in Mixapart::ALL {
@@ -162,6 +165,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
         Name::Tpch => print(engine::tpch().await?),
         Name::Warm => print(engine::warm().await?),
         Name::HotForm => print(hot::hot_form().await?),
+        Name::HotAfar => print(hot::hot_afar().await?),
         Name::HotText => print(hot::hot_text().await?),
         Name::Ingest => print(engine::ingest().await?),
     }

@@ -1,5 +1,6 @@
 //! SQL over columns that a worker keeps decoded, against the same files warm in the same tier.
 
+mod afar;
 mod parquet;
 mod text;
 
@@ -10,6 +11,7 @@ use forebay_sql::{Engine, EngineSettings};
 use forebay_tpch::{Tables, Tpch};
 use forebay_types::{HotForm, MountOptions, Result, ResultExt};
 
+pub use afar::hot_afar;
 pub use parquet::hot_form;
 pub use text::hot_text;
 

@@ -62,7 +62,7 @@ pub async fn hot_form() -> Result<Vec<Figure>> {
 }
 
 /// Runs all queries until their columns are decoded; gives how many of the last round's answers are right.
-async fn decode(engines: &Engines) -> Result<f64> {
+pub(super) async fn decode(engines: &Engines) -> Result<f64> {
     let expected = local_answers(&engines.tables).await?;
     let (mut bytes, mut same) = (0, 0);
     for _ in 0..ROUNDS_MAX {
@@ -87,6 +87,6 @@ async fn decoded_bytes(client: &Client) -> Result<u64> {
     }
 }
 
-fn geometric(ratios: &[f64]) -> f64 {
+pub(super) fn geometric(ratios: &[f64]) -> f64 {
     (ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64).exp()
 }

@@ -244,6 +244,11 @@ impl Config {
         self.settings.distribute_from.0
     }
 
+    /// Whether workers of other hosts are asked for rows of decoded columns.
+    pub(crate) fn rows_from_afar(&self) -> bool {
+        self.settings.rows_from_afar
+    }
+
     /// How long a statement is waited for, at least, to be told to the log; none for none.
     pub(crate) fn slow_query(&self) -> Option<Duration> {
         Some(self.settings.slow_query).filter(|from| !from.is_zero())

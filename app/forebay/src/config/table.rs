@@ -206,6 +206,10 @@ settings! {
         /// Let SQL of servers read and write buckets that no mount covers, with the server's credentials
         /// A process of one's own (`forebay sql`, Python) may always, and may name local files.
         direct_stores: bool = false, of &[Up, Scheduler, Executor], flag None;
+
+        /// Where no worker is on this host, have those of others select rows of decoded columns, if that is less to send
+        /// With false whole columns of the file are sent, as they are where nothing is decoded.
+        rows_from_afar: bool = true, of &[Commands, Up], flag None;
     }
 
     "Trust" {

@@ -23,6 +23,8 @@ pub(crate) struct SqlPart {
     pub(crate) spill_bytes: u64,
     /// What a query reads at least to run on a cluster.
     pub(crate) distribute_from_bytes: u64,
+    /// Whether workers of other hosts are asked for rows of decoded columns.
+    pub(crate) rows_from_afar: bool,
     /// Folders whose files statements may name.
     pub(crate) file_roots: Vec<PathBuf>,
     /// Whether they may name buckets that no mount covers.
@@ -36,8 +38,8 @@ impl SqlPart {
     pub(crate) fn of(config: &Config) -> Self {
         let ((memory_bytes, spill_bytes), (file_roots, direct_stores)) = (config.sql_bytes(), config.sql_reach());
         let distribute_from_bytes = config.distribute_from_bytes();
-        let slow_query = config.slow_query();
-        Self { memory_bytes, spill_bytes, distribute_from_bytes, file_roots, direct_stores, slow_query }
+        let (rows_from_afar, slow_query) = (config.rows_from_afar(), config.slow_query());
+        Self { memory_bytes, spill_bytes, distribute_from_bytes, rows_from_afar, file_roots, direct_stores, slow_query }
     }
 
     /// The same for a process that is its user's own: statements may name whatever that user may.
@@ -55,9 +57,10 @@ impl SqlPart {
         let (memory_bytes, spill_bytes) = (Some(self.memory_bytes), Some(self.spill_bytes));
         let memory = QueryMemory::new(&QueryMemorySettings { memory_bytes, spill_bytes, spill_folder })?;
         let reach = Reach { direct_stores: self.direct_stores, local_files: LocalFiles::Below(self.file_roots.clone()) };
-        let (distribute_from_bytes, slow_query) = (self.distribute_from_bytes, self.slow_query);
+        let (distribute_from_bytes, rows_from_afar, slow_query) =
+            (self.distribute_from_bytes, self.rows_from_afar, self.slow_query);
         let memory = EngineMemory::Shared(memory);
-        Ok(EngineSettings { memory, reach, distribute_from_bytes, slow_query, ..EngineSettings::default() })
+        Ok(EngineSettings { memory, reach, distribute_from_bytes, rows_from_afar, slow_query, ..EngineSettings::default() })
     }
 }
 
@@ -110,6 +113,7 @@ mod tests {
             memory_bytes: bytes,
             spill_bytes: bytes,
             distribute_from_bytes: 0,
+            rows_from_afar: true,
             file_roots: Vec::new(),
             direct_stores: false,
             slow_query: None,

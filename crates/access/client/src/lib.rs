@@ -31,7 +31,7 @@ pub use counters::ClientCounters;
 pub use in_place::host_id;
 pub use nodes::{NodeBlock, NodeEntry, NodePlace, NodeReader, NodeSnapshot, NodeWriter, Nodes, value_tag};
 pub use prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
-pub use read::{FirstRead, ObjectRead};
+pub use read::{FarRows, FirstRead, ObjectRead, RowsQuestion};
 pub use settings::ClientSettings;
 pub use shards::WantedRecords;
 pub use store::{LiveStore, SnapshotStore, from_store_error, to_store_error};
@@ -41,6 +41,7 @@ pub use forebay_nodes::{
     Condition as NodeCondition, CreateOptions, Location, NodeError, NodeErrorKind, NodeResult, NodeType, Stat as NodeStat,
     StorageClass, Usage as NodeUsage,
 };
+pub use forebay_placement::{FarColumn, FarPart, FarScan, far_share};
 pub use forebay_protocol::{
     AdminRequest, AtHand, ClusterView, ControlCall, ControlReply, ControlRequest, DatasetId, Handed, Held, ListPage,
     MemberRequest, ORDERS_SINCE, PutCondition, RESHARD_SINCE, RangeSpec, ShardState,

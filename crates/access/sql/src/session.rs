@@ -117,7 +117,11 @@ fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Re
             let fetcher = prefetches.then(|| fetcher(client, snapshot.clone()));
             let (named, pins, asks) = (Arc::new(snapshot.clone()), Some(Arc::clone(seen)), Some(client.clone()));
             let namespace = QueryNamespace { names, named, direct, reach, pins, client: asks };
-            let cells = engine.inner.settings.hot_form.then(|| Cells::new(client.clone(), snapshot.clone()));
+            let cells = engine
+                .inner
+                .settings
+                .hot_form
+                .then(|| Cells::new(client.clone(), snapshot.clone(), engine.inner.settings.rows_from_afar));
             Ok(Surroundings { namespace, fetcher, snapshot: Some(snapshot), cells })
         }
     }

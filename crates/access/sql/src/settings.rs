@@ -24,6 +24,9 @@ pub struct EngineSettings {
     pub prefetch: bool,
     /// Decoded columns of Parquet, CSV and JSON files are read where workers hold them, if the mount allows it.
     pub hot_form: bool,
+    /// Where no worker is on this host, rows of decoded columns are selected by those of others, if they are fewer bytes to send than the
+    /// file's own.
+    pub rows_from_afar: bool,
     /// What statements may name beside mounts: everything, as in a process that is its user's own.
     pub reach: Reach,
     /// A query whose scans read less than so many bytes, as planned, runs in this process though there is a cluster.
@@ -68,6 +71,7 @@ impl Default for EngineSettings {
             batch_rows: 8192,
             prefetch: true,
             hot_form: true,
+            rows_from_afar: true,
             reach: Reach::of_process(),
             distribute_from_bytes: 0,
             retries_on_conflict: 1,

@@ -17,6 +17,7 @@
 
 mod age;
 mod datasets;
+mod far;
 mod form;
 mod plan;
 mod popularity;
@@ -25,6 +26,7 @@ mod steps;
 
 pub use age::period_end;
 pub use datasets::{Datasets, Reading, folder};
+pub use far::{FarColumn, FarPart, FarScan, far_share};
 pub use form::{FormCandidate, FormCosts, FormRoom, form_pays};
 pub use plan::{
     Concurrency, Holdings, Piece, Plan, PlanSettings, Policy, Reason, SegmentDemand, Share, Snapshot, Unsatisfied, WorkerRoom,

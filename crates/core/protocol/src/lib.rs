@@ -21,6 +21,7 @@ mod peer;
 mod placement;
 mod report;
 mod routes;
+mod rows;
 mod shards;
 mod tiers;
 mod traced;
@@ -37,7 +38,8 @@ pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYL
 pub use jobs::{ExecutorNumbers, JobState, SchedulerNumbers, TaskState, TransferState};
 pub use kinds::{reply_for, request_for};
 pub use limits::{
-    ACCESSES_MAX, BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, PINS_MAX, RANGES_MAX, ROOTS_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX,
+    ACCESSES_MAX, BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, PINS_MAX, RANGES_MAX, ROOTS_MAX, ROW_COLUMNS_MAX, RUNS_MAX,
+    SEGMENTS_MAX, VALUES_MAX,
 };
 pub use nodes::{
     NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_PEER_MESSAGE, NODE_VALUES_BYTES_MAX, NodeCall, NodeOp, NodeReply, PeerCall,
@@ -51,12 +53,13 @@ pub use placement::{
 };
 pub use report::{DrainReport, StorageCounters, WorkerReport};
 pub use routes::{Route, RouteTable, RoutesDelta};
+pub use rows::{SelectedRows, WantedRows};
 pub use shards::{DatasetId, ShardHeld, ShardState, WantedRecords};
 pub use tiers::{Departed, Held, Hint, Span};
 pub use traced::{TRACED_MESSAGE, TraceContext, TraceParent};
 pub use version::{
-    Kind, ORDERS_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, RESHARD_SINCE, Spoken, TRACED_SINCE, check_known, decode_from,
-    encode_for, read_since, speaking, write_since,
+    Kind, ORDERS_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, RESHARD_SINCE, ROWS_SINCE, Spoken, TRACED_SINCE, check_known,
+    decode_from, encode_for, read_since, speaking, write_since,
 };
 
 /// All kinds of a request by name, as `REQUEST::VARIANTS`: for who has to have tried each.

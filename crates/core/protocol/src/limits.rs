@@ -31,6 +31,8 @@ pub const ACCESSES_MAX: usize = 10_000;
 pub const CHANGES_MAX: usize = 8_192;
 /// Values of a record that are asked for; a shard has no more attributes.
 pub const ATTRIBUTES_MAX: usize = 128;
+/// Columns of which rows are selected.
+pub const ROW_COLUMNS_MAX: usize = 1_024;
 /// Warnings of a worker.
 pub const WARNINGS_MAX: usize = 1_024;
 

@@ -24,7 +24,9 @@ mod worker;
 
 pub use checksum::{crc32c, crc32c_append};
 pub use error::{Error, ErrorKind, Result, ResultExt};
-pub use form::{Cell, CellSource, CsvLines, FormId, TEXT_CHUNK_BYTES, TextForm, TextLines, text_chunk};
+pub use form::{
+    Cell, CellSource, Comparison, CsvLines, FormId, ROW_TESTS_MAX, RowTest, TEXT_CHUNK_BYTES, TextForm, TextLines, text_chunk,
+};
 pub use grant::{CallerInfo, Grant, Role, Scope, TokenInfo, TokenKeys, Verifier, check_token_name};
 pub use key::Key;
 pub use link_local::{is_link_local, names_link_local};

@@ -102,6 +102,10 @@ table! {
     WORKER_GARBAGE_BYTES: Counters = "forebay_worker_garbage_bytes_total" [];
     /// Bytes of columns that were decoded, in the table form.
     WORKER_DECODED_BYTES: Counters = "forebay_worker_decoded_bytes_total" [];
+    /// Bytes of rows that were selected of decoded columns for readers of other hosts.
+    WORKER_SELECTED_BYTES: Counters = "forebay_worker_selected_bytes_total" [];
+    /// Bytes of files that these did not have to be sent instead, by what they say.
+    WORKER_SPARED_BYTES: Counters = "forebay_worker_spared_bytes_total" [];
     /// Bytes of the disk tier that were verified in the background.
     WORKER_SCRUBBED_BYTES: Counters = "forebay_worker_scrubbed_bytes_total" [];
     /// Pages that did not verify there and were dropped.

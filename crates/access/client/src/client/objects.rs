@@ -10,7 +10,7 @@ use forebay_types::{
 use futures::stream::{BoxStream, TryStreamExt};
 
 use super::Client;
-use crate::read::{FirstRead, ObjectRead};
+use crate::read::{FarRows, FirstRead, ObjectRead, RowsQuestion};
 
 impl Client {
     /// Exactly these bytes of this version, or an error: never part of them, never of another version. Zero copy when
@@ -89,6 +89,17 @@ impl Client {
     /// Asking for what is not there makes it popular, and what is popular is made.
     pub async fn read_cell(&self, operation: OperationId, source: &CellSource, cell: Cell) -> Option<Bytes> {
         self.rooms.reads.read_cell(operation, source, cell).await
+    }
+
+    /// Rows of decoded columns that a worker of another host selects, where no worker's tier is mapped here. As with
+    /// [`Client::read_cell`], asking for what is not there makes it popular.
+    pub async fn select_rows(&self, operation: OperationId, source: &CellSource, question: RowsQuestion) -> FarRows {
+        self.rooms.reads.select_rows(operation, source, question).await
+    }
+
+    /// Whether a worker's tier can be read in place from here.
+    pub fn has_worker_beside(&self) -> bool {
+        self.rooms.routes.is_any_beside()
     }
 
     /// Whether a worker had the cell when this client last asked for it: then its raw bytes need not be fetched ahead.

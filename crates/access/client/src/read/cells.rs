@@ -17,7 +17,7 @@ const QUIET: Duration = Duration::from_secs(1);
 /// Cells remembered.
 const KNOWN_MAX: usize = 65_536;
 /// How long a worker may take: what it has is in its memory, and without it the raw bytes are read.
-const DEADLINE: Duration = Duration::from_secs(3);
+pub(super) const DEADLINE: Duration = Duration::from_secs(3);
 
 /// What was last heard of cells: that a worker has it, or when it was said that none has.
 pub(crate) struct KnownCells(Mutex<LruCache<SegmentId, Option<Instant>>>);
@@ -29,7 +29,7 @@ impl Default for KnownCells {
 }
 
 impl KnownCells {
-    fn is_quiet(&self, cell: SegmentId) -> bool {
+    pub(super) fn is_quiet(&self, cell: SegmentId) -> bool {
         matches!(self.0.lock().peek(&cell), Some(Some(absent)) if absent.elapsed() < QUIET)
     }
 
@@ -41,7 +41,7 @@ impl KnownCells {
         self.0.lock().put(cell, None);
     }
 
-    fn absent(&self, cell: SegmentId) {
+    pub(super) fn absent(&self, cell: SegmentId) {
         self.0.lock().put(cell, Some(forebay_runtime::now()));
     }
 }
@@ -68,7 +68,7 @@ impl Reads {
         let beside = self.routes.beside(route);
         let asked = self.routes.at_holders(route, 0, beside, |link| async move {
             if link.in_place().is_none() {
-                // Over a network the file's compressed bytes are fewer to send.
+                // Over a network the file's compressed bytes are fewer to send than all rows: `select_rows` asks for some.
                 return Ok(None);
             }
             let request = DataRequest::ReadCell {

@@ -16,6 +16,7 @@ mod first;
 mod lookup;
 mod patience;
 mod range;
+mod rows;
 mod version;
 
 use std::ops::Range;
@@ -27,6 +28,7 @@ use forebay_types::{Key, Mount, Result};
 
 pub(crate) use courses::{Course, Courses};
 pub use current::{FirstRead, ObjectRead};
+pub use rows::{FarRows, RowsQuestion};
 
 use crate::connect::{Control, Given, Link};
 use crate::counters::Counters;
@@ -43,6 +45,8 @@ pub(crate) struct Reads {
     counters: Arc<Counters>,
     patience: Patience,
     known_cells: KnownCells,
+    /// The same of columns of which rows are asked for together.
+    known_rows: KnownCells,
 }
 
 impl Reads {
@@ -52,6 +56,7 @@ impl Reads {
             courses: Arc::default(),
             patience: Patience::new(routes.connections.read_deadline()),
             known_cells: KnownCells::default(),
+            known_rows: KnownCells::default(),
             routes,
             counters,
         }

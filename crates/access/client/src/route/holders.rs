@@ -75,6 +75,11 @@ impl Routes {
         self.failures.order(route, &known.workers).into_iter().find(|worker| is_beside(*worker))
     }
 
+    /// Whether any worker's tier can be read in place from here.
+    pub(crate) fn is_any_beside(&self) -> bool {
+        self.view.known_arc().all().any(|info| self.connections.is_beside(info))
+    }
+
     /// The one of two workers with fewer reads under way, by asking both at once; none when it isn't known any better than
     /// before. When only one answers in time, that one.
     async fn shorter_queue(&self, known: &Known, one: WorkerId, other: WorkerId) -> Option<WorkerId> {

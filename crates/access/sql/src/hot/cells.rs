@@ -7,7 +7,7 @@ use bytes::Bytes;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::FileScanConfig;
-use forebay_client::{Client, SnapshotStore};
+use forebay_client::{Client, FarRows, RowsQuestion, SnapshotStore};
 use forebay_types::{Cell, CellSource, ObjectVersion, TextForm};
 use futures::future::join_all;
 use object_store::ObjectMeta;
@@ -19,6 +19,8 @@ use crate::hot::row_group::RowGroup;
 pub(crate) struct Cells {
     client: Client,
     snapshot: SnapshotStore,
+    /// Whether workers of other hosts are asked for rows.
+    from_afar: bool,
 }
 
 impl fmt::Debug for Cells {
@@ -28,8 +30,23 @@ impl fmt::Debug for Cells {
 }
 
 impl Cells {
-    pub(crate) fn new(client: Client, snapshot: SnapshotStore) -> Self {
-        Self { client, snapshot }
+    pub(crate) fn new(client: Client, snapshot: SnapshotStore, from_afar: bool) -> Self {
+        Self { client, snapshot, from_afar }
+    }
+
+    /// Whether workers of other hosts are asked for rows.
+    pub(super) fn asks_afar(&self) -> bool {
+        self.from_afar
+    }
+
+    /// Whether no worker's tier can be read in place here, and rows are to come from those of other hosts.
+    pub(super) fn are_afar(&self) -> bool {
+        self.from_afar && !self.client.has_worker_beside()
+    }
+
+    /// Has a worker of another host select rows.
+    pub(super) async fn select(&self, source: &CellSource, question: RowsQuestion) -> FarRows {
+        self.client.select_rows(self.snapshot.operation(), source, question).await
     }
 
     /// The version of a Parquet file that the query reads, if columns of it may be decoded.

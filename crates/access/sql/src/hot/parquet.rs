@@ -1,6 +1,6 @@
 //! Reads a Parquet file row group by row group, from decoded columns or with DataFusion's reader, whichever has it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::datasource::listing::PartitionedFile;
@@ -11,13 +11,19 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::metrics::Count;
 use forebay_types::CellSource;
 use futures::stream::{self, StreamExt};
+use parking_lot::Mutex;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::hot::cells::Cells;
+use crate::hot::far::Far;
 use crate::hot::raw::Raw;
 use crate::hot::row_group::{self, RowGroup};
 use crate::hot::scan::FileScan;
 use crate::hot::walk::{Batches, LOOK_AHEAD, Parts, walk};
 use crate::scans::Footer;
+
+/// Row groups whose rows are asked for at a time of a worker of another host: the way there takes its time.
+const ASKED_AFAR: usize = 4;
 
 /// Opens a Parquet file: decoded columns for the row groups that have them, the engine's own reader for the others.
 pub(super) struct ParquetOpener(Arc<Opener>);
@@ -28,6 +34,8 @@ pub(super) struct Opener {
     pub(super) config: FileScanConfig,
     pub(super) parquet: ParquetSource,
     pub(super) cells: Cells,
+    /// None where rows of other hosts' workers are not asked for.
+    pub(super) far: Option<Far>,
     pub(super) runtime: Arc<RuntimeEnv>,
     /// Filters of joins that look up the scan's rows as they come.
     pub(super) near: Arc<HashSet<u64>>,
@@ -54,7 +62,8 @@ impl Opener {
     async fn open(self: Arc<Self>, file: PartitionedFile) -> Result<Batches> {
         let Some((source, scan)) = self.scan(&file).await else { return self.raw.read(file).await };
         let (row_groups, decoded) = (scan.row_groups.clone(), self.decoded.clone());
-        Ok(walk(RowGroups { opener: self, source, scan: Arc::new(scan), file }, row_groups, decoded))
+        let (scan, asked) = (Arc::new(scan), Mutex::default());
+        Ok(walk(RowGroups { opener: self, source, scan, file, asked }, row_groups, decoded))
     }
 
     /// How a file is read if any of its columns may be decoded.
@@ -79,12 +88,38 @@ impl Opener {
     }
 }
 
+/// Rows that are on their way, with the bytes that are sent.
+type Asked = AbortOnDropHandle<Option<(RowGroup, usize)>>;
+
 /// A file that is being read.
 struct RowGroups {
     opener: Arc<Opener>,
     source: CellSource,
     scan: Arc<FileScan>,
     file: PartitionedFile,
+    /// Row groups of which rows are on their way from a worker of another host.
+    asked: Mutex<HashMap<usize, Asked>>,
+}
+
+impl RowGroups {
+    /// Rows of a row group that a worker of another host selects; those of the next ones are asked for at the same time.
+    async fn selected(&self, far: &Far, row_group: usize) -> Option<(RowGroup, usize)> {
+        let asked = {
+            let mut asked = self.asked.lock();
+            let at = self.scan.row_groups.iter().position(|one| *one == row_group)?;
+            for next in self.scan.row_groups.iter().skip(at).take(ASKED_AFAR) {
+                asked.entry(*next).or_insert_with(|| self.ask(far, *next));
+            }
+            asked.remove(&row_group)?
+        };
+        asked.await.ok().flatten()
+    }
+
+    fn ask(&self, far: &Far, row_group: usize) -> Asked {
+        let (far, cells, source) = (far.clone(), self.opener.cells.clone(), self.source.clone());
+        let (wanted, schema) = (self.scan.wanted(row_group, self.opener.config.limit), Arc::clone(&self.scan.stream));
+        AbortOnDropHandle::new(forebay_runtime::spawn(async move { far.open(&cells, &source, wanted, &schema).await }))
+    }
 }
 
 impl Parts for RowGroups {
@@ -93,6 +128,9 @@ impl Parts for RowGroups {
     }
 
     async fn decoded(&self, row_group: usize) -> Option<(RowGroup, usize)> {
+        if let Some(far) = self.opener.far.as_ref().filter(|_| self.opener.cells.are_afar()) {
+            return self.selected(far, row_group).await;
+        }
         let rows = Some(self.scan.rows(row_group));
         self.opener.cells.open(&self.source, row_group, &self.scan.leaves, &self.scan.stream, rows).await
     }

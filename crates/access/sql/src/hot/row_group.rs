@@ -5,9 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::error::DataFusionError;
-use forebay_table::{Projection, Table};
+use forebay_table::{Narrow, Projection, Table};
 use forebay_types::{Error, Result};
 
 /// The decoded columns of one row group of Parquet, or of one chunk of text.
@@ -21,6 +21,8 @@ struct Column {
     bytes: Bytes,
     table: Table,
     projection: Projection,
+    /// How it was sent, where that is not as it is.
+    narrow: Option<Narrow>,
     /// The type that the scan gives, where it is not the cell's.
     given: Option<DataType>,
 }
@@ -36,13 +38,7 @@ impl RowGroup {
         let mut batches: Option<Vec<usize>> = None;
         for (bytes, field) in cells.into_iter().zip(schema.fields()) {
             let table = Table::open(&bytes)?;
-            let Some(found) = table.schema().arrow().fields().first().cloned() else { return Ok(None) };
-            let is_same = found.data_type() == field.data_type();
-            let fits = is_same || is_made_of(field.data_type(), found.data_type());
-            if !fits || (!field.is_nullable() && found.is_nullable()) {
-                return Ok(None);
-            }
-            let given = (!is_same).then(|| field.data_type().clone());
+            let Some(column) = Column::of(&table, 0, &bytes, field)? else { return Ok(None) };
             let cut: Vec<_> = (0..table.row_groups()).map(|at| table.row_group_rows(at)).collect();
             let fits = rows.is_none_or(|rows| cut.iter().sum::<usize>() == rows);
             if !fits || batches.as_ref().is_some_and(|known| *known != cut) {
@@ -52,10 +48,33 @@ impl RowGroup {
                 )));
             }
             batches.get_or_insert(cut);
-            let projection = table.schema().projection();
-            columns.push(Column { bytes, table, projection, given });
+            columns.push(column);
         }
         Ok(batches.map(|batches| Self { columns, batches }))
+    }
+
+    /// Opens rows that a worker has selected: a table of these columns, in this order, of `rows` rows, which are at most `most` where that
+    /// is known. They came over a network, so that all of it is verified. None when they are of other types.
+    ///
+    /// # Errors
+    /// `Corrupt` when it can't be what was sent.
+    pub(super) fn of_rows(bytes: &Bytes, schema: &Schema, rows: u64, most: Option<u64>) -> Result<Option<Self>> {
+        let table = Table::open(bytes)?;
+        let is_all = table.rows() == rows && most.is_none_or(|most| rows <= most);
+        if !is_all || table.schema().arrow().fields().len() != schema.fields().len() {
+            return Err(Error::corrupt(format!("{} rows of other columns than were asked for", table.rows())));
+        }
+        let mut columns = Vec::with_capacity(schema.fields().len());
+        for (at, field) in schema.fields().iter().enumerate() {
+            let Some(column) = Column::of(&table, at, bytes, field)? else { return Ok(None) };
+            columns.push(column);
+        }
+        let all = table.schema().projection();
+        for at in 0..table.row_groups() {
+            table.plan(at, &all)?.read(bytes)?;
+        }
+        let batches = (0..table.row_groups()).map(|at| table.row_group_rows(at)).collect();
+        Ok(Some(Self { columns, batches }))
     }
 
     /// A batch; it points into the cells, but for strings that the scan gives in another layout.
@@ -66,9 +85,28 @@ impl RowGroup {
 }
 
 impl Column {
+    /// A column of a table, as the scan gives it; none for one of another type.
+    fn of(table: &Table, at: usize, bytes: &Bytes, field: &Field) -> Result<Option<Self>> {
+        let Some(found) = table.schema().arrow().fields().get(at) else { return Ok(None) };
+        let narrow = Narrow::of_field(found)?;
+        let of = narrow.as_ref().map_or(found.data_type(), Narrow::data_type);
+        let is_same = of == field.data_type();
+        let fits = is_same || is_made_of(field.data_type(), of);
+        if !fits || (!field.is_nullable() && found.is_nullable()) {
+            return Ok(None);
+        }
+        let given = (!is_same).then(|| field.data_type().clone());
+        let projection = table.schema().project(&[at])?;
+        Ok(Some(Self { bytes: bytes.clone(), table: table.clone(), projection, narrow, given }))
+    }
+
     fn array(&self, at: usize) -> Result<ArrayRef> {
         let chunk = self.table.plan(at, &self.projection)?.read_trusted(&self.bytes)?;
         let array = chunk.batch()?.column(0).clone();
+        let array = match &self.narrow {
+            Some(narrow) => narrow.widen(&array)?,
+            None => array,
+        };
         match &self.given {
             Some(given) => cast(&array, given).map_err(|error| Error::corrupt(format!("a decoded column: {error}"))),
             None => Ok(array),
@@ -76,13 +114,14 @@ impl Column {
     }
 }
 
-/// Whether a scan's strings are those of a cell in another layout. Workers decode strings and binary behind views; sessions that turn
-/// `schema_force_view_types` off, as all of distributed queries do, give them one after the other. To copy them so is less than to decode
-/// them.
+/// Whether a scan's strings are those of a cell in another layout. Workers decode strings and binary behind views, and send them one after
+/// the other; sessions that turn `schema_force_view_types` off, as all of distributed queries do, give them so. To copy them is less than to
+/// decode them.
 fn is_made_of(given: &DataType, cell: &DataType) -> bool {
+    use DataType::{Binary, BinaryView, LargeBinary, LargeUtf8, Utf8, Utf8View};
     match cell {
-        DataType::Utf8View => matches!(given, DataType::Utf8 | DataType::LargeUtf8),
-        DataType::BinaryView => matches!(given, DataType::Binary | DataType::LargeBinary),
+        Utf8View | Utf8 => matches!(given, Utf8 | LargeUtf8 | Utf8View),
+        BinaryView | Binary => matches!(given, Binary | LargeBinary | BinaryView),
         _ => false,
     }
 }
@@ -98,4 +137,51 @@ pub(super) fn batches(
         (0..row_group.batches.len())
             .map(move |at| row_group.batch(at, &schema).map_err(|error| DataFusionError::External(Box::new(error))))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{Int64Array, StringViewArray};
+    use forebay_table::{Options, Writer};
+    use forebay_types::ErrorKind;
+
+    use super::*;
+
+    fn sent() -> (Bytes, SchemaRef) {
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..500));
+        let words: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..500).map(|row| format!("a word of row {row}"))));
+        let batch = RecordBatch::try_from_iter([("0", ids), ("1", words)]).unwrap();
+        let options = Options { row_group_rows: 200, ..Options::default() };
+        let mut writer = Writer::new(Vec::new(), batch.schema(), options).unwrap();
+        writer.push(&batch).unwrap();
+        let fields = [Field::new("id", DataType::Int64, true), Field::new("word", DataType::Utf8, true)];
+        (writer.finish().unwrap().0.into(), Arc::new(Schema::new(fields.to_vec())))
+    }
+
+    #[test]
+    fn rows_that_were_sent_are_read_in_the_types_of_the_scan() {
+        let (bytes, schema) = sent();
+        let opened = RowGroup::of_rows(&bytes, &schema, 500, Some(1000)).unwrap().unwrap();
+        let read: Vec<_> = batches(vec![opened], &schema).collect::<Result<_, _>>().unwrap();
+        assert_eq!(read.iter().map(RecordBatch::num_rows).collect::<Vec<_>>(), [200, 200, 100]);
+        assert!(read.iter().all(|batch| batch.schema() == schema));
+    }
+
+    #[test]
+    fn what_was_not_sent_so_is_not_read() {
+        let (bytes, schema) = sent();
+        let kind = |bytes: &Bytes, rows, most| RowGroup::of_rows(bytes, &schema, rows, most).err().map(|error| error.kind());
+        assert_eq!(kind(&bytes, 500, None), None);
+        assert_eq!(kind(&bytes, 499, None), Some(ErrorKind::Corrupt));
+        assert_eq!(kind(&bytes, 500, Some(499)), Some(ErrorKind::Corrupt), "more than the row group has");
+        let one = Arc::new(Schema::new(vec![schema.field(0).clone()]));
+        assert!(RowGroup::of_rows(&bytes, &one, 500, None).is_err());
+        let other = Arc::new(Schema::new(vec![schema.field(1).clone(), schema.field(0).clone()]));
+        assert!(RowGroup::of_rows(&bytes, &other, 500, None).unwrap().is_none(), "of other types");
+        // The values of the first row group begin early in the file.
+        let mut damaged = bytes.to_vec();
+        damaged[100] ^= 1;
+        assert_eq!(kind(&damaged.into(), 500, None), Some(ErrorKind::Corrupt));
+        assert!(kind(&bytes.slice(..bytes.len() / 2), 500, None).is_some());
+    }
 }

@@ -9,10 +9,12 @@ use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileScanConfig, FileSource, ParquetSource};
 use datafusion::error::Result;
 use datafusion::parquet::basic::Type;
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::projection::Projector;
-use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns};
+use datafusion::physical_expr::utils::{collect_columns, reassign_expr_columns, split_conjunction};
 use datafusion::physical_plan::metrics::Count;
 
+use crate::hot::far::{self, Costs, Wanted};
 use crate::hot::filter::RowFilter;
 use crate::scans::{Footer, Reading};
 
@@ -25,6 +27,10 @@ pub(super) struct FileScan {
     pub(super) stream: SchemaRef,
     rows: Vec<usize>,
     filter: Option<RowFilter>,
+    /// The parts of the predicate that are on columns of the scan, and whether there is none at all.
+    parts: Vec<Arc<dyn PhysicalExpr>>,
+    wants_all: bool,
+    costs: Costs,
     projector: Projector,
     output: SchemaRef,
 }
@@ -63,6 +69,12 @@ impl FileScan {
             Some(predicate) => RowFilter::of(predicate, near, &roots, &stream, dropped)?,
             None => None,
         };
+        let mut parts = Vec::new();
+        for part in reading.predicate.iter().flat_map(split_conjunction) {
+            if collect_columns(part).iter().all(|column| roots.contains(&column.index())) {
+                parts.push(reassign_expr_columns(Arc::clone(part), &stream)?);
+            }
+        }
         let projection = projection.try_map_exprs(|expr| reassign_expr_columns(expr, &stream))?;
         let projector = projection.make_projector(&stream)?;
         let table = source.table_schema().table_schema();
@@ -77,6 +89,9 @@ impl FileScan {
             stream,
             rows,
             filter,
+            parts,
+            wants_all: reading.predicate.is_none(),
+            costs: Costs::new(&footer.0, &reading.access),
             projector,
             output,
         }))
@@ -85,6 +100,15 @@ impl FileScan {
     /// Rows of a row group.
     pub(super) fn rows(&self, row_group: usize) -> usize {
         self.rows.get(row_group).copied().unwrap_or(0)
+    }
+
+    /// What a worker of another host is to select of a row group, by what is known now; `limit` is the scan's.
+    pub(super) fn wanted(&self, row_group: usize, limit: Option<usize>) -> Wanted {
+        let tests = far::steps(&self.parts, &self.stream);
+        // Rows that a filter above drops do not count.
+        let limit = limit.filter(|_| self.wants_all).map(|limit| limit as u64);
+        let costs = self.costs.of(row_group, (self.leaves.as_slice(), self.stream.as_ref()), &tests, limit);
+        Wanted { part: row_group, columns: self.leaves.clone(), tests, limit, costs }
     }
 
     /// What the scan gives for a batch of its columns, as the engine's own reader does it.

@@ -18,6 +18,7 @@ use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder}
 use object_store::ObjectStore;
 
 use crate::hot::cells::Cells;
+use crate::hot::far::Far;
 use crate::hot::raw::Raw;
 use crate::hot::text_scan::TextScan;
 use crate::hot::{parquet, text_opener};
@@ -53,12 +54,13 @@ impl FileSource for HotSource {
         partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
         let (own, cells) = (&self.own, self.cells.clone());
-        let counter = |name| MetricBuilder::new(self.metrics()).counter(name, partition);
+        let counter = |name: &'static str| MetricBuilder::new(self.metrics()).counter(name, partition);
         match (&self.of, (own.as_ref() as &dyn Any).downcast_ref::<ParquetSource>()) {
             (Of::Parquet(runtime, near), Some(parquet)) => Ok(Arc::new(parquet::ParquetOpener::new(parquet::Opener {
                 raw: Raw::new(own.create_morselizer(object_store, base_config, partition)?),
                 config: base_config.clone(),
                 parquet: parquet.clone(),
+                far: cells.asks_afar().then(|| Far::new(counter)),
                 cells,
                 runtime: Arc::clone(runtime),
                 near: Arc::clone(near),
@@ -69,6 +71,7 @@ impl FileSource for HotSource {
                 raw: own.create_file_opener(object_store, base_config, partition)?,
                 scan: Arc::clone(scan),
                 file_schema: Arc::clone(own.table_schema().file_schema()),
+                far: cells.asks_afar().then(|| Far::new(counter)),
                 cells,
                 has_limit: base_config.limit.is_some(),
                 decoded: counter("chunks_decoded"),

@@ -10,17 +10,21 @@ use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_plan::metrics::Count;
 use datafusion_datasource::projection::ProjectionOpener;
+use forebay_client::FarPart;
 use forebay_types::{CellSource, TextLines};
 use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
 
 use crate::hot::cells::Cells;
+use crate::hot::far::{Far, Wanted};
 use crate::hot::row_group::{self, RowGroup};
 use crate::hot::text_scan::{TextScan, chunk_bytes, chunk_range, chunks, file_range, is_whole};
 use crate::hot::walk::{Batches, Parts, walk};
 
 /// Chunks that are asked for before a run of raw ones is read: half a gigabyte.
 const ASKED_MAX: usize = 128;
+/// The same where each is asked for over a network.
+const ASKED_AFAR_MAX: usize = 8;
 
 /// Opens a text file: decoded columns for the chunks that have them, the engine's own reader for the others.
 pub(super) struct TextOpener(Arc<Opener>);
@@ -31,6 +35,8 @@ pub(super) struct Opener {
     pub(super) scan: Arc<TextScan>,
     pub(super) file_schema: SchemaRef,
     pub(super) cells: Cells,
+    /// None where rows of other hosts' workers are not asked for.
+    pub(super) far: Option<Far>,
     pub(super) has_limit: bool,
     /// Chunks that were read in the table form, for `EXPLAIN ANALYZE`.
     pub(super) decoded: Count,
@@ -79,6 +85,14 @@ impl Chunks {
         let (opener, file, whole) = (Arc::clone(opener), file.clone(), is_whole(&range, file));
         Some(Self { opener, source, file, range, whole, is_raw_from_here: AtomicBool::new(false) })
     }
+
+    /// All rows of a chunk: how many they are is known where they are decoded.
+    fn wanted(&self, chunk: usize) -> Wanted {
+        let (columns, bytes) = (self.opener.scan.columns.clone(), chunk_bytes(chunk, &self.range));
+        let raw_bytes = bytes.end.saturating_sub(bytes.start);
+        let costs = FarPart { raw_bytes, columns: columns.len(), rows: None, row_bytes: 0.0, share: 1.0 };
+        Wanted { part: chunk, columns, tests: Vec::new(), limit: None, costs }
+    }
 }
 
 impl Opener {
@@ -95,12 +109,19 @@ impl Parts for Chunks {
     fn asked_max(&self) -> usize {
         // A run is not cut, or more lines than the engine cuts at would have to be rows; so it is asked for far ahead, unless
         // it may end early.
-        if self.opener.has_limit { 0 } else { ASKED_MAX }
+        match self.opener.has_limit {
+            true => 0,
+            false if self.opener.cells.are_afar() => ASKED_AFAR_MAX,
+            false => ASKED_MAX,
+        }
     }
 
     async fn decoded(&self, chunk: usize) -> Option<(RowGroup, usize)> {
-        let scan = &self.opener.scan;
-        let found = self.opener.cells.open(&self.source, chunk, &scan.columns, &scan.stream, None).await;
+        let (cells, scan) = (&self.opener.cells, &self.opener.scan);
+        let found = match &self.opener.far {
+            Some(far) if cells.are_afar() => far.open(cells, &self.source, self.wanted(chunk), &scan.stream).await,
+            _ => cells.open(&self.source, chunk, &scan.columns, &scan.stream, None).await,
+        };
         if self.whole && found.is_none() {
             self.is_raw_from_here.store(true, Ordering::Relaxed);
         }

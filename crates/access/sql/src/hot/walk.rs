@@ -32,7 +32,7 @@ pub(super) trait Parts: Send + Sync + 'static {
 
 /// Reads parts of a file in their order, each in the form that it is held in.
 pub(super) fn walk<P: Parts>(parts: P, rest: impl IntoIterator<Item = usize>, decoded: Count) -> Batches {
-    let walk = Walk { parts, rest: rest.into_iter().collect(), decoded };
+    let walk = Walk { parts, rest: rest.into_iter().collect(), found: None, decoded };
     stream::try_unfold(walk, |mut walk| async move {
         let run = walk.next().await?;
         Ok::<_, DataFusionError>(run.map(|run| (run, walk)))
@@ -44,6 +44,8 @@ pub(super) fn walk<P: Parts>(parts: P, rest: impl IntoIterator<Item = usize>, de
 struct Walk<P> {
     parts: P,
     rest: VecDeque<usize>,
+    /// The first of the rest, where it has been asked for and is decoded.
+    found: Option<(RowGroup, usize)>,
     /// Parts that were read in the table form, for `EXPLAIN ANALYZE`.
     decoded: Count,
 }
@@ -52,7 +54,11 @@ impl<P: Parts> Walk<P> {
     /// The batches of the next parts that are read in the same way; none at the end.
     async fn next(&mut self) -> Result<Option<Batches>> {
         let Some(first) = self.rest.pop_front() else { return Ok(None) };
-        match self.parts.decoded(first).await {
+        let found = match self.found.take() {
+            Some(found) => Some(found),
+            None => self.parts.decoded(first).await,
+        };
+        match found {
             Some((part, bytes)) => {
                 let mut run = vec![part];
                 let mut held = bytes;
@@ -72,8 +78,11 @@ impl<P: Parts> Walk<P> {
                 let mut run = vec![first];
                 // Each is asked for, so that it becomes popular; one that is there already ends the run.
                 while let Some(next) = self.rest.front().copied() {
-                    if run.len() <= self.parts.asked_max() && self.parts.decoded(next).await.is_some() {
-                        break;
+                    if run.len() <= self.parts.asked_max() {
+                        self.found = self.parts.decoded(next).await;
+                        if self.found.is_some() {
+                            break;
+                        }
                     }
                     run.push(next);
                     self.rest.pop_front();

@@ -28,7 +28,8 @@ impl Engine {
         pins: Vec<ObjectInfo>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let Backend::Cluster(client) = &self.inner.backend else { return Ok(plan) };
-        let cells = Cells::new(client.clone(), client.snapshot_of(operation, pins.clone()));
+        let snapshot = client.snapshot_of(operation, pins.clone());
+        let cells = Cells::new(client.clone(), snapshot, self.inner.settings.rows_from_afar);
         apply_to_part(plan, &cells, &self.runtime_of(operation, pins)?).map_err(from_engine)
     }
 

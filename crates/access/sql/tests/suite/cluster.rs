@@ -43,6 +43,11 @@ impl Cluster {
         Engine::over_client(self.client.clone(), settings())
     }
 
+    /// A client of another host, as far as it can tell: it reads no worker's tier in place.
+    pub async fn far_client(&self) -> Client {
+        self.test.client(|settings| settings.in_place = false).await
+    }
+
     pub fn worker(&self) -> &Worker {
         &self.test.node.workers[0]
     }

@@ -10,7 +10,7 @@ use forebay_types::{Cell, Error, HotForm, Owner, PageRun, Result, SegmentId};
 
 use super::Forms;
 use super::queue::{Job, Outcome};
-use super::thread::Decoder;
+use super::thread::Threads;
 use crate::signals::Seen;
 
 /// Bytes that are put into the store before other tasks of the thread get their turn.
@@ -23,7 +23,7 @@ const BEHIND_READERS: Duration = Duration::from_millis(20);
 impl Forms {
     /// Makes what stands in line, one after the other.
     pub(super) async fn make_forms(self: Arc<Self>) {
-        let decoder = match Decoder::start() {
+        let decoder = match Threads::start("forebay-decode", 1, 1) {
             Ok(decoder) => decoder,
             Err(error) => {
                 tracing::warn!(%error, "no thread for decoding: files stay in their raw form");
@@ -38,7 +38,7 @@ impl Forms {
     }
 
     /// How it ended, and of which cells: the job's own, and others that were tried with it.
-    async fn make_form(&self, decoder: &Decoder, job: &Job) -> (Outcome, Vec<SegmentId>) {
+    async fn make_form(&self, decoder: &Threads, job: &Job) -> (Outcome, Vec<SegmentId>) {
         let own = vec![job.id];
         if self.origin.store.pin_whole(job.id).is_some() {
             return (Outcome::Made, own);

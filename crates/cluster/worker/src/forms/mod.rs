@@ -3,7 +3,9 @@
 //! A column of a row group of Parquet is made by itself. Of text, the columns of a chunk that readers ask for together are
 //! made in one reading of its lines, which is most of the work.
 //!
-//! Owns: what is wished for and how often, what making it costs, and the thread that makes it.
+//! Rows of cells are selected for readers of other hosts by threads of their own.
+//!
+//! Owns: what is wished for and how often, what making it costs, and the threads that make it and select of it.
 //!
 //! Never does: ask shared storage for anything.
 //!
@@ -18,6 +20,7 @@ mod make;
 mod parquet;
 mod queue;
 mod read;
+mod select;
 mod text;
 mod thread;
 
@@ -34,6 +37,7 @@ use costs::Costs;
 use known::KnownForms;
 use parquet::Footers;
 use queue::Wishes;
+use select::Selectors;
 
 /// Cells: columns of a part of a file in the table form.
 pub(crate) struct Forms {
@@ -44,6 +48,7 @@ pub(crate) struct Forms {
     /// What each byte more of the DRAM tier would save as blocks.
     margin: Mutex<Margin>,
     task: Mutex<Option<JoinHandle<()>>>,
+    selectors: Selectors,
     origin: Arc<Origin>,
     cluster: Arc<Cluster>,
     signals: Arc<Signals>,
@@ -58,6 +63,7 @@ impl Forms {
             known: KnownForms::default(),
             margin: Mutex::default(),
             task: Mutex::default(),
+            selectors: Selectors::default(),
             origin,
             cluster,
             signals,

@@ -20,19 +20,7 @@ impl Forms {
         cell: Cell,
     ) -> Result<Option<Answer>> {
         let began = forebay_runtime::now();
-        let door = self.origin.mount(version.mount).await?;
-        if door.mount.options.hot_form != HotForm::Table {
-            return Ok(None);
-        }
-        let source = match form {
-            Some(form) => {
-                form.check()?;
-                self.learn(&form);
-                CellSource::text(version, form)
-            }
-            None if version.has_cells() => CellSource::parquet(version),
-            None => return Ok(None),
-        };
+        let Some(source) = self.source(version, form).await? else { return Ok(None) };
         let (Some((id, _)), Some(index)) = (source.place(cell), cell.index()) else { return Ok(None) };
         let named = source.named();
         self.wishes.asked(reader.operation, named, cell);
@@ -58,5 +46,21 @@ impl Forms {
             way: AccessWay::Decoded,
         });
         Ok(Some(answer))
+    }
+
+    /// What cells that are asked for are made of; none where there are none.
+    pub(super) async fn source(&self, version: ObjectVersion, form: Option<Arc<TextForm>>) -> Result<Option<CellSource>> {
+        let door = self.origin.mount(version.mount).await?;
+        if door.mount.options.hot_form != HotForm::Table {
+            return Ok(None);
+        }
+        Ok(match form {
+            Some(form) => {
+                form.check()?;
+                self.learn(&form);
+                Some(CellSource::text(version, form))
+            }
+            None => version.has_cells().then(|| CellSource::parquet(version)),
+        })
     }
 }

@@ -1,50 +1,60 @@
-//! The thread that decodes.
+//! The threads that decode and select.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use forebay_types::{Error, Result, ResultExt};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
-
-use super::cell::Made;
 
 /// Steps down from the priority of those who answer readers.
 const NICE: i32 = 10;
 
-/// The thread that decodes: one, and at low priority. It ends with this.
-pub(super) struct Decoder {
+/// Threads at low priority for what takes long. They end with this.
+pub(super) struct Threads {
     line: mpsc::SyncSender<Work>,
 }
 
-type Work = (Box<dyn FnOnce() -> Result<Made> + Send>, oneshot::Sender<Result<Made>>);
+type Work = Box<dyn FnOnce() + Send>;
 
-impl Decoder {
-    pub(super) fn start() -> Result<Self> {
-        let (line, work) = mpsc::sync_channel(1);
-        let builder = thread::Builder::new().name("forebay-decode".to_string());
-        builder.spawn(move || run(&work)).context(|| "the decoding thread")?;
+impl Threads {
+    /// Starts so many, called `name`, before which so much may wait.
+    pub(super) fn start(name: &str, threads: usize, waiting: usize) -> Result<Self> {
+        assert!(threads > 0, "somebody does it");
+        let (line, work) = mpsc::sync_channel(waiting);
+        let work = Arc::new(Mutex::new(work));
+        for _ in 0..threads {
+            let work = Arc::clone(&work);
+            let builder = thread::Builder::new().name(name.to_string());
+            builder.spawn(move || run(&work)).context(|| format!("a thread of {name}"))?;
+        }
         Ok(Self { line })
     }
 
-    /// Has the thread decode something.
-    pub(super) async fn decode(&self, work: impl FnOnce() -> Result<Made> + Send + 'static) -> Result<Made> {
-        let gone = || Error::internal("the decoding thread has ended");
+    /// Has a thread do it; `Retry` where too much waits already.
+    pub(super) async fn have<T: Send + 'static>(&self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
         let (done, made) = oneshot::channel();
-        self.line.try_send((Box::new(work), done)).map_err(|_| gone())?;
-        made.await.map_err(|_| gone())?
+        let work = move || {
+            // A damaged file must not end the thread, whatever the library thinks of it.
+            let made = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::corrupt("it can't be decoded")));
+            // Who asked may have gone.
+            let _ = done.send(made);
+        };
+        self.line.try_send(Box::new(work)).map_err(|_| Error::retry("too much is being decoded: try again"))?;
+        made.await.map_err(|_| Error::internal("a thread that decodes has ended"))?
     }
 }
 
-fn run(line: &mpsc::Receiver<Work>) {
+fn run(line: &Mutex<mpsc::Receiver<Work>>) {
     // On Linux this is the thread's own. Without it decoding is only less polite.
     if let Err(error) = rustix::process::nice(NICE) {
         tracing::debug!(%error, "decoding at normal priority");
     }
-    while let Ok((work, done)) = line.recv() {
-        // A damaged file must not end the thread, whatever the library thinks of it.
-        let made = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::corrupt("it can't be decoded")));
-        // Who asked may have gone.
-        let _ = done.send(made);
+    loop {
+        // Whoever waits for work holds the line; it is let go before the work is done.
+        let next = line.lock().recv();
+        let Ok(work) = next else { return };
+        work();
     }
 }

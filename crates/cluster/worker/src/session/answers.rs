@@ -81,6 +81,7 @@ impl WorkerSession {
                 let cell = Cell { row_group, column };
                 self.read_cell(self.reader(operation, in_place), version, form, cell).await?
             }
+            DataRequest::SelectRows(wanted) => self.select_rows(wanted).await?,
             DataRequest::Stat { mount, key, complete } => {
                 let (info, attributes) = rooms.catalogue.stat(mount, &key, complete).await?;
                 reply(DataReply::Stat(info, attributes))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forebay_protocol::{DataReply, Hint, RangeSpec, Span, encode};
+use forebay_protocol::{DataReply, Hint, RangeSpec, SelectedRows, Span, WantedRows, encode};
 use forebay_transport::{Response, Sent};
 use forebay_types::{Cell, Key, MountId, ObjectVersion, Result, TextForm};
 
@@ -55,6 +55,17 @@ impl WorkerSession {
             }
             None => reply(DataReply::NoCell { hint: self.turn(&mut queued, &Answer::default()).await }),
         })
+    }
+
+    pub(super) async fn select_rows(&self, wanted: WantedRows) -> Result<Response> {
+        let mut queued = self.rooms.signals.load.begin();
+        let Some(selected) = self.rooms.forms.select_rows(wanted).await? else {
+            return Ok(reply(DataReply::NoCell { hint: self.turn(&mut queued, &Answer::default()).await }));
+        };
+        let (rows, fits) = (selected.rows, selected.table.is_some());
+        let answer = Answer { payload: selected.table.into_iter().collect(), hit: true, ..Answer::default() };
+        let hint = self.turn(&mut queued, &answer).await;
+        Ok(with_answer(answer, queued, |_| DataReply::Selected(SelectedRows { rows, fits, hint })))
     }
 
     /// Waits for an answer's turn to be sent; says how the worker stands then.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use forebay_protocol::{DataRequest, WantedRecords};
+use forebay_protocol::{DataRequest, WantedRecords, WantedRows};
 use forebay_rights::{Need, Place, needs};
 use forebay_transport::{Deed, is_audited, unix_now};
 use forebay_types::{ForebayPath, Key, MountId, MountName, Result};
@@ -77,9 +77,10 @@ impl WorkerSession {
             | DataRequest::Stat { mount, key, .. }
             | DataRequest::ReadLatest { mount, key, .. }
             | DataRequest::ReadObject { mount, key, .. } => Some((*mount, key)),
-            DataRequest::Read { version, .. } | DataRequest::ReadCell { version, .. } | DataRequest::Prefetch { version, .. } => {
-                Some((version.mount, &version.key))
-            }
+            DataRequest::Read { version, .. }
+            | DataRequest::ReadCell { version, .. }
+            | DataRequest::SelectRows(WantedRows { version, .. })
+            | DataRequest::Prefetch { version, .. } => Some((version.mount, &version.key)),
             DataRequest::AskShard { dataset, .. }
             | DataRequest::GetRecords(WantedRecords { dataset, .. })
             | DataRequest::Shards { dataset }

@@ -115,6 +115,7 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
         DataRequest::Departed { since: 0, within_ms: 1 },
         DataRequest::Accesses(WantedAccesses { since: 0, one_in: 0, within_ms: 1 }),
         cell(None),
+        DataRequest::SelectRows(crate::cells::rows_of(operation, version, &[0, 1], crate::cells::few(b"some"))),
     ];
     let condition = forebay_nodes::Condition::Any;
     let (class, value) = (StorageClass::Dram, Raw(b"some bytes"));

@@ -10,6 +10,7 @@ use crate::objects::ListPage;
 use crate::peer::Shared;
 use crate::placement::Accesses;
 use crate::report::WorkerReport;
+use crate::rows::SelectedRows;
 use crate::shards::{ShardHeld, ShardState};
 use crate::tiers::{Departed, Held, Hint, Span};
 
@@ -135,6 +136,8 @@ pub enum DataReply {
     Departed(Departed),
     /// To `ShardHeld`; none where the shard is not there.
     ShardHeld(Option<ShardHeld>),
+    /// To `SelectRows`: the rows are the payload, a table (docs/specs/table.md) of the columns in the order asked for.
+    Selected(SelectedRows),
     /// To `Accesses`.
     Accesses(Accesses),
 }

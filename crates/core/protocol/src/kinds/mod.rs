@@ -10,7 +10,7 @@ use crate::data::{DataReply, DataRequest};
 use crate::nodes::{NodeCall, NodeOp, NodeReply, PeerCall, PeerOp};
 use crate::notice::DataNotice;
 use crate::peer::PeerRequest;
-use crate::version::{Kind, PROTOCOL_VERSION, check_known, encode_for, speaking};
+use crate::version::{Kind, PROTOCOL_VERSION, ROWS_SINCE, check_known, encode_for, speaking};
 
 /// A request to a worker, which was written in this build's version, for a peer of `version`: for what is said to several. `Retry`
 /// when that one does not know it.
@@ -54,6 +54,7 @@ impl Kind for DataRequest {
             | Self::Keep { .. } | Self::Held { .. } | Self::Report | Self::Stat { .. } | Self::ReadObject { .. } | Self::Queue
             | Self::Present { .. } | Self::ReadCell { .. } | Self::Ring | Self::AskShard { .. } | Self::Shards { .. }
             | Self::MergeShard { .. } | Self::ChangeShard { .. } | Self::Departed { .. } | Self::GetRecords(_) => 8,
+            Self::SelectRows(_) => ROWS_SINCE,
             Self::Accesses(_) => 9,
         }
     }
@@ -68,6 +69,7 @@ impl Kind for DataReply {
             | Self::Held(_) | Self::Report(_) | Self::Stat(..) | Self::ReadObject { .. } | Self::Copied { .. } | Self::Queue(_)
             | Self::Present(_) | Self::NoCell { .. } | Self::Form(_) | Self::Heard { .. } | Self::Shard { .. } | Self::Shards(_)
             | Self::ShardChanged { .. } | Self::Shared(_) | Self::Departed(_) | Self::ShardHeld(_) => 8,
+            Self::Selected(_) => ROWS_SINCE,
             Self::Accesses(_) => 9,
         }
     }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::DataRequest;
 use crate::nodes::NODE_PEER_MESSAGE;
 use crate::peer::PEER_MESSAGE;
+use crate::rows::WantedRows;
 use crate::version::TRACED_SINCE;
 
 /// First byte of a [`DataRequest`], a [`NodeCall`](crate::NodeCall) or a [`ControlCall`](crate::ControlCall) of which it is said what it
@@ -122,6 +123,7 @@ impl DataRequest {
             | Self::ReadLatest { operation, .. }
             | Self::ReadObject { operation, .. }
             | Self::ReadCell { operation, .. }
+            | Self::SelectRows(WantedRows { operation, .. })
             | Self::Prefetch { operation, .. } => Some(*operation),
             _ => None,
         }

@@ -23,6 +23,9 @@ pub const ORDERS_SINCE: u16 = 9;
 /// Since when a worker knows that a dataset may be about to have other shards.
 pub const RESHARD_SINCE: u16 = 9;
 
+/// Since when a worker selects rows of decoded columns.
+pub const ROWS_SINCE: u16 = 9;
+
 /// The versions that one side of a connection speaks: these two, and what is between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoken {

@@ -6,7 +6,7 @@ use forebay_protocol::*;
 use forebay_types::*;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::samples::{form, key, version};
+use crate::samples::{form, key, version, wanted_rows};
 
 fn golden<T: Serialize + DeserializeOwned + PartialEq + Debug>(message: T, hex: &str) {
     let bytes: Vec<u8> = hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
@@ -61,6 +61,11 @@ fn requests() {
         cell(Some(form().into())),
         "16 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 01 00 01 3b 22 01 5c 00 00 00 02 01 00 03 c8 01 01",
     );
+    golden(
+        DataRequest::SelectRows(wanted_rows()),
+        "1e 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 00 03 02 00 c8 01 03 00 00 03 02 05 00 01 \
+         01 02 01 61 00 00 03 01 ac 02 80 80 40 80 80 80 01",
+    );
     assert_eq!(&PeerRequest::Form { form: FormId(130) }.encode()[..], [b'p', 1, 0x82, 1]);
     assert_eq!(&PeerRequest::ShardHeld { shard: 130 }.encode()[..], [b'p', 4, 0x82, 1]);
     let part = PeerRequest::ShardPart { shard: 130, file: 2, start: 300, bytes: 129 };
@@ -72,6 +77,7 @@ fn replies() {
     golden(DataReply::Failed { kind: ErrorKind::Conflict, message: "no".into() }, "00 01 02 6e 6f");
     let hint = Hint { queue: 2, routes: 129 };
     golden(DataReply::Read { in_place: None, hint }, "04 00 02 81 01");
+    golden(DataReply::Selected(SelectedRows { rows: 300, fits: true, hint }), "1a ac 02 01 02 81 01");
     golden(DataReply::Read { in_place: Some((5, Span { offset: 4096, len: 300 })), hint }, "04 01 05 80 20 ac 02 02 81 01");
     golden(DataReply::Queue(hint), "0f 02 81 01");
     golden(DataReply::Copied { runs: vec![(0, 1), (300, 1)], sums: vec![1, 300] }, "0e 02 00 01 ac 02 01 02 01 ac 02");

@@ -91,8 +91,18 @@ pub fn requests() -> Vec<DataRequest> {
             attributes: vec![0, 300],
             versioned: true,
         }),
+        DataRequest::SelectRows(wanted_rows()),
         DataRequest::Accesses(WantedAccesses { since: 1 << 40, one_in: 300, within_ms: 1_000 }),
     ]
+}
+
+/// Of two columns those rows whose first is 5 or less and whose second is one of two texts.
+pub fn wanted_rows() -> WantedRows {
+    let few = RowTest::Compare { column: 0, by: Comparison::AtMost, value: vec![5, 0] };
+    let tests = vec![few, RowTest::OneOf { column: 1, values: vec![b"a".to_vec(), vec![]], negated: false }, RowTest::And];
+    let (operation, form, limit) = (OperationId(9), None, Some(300));
+    let (row_group, columns, bytes_max, raw_bytes) = (3, vec![0, 200], 1 << 20, 2 << 20);
+    WantedRows { operation, version: version(), form, row_group, columns, tests, limit, bytes_max, raw_bytes }
 }
 
 pub fn replies() -> Vec<DataReply> {
@@ -129,6 +139,7 @@ pub fn replies() -> Vec<DataReply> {
             runs: vec![(SegmentId::of(&version(), 0), PageRun::new(3, 300))],
         }),
         DataReply::ShardHeld(Some(ShardHeld { bytes: 1 << 40, queue: 3 })),
+        DataReply::Selected(SelectedRows { rows: 300, fits: true, hint }),
         DataReply::Accesses(Accesses { next: 1 << 40, lost: 300, made: vec![] }),
     ]
 }

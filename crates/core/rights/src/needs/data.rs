@@ -1,6 +1,6 @@
 //! The table of rights for a worker's port: reads, writes, notices, and what workers ask each other.
 
-use forebay_protocol::{DataNotice, DataRequest, PeerRequest, WantedRecords};
+use forebay_protocol::{DataNotice, DataRequest, PeerRequest, WantedRecords, WantedRows};
 use forebay_types::MountId;
 
 use crate::{Need, Place};
@@ -17,7 +17,9 @@ pub fn data(request: &DataRequest) -> Need {
         | DataRequest::ReadObject { mount, .. }
         // Costs a request to shared storage, and changes nothing.
         | DataRequest::Refresh { mount, .. } => Need::read(Place::Mount(*mount)),
-        DataRequest::Read { version, .. } | DataRequest::ReadCell { version, .. } => Need::read(Place::Mount(version.mount)),
+        DataRequest::Read { version, .. }
+        | DataRequest::ReadCell { version, .. }
+        | DataRequest::SelectRows(WantedRows { version, .. }) => Need::read(Place::Mount(version.mount)),
         DataRequest::AskShard { dataset, .. }
         | DataRequest::GetRecords(WantedRecords { dataset, .. })
         | DataRequest::Shards { dataset } => Need::read(Place::Mount(dataset.mount)),

@@ -13,4 +13,5 @@ mod reading;
 mod round_trip;
 mod samples;
 mod schemas;
+mod selecting;
 mod writing;

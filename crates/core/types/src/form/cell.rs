@@ -22,6 +22,8 @@ const LAYOUT: u32 = 0;
 const LAYOUT_SHIFT: u32 = 29;
 const ROW_GROUP_BITS: u32 = 15;
 const COLUMN_BITS: u32 = 14;
+/// The last column that a file may have with cells.
+pub(crate) const COLUMN_MAX: u32 = (1 << COLUMN_BITS) - 1;
 
 impl Cell {
     /// The index of the cell's segment; none for a file with more than 32,768 row groups or 16,384 columns.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::cell::COLUMN_MAX;
 use crate::{Cell, Error, ObjectVersion, Result, RouteKey, SegmentId, VersionTag};
 
 /// Bytes of a chunk of a text file: what stands for a row group there. A chunk's rows are those whose first byte lies in it.
@@ -139,6 +140,13 @@ impl CellSource {
     pub fn place(&self, cell: Cell) -> Option<(SegmentId, RouteKey)> {
         let index = cell.index()?;
         Some((SegmentId::of(&self.named, index), RouteKey::of(self.version.mount, &self.version.key, index)))
+    }
+
+    /// Where all columns of a row group or chunk are routed that are asked for together by who reads none in place: one worker has to
+    /// hold them all. It is the route of a column that hardly any file has, so that no routing table says otherwise for what one column is
+    /// read.
+    pub fn route(&self, row_group: u32) -> Option<RouteKey> {
+        self.place(Cell { row_group, column: COLUMN_MAX }).map(|(_, route)| route)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Decoded columns: the same answers, of the version that is current, whatever becomes of the worker.
 
+mod far;
 mod text;
 
 use std::time::{Duration, Instant};

@@ -13,7 +13,7 @@ use super::decode::{Column, decode, decoded_bytes};
 use crate::forms::Forms;
 use crate::forms::costs::Kind;
 use crate::forms::queue::{Job, Outcome};
-use crate::forms::thread::Decoder;
+use crate::forms::thread::Threads;
 use crate::origin::MountDoor;
 
 /// Bytes of a footer at most; larger ones belong to files of more columns than anyone decodes.
@@ -21,7 +21,7 @@ const FOOTER_BYTES_MAX: u64 = 64 << 20;
 
 impl Forms {
     /// Makes a column of a row group of a Parquet file, if that pays.
-    pub(in crate::forms) async fn make_column(&self, decoder: &Decoder, job: &Job, door: &Arc<MountDoor>) -> Result<Outcome> {
+    pub(in crate::forms) async fn make_column(&self, decoder: &Threads, job: &Job, door: &Arc<MountDoor>) -> Result<Outcome> {
         let version = &job.version;
         let footer = self.footer(door, version).await?;
         let (chunk, estimate, of) = place(&footer, job.cell, version)?;
@@ -51,7 +51,7 @@ impl Forms {
         self.wait_for_readers().await;
         let (row_group, column) = (job.cell.row_group as usize, job.cell.column as usize);
         let work = Column { footer, row_group, column, start: chunk.start, raw };
-        let made = decoder.decode(move || decode(&work)).await?;
+        let made = decoder.have(move || decode(&work)).await?;
         let costs = self.costs.measured(of, made.read, (made.bytes(), made.took));
         if !pays(costs, made.bytes() as u64) {
             return Ok(Outcome::NotNow);

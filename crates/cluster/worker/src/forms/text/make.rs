@@ -13,7 +13,7 @@ use super::lines::rows;
 use crate::forms::Forms;
 use crate::forms::costs::Kind;
 use crate::forms::queue::{Job, Outcome};
-use crate::forms::thread::Decoder;
+use crate::forms::thread::Threads;
 use crate::origin::MountDoor;
 
 /// How far the last row of a chunk may go on in the next one: most go no further than the first of these.
@@ -33,7 +33,7 @@ impl Forms {
     /// Makes columns of a chunk of a text file in one reading of its lines, if that pays.
     pub(in crate::forms) async fn make_columns(
         &self,
-        decoder: &Decoder,
+        decoder: &Threads,
         job: &Job,
         door: &Arc<MountDoor>,
         (version, form): (&ObjectVersion, FormId),
@@ -64,7 +64,7 @@ impl Forms {
         };
         self.wait_for_readers().await;
         let work = Rows { form, schema, columns: numbers, first: chunk.start == 0, raw };
-        let made = match decoder.decode(move || decode(&work)).await {
+        let made = match decoder.have(move || decode(&work)).await {
             Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Invalid) => return Ok(never(job, &error)),
             made => made?,
         };

@@ -1,5 +1,6 @@
 //! Columns in the table form: made when they are popular, never stale, never in the way.
 
+mod far;
 mod text;
 
 use std::sync::Arc;
@@ -8,9 +9,9 @@ use std::time::{Duration, Instant};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
-use forebay_protocol::{DataReply, DataRequest, PutCondition};
+use forebay_protocol::{DataReply, DataRequest, PutCondition, WantedRows};
 use forebay_table::Table;
-use forebay_types::{HotForm, Key, MountOptions, ObjectVersion, OperationId, TextForm, Validate};
+use forebay_types::{Comparison, HotForm, Key, MountOptions, ObjectVersion, OperationId, RowTest, TextForm, Validate};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -57,6 +58,28 @@ pub async fn ask_as(
         (DataReply::NoCell { .. }, _) => None,
         (other, _) => panic!("{other:?}"),
     }
+}
+
+/// Rows of columns of the first row group.
+pub fn rows_of(operation: OperationId, version: &ObjectVersion, columns: &[u32], tests: Vec<RowTest>) -> WantedRows {
+    let (version, columns, bytes) = (version.clone(), columns.to_vec(), 1 << 20);
+    WantedRows {
+        operation,
+        version,
+        form: None,
+        row_group: 0,
+        columns,
+        tests,
+        limit: None,
+        bytes_max: bytes,
+        raw_bytes: bytes.into(),
+    }
+}
+
+/// A condition on a number and a text: 15,000 or more, and this one.
+pub fn few(word: &[u8]) -> Vec<RowTest> {
+    let number = RowTest::Compare { column: 0, by: Comparison::AtLeast, value: 15_000i64.to_le_bytes().to_vec() };
+    vec![number, RowTest::Compare { column: 1, by: Comparison::Equal, value: word.to_vec() }, RowTest::And]
 }
 
 /// Asks as one operation after the other until it is there; the thread that decodes gives way to all others.

@@ -194,6 +194,7 @@ pub fn of_data(request: &DataRequest) -> Takes {
         | DataRequest::ReadLatest { .. }
         | DataRequest::ReadObject { .. }
         | DataRequest::ReadCell { .. }
+        | DataRequest::SelectRows(_)
         | DataRequest::Stat { .. }
         | DataRequest::Refresh { .. }
         | DataRequest::AskShard { .. }
@@ -235,6 +236,7 @@ pub fn data_requests() -> Vec<DataRequest> {
         DataRequest::ReadLatest { operation, mount, key: key(), range, in_place },
         DataRequest::ReadObject { operation, mount, key: key(), range, first: 1, complete: false, in_place },
         DataRequest::ReadCell { operation, version: version(), form: None, row_group: 0, column: 0, in_place },
+        DataRequest::SelectRows(crate::cells::rows_of(operation, &version(), &[0], vec![])),
         DataRequest::Stat { mount, key: key(), complete: false },
         DataRequest::Refresh { mount, prefix: key() },
         DataRequest::AskShard { dataset: dataset(), shard: 0, within_ms: 100 },

@@ -1,0 +1,114 @@
+//! Rows of decoded columns, selected by a worker of another host.
+
+use bytes::Bytes;
+use forebay_protocol::{DataReply, DataRequest, ROWS_SINCE, WantedRows};
+use forebay_types::{Cell, CellSource, OperationId, RouteKey, RowTest, SegmentId};
+
+use super::Reads;
+use super::cells::DEADLINE;
+use crate::connect::{ask_bytes, deadline_for, misfit};
+
+/// Which rows are wanted of a row group of a Parquet file, or of a chunk of a text file.
+#[derive(Clone, Debug)]
+pub struct RowsQuestion {
+    /// The row group's or chunk's number in the file.
+    pub row_group: u32,
+    /// The columns, as in [`Cell`].
+    pub columns: Vec<u32>,
+    /// What the rows must meet; all are wanted where there is none.
+    pub tests: Vec<RowTest>,
+    /// Only so many, the first ones.
+    pub limit: Option<u64>,
+    /// Bytes that the answer may have.
+    pub bytes_max: u64,
+    /// Bytes of the file that are read without an answer.
+    pub raw_bytes: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub enum FarRows {
+    /// No worker of another host has all of the columns decoded, or one of this host is there, whose are read in place.
+    NotThere,
+    /// They have more bytes than the answer may have.
+    TooMany,
+    /// A table of the columns (docs/specs/table.md), as it came: who reads it verifies it.
+    Rows {
+        /// The table.
+        table: Bytes,
+        /// Rows that it has, as the worker says.
+        rows: u64,
+    },
+}
+
+impl Reads {
+    /// Has a worker of another host select rows of decoded columns. Asking for what is not there makes it popular.
+    pub(crate) async fn select_rows(&self, operation: OperationId, source: &CellSource, question: RowsQuestion) -> FarRows {
+        let Some((mark, route)) = place(source, &question) else { return FarRows::NotThere };
+        if self.known_rows.is_quiet(mark) || self.routes.is_any_beside() {
+            return FarRows::NotThere;
+        }
+        let bytes_max = u32::try_from(question.bytes_max).unwrap_or(u32::MAX);
+        let request = DataRequest::SelectRows(WantedRows {
+            operation,
+            version: source.version().clone(),
+            form: source.form().cloned(),
+            row_group: question.row_group,
+            columns: question.columns,
+            tests: question.tests,
+            limit: question.limit,
+            bytes_max,
+            raw_bytes: question.raw_bytes,
+        });
+        let (request, deadline) = (&request, deadline_for(DEADLINE, bytes_max.into()));
+        let asked = self.routes.at_holders(route, 0, None, |link| async move {
+            if link.connection().version() < ROWS_SINCE {
+                return Ok(FarRows::NotThere);
+            }
+            let (reply, payload) = ask_bytes(&link, request, deadline).await?;
+            match reply {
+                DataReply::Selected(selected) => {
+                    self.routes.heard(link.worker(), selected.hint);
+                    match selected.fits {
+                        true if payload.len() as u64 <= u64::from(bytes_max) => {
+                            Ok(FarRows::Rows { table: payload, rows: selected.rows })
+                        }
+                        true => Err(misfit(&link, "selection of rows")),
+                        false => Ok(FarRows::TooMany),
+                    }
+                }
+                DataReply::NoCell { hint } => {
+                    self.routes.heard(link.worker(), hint);
+                    Ok(FarRows::NotThere)
+                }
+                _ => Err(misfit(&link, "selection of rows")),
+            }
+        });
+        match asked.await {
+            Ok(answer) => {
+                match &answer {
+                    FarRows::Rows { table, .. } => self.counters.socket(table.len() as u64),
+                    FarRows::NotThere => self.known_rows.absent(mark),
+                    FarRows::TooMany => {}
+                }
+                answer
+            }
+            Err(error) => {
+                tracing::debug!(key = %source.version().key, error = %error.into_error(), "no rows: the raw bytes are read");
+                self.known_rows.absent(mark);
+                FarRows::NotThere
+            }
+        }
+    }
+}
+
+/// What columns are remembered by that are asked for together, and where they are asked for.
+fn place(source: &CellSource, question: &RowsQuestion) -> Option<(SegmentId, RouteKey)> {
+    debug_assert!(!question.columns.is_empty(), "rows of no column");
+    let mut mark = 0;
+    for column in &question.columns {
+        let (SegmentId(id), _) = source.place(Cell { row_group: question.row_group, column: *column })?;
+        mark ^= id;
+    }
+    Some((SegmentId(mark), source.route(question.row_group)?))
+}

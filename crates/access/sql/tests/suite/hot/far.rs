@@ -1,0 +1,180 @@
+//! Rows of decoded columns from a worker of another host: the same answers with fewer bytes sent, or the file's own bytes.
+
+use forebay_client::Client;
+use forebay_sql::{Engine, EngineSettings};
+
+use crate::cluster::Cluster;
+use crate::hot::{counted, heat_until};
+use crate::support::{Lake, rows, settings};
+
+const SELECTED: &str = "selected_afar=";
+
+/// An engine of another host that has rows selected, and one that reads the files' bytes, each with its client.
+struct Two {
+    far: Engine,
+    far_client: Client,
+    raw: Engine,
+    raw_client: Client,
+}
+
+impl Two {
+    async fn of(cluster: &Cluster) -> Self {
+        let (far_client, raw_client) = (cluster.far_client().await, cluster.far_client().await);
+        let raw = EngineSettings { rows_from_afar: false, ..settings() };
+        let (far, raw) = (Engine::over_client(far_client.clone(), settings()), Engine::over_client(raw_client.clone(), raw));
+        Self { far, far_client, raw, raw_client }
+    }
+
+    async fn answer_the_same(&self, sql: &str) {
+        assert_eq!(rows(&self.far, sql).await, rows(&self.raw, sql).await, "{sql}");
+    }
+
+    /// Bytes that a worker sends to each for a statement.
+    async fn bytes_of(&self, sql: &str) -> (u64, u64) {
+        let mut bytes = Vec::new();
+        for (engine, client) in [(&self.far, &self.far_client), (&self.raw, &self.raw_client)] {
+            let before = client.counters().bytes_socket;
+            rows(engine, sql).await;
+            bytes.push(client.counters().bytes_socket - before);
+        }
+        (bytes[0], bytes[1])
+    }
+}
+
+/// Copies what a statement gives to a file of the cluster.
+async fn put(cluster: &Cluster, name: &str, select: &str) {
+    let lake = Lake::new();
+    lake.rows("set datafusion.execution.parquet.max_row_group_size = 10000").await;
+    lake.rows(&format!("copy ({select}) to '/lake/{name}'")).await;
+    cluster.put(name, &lake.store_bytes(name).await);
+}
+
+/// Five row groups, of which one row in a hundred has a word.
+async fn words(cluster: &Cluster, from: i64) {
+    let to = from + 49_999;
+    let select = "value as id, concat('word ', value % 100) as word, md5(cast(value as varchar)) as hash, \
+                  nullif(value % 7, 0) as rest";
+    put(cluster, "w.parquet", &format!("select {select} from generate_series({from}, {to}) as t(value)")).await;
+}
+
+const FEW: &str = "select id, hash from '/lake/w.parquet' where word = 'word 7' order by id";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_scan_of_few_rows_answers_as_a_plain_one_and_has_fewer_bytes_sent() {
+    let cluster = Cluster::hot().await;
+    words(&cluster, 1).await;
+    let two = Two::of(&cluster).await;
+    two.answer_the_same(FEW).await;
+    heat_until(&two.far, FEW, SELECTED, 5).await;
+    two.answer_the_same(FEW).await;
+    let (far, raw) = two.bytes_of(FEW).await;
+    assert!(far * 5 < raw, "{far} of {raw} bytes");
+    for count in ["selected_bytes_sent=", "raw_bytes_spared="] {
+        assert!(counted(&two.far, FEW, count).await > 0, "{count}");
+    }
+    assert_eq!(counted(&two.raw, FEW, SELECTED).await, 0, "it can be turned off");
+
+    let few = "(select id + 7 as id from '/lake/w.parquet' where word = 'word 7')";
+    for sql in [
+        "select count(*), sum(id) from '/lake/w.parquet' where word = 'word 7' or rest is null and id < 100".to_string(),
+        "select * from '/lake/w.parquet' where word in ('word 7', 'word 8', 'none') and rest <> 3 order by id".to_string(),
+        "select id, word from '/lake/w.parquet' order by hash limit 5".to_string(),
+        "select id from '/lake/w.parquet' limit 7".to_string(),
+        format!("select count(*), min(w.hash) from '/lake/w.parquet' w join {few} few on w.id = few.id"),
+    ] {
+        for _ in 0..3 {
+            two.answer_the_same(&sql).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_scan_of_all_rows_reads_the_files_bytes() {
+    let cluster = Cluster::hot().await;
+    words(&cluster, 1).await;
+    let two = Two::of(&cluster).await;
+    heat_until(&two.far, FEW, SELECTED, 5).await;
+    // Each row of it is longer decoded than in the file.
+    let all = "select count(*), max(hash), max(word) from '/lake/w.parquet' where id > 0 and length(hash) = 32";
+    for _ in 0..3 {
+        two.answer_the_same(all).await;
+    }
+    let (far, raw) = two.bytes_of(all).await;
+    assert!(far as f64 <= raw as f64 * 1.05, "{far} of {raw} bytes");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn rows_are_of_the_version_that_a_query_has_opened() {
+    let cluster = Cluster::hot().await;
+    let two = Two::of(&cluster).await;
+    let sql = "select min(id), count(hash) from '/lake/w.parquet' where word = 'word 7'";
+    for from in [0, 1_000_000, 2_000_000] {
+        words(&cluster, from).await;
+        let right = format!("{} 500", from + 7);
+        assert_eq!(rows(&two.far, sql).await, right);
+        heat_until(&two.far, sql, SELECTED, 5).await;
+        assert_eq!(rows(&two.far, sql).await, right);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn values_of_all_types_are_compared_as_the_engine_does() {
+    let cluster = Cluster::hot().await;
+    let select = "value as id, nullif(value % 5, 0) as rest, cast(value % 50 as decimal(9, 2)) as price, \
+                  cast(value % 40 as double) - 20.0 as weight, value % 2 = 0 as even, \
+                  arrow_cast(value * 1000000, 'Timestamp(Microsecond, Some(\"+02:00\"))') as at, \
+                  arrow_cast(value % 60, 'Date32') as day, concat('a word ', value % 30) as word, \
+                  arrow_cast(concat('kind ', value % 3), 'Dictionary(Int32, Utf8)') as kind, \
+                  named_struct('a', value) as pair, md5(cast(value as varchar)) as hash";
+    put(&cluster, "v.parquet", &format!("select {select} from generate_series(1, 30000) as t(value)")).await;
+    let two = Two::of(&cluster).await;
+    heat_until(&two.far, "select hash from '/lake/v.parquet' where word = 'a word 7'", SELECTED, 3).await;
+    for (columns, condition) in [
+        ("id, hash", "price = 7.00 and weight > 0"),
+        ("id, hash", "price <> 7.00 and day = arrow_cast(7, 'Date32')"),
+        ("id, hash", "weight = 0 and even"),
+        ("id, hash", "weight < -19.5 or weight > 18.5 and not even"),
+        ("id, at", "at >= arrow_cast(29990000000, 'Timestamp(Microsecond, Some(\"+02:00\"))')"),
+        ("id, hash", "rest is null and word in ('a word 5', 'a word 10')"),
+        ("id, hash", "rest is not null and word not in ('a word 5', 'a word 10') and price = 3.00"),
+        ("id, kind, hash", "kind = 'kind 1' and word = 'a word 7'"),
+        ("id, pair, hash", "word = 'a word 7'"),
+        ("id, hash", "pair['a'] = 77 and word = 'a word 17'"),
+        ("count(*), max(hash)", "even is null"),
+        ("id, hash", "word >= 'a word 9' and rest = 1 and id % 1000 = 1"),
+    ] {
+        let order = if columns.starts_with("count") { "" } else { "order by id" };
+        let sql = format!("select {columns} from '/lake/v.parquet' where {condition} {order}");
+        for _ in 0..2 {
+            two.answer_the_same(&sql).await;
+            tokio::time::sleep(crate::hot::QUIET).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_column_of_text_files_is_sent_instead_of_their_lines() {
+    let cluster = Cluster::hot().await;
+    let select = "value as id, md5(cast(value as varchar)) as one, md5(cast(value + 1 as varchar)) as other";
+    put(&cluster, "t.csv", &format!("select {select} from generate_series(1, 20000) as t(value)")).await;
+    let two = Two::of(&cluster).await;
+    let sum = "select sum(id), count(*) from '/lake/t.csv'";
+    heat_until(&two.far, sum, SELECTED, 1).await;
+    two.answer_the_same(sum).await;
+    let (far, raw) = two.bytes_of(sum).await;
+    assert!(far * 3 < raw, "{far} of {raw} bytes");
+    two.answer_the_same("select * from '/lake/t.csv' order by id desc limit 3").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_worker_that_is_gone_is_no_failed_query() {
+    let mut cluster = Cluster::hot().await;
+    words(&cluster, 1).await;
+    let two = Two::of(&cluster).await;
+    heat_until(&two.far, FEW, SELECTED, 5).await;
+    let answer = rows(&two.far, FEW).await;
+    cluster.kill_worker();
+    for _ in 0..2 {
+        assert_eq!(rows(&two.far, FEW).await, answer);
+    }
+}

@@ -1,0 +1,108 @@
+//! Rows of cells for readers of other hosts.
+
+use std::sync::OnceLock;
+use std::thread::available_parallelism;
+
+use bytes::Bytes;
+use forebay_metrics::table;
+use forebay_protocol::WantedRows;
+use forebay_table::{Selected, Selecting, select};
+use forebay_types::{Cell, Error, ErrorKind, Result, RowTest, SegmentId};
+
+use super::Forms;
+use super::thread::Threads;
+use crate::signals::ServedFrom;
+
+/// Threads that select at most.
+const THREADS_MAX: usize = 4;
+/// Selections that wait for one of them at most: who comes then reads raw bytes.
+const WAITING_MAX: usize = 64;
+/// Bytes of an answer at most.
+const ANSWER_BYTES_MAX: usize = 32 << 20;
+
+/// The threads that select rows, from the first selection on.
+#[derive(Default)]
+pub(crate) struct Selectors(OnceLock<Option<Threads>>);
+
+impl Selectors {
+    fn threads(&self) -> Option<&Threads> {
+        let start = || {
+            let cores = available_parallelism().map_or(1, usize::from);
+            let threads = (cores / 2).clamp(1, THREADS_MAX);
+            Threads::start("forebay-select", threads, WAITING_MAX)
+                .inspect_err(|error| tracing::warn!(%error, "no threads to select rows: readers of other hosts read raw bytes"))
+                .ok()
+        };
+        self.0.get_or_init(start).as_ref()
+    }
+}
+
+impl Forms {
+    /// Rows of cells that are all in the DRAM tier. Else the wishes are noted, and what is wished for often enough is made.
+    ///
+    /// # Errors
+    /// `Invalid` for a condition that is none on these columns.
+    pub(crate) async fn select_rows(&self, wanted: WantedRows) -> Result<Option<Selected>> {
+        let began = forebay_runtime::now();
+        RowTest::check(&wanted.tests, wanted.columns.len())?;
+        if wanted.columns.is_empty() {
+            return Err(Error::invalid("rows of no column at all are asked for"));
+        }
+        let most = u64::from(wanted.bytes_max).min(ANSWER_BYTES_MAX as u64);
+        let raw_bytes = wanted.raw_bytes.min(wanted.version.size);
+        let Some(source) = self.source(wanted.version, wanted.form).await? else { return Ok(None) };
+        let named = source.named();
+        let mut cells: Vec<(SegmentId, Bytes)> = Vec::with_capacity(wanted.columns.len());
+        for column in &wanted.columns {
+            let cell = Cell { row_group: wanted.row_group, column: *column };
+            let (Some((id, _)), Some(index)) = (source.place(cell), cell.index()) else { return Ok(None) };
+            self.wishes.asked(wanted.operation, named, cell);
+            match self.origin.store.pin_whole(id) {
+                Some((pinned, bytes)) => {
+                    self.signals.popularity.learn(id, named, index);
+                    cells.push((id, pinned.into_bytes().slice(..bytes as usize)));
+                }
+                None => self.wishes.wish(wanted.operation, named, cell, id),
+            }
+        }
+        if cells.len() < wanted.columns.len() {
+            return Ok(None);
+        }
+        let Some(threads) = self.selectors.threads() else { return Ok(None) };
+        let selecting = Selecting { tests: wanted.tests, limit: wanted.limit, bytes_max: most as usize };
+        let columns: Vec<Bytes> = cells.iter().map(|(_, bytes)| bytes.clone()).collect();
+        let selected = match threads.have(move || select(&columns, &selecting)).await {
+            Ok(selected) => selected,
+            Err(error) => match error.kind() {
+                ErrorKind::Invalid => return Err(error),
+                ErrorKind::Corrupt => {
+                    // They are made once more.
+                    let key = &source.version().key;
+                    tracing::warn!(%key, row_group = wanted.row_group, %error, "decoded columns can't be read: they are dropped");
+                    let ids: Vec<_> = cells.into_iter().map(|(id, _)| id).collect();
+                    ids.into_iter().for_each(|id| {
+                        self.origin.store.free(id);
+                    });
+                    return Ok(None);
+                }
+                _ => return Ok(None),
+            },
+        };
+        debug_assert!(
+            selected.table.as_ref().is_none_or(|table| table.len() as u64 <= most),
+            "an answer of more than it may have"
+        );
+        let took = began.elapsed();
+        let sent = selected.table.as_ref().map_or(0, |table| table.len() as u64);
+        for (id, bytes) in &cells {
+            self.signals.popularity.read(wanted.operation, *id, 1, bytes.len() as u64, took / cells.len() as u32);
+        }
+        if selected.table.is_some() {
+            self.signals.meters.read(1, sent, sent);
+            self.signals.meters.took(ServedFrom::Dram, took);
+            table::WORKER_SELECTED_BYTES.only().add(sent);
+            table::WORKER_SPARED_BYTES.only().add(raw_bytes.saturating_sub(sent));
+        }
+        Ok(Some(selected))
+    }
+}

@@ -1,0 +1,43 @@
+//! Bytes up to a number, beyond which none are kept.
+
+use std::io::{self, Write};
+
+use bytes::Bytes;
+
+/// A vector that is given up once it would have too many bytes.
+pub(super) struct Capped {
+    bytes: Vec<u8>,
+    most: usize,
+    is_over: bool,
+}
+
+impl Capped {
+    pub(super) fn new(most: usize) -> Self {
+        Self { bytes: Vec::new(), most, is_over: false }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// All of them; none where there were too many.
+    pub(super) fn bytes(self) -> Option<Bytes> {
+        (!self.is_over).then(|| Bytes::from(self.bytes))
+    }
+}
+
+impl Write for Capped {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.is_over |= bytes.len() > self.most - self.bytes.len();
+        if self.is_over {
+            self.bytes = Vec::new();
+        } else {
+            self.bytes.extend_from_slice(bytes);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

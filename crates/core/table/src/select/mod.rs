@@ -1,0 +1,162 @@
+//! The rows of decoded columns that meet a condition, as a table of their own: what is sent to who can't read the columns in place.
+
+mod capped;
+mod narrow;
+mod passing;
+mod plain;
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{Field, Schema, SchemaRef};
+use bytes::Bytes;
+use forebay_types::{Error, Result, RowTest};
+
+use self::capped::Capped;
+pub use self::narrow::Narrow;
+use self::passing::passing;
+use self::plain::{plain, plain_type};
+use crate::read::{Chunk, Selection, Source, Table, Verified};
+use crate::schema::Projection;
+use crate::write::{Options, Writer};
+
+/// Rows of a batch of the answer.
+const BATCH_ROWS: usize = 8192;
+
+/// Which rows, and how much of them.
+#[derive(Clone, Debug)]
+pub struct Selecting {
+    /// What rows must meet, of the columns in the order given.
+    pub tests: Vec<RowTest>,
+    /// Only so many rows, the first ones.
+    pub limit: Option<u64>,
+    /// Bytes that the answer may have.
+    pub bytes_max: usize,
+}
+
+/// Rows that were selected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selected {
+    /// A table of them; none where it would have more bytes than it may.
+    pub table: Option<Bytes>,
+    /// Rows that it has.
+    pub rows: u64,
+}
+
+/// Selects rows of columns of which each is the first of a table, cut into row groups as the others are; texts and binary behind views
+/// come without these, and whole numbers [narrow](Narrow), which are fewer bytes. Every byte that is looked at has
+/// to verify; where no row of a row group passes, only the columns of the condition are.
+///
+/// # Errors
+/// `Invalid` for a condition that is none on these columns, or compares with what is not of their type; `Corrupt` for columns that
+/// can't be what was written, or do not belong together.
+pub fn select(columns: &[Bytes], wanted: &Selecting) -> Result<Selected> {
+    RowTest::check(&wanted.tests, columns.len())?;
+    let columns = columns.iter().map(Column::open).collect::<Result<Vec<_>>>()?;
+    let Some(first) = columns.first() else { return Err(Error::invalid("rows of no column at all")) };
+    let schema = schema(&columns)?;
+    let options = Options { row_group_rows: BATCH_ROWS, ..Options::default() };
+    let mut writer = Writer::new(Capped::new(wanted.bytes_max), Arc::clone(&schema), options)?;
+    let (mut left, mut rows) = (wanted.limit.unwrap_or(u64::MAX), 0);
+    for at in 0..first.table.row_groups() {
+        if left == 0 {
+            break;
+        }
+        let selection = selection(&columns, at, &wanted.tests, left)?;
+        if selection.is_empty() {
+            continue;
+        }
+        let arrays = columns.iter().map(|column| column.gather(at, &selection)).collect::<Result<Vec<_>>>()?;
+        let batch = RecordBatch::try_new(Arc::clone(&schema), arrays);
+        writer.push(&batch.map_err(|error| Error::corrupt(format!("rows of decoded columns: {error}")))?)?;
+        let found = selection.rows().len() as u64;
+        debug_assert!(found <= left, "no more rows than are wanted");
+        (left, rows) = (left - found, rows + found);
+        if writer.sink_mut().is_over() {
+            return Ok(Selected { table: None, rows: 0 });
+        }
+    }
+    let (sink, _) = writer.finish()?;
+    Ok(match sink.bytes() {
+        Some(table) => Selected { table: Some(table), rows },
+        None => Selected { table: None, rows: 0 },
+    })
+}
+
+/// The rows of a row group that are wanted, `left` of them at most.
+fn selection(columns: &[Column], at: usize, tests: &[RowTest], left: u64) -> Result<Selection> {
+    let rows = columns[0].table.row_group_rows(at);
+    if columns.iter().any(|column| column.table.row_group_rows(at) != rows) {
+        return Err(Error::corrupt("decoded columns of one row group have different rows"));
+    }
+    let selection = match tests.is_empty() {
+        true => Selection::of_rows((0..rows as u32).collect())?,
+        false => passing(tests, rows, |column| {
+            let column = &columns[column as usize];
+            Ok((&column.table.schema().leaves()[0], column.array(at)?))
+        })?,
+    };
+    match usize::try_from(left) {
+        Ok(left) if left < selection.rows().len() => Selection::of_rows(selection.rows()[..left].to_vec()),
+        _ => Ok(selection),
+    }
+}
+
+/// The columns side by side, named by their places.
+fn schema(columns: &[Column]) -> Result<SchemaRef> {
+    let field = |(place, column): (usize, &Column)| {
+        let field = &column.table.schema().arrow().fields()[0];
+        match &column.narrow {
+            Some(narrow) => narrow.field(&place.to_string(), field.is_nullable()),
+            None => Ok(Field::new(place.to_string(), plain_type(field.data_type()), field.is_nullable())),
+        }
+    };
+    let fields = columns.iter().enumerate().map(field).collect::<Result<Vec<_>>>()?;
+    let row_groups = columns.iter().map(|column| column.table.row_groups()).collect::<Vec<_>>();
+    match row_groups.windows(2).all(|pair| pair[0] == pair[1]) {
+        true => Ok(Arc::new(Schema::new(fields))),
+        false => Err(Error::corrupt("decoded columns of one row group are cut differently")),
+    }
+}
+
+/// A column that stands alone in its table.
+struct Column {
+    bytes: Bytes,
+    table: Table,
+    projection: Projection,
+    /// How it is sent, where that is not as it is.
+    narrow: Option<Narrow>,
+    /// What of it has verified: a condition and the answer look at the same bytes.
+    verified: Verified,
+}
+
+impl Column {
+    fn open(bytes: &Bytes) -> Result<Self> {
+        let table = Table::open(bytes)?;
+        let is_one = table.schema().arrow().fields().len() == 1 && table.schema().leaves().len() == 1;
+        if !is_one {
+            return Err(Error::corrupt("a decoded column is a table of other columns"));
+        }
+        let (projection, verified) = (table.schema().projection(), Verified::none_of(&table));
+        let narrow = Narrow::of(&table)?;
+        Ok(Self { bytes: bytes.clone(), table, projection, narrow, verified })
+    }
+
+    fn chunk(&self, at: usize) -> Result<Chunk> {
+        let plan = self.table.plan(at, &self.projection)?;
+        let bytes = plan.ranges().into_iter().map(|range| self.bytes.bytes(range)).collect::<Result<Vec<_>>>()?;
+        plan.open_once(bytes, &self.verified)
+    }
+
+    fn array(&self, at: usize) -> Result<ArrayRef> {
+        Ok(Arc::clone(self.chunk(at)?.batch()?.column(0)))
+    }
+
+    fn gather(&self, at: usize, selection: &Selection) -> Result<ArrayRef> {
+        let batch = self.chunk(at)?.gather(selection)?;
+        match &self.narrow {
+            Some(narrow) => narrow.narrow(batch.column(0)),
+            None => Ok(plain(batch.column(0))),
+        }
+    }
+}
