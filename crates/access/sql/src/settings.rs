@@ -22,6 +22,8 @@ pub struct EngineSettings {
     pub batch_rows: usize,
     /// What the plan will read is fetched ahead, within the client's window ([`forebay_client::ClientSettings::prefetch_bytes`]).
     pub prefetch: bool,
+    /// What is fetched ahead for queries of a higher priority comes first, whichever process they run in.
+    pub priority: i32,
     /// Decoded columns of Parquet, CSV and JSON files are read where workers hold them, if the mount allows it.
     pub hot_form: bool,
     /// What statements may name beside mounts: everything, as in a process that is its user's own.
@@ -67,6 +69,7 @@ impl Default for EngineSettings {
             memory: EngineMemory::default(),
             batch_rows: 8192,
             prefetch: true,
+            priority: 0,
             hot_form: true,
             reach: Reach::of_process(),
             distribute_from_bytes: 0,

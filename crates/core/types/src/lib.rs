@@ -17,6 +17,7 @@ mod mount;
 mod pages;
 mod path;
 mod segment;
+mod standing;
 mod text;
 mod units;
 mod version;
@@ -33,6 +34,7 @@ pub use path::ForebayPath;
 pub use segment::{
     OBJECT_BYTES_MAX, RouteKey, SegmentId, SegmentRange, check_object_bytes, segment_bytes, segment_count, split_range,
 };
+pub use standing::{PlanTurn, Standing};
 pub use text::{CellSource, CsvLines, FormId, TEXT_CHUNK_BYTES, TextForm, TextLines, text_chunk};
 pub use units::{BitRate, ByteSize, format_bytes, format_duration, parse_duration};
 pub use version::{Attributes, ObjectInfo, ObjectVersion, VersionTag};

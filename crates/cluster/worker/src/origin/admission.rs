@@ -1,10 +1,11 @@
 //! How many requests of a mount run at a time, and which.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_shared_storage::Class;
+use forebay_types::{OperationId, PlanTurn, Standing};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
@@ -67,9 +68,23 @@ impl Priority {
     }
 }
 
-/// Lets a bounded number of GETs of one mount run at a time: what is urgent, demand, prefetch and background, each in its order.
+/// Lets a bounded number of GETs of one mount run at a time: what is urgent and demand as they come, prefetch and background in the order of
+/// plans.
 #[derive(Debug, Default)]
 pub(crate) struct Admission(Mutex<Lanes>);
+
+/// What is not let in yet, and whose prefetch runs.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Waiting {
+    /// Bytes that somebody waits for.
+    pub(crate) demand: u64,
+    /// Bytes that plans will read, by their turns.
+    pub(crate) ahead: BTreeMap<PlanTurn, u64>,
+    /// Bytes of background work.
+    pub(crate) background: u64,
+    /// The plan that what comes ahead of its reader is counted for; none where somebody waits for some of that by now.
+    pub(crate) coming: Option<PlanTurn>,
+}
 
 #[derive(Debug)]
 struct Lanes {
@@ -77,6 +92,19 @@ struct Lanes {
     demand: Lane,
     prefetch: Lane,
     background: Lane,
+    /// What runs of prefetch.
+    coming: Vec<Coming>,
+    /// The plan of what was let in of prefetch last.
+    last: PlanTurn,
+}
+
+/// A request of prefetch that runs.
+#[derive(Debug)]
+struct Coming {
+    id: u64,
+    turn: PlanTurn,
+    /// Somebody waits for it by now.
+    awaited: bool,
 }
 
 /// Those of one priority.
@@ -99,19 +127,26 @@ impl Default for Lanes {
             demand: lane(Priority::Demand, u64::MAX),
             prefetch: lane(Priority::Prefetch, PREFETCH_BYTES),
             background: lane(Priority::Background, PREFETCH_BYTES),
+            coming: Vec::new(),
+            last: UNPLANNED,
         }
     }
 }
 
+/// The turn of what no plan has asked for.
+const UNPLANNED: PlanTurn = PlanTurn { standing: Standing { priority: 0, began_ms: 0 }, operation: OperationId(0) };
+
 #[derive(Debug)]
 struct Waiter {
     id: u64,
+    turn: PlanTurn,
     bytes: u64,
     admit: oneshot::Sender<Admitted>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Admitted {
+    id: u64,
     priority: Priority,
     bytes: u64,
 }
@@ -120,6 +155,7 @@ struct Admitted {
 #[derive(Debug)]
 pub(crate) struct Permit {
     admission: Arc<Admission>,
+    id: u64,
     priority: Priority,
     /// What counts of the bytes that are still to come.
     left: u64,
@@ -155,45 +191,59 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.admission.leave(self.priority, self.left);
+        self.admission.leave(self.id, self.priority, self.left);
     }
 }
 
 impl Admission {
-    /// Waits for a turn to get so many bytes. `id` names the transfer for [`Self::raise`].
+    /// Waits to be let in to get so many bytes that no plan has asked for. `id` names the transfer for [`Self::raise`].
     pub(crate) async fn enter(self: &Arc<Self>, id: u64, priority: Priority, bytes: u64) -> Permit {
+        self.enter_for(id, priority, UNPLANNED, bytes).await
+    }
+
+    /// The same for a plan: of prefetch, and of background work, those of the first plan are let in first.
+    pub(crate) async fn enter_for(self: &Arc<Self>, id: u64, priority: Priority, turn: PlanTurn, bytes: u64) -> Permit {
         let (admit, admitted) = oneshot::channel();
         {
             let mut lanes = self.0.lock();
-            lanes.of(priority).waiting.push_back(Waiter { id, bytes, admit });
+            lanes.of(priority).line_up(Waiter { id, turn, bytes, admit });
             lanes.pump();
         }
         let mut turn = Queued { admission: self, admitted };
-        let admitted = (&mut turn.admitted).await.expect("the admission drops no waiter that is still there");
-        let left = admitted.priority.counted(admitted.bytes);
-        Permit { admission: Arc::clone(self), priority: admitted.priority, left }
+        let Admitted { id, priority, bytes } =
+            (&mut turn.admitted).await.expect("the admission drops no waiter that is still there");
+        Permit { admission: Arc::clone(self), id, priority, left: priority.counted(bytes) }
     }
 
-    /// Moves a transfer that waits as prefetch or in the background behind those that wait in `priority`; nothing when it runs already,
-    /// or waits there.
-    pub(crate) fn raise(&self, id: u64, priority: Priority) {
+    /// Moves a transfer that waits as prefetch or in the background to where `priority` and the turn of another plan that will read it have
+    /// it wait. What runs already is counted as demand from now on where somebody waits for it.
+    pub(crate) fn raise(&self, id: u64, priority: Priority, turn: PlanTurn) {
         let mut lanes = self.0.lock();
+        let lanes = &mut *lanes;
         let taken = match priority {
-            Priority::Urgent | Priority::Demand => lanes.prefetch.take(id).or_else(|| lanes.background.take(id)),
-            Priority::Prefetch => lanes.background.take(id),
             Priority::Background => None,
+            _ => lanes.prefetch.take(id).or_else(|| lanes.background.take(id)),
         };
         if let Some(waiter) = taken {
-            lanes.of(priority).waiting.push_back(waiter);
+            let turn = waiter.turn.min(turn);
+            lanes.of(priority).line_up(Waiter { turn, ..waiter });
             lanes.pump();
+        } else if priority.is_demand() {
+            lanes.coming.iter_mut().filter(|coming| coming.id == id).for_each(|coming| coming.awaited = true);
         }
     }
 
-    /// Bytes that wait for their turn: those that somebody waits for or a plan will read, and those of background work.
-    pub(crate) fn waiting_bytes(&self) -> (u64, u64) {
+    /// What waits to be let in.
+    pub(crate) fn waiting(&self) -> Waiting {
         let lanes = self.0.lock();
-        let wanted = [&lanes.urgent, &lanes.demand, &lanes.prefetch].map(Lane::waiting_bytes);
-        (wanted.iter().sum(), lanes.background.waiting_bytes())
+        let [urgent, demand, background] = [&lanes.urgent, &lanes.demand, &lanes.background].map(Lane::waiting_bytes);
+        let mut ahead = BTreeMap::new();
+        for waiter in lanes.prefetch.there() {
+            *ahead.entry(waiter.turn).or_default() += waiter.bytes;
+        }
+        let is_awaited = lanes.coming.iter().any(|coming| coming.awaited);
+        let first = lanes.coming.iter().map(|coming| coming.turn).min().unwrap_or(lanes.last);
+        Waiting { demand: urgent + demand, ahead, background, coming: (!is_awaited).then_some(first) }
     }
 
     /// The mount gives no more than this.
@@ -217,12 +267,17 @@ impl Admission {
         }
     }
 
-    fn leave(&self, priority: Priority, left: u64) {
+    fn leave(&self, id: u64, priority: Priority, left: u64) {
         let mut lanes = self.0.lock();
         let lane = lanes.of(priority);
         debug_assert!(lane.running > 0 && left <= lane.bytes, "who leaves was let in");
         lane.running -= 1;
         lane.bytes -= left;
+        if priority == Priority::Prefetch
+            && let Some(at) = lanes.coming.iter().position(|coming| coming.id == id)
+        {
+            lanes.coming.swap_remove(at);
+        }
         lanes.pump();
     }
 }
@@ -238,28 +293,48 @@ impl Lanes {
     }
 
     fn pump(&mut self) {
-        while self.urgent.running + self.demand.running < DEMAND_MAX && self.urgent.admit(true) {}
+        while self.urgent.running + self.demand.running < DEMAND_MAX && self.urgent.admit(true).is_some() {}
         let may_be_long = self.urgent.waiting.is_empty();
-        while self.urgent.running + self.demand.running < DEMAND_MAX && self.demand.admit(may_be_long) {}
+        while self.urgent.running + self.demand.running < DEMAND_MAX && self.demand.admit(may_be_long).is_some() {}
         // Whoever gave up must not hold the prefetch behind it.
         self.urgent.waiting.retain(|waiter| !waiter.admit.is_closed());
         self.demand.waiting.retain(|waiter| !waiter.admit.is_closed());
         let no_demand = self.urgent.waiting.is_empty() && self.demand.waiting.is_empty();
-        while no_demand && self.prefetch.running < PREFETCH_MAX && self.prefetch.admit(true) {}
+        while no_demand
+            && self.prefetch.running < PREFETCH_MAX
+            && let Some((id, turn)) = self.prefetch.admit(true)
+        {
+            self.coming.push(Coming { id, turn, awaited: false });
+            self.last = turn;
+        }
         let none_waits = no_demand && self.prefetch.waiting.is_empty();
         let background_max = match (self.prefetch.running, self.urgent.running + self.demand.running) {
             (0, 0) => PREFETCH_MAX,
             (0, _) => BESIDE_DEMAND_MAX,
             _ => BESIDE_PREFETCH_MAX,
         };
-        while none_waits && self.background.running < background_max && self.background.admit(true) {}
+        while none_waits && self.background.running < background_max && self.background.admit(true).is_some() {}
         assert!(self.urgent.running + self.demand.running <= DEMAND_MAX && self.prefetch.running <= PREFETCH_MAX);
     }
 }
 
 impl Lane {
+    /// Those that wait and have not given up.
+    fn there(&self) -> impl Iterator<Item = &Waiter> {
+        self.waiting.iter().filter(|waiter| !waiter.admit.is_closed())
+    }
+
     fn waiting_bytes(&self) -> u64 {
-        self.waiting.iter().filter(|waiter| !waiter.admit.is_closed()).map(|waiter| waiter.bytes).sum()
+        self.there().map(|waiter| waiter.bytes).sum()
+    }
+
+    /// Demand behind all that came before, all else behind what is for the same plan, and for those before it.
+    fn line_up(&mut self, waiter: Waiter) {
+        let at = match self.priority.is_demand() {
+            true => self.waiting.len(),
+            false => self.waiting.partition_point(|before| before.turn <= waiter.turn),
+        };
+        self.waiting.insert(at, waiter);
     }
 
     /// Takes out one that waits.
@@ -268,17 +343,19 @@ impl Lane {
         self.waiting.remove(at)
     }
 
-    /// Lets the first in that may be; false when there is none.
-    fn admit(&mut self, may_be_long: bool) -> bool {
+    /// Lets the first in that may be and has not given up: its number and its turn. None when there is none.
+    fn admit(&mut self, may_be_long: bool) -> Option<(u64, PlanTurn)> {
         let priority = self.priority;
         let has_room = may_be_long && self.bytes < self.bytes_max;
-        let first = self.waiting.iter().position(|waiter| has_room || priority.counted(waiter.bytes) == 0);
-        let Some(waiter) = first.and_then(|at| self.waiting.remove(at)) else { return false };
-        if waiter.admit.send(Admitted { priority, bytes: waiter.bytes }).is_ok() {
-            self.running += 1;
-            self.bytes += priority.counted(waiter.bytes);
+        loop {
+            let first = self.waiting.iter().position(|waiter| has_room || priority.counted(waiter.bytes) == 0);
+            let Waiter { id, turn, bytes, admit } = first.and_then(|at| self.waiting.remove(at))?;
+            if admit.send(Admitted { id, priority, bytes }).is_ok() {
+                self.running += 1;
+                self.bytes += priority.counted(bytes);
+                return Some((id, turn));
+            }
         }
-        true
     }
 }
 
@@ -293,7 +370,7 @@ impl Drop for Queued<'_> {
         self.admitted.close();
         // After a turn that was taken this finds nothing: the value is out of the channel.
         match self.admitted.try_recv() {
-            Ok(admitted) => self.admission.leave(admitted.priority, admitted.priority.counted(admitted.bytes)),
+            Ok(Admitted { id, priority, bytes }) => self.admission.leave(id, priority, priority.counted(bytes)),
             Err(_) => self.admission.0.lock().pump(),
         }
     }

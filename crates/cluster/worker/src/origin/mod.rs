@@ -28,7 +28,7 @@ use std::sync::Arc;
 use forebay_block_store::BlockStore;
 use forebay_protocol::ClusterView;
 use forebay_shared_storage::StorageSettings;
-use forebay_types::{Error, MountId, Result};
+use forebay_types::{Error, MountId, OperationId, Result, Standing};
 
 pub(crate) use admission::Priority;
 pub(crate) use claims::{Bringer, Claims, HeldFor};
@@ -89,9 +89,10 @@ impl Origin {
         &self.signals.meters
     }
 
-    /// What a fetch of `segment` has to know.
+    /// What a fetch of `segment` has to know that no plan has asked for: among plans it stands as one that was made now.
     pub(crate) fn wanted(&self, door: &Arc<MountDoor>, segment: Segment, priority: Priority, keep: bool) -> Wanted {
         let keep = keep || self.pins.keep(segment.version.mount, &segment.version.key);
-        Wanted { door: Arc::clone(door), segment: Arc::new(segment), priority, keep, cache: true }
+        let turn = Standing::default().turn(OperationId(0), forebay_runtime::unix_ms());
+        Wanted { door: Arc::clone(door), segment: Arc::new(segment), priority, turn, keep, cache: true }
     }
 }

@@ -1,15 +1,18 @@
 //! The mounts, each with its door to shared storage.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use forebay_protocol::{ClusterView, MountShare, StorageCounters};
+use forebay_protocol::{AheadNeed, ClusterView, MountShare, StorageCounters};
 use forebay_shared_storage::{Storage, StorageSettings};
-use forebay_types::{Error, Key, Mount, MountId, MountOptions, Result};
+use forebay_types::{Error, Key, Mount, MountId, MountOptions, PlanTurn, Result};
 use parking_lot::Mutex;
 
-use super::admission::Admission;
+use super::admission::{Admission, Waiting};
+
+/// Plans of a mount that the coordinator is told of one by one.
+const PLANS_OF_MOUNT: usize = 16;
 
 /// The mounts of the view, each with its door to shared storage.
 pub(crate) struct Mounts {
@@ -54,7 +57,7 @@ impl MountDoor {
         if let Some(storage) = &state.storage {
             storage.set_share(share.bytes_per_sec, share.burst_bytes);
         }
-        let state = DoorState { storage: state.storage.clone(), share, told: state.told, before: state.before };
+        let state = DoorState { storage: state.storage.clone(), share, told: state.told.clone(), before: state.before };
         Self { mount, admission: Arc::clone(&self.admission), settings: self.settings.clone(), state: Mutex::new(state) }
     }
 
@@ -101,36 +104,64 @@ impl MountDoor {
         self.mount.options.bandwidth?;
         let mut state = self.state.lock();
         state.told = self.need(&state);
-        Some(state.told)
+        Some(state.told.clone())
     }
 
     /// What is read and awaited, and what is not let in yet.
     fn need(&self, state: &DoorState) -> Need {
         let Some(storage) = &state.storage else { return Need::default() };
-        let (wanted, background) = self.admission.waiting_bytes();
-        Need {
-            demand: storage.demand_bytes_per_sec().saturating_add(wanted),
-            background: storage.background_bytes_per_sec().saturating_add(background),
+        let Waiting { mut demand, mut ahead, mut background, coming } = self.admission.waiting();
+        demand = demand.saturating_add(storage.demand_bytes_per_sec());
+        background = background.saturating_add(storage.background_bytes_per_sec());
+        let comes = storage.ahead_bytes_per_sec();
+        match coming {
+            // Who waits for some of it must not wait for what others have demand for.
+            None => demand = demand.saturating_add(comes),
+            Some(turn) if comes > 0 => *ahead.entry(turn).or_default() += comes,
+            Some(_) => {}
         }
+        Need { demand, ahead: of_first_plans(ahead), background }
     }
 
     /// Whether its share is too small, about right or more than is of use, and was not when the need was told last.
     fn need_changed(&self) -> bool {
         let state = self.state.lock();
         let Some(share) = state.share.bytes_per_sec else { return false };
-        let fits = |need: Need| {
-            let all = need.demand.saturating_add(need.background);
-            (need.demand > share, all > share, all < share / 4)
+        let fits = |need: &Need| {
+            let planned = need.ahead.iter().fold(need.demand, |sum, (_, bytes)| sum.saturating_add(*bytes));
+            let all = planned.saturating_add(need.background);
+            // Another first plan may have its turn before those of other workers.
+            let first = need.ahead.first().filter(|_| planned > share).map(|(turn, _)| *turn);
+            (first, need.demand > share, planned > share, all > share, all < share / 4)
         };
-        fits(self.need(&state)) != fits(state.told)
+        fits(&self.need(&state)) != fits(&state.told)
     }
 }
 
 /// What would be read in a second were there no bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Need {
     pub(crate) demand: u64,
+    /// By plan, the first one first.
+    pub(crate) ahead: Vec<(PlanTurn, u64)>,
     pub(crate) background: u64,
+}
+
+impl Need {
+    /// What is said of a mount's plans.
+    pub(crate) fn told_of(&self, mount: MountId) -> impl Iterator<Item = AheadNeed> {
+        self.ahead.iter().map(move |(turn, bytes_per_sec)| AheadNeed { mount, turn: *turn, bytes_per_sec: *bytes_per_sec })
+    }
+}
+
+/// The first plans, the last of which stands for all behind it.
+fn of_first_plans(ahead: BTreeMap<PlanTurn, u64>) -> Vec<(PlanTurn, u64)> {
+    let mut plans = ahead.into_iter();
+    let mut first: Vec<_> = plans.by_ref().take(PLANS_OF_MOUNT).collect();
+    if let Some((_, bytes)) = first.last_mut() {
+        *bytes = plans.fold(*bytes, |sum, (_, more)| sum.saturating_add(more));
+    }
+    first
 }
 
 impl Mounts {

@@ -88,7 +88,7 @@ impl WorkerSession {
             DataRequest::List { mount, prefix, folders, after, limit } => {
                 reply(DataReply::Listed(rooms.catalogue.list(mount, &prefix, folders, after.as_ref(), limit).await?))
             }
-            DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms } => {
+            DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms, standing } => {
                 let within = Duration::from_millis(hold_ms.into());
                 let held_for = (hold_ms > 0).then_some(HeldFor { operation, by: self.bringer, within });
                 let priority = match held_for {
@@ -96,7 +96,8 @@ impl WorkerSession {
                     Some(_) => Priority::Prefetch,
                     None => Priority::Background,
                 };
-                self.prefetch(&version, &ranges, Ahead { priority, keep, held_for }).await?
+                let turn = Some(standing.turn(operation, forebay_runtime::unix_ms()));
+                self.prefetch(&version, &ranges, Ahead { priority, turn, keep, held_for }).await?
             }
             DataRequest::Put { mount, key, condition } => self.put(mount, &key, condition, payload).await?,
             DataRequest::PutBegin { mount, key } => {

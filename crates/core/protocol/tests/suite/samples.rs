@@ -45,6 +45,7 @@ pub fn requests() -> Vec<DataRequest> {
             keep: true,
             urgent: false,
             hold_ms: 60_000,
+            standing: Standing::default(),
         },
         DataRequest::Put { mount, key: key("k"), condition: PutCondition::Any },
         DataRequest::PutBegin { mount, key: key("k") },
@@ -307,6 +308,7 @@ pub fn member_requests() -> Vec<MemberRequest> {
         fresh: vec![version()],
         heard: Some((2 << 32) + 5),
         background: Vec::new(),
+        ahead: Vec::new(),
     };
     vec![
         MemberRequest::Register(worker()),

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use forebay_protocol::{
-    AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, Heartbeat, Kind, MemberRequest,
-    NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall, PeerOp, PeerRequest, VariantNames,
-    WorkerInfo, decode, decode_from, encode, encode_for, reply_for, request_for, speaking,
+    AdminRequest, AheadNeed, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, Heartbeat, Kind,
+    MemberRequest, NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall, PeerOp, PeerRequest,
+    VariantNames, WorkerInfo, decode, decode_from, encode, encode_for, reply_for, request_for, speaking,
 };
-use forebay_types::MountId;
+use forebay_types::{MountId, OperationId, Standing};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{nodes, samples};
@@ -184,6 +184,37 @@ fn background_work_is_told_to_who_knows_that_field() {
     assert_eq!(said(9), (silent.demand.clone(), beat.background.clone()));
     // One of before takes it for demand, as it does its own.
     assert_eq!(said(8), (vec![(MountId(7), 50_000_300), (MountId(9), 5)], Vec::new()));
+}
+
+#[test]
+fn what_is_brought_ahead_is_told_by_plan_to_who_knows_that_field() {
+    let MemberRequest::Heartbeat(silent) = samples::member_requests().remove(1) else { panic!("a heartbeat comes second") };
+    let turn = |operation| Standing { priority: -1, began_ms: 5 }.turn(OperationId(operation), 0);
+    let ahead = |mount, operation| AheadNeed { mount: MountId(mount), turn: turn(operation), bytes_per_sec: 300 };
+    let beat = Heartbeat { ahead: vec![ahead(7, 1), ahead(7, 2), ahead(9, 1)], ..silent.clone() };
+    assert_eq!(decode::<Heartbeat>(&encode(&beat)).unwrap(), beat);
+    assert_eq!(decode_from::<Heartbeat>(8, &encode_for(8, &beat)).unwrap(), silent);
+    let ControlCall::Serve(MemberRequest::Heartbeat(heard)) = ControlCall::from(MemberRequest::Heartbeat(beat)).for_version(8)
+    else {
+        panic!("it is a heartbeat")
+    };
+    assert_eq!((heard.demand, heard.ahead), (vec![(MountId(7), 50_000_600), (MountId(9), 300)], Vec::new()));
+}
+
+#[test]
+fn where_a_plan_stands_is_told_to_who_knows_that_field() {
+    let Some(DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms, .. }) =
+        samples::requests().into_iter().find(|request| matches!(request, DataRequest::Prefetch { .. }))
+    else {
+        panic!("there is a sample of each")
+    };
+    let of = |standing| {
+        let (version, ranges) = (version.clone(), ranges.clone());
+        DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms, standing }
+    };
+    let told = of(Standing { priority: 3, began_ms: 1 << 40 });
+    assert_eq!(decode::<DataRequest>(&encode(&told)).unwrap(), told);
+    assert_eq!(decode_from::<DataRequest>(8, &encode_for(8, &told)).unwrap(), of(Standing::default()));
 }
 
 #[test]

@@ -1,0 +1,56 @@
+//! The one order of what is brought ahead of those who read it, whoever has it brought.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+use crate::OperationId;
+
+/// What a plan counts for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Standing {
+    /// Plans of a higher one go first.
+    pub priority: i32,
+    /// When it was made, by the clock of who made it, in milliseconds since 1970; 0 when nobody said.
+    pub began_ms: u64,
+}
+
+impl Standing {
+    /// The turn of an operation's plan; one of which nobody said when it was made counts from `now_ms` on.
+    pub fn turn(self, operation: OperationId, now_ms: u64) -> PlanTurn {
+        let began_ms = if self.began_ms == 0 { now_ms } else { self.began_ms };
+        PlanTurn { standing: Self { began_ms, ..self }, operation }
+    }
+}
+
+/// Where a plan stands among all others, the smallest first: by priority, then by when it was made, then by its operation's number. It is
+/// the same at every worker, so that all of them bring what the first plan needs before what the second one does.
+///
+/// ```
+/// use forebay_types::{OperationId, Standing};
+///
+/// let turn = |priority, began_ms, operation| Standing { priority, began_ms }.turn(OperationId(operation), 9);
+/// assert!(turn(0, 1, 7) < turn(0, 2, 3), "who came first");
+/// assert!(turn(5, 2, 3) < turn(0, 1, 7), "but for priorities");
+/// assert_eq!(turn(0, 0, 7), turn(0, 9, 7));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PlanTurn {
+    /// What the plan counts for.
+    pub standing: Standing,
+    /// Who reads what is brought.
+    pub operation: OperationId,
+}
+
+impl Ord for PlanTurn {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let key = |turn: &Self| (turn.standing.began_ms, turn.operation.0);
+        other.standing.priority.cmp(&self.standing.priority).then_with(|| key(self).cmp(&key(other)))
+    }
+}
+
+impl PartialOrd for PlanTurn {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
