@@ -13,7 +13,7 @@ use crate::cluster::Cluster;
 use crate::forms::Forms;
 use crate::in_place::InPlace;
 use crate::nodes::Nodes;
-use crate::origin::{Claims, Elsewhere, Means, Origin};
+use crate::origin::{Claims, Elsewhere, Means, Mounts, Origin};
 use crate::read::Reads;
 use crate::replicas::Replicas;
 use crate::settings::{Tuning, WorkerSettings};
@@ -56,7 +56,8 @@ impl Rooms {
             claims: Arc::clone(&claims),
         };
         let in_place = Arc::new(InPlace::new(store.clone(), claims, settings.unix_socket.is_some()));
-        let origin = Arc::new(Origin::new(means, tuning.storage.clone(), dram_bytes, Arc::clone(&cluster)));
+        let mounts = Mounts::new(tuning.storage.clone(), settings.storage_queue_bytes);
+        let origin = Arc::new(Origin::new(means, mounts, dram_bytes, Arc::clone(&cluster)));
         let nodes = Nodes::new(
             store,
             (dram_bytes, disk_bytes),

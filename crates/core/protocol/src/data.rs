@@ -390,11 +390,11 @@ pub enum DataReply {
     Departed(Departed),
     /// To `ShardHeld`; none where the shard is not there.
     ShardHeld(Option<ShardHeld>),
-}
-
-impl DataReply {
-    /// The reply that carries an error.
-    pub fn failed(error: &forebay_types::Error) -> Self {
-        Self::Failed { kind: error.kind(), message: error.message().to_string() }
-    }
+    /// To what needs shared storage while too much waits for that: another worker may be asked, or this one after so long.
+    Busy {
+        /// Milliseconds.
+        after_ms: u32,
+        /// As in `Failed`.
+        message: String,
+    },
 }

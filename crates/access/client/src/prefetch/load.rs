@@ -153,7 +153,9 @@ impl Prefetches {
         let version = version.clone();
         let request = DataRequest::Prefetch { operation, version, ranges, keep, urgent: false, hold_ms: 0, standing };
         let mut last = Error::retry("the cluster has no worker to load into");
-        for _ in 0..TRIES {
+        let (began, mut tries) = (forebay_runtime::now(), 0);
+        while tries < TRIES && began.elapsed() < PATIENCE {
+            tries += 1;
             // Only at the worker that reads will go to: the next one is asked when the view says so, or when this one is gone.
             let known = self.routes.view.known_arc();
             let Some(worker) = self.routes.main_holder(route, &known) else { break };
@@ -167,6 +169,12 @@ impl Prefetches {
             };
             match outcome {
                 Ok(bytes) => return Ok(bytes),
+                // Others go first: that is no failure.
+                Err(Failure::Answered(error)) if error.retry_after().is_some() => {
+                    tries -= 1;
+                    forebay_runtime::time::sleep(error.retry_after().unwrap_or(PAUSE)).await;
+                    last = error;
+                }
                 // A worker that is short of room or whose storage is slow says so; nobody waits here but this load.
                 Err(Failure::Answered(error)) if error.kind() == ErrorKind::Retry => {
                     last = error;

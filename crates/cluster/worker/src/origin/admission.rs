@@ -1,6 +1,8 @@
 //! How many requests of a mount run at a time, and which.
 
-use std::collections::{BTreeMap, VecDeque};
+mod lane;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +10,8 @@ use forebay_shared_storage::Class;
 use forebay_types::{OperationId, PlanTurn, Standing};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+
+use lane::{Admitted, Lane, Waiter};
 
 /// Requests for data that somebody waits for, at a time and mount: 16 of 4 MiB fill 1 Gbit/s at 30 ms many times over.
 const DEMAND_MAX: usize = 16;
@@ -30,6 +34,12 @@ const BESIDE_DEMAND_MAX: usize = 2;
 /// The same beside prefetch, with which they share the bound. Where prefetch waits, it uses all that there is, and there are none.
 const BESIDE_PREFETCH_MAX: usize = 1;
 
+/// Requests that may wait, however short they are.
+const QUEUE_REQUESTS: usize = 16_384;
+/// When something may be asked for again for which there was no room in the queue.
+const AGAIN_MIN: Duration = Duration::from_millis(50);
+const AGAIN_MAX: Duration = Duration::from_secs(5);
+
 /// Where a request stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Priority {
@@ -49,6 +59,15 @@ impl Priority {
             Self::Urgent | Self::Demand => Class::Demand,
             Self::Prefetch => Class::Prefetch,
             Self::Background => Class::Background,
+        }
+    }
+
+    /// Its class, as metrics have it.
+    pub(crate) fn class_name(self) -> &'static str {
+        match self.class() {
+            Class::Demand => "demand",
+            Class::Prefetch => "ahead",
+            Class::Background => "background",
         }
     }
 
@@ -92,6 +111,10 @@ struct Lanes {
     demand: Lane,
     prefetch: Lane,
     background: Lane,
+    /// Bytes that may wait.
+    queue_bytes: u64,
+    /// What the mount gives; none without a bound.
+    bytes_per_sec: Option<u64>,
     /// What runs of prefetch.
     coming: Vec<Coming>,
     /// The plan of what was let in of prefetch last.
@@ -107,26 +130,15 @@ struct Coming {
     awaited: bool,
 }
 
-/// Those of one priority.
-#[derive(Debug)]
-struct Lane {
-    priority: Priority,
-    waiting: VecDeque<Waiter>,
-    running: usize,
-    /// Still to come.
-    bytes: u64,
-    /// From so many bytes on nothing more that counts is let in.
-    bytes_max: u64,
-}
-
 impl Default for Lanes {
     fn default() -> Self {
-        let lane = |priority, bytes_max| Lane { priority, waiting: VecDeque::new(), running: 0, bytes: 0, bytes_max };
         Self {
-            urgent: lane(Priority::Urgent, u64::MAX),
-            demand: lane(Priority::Demand, u64::MAX),
-            prefetch: lane(Priority::Prefetch, PREFETCH_BYTES),
-            background: lane(Priority::Background, PREFETCH_BYTES),
+            urgent: Lane::new(Priority::Urgent, u64::MAX),
+            demand: Lane::new(Priority::Demand, u64::MAX),
+            prefetch: Lane::new(Priority::Prefetch, PREFETCH_BYTES),
+            background: Lane::new(Priority::Background, PREFETCH_BYTES),
+            queue_bytes: u64::MAX,
+            bytes_per_sec: None,
             coming: Vec::new(),
             last: UNPLANNED,
         }
@@ -135,21 +147,6 @@ impl Default for Lanes {
 
 /// The turn of what no plan has asked for.
 const UNPLANNED: PlanTurn = PlanTurn { standing: Standing { priority: 0, began_ms: 0 }, operation: OperationId(0) };
-
-#[derive(Debug)]
-struct Waiter {
-    id: u64,
-    turn: PlanTurn,
-    bytes: u64,
-    admit: oneshot::Sender<Admitted>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Admitted {
-    id: u64,
-    priority: Priority,
-    bytes: u64,
-}
 
 /// One GET that may run; ends with the value.
 #[derive(Debug)]
@@ -196,6 +193,28 @@ impl Drop for Permit {
 }
 
 impl Admission {
+    /// One where no more than so many bytes may wait.
+    pub(crate) fn new(queue_bytes: u64) -> Self {
+        Self(Mutex::new(Lanes { queue_bytes, ..Lanes::default() }))
+    }
+
+    /// Whether what waits is too much for one more of this priority to wait behind it: when that may be asked for again then, as half of
+    /// the queue will have gone. Background work is the first to be told so, then prefetch.
+    pub(crate) fn full_for(&self, priority: Priority) -> Option<Duration> {
+        let lanes = self.0.lock();
+        let all = [&lanes.urgent, &lanes.demand, &lanes.prefetch, &lanes.background];
+        let bytes: u64 = all.iter().map(|lane| lane.waiting_bytes()).sum();
+        let requests: usize = all.iter().map(|lane| lane.len()).sum();
+        let part = match priority {
+            Priority::Urgent | Priority::Demand => 1,
+            Priority::Prefetch => 2,
+            Priority::Background => 4,
+        };
+        let is_full = bytes >= (lanes.queue_bytes / part).max(1) || requests >= QUEUE_REQUESTS / part as usize;
+        let half = lanes.bytes_per_sec.map(|rate| Duration::from_millis((bytes / 2).saturating_mul(1000) / rate.max(1)));
+        is_full.then(|| half.unwrap_or_default().clamp(AGAIN_MIN, AGAIN_MAX))
+    }
+
     /// Waits to be let in to get so many bytes that no plan has asked for. `id` names the transfer for [`Self::raise`].
     pub(crate) async fn enter(self: &Arc<Self>, id: u64, priority: Priority, bytes: u64) -> Permit {
         self.enter_for(id, priority, UNPLANNED, bytes).await
@@ -238,8 +257,8 @@ impl Admission {
         let lanes = self.0.lock();
         let [urgent, demand, background] = [&lanes.urgent, &lanes.demand, &lanes.background].map(Lane::waiting_bytes);
         let mut ahead = BTreeMap::new();
-        for waiter in lanes.prefetch.there() {
-            *ahead.entry(waiter.turn).or_default() += waiter.bytes;
+        for (turn, bytes) in lanes.prefetch.there() {
+            *ahead.entry(turn).or_default() += bytes;
         }
         let is_awaited = lanes.coming.iter().any(|coming| coming.awaited);
         let first = lanes.coming.iter().map(|coming| coming.turn).min().unwrap_or(lanes.last);
@@ -249,6 +268,7 @@ impl Admission {
     /// The mount gives no more than this.
     pub(crate) fn set_bound(&self, bytes_per_sec: Option<u64>) {
         let mut lanes = self.0.lock();
+        lanes.bytes_per_sec = bytes_per_sec;
         // What it gives in a quarter of a second is on its way, whatever the way to shared storage.
         let demand = bytes_per_sec.map_or(u64::MAX, |rate| (rate / 4).max(DEMAND_BYTES_MIN));
         (lanes.urgent.bytes_max, lanes.demand.bytes_max) = (demand, demand);
@@ -294,12 +314,12 @@ impl Lanes {
 
     fn pump(&mut self) {
         while self.urgent.running + self.demand.running < DEMAND_MAX && self.urgent.admit(true).is_some() {}
-        let may_be_long = self.urgent.waiting.is_empty();
+        let may_be_long = self.urgent.len() == 0;
         while self.urgent.running + self.demand.running < DEMAND_MAX && self.demand.admit(may_be_long).is_some() {}
         // Whoever gave up must not hold the prefetch behind it.
-        self.urgent.waiting.retain(|waiter| !waiter.admit.is_closed());
-        self.demand.waiting.retain(|waiter| !waiter.admit.is_closed());
-        let no_demand = self.urgent.waiting.is_empty() && self.demand.waiting.is_empty();
+        self.urgent.drop_gone();
+        self.demand.drop_gone();
+        let no_demand = self.urgent.len() + self.demand.len() == 0;
         while no_demand
             && self.prefetch.running < PREFETCH_MAX
             && let Some((id, turn)) = self.prefetch.admit(true)
@@ -307,7 +327,7 @@ impl Lanes {
             self.coming.push(Coming { id, turn, awaited: false });
             self.last = turn;
         }
-        let none_waits = no_demand && self.prefetch.waiting.is_empty();
+        let none_waits = no_demand && self.prefetch.len() == 0;
         let background_max = match (self.prefetch.running, self.urgent.running + self.demand.running) {
             (0, 0) => PREFETCH_MAX,
             (0, _) => BESIDE_DEMAND_MAX,
@@ -315,47 +335,6 @@ impl Lanes {
         };
         while none_waits && self.background.running < background_max && self.background.admit(true).is_some() {}
         assert!(self.urgent.running + self.demand.running <= DEMAND_MAX && self.prefetch.running <= PREFETCH_MAX);
-    }
-}
-
-impl Lane {
-    /// Those that wait and have not given up.
-    fn there(&self) -> impl Iterator<Item = &Waiter> {
-        self.waiting.iter().filter(|waiter| !waiter.admit.is_closed())
-    }
-
-    fn waiting_bytes(&self) -> u64 {
-        self.there().map(|waiter| waiter.bytes).sum()
-    }
-
-    /// Demand behind all that came before, all else behind what is for the same plan, and for those before it.
-    fn line_up(&mut self, waiter: Waiter) {
-        let at = match self.priority.is_demand() {
-            true => self.waiting.len(),
-            false => self.waiting.partition_point(|before| before.turn <= waiter.turn),
-        };
-        self.waiting.insert(at, waiter);
-    }
-
-    /// Takes out one that waits.
-    fn take(&mut self, id: u64) -> Option<Waiter> {
-        let at = self.waiting.iter().position(|waiter| waiter.id == id)?;
-        self.waiting.remove(at)
-    }
-
-    /// Lets the first in that may be and has not given up: its number and its turn. None when there is none.
-    fn admit(&mut self, may_be_long: bool) -> Option<(u64, PlanTurn)> {
-        let priority = self.priority;
-        let has_room = may_be_long && self.bytes < self.bytes_max;
-        loop {
-            let first = self.waiting.iter().position(|waiter| has_room || priority.counted(waiter.bytes) == 0);
-            let Waiter { id, turn, bytes, admit } = first.and_then(|at| self.waiting.remove(at))?;
-            if admit.send(Admitted { id, priority, bytes }).is_ok() {
-                self.running += 1;
-                self.bytes += priority.counted(bytes);
-                return Some((id, turn));
-            }
-        }
     }
 }
 
@@ -371,7 +350,12 @@ impl Drop for Queued<'_> {
         // After a turn that was taken this finds nothing: the value is out of the channel.
         match self.admitted.try_recv() {
             Ok(Admitted { id, priority, bytes }) => self.admission.leave(id, priority, priority.counted(bytes)),
-            Err(_) => self.admission.0.lock().pump(),
+            Err(_) => {
+                let mut lanes = self.admission.0.lock();
+                lanes.prefetch.drop_gone();
+                lanes.background.drop_gone();
+                lanes.pump();
+            }
         }
     }
 }

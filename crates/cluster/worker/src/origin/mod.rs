@@ -27,7 +27,6 @@ use std::sync::Arc;
 
 use forebay_block_store::BlockStore;
 use forebay_protocol::ClusterView;
-use forebay_shared_storage::StorageSettings;
 use forebay_types::{Error, MountId, OperationId, Result, Standing};
 
 pub(crate) use admission::Priority;
@@ -36,8 +35,7 @@ pub(crate) use elsewhere::Elsewhere;
 use flights::Flights;
 pub(crate) use flights::Ticket;
 pub(crate) use means::Means;
-pub(crate) use mounts::MountDoor;
-use mounts::Mounts;
+pub(crate) use mounts::{MountDoor, Mounts};
 pub(crate) use obtain::parts;
 pub(crate) use piece::{Missed, Obtained};
 use pins::Pins;
@@ -62,8 +60,8 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    pub(crate) fn new(means: Means, storage: StorageSettings, dram_bytes: u64, cluster: Arc<Cluster>) -> Self {
-        let (store, mounts, signals) = (means.store.clone(), Mounts::new(storage), Arc::clone(&means.signals));
+    pub(crate) fn new(means: Means, mounts: Mounts, dram_bytes: u64, cluster: Arc<Cluster>) -> Self {
+        let (store, signals) = (means.store.clone(), Arc::clone(&means.signals));
         let (claims, flights) = (Arc::clone(&means.claims), Arc::new(Flights::new(means)));
         Self { store, mounts, flights, claims, pins: Pins::default(), dram_bytes, cluster, signals }
     }

@@ -41,7 +41,10 @@ impl Origin {
         let door = self.mount(version.mount).await?;
         let mut coming = FuturesUnordered::new();
         let mut fetched_bytes = 0;
-        for (segment, run) in runs(version, ranges)? {
+        let runs = runs(version, ranges)?;
+        let is_missing = |(segment, run): &(Segment, PageRun)| !self.store.state(segment.id, *run).missing.is_empty();
+        door.check_queue(priority, || runs.iter().any(is_missing))?;
+        for (segment, run) in runs {
             let (id, bytes) = (segment.id, segment.bytes_of(run));
             let mut wanted = self.wanted(&door, segment, priority, keep);
             wanted.turn = turn.unwrap_or(wanted.turn);

@@ -44,7 +44,7 @@ fn every_variant_keeps_its_number() {
         messages.iter().map(|message| encode(message)[0]).collect()
     }
     assert_eq!(numbers(&samples::requests()), (0..30).collect::<Vec<u8>>());
-    assert_eq!(numbers(&samples::replies()), (0..26).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::replies()), (0..27).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::notices()), [0, 1]);
     assert_eq!(numbers(&samples::peer_requests()), [0, 1, 2, 3, 4, 5]);
     assert_eq!(numbers(&samples::control_requests()), (0..11).collect::<Vec<u8>>());

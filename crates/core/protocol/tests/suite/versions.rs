@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Debug, Write as _};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{
@@ -11,7 +12,7 @@ use forebay_protocol::{
     MemberRequest, NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall, PeerOp, PeerRequest,
     VariantNames, WorkerInfo, decode, decode_from, encode, encode_for, reply_for, request_for, speaking,
 };
-use forebay_types::{MountId, OperationId, Standing};
+use forebay_types::{Error, ErrorKind, MountId, OperationId, Standing};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{nodes, samples};
@@ -218,6 +219,19 @@ fn where_a_plan_stands_is_told_to_who_knows_that_field() {
 }
 
 #[test]
+fn when_to_ask_again_is_told_to_who_knows_that_kind() {
+    let busy = Error::retry("/lake: later").after(Duration::from_millis(300));
+    let told = |version| decode_from::<DataReply>(version, &reply_for(version, encode(&DataReply::failed(&busy)))).unwrap();
+    let heard = told(9).or_error().unwrap_err();
+    assert_eq!((heard.kind(), heard.message(), heard.retry_after()), (ErrorKind::Retry, busy.message(), busy.retry_after()));
+    let heard = told(8).or_error().unwrap_err();
+    assert_eq!((heard.kind(), heard.message(), heard.retry_after()), (ErrorKind::Retry, busy.message(), None));
+    let long = DataReply::failed(&busy.after(Duration::from_secs(1 << 40))).or_error().unwrap_err();
+    assert_eq!(long.retry_after(), Some(Duration::from_secs(10)));
+    assert!(DataReply::Done.or_error().is_ok());
+}
+
+#[test]
 fn what_is_said_to_several_is_written_for_each() {
     for version in [PROTOCOL_VERSION_OLDEST, PROTOCOL_VERSION] {
         for request in samples::peer_requests() {
@@ -230,7 +244,7 @@ fn what_is_said_to_several_is_written_for_each() {
             assert_eq!(request_for(version, call.clone()).unwrap(), call);
         }
         for reply in samples::replies() {
-            assert_eq!(reply_for(version, encode(&reply)), encode_for(version, &reply));
+            assert_eq!(reply_for(version, encode(&reply)), encode_for(version, &reply.for_version(version)));
         }
     }
 }

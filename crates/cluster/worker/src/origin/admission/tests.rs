@@ -203,3 +203,39 @@ fn what_an_earlier_plan_will_read_too_moves_to_its_turn() {
     assert_eq!(in_turn(running, Vec::from(waiting)), [11, 10]);
     assert_eq!(admission.waiting(), Waiting { coming: Some(plan(2)), ..Waiting::default() }, "the plan that had something last");
 }
+
+#[test]
+fn a_full_queue_sends_background_away_first_and_demand_last() {
+    const MIB: u64 = 1 << 20;
+    let admission = Arc::new(Admission::new(16 * MIB));
+    admission.set_bound(Some(8 * MIB));
+    let classes = [Priority::Background, Priority::Prefetch, Priority::Demand, Priority::Urgent];
+    let is_full = || classes.map(|priority| admission.full_for(priority).is_some());
+    let running = try_enter(&admission, 0, Priority::Demand, 4 * MIB).unwrap();
+    assert_eq!(is_full(), [false; 4], "what runs does not wait");
+    let mut waiting = Vec::new();
+    let mut told = Vec::new();
+    for id in 1..=8 {
+        let mut enter = Box::pin(admission.enter(id, Priority::Demand, 2 * MIB));
+        assert!((&mut enter).now_or_never().is_none());
+        waiting.push(enter);
+        told.push(is_full());
+    }
+    assert_eq!(told[..2], [[false; 4], [true, false, false, false]], "from a quarter on");
+    assert_eq!(told[2..4], [[true, false, false, false], [true, true, false, false]], "from half on");
+    assert_eq!(told[6..], [[true, true, false, false], [true; 4]]);
+    assert_eq!(admission.full_for(Priority::Demand), Some(Duration::from_secs(1)), "half of it has come then");
+    admission.set_bound(None);
+    assert_eq!(admission.full_for(Priority::Demand), None, "without a bound they are let in");
+    admission.set_bound(Some(8 * MIB));
+    waiting.clear();
+    assert_eq!(is_full(), [false; 4], "who has given up does not count");
+    drop(running);
+}
+
+#[test]
+fn a_queue_of_nothing_lets_in_what_need_not_wait() {
+    let admission = Arc::new(Admission::new(0));
+    assert_eq!(admission.full_for(Priority::Background), None);
+    assert!(try_enter(&admission, 1, Priority::Demand, 64 << 20).is_some());
+}
