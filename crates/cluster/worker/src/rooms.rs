@@ -43,7 +43,7 @@ impl Rooms {
         let (versions, background) = (Arc::new(Versions::default()), Arc::new(Background::default()));
         let signals = Arc::new(Signals::new(settings.serve_bytes_per_sec));
         let heard = Arc::clone(&signals);
-        store.tell_departures(move |segment, run| heard.gone.left(segment, run));
+        store.tell_changes(move |segment, run, change| heard.changes.add(segment, run, change));
         let cluster = Arc::new(Cluster::new(id, settings.coordinator.clone(), &settings.security));
         let elsewhere = Elsewhere::new(Arc::clone(&cluster));
         let (dram_bytes, disk_bytes) = (settings.store.dram_bytes, settings.store.disk_bytes);

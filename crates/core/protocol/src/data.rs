@@ -257,7 +257,7 @@ pub enum DataRequest {
         /// How long the asker waits, in milliseconds. What ends in `Retry` may be done all the same.
         within_ms: u32,
     },
-    /// Which pages left the tiers, from the first such question on: [`DataReply::Departed`] as soon as there are some.
+    /// Which pages left the tiers or came, from the first such question on: [`DataReply::Departed`] as soon as there are some.
     Departed {
         /// What the last answer gave as `next`; any number at first.
         since: u64,

@@ -114,8 +114,8 @@ impl Client {
         self.rooms.prefetches.present(worker, runs).await
     }
 
-    /// Which pages left a worker's tiers since the answer whose `next` is `since`, as soon as there are some, or none after `within`: so a
-    /// schedule hears at once that what it brought is not there any more. Any number at first, to which the answer has `lost`.
+    /// Which pages left a worker's tiers, and which came, since the answer whose `next` is `since`, as soon as there are some, or none after
+    /// `within`: so a schedule hears at once that what it brought is not there any more, and of what others brought. Any number at first, to which the answer has `lost`.
     pub async fn departed(&self, worker: WorkerId, since: u64, within: Duration) -> Result<Departed> {
         self.rooms.prefetches.departed(worker, since, within).await
     }

@@ -61,7 +61,7 @@ impl Prefetches {
         }
     }
 
-    /// What left a worker's tiers since an answer before, whose `next` is `since`, as soon as there is something: for who counts on
+    /// What left a worker's tiers, and came into them, since an answer before, whose `next` is `since`, as soon as there is something: for who counts on
     /// what was brought. The first answer has `lost`, as it begins with what is there then.
     pub(crate) async fn departed(&self, worker: WorkerId, since: u64, within: Duration) -> Result<Departed> {
         let link = self.routes.link_to(worker, gone).await?;

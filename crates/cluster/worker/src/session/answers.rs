@@ -146,7 +146,7 @@ impl WorkerSession {
             }
             DataRequest::Departed { since, within_ms } => {
                 let within = within(within_ms.min(DEPARTED_WITHIN_MS_MAX));
-                reply(DataReply::Departed(rooms.signals.gone.since(since, within).await))
+                reply(DataReply::Departed(rooms.signals.changes.since(since, within).await))
             }
             DataRequest::AskShard { dataset, shard, within_ms } => self.ask_lines(dataset, shard, within_ms, payload).await?,
             DataRequest::GetRecords(wanted) => self.get_records(wanted, payload).await?,

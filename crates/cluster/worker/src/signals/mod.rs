@@ -1,13 +1,13 @@
 //! What a worker measures of itself.
 //!
 //! Owns: numbers for reports and metrics, the speed at which answers leave and the pace that bounds it, reads under way, how often
-//! each segment is read, what left the tiers, and what a byte more of them would save.
+//! each segment is read, what left the tiers and came into them, and what a byte more of them would save.
 //!
 //! Never does: decide anything by them.
 //!
 //! Start with [`Signals`].
 
-mod gone;
+mod changes;
 mod load;
 mod margin;
 mod meters;
@@ -17,7 +17,7 @@ mod seen;
 
 use bytes::Bytes;
 
-pub(crate) use gone::Gone;
+pub(crate) use changes::Changes;
 pub(crate) use load::{Load, Queued};
 pub(crate) use margin::{Margin, Seen};
 pub(crate) use meters::{Meters, ServedFrom, Standing, publish};
@@ -29,7 +29,7 @@ pub(crate) struct Signals {
     pub(crate) meters: Meters,
     pub(crate) load: Load,
     pub(crate) popularity: Popularity,
-    pub(crate) gone: Gone,
+    pub(crate) changes: Changes,
     pace: Pace,
 }
 
@@ -37,7 +37,8 @@ impl Signals {
     /// Without a number of bytes a second answers leave as fast as they can.
     pub(crate) fn new(serve_bytes_per_sec: Option<u64>) -> Self {
         let (meters, load) = (Meters::new(), Load::default());
-        Self { meters, load, popularity: Popularity::new(), gone: Gone::default(), pace: Pace::new(serve_bytes_per_sec) }
+        let (popularity, changes) = (Popularity::new(), Changes::default());
+        Self { meters, load, popularity, changes, pace: Pace::new(serve_bytes_per_sec) }
     }
 
     /// Waits for the turn of bytes to be sent, and gives their number.

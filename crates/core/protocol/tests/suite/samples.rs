@@ -127,6 +127,7 @@ pub fn replies() -> Vec<DataReply> {
             next: 1 << 40,
             lost: true,
             runs: vec![(SegmentId::of(&version(), 0), PageRun::new(3, 300))],
+            came: Vec::new(),
         }),
         DataReply::ShardHeld(Some(ShardHeld { bytes: 1 << 40, queue: 3 })),
         DataReply::Busy { after_ms: 300, message: "/lake: later".into() },

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{
-    AdminRequest, AheadNeed, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, Heartbeat, Kind,
-    MemberRequest, NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall, PeerOp, PeerRequest,
+    AdminRequest, AheadNeed, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, Departed, Heartbeat,
+    Kind, MemberRequest, NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall, PeerOp, PeerRequest,
     VariantNames, WorkerInfo, decode, decode_from, encode, encode_for, reply_for, request_for, speaking,
 };
-use forebay_types::{Error, ErrorKind, MountId, OperationId, Standing};
+use forebay_types::{Error, ErrorKind, MountId, OperationId, PageRun, SegmentId, Standing};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{nodes, samples};
@@ -216,6 +216,15 @@ fn where_a_plan_stands_is_told_to_who_knows_that_field() {
     let told = of(Standing { priority: 3, began_ms: 1 << 40 });
     assert_eq!(decode::<DataRequest>(&encode(&told)).unwrap(), told);
     assert_eq!(decode_from::<DataRequest>(8, &encode_for(8, &told)).unwrap(), of(Standing::default()));
+}
+
+#[test]
+fn what_came_is_told_to_who_knows_that_field() {
+    let run = |segment| (SegmentId(segment), PageRun::new(3, 300));
+    let silent = Departed { next: 7, lost: false, runs: vec![run(1)], came: Vec::new() };
+    let told = DataReply::Departed(Departed { came: vec![run(2), run(3)], ..silent.clone() });
+    assert_eq!(decode::<DataReply>(&encode(&told)).unwrap(), told);
+    assert_eq!(decode_from::<DataReply>(8, &reply_for(8, encode(&told))).unwrap(), DataReply::Departed(silent));
 }
 
 #[test]
