@@ -1,6 +1,7 @@
 //! How many requests of a mount run at a time, and which.
 
 mod lane;
+mod standings;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use lane::{Admitted, Lane, Waiter};
+pub(crate) use standings::Standings;
 
 /// Requests for data that somebody waits for, at a time and mount: 16 of 4 MiB fill 1 Gbit/s at 30 ms many times over.
 const DEMAND_MAX: usize = 16;
@@ -220,12 +222,13 @@ impl Admission {
         self.enter_for(id, priority, UNPLANNED, bytes).await
     }
 
-    /// The same for a plan: of prefetch, and of background work, those of the first plan are let in first.
+    /// The same for a plan: of prefetch, and of background work, those of the first plan are let in first. What is wanted on demand goes before
+    /// what is of a priority below 0, which lets a few pass.
     pub(crate) async fn enter_for(self: &Arc<Self>, id: u64, priority: Priority, turn: PlanTurn, bytes: u64) -> Permit {
         let (admit, admitted) = oneshot::channel();
         {
             let mut lanes = self.0.lock();
-            lanes.of(priority).line_up(Waiter { id, turn, bytes, admit });
+            lanes.of(priority).line_up(Waiter::new(id, turn, bytes, admit));
             lanes.pump();
         }
         let mut turn = Queued { admission: self, admitted };
@@ -244,8 +247,7 @@ impl Admission {
             _ => lanes.prefetch.take(id).or_else(|| lanes.background.take(id)),
         };
         if let Some(waiter) = taken {
-            let turn = waiter.turn.min(turn);
-            lanes.of(priority).line_up(Waiter { turn, ..waiter });
+            lanes.of(priority).line_up(waiter.with_turn(turn));
             lanes.pump();
         } else if priority.is_demand() {
             lanes.coming.iter_mut().filter(|coming| coming.id == id).for_each(|coming| coming.awaited = true);

@@ -30,6 +30,7 @@ use forebay_protocol::ClusterView;
 use forebay_types::{Error, MountId, OperationId, Result, Standing};
 
 pub(crate) use admission::Priority;
+use admission::Standings;
 pub(crate) use claims::{Bringer, Claims, HeldFor};
 pub(crate) use elsewhere::Elsewhere;
 use flights::Flights;
@@ -53,6 +54,7 @@ pub(crate) struct Origin {
     pub(crate) mounts: Mounts,
     pub(crate) flights: Arc<Flights>,
     pub(crate) claims: Arc<Claims>,
+    pub(crate) standings: Standings,
     pins: Pins,
     dram_bytes: u64,
     cluster: Arc<Cluster>,
@@ -63,7 +65,8 @@ impl Origin {
     pub(crate) fn new(means: Means, mounts: Mounts, dram_bytes: u64, cluster: Arc<Cluster>) -> Self {
         let (store, signals) = (means.store.clone(), Arc::clone(&means.signals));
         let (claims, flights) = (Arc::clone(&means.claims), Arc::new(Flights::new(means)));
-        Self { store, mounts, flights, claims, pins: Pins::default(), dram_bytes, cluster, signals }
+        let (standings, pins) = (Standings::default(), Pins::default());
+        Self { store, mounts, flights, claims, standings, pins, dram_bytes, cluster, signals }
     }
 
     /// Takes over the mounts and pins of a view; gives the ids of mounts that are gone.

@@ -96,6 +96,7 @@ impl WorkerSession {
                     Some(_) => Priority::Prefetch,
                     None => Priority::Background,
                 };
+                rooms.origin.standings.learn(operation, standing.priority);
                 let turn = Some(standing.turn(operation, forebay_runtime::unix_ms()));
                 self.prefetch(&version, &ranges, Ahead { priority, turn, keep, held_for }).await?
             }

@@ -21,12 +21,33 @@ pub(super) struct Lane {
     pub(super) bytes_max: u64,
 }
 
+/// So many that come later may pass one of a priority below 0: it has a part of what there is in any case.
+pub(super) const PASSES: u32 = 8;
+
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) id: u64,
     pub(super) turn: PlanTurn,
     pub(super) bytes: u64,
     pub(super) admit: oneshot::Sender<Admitted>,
+    /// How many have passed it.
+    passed: u32,
+}
+
+impl Waiter {
+    pub(super) fn new(id: u64, turn: PlanTurn, bytes: u64, admit: oneshot::Sender<Admitted>) -> Self {
+        Self { id, turn, bytes, admit, passed: 0 }
+    }
+
+    /// The same for another plan as well, in the turn of the first of them.
+    pub(super) fn with_turn(self, turn: PlanTurn) -> Self {
+        Self { turn: self.turn.min(turn), ..self }
+    }
+
+    /// Whether it lets another one pass that comes later.
+    fn gives_way_to(&self, other: &Self) -> bool {
+        self.turn.standing.priority < other.turn.standing.priority.min(0) && self.passed < PASSES
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,12 +87,17 @@ impl Lane {
         });
     }
 
-    /// Demand behind all that came before, all else behind what is for the same plan, and for those before it.
+    /// Demand behind all that came before and does not give way, all else behind what is for the same plan, and for those before it.
     pub(super) fn line_up(&mut self, waiter: Waiter) {
-        let at = match self.priority.is_demand() {
-            true => self.waiting.len(),
-            false => self.waiting.partition_point(|before| before.turn <= waiter.turn),
-        };
+        let mut at = self.waiting.len();
+        if self.priority.is_demand() {
+            while at > 0 && self.waiting[at - 1].gives_way_to(&waiter) {
+                at -= 1;
+                self.waiting[at].passed += 1;
+            }
+        } else {
+            at = self.waiting.partition_point(|before| before.turn <= waiter.turn);
+        }
         self.waiting_bytes += waiter.bytes;
         self.waiting.insert(at, waiter);
     }
@@ -95,7 +121,7 @@ impl Lane {
         let has_room = may_be_long && self.bytes < self.bytes_max;
         loop {
             let first = self.waiting.iter().position(|waiter| has_room || priority.counted(waiter.bytes) == 0);
-            let Waiter { id, turn, bytes, admit } = first.and_then(|at| self.take_at(at))?;
+            let Waiter { id, turn, bytes, admit, .. } = first.and_then(|at| self.take_at(at))?;
             if admit.send(Admitted { id, priority, bytes }).is_ok() {
                 self.running += 1;
                 self.bytes += priority.counted(bytes);

@@ -239,3 +239,27 @@ fn a_queue_of_nothing_lets_in_what_need_not_wait() {
     assert_eq!(admission.full_for(Priority::Background), None);
     assert!(try_enter(&admission, 1, Priority::Demand, 64 << 20).is_some());
 }
+
+#[test]
+fn demand_of_a_low_priority_lets_some_pass_and_no_more() {
+    let admission = Arc::new(Admission::default());
+    admission.set_bound(Some(1));
+    let full = 2 * DEMAND_BYTES_MIN;
+    let running = try_enter(&admission, 1, Priority::Demand, full).unwrap();
+    let turn = |priority| Standing { priority, began_ms: 0 }.turn(OperationId(0), 0);
+    let passes = u64::from(lane::PASSES);
+    let asked = [(10, -1), (11, -1), (12, 0), (13, -2), (14, 5)].into_iter().chain((20..20 + passes).map(|id| (id, 0)));
+    let waiting = asked.map(|(id, priority)| {
+        let mut enter = Box::pin(admission.enter_for(id, Priority::Demand, turn(priority), full));
+        assert!((&mut enter).now_or_never().is_none());
+        (id, enter)
+    });
+    let waiting: Vec<_> = waiting.collect();
+    let order = in_turn(running, waiting);
+    // 12 and 14 are among the eight that 10 and 11 let pass.
+    let mut expected: Vec<u64> = [12, 14].into_iter().chain(20..20 + passes - 2).collect();
+    expected.extend([10, 11]);
+    let (first, last) = order.split_at(expected.len());
+    assert_eq!(first, expected);
+    assert_eq!(last, [20 + passes - 2, 13, 20 + passes - 1], "the lowest has let eight pass by then, too");
+}
