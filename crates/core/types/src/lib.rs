@@ -17,7 +17,6 @@ mod mount;
 mod pages;
 mod path;
 mod segment;
-mod standing;
 mod text;
 mod units;
 mod version;
@@ -34,11 +33,10 @@ pub use path::ForebayPath;
 pub use segment::{
     OBJECT_BYTES_MAX, RouteKey, SegmentId, SegmentRange, check_object_bytes, segment_bytes, segment_count, split_range,
 };
-pub use standing::{PlanTurn, Standing};
 pub use text::{CellSource, CsvLines, FormId, TEXT_CHUNK_BYTES, TextForm, TextLines, text_chunk};
 pub use units::{BitRate, ByteSize, format_bytes, format_duration, parse_duration};
 pub use version::{Attributes, ObjectInfo, ObjectVersion, VersionTag};
-pub use worker::{HostId, OperationId, Owner, WorkerId};
+pub use worker::{HostId, OperationId, Owner, PlanTurn, Standing, WorkerId};
 
 /// Bytes of a page: the unit of presence, accounting, checksum and fetching.
 pub const PAGE_BYTES: u64 = 4 << 10;
