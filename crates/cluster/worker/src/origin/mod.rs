@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use forebay_block_store::BlockStore;
 use forebay_protocol::ClusterView;
-use forebay_types::{Error, MountId, OperationId, Result, Standing};
+use forebay_types::{Error, MountId, OperationId, PlanTurn, Result, Standing};
 
 pub(crate) use admission::Priority;
 use admission::Standings;
@@ -54,7 +54,7 @@ pub(crate) struct Origin {
     pub(crate) mounts: Mounts,
     pub(crate) flights: Arc<Flights>,
     pub(crate) claims: Arc<Claims>,
-    pub(crate) standings: Standings,
+    standings: Standings,
     pins: Pins,
     dram_bytes: u64,
     cluster: Arc<Cluster>,
@@ -88,6 +88,19 @@ impl Origin {
     /// What is measured of reads: room of the tiers is weighed by it.
     pub(crate) fn meters(&self) -> &Meters {
         &self.signals.meters
+    }
+
+    /// The turn of an operation's plan. Its reads on demand go by the plan's priority from now on.
+    pub(crate) fn plan(&self, operation: OperationId, standing: Standing) -> PlanTurn {
+        self.standings.learn(operation, standing.priority);
+        standing.turn(operation, forebay_runtime::unix_ms())
+    }
+
+    /// What a reader's fetch of `segment` has to know.
+    pub(crate) fn wanted_by(&self, operation: OperationId, door: &Arc<MountDoor>, segment: Segment) -> Wanted {
+        let mut wanted = self.wanted(door, segment, Priority::Demand, false);
+        wanted.turn.standing.priority = self.standings.of(operation);
+        wanted
     }
 
     /// What a fetch of `segment` has to know that no plan has asked for: among plans it stands as one that was made now.

@@ -30,8 +30,7 @@ impl Reads {
             Some(pinned) => (answer(reader, Obtained::Whole(pinned), run, range.clone()), Missed::default()),
             None => {
                 door.check_queue(Priority::Demand, || !self.origin.store.state(id, run).missing.is_empty())?;
-                let mut wanted = self.origin.wanted(&door, segment, Priority::Demand, false);
-                wanted.turn.standing.priority = self.origin.standings.of(reader.operation);
+                let wanted = self.origin.wanted_by(reader.operation, &door, segment);
                 if self.origin.is_wide(run) {
                     let (payload, missed) = self.origin.obtain_wide(&wanted, run, range.clone()).await?;
                     (Answer { payload, ..Answer::default() }, missed)

@@ -96,9 +96,8 @@ impl WorkerSession {
                     Some(_) => Priority::Prefetch,
                     None => Priority::Background,
                 };
-                rooms.origin.standings.learn(operation, standing.priority);
-                let turn = Some(standing.turn(operation, forebay_runtime::unix_ms()));
-                self.prefetch(&version, &ranges, Ahead { priority, turn, keep, held_for }).await?
+                let turn = rooms.origin.plan(operation, standing);
+                self.prefetch(&version, &ranges, Ahead { priority, turn: Some(turn), keep, held_for }).await?
             }
             DataRequest::Put { mount, key, condition } => self.put(mount, &key, condition, payload).await?,
             DataRequest::PutBegin { mount, key } => {
