@@ -191,3 +191,35 @@ async fn what_is_read_at_one_worker_takes_the_bound_from_what_is_brought_ahead_a
 async fn what_a_plan_brings_at_one_worker_takes_the_bound_from_a_later_plan_at_another() {
     leaves_the_bound(60_000, Beside::EarlierPlan).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_much_waits_for_shared_storage_loads_are_told_to_come_later_and_readers_are_not() {
+    let options = MountOptions { bandwidth: Some(BitRate::from_bytes_per_sec(4 << 20)), ..MountOptions::default() };
+    let bed = Bed::new(Plan { options, ..Plan::default() }).await;
+    bed.object("read", 12 * MIB);
+    let data = bed.object("other", MIB);
+    let mut node = Node::join(bed.node.coordinator_at().clone(), Security::default());
+    let mut settings = node.worker_in(&bed.folder.path().join("second"), 128 << 20);
+    settings.storage_queue_bytes = 16 << 20;
+    let worker = std::sync::Arc::clone(node.start_worker(settings).await.unwrap());
+    let client = Client::connect(&worker.address(), bed.mount.id).await;
+    let (read, other) = (client.version("read").await, client.version("other").await);
+    let ask = async |start: u64, hold_ms| {
+        let (version, ranges, standing) = (other.clone(), vec![(start, 4096)], Standing::default());
+        let (operation, keep, urgent) = (OperationId(9), false, false);
+        client.call(DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms, standing }).await.unwrap().0
+    };
+    let is_busy = |reply: &DataReply| matches!(reply, DataReply::Busy { .. });
+    assert_eq!(ask(0, 0).await, DataReply::Fetched { bytes: 4096 });
+    let (long, ()) = tokio::join!(client.read(&read, 0, 12 * MIB), async {
+        // One of three requests runs, and 8 MiB wait: a quarter of the queue for the first, half of it for the second.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert!(is_busy(&ask(8192, 0).await), "a load");
+        assert!(is_busy(&ask(8192, 1000).await), "what is brought ahead");
+        assert_eq!(ask(0, 0).await, DataReply::Fetched { bytes: 0 }, "it is here");
+        assert!(client.read(&other, 8192, 4096).await.unwrap() == data[8192..12288], "who waits for it");
+    });
+    assert_eq!(long.unwrap().len(), 12 * MIB);
+    assert_eq!(ask(16384, 0).await, DataReply::Fetched { bytes: 4096 }, "nothing waits any more");
+    worker.shutdown().await;
+}
