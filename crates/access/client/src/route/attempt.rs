@@ -102,7 +102,7 @@ impl Routes {
     {
         let began = forebay_runtime::now();
         loop {
-            let error = match self.once_in_order(known, &order, how, &ask).await {
+            let error = match self.once_in_order(known, order.clone(), how, &ask).await {
                 Err(NoAnswer::Away(error)) => error,
                 answer => return answer,
             };
@@ -118,7 +118,7 @@ impl Routes {
     async fn once_in_order<T, Fut>(
         &self,
         known: &Known,
-        order: &[WorkerId],
+        order: Vec<WorkerId>,
         how: Asked,
         ask: impl Fn(Link) -> Fut,
     ) -> Result<T, NoAnswer>
@@ -126,7 +126,7 @@ impl Routes {
         Fut: Future<Output = Result<T, Failure>>,
     {
         let mut last = Error::retry("the cluster has no worker");
-        let mut left = order.iter().take(TRIES).filter_map(|worker| known.worker(*worker)).peekable();
+        let mut left = order.into_iter().take(TRIES).filter_map(|worker| known.worker(worker)).peekable();
         let mut asked = FuturesUnordered::new();
         if how == Asked::Beside {
             self.count_read();

@@ -42,8 +42,7 @@ impl Origin {
         let mut coming = FuturesUnordered::new();
         let mut fetched_bytes = 0;
         let runs = runs(version, ranges)?;
-        let is_missing = |(segment, run): &(Segment, PageRun)| !self.store.state(segment.id, *run).missing.is_empty();
-        door.check_queue(priority, || runs.iter().any(is_missing))?;
+        door.check_queue(priority, || runs.iter().any(|(segment, run)| !self.store.state(segment.id, *run).missing.is_empty()))?;
         for (segment, run) in runs {
             let (id, bytes) = (segment.id, segment.bytes_of(run));
             let mut wanted = self.wanted(&door, segment, priority, keep);
