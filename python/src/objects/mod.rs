@@ -79,6 +79,8 @@ pub(crate) async fn read(client: &Client, path: &ForebayPath, offset: i64, lengt
 pub(crate) async fn copy(client: &Client, source: &ForebayPath, target: &ForebayPath) -> Result<Entry> {
     let (operation, info) = (client.operation(), client.open(source).await?);
     let mut writer = client.writer(target).await?;
+    let whole = 0..info.version.size;
+    let _ahead = client.prefetch_near(operation, vec![(info.version.clone(), vec![whole])], 2 * COPY_BYTES);
     let mut at = 0;
     while at < info.version.size {
         let end = (at + COPY_BYTES).min(info.version.size);

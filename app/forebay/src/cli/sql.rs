@@ -24,7 +24,7 @@ pub(crate) struct SqlArgs {
     /// Say how long each statement took
     #[arg(long)]
     pub(crate) timing: bool,
-    /// On a cluster: jobs of a higher priority go first
+    /// Tasks and what is fetched ahead of queries of a higher priority go first
     #[arg(long, default_value_t = 0, allow_hyphen_values = true, value_name = "NUMBER")]
     pub(crate) priority: i32,
     /// Run with a coordinator and a worker of its own on the data folder, instead of a running `forebay up`

@@ -219,6 +219,11 @@ impl Config {
         self.settings.shard_bytes.0
     }
 
+    /// Bytes that may wait in a worker for the shared storage of a mount.
+    pub(crate) fn storage_queue_bytes(&self) -> u64 {
+        self.settings.storage_queue.0
+    }
+
     /// Share of a worker's storage from which it collects garbage.
     pub(crate) fn storage_share(&self) -> f64 {
         self.settings.storage_share.0

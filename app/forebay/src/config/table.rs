@@ -148,6 +148,10 @@ settings! {
         /// too, as long as it saves more time there than cached blocks.
         shard_bytes: ByteSize = ByteSize(WorkerSettings::SHARD_BYTES), of &[Worker], flag RolesSeldom;
 
+        /// Bytes that may wait in a worker for the shared storage of a mount
+        /// Who asks for more is told to come later: loads from a quarter of it on, what is fetched ahead from half of it on.
+        storage_queue: ByteSize = ByteSize(WorkerSettings::STORAGE_QUEUE_BYTES), of &[Worker], flag RolesSeldom;
+
         /// What the worker sends to readers and other workers at most, as in 100MB/s
         /// Reads in place don't count.
         serve_bandwidth: Option<BitRate> = "as much as it can" => None, of &[Worker], flag RolesSeldom;

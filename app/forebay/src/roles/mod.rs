@@ -249,6 +249,7 @@ fn worker_part(config: &Config) -> Outcome<WorkerPart> {
         temporary_share: config.temporary_share(),
         storage_share: config.storage_share(),
         shard_bytes: config.shard_bytes(),
+        storage_queue_bytes: config.storage_queue_bytes(),
     })
 }
 

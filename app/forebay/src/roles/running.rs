@@ -118,6 +118,8 @@ pub(crate) struct WorkerPart {
     pub(crate) storage_share: f64,
     /// Bytes of disk for served shards.
     pub(crate) shard_bytes: u64,
+    /// Bytes that may wait for the shared storage of a mount.
+    pub(crate) storage_queue_bytes: u64,
 }
 
 /// The roles that run in this process.
@@ -326,6 +328,7 @@ fn worker_settings(node: &Node, part: WorkerPart, folder: &Path) -> WorkerSettin
         temporary_share: part.temporary_share,
         storage_share: part.storage_share,
         shard_bytes: part.shard_bytes,
+        storage_queue_bytes: part.storage_queue_bytes,
     }
 }
 

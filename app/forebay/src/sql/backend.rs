@@ -6,7 +6,7 @@ use forebay_client::{Client, ClientSettings, Wait};
 use forebay_coordinator::CoordinatorSettings;
 use forebay_data_folder::DataFolder;
 use forebay_node::Node;
-use forebay_sql::Engine;
+use forebay_sql::{Engine, EngineSettings};
 use forebay_transport::Security;
 use forebay_types::{Error, ErrorKind, Result};
 
@@ -45,6 +45,7 @@ impl Backend {
         let node = alone(config).await?;
         let settings = node.client_settings();
         let queries = SqlPart::of(config).own_engine(Some(config.data_dir()), settings.security.shows.as_ref())?;
+        let queries = EngineSettings { priority, ..queries };
         let client = Client::connect(ClientSettings { in_place: config.in_place(), ..settings }).await?;
         Ok(Self { engine: Engine::over_client(client, queries), embedded: Some(node) })
     }
@@ -74,6 +75,7 @@ async fn engine(config: &Config, client: Client, priority: i32, wait: Wait, is_n
         None => (known_scheduler(&client, is_new).await?, Some(client.clone())),
     };
     let queries = SqlPart::of(config).own_engine(None, config.security().shows.as_ref())?;
+    let queries = EngineSettings { priority, ..queries };
     match scheduler {
         Some(scheduler) => {
             let security = config.security().clone();
@@ -99,12 +101,15 @@ async fn known_scheduler(client: &Client, is_new: bool) -> Outcome<Option<String
 
 /// An engine of this process: this forebay was built without distributed SQL.
 #[cfg(not(feature = "cluster"))]
-async fn engine(config: &Config, client: Client, _priority: i32, _wait: Wait, _is_new: bool) -> Outcome<Engine> {
+async fn engine(config: &Config, client: Client, priority: i32, _wait: Wait, _is_new: bool) -> Outcome<Engine> {
     match config.scheduler() {
         Some(scheduler) if scheduler != "off" => {
             Err(Error::invalid("this forebay was built without distributed SQL: unset the scheduler").into())
         }
-        _ => Ok(Engine::over_client(client, SqlPart::of(config).own_engine(None, config.security().shows.as_ref())?)),
+        _ => {
+            let queries = SqlPart::of(config).own_engine(None, config.security().shows.as_ref())?;
+            Ok(Engine::over_client(client, EngineSettings { priority, ..queries }))
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use forebay_client::{Client, SnapshotStore};
 use forebay_protocol::TableDefinition;
-use forebay_types::{OperationId, Result};
+use forebay_types::{OperationId, Result, Standing};
 use object_store::{ObjectMeta, ObjectStore};
 
 use crate::catalog::{QueryTables, catalog_of};
@@ -114,7 +114,7 @@ fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Re
             let names = view.mounts.iter().map(of).collect();
             let snapshot = client.snapshot_of(operation, []);
             let prefetches = engine.inner.settings.prefetch;
-            let fetcher = prefetches.then(|| fetcher(client, snapshot.clone()));
+            let fetcher = prefetches.then(|| fetcher(client, snapshot.clone(), Client::standing(engine.inner.settings.priority)));
             let (named, pins, asks) = (Arc::new(snapshot.clone()), Some(Arc::clone(seen)), Some(client.clone()));
             let namespace = QueryNamespace { names, named, direct, reach, pins, client: asks };
             let cells = engine
@@ -127,12 +127,12 @@ fn surroundings(engine: &Engine, operation: OperationId, seen: &Arc<Seen>) -> Re
     }
 }
 
-/// Hands ranges to the client: those of files that are below a mount.
-fn fetcher(client: &Client, snapshot: SnapshotStore) -> Fetcher {
+/// Hands ranges to the client, as parts of one plan: those of files that are below a mount.
+fn fetcher(client: &Client, snapshot: SnapshotStore, standing: Standing) -> Fetcher {
     let client = client.clone();
     Arc::new(move |ranges| {
         let pinned = |meta: &ObjectMeta| snapshot.pinned_at(&meta.location).map(|info| info.version);
         let plan = ranges.into_iter().filter_map(|(meta, ranges)| Some((pinned(&meta)?, ranges))).collect();
-        Box::new(client.prefetch(snapshot.operation(), plan)) as Box<dyn Any + Send + Sync>
+        Box::new(client.prefetch_in_turn(snapshot.operation(), standing, plan)) as Box<dyn Any + Send + Sync>
     })
 }

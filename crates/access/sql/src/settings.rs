@@ -22,6 +22,8 @@ pub struct EngineSettings {
     pub batch_rows: usize,
     /// What the plan will read is fetched ahead, within the client's window ([`forebay_client::ClientSettings::prefetch_bytes`]).
     pub prefetch: bool,
+    /// What is fetched ahead for queries of a higher priority comes first, whichever process they run in.
+    pub priority: i32,
     /// Decoded columns of Parquet, CSV and JSON files are read where workers hold them, if the mount allows it.
     pub hot_form: bool,
     /// Where no worker is on this host, rows of decoded columns are selected by those of others, if they are fewer bytes to send than the
@@ -70,6 +72,7 @@ impl Default for EngineSettings {
             memory: EngineMemory::default(),
             batch_rows: 8192,
             prefetch: true,
+            priority: 0,
             hot_form: true,
             rows_from_afar: true,
             reach: Reach::of_process(),

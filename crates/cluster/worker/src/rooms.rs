@@ -13,7 +13,7 @@ use crate::cluster::Cluster;
 use crate::forms::Forms;
 use crate::in_place::InPlace;
 use crate::nodes::Nodes;
-use crate::origin::{Claims, Elsewhere, Means, Origin};
+use crate::origin::{Claims, Elsewhere, Means, Mounts, Origin};
 use crate::read::Reads;
 use crate::replicas::Replicas;
 use crate::settings::{Tuning, WorkerSettings};
@@ -43,7 +43,7 @@ impl Rooms {
         let (versions, background) = (Arc::new(Versions::default()), Arc::new(Background::default()));
         let signals = Arc::new(Signals::new(settings.serve_bytes_per_sec));
         let heard = Arc::clone(&signals);
-        store.tell_departures(move |segment, run| heard.gone.left(segment, run));
+        store.tell_changes(move |segment, run, change| heard.changes.add(segment, run, change));
         let cluster = Arc::new(Cluster::new(id, settings.coordinator.clone(), &settings.security));
         let elsewhere = Elsewhere::new(Arc::clone(&cluster));
         let (dram_bytes, disk_bytes) = (settings.store.dram_bytes, settings.store.disk_bytes);
@@ -56,7 +56,8 @@ impl Rooms {
             claims: Arc::clone(&claims),
         };
         let in_place = Arc::new(InPlace::new(store.clone(), claims, settings.unix_socket.is_some()));
-        let origin = Arc::new(Origin::new(means, tuning.storage.clone(), dram_bytes, Arc::clone(&cluster)));
+        let mounts = Mounts::new(tuning.storage.clone(), settings.storage_queue_bytes);
+        let origin = Arc::new(Origin::new(means, mounts, dram_bytes, Arc::clone(&cluster)));
         let nodes = Nodes::new(
             store,
             (dram_bytes, disk_bytes),

@@ -34,11 +34,16 @@ pub struct WorkerSettings {
     pub storage_share: f64,
     /// Bytes of disk that served shards may take, below the tiers' folder.
     pub shard_bytes: u64,
+    /// Bytes that may wait for the shared storage of a mount: readers of more are told to come later, loads from a quarter of it on, and what
+    /// is brought ahead from half of it on.
+    pub storage_queue_bytes: u64,
 }
 
 impl WorkerSettings {
     /// Bytes of disk for served shards when nobody says.
     pub const SHARD_BYTES: u64 = 8 << 30;
+    /// Bytes that may wait for shared storage when nobody says: half a minute of 1 Gbit/s.
+    pub const STORAGE_QUEUE_BYTES: u64 = 4 << 30;
 
     /// A worker on TCP only, without a token.
     pub fn new(coordinator: Address, listen: Address, store: StoreSettings) -> Self {
@@ -54,6 +59,7 @@ impl WorkerSettings {
             temporary_share: 0.5,
             storage_share: 0.8,
             shard_bytes: Self::SHARD_BYTES,
+            storage_queue_bytes: Self::STORAGE_QUEUE_BYTES,
         }
     }
 }

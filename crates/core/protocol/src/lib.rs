@@ -30,15 +30,15 @@ mod version;
 pub use at_hand::{AtHand, Handed};
 pub use codec::{decode, encode};
 pub use control::{
-    AdminRequest, BudgetLease, ClusterStatus, ClusterView, ControlCall, ControlReply, ControlRequest, Heartbeat, MemberRequest,
-    MountShare, MountStatus, Pin, TableDefinition, WorkerInfo, WorkerState,
+    AdminRequest, AheadNeed, BudgetLease, ClusterStatus, ClusterView, ControlCall, ControlReply, ControlRequest, Heartbeat,
+    MemberRequest, MountShare, MountStatus, Pin, TableDefinition, WorkerInfo, WorkerState,
 };
 pub use data::{DataReply, DataRequest};
 pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
 pub use jobs::{ExecutorNumbers, JobState, SchedulerNumbers, TaskState, TransferState};
 pub use kinds::{reply_for, request_for};
 pub use limits::{
-    ACCESSES_MAX, BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, PINS_MAX, RANGES_MAX, ROOTS_MAX, ROW_COLUMNS_MAX, RUNS_MAX,
+    ACCESSES_MAX, BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, PINS_MAX, PLANS_MAX, RANGES_MAX, ROOTS_MAX, ROW_COLUMNS_MAX, RUNS_MAX,
     SEGMENTS_MAX, VALUES_MAX,
 };
 pub use nodes::{

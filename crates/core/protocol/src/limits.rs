@@ -21,6 +21,8 @@ pub const CLAIMS_MAX: usize = 10_000;
 pub const VALUES_MAX: usize = 10_000;
 /// Mounts that a heartbeat tells of.
 pub const MOUNTS_MAX: usize = 100_000;
+/// Plans that a heartbeat tells of, of all mounts together.
+pub const PLANS_MAX: usize = 4_096;
 /// Segments of one window's report, orders that ended, and new objects, of one heartbeat.
 pub const USES_MAX: usize = 1 << 20;
 /// Roots of tables that one window's report names.

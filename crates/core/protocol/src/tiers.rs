@@ -34,13 +34,16 @@ pub struct Held {
     pub keep: bool,
 }
 
-/// Pages that are in no tier of a worker any more.
+/// Pages that are in no tier of a worker any more, and such as have come into one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Departed {
     /// What to ask for next.
     pub next: u64,
-    /// Others left that are not among these: what counts is to be asked for.
+    /// Others left or came that are not among these: what counts is to be asked for.
     pub lost: bool,
     /// In the order in which they left; some may be back since.
     pub runs: Vec<(SegmentId, PageRun)>,
+    /// In the order in which they came, from anywhere; some may have left since.
+    #[serde(with = "crate::version::since_9")]
+    pub came: Vec<(SegmentId, PageRun)>,
 }

@@ -19,5 +19,5 @@ pub use jobs::{
     Assignment, BlockRange, JobId, Policy, Schedule, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer,
 };
 pub use rate::IoRates;
-pub use share::{Need, share_bound, share_bound_by_need};
+pub use share::{Ahead, Need, share_bound, share_bound_by_need};
 pub use window::{PlannedRange, UNIT_BYTES_MAX, Window};

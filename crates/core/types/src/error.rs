@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +60,7 @@ pub struct Error {
     kind: ErrorKind,
     message: Arc<str>,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+    after: Option<Duration>,
 }
 
 /// The result of every fallible public function.
@@ -76,7 +78,7 @@ macro_rules! constructors {
 impl Error {
     /// An error of `kind` with a message that says what failed, on which path, and what to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into().into(), source: None }
+        Self { kind, message: message.into().into(), source: None, after: None }
     }
 
     constructors!(retry Retry, conflict Conflict, invalid Invalid, not_found NotFound, denied Denied, corrupt Corrupt,
@@ -86,6 +88,17 @@ impl Error {
     pub fn with_source(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         self.source = Some(Arc::new(source));
         self
+    }
+
+    /// Says when the same call makes sense again: for what is refused because too much is asked for now.
+    pub fn after(mut self, wait: Duration) -> Self {
+        self.after = Some(wait);
+        self
+    }
+
+    /// When the same call makes sense again, where that was said.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.after
     }
 
     /// Puts `what` before the message: `what: message`.

@@ -38,7 +38,7 @@ pub use segment::{
 };
 pub use units::{BitRate, ByteSize, format_bytes, format_duration, parse_duration};
 pub use version::{Attributes, ObjectInfo, ObjectVersion, VersionTag};
-pub use worker::{HostId, OperationId, Owner, WorkerId};
+pub use worker::{HostId, OperationId, Owner, PlanTurn, Standing, WorkerId};
 
 /// Bytes of a page: the unit of presence, accounting, checksum and fetching.
 pub const PAGE_BYTES: u64 = 4 << 10;

@@ -20,6 +20,7 @@ mod table;
 mod threads;
 mod usage;
 
+pub use crate::core::Change;
 pub use data::{BlockFill, Fill, Pinned, ScrubCursor, ScrubStep};
 pub use lent::Lent;
 pub use media::{ArenaHandle, pages_verify};

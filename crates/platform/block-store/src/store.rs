@@ -9,7 +9,7 @@ use forebay_protocol::Held;
 use forebay_types::{PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
 
 use crate::books::{OWNERS, Tier};
-use crate::core::Core;
+use crate::core::{Change, Core};
 use crate::data::{BlockFill, Fill, Pinned, ReadPages, ScrubCursor, ScrubStep};
 use crate::lent::Lent;
 use crate::media::{ArenaHandle, Direction, Folder};
@@ -143,11 +143,11 @@ impl BlockStore {
         self.core.trim_spares(idle);
     }
 
-    /// Has pages of the cache told of that are in no tier any more, whatever took them out. `hear` is called where others wait: it must
-    /// be quick, and ask nothing of the store. Only the first one is told.
-    pub fn tell_departures(&self, hear: impl Fn(SegmentId, PageRun) + Send + Sync + 'static) {
+    /// Has pages of the cache told of that have come into a tier from outside, or are in none any more, whatever brought or took them. `hear`
+    /// is called where others wait: it must be quick, and ask nothing of the store. Only the first one is told.
+    pub fn tell_changes(&self, hear: impl Fn(SegmentId, PageRun, Change) + Send + Sync + 'static) {
         // A second one is a defect of the caller's, and harms nobody.
-        let _ = self.core.departures.set(Box::new(hear));
+        let _ = self.core.changes.set(Box::new(hear));
     }
 
     /// Drops a segment from both tiers, kept or not. Returns the bytes that come back, those under pins when these end. Of a

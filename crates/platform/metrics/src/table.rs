@@ -79,6 +79,8 @@ table! {
     WORKER_WRITTEN_BYTES: Counters = "forebay_worker_written_bytes_total" [];
     /// Objects that listings found new or changed.
     WORKER_DISCOVERED_OBJECTS: Counters = "forebay_worker_discovered_objects_total" [];
+    /// Requests that were told to come later, as too much waits for shared storage: `demand`, what is brought `ahead`, or `background` work.
+    WORKER_SHED: Counters = "forebay_worker_shed_total" ["class"];
     /// Requests to the shared storage of each mount: `get`, `head`, `list`, `put` or `delete`.
     WORKER_STORAGE_REQUESTS: Counters = "forebay_worker_storage_requests_total" ["mount", "method", "worker"];
     /// Of these, requests that were made because one before had failed.

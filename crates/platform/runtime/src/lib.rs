@@ -25,4 +25,4 @@ pub use planted::plant;
 pub use planted::{Defect, planted};
 pub use simulated::is_simulated;
 pub use tasks::{run_behind, spawn_blocking};
-pub use time::{now, system_time};
+pub use time::{now, system_time, unix_ms};

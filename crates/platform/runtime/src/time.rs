@@ -22,6 +22,12 @@ pub fn system_time() -> SystemTime {
     SystemTime::now()
 }
 
+/// The same in milliseconds since 1970.
+#[inline]
+pub fn unix_ms() -> u64 {
+    system_time().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -175,10 +175,15 @@ impl Storage {
         self.0.limiter.set(bytes_per_sec, burst_bytes);
     }
 
-    /// What would be read in a second were there no bound, background work aside: an estimate from what was read in the last one and,
-    /// when somebody had to wait for the bound, what is still outstanding.
+    /// What would be read in a second on demand were there no bound: an estimate from what was read in the last one and, when somebody
+    /// had to wait for the bound, what is still outstanding.
     pub fn demand_bytes_per_sec(&self) -> u64 {
         self.0.limiter.wanted_bytes_per_sec(Class::Demand)
+    }
+
+    /// The same of what is read ahead.
+    pub fn ahead_bytes_per_sec(&self) -> u64 {
+        self.0.limiter.wanted_bytes_per_sec(Class::Prefetch)
     }
 
     /// The same of background work.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use forebay_protocol::{Accesses, Departed, Held};
-use forebay_types::{ObjectVersion, OperationId, PageRun, Result, SegmentId, WorkerId};
+use forebay_types::{ObjectVersion, OperationId, PageRun, Result, SegmentId, Standing, WorkerId};
 
 use super::Client;
 use crate::prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
@@ -13,9 +13,34 @@ use crate::prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
 impl Client {
     /// Fetches what a plan is about to read, in this order, a bounded number of bytes ahead of the reads of the same
     /// operation: each [`Client::read`] with it moves the window. Dropping the answer cancels what is under way. What
-    /// can't be prefetched is read on demand, so there is no error here.
+    /// can't be prefetched is read on demand, so there is no error here. Among the plans of all clients it stands as one that was made now.
     pub fn prefetch(&self, operation: OperationId, plan: Vec<(ObjectVersion, Vec<Range<u64>>)>) -> Prefetch {
-        self.rooms.prefetches.begin(operation, plan)
+        self.prefetch_in_turn(operation, Self::standing(0), plan)
+    }
+
+    /// The same for a plan that is part of something larger: it stands among those of all clients as that does.
+    pub fn prefetch_in_turn(
+        &self,
+        operation: OperationId,
+        standing: Standing,
+        plan: Vec<(ObjectVersion, Vec<Range<u64>>)>,
+    ) -> Prefetch {
+        self.rooms.prefetches.begin(operation, standing, plan, u64::MAX)
+    }
+
+    /// As [`Self::prefetch`], with no more than so many bytes ahead of the reads: for a reader of whom there may be many.
+    pub fn prefetch_near(
+        &self,
+        operation: OperationId,
+        plan: Vec<(ObjectVersion, Vec<Range<u64>>)>,
+        ahead_bytes: u64,
+    ) -> Prefetch {
+        self.rooms.prefetches.begin(operation, Self::standing(0), plan, ahead_bytes)
+    }
+
+    /// What a plan counts for that is made now. Those of a higher priority go first, then those that were made before.
+    pub fn standing(priority: i32) -> Standing {
+        Standing { priority, began_ms: forebay_runtime::unix_ms() }
     }
 
     /// Brings these versions into the tiers, whole, by what all others leave of shared storage's bandwidth; with `keep` they stay there. `progress` gets the
@@ -76,13 +101,13 @@ impl Client {
     /// operation has read it, for two minutes at most, or until [`Self::ended`].
     pub async fn bring(
         &self,
-        operation: OperationId,
+        (operation, standing): (OperationId, Standing),
         worker: WorkerId,
         version: &ObjectVersion,
         ranges: Vec<(u64, u32)>,
         urgent: bool,
     ) -> Result<u64> {
-        self.rooms.prefetches.bring(operation, worker, version, ranges, urgent).await
+        self.rooms.prefetches.bring((operation, standing), worker, version, ranges, urgent).await
     }
 
     /// Tells a worker that an operation reads nothing there any more: what was brought for it is held no longer. `Retry` when the worker is
@@ -96,8 +121,8 @@ impl Client {
         self.rooms.prefetches.present(worker, runs).await
     }
 
-    /// Which pages left a worker's tiers since the answer whose `next` is `since`, as soon as there are some, or none after `within`: so a
-    /// schedule hears at once that what it brought is not there any more. Any number at first, to which the answer has `lost`.
+    /// Which pages left a worker's tiers, and which came, since the answer whose `next` is `since`, as soon as there are some, or none after
+    /// `within`: so a schedule hears at once that what it brought is not there any more, and of what others brought. Any number at first, to which the answer has `lost`.
     pub async fn departed(&self, worker: WorkerId, since: u64, within: Duration) -> Result<Departed> {
         self.rooms.prefetches.departed(worker, since, within).await
     }

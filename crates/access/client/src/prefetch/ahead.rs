@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use forebay_protocol::{DataNotice, DataRequest, encode_for};
 use forebay_transport::Connection;
-use forebay_types::{ObjectVersion, OperationId, RouteKey, WorkerId, split_range};
+use forebay_types::{ObjectVersion, OperationId, RouteKey, Standing, WorkerId, split_range};
 use futures::stream::{FuturesUnordered, StreamExt};
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
@@ -26,9 +26,15 @@ const MESSAGE_RANGES: usize = 256;
 const HOLD_MS: u32 = 60_000;
 
 impl Prefetches {
-    /// Fetches what a plan is about to read, in this order.
-    pub(crate) fn begin(&self, operation: OperationId, plan: Vec<(ObjectVersion, Vec<Range<u64>>)>) -> Prefetch {
-        let course = Arc::new(Course::new(operation, plan, self.ahead_bytes));
+    /// Fetches what a plan is about to read, in this order, so many bytes ahead at most.
+    pub(crate) fn begin(
+        &self,
+        operation: OperationId,
+        standing: Standing,
+        plan: Vec<(ObjectVersion, Vec<Range<u64>>)>,
+        ahead_bytes: u64,
+    ) -> Prefetch {
+        let course = Arc::new(Course::new(operation, standing, plan, ahead_bytes.min(self.ahead_bytes)));
         self.courses.add(&course);
         let asked = Arc::new(Asked { operation, workers: Mutex::default() });
         let task = forebay_runtime::spawn(drive(Arc::downgrade(&self.routes), Arc::clone(&course), Arc::clone(&asked)));
@@ -157,9 +163,8 @@ async fn send(routes: &Routes, course: &Course, asked: &Asked, message: Message)
     let version = &course.versions[message.version_ix];
     let known = routes.view.known_arc();
     let Some(info) = message.worker.and_then(|worker| known.worker(worker)) else { return };
-    let (operation, ranges) = (course.operation, message.ranges);
-    let request =
-        DataRequest::Prefetch { operation, version: version.clone(), ranges, keep: false, urgent: false, hold_ms: HOLD_MS };
+    let (operation, standing, ranges, version) = (course.operation, course.standing, message.ranges, version.clone());
+    let request = DataRequest::Prefetch { operation, version, ranges, keep: false, urgent: false, hold_ms: HOLD_MS, standing };
     let outcome = match routes.connections.link(info).await {
         Ok(link) => {
             asked.add(&link);
@@ -169,6 +174,6 @@ async fn send(routes: &Routes, course: &Course, asked: &Asked, message: Message)
     };
     if let Err(error) = outcome {
         // What matters is seen by the read that comes.
-        debug!(worker = %info.id, key = %version.key, %error, "not prefetched");
+        debug!(worker = %info.id, key = %course.versions[message.version_ix].key, %error, "not prefetched");
     }
 }

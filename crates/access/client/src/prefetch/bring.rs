@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_protocol::{Accesses, DataNotice, DataReply, DataRequest, Departed, RANGES_MAX, RUNS_MAX, WantedAccesses, encode};
-use forebay_types::{Error, ObjectVersion, OperationId, PageRun, Result, SegmentId, WorkerId};
+use forebay_types::{Error, ObjectVersion, OperationId, PageRun, Result, SegmentId, Standing, WorkerId};
 
 use super::{DEADLINE, Prefetches, fetch};
 use crate::connect::{Failure, ask, unexpected};
@@ -20,7 +20,7 @@ impl Prefetches {
     /// beside it; gives the bytes that it had to fetch. `Retry` when the worker is gone or has no room.
     pub(crate) async fn bring(
         &self,
-        operation: OperationId,
+        (operation, standing): (OperationId, Standing),
         worker: WorkerId,
         version: &ObjectVersion,
         ranges: Vec<(u64, u32)>,
@@ -29,9 +29,8 @@ impl Prefetches {
         let link = self.routes.link_to(worker, gone).await?;
         let mut fetched = 0;
         for ranges in ranges.chunks(RANGES_MAX) {
-            let ranges = ranges.to_vec();
-            let request =
-                DataRequest::Prefetch { operation, version: version.clone(), ranges, keep: false, urgent, hold_ms: HOLD_MS };
+            let (ranges, version) = (ranges.to_vec(), version.clone());
+            let request = DataRequest::Prefetch { operation, version, ranges, keep: false, urgent, hold_ms: HOLD_MS, standing };
             fetched += fetch(&link, &request, DEADLINE).await.map_err(Failure::into_error)?;
         }
         Ok(fetched)
@@ -62,7 +61,7 @@ impl Prefetches {
         }
     }
 
-    /// What left a worker's tiers since an answer before, whose `next` is `since`, as soon as there is something: for who counts on
+    /// What left a worker's tiers, and came into them, since an answer before, whose `next` is `since`, as soon as there is something: for who counts on
     /// what was brought. The first answer has `lost`, as it begins with what is there then.
     pub(crate) async fn departed(&self, worker: WorkerId, since: u64, within: Duration) -> Result<Departed> {
         let link = self.routes.link_to(worker, gone).await?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use forebay_protocol::DataRequest;
 use forebay_types::{
-    Error, ErrorKind, ObjectVersion, OperationId, Result, RouteKey, SEGMENT_BYTES, check_object_bytes, split_range,
+    Error, ErrorKind, ObjectVersion, OperationId, Result, RouteKey, SEGMENT_BYTES, Standing, check_object_bytes, split_range,
 };
 use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
@@ -72,6 +72,7 @@ impl Prefetches {
         }
         let (done, fetched) = (AtomicU64::new(0), AtomicU64::new(0));
         let failed = Mutex::new((None, 0u64, None::<usize>));
+        let load = (operation, Standing { priority: 0, began_ms: forebay_runtime::unix_ms() });
         let room = tokio::sync::Semaphore::new(BYTES_AT_ONCE as usize);
         let parts = (0..plan.len()).flat_map(|ix| parts(&plan[ix].1).into_iter().map(move |part| (ix, part)));
         stream::iter(parts)
@@ -82,7 +83,7 @@ impl Prefetches {
                 async move {
                     // A closed semaphore is the only failure, and nobody closes this one.
                     let _room = room.acquire_many(len).await;
-                    match self.load_part(operation, version, part, keep).await {
+                    match self.load_part(load, version, part, keep).await {
                         Ok(bytes) => {
                             fetched.fetch_add(bytes, Ordering::Relaxed);
                             progress(done.fetch_add(u64::from(len), Ordering::Relaxed) + u64::from(len));
@@ -142,16 +143,19 @@ impl Prefetches {
     /// Brings ranges of one segment.
     async fn load_part(
         &self,
-        operation: OperationId,
+        (operation, standing): (OperationId, Standing),
         version: &ObjectVersion,
         ranges: Vec<(u64, u32)>,
         keep: bool,
     ) -> Result<u64> {
         let index = ranges.first().map_or(0, |(start, _)| start / SEGMENT_BYTES) as u32;
         let route = RouteKey::of(version.mount, &version.key, index);
-        let request = DataRequest::Prefetch { operation, version: version.clone(), ranges, keep, urgent: false, hold_ms: 0 };
+        let version = version.clone();
+        let request = DataRequest::Prefetch { operation, version, ranges, keep, urgent: false, hold_ms: 0, standing };
         let mut last = Error::retry("the cluster has no worker to load into");
-        for _ in 0..TRIES {
+        let (began, mut tries) = (forebay_runtime::now(), 0);
+        while tries < TRIES && began.elapsed() < PATIENCE {
+            tries += 1;
             // Only at the worker that reads will go to: the next one is asked when the view says so, or when this one is gone.
             let known = self.routes.view.known_arc();
             let Some(worker) = self.routes.main_holder(route, &known) else { break };
@@ -165,6 +169,12 @@ impl Prefetches {
             };
             match outcome {
                 Ok(bytes) => return Ok(bytes),
+                // Others go first: that is no failure.
+                Err(Failure::Answered(error)) if error.retry_after().is_some() => {
+                    tries -= 1;
+                    forebay_runtime::time::sleep(error.retry_after().unwrap_or(PAUSE)).await;
+                    last = error;
+                }
                 // A worker that is short of room or whose storage is slow says so; nobody waits here but this load.
                 Err(Failure::Answered(error)) if error.kind() == ErrorKind::Retry => {
                     last = error;

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use forebay_scheduling::{PlannedRange, Window};
-use forebay_types::{Key, MountId, ObjectVersion, OperationId};
+use forebay_types::{Key, MountId, ObjectVersion, OperationId, Standing};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// A plan and how far its reader is.
 pub(crate) struct Course {
     pub(crate) operation: OperationId,
+    pub(crate) standing: Standing,
     pub(crate) versions: Vec<ObjectVersion>,
     by_key: HashMap<(MountId, Key), Vec<usize>>,
     pub(crate) window: Mutex<Window>,
@@ -21,7 +22,12 @@ pub(crate) struct Course {
 
 impl Course {
     /// The course of a plan, which is read in this order; ranges that are not within their version are left out.
-    pub(crate) fn new(operation: OperationId, plan: Vec<(ObjectVersion, Vec<Range<u64>>)>, window_bytes: u64) -> Self {
+    pub(crate) fn new(
+        operation: OperationId,
+        standing: Standing,
+        plan: Vec<(ObjectVersion, Vec<Range<u64>>)>,
+        window_bytes: u64,
+    ) -> Self {
         let mut versions = Vec::with_capacity(plan.len());
         let mut ranges = Vec::new();
         for (version_ix, (version, wanted)) in plan.into_iter().enumerate() {
@@ -33,7 +39,8 @@ impl Course {
         for (ix, version) in versions.iter().enumerate() {
             by_key.entry((version.mount, version.key.clone())).or_default().push(ix);
         }
-        Self { operation, versions, by_key, window: Mutex::new(Window::new(ranges, window_bytes)), moved: Notify::new() }
+        let window = Mutex::new(Window::new(ranges, window_bytes));
+        Self { operation, standing, versions, by_key, window, moved: Notify::new() }
     }
 }
 

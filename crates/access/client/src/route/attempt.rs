@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use forebay_protocol::WorkerInfo;
 use forebay_types::{Error, ErrorKind, RouteKey, WorkerId};
@@ -13,6 +14,8 @@ use crate::connect::{Failure, Link};
 
 /// Workers tried for one call at most; past these the cluster has worse trouble than another try would mend.
 const TRIES: usize = 3;
+/// For so long a call is made again for which workers say that too much waits for shared storage; then another way is looked for.
+const BUSY_WITHIN: Duration = Duration::from_secs(60);
 
 /// Why no worker gave an answer that stands.
 #[derive(Debug)]
@@ -86,8 +89,33 @@ impl Routes {
         self.in_order(&known, order, Asked::Beside, ask).await
     }
 
-    /// The first answer that stands; from two workers at most at a time.
+    /// The first answer that stands. Where workers have too much to do, they are asked again when they say so.
     async fn in_order<T, Fut>(
+        &self,
+        known: &Known,
+        order: Vec<WorkerId>,
+        how: Asked,
+        ask: impl Fn(Link) -> Fut,
+    ) -> Result<T, NoAnswer>
+    where
+        Fut: Future<Output = Result<T, Failure>>,
+    {
+        let began = forebay_runtime::now();
+        loop {
+            let error = match self.once_in_order(known, order.clone(), how, &ask).await {
+                Err(NoAnswer::Away(error)) => error,
+                answer => return answer,
+            };
+            let after = error.retry_after().filter(|_| began.elapsed() < BUSY_WITHIN);
+            let Some(after) = after else { return Err(NoAnswer::Away(error)) };
+            // Not all of them at once.
+            let spread = forebay_runtime::random_range(50..150u32);
+            forebay_runtime::time::sleep(after * spread / 100).await;
+        }
+    }
+
+    /// The first answer that stands; from two workers at most at a time.
+    async fn once_in_order<T, Fut>(
         &self,
         known: &Known,
         order: Vec<WorkerId>,
@@ -161,13 +189,20 @@ impl Routes {
                 return Some(Ok(answer));
             }
             Err(Failure::Answered(error)) if is_final(&error) => return Some(Err(NoAnswer::Final(error))),
-            Err(Failure::Answered(error)) => *last = error,
+            Err(Failure::Answered(error)) => keep(last, error),
             Err(Failure::Unreached(error) | Failure::Lost(error)) => {
                 tracing::debug!(%worker, %error, "worker does not answer");
                 self.lost(worker);
-                *last = error;
+                keep(last, error);
             }
         }
         None
+    }
+}
+
+/// The last error is the one to tell, unless a worker has said when to ask again.
+fn keep(last: &mut Error, error: Error) {
+    if last.retry_after().is_none() || error.retry_after().is_some() {
+        *last = error;
     }
 }

@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_client::{Client, NodeErrorKind, PutCondition};
 use forebay_nodes::DirId;
-use forebay_testbed::until;
+use forebay_protocol::{DataReply, DataRequest, decode, encode};
+use forebay_testbed::{until, until_asked};
 use forebay_types::{ErrorKind, ForebayPath, OperationId, RouteKey};
 
+use crate::cluster::{Cluster, bytes, rate};
 use crate::scripted::{Coordinator, MOUNT, Mood, Worker, object};
 
 const OPERATION: OperationId = OperationId(78);
@@ -304,4 +306,47 @@ async fn a_write_goes_to_the_next_worker_when_none_was_asked() {
     second.stop().await;
     let error = put(&client, PutCondition::Any).await.unwrap_err();
     assert!(error.kind() == ErrorKind::Retry && error.message().contains("nothing was written"), "{error}");
+}
+
+/// More is asked for at once than the queues of two workers take.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_with_full_queues_have_readers_come_later_and_all_answers_are_right() {
+    const READS: u64 = 24;
+    let mut cluster = Cluster::start_with(0, |options| options.bandwidth = rate(16 << 20)).await;
+    cluster.worker.storage_queue_bytes = 8 << 20;
+    cluster.add_worker().await;
+    cluster.add_worker().await;
+    let client = cluster.client(|settings| settings.in_place = false).await;
+    let mut versions = Vec::new();
+    for (number, size) in (0..READS).map(|number| (number, 2usize << 20)).chain([(READS, 16 << 20), (READS + 1, 32 << 20)]) {
+        let key = format!("o/{number}");
+        cluster.store(&key, &bytes(number, size));
+        versions.push(client.open(&path(&key)).await.unwrap().version);
+    }
+    let (load, probed) = (versions[READS as usize].clone(), versions[READS as usize + 1].clone());
+    let reads = (0..READS).map(|number| {
+        let (client, version) = (&client, &versions[number as usize]);
+        async move {
+            let read = client.read(client.operation(), version, 0..version.size).await.unwrap();
+            assert!(read == bytes(number, 2 << 20), "object {number}");
+        }
+    });
+    let line = forebay_transport::Connection::connect(&cluster.node.workers[0].address(), &forebay_client::Security::default());
+    let line = line.await.unwrap();
+    let mut page = 0;
+    // It is another page each time: one that has come is read whatever waits.
+    let is_busy = async || {
+        let (operation, version, start) = (client.operation(), probed.clone(), page * 4096);
+        page += 1;
+        let read = DataRequest::Read { operation, version, start, len: 4096, in_place: false };
+        let answer = line.call(encode(&read), Vec::new()).await.unwrap();
+        matches!(decode(&answer.meta), Ok(DataReply::Busy { after_ms: 50..=10_000, .. }))
+    };
+    let (_, loaded, ()) = tokio::join!(
+        futures::future::join_all(reads),
+        client.load(vec![load], false, |_| {}),
+        until_asked("a reader is told to come later", is_busy)
+    );
+    assert_eq!(loaded.unwrap().bytes, 16 << 20, "a load waits until there is room");
+    assert_eq!(client.counters().reads_fallback, 0, "nobody has gone to shared storage past the workers");
 }

@@ -180,6 +180,7 @@ async fn what_nobody_is_sent_to_leaves_a_full_worker_first() {
                 keep: false,
                 urgent: false,
                 hold_ms: 0,
+                standing: forebay_types::Standing::default(),
             };
             line.call(forebay_protocol::encode(&request), Vec::new()).await.unwrap();
             let read = forebay_protocol::DataRequest::Read {

@@ -2,12 +2,12 @@
 
 #![allow(clippy::single_range_in_vec_init, reason = "a plan is a list of ranges, of one here")]
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use forebay_testbed::until;
-use forebay_types::PAGE_BYTES;
+use forebay_testbed::{until, until_asked};
+use forebay_types::{PAGE_BYTES, Standing};
 
-use crate::cluster::{Cluster, bytes, path, pause};
+use crate::cluster::{Cluster, bytes, path, pause, rate};
 
 const MIB: u64 = 1 << 20;
 
@@ -165,4 +165,50 @@ async fn nobody_was_told_that_what_was_brought_had_left() {
     };
     let (pages, ()) = tokio::time::timeout(Duration::from_secs(60), async { tokio::join!(told, others) }).await.unwrap();
     assert_eq!(pages, 256, "each page once");
+}
+
+/// A query's plan, a later one of another process, a reader that waits, and a load, all of one worker.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn plans_of_all_clients_are_brought_in_one_order_behind_demand_and_within_the_bound() {
+    const BOUND: u64 = 8 * MIB;
+    let cluster = Cluster::start_with(1, |options| options.bandwidth = rate(BOUND)).await;
+    let [query, script, gateway, loader] = [0; 4].map(|_| cluster.client(|_| {}));
+    let (query, script, gateway, loader) = (query.await, script.await, gateway.await, loader.await);
+    let mut versions = Vec::new();
+    for (number, (key, size)) in [("query", 12), ("script", 12), ("object", 4), ("load", 12)].into_iter().enumerate() {
+        cluster.store(key, &bytes(number as u64, size << 20));
+        versions.push(query.open(&path(key)).await.unwrap().version);
+    }
+    let held = async || -> Vec<u64> {
+        let held = query.held(&versions).await.unwrap();
+        held.iter().map(|held| held.bytes / MIB).collect()
+    };
+    cluster.s3.reset_counters();
+    let (began, whole) = (Instant::now(), || 0..12 * MIB);
+    let loading = {
+        let (loader, load) = (loader.clone(), versions[3].clone());
+        tokio::spawn(async move { loader.load(vec![load], false, |_| {}).await.unwrap() })
+    };
+    pause(100).await;
+    let standing = |began_ms| Standing { priority: 0, began_ms };
+    let later = script.prefetch_in_turn(script.operation(), standing(2), vec![(versions[1].clone(), vec![whole()])]);
+    pause(100).await;
+    let first = query.prefetch_in_turn(query.operation(), standing(1), vec![(versions[0].clone(), vec![whole()])]);
+    pause(100).await;
+    let asked = Instant::now();
+    let read = gateway.read(gateway.operation(), &versions[2], 0..4 * MIB).await.unwrap();
+    assert!(read == bytes(2, 4 << 20));
+    // By an equal part of the bound it would take two seconds.
+    assert!(asked.elapsed() < Duration::from_millis(1300), "demand took {:?}", asked.elapsed());
+    until_asked("the first plan is brought", async || held().await[0] == 12).await;
+    let [_, script_mib, _, load_mib] = held().await[..] else { panic!("four objects") };
+    assert!(script_mib <= 8, "{script_mib} MiB of the later plan came before the end of the first");
+    assert!(load_mib <= 8, "{load_mib} MiB were loaded before the plans were brought");
+    until_asked("the later plan is brought", async || held().await[1] == 12).await;
+    assert!(held().await[3] <= 9, "background waits for both");
+    loading.await.unwrap();
+    let (fetched, took) = (cluster.s3.counters().bytes_out, began.elapsed().as_secs_f64());
+    assert_eq!(fetched, 40 * MIB, "nothing twice");
+    assert!(fetched as f64 <= took * 1.02 * BOUND as f64 + (2 * MIB) as f64, "{fetched} bytes in {took} s");
+    drop((first, later));
 }

@@ -21,6 +21,8 @@ pub(super) struct Job {
     pub(super) number: JobId,
     pub(super) ticket: Arc<Ticket>,
     pub(super) began: Instant,
+    /// The same by the clock of the day, in milliseconds since 1970.
+    pub(super) began_ms: u64,
     pub(super) stages: HashMap<usize, Stage>,
     /// By stage and Ballista's number of the task.
     pub(super) running: HashMap<(usize, usize), Running>,
@@ -78,6 +80,7 @@ impl Job {
             number,
             ticket,
             began: forebay_runtime::now(),
+            began_ms: forebay_runtime::unix_ms(),
             stages: HashMap::new(),
             running: HashMap::new(),
             versions: HashMap::new(),

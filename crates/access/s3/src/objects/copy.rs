@@ -231,7 +231,7 @@ impl Source {
             Some(opened) => opened.read(range)?,
             None => {
                 let (client, room) = (context.client.clone(), Arc::clone(&context.large_pieces));
-                rest(client, room, context.client.operation(), self.info.version.clone(), range)
+                rest(client, room, context.client.operation(), self.info.version.clone(), range, true)
             }
         };
         Ok(pieces.map_err(BodyError::from).boxed())

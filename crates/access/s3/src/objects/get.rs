@@ -69,8 +69,8 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
     let body = match sent >= all.end {
         true => AnswerBody::of(bytes),
         false => {
-            let rest =
-                rest(context.client.clone(), Arc::clone(&context.large_pieces), operation, info.version.clone(), sent..all.end);
+            let (client, room) = (context.client.clone(), Arc::clone(&context.large_pieces));
+            let rest = rest(client, room, operation, info.version.clone(), sent..all.end, !hit);
             AnswerBody::stream(bytes, rest, Some(all.end - all.start))
         }
     };
@@ -116,6 +116,6 @@ async fn read_version(context: &Arc<Context>, info: &ObjectInfo, range: Range<u6
         return Ok(AnswerBody::of(first));
     }
     let room = Arc::clone(&context.large_pieces);
-    let rest = rest(context.client.clone(), room, operation, info.version.clone(), first_end..range.end);
+    let rest = rest(context.client.clone(), room, operation, info.version.clone(), first_end..range.end, true);
     Ok(AnswerBody::stream(first, rest, Some(range.end - range.start)))
 }

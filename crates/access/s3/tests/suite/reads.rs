@@ -1,6 +1,7 @@
 //! Reads through the gateway: what they cost, and what is never answered.
 
 use chrono::TimeDelta;
+use forebay_testbed::until;
 use forebay_types::Validate;
 
 use crate::rig::client::{raw, request};
@@ -162,6 +163,21 @@ async fn a_large_object_streams() {
     }
     let answer = request("GET", "/lake/large").header("range", "bytes=67000000-68000000").send(cluster.address()).await;
     assert!(answer.body == body[67_000_000..=68_000_000], "across the border of two segments");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_client_reads_on_is_brought_ahead_of_it() {
+    use tokio::io::AsyncWriteExt;
+    let (cluster, s3) = Cluster::over_s3(|_| {}, gateway_settings()).await;
+    s3.put("data", "long", &bytes(4, 64 << 20)).unwrap();
+    s3.reset_counters();
+    let mut socket = tokio::net::TcpStream::connect(cluster.address()).await.unwrap();
+    socket.write_all(request("GET", "/lake/long").head(cluster.address()).as_bytes()).await.unwrap();
+    // The first request brings 16 MiB, and nobody has read more than the socket takes.
+    until("more is brought", || s3.counters().bytes_out > (16 << 20) + (512 << 10)).await;
+    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+    let ahead = s3.counters().bytes_out;
+    assert!(ahead < 48 << 20, "{ahead} bytes for a client that takes none");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ use forebay_types::{Error, WorkerId};
 
 use super::event::answer;
 use super::ledger::Holder;
+use super::shares::by_mount;
 use super::state::{Hearing, MEMBERS_MAX, Member};
 use super::whole::failpoint;
 use super::{Command, State};
@@ -62,6 +63,7 @@ impl State {
             state: WorkerState::Live,
             seen: now,
             demand: BTreeMap::new(),
+            ahead: BTreeMap::new(),
             background: BTreeMap::new(),
             report: WorkerReport::default(),
             hearing: Hearing::default(),
@@ -94,7 +96,7 @@ impl State {
     }
 
     pub(super) fn heartbeat(&mut self, now: Duration, heartbeat: Heartbeat) -> Result<Vec<Command>, Error> {
-        let Heartbeat { worker, have, demand, mut report, window, ended, fresh, heard, background } = heartbeat;
+        let Heartbeat { worker, have, demand, mut report, window, ended, fresh, heard, background, ahead } = heartbeat;
         let lease = self.lease;
         let member = match self.members.live_member(worker) {
             Some(member) if now <= member.seen + lease => member,
@@ -112,6 +114,8 @@ impl State {
         let demand_before = std::mem::replace(&mut member.demand, demand.clone());
         let background: BTreeMap<_, _> = background.into_iter().collect();
         let background_before = std::mem::replace(&mut member.background, background.clone());
+        let ahead = by_mount(&ahead);
+        let ahead_before = std::mem::replace(&mut member.ahead, ahead.clone());
         member.report = report;
         if is_empty {
             self.placement.emptied(now, worker);
@@ -138,6 +142,7 @@ impl State {
         }
         self.demand_moved(&demand_before, &demand);
         self.demand_moved(&background_before, &background);
+        self.plans_moved(&ahead_before, &ahead);
         let (shares, mut wake) = self.grant_shares(now, worker);
         let view = (have != self.versions.view).then(|| self.view());
         let (window, routes) = (self.placement.window(), self.placement.routes_version());

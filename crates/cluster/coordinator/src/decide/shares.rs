@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use forebay_protocol::MountShare;
-use forebay_scheduling::{Need, share_bound_by_need};
-use forebay_types::{Mount, MountId, WorkerId};
+use forebay_protocol::{AheadNeed, MountShare};
+use forebay_scheduling::{Ahead, Need, share_bound_by_need};
+use forebay_types::{Mount, MountId, PlanTurn, WorkerId};
 
 use super::State;
 use super::ledger::{Holder, Wanted};
@@ -30,6 +30,22 @@ impl State {
             .filter_map(|mount| Some((mount, bound(mount)?)))
             .any(|(mount, bound)| of(before, mount, bound).abs_diff(of(now, mount, bound)) > bound / MUCH);
         self.targets.moved |= moved;
+    }
+
+    /// A worker says what it would take to bring what plans will read. Another first plan has the bounds split anew, too: it may have its turn
+    /// before those of other workers.
+    pub(super) fn plans_moved(&mut self, before: &ByPlan, now: &ByPlan) {
+        let sums = |of: &ByPlan| -> BTreeMap<MountId, u64> {
+            let sum = |plans: &BTreeMap<PlanTurn, u64>| plans.values().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+            of.iter().map(|(mount, plans)| (*mount, sum(plans))).collect()
+        };
+        self.demand_moved(&sums(before), &sums(now));
+        let first = |of: &ByPlan, mount: &Mount, bound: u64| {
+            let first = of.get(&mount.id).and_then(BTreeMap::first_key_value);
+            first.filter(|(_, bytes)| **bytes > bound / MUCH).map(|(turn, _)| *turn)
+        };
+        let mut bounded = self.catalogue.mounts.values().filter_map(|mount| Some((mount, bound(mount)?)));
+        self.targets.moved |= bounded.any(|(mount, bound)| first(before, mount, bound) != first(now, mount, bound));
     }
 
     /// The worker's shares of all mounts, which hold for a lease, and the workers that are to ask for theirs at once: those
@@ -116,10 +132,11 @@ impl State {
                 Need { who, demand: of(&member.demand), background: of(&member.background) }
             });
             let needs: Vec<_> = live.chain(presumed).collect();
+            let ahead: Vec<_> = self.members.live().flat_map(|(who, member)| plans_of(who, &member.ahead, mount.id)).collect();
             // Clients that came when there was no worker may hold more than their part until their leases end.
             let clients = self.ledger.clients_bytes_per_sec(mount.id);
             let kept = if clients > 0 { clients.max(bound / CLIENTS_PART).min(bound) } else { 0 };
-            let targets: BTreeMap<_, _> = share_bound_by_need(bound - kept, &needs).into_iter().collect();
+            let targets: BTreeMap<_, _> = share_bound_by_need(bound - kept, &needs, &ahead).into_iter().collect();
             let (much, has_room) = (bound / MUCH, self.ledger.room(mount.id, bound) > bound / MUCH);
             for (worker, target) in &targets {
                 let held = self.ledger.held(mount.id, Holder::Worker(*worker));
@@ -131,6 +148,24 @@ impl State {
         }
         wake
     }
+}
+
+/// What a worker would take of each mount to bring what plans will read, by plan.
+pub(super) type ByPlan = BTreeMap<MountId, BTreeMap<PlanTurn, u64>>;
+
+/// What was told of plans, by mount.
+pub(super) fn by_mount(told: &[AheadNeed]) -> ByPlan {
+    let mut by_mount = ByPlan::new();
+    for AheadNeed { mount, turn, bytes_per_sec } in told {
+        let bytes = by_mount.entry(*mount).or_default().entry(*turn).or_default();
+        *bytes = bytes.saturating_add(*bytes_per_sec);
+    }
+    by_mount
+}
+
+fn plans_of(who: WorkerId, ahead: &ByPlan, mount: MountId) -> impl Iterator<Item = Ahead<WorkerId>> {
+    let plans = ahead.get(&mount).into_iter().flatten();
+    plans.map(move |(turn, bytes_per_sec)| Ahead { who, turn: *turn, bytes_per_sec: *bytes_per_sec })
 }
 
 /// The mount's bound in bytes a second.

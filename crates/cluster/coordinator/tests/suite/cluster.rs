@@ -71,6 +71,7 @@ impl Cluster {
             fresh: Vec::new(),
             heard: None,
             background: Vec::new(),
+            ahead: Vec::new(),
         };
         match self.ask(MemberRequest::Heartbeat(heartbeat)).await.unwrap() {
             ControlReply::Beat { view, shares, .. } => (view, shares),

@@ -85,6 +85,7 @@ impl Catalogue {
     ) -> Result<ObjectInfo> {
         let asked = forebay_runtime::now();
         let storage = door.storage()?;
+        door.check_queue(Priority::Demand, || true)?;
         let permit = door.admission.enter(u64::MAX, Priority::Demand, 0).await;
         let body = match storage.get(Get { key, range, if_match: None, class: Class::Demand }).await {
             Ok(body) => body,

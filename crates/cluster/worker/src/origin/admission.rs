@@ -1,12 +1,19 @@
 //! How many requests of a mount run at a time, and which.
 
-use std::collections::VecDeque;
+mod lane;
+mod standings;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_shared_storage::Class;
+use forebay_types::{OperationId, PlanTurn, Standing};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+
+use lane::{Admitted, Lane, Waiter};
+pub(crate) use standings::Standings;
 
 /// Requests for data that somebody waits for, at a time and mount: 16 of 4 MiB fill 1 Gbit/s at 30 ms many times over.
 const DEMAND_MAX: usize = 16;
@@ -28,6 +35,12 @@ const PREFETCH_BYTES_MIN: u64 = 1 << 20;
 const BESIDE_DEMAND_MAX: usize = 2;
 /// The same beside prefetch, with which they share the bound. Where prefetch waits, it uses all that there is, and there are none.
 const BESIDE_PREFETCH_MAX: usize = 1;
+
+/// Requests that may wait, however short they are.
+const QUEUE_REQUESTS: usize = 16_384;
+/// When something may be asked for again for which there was no room in the queue.
+const AGAIN_MIN: Duration = Duration::from_millis(50);
+const AGAIN_MAX: Duration = Duration::from_secs(5);
 
 /// Where a request stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +64,15 @@ impl Priority {
         }
     }
 
+    /// Its class, as metrics have it.
+    pub(crate) fn class_name(self) -> &'static str {
+        match self.class() {
+            Class::Demand => "demand",
+            Class::Prefetch => "ahead",
+            Class::Background => "background",
+        }
+    }
+
     /// Whether somebody waits for it.
     pub(crate) fn is_demand(self) -> bool {
         matches!(self, Self::Urgent | Self::Demand)
@@ -67,9 +89,23 @@ impl Priority {
     }
 }
 
-/// Lets a bounded number of GETs of one mount run at a time: what is urgent, demand, prefetch and background, each in its order.
+/// Lets a bounded number of GETs of one mount run at a time: what is urgent and demand as they come, prefetch and background in the order of
+/// plans.
 #[derive(Debug, Default)]
 pub(crate) struct Admission(Mutex<Lanes>);
+
+/// What is not let in yet, and whose prefetch runs.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Waiting {
+    /// Bytes that somebody waits for.
+    pub(crate) demand: u64,
+    /// Bytes that plans will read, by their turns.
+    pub(crate) ahead: BTreeMap<PlanTurn, u64>,
+    /// Bytes of background work.
+    pub(crate) background: u64,
+    /// The plan that what comes ahead of its reader is counted for; none where somebody waits for some of that by now.
+    pub(crate) coming: Option<PlanTurn>,
+}
 
 #[derive(Debug)]
 struct Lanes {
@@ -77,49 +113,48 @@ struct Lanes {
     demand: Lane,
     prefetch: Lane,
     background: Lane,
+    /// Bytes that may wait.
+    queue_bytes: u64,
+    /// What the mount gives; none without a bound.
+    bytes_per_sec: Option<u64>,
+    /// What runs of prefetch.
+    coming: Vec<Coming>,
+    /// The plan of what was let in of prefetch last.
+    last: PlanTurn,
 }
 
-/// Those of one priority.
+/// A request of prefetch that runs.
 #[derive(Debug)]
-struct Lane {
-    priority: Priority,
-    waiting: VecDeque<Waiter>,
-    running: usize,
-    /// Still to come.
-    bytes: u64,
-    /// From so many bytes on nothing more that counts is let in.
-    bytes_max: u64,
+struct Coming {
+    id: u64,
+    turn: PlanTurn,
+    /// Somebody waits for it by now.
+    awaited: bool,
 }
 
 impl Default for Lanes {
     fn default() -> Self {
-        let lane = |priority, bytes_max| Lane { priority, waiting: VecDeque::new(), running: 0, bytes: 0, bytes_max };
         Self {
-            urgent: lane(Priority::Urgent, u64::MAX),
-            demand: lane(Priority::Demand, u64::MAX),
-            prefetch: lane(Priority::Prefetch, PREFETCH_BYTES),
-            background: lane(Priority::Background, PREFETCH_BYTES),
+            urgent: Lane::new(Priority::Urgent, u64::MAX),
+            demand: Lane::new(Priority::Demand, u64::MAX),
+            prefetch: Lane::new(Priority::Prefetch, PREFETCH_BYTES),
+            background: Lane::new(Priority::Background, PREFETCH_BYTES),
+            queue_bytes: u64::MAX,
+            bytes_per_sec: None,
+            coming: Vec::new(),
+            last: UNPLANNED,
         }
     }
 }
 
-#[derive(Debug)]
-struct Waiter {
-    id: u64,
-    bytes: u64,
-    admit: oneshot::Sender<Admitted>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Admitted {
-    priority: Priority,
-    bytes: u64,
-}
+/// The turn of what no plan has asked for.
+const UNPLANNED: PlanTurn = PlanTurn { standing: Standing { priority: 0, began_ms: 0 }, operation: OperationId(0) };
 
 /// One GET that may run; ends with the value.
 #[derive(Debug)]
 pub(crate) struct Permit {
     admission: Arc<Admission>,
+    id: u64,
     priority: Priority,
     /// What counts of the bytes that are still to come.
     left: u64,
@@ -155,50 +190,87 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.admission.leave(self.priority, self.left);
+        self.admission.leave(self.id, self.priority, self.left);
     }
 }
 
 impl Admission {
-    /// Waits for a turn to get so many bytes. `id` names the transfer for [`Self::raise`].
+    /// One where no more than so many bytes may wait.
+    pub(crate) fn new(queue_bytes: u64) -> Self {
+        Self(Mutex::new(Lanes { queue_bytes, ..Lanes::default() }))
+    }
+
+    /// Whether what waits is too much for one more of this priority to wait behind it: when that may be asked for again then, as half of
+    /// the queue will have gone. Background work is the first to be told so, then prefetch.
+    pub(crate) fn full_for(&self, priority: Priority) -> Option<Duration> {
+        let lanes = self.0.lock();
+        let all = [&lanes.urgent, &lanes.demand, &lanes.prefetch, &lanes.background];
+        let bytes: u64 = all.iter().map(|lane| lane.waiting_bytes()).sum();
+        let requests: usize = all.iter().map(|lane| lane.len()).sum();
+        let part = match priority {
+            Priority::Urgent | Priority::Demand => 1,
+            Priority::Prefetch => 2,
+            Priority::Background => 4,
+        };
+        let is_full = bytes >= (lanes.queue_bytes / part).max(1) || requests >= QUEUE_REQUESTS / part as usize;
+        let half = lanes.bytes_per_sec.map(|rate| Duration::from_millis((bytes / 2).saturating_mul(1000) / rate.max(1)));
+        is_full.then(|| half.unwrap_or_default().clamp(AGAIN_MIN, AGAIN_MAX))
+    }
+
+    /// Waits to be let in to get so many bytes that no plan has asked for. `id` names the transfer for [`Self::raise`].
     pub(crate) async fn enter(self: &Arc<Self>, id: u64, priority: Priority, bytes: u64) -> Permit {
+        self.enter_for(id, priority, UNPLANNED, bytes).await
+    }
+
+    /// The same for a plan: of prefetch, and of background work, those of the first plan are let in first. What is wanted on demand goes before
+    /// what is of a priority below 0, which lets a few pass.
+    pub(crate) async fn enter_for(self: &Arc<Self>, id: u64, priority: Priority, turn: PlanTurn, bytes: u64) -> Permit {
         let (admit, admitted) = oneshot::channel();
         {
             let mut lanes = self.0.lock();
-            lanes.of(priority).waiting.push_back(Waiter { id, bytes, admit });
+            lanes.of(priority).line_up(Waiter::new(id, turn, bytes, admit));
             lanes.pump();
         }
         let mut turn = Queued { admission: self, admitted };
-        let admitted = (&mut turn.admitted).await.expect("the admission drops no waiter that is still there");
-        let left = admitted.priority.counted(admitted.bytes);
-        Permit { admission: Arc::clone(self), priority: admitted.priority, left }
+        let Admitted { id, priority, bytes } =
+            (&mut turn.admitted).await.expect("the admission drops no waiter that is still there");
+        Permit { admission: Arc::clone(self), id, priority, left: priority.counted(bytes) }
     }
 
-    /// Moves a transfer that waits as prefetch or in the background behind those that wait in `priority`; nothing when it runs already,
-    /// or waits there.
-    pub(crate) fn raise(&self, id: u64, priority: Priority) {
+    /// Moves a transfer that waits as prefetch or in the background to where `priority` and the turn of another plan that will read it have
+    /// it wait. What runs already is counted as demand from now on where somebody waits for it.
+    pub(crate) fn raise(&self, id: u64, priority: Priority, turn: PlanTurn) {
         let mut lanes = self.0.lock();
+        let lanes = &mut *lanes;
         let taken = match priority {
-            Priority::Urgent | Priority::Demand => lanes.prefetch.take(id).or_else(|| lanes.background.take(id)),
-            Priority::Prefetch => lanes.background.take(id),
             Priority::Background => None,
+            _ => lanes.prefetch.take(id).or_else(|| lanes.background.take(id)),
         };
         if let Some(waiter) = taken {
-            lanes.of(priority).waiting.push_back(waiter);
+            lanes.of(priority).line_up(waiter.with_turn(turn));
             lanes.pump();
+        } else if priority.is_demand() {
+            lanes.coming.iter_mut().filter(|coming| coming.id == id).for_each(|coming| coming.awaited = true);
         }
     }
 
-    /// Bytes that wait for their turn: those that somebody waits for or a plan will read, and those of background work.
-    pub(crate) fn waiting_bytes(&self) -> (u64, u64) {
+    /// What waits to be let in.
+    pub(crate) fn waiting(&self) -> Waiting {
         let lanes = self.0.lock();
-        let wanted = [&lanes.urgent, &lanes.demand, &lanes.prefetch].map(Lane::waiting_bytes);
-        (wanted.iter().sum(), lanes.background.waiting_bytes())
+        let [urgent, demand, background] = [&lanes.urgent, &lanes.demand, &lanes.background].map(Lane::waiting_bytes);
+        let mut ahead = BTreeMap::new();
+        for (turn, bytes) in lanes.prefetch.there() {
+            *ahead.entry(turn).or_default() += bytes;
+        }
+        let is_awaited = lanes.coming.iter().any(|coming| coming.awaited);
+        let first = lanes.coming.iter().map(|coming| coming.turn).min().unwrap_or(lanes.last);
+        Waiting { demand: urgent + demand, ahead, background, coming: (!is_awaited).then_some(first) }
     }
 
     /// The mount gives no more than this.
     pub(crate) fn set_bound(&self, bytes_per_sec: Option<u64>) {
         let mut lanes = self.0.lock();
+        lanes.bytes_per_sec = bytes_per_sec;
         // What it gives in a quarter of a second is on its way, whatever the way to shared storage.
         let demand = bytes_per_sec.map_or(u64::MAX, |rate| (rate / 4).max(DEMAND_BYTES_MIN));
         (lanes.urgent.bytes_max, lanes.demand.bytes_max) = (demand, demand);
@@ -217,12 +289,17 @@ impl Admission {
         }
     }
 
-    fn leave(&self, priority: Priority, left: u64) {
+    fn leave(&self, id: u64, priority: Priority, left: u64) {
         let mut lanes = self.0.lock();
         let lane = lanes.of(priority);
         debug_assert!(lane.running > 0 && left <= lane.bytes, "who leaves was let in");
         lane.running -= 1;
         lane.bytes -= left;
+        if priority == Priority::Prefetch
+            && let Some(at) = lanes.coming.iter().position(|coming| coming.id == id)
+        {
+            lanes.coming.swap_remove(at);
+        }
         lanes.pump();
     }
 }
@@ -238,47 +315,28 @@ impl Lanes {
     }
 
     fn pump(&mut self) {
-        while self.urgent.running + self.demand.running < DEMAND_MAX && self.urgent.admit(true) {}
-        let may_be_long = self.urgent.waiting.is_empty();
-        while self.urgent.running + self.demand.running < DEMAND_MAX && self.demand.admit(may_be_long) {}
+        while self.urgent.running + self.demand.running < DEMAND_MAX && self.urgent.admit(true).is_some() {}
+        let may_be_long = self.urgent.len() == 0;
+        while self.urgent.running + self.demand.running < DEMAND_MAX && self.demand.admit(may_be_long).is_some() {}
         // Whoever gave up must not hold the prefetch behind it.
-        self.urgent.waiting.retain(|waiter| !waiter.admit.is_closed());
-        self.demand.waiting.retain(|waiter| !waiter.admit.is_closed());
-        let no_demand = self.urgent.waiting.is_empty() && self.demand.waiting.is_empty();
-        while no_demand && self.prefetch.running < PREFETCH_MAX && self.prefetch.admit(true) {}
-        let none_waits = no_demand && self.prefetch.waiting.is_empty();
+        self.urgent.drop_gone();
+        self.demand.drop_gone();
+        let no_demand = self.urgent.len() + self.demand.len() == 0;
+        while no_demand
+            && self.prefetch.running < PREFETCH_MAX
+            && let Some((id, turn)) = self.prefetch.admit(true)
+        {
+            self.coming.push(Coming { id, turn, awaited: false });
+            self.last = turn;
+        }
+        let none_waits = no_demand && self.prefetch.len() == 0;
         let background_max = match (self.prefetch.running, self.urgent.running + self.demand.running) {
             (0, 0) => PREFETCH_MAX,
             (0, _) => BESIDE_DEMAND_MAX,
             _ => BESIDE_PREFETCH_MAX,
         };
-        while none_waits && self.background.running < background_max && self.background.admit(true) {}
+        while none_waits && self.background.running < background_max && self.background.admit(true).is_some() {}
         assert!(self.urgent.running + self.demand.running <= DEMAND_MAX && self.prefetch.running <= PREFETCH_MAX);
-    }
-}
-
-impl Lane {
-    fn waiting_bytes(&self) -> u64 {
-        self.waiting.iter().filter(|waiter| !waiter.admit.is_closed()).map(|waiter| waiter.bytes).sum()
-    }
-
-    /// Takes out one that waits.
-    fn take(&mut self, id: u64) -> Option<Waiter> {
-        let at = self.waiting.iter().position(|waiter| waiter.id == id)?;
-        self.waiting.remove(at)
-    }
-
-    /// Lets the first in that may be; false when there is none.
-    fn admit(&mut self, may_be_long: bool) -> bool {
-        let priority = self.priority;
-        let has_room = may_be_long && self.bytes < self.bytes_max;
-        let first = self.waiting.iter().position(|waiter| has_room || priority.counted(waiter.bytes) == 0);
-        let Some(waiter) = first.and_then(|at| self.waiting.remove(at)) else { return false };
-        if waiter.admit.send(Admitted { priority, bytes: waiter.bytes }).is_ok() {
-            self.running += 1;
-            self.bytes += priority.counted(waiter.bytes);
-        }
-        true
     }
 }
 
@@ -293,8 +351,13 @@ impl Drop for Queued<'_> {
         self.admitted.close();
         // After a turn that was taken this finds nothing: the value is out of the channel.
         match self.admitted.try_recv() {
-            Ok(admitted) => self.admission.leave(admitted.priority, admitted.priority.counted(admitted.bytes)),
-            Err(_) => self.admission.0.lock().pump(),
+            Ok(Admitted { id, priority, bytes }) => self.admission.leave(id, priority, priority.counted(bytes)),
+            Err(_) => {
+                let mut lanes = self.admission.0.lock();
+                lanes.prefetch.drop_gone();
+                lanes.background.drop_gone();
+                lanes.pump();
+            }
         }
     }
 }

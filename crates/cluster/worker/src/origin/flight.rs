@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use forebay_block_store::{BlockStore, Pinned};
 use forebay_shared_storage::Class;
-use forebay_types::{Error, PAGE_BYTES, PageRun, Result, SegmentId};
+use forebay_types::{Error, PAGE_BYTES, PageRun, PlanTurn, Result, SegmentId};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
@@ -21,6 +22,8 @@ pub(crate) struct Wanted {
     pub(crate) door: Arc<MountDoor>,
     pub(crate) segment: Arc<Segment>,
     pub(crate) priority: Priority,
+    /// Of the plan that will read it, where nobody waits for it yet.
+    pub(crate) turn: PlanTurn,
     /// The segment is kept against eviction.
     pub(crate) keep: bool,
     /// Off when the store can't take it: the bytes go to who waits and nowhere else.
@@ -36,6 +39,8 @@ pub(crate) struct Flight {
     demand: AtomicBool,
     /// A plan will read it, which began as background work perhaps.
     planned: AtomicBool,
+    /// Of the first plan that will read it.
+    turn: Mutex<PlanTurn>,
     received_bytes: AtomicU64,
     /// Who waits. Changes only under the lock of the table that holds the flight.
     pub(crate) waiters: AtomicUsize,
@@ -64,13 +69,14 @@ pub(crate) enum Landed {
 }
 
 impl Flight {
-    pub(crate) fn new(id: u64, segment: SegmentId, run: PageRun, class: Class) -> Self {
+    pub(crate) fn new(id: u64, segment: SegmentId, run: PageRun, class: Class, turn: PlanTurn) -> Self {
         Self {
             id,
             segment,
             run,
             demand: AtomicBool::new(class == Class::Demand),
             planned: AtomicBool::new(class == Class::Prefetch),
+            turn: Mutex::new(turn),
             received_bytes: AtomicU64::new(0),
             waiters: AtomicUsize::new(0),
             task: OnceLock::new(),
@@ -82,13 +88,23 @@ impl Flight {
         if self.demand.load(Relaxed) { Class::Demand } else { Class::Prefetch }
     }
 
-    /// One more wants it, with this priority; whether its request may have to move forward where it waits.
-    pub(crate) fn raise(&self, priority: Priority) -> bool {
+    /// One more wants it, with this priority and in this turn; whether its request may have to move forward where it waits.
+    pub(crate) fn raise(&self, priority: Priority, turn: PlanTurn) -> bool {
         match priority {
             Priority::Urgent | Priority::Demand => !self.demand.swap(true, Relaxed),
-            Priority::Prefetch => !self.planned.swap(true, Relaxed),
+            Priority::Prefetch => {
+                let mut first = self.turn.lock();
+                let is_first = turn < *first;
+                *first = turn.min(*first);
+                !self.planned.swap(true, Relaxed) || is_first
+            }
             Priority::Background => false,
         }
+    }
+
+    /// The turn of a request for it that begins now.
+    pub(crate) fn turn(&self) -> PlanTurn {
+        *self.turn.lock()
     }
 
     /// The priority of a request for it that begins now, and was `wanted` with this one by who began the flight.
@@ -157,15 +173,20 @@ impl Flight {
 
 #[cfg(test)]
 mod tests {
+    use forebay_types::{OperationId, Standing};
+
     use super::*;
 
     #[test]
     fn who_joins_a_flight_of_background_work_moves_what_it_has_yet_to_ask_for() {
-        let flight = Flight::new(1, SegmentId(1), PageRun::new(0, 1), Class::Background);
-        let joined = |priority| (flight.raise(priority), flight.priority(Priority::Background));
+        let turn = |number| Standing { priority: 0, began_ms: number }.turn(OperationId(number), 0);
+        let flight = Flight::new(1, SegmentId(1), PageRun::new(0, 1), Class::Background, turn(5));
+        let joined = |priority| (flight.raise(priority, turn(7)), flight.priority(Priority::Background));
         assert_eq!(joined(Priority::Background), (false, Priority::Background));
         assert_eq!(joined(Priority::Prefetch), (true, Priority::Prefetch), "it is not in line yet, and will stand with prefetch");
         assert_eq!(joined(Priority::Prefetch), (false, Priority::Prefetch));
+        assert!(flight.raise(Priority::Prefetch, turn(3)) && !flight.raise(Priority::Prefetch, turn(4)));
+        assert_eq!(flight.turn(), turn(3), "the plan that is first of those that will read it");
         assert_eq!(joined(Priority::Urgent), (true, Priority::Demand));
         assert_eq!(joined(Priority::Demand), (false, Priority::Demand));
         assert_eq!(flight.priority(Priority::Urgent), Priority::Urgent);

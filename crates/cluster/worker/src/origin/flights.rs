@@ -77,8 +77,8 @@ impl Flights {
                     fresh.push(PageRun::new(at, flight.run.start));
                 }
                 let joined = PageRun::new(at.max(flight.run.start), flight.run.end().min(missing.end()));
-                if flight.raise(wanted.priority) {
-                    wanted.door.admission.raise(flight.id, wanted.priority);
+                if flight.raise(wanted.priority, wanted.turn) {
+                    wanted.door.admission.raise(flight.id, wanted.priority, wanted.turn);
                 }
                 tickets.push(self.ticket(flight, joined));
                 at = flight.run.end();
@@ -116,7 +116,7 @@ impl Flights {
 
     fn launch(self: &Arc<Self>, flights: &mut Vec<Arc<Flight>>, wanted: &Wanted, run: PageRun, source: Source) -> Ticket {
         let id = self.next_id.fetch_add(1, Relaxed);
-        let flight = Arc::new(Flight::new(id, wanted.segment.id, run, wanted.priority.class()));
+        let flight = Arc::new(Flight::new(id, wanted.segment.id, run, wanted.priority.class(), wanted.turn));
         let at = flights.partition_point(|other| other.run.start < run.start);
         flights.insert(at, Arc::clone(&flight));
         assert!(

@@ -27,17 +27,16 @@ use std::sync::Arc;
 
 use forebay_block_store::BlockStore;
 use forebay_protocol::ClusterView;
-use forebay_shared_storage::StorageSettings;
-use forebay_types::{Error, MountId, Result};
+use forebay_types::{Error, MountId, OperationId, PlanTurn, Result, Standing};
 
 pub(crate) use admission::Priority;
+use admission::Standings;
 pub(crate) use claims::{Bringer, Claims, HeldFor};
 pub(crate) use elsewhere::Elsewhere;
 use flights::Flights;
 pub(crate) use flights::Ticket;
 pub(crate) use means::Means;
-pub(crate) use mounts::MountDoor;
-use mounts::Mounts;
+pub(crate) use mounts::{MountDoor, Mounts};
 pub(crate) use obtain::parts;
 pub(crate) use piece::{Missed, Obtained};
 use pins::Pins;
@@ -55,6 +54,7 @@ pub(crate) struct Origin {
     pub(crate) mounts: Mounts,
     pub(crate) flights: Arc<Flights>,
     pub(crate) claims: Arc<Claims>,
+    standings: Standings,
     pins: Pins,
     dram_bytes: u64,
     cluster: Arc<Cluster>,
@@ -62,10 +62,11 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    pub(crate) fn new(means: Means, storage: StorageSettings, dram_bytes: u64, cluster: Arc<Cluster>) -> Self {
-        let (store, mounts, signals) = (means.store.clone(), Mounts::new(storage), Arc::clone(&means.signals));
+    pub(crate) fn new(means: Means, mounts: Mounts, dram_bytes: u64, cluster: Arc<Cluster>) -> Self {
+        let (store, signals) = (means.store.clone(), Arc::clone(&means.signals));
         let (claims, flights) = (Arc::clone(&means.claims), Arc::new(Flights::new(means)));
-        Self { store, mounts, flights, claims, pins: Pins::default(), dram_bytes, cluster, signals }
+        let (standings, pins) = (Standings::default(), Pins::default());
+        Self { store, mounts, flights, claims, standings, pins, dram_bytes, cluster, signals }
     }
 
     /// Takes over the mounts and pins of a view; gives the ids of mounts that are gone.
@@ -89,9 +90,23 @@ impl Origin {
         &self.signals.meters
     }
 
-    /// What a fetch of `segment` has to know.
+    /// The turn of an operation's plan. Its reads on demand go by the plan's priority from now on.
+    pub(crate) fn plan(&self, operation: OperationId, standing: Standing) -> PlanTurn {
+        self.standings.learn(operation, standing.priority);
+        standing.turn(operation, forebay_runtime::unix_ms())
+    }
+
+    /// What a reader's fetch of `segment` has to know.
+    pub(crate) fn wanted_by(&self, operation: OperationId, door: &Arc<MountDoor>, segment: Segment) -> Wanted {
+        let mut wanted = self.wanted(door, segment, Priority::Demand, false);
+        wanted.turn.standing.priority = self.standings.of(operation);
+        wanted
+    }
+
+    /// What a fetch of `segment` has to know that no plan has asked for: among plans it stands as one that was made now.
     pub(crate) fn wanted(&self, door: &Arc<MountDoor>, segment: Segment, priority: Priority, keep: bool) -> Wanted {
         let keep = keep || self.pins.keep(segment.version.mount, &segment.version.key);
-        Wanted { door: Arc::clone(door), segment: Arc::new(segment), priority, keep, cache: true }
+        let turn = Standing::default().turn(OperationId(0), forebay_runtime::unix_ms());
+        Wanted { door: Arc::clone(door), segment: Arc::new(segment), priority, turn, keep, cache: true }
     }
 }

@@ -1,20 +1,26 @@
 //! The mounts, each with its door to shared storage.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use forebay_protocol::{ClusterView, MountShare, StorageCounters};
+use forebay_metrics::table;
+use forebay_protocol::{AheadNeed, ClusterView, MountShare, StorageCounters};
 use forebay_shared_storage::{Storage, StorageSettings};
-use forebay_types::{Error, Key, Mount, MountId, MountOptions, Result};
+use forebay_types::{Error, Key, Mount, MountId, MountOptions, PlanTurn, Result};
 use parking_lot::Mutex;
 
-use super::admission::Admission;
+use super::admission::{Admission, Priority, Waiting};
+
+/// Plans of a mount that the coordinator is told of one by one.
+const PLANS_OF_MOUNT: usize = 16;
 
 /// The mounts of the view, each with its door to shared storage.
 pub(crate) struct Mounts {
     doors: ArcSwap<HashMap<MountId, Arc<MountDoor>>>,
     settings: StorageSettings,
+    /// Bytes that may wait for each.
+    queue_bytes: u64,
 }
 
 /// One mount: its options and, from the first use on, its shared storage.
@@ -22,6 +28,7 @@ pub(crate) struct MountDoor {
     pub(crate) mount: Mount,
     pub(crate) admission: Arc<Admission>,
     settings: StorageSettings,
+    queue_bytes: u64,
     state: Mutex<DoorState>,
 }
 
@@ -35,10 +42,23 @@ struct DoorState {
 }
 
 impl MountDoor {
-    fn new(mount: Mount, settings: StorageSettings, share: MountShare, before: StorageCounters) -> Self {
-        let admission = Arc::new(Admission::default());
+    fn new(mount: Mount, settings: StorageSettings, queue_bytes: u64, share: MountShare, before: StorageCounters) -> Self {
+        let admission = Arc::new(Admission::new(queue_bytes));
         admission.set_bound(share.bytes_per_sec);
-        Self { mount, admission, settings, state: Mutex::new(DoorState { storage: None, share, told: Need::default(), before }) }
+        let state = Mutex::new(DoorState { storage: None, share, told: Need::default(), before });
+        Self { mount, admission, settings, queue_bytes, state }
+    }
+
+    /// `Retry`, with when to ask again, where so much waits for shared storage already that one more request of this priority had better
+    /// come later, if there `is_need` of one.
+    pub(crate) fn check_queue(&self, priority: Priority, is_need: impl FnOnce() -> bool) -> Result<()> {
+        let Some(after) = self.admission.full_for(priority).filter(|_| is_need()) else { return Ok(()) };
+        table::WORKER_SHED.with([priority.class_name()]).add(1);
+        let name = &self.mount.name;
+        Err(Error::retry(format!(
+            "/{name}: too much waits for its shared storage at this worker (storage-queue): ask another one, or again later"
+        ))
+        .after(after))
     }
 
     /// The door of the mount with other options. Where these change only the bound, what is under way goes on through it: it
@@ -48,14 +68,15 @@ impl MountDoor {
         let share = first_share(&mount, workers, Some(state.share));
         if !is_same_but_for_the_bound(&self.mount, &mount) {
             drop(state);
-            return Self::new(mount, self.settings.clone(), share, self.counters());
+            return Self::new(mount, self.settings.clone(), self.queue_bytes, share, self.counters());
         }
         self.admission.set_bound(share.bytes_per_sec);
         if let Some(storage) = &state.storage {
             storage.set_share(share.bytes_per_sec, share.burst_bytes);
         }
-        let state = DoorState { storage: state.storage.clone(), share, told: state.told, before: state.before };
-        Self { mount, admission: Arc::clone(&self.admission), settings: self.settings.clone(), state: Mutex::new(state) }
+        let state = DoorState { storage: state.storage.clone(), share, told: state.told.clone(), before: state.before };
+        let (admission, settings) = (Arc::clone(&self.admission), self.settings.clone());
+        Self { mount, admission, settings, queue_bytes: self.queue_bytes, state: Mutex::new(state) }
     }
 
     /// Shared storage; opened at the first call. An error is not remembered: credentials may come later.
@@ -101,41 +122,69 @@ impl MountDoor {
         self.mount.options.bandwidth?;
         let mut state = self.state.lock();
         state.told = self.need(&state);
-        Some(state.told)
+        Some(state.told.clone())
     }
 
     /// What is read and awaited, and what is not let in yet.
     fn need(&self, state: &DoorState) -> Need {
         let Some(storage) = &state.storage else { return Need::default() };
-        let (wanted, background) = self.admission.waiting_bytes();
-        Need {
-            demand: storage.demand_bytes_per_sec().saturating_add(wanted),
-            background: storage.background_bytes_per_sec().saturating_add(background),
+        let Waiting { mut demand, mut ahead, mut background, coming } = self.admission.waiting();
+        demand = demand.saturating_add(storage.demand_bytes_per_sec());
+        background = background.saturating_add(storage.background_bytes_per_sec());
+        let comes = storage.ahead_bytes_per_sec();
+        match coming {
+            // Who waits for some of it must not wait for what others have demand for.
+            None => demand = demand.saturating_add(comes),
+            Some(turn) if comes > 0 => *ahead.entry(turn).or_default() += comes,
+            Some(_) => {}
         }
+        Need { demand, ahead: of_first_plans(ahead), background }
     }
 
     /// Whether its share is too small, about right or more than is of use, and was not when the need was told last.
     fn need_changed(&self) -> bool {
         let state = self.state.lock();
         let Some(share) = state.share.bytes_per_sec else { return false };
-        let fits = |need: Need| {
-            let all = need.demand.saturating_add(need.background);
-            (need.demand > share, all > share, all < share / 4)
+        let fits = |need: &Need| {
+            let planned = need.ahead.iter().fold(need.demand, |sum, (_, bytes)| sum.saturating_add(*bytes));
+            let all = planned.saturating_add(need.background);
+            // Another first plan may have its turn before those of other workers.
+            let first = need.ahead.first().filter(|_| planned > share).map(|(turn, _)| *turn);
+            (first, need.demand > share, planned > share, all > share, all < share / 4)
         };
-        fits(self.need(&state)) != fits(state.told)
+        fits(&self.need(&state)) != fits(&state.told)
     }
 }
 
 /// What would be read in a second were there no bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Need {
     pub(crate) demand: u64,
+    /// By plan, the first one first.
+    pub(crate) ahead: Vec<(PlanTurn, u64)>,
     pub(crate) background: u64,
 }
 
+impl Need {
+    /// What is said of a mount's plans.
+    pub(crate) fn told_of(&self, mount: MountId) -> impl Iterator<Item = AheadNeed> {
+        self.ahead.iter().map(move |(turn, bytes_per_sec)| AheadNeed { mount, turn: *turn, bytes_per_sec: *bytes_per_sec })
+    }
+}
+
+/// The first plans, the last of which stands for all behind it.
+fn of_first_plans(ahead: BTreeMap<PlanTurn, u64>) -> Vec<(PlanTurn, u64)> {
+    let mut plans = ahead.into_iter();
+    let mut first: Vec<_> = plans.by_ref().take(PLANS_OF_MOUNT).collect();
+    if let Some((_, bytes)) = first.last_mut() {
+        *bytes = plans.fold(*bytes, |sum, (_, more)| sum.saturating_add(more));
+    }
+    first
+}
+
 impl Mounts {
-    pub(crate) fn new(settings: StorageSettings) -> Self {
-        Self { doors: ArcSwap::default(), settings }
+    pub(crate) fn new(settings: StorageSettings, queue_bytes: u64) -> Self {
+        Self { doors: ArcSwap::default(), settings, queue_bytes }
     }
 
     /// The mount's door, where the view has it.
@@ -160,7 +209,8 @@ impl Mounts {
                 Some(door) => Arc::new(door.changed(mount.clone(), view.workers.len())),
                 None => {
                     let share = first_share(mount, view.workers.len(), None);
-                    Arc::new(MountDoor::new(mount.clone(), self.settings.clone(), share, StorageCounters::default()))
+                    let settings = self.settings.clone();
+                    Arc::new(MountDoor::new(mount.clone(), settings, self.queue_bytes, share, StorageCounters::default()))
                 }
             };
             (mount.id, door)
@@ -232,7 +282,7 @@ mod tests {
     #[test]
     fn what_is_under_way_keeps_to_a_new_bound() {
         let folder = tempfile::tempdir().unwrap();
-        let mounts = Mounts::new(StorageSettings::default());
+        let mounts = Mounts::new(StorageSettings::default(), u64::MAX);
         let set = |bytes_per_sec: u64, read_only| {
             let bandwidth = Some(BitRate::from_bytes_per_sec(bytes_per_sec));
             let options = MountOptions { bandwidth, read_only, ..MountOptions::default() };
@@ -267,7 +317,7 @@ mod tests {
             url: "file:///".to_string(),
             options: options.clone(),
         };
-        let mounts = Mounts::new(StorageSettings::default());
+        let mounts = Mounts::new(StorageSettings::default(), u64::MAX);
         let all = vec![mount(1, &options), mount(2, &MountOptions::default())];
         mounts.set(&ClusterView {
             version: 1,

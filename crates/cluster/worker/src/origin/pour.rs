@@ -64,7 +64,8 @@ impl<'a> Pour<'a> {
         // Somebody may wait for it by now.
         let priority = self.flight.priority(wanted.priority);
         let bytes = segment.bytes_of(run);
-        let mut permit = wanted.door.admission.enter(self.flight.id, priority, bytes.end - bytes.start).await;
+        let (admission, turn) = (&wanted.door.admission, self.flight.turn());
+        let mut permit = admission.enter_for(self.flight.id, priority, turn, bytes.end - bytes.start).await;
         if self.flight.class() == Class::Prefetch && self.sink.is_none() {
             // Bytes that nobody waits for are not worth a request when there is no room for them.
             self.sink = Some(self.fill().ok_or(Stop::Gone)?);

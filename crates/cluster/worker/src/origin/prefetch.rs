@@ -1,6 +1,6 @@
 //! Pages that will be asked for.
 
-use forebay_types::{Error, ObjectVersion, PageRun, Result, SegmentId, split_range};
+use forebay_types::{Error, ObjectVersion, PageRun, PlanTurn, Result, SegmentId, split_range};
 use futures::FutureExt;
 use futures::future::join_all;
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -18,6 +18,8 @@ use crate::segment::Segment;
 pub(crate) struct Ahead {
     /// Their place among the mount's requests.
     pub(crate) priority: Priority,
+    /// Where the plan stands that will read them; none where there is no plan.
+    pub(crate) turn: Option<PlanTurn>,
     /// The segment is kept, as an administrator's pin does it.
     pub(crate) keep: bool,
     /// For whom what was brought is held, if it is.
@@ -34,14 +36,17 @@ impl Origin {
         &self,
         version: &ObjectVersion,
         ranges: &[(u64, u32)],
-        Ahead { priority, keep, held_for }: Ahead,
+        Ahead { priority, turn, keep, held_for }: Ahead,
     ) -> Result<u64> {
         let door = self.mount(version.mount).await?;
         let mut coming = FuturesUnordered::new();
         let mut fetched_bytes = 0;
-        for (segment, run) in runs(version, ranges)? {
+        let runs = runs(version, ranges)?;
+        door.check_queue(priority, || runs.iter().any(|(segment, run)| !self.store.state(segment.id, *run).missing.is_empty()))?;
+        for (segment, run) in runs {
             let (id, bytes) = (segment.id, segment.bytes_of(run));
-            let wanted = self.wanted(&door, segment, priority, keep);
+            let mut wanted = self.wanted(&door, segment, priority, keep);
+            wanted.turn = turn.unwrap_or(wanted.turn);
             if wanted.keep {
                 self.store.set_keep(id, true);
             }

@@ -45,7 +45,11 @@ impl Lab {
         let version = rooms.catalogue.open(self.mount.id, &Key::new("a").unwrap()).await.unwrap().version;
         rooms
             .origin
-            .prefetch(&version, &[(0, BYTES as u32)], Ahead { priority: Priority::Urgent, keep: false, held_for: None })
+            .prefetch(
+                &version,
+                &[(0, BYTES as u32)],
+                Ahead { priority: Priority::Urgent, turn: None, keep: false, held_for: None },
+            )
             .await
             .unwrap();
         let id = SegmentId::of(&version, 0);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forebay_protocol::{
-    ClusterView, ControlCall, ControlReply, ControlRequest, Heartbeat, MemberRequest, WindowReport, WorkerInfo,
+    ClusterView, ControlCall, ControlReply, ControlRequest, Heartbeat, MemberRequest, PLANS_MAX, WindowReport, WorkerInfo,
 };
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result};
@@ -139,11 +139,12 @@ impl Membership {
         let (ended_count, fresh_count) = (ended.len(), fresh.len());
         let needs = rooms.origin.mounts.tell_needs();
         let demand = needs.iter().map(|(mount, need)| (*mount, need.demand)).collect();
+        let ahead = needs.iter().flat_map(|(mount, need)| need.told_of(*mount)).take(PLANS_MAX).collect();
         let background =
             needs.iter().filter(|(_, need)| need.background > 0).map(|(mount, need)| (*mount, need.background)).collect();
         let heard = rooms.cluster.hearing.number();
         let (worker, window) = (rooms.cluster.id, self.window.clone());
-        let beat = Heartbeat { worker, have, demand, report, window, ended, fresh, heard, background };
+        let beat = Heartbeat { worker, have, demand, report, window, ended, fresh, heard, background, ahead };
         let sent = forebay_runtime::now();
         match self.ask(MemberRequest::Heartbeat(beat)).await {
             Ok(ControlReply::Beat { view, shares, lease, window, orders, routes, credentials, hears, settled }) => {

@@ -31,7 +31,8 @@ impl Reads {
         let (mut answer, missed) = match self.origin.store.pin(id, run) {
             Some(pinned) => (answer(reader, Obtained::Whole(pinned), run, range.clone()), Missed::default()),
             None => {
-                let wanted = self.origin.wanted(&door, segment, Priority::Demand, false);
+                door.check_queue(Priority::Demand, || !self.origin.store.state(id, run).missing.is_empty())?;
+                let wanted = self.origin.wanted_by(reader.operation, &door, segment);
                 if self.origin.is_wide(run) {
                     let (payload, missed) = self.origin.obtain_wide(&wanted, run, range.clone()).await?;
                     (Answer { payload, ..Answer::default() }, missed)

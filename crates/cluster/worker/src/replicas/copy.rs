@@ -28,7 +28,7 @@ impl Replicas {
         }
         let whole = (segment.start, segment.bytes);
         self.origin
-            .prefetch(&segment.version, &[whole], Ahead { priority: Priority::Prefetch, keep: false, held_for: None })
+            .prefetch(&segment.version, &[whole], Ahead { priority: Priority::Prefetch, turn: None, keep: false, held_for: None })
             .await?;
         table::WORKER_REPLICAS_LOADED.with(["storage"]).add(1);
         Ok(())

@@ -92,7 +92,7 @@ impl WorkerSession {
             DataRequest::List { mount, prefix, folders, after, limit } => {
                 reply(DataReply::Listed(rooms.catalogue.list(mount, &prefix, folders, after.as_ref(), limit).await?))
             }
-            DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms } => {
+            DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms, standing } => {
                 let within = Duration::from_millis(hold_ms.into());
                 let held_for = (hold_ms > 0).then_some(HeldFor { operation, by: self.bringer, within });
                 let priority = match held_for {
@@ -100,7 +100,8 @@ impl WorkerSession {
                     Some(_) => Priority::Prefetch,
                     None => Priority::Background,
                 };
-                self.prefetch(&version, &ranges, Ahead { priority, keep, held_for }).await?
+                let turn = rooms.origin.plan(operation, standing);
+                self.prefetch(&version, &ranges, Ahead { priority, turn: Some(turn), keep, held_for }).await?
             }
             DataRequest::Put { mount, key, condition } => self.put(mount, &key, condition, payload).await?,
             DataRequest::PutBegin { mount, key } => self.put_begin(mount, &key).await?,
@@ -138,7 +139,7 @@ impl WorkerSession {
             }
             DataRequest::Departed { since, within_ms } => {
                 let within = within(within_ms.min(DEPARTED_WITHIN_MS_MAX));
-                reply(DataReply::Departed(rooms.signals.gone.since(since, within).await))
+                reply(DataReply::Departed(rooms.signals.changes.since(since, within).await))
             }
             DataRequest::Accesses(wanted) => {
                 let within = within(wanted.within_ms.min(DEPARTED_WITHIN_MS_MAX));

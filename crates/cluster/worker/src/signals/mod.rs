@@ -1,14 +1,14 @@
 //! What a worker measures of itself.
 //!
 //! Owns: numbers for reports and metrics, the speed at which answers leave and the pace that bounds it, reads under way, how often
-//! each segment is read, which objects are accessed, what left the tiers, and what a byte more of them would save.
+//! each segment is read, which objects are accessed, what left the tiers and came into them, and what a byte more of them would save.
 //!
 //! Never does: decide anything by them.
 //!
 //! Start with [`Signals`].
 
 mod accessed;
-mod gone;
+mod changes;
 mod load;
 mod margin;
 mod meters;
@@ -19,7 +19,7 @@ mod seen;
 use bytes::Bytes;
 
 pub(crate) use accessed::{Accessed, Made};
-pub(crate) use gone::Gone;
+pub(crate) use changes::Changes;
 pub(crate) use load::{Load, Queued};
 pub(crate) use margin::{Margin, Seen};
 pub(crate) use meters::{Meters, ServedFrom, Standing, publish};
@@ -31,7 +31,7 @@ pub(crate) struct Signals {
     pub(crate) meters: Meters,
     pub(crate) load: Load,
     pub(crate) popularity: Popularity,
-    pub(crate) gone: Gone,
+    pub(crate) changes: Changes,
     pub(crate) accessed: Accessed,
     pace: Pace,
 }
@@ -40,8 +40,8 @@ impl Signals {
     /// Without a number of bytes a second answers leave as fast as they can.
     pub(crate) fn new(serve_bytes_per_sec: Option<u64>) -> Self {
         let (meters, load) = (Meters::new(), Load::default());
-        let (gone, accessed, pace) = (Gone::default(), Accessed::default(), Pace::new(serve_bytes_per_sec));
-        Self { meters, load, popularity: Popularity::new(), gone, accessed, pace }
+        let (changes, accessed, pace) = (Changes::default(), Accessed::default(), Pace::new(serve_bytes_per_sec));
+        Self { meters, load, popularity: Popularity::new(), changes, accessed, pace }
     }
 
     /// Waits for the turn of bytes to be sent, and gives their number.

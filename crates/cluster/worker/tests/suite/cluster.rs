@@ -9,9 +9,9 @@ use forebay_protocol::{
     AdminRequest, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest, PutCondition, WorkerState,
 };
 use forebay_transport::Security;
-use forebay_types::{BitRate, ErrorKind, Key, MountOptions, SegmentId, Validate};
+use forebay_types::{BitRate, ErrorKind, Key, MountOptions, ObjectVersion, OperationId, SegmentId, Standing, Validate};
 
-use crate::bed::{Bed, Client, MIB, OPERATION, Plan, add_mount, control, start_worker, until};
+use crate::bed::{Bed, Client, MIB, Plan, add_mount, control, start_worker, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn peers_hear_of_writes_before_the_writer_does() {
@@ -127,34 +127,99 @@ async fn pinned_prefixes_are_kept_from_the_start() {
     assert!(!held("fact/a").await);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_read_at_one_worker_takes_the_bound_from_a_load_at_another() {
+/// What is asked for at a second worker while a first one brings 60 MiB.
+#[derive(Clone, Copy)]
+enum Beside {
+    Reads,
+    EarlierPlan,
+}
+
+/// What is brought at one worker, held or not, leaves the bound to 16 MiB at another that go before it.
+async fn leaves_the_bound(hold_ms: u32, beside: Beside) {
     const BOUND: usize = 16 * MIB;
     let options = MountOptions { bandwidth: Some(BitRate::from_bytes_per_sec(BOUND as u64)), ..MountOptions::default() };
     let bed = Bed::new(Plan { dram_bytes: 128 << 20, options, ..Plan::default() }).await;
     bed.object("load", 60 * MIB);
     bed.object("read", 16 * MIB);
-    let settings = StoreSettings::new(bed.folder.path().join("second"), 64 << 20);
+    let settings = StoreSettings::new(bed.folder.path().join("second"), 128 << 20);
     let second = start_worker(bed.node.coordinator_at(), settings, None).await;
     let (loader, reader) = (bed.client().await, Client::connect(&second.address(), bed.mount.id).await);
     let (load, read) = (loader.version("load").await, reader.version("read").await);
-    let ranges = vec![(0, (60 * MIB) as u32)];
-    let (version, segments) = (load.clone(), vec![SegmentId::of(&load, 0)]);
-    let prefetch = DataRequest::Prefetch { operation: OPERATION, version, ranges, keep: false, urgent: false, hold_ms: 0 };
-    let mut loading = Box::pin(loader.call(prefetch));
+    let prefetch = |version: &ObjectVersion, bytes: usize, hold_ms, began_ms| {
+        let (operation, version, ranges) = (OperationId(began_ms), version.clone(), vec![(0, bytes as u32)]);
+        let standing = Standing { priority: 0, began_ms };
+        DataRequest::Prefetch { operation, version, ranges, keep: false, urgent: false, hold_ms, standing }
+    };
+    let segments = vec![SegmentId::of(&load, 0)];
+    let mut loading = Box::pin(loader.call(prefetch(&load, 60 * MIB, hold_ms, 2)));
     assert!(tokio::time::timeout(Duration::from_secs(1), &mut loading).await.is_err(), "it keeps the bound");
     let loaded = async || match loader.call(DataRequest::Held { segments: segments.clone() }).await.unwrap().0 {
         DataReply::Held(held) => held[0].bytes as usize,
         other => panic!("{other:?}"),
     };
     let (before, began) = (loaded().await, Instant::now());
-    let (first, last) = tokio::join!(reader.read(&read, 0, 8 * MIB), reader.read(&read, 8 * MIB as u64, 8 * MIB));
-    assert_eq!(first.unwrap().len() + last.unwrap().len(), 16 * MIB);
+    match beside {
+        Beside::Reads => {
+            let (first, last) = tokio::join!(reader.read(&read, 0, 8 * MIB), reader.read(&read, 8 * MIB as u64, 8 * MIB));
+            assert_eq!(first.unwrap().len() + last.unwrap().len(), 16 * MIB);
+        }
+        Beside::EarlierPlan => {
+            let (reply, _) = reader.call(prefetch(&read, 16 * MIB, 60_000, 1)).await.unwrap();
+            assert_eq!(reply, DataReply::Fetched { bytes: 16 * MIB as u64 });
+        }
+    }
     let (beside, took) = (loaded().await - before, began.elapsed().as_secs_f64());
-    // By halves it would be as much as what was read; some goes on until the coordinator has heard of the reads, and its worker of that.
-    assert!(beside < 8 * MIB, "{beside} bytes were loaded beside 16 MiB that somebody waited for");
+    // By halves it would be as much as what went before it; some goes on until the coordinator has heard of that, and its worker then.
+    assert!(beside < 8 * MIB, "{beside} bytes were loaded beside 16 MiB that go before them");
     let most = took * 1.05 * BOUND as f64 + (3 * MIB) as f64;
     assert!((16 * MIB + beside) as f64 <= most, "{beside} and 16 MiB in {took} s are more than the bound");
     drop(loading);
     second.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_read_at_one_worker_takes_the_bound_from_a_load_at_another() {
+    leaves_the_bound(0, Beside::Reads).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_read_at_one_worker_takes_the_bound_from_what_is_brought_ahead_at_another() {
+    leaves_the_bound(60_000, Beside::Reads).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_plan_brings_at_one_worker_takes_the_bound_from_a_later_plan_at_another() {
+    leaves_the_bound(60_000, Beside::EarlierPlan).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_much_waits_for_shared_storage_loads_are_told_to_come_later_and_readers_are_not() {
+    let options = MountOptions { bandwidth: Some(BitRate::from_bytes_per_sec(4 << 20)), ..MountOptions::default() };
+    let bed = Bed::new(Plan { options, ..Plan::default() }).await;
+    bed.object("read", 12 * MIB);
+    let data = bed.object("other", MIB);
+    let mut node = Node::join(bed.node.coordinator_at().clone(), Security::default());
+    let mut settings = node.worker_in(&bed.folder.path().join("second"), 128 << 20);
+    settings.storage_queue_bytes = 16 << 20;
+    let worker = std::sync::Arc::clone(node.start_worker(settings).await.unwrap());
+    let client = Client::connect(&worker.address(), bed.mount.id).await;
+    let (read, other) = (client.version("read").await, client.version("other").await);
+    let ask = async |start: u64, hold_ms| {
+        let (version, ranges, standing) = (other.clone(), vec![(start, 4096)], Standing::default());
+        let (operation, keep, urgent) = (OperationId(9), false, false);
+        client.call(DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms, standing }).await.unwrap().0
+    };
+    let is_busy = |reply: &DataReply| matches!(reply, DataReply::Busy { .. });
+    assert_eq!(ask(0, 0).await, DataReply::Fetched { bytes: 4096 });
+    let (long, ()) = tokio::join!(client.read(&read, 0, 12 * MIB), async {
+        // One of three requests runs, and 8 MiB wait: a quarter of the queue for the first, half of it for the second.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        assert!(is_busy(&ask(8192, 0).await), "a load");
+        assert!(is_busy(&ask(8192, 1000).await), "what is brought ahead");
+        assert_eq!(ask(0, 0).await, DataReply::Fetched { bytes: 0 }, "it is here");
+        assert!(client.read(&other, 8192, 4096).await.unwrap() == data[8192..12288], "who waits for it");
+    });
+    assert_eq!(long.unwrap().len(), 12 * MIB);
+    assert_eq!(ask(16384, 0).await, DataReply::Fetched { bytes: 4096 }, "nothing waits any more");
+    worker.shutdown().await;
 }

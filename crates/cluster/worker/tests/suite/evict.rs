@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forebay_protocol::{DataNotice, DataReply, DataRequest, encode};
-use forebay_types::{SegmentId, split_range};
+use forebay_types::{SegmentId, Standing, split_range};
 
 use crate::bed::{Bed, Client, MIB, OPERATION, Plan, next, until};
 
@@ -73,8 +73,15 @@ async fn kept_segments_survive_a_scan() {
     let client = bed.client().await;
     let (kept, scan) = (client.version("kept").await, client.version("scan").await);
     let ranges = vec![(0, 3 * MIB as u32)];
-    let prefetch =
-        DataRequest::Prefetch { operation: OPERATION, version: kept.clone(), ranges, keep: true, urgent: false, hold_ms: 0 };
+    let prefetch = DataRequest::Prefetch {
+        operation: OPERATION,
+        version: kept.clone(),
+        ranges,
+        keep: true,
+        urgent: false,
+        hold_ms: 0,
+        standing: Standing::default(),
+    };
     client.call(prefetch).await.unwrap();
     for at in 0..60 {
         client.read(&scan, at * MIB as u64, MIB).await.unwrap();
@@ -103,7 +110,15 @@ async fn what_was_brought_stayed_pinned_when_who_had_it_brought_was_killed() {
     let version = first.version("a").await;
     let brought = |start| {
         let (version, ranges) = (version.clone(), vec![(start, MIB as u32)]);
-        DataRequest::Prefetch { operation: OPERATION, version, ranges, keep: false, urgent: false, hold_ms: 120_000 }
+        DataRequest::Prefetch {
+            operation: OPERATION,
+            version,
+            ranges,
+            keep: false,
+            urgent: false,
+            hold_ms: 120_000,
+            standing: Standing::default(),
+        }
     };
     first.call(brought(0)).await.unwrap();
     second.call(brought(MIB as u64)).await.unwrap();

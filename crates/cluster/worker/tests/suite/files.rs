@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use forebay_protocol::{DataReply, DataRequest, PutCondition, RangeSpec};
-use forebay_types::{BitRate, ErrorKind, Key, MountOptions, ObjectVersion, SegmentId, Validate};
+use forebay_types::{BitRate, ErrorKind, Key, MountOptions, ObjectVersion, SegmentId, Standing, Validate};
 
 use crate::bed::{Bed, Client, MIB, OPERATION, Plan, add_mount, noise, until};
 
@@ -64,7 +64,15 @@ async fn a_load_in_the_background_gets_what_others_leave_of_the_bound() {
     let (load, scan, wanted) = (client.version("load").await, client.version("scan").await, client.version("read").await);
     let ahead = |version: &ObjectVersion, hold_ms| {
         let (version, ranges) = (version.clone(), vec![(0, version.size as u32)]);
-        client.call(DataRequest::Prefetch { operation: OPERATION, version, ranges, keep: false, urgent: false, hold_ms })
+        client.call(DataRequest::Prefetch {
+            operation: OPERATION,
+            version,
+            ranges,
+            keep: false,
+            urgent: false,
+            hold_ms,
+            standing: Standing::default(),
+        })
     };
     let loaded = async || {
         let segments = vec![SegmentId::of(&load, 0)];

@@ -15,7 +15,7 @@ use forebay_protocol::{
     encode,
 };
 use forebay_transport::{Connection, Security};
-use forebay_types::{ErrorKind, HostId, ObjectVersion, PageRun, SegmentId, WorkerId};
+use forebay_types::{ErrorKind, HostId, ObjectVersion, PageRun, SegmentId, Standing, WorkerId};
 use futures::future::join_all;
 use tokio::io::AsyncWriteExt;
 
@@ -83,7 +83,8 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
     let (mount, key, operation, segment) = (bed.mount.id, version.key.clone(), OPERATION, SegmentId::of(version, 0));
     let read = |start, len| DataRequest::Read { operation, version: version.clone(), start, len, in_place: true };
     let (ranges, keep, urgent, hold_ms) = (vec![(0, 4096), (5 << 20, 1 << 20)], false, true, 1000);
-    let prefetch = DataRequest::Prefetch { operation, version: version.clone(), ranges, keep, urgent, hold_ms };
+    let standing = Standing { priority: -7, began_ms: 1 };
+    let prefetch = DataRequest::Prefetch { operation, version: version.clone(), ranges, keep, urgent, hold_ms, standing };
     let range = RangeSpec::Bounded { start: 5, len: 5000 };
     let (first, complete, in_place) = (4096, true, true);
     let cell = |form| DataRequest::ReadCell { operation, version: version.clone(), form, row_group: 0, column: 0, in_place };

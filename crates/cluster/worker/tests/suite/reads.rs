@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use forebay_protocol::{DataReply, DataRequest, FrameKind, TraceContext, decode, encode};
 use forebay_testing::Fault;
-use forebay_types::{BitRate, ErrorKind, MountId, MountOptions};
+use forebay_types::{BitRate, ErrorKind, MountId, MountOptions, Standing};
 use futures::future::join_all;
 use tokio::io::AsyncWriteExt;
 
@@ -201,7 +201,15 @@ async fn prefetch_fetches_in_order_once_and_is_cancelled() {
     let version = client.version("a").await;
     let prefetch = |ranges: Vec<(u64, u32)>, keep| {
         let version = version.clone();
-        client.call(DataRequest::Prefetch { operation: OPERATION, version, ranges, keep, urgent: false, hold_ms: 0 })
+        client.call(DataRequest::Prefetch {
+            operation: OPERATION,
+            version,
+            ranges,
+            keep,
+            urgent: false,
+            hold_ms: 0,
+            standing: Standing::default(),
+        })
     };
     let ranges = vec![(0, 1000), (8 * MIB as u64, 2 * MIB as u32), (1000, 5000)];
     let (reply, _) = prefetch(ranges.clone(), false).await.unwrap();
@@ -230,7 +238,15 @@ async fn an_urgent_prefetch_does_not_wait_for_those_before_it() {
     let (long, short) = (client.version("long").await, client.version("short").await);
     let prefetch = |version, bytes: usize, urgent| {
         let ranges = vec![(0, bytes as u32)];
-        client.call(DataRequest::Prefetch { operation: OPERATION, version, ranges, keep: false, urgent, hold_ms: 0 })
+        client.call(DataRequest::Prefetch {
+            operation: OPERATION,
+            version,
+            ranges,
+            keep: false,
+            urgent,
+            hold_ms: 0,
+            standing: Standing::default(),
+        })
     };
     let mut before = Box::pin(prefetch(long, 12 * MIB, false));
     assert!(tokio::time::timeout(Duration::from_millis(200), &mut before).await.is_err());

@@ -6,12 +6,12 @@ mod request;
 use std::time::Duration;
 
 use forebay_types::{
-    CallerInfo, Error, ErrorKind, ForebayPath, HostId, Mount, MountId, ObjectVersion, TokenInfo, Verifier, WorkerId,
+    CallerInfo, Error, ErrorKind, ForebayPath, HostId, Mount, MountId, ObjectVersion, PlanTurn, TokenInfo, Verifier, WorkerId,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 use strum::VariantNames;
 
-use crate::limits::{MOUNTS_MAX, USES_MAX, at_most};
+use crate::limits::{MOUNTS_MAX, PLANS_MAX, USES_MAX, at_most};
 use crate::placement::{Order, OrderEnd, PlacementStatus, WindowReport};
 use crate::report::{StorageCounters, WorkerReport};
 use crate::routes::RoutesDelta;
@@ -62,7 +62,7 @@ pub struct Heartbeat {
     pub worker: WorkerId,
     /// Version of the view it has.
     pub have: u64,
-    /// Bytes a second that it would take from each mount with a bound, were there none; background work aside.
+    /// Bytes a second that it would take from each mount with a bound, were there none, for what somebody waits for.
     #[serde(deserialize_with = "at_most::<MOUNTS_MAX, _, _>")]
     pub demand: Vec<(MountId, u64)>,
     /// For status and metrics.
@@ -80,6 +80,20 @@ pub struct Heartbeat {
     /// Bytes a second that background work would take beside `demand`.
     #[serde(serialize_with = "write_since::<9, _, _>", deserialize_with = "mounts_since_9")]
     pub background: Vec<(MountId, u64)>,
+    /// What it would take beside `demand` to bring what plans will read, the first plan of a mount before its others.
+    #[serde(serialize_with = "write_since::<9, _, _>", deserialize_with = "plans_since_9")]
+    pub ahead: Vec<AheadNeed>,
+}
+
+/// What a worker would take of a mount with a bound for one plan, were there none, ahead of who reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AheadNeed {
+    /// The mount.
+    pub mount: MountId,
+    /// Where the plan stands among all others.
+    pub turn: PlanTurn,
+    /// Bytes a second.
+    pub bytes_per_sec: u64,
 }
 
 /// Of a worker of the version before: it counted background work as demand.
@@ -89,6 +103,14 @@ fn mounts_since_9<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(Mou
 
 #[derive(Default, Deserialize)]
 struct Rates(#[serde(deserialize_with = "at_most::<MOUNTS_MAX, _, _>")] Vec<(MountId, u64)>);
+
+/// The same of what is brought ahead.
+fn plans_since_9<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<AheadNeed>, D::Error> {
+    read_since::<9, Plans, D>(deserializer).map(|Plans(plans)| plans)
+}
+
+#[derive(Default, Deserialize)]
+struct Plans(#[serde(deserialize_with = "at_most::<PLANS_MAX, _, _>")] Vec<AheadNeed>);
 
 /// A worker's share of a mount's bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -47,12 +47,13 @@ impl ControlCall {
         }
     }
 
-    /// The same as it is said to who speaks a version: before 9 background work counted as demand.
+    /// The same as it is said to who speaks a version: before 9 what is brought ahead and background work counted as demand.
     pub fn for_version(mut self, version: u16) -> Self {
         if let Self::Serve(MemberRequest::Heartbeat(beat)) = &mut self
             && version < 9
         {
-            for (mount, rate) in std::mem::take(&mut beat.background) {
+            let ahead = std::mem::take(&mut beat.ahead).into_iter().map(|plan| (plan.mount, plan.bytes_per_sec));
+            for (mount, rate) in std::mem::take(&mut beat.background).into_iter().chain(ahead) {
                 match beat.demand.iter_mut().find(|(known, _)| *known == mount) {
                     Some((_, demand)) => *demand = demand.saturating_add(rate),
                     None => beat.demand.push((mount, rate)),

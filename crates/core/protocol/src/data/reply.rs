@@ -140,6 +140,13 @@ pub enum DataReply {
     Selected(SelectedRows),
     /// To `Accesses`.
     Accesses(Accesses),
+    /// To what needs shared storage while too much waits for that: another worker may be asked, or this one after so long.
+    Busy {
+        /// Milliseconds.
+        after_ms: u32,
+        /// As in `Failed`.
+        message: String,
+    },
 }
 
 impl DataReply {

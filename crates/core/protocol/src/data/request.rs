@@ -18,8 +18,8 @@ use crate::shards::{DatasetId, WantedRecords};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantNames)]
 #[strum(serialize_all = "snake_case")]
 pub enum DataRequest {
-    /// Hands over the DRAM tier for reading in place: [`DataReply::Attached`] with one read-only descriptor. Only on a
-    /// Unix connection of the same user; `Denied` elsewhere or when the worker runs with `--no-in-place`.
+    /// Hands over the DRAM tier for reading in place: [`DataReply::Attached`] with one read-only descriptor. Only on a Unix connection of
+    /// the same user; `Denied` elsewhere or when the worker runs with `--no-in-place`.
     Attach,
     /// The current version of an object, as fresh as the mount's rule wants it: [`DataReply::Info`].
     Open {
@@ -68,8 +68,7 @@ pub enum DataRequest {
         /// As in `Read`.
         in_place: bool,
     },
-    /// Fetches ranges that a plan is about to read, in this order, after all demand unless it is urgent: [`DataReply::Fetched`]
-    /// when all are there. Cancelled by cancelling the call.
+    /// Fetches ranges in this order, after all demand unless it is urgent: [`DataReply::Fetched`] when all are there. Cancelled with the call.
     Prefetch {
         /// The operation that will read.
         operation: OperationId,
@@ -82,9 +81,11 @@ pub enum DataRequest {
         keep: bool,
         /// Takes its turn with demand, as if somebody waited.
         urgent: bool,
-        /// How long what is there is held for the operation's reads at most, in milliseconds, as far as the worker has room for that; 0:
-        /// it may be evicted as all else, and where it is not urgent it is background work, which gets what all others leave over.
+        /// How long what is there is held for the operation's reads at most, in milliseconds; 0: not at all, and unless urgent in the background.
         hold_ms: u32,
+        /// What the plan counts for that has it brought: where it is not urgent, what others have brought that stand before it comes first.
+        #[serde(with = "crate::version::since_9")]
+        standing: forebay_types::Standing,
     },
     /// Writes an object whole: [`DataReply::Info`] once shared storage has it. The payload is the object's bytes.
     Put {
@@ -203,9 +204,8 @@ pub enum DataRequest {
         #[serde(deserialize_with = "at_most::<RUNS_MAX, _, _>")]
         runs: Vec<(SegmentId, PageRun)>,
     },
-    /// One column of one row group of a Parquet file, or of one chunk of a text file, in the table form: [`DataReply::Read`]
-    /// with all of it, or [`DataReply::NoCell`]. What is asked for often enough is made; nothing waits for it, and nothing is
-    /// fetched for it.
+    /// One column of one row group of a Parquet file, or of one chunk of a text file, in the table form: [`DataReply::Read`] with all of
+    /// it, or [`DataReply::NoCell`]. What is asked for often enough is made; nothing waits for it, and nothing is fetched for it.
     ReadCell {
         /// Who reads.
         operation: OperationId,
@@ -258,7 +258,7 @@ pub enum DataRequest {
         /// How long the asker waits, in milliseconds. What ends in `Retry` may be done all the same.
         within_ms: u32,
     },
-    /// Which pages left the tiers, from the first such question on: [`DataReply::Departed`] as soon as there are some.
+    /// Which pages left the tiers or came, from the first such question on: [`DataReply::Departed`] as soon as there are some.
     Departed {
         /// What the last answer gave as `next`; any number at first.
         since: u64,

@@ -1,6 +1,8 @@
 //! Since which version of the protocol there is each kind of message. A new kind is not sent to a peer of a version before: who adds
 //! one says so here, and gives a sample of it, which the golden bytes of that version are written from.
 
+mod failed;
+
 use bytes::Bytes;
 use forebay_types::Result;
 
@@ -39,7 +41,7 @@ pub fn request_for(version: u16, message: Bytes) -> Result<Bytes> {
 pub fn reply_for(version: u16, message: Bytes) -> Bytes {
     match version < PROTOCOL_VERSION {
         // What this build has written it can read.
-        true => decode::<DataReply>(&message).map_or(message, |reply| encode_for(version, &reply)),
+        true => decode::<DataReply>(&message).map_or(message, |reply| encode_for(version, &reply.for_version(version))),
         false => message,
     }
 }
@@ -70,7 +72,7 @@ impl Kind for DataReply {
             | Self::Present(_) | Self::NoCell { .. } | Self::Form(_) | Self::Heard { .. } | Self::Shard { .. } | Self::Shards(_)
             | Self::ShardChanged { .. } | Self::Shared(_) | Self::Departed(_) | Self::ShardHeld(_) => 8,
             Self::Selected(_) => ROWS_SINCE,
-            Self::Accesses(_) => 9,
+            Self::Accesses(_) | Self::Busy { .. } => 9,
         }
     }
 }

@@ -126,6 +126,19 @@ where
     }
 }
 
+/// A field that its type has since version 9, for `with`.
+pub(crate) mod since_9 {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<T: Serialize, S: Serializer>(field: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        super::write_since::<9, T, S>(field, serializer)
+    }
+
+    pub(crate) fn deserialize<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        super::read_since::<9, T, D>(deserializer)
+    }
+}
+
 /// A kind of message, which a peer knows or not.
 pub trait Kind {
     /// The first version of the protocol that has it.

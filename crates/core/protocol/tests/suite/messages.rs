@@ -7,7 +7,7 @@ use forebay_protocol::{
     AdminRequest, ControlCall, ControlReply, DataNotice, DataReply, DataRequest, NodeCall, NodeOp, PINS_MAX, PeerCall, PeerOp,
     PutCondition, RUNS_MAX, RangeSpec, SEGMENTS_MAX, decode, encode,
 };
-use forebay_types::{Error, ErrorKind, Key, MountId, ObjectVersion, OperationId, PageRun, SegmentId, VersionTag};
+use forebay_types::{Error, ErrorKind, Key, MountId, ObjectVersion, OperationId, PageRun, SegmentId, Standing, VersionTag};
 use proptest::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -43,8 +43,8 @@ fn every_variant_keeps_its_number() {
     fn numbers<T: Serialize>(messages: &[T]) -> Vec<u8> {
         messages.iter().map(|message| encode(message)[0]).collect()
     }
-    assert_eq!(numbers(&samples::requests()), (0..31).collect::<Vec<u8>>());
-    assert_eq!(numbers(&samples::replies()), (0..27).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::requests()), (0..32).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::replies()), (0..29).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::notices()), [0, 1]);
     assert_eq!(numbers(&samples::peer_requests()), [0, 1, 2, 3, 4, 5]);
     assert_eq!(numbers(&samples::control_requests()), (0..11).collect::<Vec<u8>>());
@@ -111,16 +111,17 @@ fn request() -> impl Strategy<Value = DataRequest> {
         (operation.clone(), mount.clone(), key(), range(), any::<bool>()).prop_map(|(operation, mount, key, range, in_place)| {
             DataRequest::ReadLatest { operation, mount, key, range, in_place }
         }),
-        (operation, version(), prop::collection::vec(any::<(u64, u32)>(), 0..20), any::<(bool, bool)>(), any::<u32>()).prop_map(
-            |(operation, version, ranges, (keep, urgent), hold_ms)| DataRequest::Prefetch {
-                operation,
-                version,
-                ranges,
-                keep,
-                urgent,
-                hold_ms,
-            },
-        ),
+        (
+            operation,
+            version(),
+            prop::collection::vec(any::<(u64, u32)>(), 0..20),
+            any::<(bool, bool)>(),
+            any::<(u32, i32, u64)>()
+        )
+            .prop_map(|(operation, version, ranges, (keep, urgent), (hold_ms, priority, began_ms))| {
+                let standing = Standing { priority, began_ms };
+                DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms, standing }
+            }),
         (mount.clone(), key(), any::<bool>(), prop::option::of(key()), any::<u32>())
             .prop_map(|(mount, prefix, folders, after, limit)| DataRequest::List { mount, prefix, folders, after, limit }),
         (mount, key(), condition).prop_map(|(mount, key, condition)| DataRequest::Put { mount, key, condition }),

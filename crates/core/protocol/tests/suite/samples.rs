@@ -45,6 +45,7 @@ pub fn requests() -> Vec<DataRequest> {
             keep: true,
             urgent: false,
             hold_ms: 60_000,
+            standing: Standing::default(),
         },
         DataRequest::Put { mount, key: key("k"), condition: PutCondition::Any },
         DataRequest::PutBegin { mount, key: key("k") },
@@ -137,10 +138,12 @@ pub fn replies() -> Vec<DataReply> {
             next: 1 << 40,
             lost: true,
             runs: vec![(SegmentId::of(&version(), 0), PageRun::new(3, 300))],
+            came: Vec::new(),
         }),
         DataReply::ShardHeld(Some(ShardHeld { bytes: 1 << 40, queue: 3 })),
         DataReply::Selected(SelectedRows { rows: 300, fits: true, hint }),
         DataReply::Accesses(Accesses { next: 1 << 40, lost: 300, made: vec![] }),
+        DataReply::Busy { after_ms: 300, message: "/lake: later".into() },
     ]
 }
 
@@ -320,6 +323,7 @@ pub fn member_requests() -> Vec<MemberRequest> {
         fresh: vec![version()],
         heard: Some((2 << 32) + 5),
         background: Vec::new(),
+        ahead: Vec::new(),
     };
     vec![
         MemberRequest::Register(worker()),

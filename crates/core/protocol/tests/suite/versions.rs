@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{
-    AdminRequest, ClusterView, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, Heartbeat, Kind,
-    MemberRequest, NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall, PeerOp, PeerRequest,
-    VariantNames, WorkerInfo, decode, decode_from, encode, encode_for, reply_for, request_for, speaking,
+    AdminRequest, AheadNeed, ClusterView, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, Departed,
+    Heartbeat, Kind, MemberRequest, NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall, PeerOp,
+    PeerRequest, VariantNames, WorkerInfo, decode, decode_from, encode, encode_for, reply_for, request_for, speaking,
 };
-use forebay_types::{Mount, MountId, MountOptions, Young};
+use forebay_types::{Error, ErrorKind, Mount, MountId, MountOptions, OperationId, PageRun, SegmentId, Standing, Young};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{nodes, samples};
@@ -204,6 +204,59 @@ fn background_work_is_told_to_who_knows_that_field() {
 }
 
 #[test]
+fn what_is_brought_ahead_is_told_by_plan_to_who_knows_that_field() {
+    let MemberRequest::Heartbeat(silent) = samples::member_requests().remove(1) else { panic!("a heartbeat comes second") };
+    let turn = |operation| Standing { priority: -1, began_ms: 5 }.turn(OperationId(operation), 0);
+    let ahead = |mount, operation| AheadNeed { mount: MountId(mount), turn: turn(operation), bytes_per_sec: 300 };
+    let beat = Heartbeat { ahead: vec![ahead(7, 1), ahead(7, 2), ahead(9, 1)], ..silent.clone() };
+    assert_eq!(decode::<Heartbeat>(&encode(&beat)).unwrap(), beat);
+    assert_eq!(decode_from::<Heartbeat>(8, &encode_for(8, &beat)).unwrap(), silent);
+    let ControlCall::Serve(MemberRequest::Heartbeat(heard)) = ControlCall::from(MemberRequest::Heartbeat(beat)).for_version(8)
+    else {
+        panic!("it is a heartbeat")
+    };
+    assert_eq!((heard.demand, heard.ahead), (vec![(MountId(7), 50_000_600), (MountId(9), 300)], Vec::new()));
+}
+
+#[test]
+fn where_a_plan_stands_is_told_to_who_knows_that_field() {
+    let Some(DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms, .. }) =
+        samples::requests().into_iter().find(|request| matches!(request, DataRequest::Prefetch { .. }))
+    else {
+        panic!("there is a sample of each")
+    };
+    let of = |standing| {
+        let (version, ranges) = (version.clone(), ranges.clone());
+        DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms, standing }
+    };
+    let told = of(Standing { priority: 3, began_ms: 1 << 40 });
+    assert_eq!(decode::<DataRequest>(&encode(&told)).unwrap(), told);
+    assert_eq!(decode_from::<DataRequest>(8, &encode_for(8, &told)).unwrap(), of(Standing::default()));
+}
+
+#[test]
+fn what_came_is_told_to_who_knows_that_field() {
+    let run = |segment| (SegmentId(segment), PageRun::new(3, 300));
+    let silent = Departed { next: 7, lost: false, runs: vec![run(1)], came: Vec::new() };
+    let told = DataReply::Departed(Departed { came: vec![run(2), run(3)], ..silent.clone() });
+    assert_eq!(decode::<DataReply>(&encode(&told)).unwrap(), told);
+    assert_eq!(decode_from::<DataReply>(8, &reply_for(8, encode(&told))).unwrap(), DataReply::Departed(silent));
+}
+
+#[test]
+fn when_to_ask_again_is_told_to_who_knows_that_kind() {
+    let busy = Error::retry("/lake: later").after(Duration::from_millis(300));
+    let told = |version| decode_from::<DataReply>(version, &reply_for(version, encode(&DataReply::failed(&busy)))).unwrap();
+    let heard = told(9).or_error().unwrap_err();
+    assert_eq!((heard.kind(), heard.message(), heard.retry_after()), (ErrorKind::Retry, busy.message(), busy.retry_after()));
+    let heard = told(8).or_error().unwrap_err();
+    assert_eq!((heard.kind(), heard.message(), heard.retry_after()), (ErrorKind::Retry, busy.message(), None));
+    let long = DataReply::failed(&busy.after(Duration::from_secs(1 << 40))).or_error().unwrap_err();
+    assert_eq!(long.retry_after(), Some(Duration::from_secs(10)));
+    assert!(DataReply::Done.or_error().is_ok());
+}
+
+#[test]
 fn what_is_said_to_several_is_written_for_each() {
     for version in [PROTOCOL_VERSION_OLDEST, PROTOCOL_VERSION] {
         for request in samples::peer_requests() {
@@ -219,7 +272,7 @@ fn what_is_said_to_several_is_written_for_each() {
             assert_eq!(request_for(version, call.clone()).unwrap(), call);
         }
         for reply in samples::replies() {
-            assert_eq!(reply_for(version, encode(&reply)), encode_for(version, &reply));
+            assert_eq!(reply_for(version, encode(&reply)), encode_for(version, &reply.for_version(version)));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
-use forebay_types::{MountId, WorkerId};
+use forebay_types::{MountId, PageRun, SegmentId, WorkerId};
 
 use super::STEP_TASKS;
 use super::entries::{Change, InFlight, Job, Near, Range, RangeIx};
@@ -65,6 +65,14 @@ impl Schedule {
 
     pub(super) fn range(&self, key: &BlockRange) -> Option<RangeIx> {
         self.range_at.get(key).copied()
+    }
+
+    /// The ranges of a segment.
+    pub(super) fn of_segment(&self, segment: SegmentId) -> impl Iterator<Item = &Range> {
+        // The first that there can be.
+        let first = BlockRange { segment, pages: PageRun { start: 0, len: 1 } };
+        let of_it = self.range_at.range(first..).take_while(move |(key, _)| key.segment == segment);
+        of_it.map(|(_, ix)| &self.ranges[*ix as usize])
     }
 
     /// The place of a range, a new one when no task has named it yet.

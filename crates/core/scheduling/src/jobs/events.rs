@@ -1,8 +1,8 @@
 //! What the schedule is told.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use forebay_types::{PageRun, SegmentId, WorkerId};
+use forebay_types::{PageRun, PageSet, SegmentId, WorkerId};
 
 use super::books::Schedule;
 use super::entries::{Change, Job, RangeIx};
@@ -143,6 +143,25 @@ impl Schedule {
                 self.evicted(range, worker);
             }
         }
+    }
+
+    /// Pages have come into a worker's tier past this schedule, read by somebody or brought by another plan: the ranges with some of them that
+    /// tasks wait to read and that are not taken to be there. Those that are there as a whole have [`Self::arrived`].
+    pub fn wanted_at(&self, worker: WorkerId, runs: &[(SegmentId, PageRun)]) -> Vec<BlockRange> {
+        let mut by_segment: BTreeMap<SegmentId, PageSet> = BTreeMap::new();
+        for (segment, pages) in runs {
+            by_segment.entry(*segment).or_default().insert(*pages);
+        }
+        let mut wanted = Vec::new();
+        for (segment, pages) in by_segment.into_iter().filter(|_| self.fleet.get(worker).is_some()) {
+            let pages = pages.runs();
+            let is_touched = |range: &PageRun| pages.iter().any(|came| came.start < range.end() && range.start < came.end());
+            let awaited = self
+                .of_segment(segment)
+                .filter(|range| !range.readers.is_empty() && range.arriving != Some(worker) && !range.holders.contains(&worker));
+            wanted.extend(awaited.map(|range| range.key).filter(|key| is_touched(&key.pages)));
+        }
+        wanted
     }
 
     /// The ranges that are taken to be in a worker's tier.

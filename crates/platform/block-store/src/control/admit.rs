@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use forebay_types::{Error, PageRun, Result};
+use forebay_types::{Error, Owner, PageRun, Result};
 
-use crate::core::Core;
+use crate::core::{Change, Core};
 use crate::media::Record;
 use crate::settings::SegmentSpec;
 use crate::table::{BlockRef, Segment, SegmentRef, TierKind, by_block};
@@ -103,6 +103,10 @@ impl Core {
             }
             if was_empty {
                 account.add_block();
+            }
+            if let Some(hear) = self.changes.get().filter(|_| entry.owner == Owner::Cache && !entry.dead) {
+                let came = bits.without(entry.present(tier.other(), block));
+                came.runs(block).into_iter().for_each(|run| hear(entry.id, run, Change::Came));
             }
             if entry.copy(tier).listed >> block & 1 == 0 {
                 entry.copy_mut(tier).listed |= 1 << block;

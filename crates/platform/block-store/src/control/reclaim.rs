@@ -2,7 +2,7 @@
 
 use forebay_types::{Owner, PAGES_PER_BLOCK, PageRun};
 
-use crate::core::Core;
+use crate::core::{Change, Core};
 use crate::media::Record;
 use crate::table::{ClaimKind, PageBits, Segment, SegmentRef, TierKind, by_block};
 
@@ -33,9 +33,9 @@ impl Core {
         if tier == TierKind::Disk && !entry.dead {
             taken.runs(block).into_iter().for_each(|run| self.log(Record::Dropped { id: entry.id, run }));
         }
-        if let Some(hear) = self.departures.get().filter(|_| entry.owner == Owner::Cache) {
-            let other = if tier == TierKind::Dram { TierKind::Disk } else { TierKind::Dram };
-            taken.without(entry.present(other, block)).runs(block).into_iter().for_each(|run| hear(entry.id, run));
+        if let Some(hear) = self.changes.get().filter(|_| entry.owner == Owner::Cache) {
+            let left = taken.without(entry.present(tier.other(), block));
+            left.runs(block).into_iter().for_each(|run| hear(entry.id, run, Change::Left));
         }
         taken
     }

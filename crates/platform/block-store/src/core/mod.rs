@@ -24,8 +24,17 @@ const ADDRESSES_PER_BYTE: u64 = 64;
 const FRAMES_SHARE: u64 = 256;
 const FRAMES_MIN: u64 = 4;
 
-/// Hears of pages of a segment.
-pub(crate) type Hear = Box<dyn Fn(SegmentId, PageRun) + Send + Sync>;
+/// Hears of pages of a segment, and whether they have come or left.
+pub(crate) type Hear = Box<dyn Fn(SegmentId, PageRun, Change) + Send + Sync>;
+
+/// What has become of pages of the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// They are in a tier, and were in none.
+    Came,
+    /// They are in no tier any more.
+    Left,
+}
 
 /// Everything that fills, pins and the store's own threads share.
 pub(crate) struct Core {
@@ -38,8 +47,8 @@ pub(crate) struct Core {
     pub disk: Option<Disk>,
     /// How long a load waits for the disk.
     pub patience: Duration,
-    /// Who hears of pages that no tier has any more.
-    pub departures: OnceLock<Hear>,
+    /// Who hears of pages that have come or that no tier has any more.
+    pub changes: OnceLock<Hear>,
     closed: AtomicBool,
 }
 
@@ -60,7 +69,7 @@ impl Core {
             dram_sums: SumGroups::new(addresses),
             spares: Mutex::default(),
             patience,
-            departures: OnceLock::new(),
+            changes: OnceLock::new(),
             closed: AtomicBool::new(false),
             settings,
         })

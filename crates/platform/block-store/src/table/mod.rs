@@ -31,4 +31,11 @@ impl TierKind {
             Self::Disk => "disk",
         }
     }
+
+    pub fn other(self) -> Self {
+        match self {
+            Self::Dram => Self::Disk,
+            Self::Disk => Self::Dram,
+        }
+    }
 }

@@ -23,20 +23,20 @@ const STILL: Duration = Duration::from_millis(100);
 pub(crate) struct Limiter {
     started: Instant,
     state: Mutex<State>,
-    awaited: [Awaited; 2],
+    awaited: [Awaited; 3],
 }
 
 struct State {
     /// None without a bound.
     bucket: Option<Bucket>,
     filled_at: Instant,
-    flows: [Flow; 2],
+    flows: [Flow; 3],
     /// Who waits, demand and the rest; only the first of all has a timer, the others are woken when their turn comes.
     queues: [VecDeque<(u64, Waker)>; 2],
     next_ticket: u64,
 }
 
-/// What is read of background work, or of all else.
+/// What is read of one class.
 struct Flow {
     meter: Meter,
     held_back_at: Option<Instant>,
@@ -46,7 +46,11 @@ struct Flow {
 
 impl Flow {
     fn of(class: Class) -> usize {
-        usize::from(class == Class::Background)
+        match class {
+            Class::Demand => 0,
+            Class::Prefetch => 1,
+            Class::Background => 2,
+        }
     }
 }
 
@@ -62,11 +66,11 @@ impl Limiter {
         let state = State {
             bucket: bytes_per_sec.map(|rate| Bucket::new(rate, burst_bytes)),
             filled_at: now,
-            flows: [(); 2].map(|()| Flow { meter: Meter::default(), held_back_at: None, read_at: now, waiting: 0 }),
+            flows: [(); 3].map(|()| Flow { meter: Meter::default(), held_back_at: None, read_at: now, waiting: 0 }),
             queues: [VecDeque::new(), VecDeque::new()],
             next_ticket: 0,
         };
-        Arc::new(Self { started: now, state: Mutex::new(state), awaited: [Awaited::default(), Awaited::default()] })
+        Arc::new(Self { started: now, state: Mutex::new(state), awaited: Default::default() })
     }
 
     /// Another bound, from now on.
@@ -91,8 +95,8 @@ impl Limiter {
         self.awaited[Flow::of(class)].begin(bytes)
     }
 
-    /// What would be read in a second were there no bound, of background work or of all else: what was read in the last one, and, when
-    /// somebody had to wait, what they wait for, at least as much again.
+    /// What would be read in a second of one class were there no bound: what was read in the last one, and, when somebody had to wait, what
+    /// they wait for, at least as much again.
     pub(crate) fn wanted_bytes_per_sec(&self, class: Class) -> u64 {
         let now = forebay_runtime::time::instant();
         let outstanding = self.awaited[Flow::of(class)].bytes();
@@ -324,7 +328,7 @@ mod tests {
     #[tokio::test]
     async fn demand_is_what_comes_and_what_is_waited_for() {
         let limiter = Limiter::new(Some(1_000_000), 0);
-        let outstanding = limiter.outstanding(Class::Prefetch, 30_000_000);
+        let outstanding = limiter.outstanding(Class::Demand, 30_000_000);
         let mut turn = limiter.turn(Class::Demand);
         assert_eq!(limiter.wanted_bytes_per_sec(Class::Demand), 0, "nobody has to wait yet");
         let mut read = 0;
@@ -342,19 +346,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn background_is_no_demand() {
-        let limiter = Limiter::new(Some(1_000_000), 0);
-        let outstanding = limiter.outstanding(Class::Background, 30_000_000);
-        let mut turn = limiter.turn(Class::Background);
-        let mut read = 0;
-        while read < 150_000 {
-            let bytes = turn.take(64 << 10).await;
-            turn.read(bytes);
-            outstanding.arrived(bytes);
-            read += bytes;
+    async fn what_nobody_waits_for_is_no_demand() {
+        for class in [Class::Prefetch, Class::Background] {
+            let limiter = Limiter::new(Some(1_000_000), 0);
+            let outstanding = limiter.outstanding(class, 30_000_000);
+            let mut turn = limiter.turn(class);
+            let mut read = 0;
+            while read < 150_000 {
+                let bytes = turn.take(64 << 10).await;
+                turn.read(bytes);
+                outstanding.arrived(bytes);
+                read += bytes;
+            }
+            let wanted = limiter.wanted_bytes_per_sec(class);
+            assert!((29_000_000..=30_000_000).contains(&wanted), "{wanted} of {class:?}");
+            let others = [Class::Demand, Class::Prefetch, Class::Background].into_iter().filter(|other| *other != class);
+            assert!(others.map(|other| limiter.wanted_bytes_per_sec(other)).all(|wanted| wanted == 0), "{class:?}");
         }
-        assert_eq!(limiter.wanted_bytes_per_sec(Class::Demand), 0);
-        let wanted = limiter.wanted_bytes_per_sec(Class::Background);
-        assert!((29_000_000..=30_000_000).contains(&wanted), "{wanted}");
     }
 }

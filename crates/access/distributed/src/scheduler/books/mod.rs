@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forebay_protocol::{JobState, TaskState};
 use forebay_scheduling::{BlockRange, IoRates, JobId, Schedule, ScheduleSettings, TaskInput, TaskSpec, Transfer};
-use forebay_types::{ObjectVersion, SEGMENT_BYTES, SegmentId, WorkerId};
+use forebay_types::{ObjectVersion, OperationId, SEGMENT_BYTES, SegmentId, Standing, WorkerId};
 
 use deciding::{Refused, failpoint};
 use executors::ExecutorEntry;
@@ -44,6 +44,9 @@ pub(crate) struct Books {
     /// A job that takes so long, or longer, is told to the log; none for no job.
     pub(super) slow_query: Option<Duration>,
 }
+
+/// The version of a range, who reads it, and where the range lies: (start, length).
+pub(super) type Located = (Arc<ObjectVersion>, (OperationId, Standing), (u64, u32));
 
 /// What is kept of what is over.
 #[derive(Default)]
@@ -346,16 +349,19 @@ impl Books {
         }
     }
 
-    /// The version that a range is of, and where the range lies in it: (start, length).
-    pub(super) fn locate(&self, range: &BlockRange) -> Option<(Arc<ObjectVersion>, forebay_types::OperationId, (u64, u32))> {
+    /// The version that a range is of, the job that reads it, and where the range lies in it: (start, length).
+    pub(super) fn locate(&self, range: &BlockRange) -> Option<Located> {
         let of_job = |job: &Job| {
             let (version, index) = job.versions.get(&range.segment)?;
             let pages = range.pages.bytes();
             let start = u64::from(*index) * SEGMENT_BYTES + pages.start;
             let end = (u64::from(*index) * SEGMENT_BYTES + pages.end).min(version.size);
-            Some((Arc::clone(version), job.ticket.operation, (start, u32::try_from(end.checked_sub(start)?).ok()?)))
+            let reader = (job.ticket.operation, Standing { priority: job.ticket.priority, began_ms: job.began_ms });
+            Some((Arc::clone(version), reader, (start, u32::try_from(end.checked_sub(start)?).ok()?)))
         };
-        self.jobs.values().find_map(of_job)
+        // For the first job that reads it.
+        let in_turn = |(_, (operation, standing), _): &Located| standing.turn(*operation, 0);
+        self.jobs.values().filter_map(of_job).min_by_key(in_turn)
     }
 
     /// Whether a job was ended to be run again because an executor was lost.

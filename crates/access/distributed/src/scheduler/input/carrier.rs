@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use forebay_client::Client;
 use forebay_protocol::TransferState;
 use forebay_scheduling::{BlockRange, Transfer};
-use forebay_types::{Mount, MountId, ObjectVersion, OperationId, SegmentId, WorkerId};
+use forebay_types::{Mount, MountId, ObjectVersion, OperationId, SegmentId, Standing, WorkerId};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -46,6 +46,7 @@ struct UnderWay {
 struct Message {
     worker: WorkerId,
     operation: OperationId,
+    standing: Standing,
     version: Arc<ObjectVersion>,
     ranges: Vec<(u64, u32)>,
     blocks: Vec<BlockRange>,
@@ -107,7 +108,7 @@ impl Carrier {
             // The schedule's bytes in flight bound how many there are.
             tasks.spawn(async move {
                 let Message { operation, worker, ref version, urgent, .. } = message;
-                let brought = client.bring(operation, worker, version, message.ranges, urgent).await;
+                let brought = client.bring((operation, message.standing), worker, version, message.ranges, urgent).await;
                 match &brought {
                     Ok(bytes) => tracing::debug!(%worker, key = %version.key, bytes, urgent, "brought"),
                     Err(error) => {
@@ -180,7 +181,7 @@ impl Carrier {
         let mut books = self.books.lock();
         let mut messages: Vec<Message> = Vec::new();
         for transfer in transfers {
-            let Some((version, operation, range)) = books.locate(&transfer.range) else {
+            let Some((version, (operation, standing), range)) = books.locate(&transfer.range) else {
                 books.decide("what nobody reads", Sender::Nobody, |books| books.schedule.failed(transfer.range, transfer.to));
                 continue;
             };
@@ -198,6 +199,7 @@ impl Carrier {
                 _ => messages.push(Message {
                     worker: transfer.to,
                     operation,
+                    standing,
                     version,
                     ranges: vec![range],
                     blocks: vec![transfer.range],

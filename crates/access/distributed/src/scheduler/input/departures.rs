@@ -1,10 +1,11 @@
-//! What leaves the tiers of workers, told to the schedule as it happens.
+//! What leaves the tiers of workers and what comes into them, told to the schedule as it happens.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_client::Client;
+use forebay_scheduling::BlockRange;
 use forebay_types::{PageRun, Result, SegmentId, WorkerId};
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
@@ -12,11 +13,11 @@ use tokio_util::task::AbortOnDropHandle;
 use crate::scheduler::Books;
 use crate::scheduler::books::deciding::Sender;
 
-/// How often it is looked whose departures count.
+/// How often it is looked whose tiers count.
 const LOOK: Duration = Duration::from_millis(50);
-/// What leaves within so long is told together.
+/// What leaves and comes within so long is told together.
 const TOGETHER: Duration = Duration::from_millis(50);
-/// A worker is asked so long for what leaves before it is asked anew.
+/// A worker is asked so long for what changes before it is asked anew.
 const ASKED_FOR: Duration = Duration::from_secs(10);
 /// A worker that does not say is asked again after so long.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -46,7 +47,7 @@ async fn follow_one(client: Client, books: Arc<Mutex<Books>>, worker: WorkerId) 
                 TOGETHER
             }
             Err(error) => {
-                tracing::debug!(%worker, %error, "a worker does not say what leaves its tiers");
+                tracing::debug!(%worker, %error, "a worker does not say what changes in its tiers");
                 AGAIN
             }
         };
@@ -54,28 +55,51 @@ async fn follow_one(client: Client, books: Arc<Mutex<Books>>, worker: WorkerId) 
     }
 }
 
-/// Waits for what leaves next, and tells it.
+/// Waits for what leaves or comes next, and tells it.
 async fn next(client: &Client, books: &Mutex<Books>, worker: WorkerId, since: u64) -> Result<u64> {
     let departed = client.departed(worker, since, ASKED_FOR).await?;
     let runs = match departed.lost {
         // More than was told, as at first: what is taken to be there is looked at.
         true => {
             let held = books.lock().schedule.held_by(worker);
-            let held: Vec<(SegmentId, PageRun)> = held.into_iter().map(|range| (range.segment, range.pages)).collect();
-            let present = client.present(worker, &held).await?;
-            held.into_iter().zip(present).filter(|(_, present)| !present).map(|(run, _)| run).collect()
+            let (_, gone) = there(client, worker, held).await?;
+            gone.into_iter().map(run_of).collect()
         }
         false => departed.runs,
     };
     if !runs.is_empty() {
         books.lock().decide("what left a tier", Sender::Nobody, |books| books.schedule.departed(worker, &runs));
     }
+    // Behind that, and asked for now: what has left again since is told the next time.
+    let wanted = books.lock().schedule.wanted_at(worker, &departed.came);
+    let (came, _) = there(client, worker, wanted).await?;
+    if !came.is_empty() {
+        books.lock().decide("what came to a tier", Sender::Nobody, |books| {
+            came.iter().for_each(|range| books.schedule.arrived(*range, worker));
+        });
+    }
     Ok(departed.next)
+}
+
+/// The ranges that are there as a whole, and those that are not.
+async fn there(client: &Client, worker: WorkerId, ranges: Vec<BlockRange>) -> Result<(Vec<BlockRange>, Vec<BlockRange>)> {
+    if ranges.is_empty() {
+        return Ok(Default::default());
+    }
+    let runs: Vec<(SegmentId, PageRun)> = ranges.iter().copied().map(run_of).collect();
+    let present = client.present(worker, &runs).await?;
+    let (there, gone): (Vec<_>, Vec<_>) = ranges.into_iter().zip(present).partition(|(_, present)| *present);
+    let bare = |ranges: Vec<(BlockRange, bool)>| ranges.into_iter().map(|(range, _)| range).collect();
+    Ok((bare(there), bare(gone)))
+}
+
+fn run_of(range: BlockRange) -> (SegmentId, PageRun) {
+    (range.segment, range.pages)
 }
 
 #[cfg(test)]
 mod tests {
-    use forebay_scheduling::{BlockRange, JobId, ScheduleSettings, TaskId, TaskInput, TaskSpec};
+    use forebay_scheduling::{JobId, ScheduleSettings, TaskId, TaskInput, TaskSpec};
     use forebay_testbed::{BUCKET, TestCluster, add_mount, until};
     use forebay_types::{ForebayPath, OperationId};
 
@@ -118,6 +142,9 @@ mod tests {
             client.read(client.operation(), &y, at * MIB..(at + 1) * MIB).await.unwrap();
         }
         until("the schedule hears of it", || books.lock().schedule.held_by(worker).is_empty()).await;
+        // Whoever reads it brings it back.
+        client.read(client.operation(), &x, 0..MIB).await.unwrap();
+        until("the schedule hears of that too", || books.lock().schedule.held_by(worker) == [range]).await;
         books.lock().job_over("job", "done", String::new());
         assert!(books.lock().workers_at_work().is_empty(), "nobody is followed for nothing");
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use forebay_protocol::{WorkerInfo, WorkerReport, WorkerState};
-use forebay_types::{MountId, WorkerId};
+use forebay_types::{MountId, PlanTurn, WorkerId};
 
 use super::super::whole::{Kept, failpoint};
 use super::Hearing;
@@ -21,6 +21,8 @@ pub(in crate::decide) struct Member {
     pub(in crate::decide) seen: Duration,
     /// Bytes a second that it would take of each mount, were there no bound.
     pub(in crate::decide) demand: BTreeMap<MountId, u64>,
+    /// The same to bring what plans will read, by plan, the first one first.
+    pub(in crate::decide) ahead: BTreeMap<MountId, BTreeMap<PlanTurn, u64>>,
     /// The same of background work.
     pub(in crate::decide) background: BTreeMap<MountId, u64>,
     pub(in crate::decide) report: WorkerReport,

@@ -105,6 +105,7 @@ fn blank(worker: u64) -> Heartbeat {
         fresh: Vec::new(),
         heard: None,
         background: Vec::new(),
+        ahead: Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Shares follow demand, and no part of a bound is given out twice, whoever dies, comes or starts again.
 
-use forebay_types::{ByteSize, MountOptions};
+use forebay_protocol::AheadNeed;
+use forebay_types::{ByteSize, MountOptions, OperationId, Standing};
 
 use super::*;
 use crate::decide::Stored;
@@ -118,6 +119,41 @@ fn background_work_of_one_worker_takes_what_demand_of_another_leaves() {
     assert_eq!(both(1..=4, BOUND / 2), (BOUND / 2, BOUND - BOUND / 2));
     assert_eq!(both(5..=8, u64::MAX), (BOUND - BOUND / 40, BOUND / 40), "it keeps what it starts with");
     assert_eq!(both(9..=12, 0), (BOUND / 40, BOUND - BOUND / 40));
+}
+
+#[test]
+fn plans_of_all_workers_are_served_in_one_order_behind_demand() {
+    let mut state = state();
+    (1..=3).for_each(|worker| _ = register(&mut state, 0.0, worker));
+    let plan = |priority, began_ms, bytes_per_sec| {
+        let turn = Standing { priority, began_ms }.turn(OperationId(began_ms), 0);
+        vec![AheadNeed { mount: LAKE, turn, bytes_per_sec }]
+    };
+    let mut all = |seconds: std::ops::RangeInclusive<u32>, demand: u64, second: Vec<AheadNeed>, third: Vec<AheadNeed>| {
+        let mut share = |now, beat| match ask(&mut state, now, MemberRequest::Heartbeat(beat)).1 {
+            Some(ControlReply::Beat { shares, .. }) => shares[0].bytes_per_sec.unwrap(),
+            other => panic!("{other:?} is no beat"),
+        };
+        let mut shares = [0; 3];
+        for second_of_day in seconds {
+            let now = f64::from(second_of_day);
+            shares[0] = share(now, Heartbeat { demand: vec![(LAKE, demand)], ..blank(1) });
+            shares[1] = share(now + 0.2, Heartbeat { ahead: second.clone(), ..blank(2) });
+            shares[2] = share(now + 0.4, Heartbeat { ahead: third.clone(), ..blank(3) });
+        }
+        shares
+    };
+    let (half, floor) = (BOUND / 2, BOUND / 60);
+    let near = |shares: [u64; 3], wanted: [u64; 3]| {
+        assert_eq!(shares.iter().sum::<u64>(), BOUND);
+        assert!(shares.iter().zip(wanted).all(|(share, wanted)| share.abs_diff(wanted) <= 2), "{shares:?} for {wanted:?}");
+    };
+    near(all(1..=5, half, plan(0, 10, u64::MAX), plan(0, 11, u64::MAX)), [half, half - floor, floor]);
+    near(all(6..=10, half, plan(0, 12, u64::MAX), plan(0, 11, u64::MAX)), [half, floor, half - floor]);
+    near(all(11..=15, half, plan(1, 12, u64::MAX), plan(0, 11, u64::MAX)), [half, half - floor, floor]);
+    near(all(16..=20, u64::MAX, plan(1, 12, u64::MAX), plan(0, 11, u64::MAX)), [BOUND - 2 * floor, floor, floor]);
+    // One plan at two workers has the same from both.
+    near(all(21..=25, half, plan(0, 11, u64::MAX), plan(0, 11, u64::MAX)), [half, half / 2, half / 2]);
 }
 
 #[test]

@@ -150,6 +150,7 @@ impl Asked {
                 fresh: Vec::new(),
                 heard: heartbeat.heard,
                 background: heartbeat.background.clone(),
+                ahead: heartbeat.ahead.clone(),
             })),
             Event::Asked(call) => Self::Call(call.name(), encode(call).to_vec()),
             Event::Stored(_) => Self::Stored,

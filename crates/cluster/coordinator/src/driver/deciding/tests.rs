@@ -54,6 +54,7 @@ fn heartbeat(worker: u64, key: &str) -> MemberRequest {
         fresh: Vec::new(),
         heard: None,
         background: Vec::new(),
+        ahead: Vec::new(),
     })
 }
 

@@ -77,7 +77,7 @@ fn raised_prefetch_overtakes() {
     let running: Vec<_> = (0..20).map_while(|id| try_enter(&admission, id, Priority::Prefetch, 1)).collect();
     let mut waiting = Box::pin(admission.enter(50, Priority::Prefetch, 1));
     assert!((&mut waiting).now_or_never().is_none());
-    admission.raise(50, Priority::Demand);
+    admission.raise(50, Priority::Demand, UNPLANNED);
     assert_eq!((&mut waiting).now_or_never().unwrap().class(), Class::Demand);
     drop(running);
 }
@@ -115,10 +115,10 @@ fn background_that_others_wait_for_is_no_background() {
     let (mut first, mut second) =
         (Box::pin(admission.enter(2, Priority::Background, 1)), Box::pin(admission.enter(3, Priority::Background, 1)));
     assert!((&mut first).now_or_never().is_none() && (&mut second).now_or_never().is_none());
-    assert_eq!(admission.waiting_bytes(), (0, 2));
-    admission.raise(2, Priority::Prefetch);
+    assert_eq!((admission.waiting().demand, admission.waiting().background), (0, 2));
+    admission.raise(2, Priority::Prefetch, UNPLANNED);
     assert_eq!((&mut first).now_or_never().unwrap().class(), Class::Prefetch);
-    admission.raise(3, Priority::Demand);
+    admission.raise(3, Priority::Demand, UNPLANNED);
     assert_eq!((&mut second).now_or_never().unwrap().class(), Class::Demand);
     drop((prefetch, beside));
 }
@@ -132,12 +132,134 @@ fn who_gives_up_leaves_no_turn_behind() {
     assert!((&mut granted).now_or_never().is_none() && (&mut gone).now_or_never().is_none());
     let mut prefetch = Box::pin(admission.enter(52, Priority::Prefetch, 1));
     assert!((&mut prefetch).now_or_never().is_none());
-    assert_eq!(admission.waiting_bytes(), (3, 0));
+    assert_eq!((admission.waiting().demand, admission.waiting().ahead.values().sum::<u64>()), (2, 1));
     drop(gone);
-    assert_eq!(admission.waiting_bytes(), (2, 0));
+    assert_eq!((admission.waiting().demand, admission.waiting().ahead.values().sum::<u64>()), (1, 1));
     running.pop();
     drop(granted);
     assert!((&mut prefetch).now_or_never().is_some(), "no demand waits any more");
     running.push(try_enter(&admission, 60, Priority::Demand, 1).expect("the turn that nobody took is free again"));
     assert!(try_enter(&admission, 61, Priority::Demand, 1).is_none());
+}
+
+fn plan(number: u64) -> PlanTurn {
+    Standing { priority: 0, began_ms: number }.turn(OperationId(number), 0)
+}
+
+/// Lets whoever waits in one after the other, each when the one before has ended; gives their numbers.
+fn in_turn(running: Permit, waiting: Vec<(u64, impl Future<Output = Permit>)>) -> Vec<u64> {
+    let (mut waiting, mut order) = (waiting.into_iter().map(|(id, enter)| (id, Box::pin(enter))).collect::<Vec<_>>(), Vec::new());
+    let mut running = Some(running);
+    while !waiting.is_empty() {
+        drop(running.take());
+        let next = waiting.iter_mut().enumerate().find_map(|(at, (id, enter))| Some((at, *id, enter.now_or_never()?)));
+        let (at, id, permit) = next.expect("one of them is let in");
+        waiting.remove(at);
+        order.push(id);
+        running = Some(permit);
+        let others = waiting.iter_mut().filter_map(|(_, enter)| enter.now_or_never()).count();
+        assert_eq!(others, 0, "one at a time");
+    }
+    order
+}
+
+#[test]
+fn of_prefetch_the_first_plan_comes_first_whoever_asked_first() {
+    for priority in [Priority::Prefetch, Priority::Background] {
+        let admission = Arc::new(Admission::default());
+        admission.set_bound(Some(1));
+        let full = 2 * PREFETCH_BYTES_MIN;
+        let running = try_enter(&admission, 1, priority, full).unwrap();
+        let late = Standing { priority: 1, began_ms: 50 }.turn(OperationId(5), 0);
+        let asked = [(10, plan(3)), (11, plan(2)), (12, plan(3)), (13, plan(1)), (14, plan(2)), (15, late)];
+        let waiting = asked.map(|(id, turn)| {
+            let mut enter = Box::pin(admission.enter_for(id, priority, turn, full));
+            assert!((&mut enter).now_or_never().is_none());
+            (id, enter)
+        });
+        assert_eq!(in_turn(running, Vec::from(waiting)), [15, 13, 11, 14, 10, 12], "and each plan in its own order");
+    }
+}
+
+#[test]
+fn what_an_earlier_plan_will_read_too_moves_to_its_turn() {
+    let admission = Arc::new(Admission::default());
+    admission.set_bound(Some(1));
+    let full = 2 * PREFETCH_BYTES_MIN;
+    let running = admission.enter_for(1, Priority::Prefetch, plan(9), full).now_or_never().unwrap();
+    assert_eq!(admission.waiting().coming, Some(plan(9)));
+    let waiting = [(10, plan(2)), (11, plan(3))].map(|(id, turn)| {
+        let mut enter = Box::pin(admission.enter_for(id, Priority::Prefetch, turn, full));
+        assert!((&mut enter).now_or_never().is_none());
+        (id, enter)
+    });
+    assert_eq!(admission.waiting().ahead, BTreeMap::from([(plan(2), full), (plan(3), full)]));
+    admission.raise(11, Priority::Prefetch, plan(1));
+    assert_eq!(admission.waiting().ahead, BTreeMap::from([(plan(1), full), (plan(2), full)]));
+    admission.raise(1, Priority::Prefetch, plan(1));
+    assert_eq!(admission.waiting().coming, Some(plan(9)), "it runs");
+    admission.raise(1, Priority::Demand, UNPLANNED);
+    assert_eq!(admission.waiting().coming, None, "somebody waits for it");
+    assert_eq!(in_turn(running, Vec::from(waiting)), [11, 10]);
+    assert_eq!(admission.waiting(), Waiting { coming: Some(plan(2)), ..Waiting::default() }, "the plan that had something last");
+}
+
+#[test]
+fn a_full_queue_sends_background_away_first_and_demand_last() {
+    const MIB: u64 = 1 << 20;
+    let admission = Arc::new(Admission::new(16 * MIB));
+    admission.set_bound(Some(8 * MIB));
+    let classes = [Priority::Background, Priority::Prefetch, Priority::Demand, Priority::Urgent];
+    let is_full = || classes.map(|priority| admission.full_for(priority).is_some());
+    let running = try_enter(&admission, 0, Priority::Demand, 4 * MIB).unwrap();
+    assert_eq!(is_full(), [false; 4], "what runs does not wait");
+    let mut waiting = Vec::new();
+    let mut told = Vec::new();
+    for id in 1..=8 {
+        let mut enter = Box::pin(admission.enter(id, Priority::Demand, 2 * MIB));
+        assert!((&mut enter).now_or_never().is_none());
+        waiting.push(enter);
+        told.push(is_full());
+    }
+    assert_eq!(told[..2], [[false; 4], [true, false, false, false]], "from a quarter on");
+    assert_eq!(told[2..4], [[true, false, false, false], [true, true, false, false]], "from half on");
+    assert_eq!(told[6..], [[true, true, false, false], [true; 4]]);
+    assert_eq!(admission.full_for(Priority::Demand), Some(Duration::from_secs(1)), "half of it has come then");
+    admission.set_bound(None);
+    assert_eq!(admission.full_for(Priority::Demand), None, "without a bound they are let in");
+    admission.set_bound(Some(8 * MIB));
+    waiting.clear();
+    assert_eq!(is_full(), [false; 4], "who has given up does not count");
+    drop(running);
+}
+
+#[test]
+fn a_queue_of_nothing_lets_in_what_need_not_wait() {
+    let admission = Arc::new(Admission::new(0));
+    assert_eq!(admission.full_for(Priority::Background), None);
+    assert!(try_enter(&admission, 1, Priority::Demand, 64 << 20).is_some());
+}
+
+#[test]
+fn demand_of_a_low_priority_lets_some_pass_and_no_more() {
+    let admission = Arc::new(Admission::default());
+    admission.set_bound(Some(1));
+    let full = 2 * DEMAND_BYTES_MIN;
+    let running = try_enter(&admission, 1, Priority::Demand, full).unwrap();
+    let turn = |priority| Standing { priority, began_ms: 0 }.turn(OperationId(0), 0);
+    let passes = u64::from(lane::PASSES);
+    let asked = [(10, -1), (11, -1), (12, 0), (13, -2), (14, 5)].into_iter().chain((20..20 + passes).map(|id| (id, 0)));
+    let waiting = asked.map(|(id, priority)| {
+        let mut enter = Box::pin(admission.enter_for(id, Priority::Demand, turn(priority), full));
+        assert!((&mut enter).now_or_never().is_none());
+        (id, enter)
+    });
+    let waiting: Vec<_> = waiting.collect();
+    let order = in_turn(running, waiting);
+    // 12 and 14 are among the eight that 10 and 11 let pass.
+    let mut expected: Vec<u64> = [12, 14].into_iter().chain(20..20 + passes - 2).collect();
+    expected.extend([10, 11]);
+    let (first, last) = order.split_at(expected.len());
+    assert_eq!(first, expected);
+    assert_eq!(last, [20 + passes - 2, 13, 20 + passes - 1], "the lowest has let eight pass by then, too");
 }

@@ -15,7 +15,7 @@ use forebay_node::Node;
 use forebay_nodes::{DirId, ROOT};
 use forebay_protocol::*;
 use forebay_transport::{Address, Admission, Connection, Credential, Security, random_secret, unix_now};
-use forebay_types::{ErrorKind, Grant, Key, MountName, MountOptions, OperationId, Role, Scope, SegmentId, TokenInfo};
+use forebay_types::{ErrorKind, Grant, Key, MountName, MountOptions, OperationId, Role, Scope, SegmentId, Standing, TokenInfo};
 use forebay_worker::{Worker, WorkerSettings};
 use tempfile::TempDir;
 
@@ -179,8 +179,8 @@ async fn a_worker_takes_notice_of_who_may_ask_and_of_nobody_else() {
     for (number, credential) in (100..).zip(CREDENTIALS) {
         let operation = OperationId(number);
         let version = info.version.clone();
-        let hold =
-            DataRequest::Prefetch { operation, version, ranges: vec![(0, 10_000)], keep: false, urgent: true, hold_ms: 60_000 };
+        let (ranges, standing) = (vec![(0, 10_000)], Standing::default());
+        let hold = DataRequest::Prefetch { operation, version, ranges, keep: false, urgent: true, hold_ms: 60_000, standing };
         let held = owner.call(encode(&hold), Vec::new()).await.unwrap();
         assert!(matches!(decode(&held.meta), Ok(DataReply::Fetched { .. })));
         until("it is held", async || cluster.worker.report().dram.2 > 0).await;

@@ -7,7 +7,7 @@ use forebay_protocol::*;
 use forebay_transport::Credential;
 use forebay_types::{
     FormId, Grant, HostId, Key, MountId, MountName, MountOptions, ObjectVersion, OperationId, PageRun, Role, Scope, SegmentId,
-    VersionTag, WorkerId,
+    Standing, VersionTag, WorkerId,
 };
 
 /// What a request takes, as people would say it. Written down apart from what decides.
@@ -181,6 +181,7 @@ pub fn member_requests() -> Vec<MemberRequest> {
             fresh: vec![],
             heard: None,
             background: vec![],
+            ahead: vec![],
         }),
     ])
 }
@@ -225,8 +226,10 @@ pub fn dataset() -> DatasetId {
 
 pub fn data_requests() -> Vec<DataRequest> {
     let (operation, mount, range, in_place) = (OperationId(1), LAKE, RangeSpec::From { start: 0 }, false);
-    let prefetch =
-        |keep| DataRequest::Prefetch { operation, version: version(), ranges: vec![(0, 10)], keep, urgent: false, hold_ms: 10 };
+    let prefetch = |keep| {
+        let (ranges, standing) = (vec![(0, 10)], Standing::default());
+        DataRequest::Prefetch { operation, version: version(), ranges, keep, urgent: false, hold_ms: 10, standing }
+    };
     let segments = || vec![SegmentId(1)];
     of_every_kind(vec![
         DataRequest::Attach,

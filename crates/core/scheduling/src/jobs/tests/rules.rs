@@ -1,6 +1,6 @@
 //! The rules of the schedule, one by one.
 
-use forebay_types::WorkerId;
+use forebay_types::{PageRun, WorkerId};
 
 use super::super::model::{Policy, Source};
 use super::super::{JobId, ScheduleSettings, TaskId};
@@ -248,4 +248,24 @@ fn tasks_that_end_while_their_job_is_let_go_are_not_those_of_a_later_job_of_its_
     let again: Vec<_> = (0..9).filter_map(|_| schedule.next_task(WorkerId(0))).collect();
     assert_eq!(again.len(), 2);
     assert_eq!(schedule.jobs().collect::<Vec<_>>(), [(JobId(1), 1, 2)]);
+}
+
+#[test]
+fn what_came_past_the_schedule_is_of_interest_where_tasks_wait_for_it() {
+    let mut schedule = cluster(2, 1, ScheduleSettings::default());
+    job(&mut schedule, 1, 0, vec![task(1, &[1, 2], &[]), task(2, &[3], &[0])]);
+    let came = |number: u64| (range(number).segment, PageRun::new(200, 300));
+    let all = [came(1), came(3), came(9)];
+    assert_eq!(schedule.wanted_at(WorkerId(0), &all), [range(1)], "3 is there, and nobody reads 9");
+    assert_eq!(schedule.wanted_at(WorkerId(1), &all), [range(1), range(3)]);
+    assert_eq!(schedule.wanted_at(WorkerId(7), &all), [], "nobody runs there");
+    let beside = (range(1).segment, PageRun::new(256, 300));
+    assert_eq!(schedule.wanted_at(WorkerId(1), &[beside]), [], "other pages");
+    schedule.arrived(range(1), WorkerId(0));
+    assert_eq!(schedule.wanted_at(WorkerId(0), &all), []);
+    let brought: Vec<_> = schedule.transfers().iter().map(|transfer| (transfer.range, transfer.to)).collect();
+    let (of_two, to) = brought.into_iter().find(|(of, _)| *of == range(2)).expect("nobody has it");
+    assert_eq!(schedule.wanted_at(to, &[came(2)]), [], "who brings it says when it is there");
+    schedule.failed(of_two, to);
+    assert_eq!(schedule.wanted_at(to, &[came(2)]), [range(2)]);
 }
