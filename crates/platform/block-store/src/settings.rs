@@ -51,11 +51,6 @@ impl StoreSettings {
         self
     }
 
-    /// What the disk tier may take on all disks, in bytes.
-    pub fn disk_bytes_in_all(&self) -> u64 {
-        self.disks.iter().fold(self.disk_bytes, |sum, disk| sum.saturating_add(disk.bytes))
-    }
-
     pub(crate) fn validate(&self) -> Result<()> {
         let folder = self.folder.display();
         if self.dram_bytes < 1 << 20 {

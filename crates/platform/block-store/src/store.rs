@@ -139,6 +139,16 @@ impl BlockStore {
         !self.core.disks.is_empty()
     }
 
+    /// What the disk tier may take on the disks that could be opened, in bytes.
+    pub fn disk_bytes(&self) -> u64 {
+        self.core.disks.iter().map(|disk| disk.tier.capacity_bytes()).sum()
+    }
+
+    /// Disks of the disk tier that are left out now, because they can't be used, or fail.
+    pub fn disks_out(&self) -> u64 {
+        (self.core.left_out.len() + self.core.disks.iter().filter(|disk| !disk.takes()).count()) as u64
+    }
+
     /// Gives back the memory of freed temporary blocks that no other one has used for `idle`.
     pub fn trim_spares(&self, idle: Duration) {
         self.core.trim_spares(idle);
@@ -215,7 +225,7 @@ impl BlockStore {
             disk: disks.iter().map(|disk| tier_usage(&disk.tier)).reduce(TierUsage::with).unwrap_or_default(),
             segments,
             warnings: left_out.iter().cloned().chain(disks.iter().flat_map(|disk| disk.health.warnings())).collect(),
-            disks_out: (left_out.len() + disks.iter().filter(|disk| !disk.takes()).count()) as u64,
+            disks_out: self.disks_out(),
             metadata_bytes: metadata as u64,
         }
     }
