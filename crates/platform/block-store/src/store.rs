@@ -346,7 +346,7 @@ fn append(runs: &mut Vec<PageRun>, more: Vec<PageRun>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forebay_types::{ErrorKind, Owner};
+    use forebay_types::Owner;
 
     /// A disk that takes longer than a reader waits: missing, with a warning, and no later answer lands in pages that
     /// someone else has filled meanwhile.

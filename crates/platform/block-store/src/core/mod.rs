@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use forebay_types::{Error, PAGE_BYTES, PageRun, Result, SegmentId};
+use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, Result, SegmentId};
 use parking_lot::Mutex;
 
 use crate::books::{DiskRoom, Spares, Tier, choose};
@@ -96,15 +96,19 @@ impl Core {
             // Who fails at the only one hears it from that.
             [only] => Some(only),
             _ if entry.is_bound() => Some(self.disk(entry.disk_no)).filter(|disk| disk.takes()),
-            _ => self.disk_without(entry.id, &[]),
+            _ => self.disk_without(entry.id, entry.owner, &[]),
         }
     }
 
-    /// The disk that takes a segment which is on none yet, by room and load, without those that were tried.
-    pub fn disk_without(&self, id: SegmentId, tried: &[DiskNo]) -> Option<&Disk> {
+    /// The disk that takes a segment which is on none yet, by room and load, without those that were tried. One that has failed is tried
+    /// again with what can be fetched again: temporary data goes to others as long as there are any.
+    pub fn disk_without(&self, id: SegmentId, owner: Owner, tried: &[DiskNo]) -> Option<&Disk> {
+        let is_well = |disk: &Disk| disk.health.is_well() && !tried.contains(&disk.no);
+        let only_well = owner == Owner::Temporary && self.disks.iter().any(is_well);
         let rooms = self.disks.iter().map(|disk| {
             let room = disk.room();
-            DiskRoom { takes: (room.takes || self.disks.len() == 1) && !tried.contains(&disk.no), ..room }
+            let takes = if only_well { is_well(disk) } else { room.takes || self.disks.len() == 1 };
+            DiskRoom { takes: takes && !tried.contains(&disk.no), ..room }
         });
         choose(&rooms.collect::<Vec<_>>(), id).map(|at| &self.disks[at])
     }

@@ -53,7 +53,7 @@ pub(crate) async fn write(core: &Arc<Core>, spec: SegmentSpec, bytes: Bytes) -> 
     core.check_disk()?;
     let mut tried = Vec::new();
     let mut refused = Error::retry("the disk tier takes no more: the rest of it is kept, or its disks fail");
-    while let Some(disk) = core.disk_without(spec.id, &tried) {
+    while let Some(disk) = core.disk_without(spec.id, spec.owner, &tried) {
         let (no, bytes) = (disk.no, bytes.clone());
         match on_disk(disk, move |core| core.write_off_memory(core.disk(no), spec, &bytes)).await? {
             Ok(written) => {

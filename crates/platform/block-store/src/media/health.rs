@@ -54,6 +54,11 @@ impl Health {
         until == 0 || self.began.elapsed().as_millis() as u64 >= until
     }
 
+    /// Whether nothing is wrong with it, as opposed to being worth another try.
+    pub fn is_well(&self) -> bool {
+        [&self.read, &self.write].into_iter().all(|side| side.paused_until.load(SeqCst) == 0)
+    }
+
     pub fn succeeded(&self, direction: Direction) {
         let side = self.side(direction);
         if side.paused_until.load(SeqCst) == 0 && side.trouble.lock().failures == 0 {
