@@ -3,6 +3,8 @@
 //! What a quota is over lies with one worker, whole: so it can be counted before each change. Containers that are made in it come here, and
 //! what would come into it with nodes of other workers is refused.
 
+use std::collections::HashSet;
+
 use super::Namespace;
 use super::table::Table;
 use crate::node::Node;
@@ -34,13 +36,10 @@ impl Namespace {
             }
             None => len.saturating_sub(self.tables.get(&dir).and_then(|table| table.find(name)).map_or(0, Node::len)),
         };
-        let bounds = self.way_of(dir).filter_map(|at| Some((at, self.tables.get(&at)?.quota?)));
-        for (at, quota) in bounds.filter(|_| more > 0) {
-            if from.is_some_and(|from| self.way_of(from).any(|of| of == at)) {
-                // It is in all that is above this, too.
-                break;
-            }
-            let used = self.used_in(at).saturating_add(self.coming_to(at));
+        let shared = from.filter(|_| more > 0).map_or_else(Vec::new, |from| self.over(from));
+        let bounds = self.over(dir).into_iter().filter_map(|at| Some((at, self.tables.get(&at)?.quota?)));
+        for (at, quota) in bounds.filter(|(at, _)| more > 0 && !shared.contains(at)) {
+            let used = self.used_in(at);
             if used.saturating_add(more) > quota {
                 let container = self.path_of(at);
                 return Err(NodeError::new(
@@ -55,43 +54,45 @@ impl Namespace {
         Ok(())
     }
 
-    /// Whether a container or one that it is in has a quota.
+    /// Whether a container or one that it is in, or about to come into, has a quota.
     pub fn is_bounded(&self, dir: DirId) -> bool {
-        self.bounded > 0 && self.way_of(dir).any(|at| self.tables.get(&at).is_some_and(|table| table.quota.is_some()))
+        self.bounded > 0 && self.over(dir).iter().any(|at| self.has_quota(*at))
     }
 
     /// Whether a container stays with the others of a quota: it has one and holds containers, or is in one that has.
     pub fn is_tied(&self, id: DirId) -> bool {
-        let holds = |table: &Table| table.quota.is_some() && table.inside > 0;
-        self.tables.get(&id).is_some_and(holds) || self.links.get(&id).is_some_and(|(parent, _)| self.is_bounded(*parent))
+        let holds = self.tables.get(&id).is_some_and(|table| table.quota.is_some() && table.inside > 0);
+        holds || self.bounded > 0 && self.over(id).iter().any(|at| *at != id && self.has_quota(*at))
     }
 
-    /// Bytes of the files and values in a container and in those in it, as far as they are here.
+    fn has_quota(&self, dir: DirId) -> bool {
+        self.tables.get(&dir).is_some_and(|table| table.quota.is_some())
+    }
+
+    /// Bytes of the files and values in a container and in those in it, and on their way there, as far as they are here.
     pub(crate) fn used_in(&self, dir: DirId) -> u64 {
-        self.tree(dir).iter().filter_map(|id| self.tables.get(id)).map(|table| table.used).sum()
+        let tree = self.tree(dir);
+        let there: u64 = tree.iter().filter_map(|id| self.tables.get(id)).map(|table| table.used).sum();
+        let coming = self.arriving.iter().filter(|((to, _), _)| tree.contains(to));
+        there + coming.map(|(_, arriving)| arriving.node.len()).sum::<u64>()
     }
 
     /// `Invalid` when a container or one in it is with another worker, or comes from one; `Moving` while one of them is about to go.
     pub(crate) fn check_whole(&self, dir: DirId) -> NodeResult<()> {
-        let elsewhere = || {
-            NodeError::new(
-                NodeErrorKind::Invalid,
-                "it holds containers that are with other workers, whose bytes nobody could count before each put: give each its own quota",
-            )
-        };
         for id in self.tree(dir) {
-            let table = self.tables.get(&id).ok_or_else(elsewhere)?;
+            let table = self.tables.get(&id).ok_or_else(|| {
+                NodeError::new(
+                    NodeErrorKind::Invalid,
+                    "it holds containers that are with other workers, whose bytes nobody could count before each put: give each its own \
+                     quota",
+                )
+            })?;
             table.check_open()?;
             if self.coming.contains_key(&id) {
                 return Err(NodeError::moving());
             }
         }
-        let is_stranger = |node: &Node| node.container().is_some_and(|id| !self.has(id));
-        match self.arriving.iter().any(|((to, _), arriving)| is_stranger(&arriving.node) && self.way_of(*to).any(|at| at == dir))
-        {
-            true => Err(elsewhere()),
-            false => Ok(()),
-        }
+        Ok(())
     }
 
     /// A container's nodes are here now, or not any more; gives what was there.
@@ -122,22 +123,32 @@ impl Namespace {
         up.take(self.links.len() + 1)
     }
 
-    /// A container and those in it, wherever their nodes are.
-    fn tree(&self, dir: DirId) -> Vec<DirId> {
-        let (mut inside, mut next) = (vec![dir], 0);
-        while let Some(&at) = inside.get(next) {
-            if let Some(table) = self.tables.get(&at).filter(|table| table.inside > 0 && next <= self.links.len()) {
-                inside.extend(table.nodes.values().filter_map(Node::container));
+    /// A container, all that it is in, and all that one of these is about to come into.
+    fn over(&self, dir: DirId) -> Vec<DirId> {
+        let (mut over, mut next) = (self.way_of(dir).collect::<Vec<_>>(), 0);
+        while let Some(&at) = over.get(next) {
+            for ((to, _), arriving) in &self.arriving {
+                if arriving.node.container() == Some(at) && !over.contains(to) {
+                    over.extend(self.way_of(*to));
+                }
             }
             next += 1;
         }
-        inside
+        over
     }
 
-    /// Bytes of nodes on their way to a container or one in it.
-    fn coming_to(&self, dir: DirId) -> u64 {
-        let coming = self.arriving.iter().filter(|((to, _), _)| self.way_of(*to).any(|at| at == dir));
-        coming.map(|(_, arriving)| arriving.node.container().map_or_else(|| arriving.node.len(), |id| self.used_in(id))).sum()
+    /// A container, and those in it or about to come into one of them, wherever their nodes are.
+    fn tree(&self, dir: DirId) -> Vec<DirId> {
+        let (mut tree, mut known, mut next) = (vec![dir], HashSet::from([dir]), 0);
+        while let Some(&at) = tree.get(next) {
+            let here = self.tables.get(&at).filter(|table| table.inside > 0);
+            let inside = here.into_iter().flat_map(|table| table.nodes.values()).filter_map(Node::container);
+            let arriving = self.arriving.iter().filter(|((to, _), _)| *to == at);
+            let arriving = arriving.filter_map(|(_, arriving)| arriving.node.container());
+            tree.extend(inside.chain(arriving).filter(|id| known.insert(*id)));
+            next += 1;
+        }
+        tree
     }
 
     /// The path of a container, as far as its names are here.

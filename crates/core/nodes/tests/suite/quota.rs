@@ -276,6 +276,8 @@ fn a_container_that_comes_the_long_way_from_the_same_worker_counts_with_all_that
     let moving = names.begin_move(ROOT, "other").unwrap();
     names.arrive(7, 1, dir, "other", moving.clone()).unwrap();
     assert_eq!(kind(names.put(dir, "l", vec![0; 21].into())), Err(NodeErrorKind::NoSpace), "there will be no room");
+    assert_eq!(kind(names.put(inside, "l", vec![0; 21].into())), Err(NodeErrorKind::NoSpace), "nor in what comes");
+    assert!(names.is_tied(inside) && names.is_bounded(inside));
     names.commit_move(ROOT, "other").unwrap();
     names.settle(7, true);
     assert_eq!(names.usage(dir).unwrap().bytes, 80);
