@@ -104,6 +104,7 @@ impl Namespace {
             None => self.tables.remove(&dir),
         };
         self.bounded = self.bounded + more - has_quota(&before);
+        debug_assert!(self.bounded <= self.tables.len(), "only what is here has a quota");
         before
     }
 
