@@ -14,9 +14,7 @@ use crate::support::*;
 
 /// A store with a part of its disk tier in its own folder and one in each of the others, which are made where they are not there.
 fn on_disks(folder: &Path, own_bytes: u64, others: &[(&str, u64)]) -> BlockStore {
-    for (name, _) in others {
-        std::fs::create_dir_all(folder.join(name)).unwrap();
-    }
+    others.iter().for_each(|(name, _)| std::fs::create_dir_all(folder.join(name)).unwrap());
     BlockStore::open(settings(folder, own_bytes, others)).unwrap()
 }
 
