@@ -181,10 +181,11 @@ def test_a_quota_bounds_what_is_in_a_container(fb, server, tmp):
     refused = nodes.put_many({f"{path}/{name}": bytes(300) for name in "lm"})
     assert list(refused) == [f"{path}/m"] and isinstance(refused[f"{path}/m"], forebay.NoSpace)
     assert nodes.usage(path) == forebay.NodeUsage(900, 1000) and nodes.usage(tmp) == forebay.NodeUsage(0, None)
-    with pytest.raises(forebay.Invalid):
-        nodes.mkdir(f"{path}/inside")
-    with pytest.raises(forebay.Invalid):
-        nodes.set_quota(tmp, 1000)
+    nodes.mkdir(f"{path}/inside")
+    with pytest.raises(forebay.NoSpace, match="quota of 1000 bytes"):
+        nodes.put(f"{path}/inside/k", bytes(101))
+    nodes.put(f"{path}/inside/k", bytes(100))
+    assert nodes.usage(path) == forebay.NodeUsage(1000, 1000) and nodes.usage(f"{path}/inside") == forebay.NodeUsage(100, None)
     nodes.set_quota(path, None)
     nodes.put(f"{path}/m", bytes(5000))
 

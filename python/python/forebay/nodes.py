@@ -46,7 +46,7 @@ class Node:
 class NodeUsage:
     """What the files and values in a container have, and may have."""
 
-    #: Bytes of the files and values that are directly in it.
+    #: Bytes of the files and values in it; with a quota with those in containers in it.
     size: int
     #: So many at most; ``None`` where there is no quota.
     quota: int | None
@@ -123,7 +123,7 @@ class Nodes:
     ) -> None:
         """Makes a directory, a table or a bag; with ``parents`` the directories on the way to it. ``storage_class`` and
         ``location`` are for what is in it and asks for nothing else, see :meth:`create`; ``quota`` is what
-        its files and values may have in bytes, see :meth:`set_quota`."""
+        all files and values in it may have in bytes, see :meth:`set_quota`."""
         if parents:
             for parent in _parents(path):
                 self.create(parent, "directory", exist_ok=True)
@@ -172,9 +172,9 @@ class Nodes:
         self._nodes.rename(path, to)
 
     def set_quota(self, path: str, quota: int | None) -> None:
-        """From now on the files and values in a container have so many bytes at most: what is more is refused
-        (:class:`forebay.NoSpace`). What is there stays. ``None``: as many as there is room for. A container with a quota holds
-        no containers."""
+        """From now on the files and values in a container, and in containers in it, have so many bytes at most: what is more is
+        refused (:class:`forebay.NoSpace`). What is there stays. ``None``: as many as there is room for. Where it holds containers
+        that are with other workers, :class:`forebay.Invalid`: set it before they are made."""
         self._nodes.set_quota(path, quota)
 
     def usage(self, path: str) -> NodeUsage:

@@ -125,7 +125,7 @@ pub(crate) struct NodeMkdirArgs {
     /// Label of the workers that blocks of its nodes go to as long as they have room, or any; as in its container without it
     #[arg(long, value_name = "LABEL")]
     pub(crate) location: Option<String>,
-    /// Its files and values have so much at most, as in 10GiB: what is more is refused. It holds no containers then
+    /// All files and values in it have so much at most, as in 10GiB: what is more is refused
     #[arg(long, value_name = "SIZE")]
     pub(crate) quota: Option<ByteSize>,
     /// It goes away with all that is in it unless this command is repeated in time
@@ -146,9 +146,9 @@ pub(crate) struct NodeStatArgs {
 /// `node quota`.
 #[derive(Args)]
 pub(crate) struct NodeQuotaArgs {
-    /// A directory, table or bag that holds no containers
+    /// A directory, table or bag
     pub(crate) path: String,
-    /// What its files and values have at most from now on, as in 10GiB, or none; without it what they have is shown
+    /// What all files and values in it have at most from now on, as in 10GiB, or none; without it what they have is shown
     #[arg(value_name = "SIZE", value_parser = given::<ByteSize>)]
     pub(crate) size: Option<Given<ByteSize>>,
     /// A JSON object

@@ -62,8 +62,9 @@ async fn drain(client: &Client, args: WorkerDrainArgs) -> Outcome {
         stuck_since = (now.stuck_bytes > 0).then(|| stuck_since.unwrap_or_else(forebay_runtime::now));
         if stuck_since.is_some_and(|since| since.elapsed() > STUCK_FOR) {
             return Err(Error::retry(format!(
-                "worker {}: no other worker has room for {} bytes of the {} bytes that it still has: they stay there and are served. \
-                 Add a worker, delete nodes, or undo with `forebay worker resume {}`",
+                "worker {}: no other worker has room for {} bytes of the {} bytes that it still has, or they are below a quota: they \
+                 stay there and are served. Add a worker, delete nodes, lift quotas of containers that hold containers, or undo with \
+                 `forebay worker resume {}`",
                 info.id, now.stuck_bytes, now.bytes, info.id
             ))
             .into());

@@ -4,6 +4,7 @@
 //! Never does: anything by a setting; roles and commands get typed values.
 //! Start with: `table.rs`. A new setting is a row there, and what reads its field here.
 
+mod disks;
 mod gateway;
 #[cfg(test)]
 mod page;
@@ -20,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use forebay_coordinator::PlacementSettings;
+use forebay_data_folder::default_disk_bytes;
 use forebay_transport::{Address, Security};
 
 use crate::exit::Outcome;
@@ -185,9 +187,16 @@ impl Config {
         self.settings.dram.0
     }
 
-    /// Capacity of the disk tier in bytes; 0 for none.
+    /// Capacity of the disk tier in the data folder in bytes; 0 for none.
     pub(crate) fn disk_bytes(&self) -> u64 {
         self.settings.disk.0
+    }
+
+    /// Folders of the disk tier on other disks, each with its capacity in bytes.
+    pub(crate) fn disk_folders(&self) -> Vec<(PathBuf, u64)> {
+        let Some(folders) = &self.settings.disk_folders else { return Vec::new() };
+        let each = folders.0.iter();
+        each.map(|(folder, size)| (folder.clone(), size.map_or_else(|| default_disk_bytes(folder), |size| size.0))).collect()
     }
 
     /// Whether the DRAM tier is read in place by processes of this host.

@@ -10,6 +10,7 @@ use forebay_placement::{Policy, Weigh};
 use forebay_types::{BitRate, ByteSize};
 use forebay_worker::WorkerSettings;
 
+use super::disks::DiskFolders;
 use super::setting::Reader::{Commands, Coordinator, Executor, Gateway, Scheduler, Up, Worker};
 use super::setting::{ALL, Default, Flag, ROLES, Setting, kebab, settings};
 use super::sources::Sources;
@@ -133,8 +134,12 @@ settings! {
         /// Capacity of the DRAM tier
         dram: ByteSize = "a quarter of the memory" => ByteSize(default_dram_bytes()), of &[Worker], flag Roles;
 
-        /// Capacity of the disk tier, 0B for none
+        /// Capacity of the disk tier in the data folder, 0B for none
         disk: ByteSize = "a quarter of the free disk" => ByteSize(default_disk_bytes(&data_dir)), of &[Worker], flag Roles;
+
+        /// Folders on other disks that the disk tier takes as well, each with its capacity, as in /disk1/forebay=500GiB,/disk2/forebay=1TiB
+        /// Without a capacity it is a quarter of that disk's free space. They have to be there: name a folder on the disk, not where it is mounted.
+        disk_folders: Option<DiskFolders> = "none" => None, of &[Worker], flag RolesSeldom;
 
         /// Let processes of the same user on the same host read the DRAM tier in place
         /// They make small calls about temporary nodes by shared memory, too.

@@ -190,7 +190,8 @@ fn cluster_part(config: &Config, workers: usize) -> Outcome<ClusterPart> {
 /// The part of each of several workers of one machine: its tiers are shared out.
 fn share(part: WorkerPart, workers: u16) -> WorkerPart {
     let workers = u64::from(workers.max(1));
-    WorkerPart { dram_bytes: part.dram_bytes / workers, disk_bytes: part.disk_bytes / workers, ..part }
+    let disk_folders = part.disk_folders.into_iter().map(|(folder, bytes)| (folder, bytes / workers)).collect();
+    WorkerPart { dram_bytes: part.dram_bytes / workers, disk_bytes: part.disk_bytes / workers, disk_folders, ..part }
 }
 
 async fn run(settings: RunSettings, next: impl FnOnce(&Running, &mut Output) -> Outcome) -> Outcome {
@@ -245,6 +246,7 @@ fn worker_part(config: &Config) -> Outcome<WorkerPart> {
         in_place: config.in_place(),
         dram_bytes: config.dram_bytes(),
         disk_bytes: config.disk_bytes(),
+        disk_folders: config.disk_folders(),
         serve_bytes_per_sec: config.serve_bytes_per_sec(),
         temporary_share: config.temporary_share(),
         storage_share: config.storage_share(),

@@ -109,7 +109,10 @@ pub(crate) struct WorkerPart {
     pub(crate) location: Option<String>,
     pub(crate) in_place: bool,
     pub(crate) dram_bytes: u64,
+    /// Capacity of the disk tier in the data folder.
     pub(crate) disk_bytes: u64,
+    /// Its folders on other disks, and what they may take.
+    pub(crate) disk_folders: Vec<(PathBuf, u64)>,
     /// What it sends at most; none for as much as it can.
     pub(crate) serve_bytes_per_sec: Option<u64>,
     /// Share of its tiers that temporary nodes may take.
@@ -166,15 +169,17 @@ impl Running {
         }
         let coordinator_address = node.coordinator_at().to_string();
         if let Some(part) = settings.worker {
-            summary += &format!(", DRAM tier {}, disk tier {}", format_bytes(part.dram_bytes), format_bytes(part.disk_bytes));
+            let disk_bytes = part.disk_folders.iter().fold(part.disk_bytes, |sum, (_, bytes)| sum.saturating_add(*bytes));
+            summary += &format!(", DRAM tier {}, disk tier {}", format_bytes(part.dram_bytes), format_bytes(disk_bytes));
             let host = part.listen.rsplit_once(':').map_or("127.0.0.1", |(host, _)| host);
             let beside = WorkerPart { listen: format!("{host}:0"), advertise: None, ..part.clone() };
             let first = worker_settings(&node, part, &settings.folder);
             node.start_worker(first).await?;
             for ix in 0..settings.extra_workers {
-                let folder = settings.folder.join(format!("worker-{}", ix + 2));
+                let name = format!("worker-{}", ix + 2);
+                let folder = settings.folder.join(&name);
                 node.hold(DataFolder::take(&folder, &["worker"])?);
-                let next = worker_settings(&node, beside.clone(), &folder);
+                let next = worker_settings(&node, in_folders_below(beside.clone(), &name), &folder);
                 node.start_worker(next).await?;
             }
         }
@@ -314,13 +319,26 @@ fn engines(coordinator: String, tls: Option<TlsSettings>, way: Option<Way>, quer
     })
 }
 
+/// A further worker of this process has folders of its own on other disks, too.
+fn in_folders_below(part: WorkerPart, name: &str) -> WorkerPart {
+    let below = |(folder, bytes): (PathBuf, u64)| {
+        let folder = folder.join(name);
+        // Where the disk is away there is nothing to make it in, which the worker tells.
+        let _ = std::fs::create_dir(&folder);
+        (folder, bytes)
+    };
+    let disk_folders = part.disk_folders.into_iter().map(below).collect();
+    WorkerPart { disk_folders, ..part }
+}
+
 fn worker_settings(node: &Node, part: WorkerPart, folder: &Path) -> WorkerSettings {
     let worker = node.worker_in(folder, part.dram_bytes);
+    let store = worker.store.with_disk(part.disk_bytes);
     WorkerSettings {
         coordinator: worker.coordinator,
         listen: Address::Tcp(part.listen),
         unix_socket: worker.unix_socket.filter(|_| part.in_place),
-        store: worker.store.with_disk(part.disk_bytes),
+        store: part.disk_folders.into_iter().fold(store, |store, (folder, bytes)| store.with_disk_folder(folder, bytes)),
         security: worker.security,
         advertise: part.advertise,
         location: part.location,

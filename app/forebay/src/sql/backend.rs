@@ -126,6 +126,9 @@ async fn alone(config: &Config) -> Result<Node> {
         worker.unix_socket = None;
     }
     worker.store.disk_bytes = config.disk_bytes();
+    for (folder, bytes) in config.disk_folders() {
+        worker.store = worker.store.with_disk_folder(folder, bytes);
+    }
     worker.storage_share = config.storage_share();
     (worker.temporary_share, worker.shard_bytes) = (0.0, 0);
     node.start_worker(worker).await?;

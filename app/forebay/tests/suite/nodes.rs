@@ -76,7 +76,8 @@ fn commands_put_list_move_and_delete() {
     run(&["put", "/tmp/full/k"], &[7; 600]).ok();
     run(&["put", "/tmp/full/l"], &[7; 401]).fails(1, &["/tmp/full", "quota of 1000 bytes", "600 of them"]);
     run(&["append", "/tmp/full/f"], &[7; 401]).fails(1, &["/tmp/full", "quota of 1000 bytes"]);
-    run(&["mkdir", "/tmp/full/inside"], b"").fails(1, &["files and values only"]);
+    run(&["mkdir", "/tmp/full/inside"], b"").ok();
+    run(&["put", "/tmp/full/inside/k"], &[7; 401]).fails(1, &["/tmp/full", "quota of 1000 bytes", "600 of them"]);
     assert_eq!(run(&["stat", "/tmp/full"], b"").ok().text(), "directory, 0 bytes, dram, 600 bytes of a quota of 1000B\n");
     assert_eq!(run(&["quota", "/tmp/full", "--json"], b"").ok().text(), "{\"quota\":1000,\"used\":600}\n");
     run(&["quota", "/tmp/full", "2KB"], b"").ok();

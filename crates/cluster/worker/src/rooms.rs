@@ -46,7 +46,7 @@ impl Rooms {
         store.tell_changes(move |segment, run, change| heard.changes.add(segment, run, change));
         let cluster = Arc::new(Cluster::new(id, settings.coordinator.clone(), &settings.security));
         let elsewhere = Elsewhere::new(Arc::clone(&cluster));
-        let (dram_bytes, disk_bytes) = (settings.store.dram_bytes, settings.store.disk_bytes);
+        let (dram_bytes, disk_bytes) = (settings.store.dram_bytes, store.disk_bytes());
         let claims = Arc::new(Claims::new(store.clone(), dram_bytes));
         let means = Means {
             store: store.clone(),

@@ -46,7 +46,7 @@ pub struct DrainReport {
     pub containers: u64,
     /// Bytes of their names and small values, and of blocks.
     pub bytes: u64,
-    /// Of these, bytes that no other worker has room for now.
+    /// Of these, bytes that no other worker has room for now, and those of containers that a quota ties to this one.
     pub stuck_bytes: u64,
     /// Nothing is left: stopping it loses nothing.
     pub done: bool,

@@ -5,9 +5,12 @@ use std::sync::Arc;
 use forebay_types::{Owner, PAGE_BYTES, Result};
 
 use crate::core::Core;
-use crate::table::TierKind;
+use crate::table::{DiskNo, Place};
 
-/// Room of the disk tier that files of shards take: the tier and they never take more together than the tier may. Counted as
+/// The store's own folder, beside which such files lie.
+const OWN: Place = Place::Disk(DiskNo(0));
+
+/// Room of the disk tier that files of shards take: the tier's part on their disk and they never take more together than the tier may. Counted as
 /// [`Owner::Shard`]'s, and given back with the value.
 pub struct Lent {
     core: Arc<Core>,
@@ -24,6 +27,11 @@ impl Lent {
         self.pages * PAGE_BYTES
     }
 
+    /// What the disk tier may take on the disk that lends, in bytes.
+    pub fn tier_bytes(&self) -> u64 {
+        self.core.tier(OWN).capacity_bytes()
+    }
+
     /// Makes it at least so much, evicting what it takes, while its caller's thread waits. `Retry`, and as much as before, when the rest of
     /// the tier is pinned or kept.
     pub fn grow(&mut self, bytes: u64) -> Result<()> {
@@ -31,10 +39,10 @@ impl Lent {
         if more == 0 {
             return Ok(());
         }
-        let mut room = self.core.make_room(TierKind::Disk, more)?;
+        let mut room = self.core.make_room(OWN, more)?;
         // From here on it is this value's to give back.
         room.spend(more);
-        self.core.tier(TierKind::Disk).account.lend(Owner::Shard, more);
+        self.core.tier(OWN).account.lend(Owner::Shard, more);
         self.pages += more;
         Ok(())
     }
@@ -45,7 +53,7 @@ impl Lent {
         if less == 0 {
             return;
         }
-        let tier = self.core.tier(TierKind::Disk);
+        let tier = self.core.tier(OWN);
         tier.account.take_back(Owner::Shard, less);
         tier.release(less);
         self.pages -= less;

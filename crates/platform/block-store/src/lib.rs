@@ -24,6 +24,6 @@ pub use crate::core::Change;
 pub use data::{BlockFill, Fill, Pinned, ScrubCursor, ScrubStep};
 pub use lent::Lent;
 pub use media::{ArenaHandle, pages_verify};
-pub use settings::{SegmentSpec, StoreSettings};
+pub use settings::{DiskFolder, SegmentSpec, StoreSettings};
 pub use store::BlockStore;
 pub use usage::{Regret, RunState, TierUsage, Usage};

@@ -1,19 +1,33 @@
-//! How large the tiers are and where, and what a caller must know of a segment before it brings any of it.
+//! How large the tiers are and where, on one disk or several, and what a caller must know of a segment before it brings any of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, Result, SEGMENT_BYTES, SegmentId};
+
+/// Folders beside the store's own at most.
+const DISKS_MAX: usize = 16;
+
+/// A folder on a disk of its own that holds a part of the disk tier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskFolder {
+    /// The folder. It has to be there: the folder of a disk that is not mounted is not made on another one.
+    pub folder: PathBuf,
+    /// What the tier may take there, in bytes; at least 1 MiB.
+    pub bytes: u64,
+}
 
 /// How a store is set up.
 #[derive(Clone, Debug)]
 pub struct StoreSettings {
-    /// Where the disk tier lives; made when it is not there. Held by one process at a time.
+    /// The store's own folder, with the disk tier or a part of it; made when it is not there. Held by one process at a time.
     pub folder: PathBuf,
     /// Capacity of the DRAM tier in bytes; at least 1 MiB.
     pub dram_bytes: u64,
-    /// Capacity of the disk tier in bytes; 0 for none.
+    /// What the disk tier may take in `folder`, in bytes; 0 for nothing.
     pub disk_bytes: u64,
-    /// Requests in flight to the disk at most.
+    /// Where else the disk tier lies.
+    pub disks: Vec<DiskFolder>,
+    /// Requests in flight to each disk at most.
     pub in_flight: usize,
     /// Share of the DRAM tier that may be pinned for reading in place, 0 to 1.
     pub in_place_share: f64,
@@ -22,12 +36,18 @@ pub struct StoreSettings {
 impl StoreSettings {
     /// A store in `folder` without a disk tier, with the usual limits.
     pub fn new(folder: impl Into<PathBuf>, dram_bytes: u64) -> Self {
-        Self { folder: folder.into(), dram_bytes, disk_bytes: 0, in_flight: 8, in_place_share: 0.5 }
+        Self { folder: folder.into(), dram_bytes, disk_bytes: 0, disks: Vec::new(), in_flight: 8, in_place_share: 0.5 }
     }
 
-    /// Sets the disk tier's capacity in bytes.
+    /// Sets what the disk tier may take in the store's own folder, in bytes.
     pub fn with_disk(mut self, disk_bytes: u64) -> Self {
         self.disk_bytes = disk_bytes;
+        self
+    }
+
+    /// Adds a folder on another disk.
+    pub fn with_disk_folder(mut self, folder: impl Into<PathBuf>, bytes: u64) -> Self {
+        self.disks.push(DiskFolder { folder: folder.into(), bytes });
         self
     }
 
@@ -42,6 +62,21 @@ impl StoreSettings {
                 "{folder}: a disk tier of {bytes} bytes is too small: give it 1MiB, or 0 for none"
             )));
         }
+        if self.disks.len() > DISKS_MAX {
+            return Err(Error::invalid(format!("{} folders of the disk tier: {DISKS_MAX} at most", self.disks.len())));
+        }
+        for disk in &self.disks {
+            let (shown, bytes) = (disk.folder.display(), disk.bytes);
+            if bytes < 1 << 20 {
+                return Err(Error::invalid(format!(
+                    "{shown}: {bytes} bytes of a disk tier are too few: give it 1MiB, or leave it out"
+                )));
+            }
+            let named = self.disks.iter().filter(|other| is_same(&other.folder, &disk.folder)).count();
+            if named > 1 || is_same(&self.folder, &disk.folder) {
+                return Err(Error::invalid(format!("{shown}: named twice as a folder of the disk tier: name each disk once")));
+            }
+        }
         if self.in_flight == 0 || self.in_flight > 256 {
             return Err(Error::invalid(format!("{folder}: {} disk requests in flight: say 1 to 256", self.in_flight)));
         }
@@ -50,6 +85,11 @@ impl StoreSettings {
         }
         Ok(())
     }
+}
+
+/// Whether two paths lead to one folder, as far as that can be seen.
+fn is_same(one: &Path, other: &Path) -> bool {
+    one == other || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// What a fill has to know of its segment.

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::Held;
-use forebay_types::{PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
+use forebay_types::{ErrorKind, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
 
 use crate::books::{OWNERS, Tier};
-use crate::core::{Change, Core};
+use crate::core::{Change, Core, Disk};
 use crate::data::{BlockFill, Fill, Pinned, ReadPages, ScrubCursor, ScrubStep};
 use crate::lent::Lent;
 use crate::media::{ArenaHandle, Direction, Folder};
@@ -29,8 +29,8 @@ pub struct BlockStore {
 }
 
 impl BlockStore {
-    /// Sets up the DRAM tier and brings the disk tier back as it was. `Invalid` when the folder was written by a newer
-    /// version or is in use by another process.
+    /// Sets up the DRAM tier and brings the disk tier back as it was, each disk by itself. `Invalid` when a folder was written by a newer
+    /// version or is in use by another process. A folder on another disk that can't be used is left out, with a warning.
     pub fn open(settings: StoreSettings) -> Result<Self> {
         Self::open_with(settings, PATIENCE)
     }
@@ -42,12 +42,13 @@ impl BlockStore {
 
     fn open_with(settings: StoreSettings, patience: Duration) -> Result<Self> {
         settings.validate()?;
-        let folder = Folder::open(&settings.folder)?;
-        let core = Arc::new(Core::new(settings, patience)?);
-        if core.disk.is_some() {
-            core.recover();
-        }
-        let threads = Threads::start(&core, folder)?;
+        let mut folders = vec![Folder::open(&settings.folder)?];
+        let (settings, left_out) = with_usable_disks(settings, &mut folders)?;
+        let mut core = Core::new(settings, patience)?;
+        core.left_out = left_out;
+        let core = Arc::new(core);
+        core.disks.iter().for_each(|disk| core.recover(disk));
+        let threads = Threads::start(&core, folders)?;
         Ok(Self { core, _threads: Arc::new(threads) })
     }
 
@@ -85,7 +86,7 @@ impl BlockStore {
             return RunState { missing: vec![pages], ..RunState::default() };
         };
         // What the disk does not give now counts as missing.
-        let disk_on = self.core.disk.as_ref().is_some_and(|disk| disk.health.is_on(Direction::Read));
+        let disk_on = entry.disk.extent.is_some() && self.core.disk(entry.disk_no).health.is_on(Direction::Read);
         let mut state = RunState::default();
         for (block, bits) in by_block(pages) {
             let dram = entry.present(TierKind::Dram, block).and(bits);
@@ -135,7 +136,17 @@ impl BlockStore {
 
     /// Whether there is a disk tier.
     pub fn has_disk(&self) -> bool {
-        self.core.disk.is_some()
+        !self.core.disks.is_empty()
+    }
+
+    /// What the disk tier may take on the disks that could be opened, in bytes.
+    pub fn disk_bytes(&self) -> u64 {
+        self.core.disks.iter().map(|disk| disk.tier.capacity_bytes()).sum()
+    }
+
+    /// Disks of the disk tier that are left out now, because they can't be used, or fail.
+    pub fn disks_out(&self) -> u64 {
+        (self.core.left_out.len() + self.core.disks.iter().filter(|disk| !disk.takes()).count()) as u64
     }
 
     /// Gives back the memory of freed temporary blocks that no other one has used for `idle`.
@@ -207,25 +218,31 @@ impl BlockStore {
             segments += shard.len() as u64;
             metadata += shard.heap_bytes();
         }
-        let disk = self.core.disk.as_ref();
-        metadata += self.core.dram.heap_bytes() + disk.map_or(0, |disk| disk.heap_bytes());
+        let (disks, left_out) = (&self.core.disks, &self.core.left_out);
+        metadata += self.core.dram.heap_bytes() + disks.iter().map(Disk::heap_bytes).sum::<usize>();
         Usage {
             dram: tier_usage(&self.core.dram),
-            disk: disk.map(|disk| tier_usage(&disk.tier)).unwrap_or_default(),
+            disk: disks.iter().map(|disk| tier_usage(&disk.tier)).reduce(TierUsage::with).unwrap_or_default(),
             segments,
-            warnings: disk.map(|disk| disk.health.warnings()).unwrap_or_default(),
+            warnings: left_out.iter().cloned().chain(disks.iter().flat_map(|disk| disk.health.warnings())).collect(),
+            disks_out: self.disks_out(),
             metadata_bytes: metadata as u64,
         }
     }
 
-    /// Room of the disk tier for files beside it, none at first; none without a disk tier.
+    /// Room of the disk tier for files beside it, on the same disk, none at first; none without a part of the disk tier in the store's own
+    /// folder.
     pub fn lend(&self) -> Option<Lent> {
-        self.has_disk().then(|| Lent::new(Arc::clone(&self.core)))
+        (self.core.settings.disk_bytes > 0).then(|| Lent::new(Arc::clone(&self.core)))
     }
 
     /// How the disk tier would do with more room.
     pub fn regret(&self) -> Regret {
-        self.core.disk.as_ref().map(|disk| regret(&disk.tier)).unwrap_or_default()
+        let each = self.core.disks.iter().map(|disk| regret(&disk.tier));
+        each.fold(Regret::default(), |sum, disk| Regret {
+            returned: sum.returned + disk.returned,
+            remembered_bytes: sum.remembered_bytes + disk.remembered_bytes,
+        })
     }
 
     /// The same of the DRAM tier.
@@ -263,6 +280,26 @@ impl BlockStore {
         self.core.close();
         self.flush().await;
     }
+}
+
+/// Locks the folders on other disks. Those that can't be used are taken out of the settings, and said in words.
+fn with_usable_disks(mut settings: StoreSettings, folders: &mut Vec<Folder>) -> Result<(StoreSettings, Vec<String>)> {
+    let mut left_out = Vec::new();
+    for disk in std::mem::take(&mut settings.disks) {
+        match Folder::open_there(&disk.folder) {
+            Ok(folder) => {
+                folders.push(folder);
+                settings.disks.push(disk);
+            }
+            // What is not right with the folder itself is for who named it, as it is with the store's own.
+            Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Denied) => return Err(error),
+            Err(error) => {
+                tracing::error!(folder = %disk.folder.display(), %error, "a disk of the disk tier is left out");
+                left_out.push(format!("disk tier in {} is left out: {error}", disk.folder.display()));
+            }
+        }
+    }
+    Ok((settings, left_out))
 }
 
 fn is_held(entry: &Segment) -> bool {
@@ -309,7 +346,7 @@ fn append(runs: &mut Vec<PageRun>, more: Vec<PageRun>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forebay_types::{ErrorKind, Owner};
+    use forebay_types::Owner;
 
     /// A disk that takes longer than a reader waits: missing, with a warning, and no later answer lands in pages that
     /// someone else has filled meanwhile.
@@ -331,7 +368,7 @@ mod tests {
 
         let store = BlockStore::open_with(settings, Duration::from_millis(50)).unwrap();
         assert_eq!(store.state(spec.id, run).disk, [run]);
-        *store.core.disk().file.delay.lock() = Duration::from_millis(600);
+        *store.core.disks[0].file.delay.lock() = Duration::from_millis(600);
         store.load(spec.id, run).await.unwrap();
         assert_eq!(store.state(spec.id, run).missing, [run]);
         assert!(store.usage().warnings[0].contains("reading is paused"), "{:?}", store.usage().warnings);

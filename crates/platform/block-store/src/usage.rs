@@ -24,6 +24,8 @@ pub struct Usage {
     pub segments: u64,
     /// What is wrong, in words; empty when all is well.
     pub warnings: Vec<String>,
+    /// Disks of the disk tier that are left out now, because they can't be used, or fail.
+    pub disks_out: u64,
     /// Memory beyond the tiers that their contents cost, in bytes, about.
     pub metadata_bytes: u64,
 }
@@ -53,6 +55,18 @@ pub struct TierUsage {
 }
 
 impl TierUsage {
+    /// Both together.
+    pub(crate) fn with(self, other: Self) -> Self {
+        let owners = self.by_owner.iter().zip(&other.by_owner);
+        Self {
+            capacity_bytes: self.capacity_bytes + other.capacity_bytes,
+            used_bytes: self.used_bytes + other.used_bytes,
+            pinned_bytes: self.pinned_bytes + other.pinned_bytes,
+            kept_bytes: self.kept_bytes + other.kept_bytes,
+            by_owner: owners.map(|((owner, bytes), (_, more))| (*owner, bytes + more)).collect(),
+        }
+    }
+
     /// Bytes of one owner's pages.
     pub fn bytes_of(&self, owner: Owner) -> u64 {
         self.by_owner.iter().find(|(other, _)| *other == owner).map_or(0, |(_, bytes)| *bytes)

@@ -62,6 +62,8 @@ table! {
     WORKER_TEMPORARY_BYTES: Gauges = "forebay_worker_temporary_bytes" ["worker"];
     /// Conditions that `forebay status` spells out.
     WORKER_WARNINGS: Gauges = "forebay_worker_warnings" ["worker"];
+    /// Disks of the disk tier that are left out, because they are not there or fail.
+    WORKER_DISKS_OUT: Gauges = "forebay_worker_disks_out" ["worker"];
 
     /// Reads that were answered, those in place counted in.
     WORKER_READS: Counters = "forebay_worker_reads_total" [];

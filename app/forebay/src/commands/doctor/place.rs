@@ -14,6 +14,7 @@ const DISK_SHARE_MAX: f64 = 0.95;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
     let mut findings = vec![folder(config.data_dir()), disk(config)];
+    findings.extend(config.disk_folders().iter().map(|(folder, bytes)| other_disk(folder, *bytes)));
     let addresses = [
         ("coordinator-listen", config.coordinator_listen().ok().map(str::to_string)),
         ("worker-listen", config.worker_listen().ok().map(str::to_string)),
@@ -58,6 +59,32 @@ fn disk(config: &Config) -> Finding {
     fits(free, config.disk_bytes(), spill)
 }
 
+/// A folder of the disk tier on a disk of its own.
+fn other_disk(folder: &Path, bytes: u64) -> Finding {
+    let check = "disk-folders";
+    let shown = folder.display();
+    if !folder.is_dir() {
+        return Finding::failure(
+            check,
+            format!("{shown}: not there"),
+            "mount its disk, or make the folder on it if the disk is new",
+        );
+    }
+    let writable = rustix::fs::access(folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK);
+    if let Err(error) = writable {
+        return Finding::failure(check, format!("{shown}: {error}"), "give it to this account (chown)");
+    }
+    let Ok(disk) = rustix::fs::statvfs(folder) else {
+        return Finding::warning(check, format!("{shown}: its free space can't be found"), "look at it with df");
+    };
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    let found = format!("{shown}: {} free; the disk tier may take {}", format_bytes(free), format_bytes(bytes));
+    if bytes as f64 > free as f64 * DISK_SHARE_MAX {
+        return Finding::warning(check, found, "set less of it, unless the tier's files are what fills it already");
+    }
+    Finding::ok(check, found)
+}
+
 fn fits(free: u64, tier: u64, spill: u64) -> Finding {
     let found =
         format!("{} free; the disk tier may take {}, queries {}", format_bytes(free), format_bytes(tier), format_bytes(spill));
@@ -90,6 +117,15 @@ mod tests {
     fn a_disk_that_is_too_small_is_told_of() {
         assert_eq!(fits(100, 60, 30).state, State::Ok);
         assert_eq!(fits(100, 60, 40).state, State::Warning);
+    }
+
+    #[test]
+    fn a_folder_on_another_disk_has_to_be_there() {
+        let temp = tempfile::tempdir().unwrap();
+        let missing = other_disk(&temp.path().join("disk1"), 1);
+        assert!(missing.state == State::Failure && missing.remedy.as_ref().is_some_and(|remedy| remedy.contains("mount")));
+        assert_eq!(other_disk(temp.path(), 1).state, State::Ok);
+        assert_eq!(other_disk(temp.path(), u64::MAX).state, State::Warning);
     }
 
     #[test]

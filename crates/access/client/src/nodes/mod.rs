@@ -145,8 +145,8 @@ impl Nodes {
         self.call(path, &NodeOp::DeleteIf { condition }, None).await?.done()
     }
 
-    /// From now on the files and values in a container may have so many bytes at most: what is more is refused (`NoSpace`). None: as many
-    /// as there is room for. `Invalid` of a container that holds containers.
+    /// From now on the files and values in a container, and in containers in it, may have so many bytes at most: what is more is refused (`NoSpace`). None: as many
+    /// as there is room for. `Invalid` of a container that holds containers which are with other workers.
     pub async fn set_quota(&self, path: &str, bytes: Option<u64>) -> NodeResult<()> {
         self.call(path, &NodeOp::SetQuota { bytes }, None).await?.done()
     }

@@ -25,8 +25,8 @@ const LISTED_MAX: u32 = 10_000;
 const REMOVALS: usize = 16;
 
 impl Nodes {
-    /// Makes a node; a container's nodes come to the worker that the hash of its place says. The name of a container that is
-    /// lost with its worker is free.
+    /// Makes a node; a container's nodes come to the worker that the hash of its place says, and stay here where a quota is over them.
+    /// The name of a container that is lost with its worker is free.
     pub(super) async fn create(&self, at: impl Into<Reached>, name: &str, options: CreateOptions) -> NodeResult<()> {
         let at = at.into();
         match self.create_new(at, name, options.clone()).await {
@@ -40,7 +40,8 @@ impl Nodes {
 
     async fn create_new(&self, at: Reached, name: &str, options: CreateOptions) -> NodeResult<()> {
         let dir = at.dir;
-        let worker = if options.kind.is_container() { self.home_of(dir, name) } else { self.worker };
+        let goes = options.kind.is_container() && !self.reached(at)?.is_bounded(dir);
+        let worker = if goes { self.home_of(dir, name) } else { self.worker };
         if worker == self.worker {
             let (created, freed) = {
                 let mut names = self.reached(at)?;

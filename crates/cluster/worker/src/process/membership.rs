@@ -133,7 +133,8 @@ impl Membership {
         let rooms = Arc::clone(&self.rooms);
         let report = rooms.report();
         let (in_place_bytes, nodes, shard_queue) = (rooms.in_place.bytes(), rooms.nodes.usage(), rooms.shards.queue());
-        publish(rooms.cluster.id, &report, &Standing { in_place_bytes, nodes, shard_queue });
+        let disks_out = rooms.origin.store.disks_out();
+        publish(rooms.cluster.id, &report, &Standing { in_place_bytes, nodes, shard_queue, disks_out });
         let have = rooms.cluster.view().version;
         let (ended, fresh) = (rooms.replicas.ended(), rooms.writes.fresh.first());
         let (ended_count, fresh_count) = (ended.len(), fresh.len());

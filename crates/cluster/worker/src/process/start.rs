@@ -89,7 +89,7 @@ impl Worker {
             address: settings.advertise.clone().unwrap_or_else(|| reachable(&address)),
             unix_socket: settings.unix_socket.as_ref().map(|path| path.display().to_string()),
             dram_bytes: settings.store.dram_bytes,
-            disk_bytes: settings.store.disk_bytes,
+            disk_bytes: rooms.origin.store.disk_bytes(),
             turn: 0,
             location: settings.location.clone().unwrap_or_else(host_name),
             draining: false,

@@ -6,13 +6,13 @@ use forebay_types::{Result, format_bytes};
 
 use crate::signals::{Margin, Meters, Seen};
 
-/// Share of the disk tier that it may lend: blocks serve everyone, layers only those who ask shards.
+/// Share of the disk tier's part on that disk that it may lend: blocks serve everyone, layers only those who ask shards.
 const SHARE: f64 = 0.5;
 
 /// What the disk tier lends, and why it lends no more.
 pub(super) struct Budget {
     store: BlockStore,
-    /// None without a disk tier.
+    /// None without a part of the disk tier beside the shards' files.
     lent: Option<Lent>,
     /// What each byte more of the cache would save.
     margin: Margin,
@@ -46,7 +46,7 @@ impl Budget {
         let least: u64 = replicas.iter().map(|replica| replica.curve.bytes(replica.least())).sum();
         let lending = Lending {
             own_bytes: own_bytes.saturating_sub(least),
-            most_bytes: (self.store.usage().disk.capacity_bytes as f64 * SHARE) as u64,
+            most_bytes: (self.lent.as_ref().map_or(0, Lent::tier_bytes) as f64 * SHARE) as u64,
             lent_bytes: self.lent(),
             cache_saves: self.margin.saves(),
         };

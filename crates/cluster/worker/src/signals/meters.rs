@@ -111,6 +111,8 @@ pub(crate) struct Standing {
     pub(crate) nodes: (u64, u64),
     /// Calls under way or waiting at its shards.
     pub(crate) shard_queue: u64,
+    /// Disks of its disk tier that are left out.
+    pub(crate) disks_out: u64,
 }
 
 /// Sets the gauges of a worker, one of several in the process maybe.
@@ -130,4 +132,5 @@ pub(crate) fn publish(id: WorkerId, report: &WorkerReport, standing: &Standing) 
     set(&table::WORKER_TEMPORARY_NODES, standing.nodes.0);
     set(&table::WORKER_TEMPORARY_BYTES, standing.nodes.1);
     set(&table::WORKER_SHARD_QUEUE, standing.shard_queue);
+    set(&table::WORKER_DISKS_OUT, standing.disks_out);
 }

@@ -7,6 +7,7 @@ mod bed;
 mod by_hand;
 mod cells;
 mod cluster;
+mod disks;
 mod evict;
 mod files;
 mod fuzz;

@@ -20,7 +20,7 @@ pub struct Carton {
     pub affinity: Affinity,
     /// The container that it is in.
     pub parent: DirId,
-    /// What its files and values may have at most; said behind it, where there is one: earlier versions don't know it.
+    /// What is in it may have at most; said behind it, where there is one: earlier versions don't know it.
     #[serde(skip)]
     pub quota: Option<u64>,
 }
@@ -52,9 +52,13 @@ impl Namespace {
     }
 
     /// First step: nobody changes the container's nodes until [`Self::commit_handover`] or [`Self::abort_handover`]. `Retry`
-    /// while one of them is being renamed.
+    /// while one of them is being renamed, and of one that a quota ties to others ([`Self::is_tied`]).
     pub fn begin_handover(&mut self, id: DirId) -> NodeResult<Carton> {
         let table = self.open_table(id)?;
+        if self.is_tied(id) {
+            let message = "containers below a quota stay with one worker, which counts them: lift the quota, or delete them";
+            return Err(NodeError::new(NodeErrorKind::Retry, message));
+        }
         let is_busy = self.coming.contains_key(&id)
             || self.arriving.keys().any(|(dir, _)| *dir == id)
             || table.nodes.values().any(|node| node.flags().is_moving());

@@ -37,7 +37,8 @@ impl Namespace {
         // Lease and writer stay behind: the target's clock is another one.
         let label = self.label(moving.location())?;
         let node = moving.into_node(label);
-        self.check_quota(dir, name, node.len())?;
+        let from = node.container().and_then(|id| self.links.get(&id)).map(|(from, _)| *from);
+        self.check_comes(dir, name, (node.len(), node.container()), from)?;
         self.check_room(Self::size(name, &node))?;
         self.whole(|names| names.step_arriving(dir, name, Some(Arriving { rename, source, node })));
         Ok(())

@@ -43,6 +43,8 @@ pub struct Namespace {
     pub(crate) moved: HashMap<DirId, DirId>,
     /// The names of containers, wherever their nodes are.
     pub(crate) links: HashMap<DirId, (DirId, Box<str>)>,
+    /// Containers here that have a quota.
+    bounded: usize,
     /// The locations that nodes ask for.
     labels: Labels,
     /// The next number of a container, file or block.
@@ -78,6 +80,7 @@ impl Namespace {
             coming: HashMap::new(),
             moved: HashMap::new(),
             links: HashMap::new(),
+            bounded: 0,
             labels: Labels::default(),
             next: first.max(1),
             counts: Counts { bytes: 0, bytes_max, nodes: 0 },

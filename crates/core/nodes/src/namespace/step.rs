@@ -120,10 +120,7 @@ impl Namespace {
     }
 
     pub(crate) fn step_table(&mut self, dir: DirId, table: Option<Table>) {
-        let before = match table {
-            Some(table) => self.tables.insert(dir, table),
-            None => self.tables.remove(&dir),
-        };
+        let before = self.put_table(dir, table);
         self.undo.note(Back::Table(dir, before.map(Box::new)));
     }
 
@@ -135,8 +132,7 @@ impl Namespace {
     }
 
     pub(crate) fn step_quota(&mut self, dir: DirId, quota: Option<u64>) {
-        if let Some(table) = self.tables.get_mut(&dir) {
-            let before = std::mem::replace(&mut table.quota, quota);
+        if let Some(before) = self.put_quota(dir, quota) {
             self.undo.note(Back::Quota(dir, before));
         }
     }

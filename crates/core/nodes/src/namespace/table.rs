@@ -23,16 +23,18 @@ pub(crate) struct Table {
     /// The container that it is in.
     pub parent: DirId,
     pub state: TableState,
-    /// What its files and values may have at most, in bytes.
+    /// What its files and values, and those in containers in it, may have at most, in bytes.
     pub quota: Option<u64>,
-    /// Bytes of its files and values.
+    /// Bytes of its own files and values.
     pub used: u64,
+    /// Containers that are directly in it.
+    pub inside: usize,
     pub nodes: BTreeMap<Box<str>, Node>,
 }
 
 impl Table {
     pub(crate) fn new(kind: NodeType, affinity: Affinity, parent: DirId) -> Self {
-        Self { kind, affinity, parent, state: TableState::Open, quota: None, used: 0, nodes: BTreeMap::new() }
+        Self { kind, affinity, parent, state: TableState::Open, quota: None, used: 0, inside: 0, nodes: BTreeMap::new() }
     }
 
     /// `Moving` while its nodes can't be changed.
@@ -40,27 +42,27 @@ impl Table {
         if self.state == TableState::Open { Ok(()) } else { Err(NodeError::moving()) }
     }
 
-    /// `WrongType` when this container doesn't hold nodes of that type, `Invalid` when it is one that its quota could not count.
+    /// `WrongType` when this container doesn't hold nodes of that type.
     pub(crate) fn check_holds(&self, kind: NodeType) -> NodeResult<()> {
-        if !self.kind.holds(kind) {
-            return Err(NodeError::new(NodeErrorKind::WrongType, format!("a {} doesn't hold nodes of type {kind}", self.kind)));
+        if self.kind.holds(kind) {
+            return Ok(());
         }
-        match self.quota.is_some() && kind.is_container() {
-            true => Err(NodeError::new(NodeErrorKind::Invalid, "a container with a quota holds files and values only")),
-            false => Ok(()),
-        }
+        Err(NodeError::new(NodeErrorKind::WrongType, format!("a {} doesn't hold nodes of type {kind}", self.kind)))
     }
 
     /// Puts a node under a name, or none; gives the one that had it.
     pub(crate) fn set(&mut self, name: &str, node: Option<Node>) -> Option<Node> {
-        let more = node.as_ref().map_or(0, Node::len);
+        let (more, is_container) =
+            (node.as_ref().map_or(0, Node::len), node.as_ref().is_some_and(|node| node.container().is_some()));
         let before = match (self.nodes.get_mut(name), node) {
             (Some(place), Some(node)) => Some(std::mem::replace(place, node)),
             (Some(_), None) => self.nodes.remove(name),
             (None, Some(node)) => self.nodes.insert(name.into(), node),
             (None, None) => None,
         };
+        let was_container = before.as_ref().is_some_and(|node| node.container().is_some());
         self.used = self.used + more - before.as_ref().map_or(0, Node::len);
+        self.inside = self.inside + usize::from(is_container) - usize::from(was_container);
         before
     }
 

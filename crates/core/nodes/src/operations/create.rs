@@ -66,9 +66,13 @@ impl Namespace {
         })
     }
 
-    /// Makes the name of a container whose nodes are elsewhere (or were made with [`Self::adopt`]).
+    /// Makes the name of a container whose nodes are elsewhere (or were made with [`Self::adopt`]). `Retry` where a quota wants them
+    /// here ([`Self::is_bounded`]).
     pub fn link(&mut self, dir: DirId, name: &str, options: CreateOptions, id: DirId) -> NodeResult<()> {
         let affinity = self.check_create(dir, name, &options)?;
+        if self.is_bounded(dir) && !self.has(id) {
+            return Err(NodeError::new(NodeErrorKind::Retry, format!("{name:?} is made below a quota by now: try again")));
+        }
         let flags = Flags::new(options.enumerable, affinity.class, self.label(&affinity.location)?);
         self.whole(|names| names.insert(dir, name, Node::Container(flags, Box::new((options.kind, id)))))
     }

@@ -19,7 +19,7 @@ impl Namespace {
     /// itself is for the caller to see, who knows the paths.
     pub fn rename(&mut self, from: (DirId, &str), to: (DirId, &str)) -> NodeResult<()> {
         let node = self.movable(from.0, from.1)?;
-        let (kind, len) = (node.kind(), node.len());
+        let (kind, comes) = (node.kind(), (node.len(), node.container()));
         if from == to && !kind.is_container() {
             return Ok(());
         }
@@ -28,11 +28,11 @@ impl Namespace {
             Target::Here(dir, name) if (dir, name) == from => Ok(()),
             Target::Here(dir, name) => {
                 self.check_arrival(kind, dir, name)?;
-                if dir != from.0 {
-                    self.check_quota(dir, name, len)?;
-                }
                 if self.inside(from, dir) {
                     return Err(NodeError::new(NodeErrorKind::Invalid, format!("{:?} can't be moved into itself", from.1)));
+                }
+                if dir != from.0 {
+                    self.check_comes(dir, name, comes, Some(from.0))?;
                 }
                 let (lease, container) = (self.lease(from.0, from.1), self.container_of(from.0, from.1));
                 self.whole(|names| {

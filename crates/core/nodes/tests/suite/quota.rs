@@ -7,7 +7,13 @@ use proptest::prelude::*;
 
 use crate::store::{NOW, Store};
 
-const DIRS: [&str; 2] = ["/tmp/p", "/tmp/q"];
+/// One in the other, and one beside them.
+const DIRS: [&str; 3] = ["/tmp/p", "/tmp/p/in", "/tmp/q"];
+
+/// Whether a container is another one or in it.
+fn is_in(dir: usize, outer: usize) -> bool {
+    dir == outer || (dir, outer) == (1, 0)
+}
 
 type Place = (usize, &'static str);
 
@@ -27,19 +33,28 @@ enum Step {
 #[derive(Default)]
 struct Model {
     nodes: BTreeMap<Place, (bool, u64)>,
-    quotas: [Option<u64>; 2],
+    quotas: [Option<u64>; 3],
 }
 
 impl Model {
-    fn used(&self, dir: usize) -> u64 {
-        self.nodes.iter().filter(|(place, _)| place.0 == dir).map(|(_, node)| node.1).sum()
+    fn bytes(&self, of: impl Fn(usize) -> bool) -> u64 {
+        self.nodes.iter().filter(|(place, _)| of(place.0)).map(|(_, node)| node.1).sum()
     }
 
-    /// Whether a node may have so many bytes at a place.
-    fn fits(&self, place: Place, bytes: u64) -> Result<(), NodeErrorKind> {
+    /// As the namespace says it: of its own only, or with a quota of all that is below it.
+    fn usage(&self, dir: usize) -> Usage {
+        let quota = self.quotas[dir];
+        Usage { bytes: self.bytes(|at| if quota.is_some() { is_in(at, dir) } else { at == dir }), quota }
+    }
+
+    /// Whether a node may have so many bytes at a place, by all quotas that it is not below already.
+    fn fits(&self, place: Place, bytes: u64, from: Option<usize>) -> Result<(), NodeErrorKind> {
         let before = self.nodes.get(&place).map_or(0, |node| node.1);
-        let is_full = self.quotas[place.0].is_some_and(|quota| self.used(place.0) - before + bytes > quota);
-        if bytes > before && is_full { Err(NodeErrorKind::NoSpace) } else { Ok(()) }
+        let is_full = |dir: usize| {
+            let is_new = is_in(place.0, dir) && from.is_none_or(|from| !is_in(from, dir));
+            is_new && self.quotas[dir].is_some_and(|quota| self.bytes(|at| is_in(at, dir)) - before + bytes > quota)
+        };
+        if bytes > before && (0..DIRS.len()).any(is_full) { Err(NodeErrorKind::NoSpace) } else { Ok(()) }
     }
 
     fn grow(&mut self, place: Place, to: impl Fn(u64) -> Result<u64, NodeErrorKind>) -> Result<(), NodeErrorKind> {
@@ -48,7 +63,7 @@ impl Model {
             Some((false, _)) => Err(NodeErrorKind::WrongType),
             Some((true, bytes)) => {
                 let bytes = to(*bytes)?;
-                self.fits(place, bytes)?;
+                self.fits(place, bytes, None)?;
                 self.nodes.insert(place, (true, bytes));
                 Ok(())
             }
@@ -65,7 +80,7 @@ impl Model {
                 if self.nodes.get(&place).is_some_and(|node| node.0) {
                     return Err(NodeErrorKind::WrongType);
                 }
-                self.fits(place, bytes)?;
+                self.fits(place, bytes, None)?;
                 self.nodes.insert(place, (false, bytes));
             }
             Step::Append(place, more) => self.grow(place, |bytes| Ok(bytes + more))?,
@@ -81,7 +96,7 @@ impl Model {
                     return Err(NodeErrorKind::Exists);
                 }
                 if from.0 != to.0 {
-                    self.fits(to, node.1)?;
+                    self.fits(to, node.1, Some(from.0))?;
                 }
                 self.nodes.remove(&from);
                 self.nodes.insert(to, node);
@@ -100,7 +115,7 @@ impl Model {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let place = || (0..2usize, prop::sample::select(vec!["a", "b"]));
+    let place = || (0..3usize, prop::sample::select(vec!["a", "b"]));
     let bytes = || prop::sample::select(vec![0, 10, 90, (16 << 10) + 1, 70_000]);
     prop_oneof![
         2 => place().prop_map(Step::File),
@@ -110,7 +125,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (place(), place()).prop_map(|(from, to)| Step::Rename(from, to)),
         1 => place().prop_map(Step::Replace),
         1 => place().prop_map(Step::Delete),
-        2 => (0..2usize, prop::sample::select(vec![None, Some(0), Some(100), Some(20_000), Some(150_000)]))
+        2 => (0..3usize, prop::sample::select(vec![None, Some(0), Some(100), Some(20_000), Some(150_000)]))
             .prop_map(|(dir, quota)| Step::Quota(dir, quota)),
     ]
 }
@@ -119,7 +134,7 @@ fn path((dir, name): Place) -> String {
     format!("{}/{name}", DIRS[dir])
 }
 
-fn run(store: &mut Store, dirs: [DirId; 2], step: &Step) -> Result<(), NodeErrorKind> {
+fn run(store: &mut Store, dirs: [DirId; 3], step: &Step) -> Result<(), NodeErrorKind> {
     let bytes = |len: u64| vec![7; len as usize];
     let done = match *step {
         Step::File(place) => store.create(&path(place), CreateOptions::new(NodeType::File)),
@@ -141,13 +156,12 @@ proptest! {
         let (mut store, mut model) = (Store::new(1 << 30), Model::default());
         let dirs = DIRS.map(|path| {
             store.create(path, CreateOptions::new(NodeType::Directory)).unwrap();
-            store.names.container_of(ROOT, &path[5..]).unwrap()
+            path[5..].split('/').fold(ROOT, |dir, name| store.names.container_of(dir, name).unwrap())
         });
         for step in &steps {
             prop_assert_eq!(run(&mut store, dirs, step), model.apply(step), "{:?}", step);
             for (at, dir) in dirs.into_iter().enumerate() {
-                let usage = Usage { bytes: model.used(at), quota: model.quotas[at] };
-                prop_assert_eq!(store.names.usage(dir).unwrap(), usage, "{:?}", step);
+                prop_assert_eq!(store.names.usage(dir).unwrap(), model.usage(at), "{:?}", step);
             }
         }
     }
@@ -180,21 +194,97 @@ fn what_is_refused_names_the_container_its_quota_and_what_is_used() {
     names.put(dir, "k", vec![0; 5000].into()).unwrap();
 }
 
+fn directory(names: &mut Namespace, dir: DirId, name: &str) -> DirId {
+    names.create(dir, name, CreateOptions::new(NodeType::Directory)).unwrap();
+    names.container_of(dir, name).unwrap()
+}
+
+fn kind<T>(done: Result<T, forebay_nodes::NodeError>) -> Result<T, NodeErrorKind> {
+    done.map_err(|error| error.kind)
+}
+
 #[test]
-fn a_container_with_a_quota_holds_no_containers() {
+fn a_quota_is_over_all_containers_below_wherever_they_are_renamed_to() {
     let (mut names, dir) = part(1, 100);
-    let kind = |done: Result<(), forebay_nodes::NodeError>| done.map_err(|error| error.kind);
+    let inner = directory(&mut names, dir, "inner");
+    let deep = directory(&mut names, inner, "deep");
+    let outside = directory(&mut names, ROOT, "outside");
+    names.put(deep, "k", vec![0; 60].into()).unwrap();
+    assert_eq!(names.usage(dir).unwrap(), Usage { bytes: 60, quota: Some(100) });
+    assert_eq!(names.usage(inner).unwrap(), Usage { bytes: 0, quota: None }, "its own");
+    let refused = names.put(inner, "l", vec![0; 41].into()).unwrap_err();
+    assert!(refused.kind == NodeErrorKind::NoSpace && refused.message.contains("/tmp/d has a quota of 100"), "{refused}");
+    // Within it nothing comes to more.
+    names.put(inner, "l", vec![0; 40].into()).unwrap();
+    names.rename((deep, "k"), (dir, "k")).unwrap();
+    names.rename((inner, "deep"), (dir, "deep")).unwrap();
+    assert_eq!(names.usage(dir).unwrap().bytes, 100);
+    // What goes out takes its use along, and comes back with it.
+    names.rename((dir, "inner"), (outside, "inner")).unwrap();
+    assert_eq!(names.usage(dir).unwrap().bytes, 60);
+    names.put(dir, "more", vec![0; 1].into()).unwrap();
+    assert_eq!(kind(names.rename((outside, "inner"), (deep, "inner"))), Err(NodeErrorKind::NoSpace));
+    names.delete(dir, "more", false).unwrap();
+    names.rename((outside, "inner"), (deep, "inner")).unwrap();
+    assert_eq!(names.usage(dir).unwrap().bytes, 100);
+    // One of its own holds beside it.
+    names.set_quota(deep, Some(40)).unwrap();
+    names.delete(dir, "k", false).unwrap();
+    let refused = names.put(inner, "m", vec![0; 1].into()).unwrap_err();
+    assert!(refused.message.contains("/tmp/d/deep has a quota of 40 bytes, 40 of them used"), "{refused}");
+    names.put(dir, "m", vec![0; 60].into()).unwrap();
+    names.delete(dir, "deep", true).unwrap();
+    assert_eq!(names.usage(dir).unwrap().bytes, 60);
+}
+
+#[test]
+fn what_a_quota_is_over_stays_with_one_worker() {
+    let (mut names, dir) = part(1, 100);
+    let elsewhere = DirId { worker: 2, number: 7 };
     let table = || CreateOptions::new(NodeType::Table);
-    assert_eq!(kind(names.create(dir, "t", table())), Err(NodeErrorKind::Invalid));
-    assert_eq!(kind(names.link(dir, "t", table(), DirId { worker: 2, number: 7 })), Err(NodeErrorKind::Invalid));
-    names.create(ROOT, "t", table()).unwrap();
+    assert!(names.is_bounded(dir) && !names.is_tied(dir) && !names.is_bounded(ROOT));
+    assert_eq!(kind(names.link(dir, "t", table(), elsewhere)), Err(NodeErrorKind::Retry), "it is to be made here");
+    names.link(ROOT, "t", table(), elsewhere).unwrap();
     assert_eq!(kind(names.rename((ROOT, "t"), (dir, "t"))), Err(NodeErrorKind::Invalid));
-    names.create(ROOT, "other", CreateOptions::new(NodeType::Directory)).unwrap();
-    let other = names.container_of(ROOT, "other").unwrap();
+    let other = directory(&mut names, ROOT, "other");
     names.rename((ROOT, "t"), (other, "t")).unwrap();
-    assert_eq!(kind(names.set_quota(other, Some(100))), Err(NodeErrorKind::Invalid), "it holds one");
+    assert_eq!(kind(names.set_quota(other, Some(100))), Err(NodeErrorKind::Invalid), "it holds one of another worker");
+    assert_eq!(kind(names.rename((ROOT, "other"), (dir, "other"))), Err(NodeErrorKind::Invalid));
     assert_eq!(kind(names.set_quota(ROOT, Some(100))), Err(NodeErrorKind::Invalid));
     names.set_quota(other, None).unwrap();
+
+    let inner = directory(&mut names, dir, "inner");
+    for tied in [dir, inner] {
+        assert!(names.is_tied(tied));
+        assert_eq!(kind(names.begin_handover(tied)).err(), Some(NodeErrorKind::Retry));
+    }
+    let beside = directory(&mut names, ROOT, "beside");
+    names.begin_handover(beside).unwrap();
+    assert_eq!(kind(names.rename((ROOT, "beside"), (dir, "beside"))), Err(NodeErrorKind::Moving), "it is about to go");
+    names.abort_handover(beside);
+    names.set_quota(dir, None).unwrap();
+    names.begin_handover(inner).unwrap();
+    assert_eq!(kind(names.set_quota(dir, Some(100))), Err(NodeErrorKind::Moving));
+}
+
+#[test]
+fn a_container_that_comes_the_long_way_from_the_same_worker_counts_with_all_that_is_in_it() {
+    let (mut names, dir) = part(1, 100);
+    let other = directory(&mut names, ROOT, "other");
+    let inside = directory(&mut names, other, "inside");
+    names.put(inside, "k", vec![0; 80].into()).unwrap();
+    let moving = names.begin_move(ROOT, "other").unwrap();
+    names.arrive(7, 1, dir, "other", moving.clone()).unwrap();
+    assert_eq!(kind(names.put(dir, "l", vec![0; 21].into())), Err(NodeErrorKind::NoSpace), "there will be no room");
+    assert_eq!(kind(names.put(inside, "l", vec![0; 21].into())), Err(NodeErrorKind::NoSpace), "nor in what comes");
+    assert!(names.is_tied(inside) && names.is_bounded(inside));
+    names.commit_move(ROOT, "other").unwrap();
+    names.settle(7, true);
+    assert_eq!(names.usage(dir).unwrap().bytes, 80);
+    assert_eq!(kind(names.put(inside, "l", vec![0; 21].into())), Err(NodeErrorKind::NoSpace));
+    let moving = names.begin_move(dir, "other").unwrap();
+    names.arrive(8, 1, dir, "again", moving).unwrap();
+    assert_eq!(names.usage(dir).unwrap().bytes, 80, "within it nothing comes to more");
 }
 
 #[test]

@@ -148,10 +148,3 @@ pub enum DataReply {
         message: String,
     },
 }
-
-impl DataReply {
-    /// The reply that carries an error.
-    pub fn failed(error: &forebay_types::Error) -> Self {
-        Self::Failed { kind: error.kind(), message: error.message().to_string() }
-    }
-}

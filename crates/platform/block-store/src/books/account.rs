@@ -78,6 +78,10 @@ impl Account {
         self.blocks.load(Relaxed)
     }
 
+    pub fn kept_pages(&self) -> u64 {
+        self.kept.load(Relaxed)
+    }
+
     pub fn kept_bytes(&self) -> u64 {
         self.kept.load(Relaxed) * PAGE_BYTES
     }

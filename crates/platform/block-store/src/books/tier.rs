@@ -88,6 +88,11 @@ impl Tier {
         self.capacity * PAGE_BYTES
     }
 
+    /// Pages that are free.
+    pub fn free_pages(&self) -> u64 {
+        self.capacity.saturating_sub(self.used.load(Relaxed))
+    }
+
     pub fn used_bytes(&self) -> u64 {
         self.used.load(Relaxed) * PAGE_BYTES
     }

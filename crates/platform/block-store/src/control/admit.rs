@@ -7,12 +7,12 @@ use forebay_types::{Error, Owner, PageRun, Result};
 use crate::core::{Change, Core};
 use crate::media::Record;
 use crate::settings::SegmentSpec;
-use crate::table::{BlockRef, Segment, SegmentRef, TierKind, by_block};
+use crate::table::{BlockRef, Place, Segment, SegmentRef, TierKind, by_block};
 
-/// Room in a tier for pages that are to come.
+/// Room for pages that are to come.
 pub(crate) struct Reservation {
     core: Arc<Core>,
-    tier: TierKind,
+    place: Place,
     pages: u64,
 }
 
@@ -31,26 +31,26 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.core.tier(self.tier).release(self.pages);
+        self.core.tier(self.place).release(self.pages);
     }
 }
 
 impl Core {
     /// Makes room for `pages` more, evicting as much as it takes. `Retry` when everything else is pinned or kept.
-    pub fn make_room(self: &Arc<Self>, tier: TierKind, pages: u64) -> Result<Reservation> {
-        let books = self.tier(tier);
+    pub fn make_room(self: &Arc<Self>, place: Place, pages: u64) -> Result<Reservation> {
+        let books = self.tier(place);
         if pages <= books.capacity_pages() {
             loop {
                 if books.try_reserve(pages) {
-                    return Ok(Reservation { core: self.clone(), tier, pages });
+                    return Ok(Reservation { core: self.clone(), place, pages });
                 }
-                let has_freed = tier == TierKind::Dram && self.give_up_spare();
-                if !has_freed && !self.evict_block(tier) {
+                let has_freed = place == Place::Dram && self.give_up_spare();
+                if !has_freed && !self.evict_block(place) {
                     break;
                 }
             }
         }
-        let (name, capacity) = (tier.name(), books.capacity_bytes());
+        let (name, capacity) = (place.tier().name(), books.capacity_bytes());
         Err(Error::retry(format!(
             "no room for {pages} pages in the {name} tier of {capacity} bytes: the rest is pinned or kept; free something or make it larger"
         )))
@@ -66,23 +66,28 @@ impl Core {
             if spec.keep && !entry.keep {
                 self.keep_entry(entry, true);
             }
-            if self.place(TierKind::Dram, entry) {
+            if self.place(Place::Dram, entry) {
                 self.pin_blocks(entry, run);
                 return Ok(segment);
             }
             shard.drop_if_forgotten(segment);
             drop(shard);
-            if !self.evict_block(TierKind::Dram) {
+            if !self.evict_block(Place::Dram) {
                 return Err(Error::retry("the DRAM tier has no addresses left and all of it is pinned or kept"));
             }
         }
     }
 
-    /// Sees to an extent; false when there are no addresses for one.
-    pub fn place(&self, tier: TierKind, entry: &mut Segment) -> bool {
+    /// Sees to an extent; false when there are no addresses for one. On a disk only of a segment that is not bound to another one.
+    pub fn place(&self, place: Place, entry: &mut Segment) -> bool {
+        let tier = place.tier();
+        debug_assert!(tier == TierKind::Dram || !entry.is_bound() || entry.place(tier) == place);
         if entry.copy(tier).extent.is_none() {
-            let extent = self.tier(tier).addresses.lock().allocate(u64::from(entry.pages()));
+            let extent = self.tier(place).addresses.lock().allocate(u64::from(entry.pages()));
             entry.copy_mut(tier).extent = extent;
+            if let Place::Disk(no) = place {
+                entry.disk_no = no;
+            }
         }
         entry.copy(tier).extent.is_some()
     }
@@ -92,14 +97,15 @@ impl Core {
         let mut admitted = Vec::new();
         let mut shard = self.table.of(segment);
         let entry = shard.get(segment);
+        let place = entry.place(tier);
         entry.copy_mut(tier).claims.remove(run);
         for (block, bits) in by_block(run) {
             let (added, was_empty) = entry.insert(tier, block, bits);
             let pinned = tier == TierKind::Dram && entry.pins.is_pinned(block);
-            let account = &self.tier(tier).account;
+            let account = &self.tier(place).account;
             account.add(entry.owner, added, entry.keep, pinned);
             if tier == TierKind::Disk && !entry.dead {
-                bits.runs(block).into_iter().for_each(|run| self.log(Record::Present { id: entry.id, run }));
+                bits.runs(block).into_iter().for_each(|run| self.log(entry.disk_no, Record::Present { id: entry.id, run }));
             }
             if was_empty {
                 account.add_block();
@@ -114,24 +120,25 @@ impl Core {
             }
         }
         drop(shard);
-        self.list(tier, &admitted);
+        self.list(place, &admitted);
     }
 
-    /// Tells the tier's policy of blocks that have come in.
-    pub fn list(&self, tier: TierKind, admitted: &[(BlockRef, u32)]) {
-        let books = self.tier(tier);
+    /// Tells the policy of blocks that have come in.
+    pub fn list(&self, place: Place, admitted: &[(BlockRef, u32)]) {
+        let books = self.tier(place);
         if !admitted.is_empty() {
             let mut policy = books.policy.lock();
             admitted.iter().for_each(|(block, fingerprint)| policy.admit(*block, *fingerprint));
             // Entries of blocks that were freed go when they come up; where nothing is ever evicted they go here.
             if policy.len() as u64 > 2 * books.account.blocks() + 1024 {
-                policy.retain(&mut |block| self.is_listed(tier, block));
+                policy.retain(&mut |block| self.is_listed(place.tier(), block));
             }
         }
         books.unstick();
     }
 
-    fn is_listed(&self, tier: TierKind, block: BlockRef) -> bool {
+    /// Whether anything is left of a block that a policy has an entry of; its mark goes with it.
+    pub fn is_listed(&self, tier: TierKind, block: BlockRef) -> bool {
         let mut shard = self.table.of(block.segment());
         let entry = shard.get(block.segment());
         if !entry.present(tier, block.block()).is_empty() {

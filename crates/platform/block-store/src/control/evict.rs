@@ -6,7 +6,7 @@ use super::admit::fingerprint;
 use super::{Reclaim, reclaim};
 use crate::books::Verdict;
 use crate::core::Core;
-use crate::table::{BlockRef, ClaimKind, PageBits, Segment, SegmentRef, TierKind};
+use crate::table::{BlockRef, ClaimKind, PageBits, Place, Segment, SegmentRef, TierKind};
 
 /// A block that is out of the table and still takes memory or disk.
 struct Evicted {
@@ -17,9 +17,9 @@ struct Evicted {
 }
 
 impl Core {
-    /// Evicts one block of a tier; false when there is none that may go.
-    pub fn evict_block(&self, tier: TierKind) -> bool {
-        let books = self.tier(tier);
+    /// Evicts one block; false when there is none that may go.
+    pub fn evict_block(&self, place: Place) -> bool {
+        let (books, tier) = (self.tier(place), place.tier());
         if books.is_stuck() {
             return false;
         }
@@ -43,7 +43,7 @@ impl Core {
         let mut shard = self.table.of(segment);
         let entry = shard.get(segment);
         // Kept for good, as opposed to until the disk has it: back in the list when the flag is lifted.
-        let parked = entry.keep && (tier == TierKind::Disk || self.disk.is_none());
+        let parked = entry.keep && (tier == TierKind::Disk || self.disks.is_empty());
         if parked || entry.present(tier, index).is_empty() {
             entry.copy_mut(tier).listed &= !(1 << index);
             shard.drop_if_forgotten(segment);

@@ -5,7 +5,7 @@ use forebay_types::{PAGE_BYTES, SegmentId};
 use super::admit::fingerprint;
 use crate::core::Core;
 use crate::media::Record;
-use crate::table::{BlockRef, Segment, SegmentRef, TierKind};
+use crate::table::{BlockRef, Place, Segment, SegmentRef, TierKind};
 
 impl Core {
     /// Drops a segment from both tiers; returns the bytes that come back once its pins have ended.
@@ -18,7 +18,7 @@ impl Core {
             self.keep_entry(entry, false);
         }
         if entry.disk.extent.is_some() {
-            self.log(Record::Freed { id });
+            self.log(entry.disk_no, Record::Freed { id });
         }
         shard.bury(segment);
         let reclaims = self.settle(&mut shard, segment);
@@ -34,13 +34,13 @@ impl Core {
         let mut shard = self.table.by_id(id);
         let Some(segment) = shard.find(id) else { return false };
         let entry = shard.get(segment);
-        let mut parked = Vec::new();
+        let mut parked: Vec<(Place, Vec<(BlockRef, u32)>)> = Vec::new();
         if entry.keep != keep {
             self.keep_entry(entry, keep);
-            parked.extend(self.tiers().map(|tier| (tier, unlisted(entry, tier, segment))));
+            parked.extend(self.tiers().map(|tier| (entry.place(tier), unlisted(entry, tier, segment))));
         }
         drop(shard);
-        parked.iter().for_each(|(tier, blocks)| self.list(*tier, blocks));
+        parked.iter().for_each(|(place, blocks)| self.list(*place, blocks));
         self.unstick();
         self.nudge();
         true
@@ -49,21 +49,22 @@ impl Core {
     pub fn keep_entry(&self, entry: &mut Segment, keep: bool) {
         entry.keep = keep;
         if entry.disk.extent.is_some() && !entry.dead {
-            self.log(Record::Keep { id: entry.id, keep });
+            self.log(entry.disk_no, Record::Keep { id: entry.id, keep });
         }
         for tier in self.tiers() {
-            self.tier(tier).account.set_kept(entry.page_count(tier), keep);
+            self.tier(entry.place(tier)).account.set_kept(entry.page_count(tier), keep);
         }
     }
 
     /// The tiers that this store has.
     pub fn tiers(&self) -> impl Iterator<Item = TierKind> + use<> {
-        [TierKind::Dram].into_iter().chain(self.disk.is_some().then_some(TierKind::Disk))
+        [TierKind::Dram].into_iter().chain((!self.disks.is_empty()).then_some(TierKind::Disk))
     }
 
     /// Something changed that may make blocks evictable.
     pub fn unstick(&self) {
-        self.tiers().for_each(|tier| self.tier(tier).unstick());
+        self.dram.unstick();
+        self.disks.iter().for_each(|disk| disk.tier.unstick());
     }
 }
 

@@ -1,7 +1,8 @@
-//! Decides what is where: room, eviction, what is kept and pinned, what comes back after a restart.
+//! Decides what is where: room, eviction, what is kept and pinned, what goes with a disk, what comes back after a restart.
 
 mod admit;
 mod evict;
+mod forget;
 mod free;
 mod pin;
 mod reclaim;

@@ -6,7 +6,7 @@ use forebay_types::{Error, PageRun, Result, SegmentId};
 
 use super::Reclaim;
 use crate::core::Core;
-use crate::table::{PageBits, Segment, SegmentRef, Shard, TierKind, blocks_of};
+use crate::table::{PageBits, Place, Segment, SegmentRef, Shard, TierKind, blocks_of};
 
 /// Keeps blocks of a segment where they are, readable or not, as long as it lives.
 pub(crate) struct BlockPin {
@@ -44,12 +44,12 @@ impl Core {
             let wanted = on_disk_only(entry, block, bits).runs(block);
             let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return Ok(None) };
             let run = PageRun { start: first.start, len: last.end() - first.start };
-            if self.place(TierKind::Dram, entry) {
+            if self.place(Place::Dram, entry) {
                 self.pin_blocks(entry, run);
                 return Ok(Some((segment, BlockPin::new(self, segment, run))));
             }
             drop(shard);
-            if !self.evict_block(TierKind::Dram) {
+            if !self.evict_block(Place::Dram) {
                 return Err(Error::retry("the DRAM tier has no addresses left and all of it is pinned or kept"));
             }
         }

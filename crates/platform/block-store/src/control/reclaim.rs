@@ -4,13 +4,13 @@ use forebay_types::{Owner, PAGES_PER_BLOCK, PageRun};
 
 use crate::core::{Change, Core};
 use crate::media::Record;
-use crate::table::{ClaimKind, PageBits, Segment, SegmentRef, TierKind, by_block};
+use crate::table::{ClaimKind, PageBits, Place, Segment, SegmentRef, TierKind, by_block};
 
-/// Addresses of a tier that nothing in the table refers to any more, still to be given back.
+/// Addresses that nothing in the table refers to any more, still to be given back.
 #[derive(Debug)]
 #[must_use = "what is taken out of the table has to be given back"]
 pub(crate) struct Reclaim {
-    pub tier: TierKind,
+    pub place: Place,
     /// Pages that hold data: (address, length).
     pub runs: Vec<(u64, u64)>,
     /// The whole extent, when it is given up: (address, length).
@@ -24,14 +24,14 @@ impl Core {
     pub fn take_pages(&self, entry: &mut Segment, tier: TierKind, block: u32, bits: PageBits) -> PageBits {
         let (taken, emptied) = entry.remove(tier, block, bits);
         let pinned = tier == TierKind::Dram && entry.pins.is_pinned(block);
-        let account = &self.tier(tier).account;
+        let account = &self.tier(entry.place(tier)).account;
         account.subtract(entry.owner, taken.count(), entry.keep, pinned);
         if emptied {
             account.drop_block();
             entry.forget_uses(tier, block);
         }
         if tier == TierKind::Disk && !entry.dead {
-            taken.runs(block).into_iter().for_each(|run| self.log(Record::Dropped { id: entry.id, run }));
+            taken.runs(block).into_iter().for_each(|run| self.log(entry.disk_no, Record::Dropped { id: entry.id, run }));
         }
         if let Some(hear) = self.changes.get().filter(|_| entry.owner == Owner::Cache) {
             let left = taken.without(entry.present(tier.other(), block));
@@ -59,11 +59,12 @@ impl Core {
 
     /// The extent, when nothing is left in it and nobody uses it; else only `runs`, when there are any.
     pub fn take_extent(&self, entry: &mut Segment, tier: TierKind, runs: Vec<(u64, u64)>) -> Option<Reclaim> {
+        let place = entry.place(tier);
         let extent = match entry.copy(tier).extent {
             Some(start) if entry.is_idle(tier) => {
                 entry.copy_mut(tier).extent = None;
                 if tier == TierKind::Disk && !entry.dead {
-                    self.log(Record::Freed { id: entry.id });
+                    self.log(entry.disk_no, Record::Freed { id: entry.id });
                 }
                 Some((start, u64::from(entry.pages())))
             }
@@ -71,7 +72,7 @@ impl Core {
         };
         let whole = extent.is_some_and(|extent| extent.1 == u64::from(PAGES_PER_BLOCK) && runs == [extent]);
         let spare = whole && tier == TierKind::Dram && entry.dead && entry.owner == Owner::Temporary;
-        (extent.is_some() || !runs.is_empty()).then_some(Reclaim { tier, runs, extent, spare })
+        (extent.is_some() || !runs.is_empty()).then_some(Reclaim { place, runs, extent, spare })
     }
 
     /// Drops pages that do not verify, or that the disk does not give. The caller has a pin on their blocks; pages in DRAM
@@ -79,7 +80,7 @@ impl Core {
     pub fn drop_pages(&self, tier: TierKind, segment: SegmentRef, run: PageRun) {
         let mut shard = self.table.of(segment);
         let entry = shard.get(segment);
-        let Some(extent) = entry.copy(tier).extent else { return };
+        let (Some(extent), place) = (entry.copy(tier).extent, entry.place(tier)) else { return };
         let mut dropped = Vec::new();
         for (block, bits) in by_block(run) {
             if tier == TierKind::Disk || entry.pins.count(block) == 1 {
@@ -90,36 +91,36 @@ impl Core {
         drop(shard);
         for run in dropped {
             let (start, len) = address(extent, run);
-            let pages = self.punch(tier, start, len);
-            self.tier(tier).release(pages);
+            let pages = self.punch(place, start, len);
+            self.tier(place).release(pages);
             self.unclaim(tier, segment, run);
         }
     }
 
-    /// Gives memory and addresses back, and has the store's own threads do so with disk space, which may take long.
+    /// Gives memory and addresses back, and has the disk's own threads do so with its space, which may take long.
     pub fn reclaim(&self, reclaims: impl IntoIterator<Item = Reclaim>) {
         for reclaim in reclaims {
-            match reclaim.tier {
-                TierKind::Dram => self.reclaim_now(reclaim),
-                TierKind::Disk => self.disk().pool.task(|core| core.reclaim_now(reclaim)),
+            match reclaim.place {
+                Place::Dram => self.reclaim_now(reclaim),
+                Place::Disk(no) => self.disk(no).pool.task(|core| core.reclaim_now(reclaim)),
             }
         }
     }
 
     /// Gives memory, disk space and addresses back. No lock is held.
     pub fn reclaim_now(&self, reclaim: Reclaim) {
-        let Reclaim { tier, runs, extent, spare } = reclaim;
+        let Reclaim { place, runs, extent, spare } = reclaim;
         if let Some((start, len)) = extent.filter(|_| spare && !self.is_closed()) {
             self.dram.release(self.dram_sums.remove(start, len, |group| self.arena.punch_sums(group)));
             self.keep_spare(start);
             return;
         }
-        let pages: u64 = runs.into_iter().map(|(start, len)| self.punch(tier, start, len)).sum();
+        let pages: u64 = runs.into_iter().map(|(start, len)| self.punch(place, start, len)).sum();
         // Addresses go back before the room does: whoever finds room finds them too.
         if let Some((start, len)) = extent {
-            self.tier(tier).addresses.lock().release(start, len);
+            self.tier(place).addresses.lock().release(start, len);
         }
-        self.tier(tier).release(pages);
+        self.tier(place).release(pages);
     }
 }
 

@@ -1,21 +1,20 @@
-//! The books of the disk tier after a restart: the index is replayed, and space that it does not name is given back.
+//! The books of a disk after a restart: its index is replayed, and space that it does not name is given back.
 
 use std::collections::{BTreeMap, HashMap};
 
 use forebay_types::{Owner, PageRun, SegmentId};
 
 use super::admit::fingerprint;
-use crate::core::Core;
+use crate::core::{Core, Disk};
 use crate::media::{IndexRead, Record, read_index};
 use crate::settings::SegmentSpec;
-use crate::table::{Segment, TierKind, by_block};
+use crate::table::{BlockRef, Place, Segment, TierKind, by_block};
 
 impl Core {
-    /// Brings the disk tier's books back from its index. No data is read: pages are verified when they are.
-    pub fn recover(&self) {
+    /// Brings a disk's books back from its index, which knows nothing of other disks. No data is read: pages are verified when they are.
+    pub fn recover(&self, disk: &Disk) {
         let began = forebay_runtime::now();
-        let disk = self.disk();
-        let path = self.settings.folder.join("disk.index");
+        let path = Disk::index_in(&disk.folder);
         let IndexRead { records, bad } = read_index(&path).unwrap_or_else(|error| {
             // Only a cache: what can't be read is not there.
             tracing::warn!(path = %path.display(), %error, "the disk tier's index can't be read: the tier starts empty");
@@ -28,25 +27,31 @@ impl Core {
         records.into_iter().for_each(|record| replay.apply(record));
         let mut listed = Vec::new();
         for segment in replay.into_segments() {
-            self.adopt(segment, &mut listed);
+            self.adopt(disk, segment, &mut listed);
         }
-        self.list(TierKind::Disk, &listed);
-        while disk.tier.is_overfull() && self.evict_block(TierKind::Disk) {}
-        self.punch_gaps();
-        self.write_index();
+        let place = Place::Disk(disk.no);
+        self.list(place, &listed);
+        while disk.tier.is_overfull() && self.evict_block(place) {}
+        punch_gaps(disk);
+        self.write_index(disk);
+        // Of all disks so far.
         let (segments, blocks) = (self.table.shards().map(|shard| shard.len()).sum::<usize>(), disk.tier.account.blocks());
         let millis = began.elapsed().as_millis() as u64;
-        tracing::info!(segments, blocks, millis, folder = %self.settings.folder.display(), "disk tier recovered");
+        tracing::info!(segments, blocks, millis, folder = %disk.folder.display(), "disk tier recovered");
     }
 
-    /// Enters a segment as the index has it.
-    fn adopt(&self, mut entry: Segment, listed: &mut Vec<(crate::table::BlockRef, u32)>) {
-        let disk = self.disk();
+    /// Enters a segment as a disk's index has it.
+    fn adopt(&self, disk: &Disk, mut entry: Segment, listed: &mut Vec<(BlockRef, u32)>) {
         let (Some(start), len) = (entry.disk.extent, u64::from(entry.pages())) else { return };
         // Temporary data is gone with the process that knew its numbers.
         if entry.owner == Owner::Temporary {
             return;
         }
+        // A disk that was away meanwhile may have what was fetched again and lies on another one.
+        if self.table.by_id(entry.id).find(entry.id).is_some() {
+            return;
+        }
+        entry.disk_no = disk.no;
         if entry.disk.presence.is_empty() || !disk.tier.addresses.lock().take(start, len) {
             return;
         }
@@ -71,28 +76,12 @@ impl Core {
         }
     }
 
-    /// Gives back what the file holds where no extent is: written, and not yet in the index when the process ended.
-    fn punch_gaps(&self) {
-        let disk = self.disk();
-        let free: Vec<_> = disk.tier.addresses.lock().free().collect();
-        let Some(((tail, _), gaps)) = free.split_last() else { return };
-        let mut result = disk.file.truncate(*tail);
-        for (start, len) in gaps {
-            if disk.file.has_data(*start, *len) {
-                result = result.and(disk.file.punch(*start, *len));
-            }
-        }
-        if let Err(error) = result {
-            tracing::warn!(%error, "space of the disk tier was not given back");
-        }
-    }
-
-    /// The disk tier as records, for an index written anew.
-    pub fn snapshot(&self) -> Vec<Record> {
+    /// What a disk has as records, for an index written anew.
+    pub fn snapshot(&self, disk: &Disk) -> Vec<Record> {
         let mut records = Vec::new();
         for shard in self.table.shards() {
             for (_, entry) in shard.living() {
-                let Some(start) = entry.disk.extent else { continue };
+                let Some(start) = entry.disk.extent.filter(|_| entry.disk_no == disk.no) else { continue };
                 let (id, bytes, owner, keep) = (entry.id, entry.bytes, entry.owner, entry.keep);
                 records.push(Record::Extent { id, start, bytes, owner, keep });
                 let mut last: Option<PageRun> = None;
@@ -109,6 +98,21 @@ impl Core {
             }
         }
         records
+    }
+}
+
+/// Gives back what a disk's file holds where no extent is: written, and not yet in the index when the process ended.
+fn punch_gaps(disk: &Disk) {
+    let free: Vec<_> = disk.tier.addresses.lock().free().collect();
+    let Some(((tail, _), gaps)) = free.split_last() else { return };
+    let mut result = disk.file.truncate(*tail);
+    for (start, len) in gaps {
+        if disk.file.has_data(*start, *len) {
+            result = result.and(disk.file.punch(*start, *len));
+        }
+    }
+    if let Err(error) = result {
+        tracing::warn!(%error, "space of the disk tier was not given back");
     }
 }
 

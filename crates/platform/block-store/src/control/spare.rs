@@ -7,7 +7,7 @@ use forebay_types::{Error, PAGES_PER_BLOCK, Result};
 
 use super::Reservation;
 use crate::core::Core;
-use crate::table::TierKind;
+use crate::table::Place;
 
 impl Core {
     /// Keeps the memory of a block whose addresses and room nobody else has.
@@ -47,17 +47,17 @@ impl Core {
     pub fn make_block(self: &Arc<Self>, sum_pages: u64) -> Result<(u64, Reservation, bool)> {
         let pages = u64::from(PAGES_PER_BLOCK);
         if let Some(start) = self.take_spare() {
-            let mut reservation = self.make_room(TierKind::Dram, sum_pages).inspect_err(|_| self.keep_spare(start))?;
+            let mut reservation = self.make_room(Place::Dram, sum_pages).inspect_err(|_| self.keep_spare(start))?;
             reservation.take_over(pages);
             return Ok((start, reservation, false));
         }
-        let reservation = self.make_room(TierKind::Dram, pages + sum_pages)?;
+        let reservation = self.make_room(Place::Dram, pages + sum_pages)?;
         loop {
             let allocated = self.dram.addresses.lock().allocate(pages);
             if let Some(start) = allocated {
                 return Ok((start, reservation, true));
             }
-            if !self.evict_block(TierKind::Dram) {
+            if !self.evict_block(Place::Dram) {
                 return Err(Error::retry("the DRAM tier has no addresses left and all of it is pinned or kept"));
             }
         }

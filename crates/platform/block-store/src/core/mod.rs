@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use forebay_types::{PAGE_BYTES, PageRun, Result, SegmentId};
+use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, Result, SegmentId};
 use parking_lot::Mutex;
 
-use crate::books::{Spares, Tier};
+use crate::books::{DiskRoom, Spares, Tier, choose};
 use crate::media::{Arena, Record, SUMS_PER_PAGE, SumGroups};
-use crate::settings::StoreSettings;
-use crate::table::{Table, TierKind};
-use disk::Disk;
+use crate::settings::{DiskFolder, StoreSettings};
+use crate::table::{DiskNo, Place, Segment, Table};
+pub(crate) use disk::Disk;
 
 /// Addresses of the DRAM tier at least, in bytes, so that small tiers don't run out of them.
 const ADDRESS_BYTES_MIN: u64 = 1 << 40;
@@ -44,7 +44,10 @@ pub(crate) struct Core {
     pub dram: Tier,
     pub dram_sums: SumGroups,
     pub spares: Mutex<Spares>,
-    pub disk: Option<Disk>,
+    /// What the disk tier is made of, the store's own folder first where it has a part of it.
+    pub disks: Vec<Disk>,
+    /// Folders of the disk tier that can't be used, in words.
+    pub left_out: Vec<String>,
     /// How long a load waits for the disk.
     pub patience: Duration,
     /// Who hears of pages that have come or that no tier has any more.
@@ -57,13 +60,23 @@ impl Core {
     pub fn new(settings: StoreSettings, patience: Duration) -> Result<Self> {
         let bytes = settings.dram_bytes.saturating_mul(ADDRESSES_PER_BYTE).max(ADDRESS_BYTES_MIN);
         let addresses = (bytes / PAGE_BYTES).next_multiple_of(SUMS_PER_PAGE);
-        let frames = if settings.disk_bytes > 0 { (settings.dram_bytes / PAGE_BYTES / FRAMES_SHARE).max(FRAMES_MIN) } else { 0 };
-        let arena = Arc::new(Arena::new(addresses, frames)?);
+        let folders = disk_folders(&settings);
+        // Each disk has as many as any other.
+        let frames = match folders.len() as u64 {
+            0 => 0,
+            count => (settings.dram_bytes / PAGE_BYTES / FRAMES_SHARE / count).max(FRAMES_MIN),
+        };
+        let frames_in_all = frames * folders.len() as u64;
+        let arena = Arc::new(Arena::new(addresses, frames_in_all)?);
         let dram = Tier::new(settings.dram_bytes / PAGE_BYTES, addresses);
-        dram.force_reserve(frames);
+        dram.force_reserve(frames_in_all);
+        let disk = |(at, (folder, name)): (u8, (DiskFolder, String))| {
+            Disk::open(DiskNo(at), &folder, name, &arena, (u64::from(at) * frames, frames), settings.in_flight)
+        };
         Ok(Self {
             table: Table::new(),
-            disk: if settings.disk_bytes > 0 { Some(Disk::open(&settings, &arena, frames)?) } else { None },
+            disks: (0..).zip(folders).map(disk).collect::<Result<_>>()?,
+            left_out: Vec::new(),
             arena,
             dram,
             dram_sums: SumGroups::new(addresses),
@@ -75,41 +88,77 @@ impl Core {
         })
     }
 
-    /// The disk tier, for what is only done when there is one.
-    pub fn disk(&self) -> &Disk {
-        self.disk.as_ref().expect("there is a disk tier")
+    pub fn disk(&self, no: DiskNo) -> &Disk {
+        &self.disks[usize::from(no.0)]
     }
 
-    pub fn tier(&self, kind: TierKind) -> &Tier {
-        match kind {
-            TierKind::Dram => &self.dram,
-            TierKind::Disk => &self.disk().tier,
+    /// The disk that pages of a segment are on, if any are on disk.
+    pub fn disk_of(&self, id: SegmentId) -> Option<&Disk> {
+        let mut shard = self.table.by_id(id);
+        let no = shard.by_id(id).filter(|entry| entry.disk.extent.is_some())?.disk_no;
+        Some(self.disk(no))
+    }
+
+    /// The disk that takes pages of a segment: the one that it is bound to, else one by room and load. None where that takes nothing now.
+    pub fn disk_for(&self, entry: &Segment) -> Option<&Disk> {
+        match &*self.disks {
+            // Who fails at the only one hears it from that.
+            [only] => Some(only),
+            _ if entry.is_bound() => Some(self.disk(entry.disk_no)).filter(|disk| disk.takes()),
+            _ => self.disk_without(entry.id, entry.owner, &[]),
         }
     }
 
-    /// Gives pages of a tier back, with the pages of checksums that go out of use by that; returns how many in all.
-    pub fn punch(&self, tier: TierKind, start: u64, len: u64) -> u64 {
-        match tier {
-            TierKind::Dram => {
+    /// The disk that takes a segment which is on none yet, by room and load, without those that were tried. One that has failed is tried
+    /// again with what can be fetched again: temporary data goes to others as long as there are any.
+    pub fn disk_without(&self, id: SegmentId, owner: Owner, tried: &[DiskNo]) -> Option<&Disk> {
+        let is_well = |disk: &Disk| disk.health.is_well() && !tried.contains(&disk.no);
+        let only_well = owner == Owner::Temporary && self.disks.iter().any(is_well);
+        let rooms = self.disks.iter().map(|disk| {
+            let room = disk.room();
+            let takes = if only_well { is_well(disk) } else { room.takes || self.disks.len() == 1 };
+            DiskRoom { takes: takes && !tried.contains(&disk.no), ..room }
+        });
+        choose(&rooms.collect::<Vec<_>>(), id).map(|at| &self.disks[at])
+    }
+
+    pub fn tier(&self, place: Place) -> &Tier {
+        match place {
+            Place::Dram => &self.dram,
+            Place::Disk(no) => &self.disk(no).tier,
+        }
+    }
+
+    /// Gives pages back, with the pages of checksums that go out of use by that; returns how many in all.
+    pub fn punch(&self, place: Place, start: u64, len: u64) -> u64 {
+        match place {
+            Place::Dram => {
                 self.arena.punch(start, len);
                 len + self.dram_sums.remove(start, len, |group| self.arena.punch_sums(group))
             }
-            TierKind::Disk => len + self.disk().punch(start, len),
+            Place::Disk(no) => len + self.disk(no).punch(start, len),
         }
     }
 
-    /// Takes a record of a change of the disk tier, under the lock of what has changed.
-    pub fn log(&self, record: Record) {
-        self.disk().index.log(record);
+    /// Takes a record of a change of a disk, under the lock of what has changed.
+    pub fn log(&self, no: DiskNo, record: Record) {
+        self.disk(no).index.log(record);
     }
 
     /// Sees to it that records taken outside the store's own threads are written soon.
     pub fn nudge(&self) {
-        if let Some(disk) = &self.disk
-            && disk.index.has_work()
-        {
-            disk.pool.nudge();
+        self.disks.iter().filter(|disk| disk.index.has_work()).for_each(|disk| disk.pool.nudge());
+    }
+
+    /// An error when there is no disk tier, or the store is closed.
+    pub fn check_disk(&self) -> Result<()> {
+        if self.is_closed() {
+            return Err(Error::closed(format!("{}: the store is closed", self.settings.folder.display())));
         }
+        if self.disks.is_empty() {
+            return Err(Error::invalid("there is no disk tier here: give the worker one"));
+        }
+        Ok(())
     }
 
     pub fn close(&self) {
@@ -119,4 +168,12 @@ impl Core {
     pub fn is_closed(&self) -> bool {
         self.closed.load(SeqCst)
     }
+}
+
+/// The folders of the disk tier, the store's own first, each with what it is called.
+fn disk_folders(settings: &StoreSettings) -> Vec<(DiskFolder, String)> {
+    let own = DiskFolder { folder: settings.folder.clone(), bytes: settings.disk_bytes };
+    let own = (own.bytes > 0).then(|| (own, "disk tier".to_string()));
+    let others = settings.disks.iter().map(|disk| (disk.clone(), format!("disk tier in {}", disk.folder.display())));
+    own.into_iter().chain(others).collect()
 }

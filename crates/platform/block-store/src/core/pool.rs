@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::{Notify, Semaphore};
 
 use super::Core;
-use crate::table::BlockRef;
+use crate::table::{BlockRef, DiskNo};
 
 /// Blocks that wait to be written at most.
 const WRITES_MAX: usize = 4096;
@@ -24,8 +24,9 @@ pub(crate) type Load = Box<dyn FnOnce() + Send>;
 /// Any other work on the disk.
 pub(crate) type Task = Box<dyn FnOnce(&Arc<Core>) + Send>;
 
-/// The work of the store's own threads. Loads go first, for someone waits for them; at most half of the threads write.
+/// The work of a disk's own threads. Loads go first, for someone waits for them; at most half of the threads write.
 pub(crate) struct Pool {
+    disk: DiskNo,
     queues: Mutex<Queues>,
     work: Condvar,
     /// The last write or task is done.
@@ -54,6 +55,10 @@ struct Queues {
 impl Queues {
     fn is_idle(&self) -> bool {
         self.writes.is_empty() && self.tasks.is_empty() && self.writers == 0 && self.taskers == 0
+    }
+
+    fn waiting(&self) -> usize {
+        self.loads.len() + self.tasks.len() + self.writes.len() + self.writers + self.taskers
     }
 
     fn pop(&mut self, writers_max: usize) -> Option<Job> {
@@ -93,8 +98,9 @@ enum Job {
 }
 
 impl Pool {
-    pub fn new(threads: usize) -> Self {
+    pub fn new(disk: DiskNo, threads: usize) -> Self {
         Self {
+            disk,
             queues: Mutex::default(),
             work: Condvar::new(),
             idle: Notify::new(),
@@ -129,6 +135,16 @@ impl Pool {
             }
         });
         taken
+    }
+
+    /// Requests that wait or are worked on, but for loads under way.
+    pub fn waiting(&self) -> u64 {
+        self.queues.lock().waiting() as u64
+    }
+
+    /// Takes all blocks that wait to be written out of the queue.
+    pub fn take_writes(&self) -> Vec<BlockRef> {
+        self.queues.lock().writes.drain(..).collect()
     }
 
     /// Notes that blocks were left out.
@@ -185,7 +201,7 @@ impl Pool {
                 caught(|| task(core));
                 self.done_with(|queues| queues.taskers -= 1);
             }
-            Job::Sweep => caught(|| core.sweep()),
+            Job::Sweep => caught(|| core.sweep(self.disk)),
             Job::Write(block) => {
                 caught(|| core.write_block(block));
                 self.done_with(|queues| queues.writers -= 1);
@@ -193,7 +209,7 @@ impl Pool {
                 self.work.notify_one();
             }
         }
-        caught(|| core.write_index());
+        caught(|| core.write_index(core.disk(self.disk)));
     }
 
     fn done_with(&self, count: impl FnOnce(&mut Queues)) {
@@ -210,7 +226,7 @@ impl Pool {
             put(&mut queues);
             drop(queues);
             if let Some(core) = self.in_tasks.get() {
-                forebay_runtime::spawn(do_next(core.clone()));
+                forebay_runtime::spawn(do_next(core.clone(), self.disk));
             } else {
                 self.work.notify_one();
             }
@@ -238,14 +254,14 @@ impl Pool {
 }
 
 /// A job's task: one for each that is put in. It holds the store no longer than the job takes.
-async fn do_next(core: Weak<Core>) {
+async fn do_next(core: Weak<Core>, disk: DiskNo) {
     let late = forebay_runtime::simulated::disk_late();
     if !late.is_zero() {
         forebay_runtime::time::sleep(late).await;
     }
     let take = |pop: fn(&mut Queues, usize) -> Option<Job>| {
         let core = core.upgrade()?;
-        let pool = &core.disk().pool;
+        let pool = &core.disk(disk).pool;
         let job = pop(&mut pool.queues.lock(), pool.writers_max)?;
         pool.do_job(job, &core);
         Some(())
@@ -268,7 +284,7 @@ mod tests {
         std::fs::create_dir_all(folder.path()).expect("made");
         let settings = StoreSettings::new(folder.path().to_path_buf(), 16 << 20).with_disk(16 << 20);
         let core = Arc::new(Core::new(settings, Duration::from_secs(1)).expect("a store"));
-        let pool = Arc::new(Pool::new(2));
+        let pool = Arc::new(Pool::new(DiskNo(0), 2));
         let threads: Vec<_> = (0..2)
             .map(|_| {
                 let (pool, core) = (pool.clone(), core.clone());

@@ -9,7 +9,7 @@ use crate::control::Reservation;
 use crate::core::Core;
 use crate::media::{SumGroups, page_sum};
 use crate::settings::SegmentSpec;
-use crate::table::{ClaimKind, Segment, SegmentRef, TierKind, by_block};
+use crate::table::{ClaimKind, Place, Segment, SegmentRef, TierKind, by_block};
 
 /// Pages of a segment on their way into the DRAM tier. Room for them is reserved, and their blocks are pinned, as long as
 /// this lives. Pages become readable as soon as they are complete; dropped early, those stay.
@@ -60,7 +60,7 @@ impl Fill {
             (run.len - present, SumGroups::pages_of(start, u64::from(run.len)))
         };
         let room = if missing == 0 { 0 } else { u64::from(missing) + sum_pages };
-        let reservation = core.make_room(TierKind::Dram, room).inspect_err(|_| core.unpin_blocks(segment, run))?;
+        let reservation = core.make_room(Place::Dram, room).inspect_err(|_| core.unpin_blocks(segment, run))?;
         let offered_to = run.start / PAGES_PER_BLOCK;
         let core = core.clone();
         Ok(Self {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::core::Core;
+use crate::core::{Core, Disk};
 use crate::media::Direction;
 
 /// A flush gives a disk that hangs up after this.
@@ -13,50 +13,63 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Writes all that is in DRAM only to the disk tier, and synchronises it. What the disk does not take is left.
 pub(crate) async fn flush(core: &Arc<Core>) {
-    let Some(disk) = &core.disk else { return };
+    if core.disks.is_empty() {
+        return;
+    }
     let all = async {
         let mut before = u64::MAX;
         loop {
             let left = core.offer_all();
-            disk.pool.done().await;
-            if left == 0 || left >= before || !disk.health.is_on(Direction::Write) {
+            for disk in working(core) {
+                disk.pool.done().await;
+            }
+            if left == 0 || left >= before || !core.disks.iter().any(|disk| disk.health.is_on(Direction::Write)) {
                 break;
             }
             before = left;
         }
-        let (done, synced) = oneshot::channel();
-        disk.pool.task(move |core| {
-            core.write_index();
-            core.sync();
-            // The flush may have been given up.
-            let _ = done.send(());
+        let synced = working(core).map(|disk| {
+            let ((done, synced), no) = (oneshot::channel(), disk.no);
+            disk.pool.task(move |core| {
+                core.write_index(core.disk(no));
+                core.sync(core.disk(no));
+                // The flush may have been given up.
+                let _ = done.send(());
+            });
+            synced
         });
-        // An error means that the store is being dropped.
-        let _ = synced.await;
+        for synced in synced.collect::<Vec<_>>() {
+            // An error means that the store is being dropped.
+            let _ = synced.await;
+        }
     };
     if forebay_runtime::time::timeout(PATIENCE, all).await.is_err() {
         tracing::warn!(secs = PATIENCE.as_secs(), "disk tier: a flush was given up");
     }
 }
 
+/// The disks that are waited for: one that fails beside others is not.
+fn working(core: &Core) -> impl Iterator<Item = &Disk> {
+    let is_alone = core.disks.len() == 1;
+    core.disks.iter().filter(move |disk| is_alone || disk.takes())
+}
+
 impl Core {
-    /// Writes the index's pending records, or all of it when it is stale.
-    pub fn write_index(&self) {
-        let disk = self.disk();
+    /// Writes the pending records of a disk's index, or all of it when it is stale.
+    pub fn write_index(&self, disk: &Disk) {
         if !disk.index.has_work() || !disk.health.is_on(Direction::Write) {
             return;
         }
         let live = disk.tier.account.blocks() * 2;
-        if let Err(error) = disk.index.write_out(live, || self.snapshot()) {
-            disk.health.failed(Direction::Write, true, format_args!("the index was not written: {error}"));
+        if let Err(error) = disk.index.write_out(live, || self.snapshot(disk)) {
+            self.disk_failed(disk, Direction::Write, true, format_args!("the index was not written: {error}"));
         }
     }
 
-    fn sync(&self) {
-        let disk = self.disk();
+    fn sync(&self, disk: &Disk) {
         let synced = disk.file.sync().and_then(|()| disk.sums.sync()).and_then(|()| disk.index.sync());
         if let Err(error) = synced {
-            disk.health.failed(Direction::Write, false, error);
+            self.disk_failed(disk, Direction::Write, false, error);
         }
     }
 }

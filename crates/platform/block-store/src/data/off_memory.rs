@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use forebay_types::{Error, Owner, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
+use forebay_types::{Error, ErrorKind, Owner, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
 use tokio::sync::oneshot;
 
 use crate::control::BlockPin;
-use crate::core::Core;
+use crate::core::{Core, Disk};
 use crate::media::{Direction, SumGroups, page_sum};
 use crate::settings::SegmentSpec;
-use crate::table::{SegmentRef, TierKind};
+use crate::table::{Place, SegmentRef, TierKind};
 
 /// Memory that begins with a page, as O_DIRECT wants it.
 struct Aligned {
@@ -45,28 +45,38 @@ impl Drop for Written {
     }
 }
 
-/// Writes a block of temporary data to the disk tier, with nothing of it in the DRAM tier. `Retry` when there is no room or the disk
-/// fails, `Invalid` without a disk tier.
+/// Writes a block of temporary data to the disk tier, with nothing of it in the DRAM tier: to the disk that room and load name, to the
+/// next where that has no room or fails. `Retry` when none takes it, `Invalid` without a disk tier.
 pub(crate) async fn write(core: &Arc<Core>, spec: SegmentSpec, bytes: Bytes) -> Result<()> {
     assert!(spec.owner == Owner::Temporary && spec.pages() <= PAGES_PER_BLOCK, "a block of temporary data");
     assert_eq!(bytes.len(), spec.bytes as usize);
-    on_disk(core, move |core| core.write_off_memory(spec, &bytes)).await??.keep();
-    Ok(())
+    core.check_disk()?;
+    let mut tried = Vec::new();
+    let mut refused = Error::retry("the disk tier takes no more: the rest of it is kept, or its disks fail");
+    while let Some(disk) = core.disk_without(spec.id, spec.owner, &tried) {
+        let (no, bytes) = (disk.no, bytes.clone());
+        match on_disk(disk, move |core| core.write_off_memory(core.disk(no), spec, &bytes)).await? {
+            Ok(written) => {
+                written.keep();
+                return Ok(());
+            }
+            Err(error) if error.kind() == ErrorKind::Retry => refused = error,
+            Err(error) => return Err(error),
+        }
+        tried.push(no);
+    }
+    Err(refused)
 }
 
 /// Pages of such a block, verified; none when they are not there (any more), or the disk does not give them.
 pub(crate) async fn read(core: &Arc<Core>, id: SegmentId, run: PageRun) -> Result<Option<Bytes>> {
-    on_disk(core, move |core| core.read_off_memory(id, run)).await
+    core.check_disk()?;
+    let Some(disk) = core.disk_of(id) else { return Ok(None) };
+    on_disk(disk, move |core| core.read_off_memory(id, run)).await
 }
 
-/// Does something on the store's own threads.
-async fn on_disk<T: Send + 'static>(core: &Arc<Core>, work: impl FnOnce(&Arc<Core>) -> T + Send + 'static) -> Result<T> {
-    if core.is_closed() {
-        return Err(Error::closed(format!("{}: the store is closed", core.settings.folder.display())));
-    }
-    let Some(disk) = &core.disk else {
-        return Err(Error::invalid("there is no disk tier here: give the worker one"));
-    };
+/// Does something on a disk's own threads.
+async fn on_disk<T: Send + 'static>(disk: &Disk, work: impl FnOnce(&Arc<Core>) -> T + Send + 'static) -> Result<T> {
     let (done, waiting) = oneshot::channel();
     disk.pool.task(move |core| {
         // Whoever asked may be gone.
@@ -76,20 +86,20 @@ async fn on_disk<T: Send + 'static>(core: &Arc<Core>, work: impl FnOnce(&Arc<Cor
 }
 
 impl Core {
-    fn write_off_memory(self: &Arc<Self>, spec: SegmentSpec, bytes: &[u8]) -> Result<Written> {
-        let disk = self.disk();
+    fn write_off_memory(self: &Arc<Self>, disk: &Disk, spec: SegmentSpec, bytes: &[u8]) -> Result<Written> {
+        let place = Place::Disk(disk.no);
         let run = PageRun::new(0, spec.pages());
         spec.validate(run)?;
         let len = u64::from(run.len);
         // One page of sums more for a border of their pages that the block may cross.
-        let mut reservation = self.make_room(TierKind::Disk, len + SumGroups::pages_of(1023, len))?;
+        let mut reservation = self.make_room(place, len + SumGroups::pages_of(1023, len))?;
         let (segment, pin) = {
             let mut shard = self.table.by_id(spec.id);
             let segment = shard.find_or_add(&spec)?;
             self.pin_blocks(shard.get(segment), run);
             (segment, BlockPin::new(self, segment, run))
         };
-        let Some(start) = self.claim_on_disk(segment, run) else {
+        let Some(start) = self.claim_on_disk(disk, segment, run) else {
             self.free(spec.id);
             return Err(Error::retry("the disk tier has no addresses left and all of it is kept"));
         };
@@ -106,8 +116,8 @@ impl Core {
                 Ok(Written(Some((self.clone(), spec.id))))
             }
             Err(error) => {
-                disk.health.failed(Direction::Write, false, &error);
-                self.punch(TierKind::Disk, start, len);
+                self.disk_failed(disk, Direction::Write, false, &error);
+                self.punch(place, start, len);
                 self.unclaim(TierKind::Disk, segment, run);
                 drop(pin);
                 self.free(spec.id);
@@ -117,8 +127,7 @@ impl Core {
     }
 
     fn read_off_memory(self: &Arc<Self>, id: SegmentId, run: PageRun) -> Option<Bytes> {
-        let disk = self.disk();
-        let (segment, extent, _pin) = {
+        let (segment, extent, disk, _pin) = {
             let mut shard = self.table.by_id(id);
             let segment = shard.find(id)?;
             let entry = shard.get(segment);
@@ -126,8 +135,9 @@ impl Core {
                 return None;
             }
             let extent = entry.disk.extent?;
+            let disk = self.disk(entry.disk_no);
             self.pin_blocks(entry, run);
-            (segment, extent, BlockPin::new(self, segment, run))
+            (segment, extent, disk, BlockPin::new(self, segment, run))
         };
         let start = extent + u64::from(run.start);
         let mut pages = Aligned::new(run.len as usize * PAGE_BYTES as usize);
@@ -140,7 +150,7 @@ impl Core {
                 is_good.then(|| pages.memory.freeze()).or_else(|| self.drop_damaged(segment, id, run))
             }
             Err(error) => {
-                disk.health.failed(Direction::Read, false, error);
+                self.disk_failed(disk, Direction::Read, false, error);
                 None
             }
         }
@@ -234,7 +244,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = BlockStore::open(StoreSettings::new(folder.path(), 2 << 20).with_disk(4 << 20)).unwrap();
         store.write_to_disk(spec(1, 1 << 20), Bytes::from(vec![7; 1 << 20])).await.unwrap();
-        store.core().disk().file.write(3, Aligned::new(4096).memory.as_ref()).unwrap();
+        store.core().disks[0].file.write(3, Aligned::new(4096).memory.as_ref()).unwrap();
         assert!(store.read_from_disk(SegmentId(1), PageRun::new(0, 8)).await.unwrap().is_none());
         assert!(store.read_from_disk(SegmentId(1), PageRun::new(8, 16)).await.unwrap().is_some());
         let without = BlockStore::open(StoreSettings::new(folder.path().join("none"), 2 << 20)).unwrap();

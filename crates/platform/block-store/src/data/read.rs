@@ -10,14 +10,15 @@ use super::WritePages;
 use crate::control::{BlockPin, Reservation};
 use crate::core::Core;
 use crate::media::{Direction, SumGroups, page_sum};
-use crate::table::{ClaimKind, Landing, PageBits, SegmentRef, TierKind, by_block};
+use crate::table::{ClaimKind, DiskNo, Landing, PageBits, Place, SegmentRef, TierKind, by_block};
 
 /// Pages of one block on their way from the disk tier into DRAM.
 pub(crate) struct Load {
     core: Arc<Core>,
     segment: SegmentRef,
     id: SegmentId,
-    /// First page of the extent on disk.
+    disk: DiskNo,
+    /// First page of the extent there.
     extent: u64,
     pages: Vec<WritePages>,
     landing: Arc<Landing>,
@@ -28,7 +29,7 @@ pub(crate) struct Load {
 
 /// Loads pages, as `BlockStore::load` says.
 pub(crate) async fn load(core: &Arc<Core>, id: SegmentId, run: PageRun) -> Result<()> {
-    let Some(disk) = core.disk.as_ref().filter(|disk| disk.health.is_on(Direction::Read) && !core.is_closed()) else {
+    let Some(disk) = core.disk_of(id).filter(|disk| disk.health.is_on(Direction::Read) && !core.is_closed()) else {
         return Ok(());
     };
     let all = async {
@@ -43,7 +44,7 @@ pub(crate) async fn load(core: &Arc<Core>, id: SegmentId, run: PageRun) -> Resul
             landings.extend(others);
             if let Some(load) = begun {
                 landings.push(load.landing.clone());
-                disk.pool.load(move || load.run());
+                core.disk(load.disk).pool.load(move || load.run());
             }
         }
         for landing in landings {
@@ -76,7 +77,7 @@ fn begin(
         entry.dram.extent.expect("placed and pinned") + u64::from(pin.run.start)
     };
     let room = u64::from(bits.count()) + SumGroups::pages_of(address, u64::from(pin.run.len));
-    let reservation = core.make_room(TierKind::Dram, room)?;
+    let reservation = core.make_room(Place::Dram, room)?;
     let mut shard = core.table.of(segment);
     let entry = shard.get(segment);
     let mut wanted: PageSet = entry
@@ -86,7 +87,7 @@ fn begin(
         .runs(block)
         .into_iter()
         .collect();
-    let Some(extent) = entry.disk.extent else { return Ok((None, Vec::new())) };
+    let (Some(extent), disk) = (entry.disk.extent, entry.disk_no) else { return Ok((None, Vec::new())) };
     let mut others = Vec::new();
     for claim in entry.dram.claims.overlapping(pin.run) {
         // Those of fills and of punching end in a moment, and whoever finds the pages missing asks again.
@@ -103,7 +104,7 @@ fn begin(
         return Ok((None, others));
     }
     let core = core.clone();
-    Ok((Some(Load { core, segment, id, extent, pages, landing, held: Some((reservation, pin)), _permit: permit }), others))
+    Ok((Some(Load { core, segment, id, disk, extent, pages, landing, held: Some((reservation, pin)), _permit: permit }), others))
 }
 
 impl Load {
@@ -113,8 +114,10 @@ impl Load {
         for pages in std::mem::take(&mut self.pages) {
             self.read(pages);
         }
-        if let (Some(disk), true) = (&self.core.disk, began.elapsed() > self.core.patience) {
-            disk.health.failed(Direction::Read, true, format_args!("a read took {} ms", began.elapsed().as_millis()));
+        let took = began.elapsed();
+        if took > self.core.patience {
+            let disk = self.core.disk(self.disk);
+            disk.health.failed(Direction::Read, true, format_args!("a read took {} ms", took.as_millis()));
         }
     }
 
@@ -124,14 +127,15 @@ impl Load {
     }
 
     fn read(&mut self, mut pages: WritePages) {
-        let disk = self.core.disk();
+        let core = self.core.clone();
+        let disk = core.disk(self.disk);
         let run = pages.run();
         let start = self.extent + u64::from(run.start);
         let read = disk.file.read(start, pages.bytes()).and_then(|()| disk.sums.load(start, u64::from(run.len)));
         let sums = match read {
             Ok(sums) => sums,
             Err(error) => {
-                disk.health.failed(Direction::Read, false, &error);
+                core.disk_failed(disk, Direction::Read, false, &error);
                 drop(pages);
                 self.core.drop_pages(TierKind::Disk, self.segment, run);
                 return;

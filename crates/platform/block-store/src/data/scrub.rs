@@ -8,9 +8,9 @@ use tokio::sync::oneshot;
 
 use super::ReadPages;
 use crate::control::BlockPin;
-use crate::core::Core;
+use crate::core::{Core, Disk};
 use crate::media::{Direction, page_sum};
-use crate::table::{BlockRef, SegmentRef, TierKind};
+use crate::table::{BlockRef, DiskNo, SegmentRef, TierKind};
 
 /// Where a scrub goes on; the default is the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,9 @@ pub struct ScrubStep {
 
 /// Verifies blocks from `from` on until `budget_bytes` are used up, at least one block. On the store's own threads.
 pub(crate) async fn scrub(core: &Arc<Core>, from: ScrubCursor, budget_bytes: u64) -> ScrubStep {
-    let Some(disk) = &core.disk else { return step(core, from, budget_bytes) };
+    // On the threads of one that works.
+    let working = core.disks.iter().find(|disk| disk.takes()).or(core.disks.first());
+    let Some(disk) = working else { return step(core, from, budget_bytes) };
     let (done, stepped) = oneshot::channel();
     disk.pool.task(move |core| {
         // Whoever asked may be gone.
@@ -60,10 +62,14 @@ impl Core {
         for run in self.bad_in_dram(segment, index, step) {
             self.drop_bad(&found, segment, TierKind::Dram, run, step);
         }
-        let Some(extent) = found.extent.filter(|_| self.disk().health.is_on(Direction::Read)) else { return };
+        let Some((extent, no)) = found.extent else { return };
+        let disk = self.disk(no);
+        if !disk.health.is_on(Direction::Read) {
+            return;
+        }
         for run in &found.on_disk {
             step.bytes += u64::from(run.len) * PAGE_BYTES;
-            for bad in self.bad_on_disk(found.id, extent, *run) {
+            for bad in self.bad_on_disk(disk, found.id, extent, *run) {
                 self.drop_bad(&found, segment, TierKind::Disk, bad, step);
             }
         }
@@ -73,7 +79,8 @@ impl Core {
         let mut shard = self.table.of(segment);
         let entry = shard.find_held(segment)?;
         let whole = entry.all(block).runs(block)[0];
-        let (id, extent, on_disk) = (entry.id, entry.disk.extent, entry.present(TierKind::Disk, block).runs(block));
+        let extent = entry.disk.extent.map(|start| (start, entry.disk_no));
+        let (id, on_disk) = (entry.id, entry.present(TierKind::Disk, block).runs(block));
         self.pin_blocks(entry, whole);
         Some(Scrubbed { id, extent, on_disk, _pin: BlockPin::new(self, segment, whole) })
     }
@@ -95,8 +102,7 @@ impl Core {
         bad.collect()
     }
 
-    fn bad_on_disk(&self, id: SegmentId, extent: u64, run: PageRun) -> Vec<PageRun> {
-        let disk = self.disk();
+    fn bad_on_disk(&self, disk: &Disk, id: SegmentId, extent: u64, run: PageRun) -> Vec<PageRun> {
         let start = extent + u64::from(run.start);
         let read = || {
             // Anonymous memory is page aligned, as O_DIRECT wants it.
@@ -107,7 +113,7 @@ impl Core {
             std::io::Result::Ok(bad_runs(id, run, bytes, &sums))
         };
         read().unwrap_or_else(|error| {
-            disk.health.failed(Direction::Read, false, error);
+            self.disk_failed(disk, Direction::Read, false, error);
             vec![run]
         })
     }
@@ -122,8 +128,8 @@ impl Core {
 /// A block under scrub.
 struct Scrubbed {
     id: SegmentId,
-    /// The extent on disk.
-    extent: Option<u64>,
+    /// The extent on disk, and which.
+    extent: Option<(u64, DiskNo)>,
     on_disk: Vec<PageRun>,
     _pin: BlockPin,
 }

@@ -6,14 +6,14 @@ use forebay_types::{Owner, PageRun};
 
 use super::ReadPages;
 use crate::control::Reservation;
-use crate::core::Core;
+use crate::core::{Core, Disk};
 use crate::media::{Direction, Record, SumGroups};
-use crate::table::{BlockRef, ClaimKind, PageBits, Segment, SegmentRef, TierKind, by_block};
+use crate::table::{BlockRef, ClaimKind, DiskNo, PageBits, Place, Segment, SegmentRef, TierKind, by_block};
 
 impl Core {
     /// Queues a block for the disk tier if it has pages that are in DRAM only. The block is pinned by the caller.
     pub fn offer(&self, segment: SegmentRef, block: u32) {
-        if self.disk.is_some() {
+        if !self.disks.is_empty() {
             let mut shard = self.table.of(segment);
             self.offer_entry(shard.get(segment), segment, block);
         }
@@ -32,9 +32,9 @@ impl Core {
         pages
     }
 
-    /// Looks for blocks that were left out.
-    pub fn sweep(&self) {
-        let disk = self.disk();
+    /// Looks for blocks that were left out, when this disk takes some.
+    pub fn sweep(&self, no: DiskNo) {
+        let disk = self.disk(no);
         if disk.health.is_on(Direction::Write) {
             self.offer_all();
         } else {
@@ -43,33 +43,43 @@ impl Core {
     }
 
     fn offer_entry(&self, entry: &mut Segment, segment: SegmentRef, block: u32) {
-        let disk = self.disk();
         if entry.dead || entry.writing >> block & 1 == 1 || unwritten(entry, block).is_empty() {
             return;
         }
-        if !disk.health.is_on(Direction::Write) {
-            disk.pool.skip();
-        } else if disk.pool.write(segment.block(block)) {
-            entry.writing |= 1 << block;
+        match self.disk_for(entry) {
+            Some(disk) if !disk.health.is_on(Direction::Write) => disk.pool.skip(),
+            Some(disk) if disk.pool.write(segment.block(block)) => {
+                entry.disk_no = disk.no;
+                entry.writing |= 1 << block;
+            }
+            Some(_) => {}
+            // Its own takes nothing now, or none does.
+            None if entry.is_bound() => self.disk(entry.disk_no).pool.skip(),
+            None => self.skip_for_now(),
         }
+    }
+
+    /// What was left out is looked for by the first disk that has time and takes something.
+    fn skip_for_now(&self) {
+        self.disks.iter().for_each(|disk| disk.pool.skip());
     }
 
     /// Writes what a block has in DRAM only. Never fails: what can't be written stays in DRAM only.
     pub fn write_block(self: &Arc<Self>, block: BlockRef) {
         let (segment, index) = (block.segment(), block.block());
-        let Some(runs) = self.begin_write(segment, index) else { return };
+        let Some((no, runs)) = self.begin_write(segment, index) else { return };
         let pages: u64 = runs.iter().map(|run| u64::from(run.run().len)).sum();
         // One page of sums more for each border of their pages that the block's may cross.
-        let Ok(mut reservation) = self.make_room(TierKind::Disk, pages + SumGroups::pages_of(1023, pages) + 1) else { return };
+        let Ok(mut reservation) = self.make_room(Place::Disk(no), pages + SumGroups::pages_of(1023, pages) + 1) else { return };
         for run in runs {
-            if !self.write_run(segment, &run, &mut reservation) {
+            if !self.write_run(self.disk(no), segment, &run, &mut reservation) {
                 return;
             }
         }
     }
 
-    /// Pins what is to be written.
-    fn begin_write(self: &Arc<Self>, segment: SegmentRef, block: u32) -> Option<Vec<ReadPages>> {
+    /// Pins what is to be written, and says where.
+    fn begin_write(self: &Arc<Self>, segment: SegmentRef, block: u32) -> Option<(DiskNo, Vec<ReadPages>)> {
         let mut shard = self.table.of(segment);
         let entry = shard.get(segment);
         entry.writing &= !(1 << block);
@@ -78,15 +88,14 @@ impl Core {
             shard.drop_if_forgotten(segment);
             return None;
         }
-        let runs = unwritten.runs(block);
-        Some(runs.into_iter().filter_map(|run| ReadPages::pin(self, &mut shard, segment, run)).collect())
+        let (no, runs) = (entry.disk_no, unwritten.runs(block));
+        Some((no, runs.into_iter().filter_map(|run| ReadPages::pin(self, &mut shard, segment, run)).collect()))
     }
 
     /// Writes one run; false when the rest of the block should not be tried.
-    fn write_run(self: &Arc<Self>, segment: SegmentRef, pages: &ReadPages, reservation: &mut Reservation) -> bool {
-        let disk = self.disk();
+    fn write_run(self: &Arc<Self>, disk: &Disk, segment: SegmentRef, pages: &ReadPages, reservation: &mut Reservation) -> bool {
         let run = pages.run();
-        let Some(extent) = self.claim_on_disk(segment, run) else { return false };
+        let Some(extent) = self.claim_on_disk(disk, segment, run) else { return false };
         let (start, len) = (extent + u64::from(run.start), u64::from(run.len));
         let fresh = disk.sum_groups.add(start, len);
         let written = disk.file.write(start, pages.bytes()).and_then(|()| disk.sums.store(start, &pages.sums()));
@@ -98,37 +107,42 @@ impl Core {
                 true
             }
             Err(error) => {
-                disk.health.failed(Direction::Write, is_grave(&error), describe(&error));
-                disk.pool.skip();
+                self.disk_failed(disk, Direction::Write, is_grave(&error), describe(&error));
+                self.skip_for_now();
                 // Takes the pages of sums off again, and gives back what was written.
-                self.punch(TierKind::Disk, start, len);
+                self.punch(Place::Disk(disk.no), start, len);
                 self.unclaim(TierKind::Disk, segment, run);
                 false
             }
         }
     }
 
-    /// Sees to an extent on disk and claims pages of it; none when the segment was freed, someone else is at these pages,
-    /// or there are no addresses. The block is pinned, so extent and address stay.
-    pub fn claim_on_disk(&self, segment: SegmentRef, run: PageRun) -> Option<u64> {
+    /// Sees to an extent on a disk and claims pages of it; none when the segment was freed or bound to another disk meanwhile, someone
+    /// else is at these pages, or there are no addresses. The block is pinned, so extent and address stay.
+    pub fn claim_on_disk(&self, disk: &Disk, segment: SegmentRef, run: PageRun) -> Option<u64> {
+        let place = Place::Disk(disk.no);
         loop {
             let mut shard = self.table.of(segment);
             let entry = shard.get(segment);
             if entry.dead || entry.disk.claims.over(run).is_some() || !self.has_none(entry, run) {
                 return None;
             }
+            if entry.is_bound() && entry.disk_no != disk.no {
+                self.skip_for_now();
+                return None;
+            }
             let had_extent = entry.disk.extent.is_some();
-            if self.place(TierKind::Disk, entry) {
+            if self.place(place, entry) {
                 let start = entry.disk.extent?;
                 if !had_extent {
                     let (id, bytes, owner, keep) = (entry.id, entry.bytes, entry.owner, entry.keep);
-                    self.log(Record::Extent { id, start, bytes, owner, keep });
+                    self.log(disk.no, Record::Extent { id, start, bytes, owner, keep });
                 }
                 entry.disk.claims.add(run, ClaimKind::Fill);
                 return Some(start);
             }
             drop(shard);
-            if !self.evict_block(TierKind::Disk) {
+            if !self.evict_block(place) {
                 return None;
             }
         }

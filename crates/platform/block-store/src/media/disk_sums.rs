@@ -17,8 +17,9 @@ pub(crate) struct DiskSums {
 }
 
 impl DiskSums {
-    pub fn new(file: DiskFile, arena: Arc<Arena>, frames: u64) -> Self {
-        Self { file, frames: Frames::new(arena, frames) }
+    /// With so many frames of the arena, from the first one on.
+    pub fn new(file: DiskFile, arena: Arc<Arena>, (first, count): (u64, u64)) -> Self {
+        Self { file, frames: Frames::new(arena, first, count) }
     }
 
     /// The checksums of `len` pages from `start`.

@@ -33,6 +33,18 @@ impl Folder {
         check_version(path)?;
         Ok(Self { _lock: lock })
     }
+
+    /// The same of a folder on another disk, which has to be there. `NotFound` when it is not.
+    pub fn open_there(path: &Path) -> Result<Self> {
+        let shown = path.display();
+        let there = std::fs::metadata(path).context(|| {
+            format!("{shown}: mount its disk, or make the folder on it if the disk is new, and start the worker again")
+        })?;
+        if !there.is_dir() {
+            return Err(Error::invalid(format!("{shown}: not a folder: name one on the disk")));
+        }
+        Self::open(path)
+    }
 }
 
 fn check_version(path: &Path) -> Result<()> {

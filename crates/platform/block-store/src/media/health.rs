@@ -22,6 +22,8 @@ pub(crate) enum Direction {
 /// How the disk does. A direction that fails is paused, longer each time, and then tried again; meanwhile pages on disk
 /// count as missing, or nothing is written. One that works again is as new.
 pub(crate) struct Health {
+    /// What the disk is called.
+    name: String,
     began: Instant,
     read: Side,
     write: Side,
@@ -42,14 +44,19 @@ struct Trouble {
 }
 
 impl Health {
-    pub fn new() -> Self {
-        Self { began: forebay_runtime::now(), read: Side::default(), write: Side::default() }
+    pub fn new(name: String) -> Self {
+        Self { name, began: forebay_runtime::now(), read: Side::default(), write: Side::default() }
     }
 
     /// Whether to try.
     pub fn is_on(&self, direction: Direction) -> bool {
         let until = self.side(direction).paused_until.load(SeqCst);
         until == 0 || self.began.elapsed().as_millis() as u64 >= until
+    }
+
+    /// Whether nothing is wrong with it, as opposed to being worth another try.
+    pub fn is_well(&self) -> bool {
+        [&self.read, &self.write].into_iter().all(|side| side.paused_until.load(SeqCst) == 0)
     }
 
     pub fn succeeded(&self, direction: Direction) {
@@ -59,29 +66,31 @@ impl Health {
         }
         side.paused_until.store(0, SeqCst);
         if std::mem::take(&mut *side.trouble.lock()).warning.is_some() {
-            tracing::info!(?direction, "disk tier works again");
+            tracing::info!(?direction, "{} works again", self.name);
         }
     }
 
-    /// Something failed; pauses the direction when it is `grave`, or not the first failure in a row.
-    pub fn failed(&self, direction: Direction, grave: bool, what: impl fmt::Display) {
+    /// Something failed; pauses the direction when it is `grave`, or not the first failure in a row. Returns whether this paused it.
+    pub fn failed(&self, direction: Direction, grave: bool, what: impl fmt::Display) -> bool {
         let side = self.side(direction);
         let mut trouble = side.trouble.lock();
         trouble.failures += 1;
         if !grave && trouble.failures < FAILURES_MAX && trouble.pauses == 0 {
-            tracing::warn!(?direction, error = %what, "disk tier: a request failed");
-            return;
+            tracing::warn!(?direction, error = %what, "{}: a request failed", self.name);
+            return false;
         }
         if !self.is_on(direction) {
             // Of a request that was under way already.
-            return;
+            return false;
         }
         let pause = PAUSE_MAX.min(PAUSE_MIN * 2u32.saturating_pow(trouble.pauses));
         trouble.pauses += 1;
         let verb = if direction == Direction::Read { "reading" } else { "writing" };
-        tracing::warn!(?direction, error = %what, pause_secs = pause.as_secs(), "disk tier paused");
-        trouble.warning = Some(format!("disk tier: {verb} is paused and tried again every {} s: {what}", pause.as_secs()));
+        tracing::error!(error = %what, pause_secs = pause.as_secs(), "{}: {verb} is paused", self.name);
+        let (name, secs) = (&self.name, pause.as_secs());
+        trouble.warning = Some(format!("{name}: {verb} is paused and tried again every {secs} s: {what}"));
         side.paused_until.store((self.began.elapsed() + pause).as_millis() as u64, SeqCst);
+        true
     }
 
     /// What is wrong, in words.

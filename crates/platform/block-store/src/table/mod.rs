@@ -39,3 +39,24 @@ impl TierKind {
         }
     }
 }
+
+/// One of the disks that the disk tier is made of, by its place in their list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DiskNo(pub u8);
+
+/// Where pages are: what has books of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Dram,
+    Disk(DiskNo),
+}
+
+impl Place {
+    /// The tier that it is of.
+    pub fn tier(self) -> TierKind {
+        match self {
+            Self::Dram => TierKind::Dram,
+            Self::Disk(_) => TierKind::Disk,
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use forebay_types::{Owner, PAGES_PER_BLOCK, PageRun, SegmentId};
 
 use super::pins::Pins;
-use super::{PageBits, TierCopy, TierKind, by_block};
+use super::{DiskNo, PageBits, Place, TierCopy, TierKind, by_block};
 use crate::settings::SegmentSpec;
 
 /// One segment: what each tier has of it, and who uses it.
@@ -15,6 +15,8 @@ pub(crate) struct Segment {
     pub keep: bool,
     /// Freed: invisible from now on, gone when its pins end.
     pub dead: bool,
+    /// The disk that its pages on disk are on, or will be: another one only while it is not [bound](Self::is_bound).
+    pub disk_no: DiskNo,
     pub dram: TierCopy,
     pub disk: TierCopy,
     pub pins: Pins,
@@ -32,6 +34,7 @@ impl Segment {
             owner: spec.owner,
             keep: spec.keep,
             dead: false,
+            disk_no: DiskNo::default(),
             dram: TierCopy::default(),
             disk: TierCopy::default(),
             pins: Pins::default(),
@@ -51,6 +54,19 @@ impl Segment {
     /// The pages that `block` has when whole.
     pub fn all(&self, block: u32) -> PageBits {
         PageBits::span(0, (self.pages() - block * PAGES_PER_BLOCK).min(PAGES_PER_BLOCK))
+    }
+
+    /// Where its pages of a tier are.
+    pub fn place(&self, tier: TierKind) -> Place {
+        match tier {
+            TierKind::Dram => Place::Dram,
+            TierKind::Disk => Place::Disk(self.disk_no),
+        }
+    }
+
+    /// Whether it stays with its disk: it has an extent there, an entry in that disk's policy, or waits in its queue.
+    pub fn is_bound(&self) -> bool {
+        self.disk.extent.is_some() || self.disk.listed != 0 || self.writing != 0
     }
 
     pub fn copy(&self, tier: TierKind) -> &TierCopy {

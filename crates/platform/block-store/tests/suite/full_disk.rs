@@ -13,7 +13,7 @@ use forebay_block_store::BlockStore;
 use crate::support::*;
 
 /// Puts another file in place of the one that the store has open: a device that is full, one that gives nothing.
-fn replace(path: &Path, with: &File) {
+pub fn replace(path: &Path, with: &File) {
     let path = path.canonicalize().unwrap();
     let mut replaced = 0;
     for entry in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {

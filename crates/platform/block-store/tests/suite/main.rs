@@ -5,6 +5,7 @@
 mod children;
 mod cost;
 mod damage;
+mod disks;
 mod eviction;
 mod fills;
 mod folder;

@@ -15,6 +15,20 @@ const BYTES: [u32; 6] = [50_000, 4096, 700_001, 1 << 20, 1_500_000, 2_621_440];
 const DRAM_BYTES: u64 = 3 << 20;
 const DISK_BYTES: u64 = 4 << 20;
 
+/// Opens the store, after so many restarts.
+type Open = fn(&Path, usize) -> BlockStore;
+
+fn one_disk(folder: &Path, _: usize) -> BlockStore {
+    with_disk(folder, DRAM_BYTES, DISK_BYTES)
+}
+
+/// The same room on three disks, which have another order each time.
+fn three_disks(folder: &Path, restarts: usize) -> BlockStore {
+    let mut others = [("a", DISK_BYTES / 4), ("b", DISK_BYTES / 2)];
+    others.rotate_left(restarts % 2);
+    with_disks(folder, DRAM_BYTES, DISK_BYTES / 4, &others)
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Fill(usize, Index, Index),
@@ -53,6 +67,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// The pages that were ever filled since a segment was last freed: what may be there.
 struct Model {
+    open: Open,
+    restarts: usize,
     specs: Vec<SegmentSpec>,
     filled: Vec<PageSet>,
     kept: Vec<bool>,
@@ -60,10 +76,10 @@ struct Model {
 }
 
 impl Model {
-    fn new() -> Self {
+    fn new(open: Open) -> Self {
         let specs: Vec<_> = BYTES.iter().enumerate().map(|(number, bytes)| spec(number as u64, *bytes)).collect();
         let (filled, kept) = (vec![PageSet::new(); specs.len()], vec![false; specs.len()]);
-        Self { specs, filled, kept, pins: Vec::new() }
+        Self { open, restarts: 0, specs, filled, kept, pins: Vec::new() }
     }
 
     fn run(&self, segment: usize, a: &Index, b: &Index) -> PageRun {
@@ -129,7 +145,8 @@ impl Model {
                     wait(open.close());
                 }
                 *store = None;
-                *store = Some(with_disk(folder, DRAM_BYTES, DISK_BYTES));
+                self.restarts += 1;
+                *store = Some((self.open)(folder, self.restarts));
                 let open = store.as_ref().unwrap();
                 self.kept = self.specs.iter().map(|spec| open.held(spec.id).keep).collect();
             }
@@ -162,46 +179,58 @@ impl Model {
     }
 }
 
+fn right_or_missing(open: Open, frames: u64, steps: &[Step]) -> Result<(), TestCaseError> {
+    let folder = folder();
+    let mut store = Some(open(folder.path(), 0));
+    let mut model = Model::new(open);
+    let mut kept = HashMap::new();
+    for step in steps {
+        model.apply(&mut store, folder.path(), step);
+        let now = model.check(store.as_ref().unwrap());
+        if !matches!(step, Step::Restart { .. }) {
+            for (segment, bytes) in &now {
+                prop_assert!(bytes >= kept.get(segment).unwrap_or(&0), "kept pages of {segment} are gone after {step:?}");
+            }
+        }
+        kept = now;
+    }
+    let store = store.unwrap();
+    wait(async {
+        for spec in &model.specs {
+            for block in 0..all(spec).len.div_ceil(PAGES_PER_BLOCK) {
+                let pages = run(block * PAGES_PER_BLOCK, ((block + 1) * PAGES_PER_BLOCK).min(all(spec).len));
+                // `Retry` when pins leave no room.
+                if store.load(spec.id, pages).await.is_ok() {
+                    store.state(spec.id, pages).dram.iter().for_each(|run| check(&store, spec, *run));
+                }
+            }
+        }
+    });
+    // All comes back in the end, to the page.
+    model.pins.clear();
+    wait(store.flush());
+    model.specs.iter().for_each(|spec| {
+        store.free(spec.id);
+    });
+    wait(store.flush());
+    let usage = store.usage();
+    prop_assert_eq!((usage.disk.used_bytes, usage.segments, usage.dram.pinned_bytes), (0, 0, 0));
+    prop_assert!(usage.dram.by_owner.iter().all(|(_, bytes)| *bytes == 0));
+    prop_assert!(usage.dram.used_bytes <= frames * PAGE as u64, "only the frames");
+    prop_assert!(store.resident_bytes().unwrap() <= frames * PAGE as u64);
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happens_pages_are_right_or_missing(steps in steps()) {
-        let folder = folder();
-        let mut store = Some(with_disk(folder.path(), DRAM_BYTES, DISK_BYTES));
-        let mut model = Model::new();
-        let mut kept = HashMap::new();
-        for step in &steps {
-            model.apply(&mut store, folder.path(), step);
-            let now = model.check(store.as_ref().unwrap());
-            if !matches!(step, Step::Restart { .. }) {
-                for (segment, bytes) in &now {
-                    prop_assert!(bytes >= kept.get(segment).unwrap_or(&0), "kept pages of {segment} are gone after {step:?}");
-                }
-            }
-            kept = now;
-        }
-        let store = store.unwrap();
-        wait(async {
-            for spec in &model.specs {
-                for block in 0..all(spec).len.div_ceil(PAGES_PER_BLOCK) {
-                    let pages = run(block * PAGES_PER_BLOCK, ((block + 1) * PAGES_PER_BLOCK).min(all(spec).len));
-                    // `Retry` when pins leave no room.
-                    if store.load(spec.id, pages).await.is_ok() {
-                        store.state(spec.id, pages).dram.iter().for_each(|run| check(&store, spec, *run));
-                    }
-                }
-            }
-        });
-        // All comes back in the end, to the page.
-        model.pins.clear();
-        wait(store.flush());
-        model.specs.iter().for_each(|spec| { store.free(spec.id); });
-        wait(store.flush());
-        let usage = store.usage();
-        prop_assert_eq!((usage.disk.used_bytes, usage.segments, usage.dram.pinned_bytes), (0, 0, 0));
-        prop_assert!(usage.dram.by_owner.iter().all(|(_, bytes)| *bytes == 0));
-        prop_assert!(usage.dram.used_bytes <= 4 * PAGE as u64, "only the frames");
-        prop_assert!(store.resident_bytes().unwrap() <= 4 * PAGE as u64);
+        right_or_missing(one_disk, 4, &steps)?;
+    }
+
+    #[test]
+    fn whatever_happens_on_several_disks_pages_are_right_or_missing(steps in steps()) {
+        right_or_missing(three_disks, 12, &steps)?;
     }
 }

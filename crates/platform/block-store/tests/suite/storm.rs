@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use forebay_block_store::BlockStore;
 use forebay_types::{ErrorKind, PageRun};
 
 use crate::support::*;
@@ -19,11 +20,20 @@ impl Dice {
     }
 }
 
-/// All at once, in tiers that are much too small: whatever is read is right, and the books balance in the end.
 #[test]
 fn everything_at_once() {
     let folder = folder();
-    let store = with_disk(folder.path(), 6 * MIB, 10 * MIB);
+    all_at_once(with_disk(folder.path(), 6 * MIB, 10 * MIB), 6);
+}
+
+#[test]
+fn everything_at_once_on_two_disks() {
+    let folder = folder();
+    all_at_once(with_disks(folder.path(), 6 * MIB, 6 * MIB, &[("other", 4 * MIB)]), 8);
+}
+
+/// All at once, in tiers that are much too small: whatever is read is right, and the books balance in the end.
+fn all_at_once(store: BlockStore, frames: u64) {
     let specs: Vec<_> = (0..24).map(|number| spec(number, 40_000 + 123_457 * number as u32 % 3_000_000)).collect();
     let (read, loaded) = (AtomicU64::new(0), AtomicU64::new(0));
     let began = Instant::now();
@@ -91,11 +101,11 @@ fn everything_at_once() {
     wait(store.flush());
     let usage = store.usage();
     assert_eq!((usage.segments, usage.disk.used_bytes, usage.dram.pinned_bytes, usage.dram.kept_bytes), (0, 0, 0, 0));
-    assert!(usage.dram.used_bytes <= 6 * PAGE as u64, "only frames are left: {}", usage.dram.used_bytes);
+    assert!(usage.dram.used_bytes <= frames * PAGE as u64, "only frames are left: {}", usage.dram.used_bytes);
     assert!(usage.warnings.is_empty(), "{:?}", usage.warnings);
 }
 
-fn fill_or_retry(store: &forebay_block_store::BlockStore, spec: &forebay_block_store::SegmentSpec, pages: PageRun) {
+fn fill_or_retry(store: &BlockStore, spec: &forebay_block_store::SegmentSpec, pages: PageRun) {
     // No room, or the pages are on their way from the disk.
     if let Err(error) = fill(store, spec, pages) {
         assert_eq!(error.kind(), ErrorKind::Retry, "{error}");

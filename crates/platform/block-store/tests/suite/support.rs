@@ -80,6 +80,16 @@ pub fn with_disk(folder: &Path, dram_bytes: u64, disk_bytes: u64) -> BlockStore 
     BlockStore::open(StoreSettings::new(folder, dram_bytes).with_disk(disk_bytes)).unwrap()
 }
 
+/// A store with disks of these sizes beside the one of its own folder, named in this order.
+pub fn with_disks(folder: &Path, dram_bytes: u64, own_bytes: u64, others: &[(&str, u64)]) -> BlockStore {
+    let mut settings = StoreSettings::new(folder, dram_bytes).with_disk(own_bytes);
+    for (name, bytes) in others {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+        settings = settings.with_disk_folder(folder.join(name), *bytes);
+    }
+    BlockStore::open(settings).unwrap()
+}
+
 /// A folder on a real disk rather than a tmpfs, where O_DIRECT is what it says.
 pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in(PathBuf::from(env!("CARGO_TARGET_TMPDIR"))).unwrap()

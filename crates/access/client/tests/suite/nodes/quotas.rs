@@ -56,11 +56,17 @@ async fn a_quota_holds_for_all_that_comes_into_a_container_by_whichever_way() {
             writer.finish().await
         };
         assert!(is_full(written.await));
-        for kind in [NodeType::Directory, NodeType::Table] {
-            let refused = nodes.create(&inside("inside"), CreateOptions::new(kind)).await.unwrap_err();
-            assert_eq!(refused.kind, NodeErrorKind::Invalid, "{refused}");
+        for name in ["d0", "d1", "d2", "d0/d3"] {
+            nodes.create(&inside(name), CreateOptions::new(NodeType::Directory)).await.unwrap();
+            assert!(is_full(nodes.put(&inside(&format!("{name}/k")), more()).await), "containers in it are below its quota");
         }
-        assert_eq!(nodes.rename(&other, &dir).await.unwrap_err().kind, NodeErrorKind::Invalid);
+        nodes.put(&inside("d0/d3/k"), bytes(7, 1000)).await.unwrap();
+        assert_eq!(usage().await, of(2 * MIB + 900));
+        nodes.rename(&inside("d0"), &inside("d1")).await.unwrap();
+        assert_eq!(usage().await, of(2 * MIB + 900), "within it nothing comes to more");
+        for name in ["d1", "d2"] {
+            nodes.delete(&inside(name), true).await.unwrap();
+        }
         assert_eq!(usage().await, of(2 * MIB - 100), "nothing has come");
         assert!(nodes.get(&outside("k")).await.unwrap() == bytes(3, MIB + 101), "what can't come in stays");
 
@@ -107,5 +113,39 @@ async fn a_quota_goes_along_when_its_worker_is_drained() {
         assert_eq!(nodes.usage(dir).await.unwrap(), NodeUsage { bytes: 600, quota: Some(1000) });
         assert!(is_full(nodes.put(&format!("{dir}/l"), bytes(2, 401)).await));
         nodes.put(&format!("{dir}/l"), bytes(2, 400)).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn containers_below_a_quota_stay_with_their_worker_when_it_is_drained() {
+    let cluster = spread(2).await;
+    let client = cluster.client(|_| {}).await;
+    let nodes = client.nodes();
+    for at in 0..24 {
+        nodes.create(&format!("/tmp/t{at}"), CreateOptions::new(NodeType::Directory)).await.unwrap();
+        nodes.set_quota(&format!("/tmp/t{at}"), Some(1000)).await.unwrap();
+        nodes.create(&format!("/tmp/t{at}/in"), CreateOptions::new(NodeType::Directory)).await.unwrap();
+        nodes.put(&format!("/tmp/t{at}/in/k"), bytes(1, 600)).await.unwrap();
+    }
+    let drained = &cluster.node.workers[0];
+    client.control(AdminRequest::Drain { worker: drained.id(), draining: true }).await.unwrap();
+    let began = Instant::now();
+    while !drained.report().drain.is_some_and(|drain| drain.stuck_bytes > 0 && !drain.done) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", drained.report().drain);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    for at in 0..24 {
+        assert!(is_full(nodes.put(&format!("/tmp/t{at}/l"), bytes(2, 401)).await));
+        assert!(is_full(nodes.put(&format!("/tmp/t{at}/in/l"), bytes(2, 401)).await));
+        // Without it they go.
+        nodes.set_quota(&format!("/tmp/t{at}"), None).await.unwrap();
+    }
+    let began = Instant::now();
+    while !drained.report().drain.is_some_and(|drain| drain.done) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", drained.report().drain);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    for at in 0..24 {
+        assert!(nodes.get(&format!("/tmp/t{at}/in/k")).await.unwrap() == bytes(1, 600));
     }
 }

@@ -18,7 +18,7 @@ use crate::nodes::tree::misfit;
 const EVERY: Duration = Duration::from_millis(100);
 
 /// Gives up what is here while the worker is draining, for ever: containers first, so that nothing new is written here, then
-/// blocks. What fits nowhere stays, and is tried again.
+/// blocks. What fits nowhere stays, and is tried again, and so do containers below a quota, which one worker counts.
 pub(crate) async fn drain(
     nodes: Arc<Nodes>,
     coordinator: Address,
@@ -52,8 +52,13 @@ impl Nodes {
     /// Moves what can be moved now.
     async fn drain_round(&self, line: &mut Line, unconfirmed: &mut Vec<HandedOver>) -> DrainReport {
         let mut havens = self.havens().await;
-        let plan = plan_containers(&self.names.lock().containers(), &havens);
-        let mut stuck_bytes = plan.stuck_bytes;
+        let (tied, free): (Vec<_>, Vec<_>) = {
+            let names = self.names.lock();
+            names.containers().into_iter().partition(|(id, _)| names.is_tied(*id))
+        };
+        let plan = plan_containers(&free, &havens);
+        let tied_bytes: u64 = tied.iter().map(|(_, bytes)| bytes).sum();
+        let mut stuck_bytes = plan.stuck_bytes + tied_bytes;
         for (id, to) in plan.moves {
             if !self.drain.gives_up.load(Relaxed) {
                 break;

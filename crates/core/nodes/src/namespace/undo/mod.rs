@@ -123,12 +123,9 @@ impl Namespace {
                 Some(place) => drop(self.links.insert(id, place)),
                 None => drop(self.links.remove(&id)),
             },
-            Back::Table(dir, before) => match before {
-                Some(table) => drop(self.tables.insert(dir, *table)),
-                None => drop(self.tables.remove(&dir)),
-            },
+            Back::Table(dir, before) => drop(self.put_table(dir, before.map(|table| *table))),
             Back::State(dir, before) => self.tables.get_mut(&dir).map_or((), |table| table.state = before),
-            Back::Quota(dir, before) => self.tables.get_mut(&dir).map_or((), |table| table.quota = before),
+            Back::Quota(dir, before) => _ = self.put_quota(dir, before),
             Back::Parent(dir, before) => self.tables.get_mut(&dir).map_or((), |table| table.parent = before),
             Back::Arriving(dir, name, before) => match before {
                 Some(arriving) => drop(self.arriving.insert((dir, name), *arriving)),

@@ -33,7 +33,9 @@ fn check(names: &Namespace) {
     assert_eq!(names.counts.bytes, nodes().map(|(_, name, node)| Namespace::size(name, node)).sum::<u64>());
     for table in names.tables.values() {
         assert_eq!(table.used, table.nodes.values().map(Node::len).sum::<u64>());
+        assert_eq!(table.inside, table.nodes.values().filter_map(Node::container).count());
     }
+    assert_eq!(names.bounded, names.tables.values().filter(|table| table.quota.is_some()).count());
     let leased: BTreeSet<_> =
         nodes().filter(|(.., node)| node.flags().is_leased()).map(|(dir, name, _)| (dir, name.clone())).collect();
     assert_eq!(names.leases.keys().cloned().collect::<BTreeSet<_>>(), leased);
