@@ -62,5 +62,6 @@ impl IoRates {
             self.kinds.remove(&oldest);
         }
         self.kinds.insert(kind.to_owned(), Kind { bytes_per_sec: rate, last });
+        assert!(self.kinds.len() <= KINDS_MAX, "{} kinds are remembered", self.kinds.len());
     }
 }
