@@ -62,8 +62,11 @@ pub(crate) fn assemble(
             }
             total[0] += (text.len() - from) as u64;
         }
+        debug_assert!(values.is_empty(), "a record's values are those of its attributes");
         longest = longest.max(text.len() - begin);
     });
+    let symbols: u64 = totals.iter().map(|total| total[0]).sum();
+    assert_eq!(symbols, text.len() as u64, "each symbol of the text is an attribute's");
     let keys = match &input.keys {
         KeyList::Numbers(numbers) => keys::encode_numbers(numbers),
         strings @ KeyList::Strings { .. } => keys::encode_strings((0..records).map(|index| strings.string(index))),
@@ -86,10 +89,12 @@ pub(crate) fn assemble(
         .filter(|position| text[*position] == alphabet.delimiter(0))
         .map(|position| rows.inverse[position] - first.start)
         .collect();
+    assert_eq!(starts.len(), records, "each record begins once in the text");
     let mut owners = vec![0u64; records];
     for (record, row) in starts.iter().enumerate() {
         owners[*row as usize] = record as u64;
     }
+    debug_assert!((0..).zip(&starts).all(|(record, row)| owners[*row as usize] == record), "no two records begin at a row");
     let most = (1u64 << record_bits(records as u64)) - 1;
     let counts: Vec<u8> = rows.counts.iter().flat_map(|count| count.to_le_bytes()).collect();
     let totals: Vec<u8> = totals.iter().flatten().flat_map(|number| number.to_le_bytes()).collect();

@@ -33,6 +33,7 @@ pub(crate) fn sort_rows(text: &[u8], symbols: usize) -> Result<Rows> {
         }
         from = to;
     }
+    assert_eq!(from, array.len(), "each suffix of the text has a row");
     let mut writer = PsiWriter::new(&columns);
     writer.push(END, inverse[0]);
     let mut from = 0;

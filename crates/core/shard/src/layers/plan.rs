@@ -112,6 +112,8 @@ fn greedy(
             model.add(kind, which);
         }
     }
+    assert!(chosen.is_empty() || budget.is_nan() || budget >= 0.0, "{} slices take {} bytes too many", chosen.len(), -budget);
+    debug_assert_eq!(chosen.iter().collect::<BTreeSet<_>>().len(), chosen.len(), "each slice is chosen once");
     // With everything there is no use for what would be saved.
     let useless = if missing { model.useless() } else { Vec::new() };
     Some(Plan { chosen, cost: model.cost(), useless })
@@ -200,6 +202,7 @@ impl<'b> Model<'b> {
     }
 
     fn add_text(&mut self, kind: LayerKind, part: f64) {
+        debug_assert!((0.0..=1.0).contains(&part), "{part} is a part of the records");
         if kind == LayerKind::Blocks { self.blocks = part } else { self.plain = part }
     }
 
