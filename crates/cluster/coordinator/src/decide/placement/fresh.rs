@@ -42,6 +42,7 @@ impl Placement {
         if self.newest.len() < DATASETS_MAX || self.newest.contains_key(&dataset) {
             self.newest.insert(dataset, SegmentId::of(version, 0));
         }
+        assert!(self.newest.len() <= DATASETS_MAX, "{} datasets are remembered", self.newest.len());
     }
 
     fn place_at_random(&mut self, now: Duration, key: RouteKey, segment: SegmentId, at: WorkerId) {

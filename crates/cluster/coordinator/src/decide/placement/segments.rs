@@ -192,6 +192,7 @@ impl Placement {
             }
         }
         moved.into_iter().for_each(|key| self.reroute(now, key));
+        self.check_homes();
     }
 
     /// A worker is gone, and what it held with it.
@@ -218,6 +219,13 @@ impl Placement {
             moved.push(*key);
         }
         moved.into_iter().for_each(|key| self.reroute(now, key));
+        self.check_homes();
+    }
+
+    /// Each segment is at home at a worker that counts, as long as there is one. O(segments).
+    fn check_homes(&self) {
+        let is_there = |home: Option<WorkerId>| home.map_or(self.workers.is_empty(), |home| self.workers.contains(&home));
+        debug_assert!(self.segments.values().all(|tracked| is_there(tracked.home)), "a home is a worker that counts");
     }
 
     /// A worker came back with nothing of what it held.
