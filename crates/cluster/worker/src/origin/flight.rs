@@ -171,4 +171,10 @@ mod tests {
         assert_eq!(flight.priority(Priority::Urgent), Priority::Urgent);
         assert_eq!(flight.class(), Class::Demand);
     }
+
+    #[test]
+    #[should_panic(expected = "no more comes than was asked for")]
+    fn pages_that_nobody_asked_for_are_caught() {
+        Flight::new(1, SegmentId(1), PageRun::new(0, 1), Class::Demand).arrived(2 * PAGE_BYTES, 2);
+    }
 }

@@ -141,3 +141,20 @@ fn who_gives_up_leaves_no_turn_behind() {
     running.push(try_enter(&admission, 60, Priority::Demand, 1).expect("the turn that nobody took is free again"));
     assert!(try_enter(&admission, 61, Priority::Demand, 1).is_none());
 }
+
+#[test]
+#[should_panic(expected = "bytes to come are of requests that run")]
+fn bytes_of_a_request_that_has_ended_are_caught() {
+    let admission = Arc::new(Admission::default());
+    admission.0.lock().prefetch.bytes = 1;
+    admission.set_bound(None);
+}
+
+#[test]
+#[should_panic(expected = "what comes was counted when it was let in")]
+fn bytes_that_come_and_were_not_counted_are_caught() {
+    let admission = Arc::new(Admission::default());
+    let mut permit = try_enter(&admission, 1, Priority::Prefetch, 100).unwrap();
+    admission.0.lock().prefetch.bytes = 0;
+    permit.arrived(100);
+}
