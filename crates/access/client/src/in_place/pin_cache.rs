@@ -67,6 +67,7 @@ impl Kept {
             let kept = pin.session().kept.fetch_sub(pin.len(), Ordering::Relaxed);
             debug_assert!(kept >= pin.len(), "a pin of {} bytes goes of {kept} that are kept", pin.len());
         }
+        assert!(self.pins == 0 || !self.segments.is_empty(), "{} pins are of no segment", self.pins);
     }
 
     fn pop(&mut self, gone: &mut Vec<Arc<Pin>>) -> bool {

@@ -46,6 +46,7 @@ impl PartBuffer {
                 self.pieces.pop_front();
             }
         }
+        assert_eq!(self.bytes == 0, self.pieces.is_empty(), "{} bytes are in {} pieces", self.bytes, self.pieces.len());
         debug_assert_eq!(self.pieces.iter().map(Bytes::len).sum::<usize>(), self.bytes, "the length counts the pieces");
         taken
     }

@@ -25,6 +25,14 @@ pub(crate) struct Page {
 }
 
 impl Page {
+    /// The page of a request for so many entries.
+    pub(crate) fn of(self, limit: usize) -> Self {
+        let count = self.objects.len() + self.folders.len();
+        assert!(count <= limit, "{count} entries are on a page of {limit}");
+        assert!(self.next.is_none() || self.next == self.last(), "what follows begins behind the last entry");
+        self
+    }
+
     /// The last entry's key.
     pub(crate) fn last(&self) -> Option<String> {
         let object = self.objects.last().map(|info| info.version.key.as_str());
