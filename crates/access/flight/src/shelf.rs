@@ -25,6 +25,7 @@ struct Thing<T> {
 
 impl<T> Shelf<T> {
     pub(crate) fn new(max: usize, idle: Duration) -> Self {
+        assert!(max > 0, "a shelf has room for something");
         Self { things: Mutex::default(), max, idle }
     }
 
@@ -37,6 +38,7 @@ impl<T> Shelf<T> {
             let mut things = self.things.lock();
             let gone = (things.len() >= self.max).then(|| oldest_of_most(&things).and_then(|id| things.remove(&id)));
             things.insert(id, thing);
+            assert!(things.len() <= self.max, "{} things are on a shelf for {}", things.len(), self.max);
             gone
         };
         Bytes::copy_from_slice(&id)

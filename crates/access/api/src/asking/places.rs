@@ -49,6 +49,11 @@ impl Places {
         }
         let who: Arc<str> = who.into();
         *taken.entry(Arc::clone(&who)).or_default() += 1;
+        debug_assert!(
+            taken.values().all(|of_one| (1..=self.most.of_one).contains(of_one)),
+            "callers have places, and none too many"
+        );
+        debug_assert!(taken.values().sum::<usize>() <= self.most.all, "more places are taken than there are");
         Ok(Place { places: Arc::clone(self), who })
     }
 }

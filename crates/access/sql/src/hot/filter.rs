@@ -120,6 +120,7 @@ impl RowFilter {
                 }
             }
         }
+        assert!(left.num_rows() <= rows, "filters left {} rows of {rows}", left.num_rows());
         self.dropped.add(rows - left.num_rows());
         Ok(left)
     }
@@ -137,6 +138,7 @@ impl Dynamic {
     /// The next batches pass by.
     fn pass(&self) {
         let pause = self.pause.load(Ordering::Relaxed);
+        assert!((PAUSE..=PAUSE_MAX).contains(&pause), "a filter rests for {pause} batches");
         self.passing.store(pause, Ordering::Relaxed);
         self.pause.store((pause * 2).min(PAUSE_MAX), Ordering::Relaxed);
     }

@@ -139,6 +139,7 @@ impl Line {
 
     fn tell(mut self, outcome: &str, rows: u64, error: Option<&Error>) {
         self.pause();
+        assert!(self.waited <= now().duration_since(self.began), "{:?} of a query were waited for twice", self.waited);
         if self.waited < self.from {
             return;
         }
