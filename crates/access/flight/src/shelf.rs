@@ -98,6 +98,21 @@ mod tests {
     }
 
     #[test]
+    #[should_panic(expected = "a shelf has room for something")]
+    fn a_shelf_without_room_is_planted() {
+        drop(Shelf::<()>::new(0, Duration::ZERO));
+    }
+
+    #[test]
+    #[should_panic(expected = "3 things are on a shelf for 1")]
+    fn things_that_nobody_put_there_are_planted() {
+        let mut shelf = Shelf::new(3, Duration::from_secs(60));
+        (0..3).for_each(|thing| drop(shelf.put(&shown("owner"), thing)));
+        shelf.max = 1;
+        shelf.put(&shown("owner"), 3);
+    }
+
+    #[test]
     fn a_thing_is_given_to_who_left_it_alone_and_once() {
         let shelf = Shelf::new(2, Duration::from_millis(20));
         let (owner, other) = (shown("owner"), shown("other"));

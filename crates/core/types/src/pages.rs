@@ -159,3 +159,20 @@ impl FromIterator<PageRun> for PageSet {
         set
     }
 }
+
+#[cfg(test)]
+mod planted {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "the last of 2 words has a page")]
+    fn a_word_without_pages_is_at_the_end() {
+        PageSet { words: vec![1, 0] }.insert(PageRun { start: 1, len: 1 });
+    }
+
+    #[test]
+    #[should_panic(expected = "words are of one segment")]
+    fn there_are_more_pages_than_a_segment_has() {
+        PageSet { words: vec![1; PAGES_PER_SEGMENT as usize / 64 + 1] }.remove(PageRun { start: 0, len: 1 });
+    }
+}

@@ -87,4 +87,19 @@ mod tests {
         drop((of_a, others));
         assert!(places.taken.lock().is_empty(), "nothing is kept of who has gone");
     }
+
+    #[test]
+    #[should_panic(expected = "a place is given back once")]
+    fn a_place_that_was_given_back_already_is_planted() {
+        let places = Places::new(PlacesMax { all: 2, of_one: 1 });
+        let place = places.take("a").ok();
+        places.taken.lock().insert("a".into(), 0);
+        drop(place);
+    }
+
+    #[test]
+    #[should_panic(expected = "one caller has places, and no more than there are")]
+    fn more_places_for_one_than_for_all_are_planted() {
+        Places::new(PlacesMax { all: 1, of_one: 2 });
+    }
 }

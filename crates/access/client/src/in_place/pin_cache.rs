@@ -178,3 +178,22 @@ impl PinCache {
         }
     }
 }
+
+#[cfg(test)]
+mod planted {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "1 pins are of no segment")]
+    fn a_pin_is_counted_that_is_not_kept() {
+        Kept { segments: LruCache::unbounded(), pins: 1, shed_at: None }.gone(&[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "all pins are given back")]
+    fn pins_are_left_when_all_are_given_back() {
+        let cache = PinCache::new(0, Duration::ZERO);
+        cache.kept.lock().pins = 1;
+        cache.clear();
+    }
+}

@@ -176,4 +176,16 @@ mod tests {
         assert_eq!((buffer.take(6).concat(), buffer.len()), (b"efghij".to_vec(), 0));
         assert!(buffer.take(1).is_empty());
     }
+
+    #[test]
+    #[should_panic(expected = "the length counts the pieces")]
+    fn bytes_that_are_not_there_are_planted() {
+        PartBuffer { pieces: [Bytes::from_static(b"abc")].into(), bytes: 4 }.take(4);
+    }
+
+    #[test]
+    #[should_panic(expected = "0 bytes are in 1 pieces")]
+    fn bytes_that_are_not_counted_are_planted() {
+        PartBuffer { pieces: [Bytes::from_static(b"abc")].into(), bytes: 2 }.take(2);
+    }
 }

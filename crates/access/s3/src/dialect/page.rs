@@ -39,3 +39,25 @@ impl Page {
         object.max(self.folders.last().map(String::as_str)).map(Into::into)
     }
 }
+
+#[cfg(test)]
+mod planted {
+    use super::*;
+
+    fn page(folders: &[&str], next: Option<&str>) -> Page {
+        let folders = folders.iter().map(ToString::to_string).collect();
+        Page { objects: Vec::new(), folders, next: next.map(Into::into) }
+    }
+
+    #[test]
+    #[should_panic(expected = "2 entries are on a page of 1")]
+    fn a_page_has_more_entries_than_were_asked_for() {
+        page(&["a/", "b/"], None).of(1);
+    }
+
+    #[test]
+    #[should_panic(expected = "what follows begins behind the last entry")]
+    fn a_page_goes_on_where_it_did_not_end() {
+        page(&["a/", "b/"], Some("a/")).of(2);
+    }
+}

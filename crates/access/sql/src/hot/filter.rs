@@ -161,3 +161,16 @@ fn kept(batch: &RecordBatch, mask: &BooleanArray) -> Result<Option<RecordBatch>>
     }
     filter_record_batch(batch, mask).map(Some).map_err(DataFusionError::from)
 }
+
+#[cfg(test)]
+mod planted {
+    use datafusion::physical_expr::expressions::lit;
+
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "a filter rests for 0 batches")]
+    fn a_filter_that_never_rests() {
+        Dynamic { filter: lit(true), passing: AtomicU64::new(0), pause: AtomicU64::new(0) }.pass();
+    }
+}

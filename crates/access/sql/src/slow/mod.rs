@@ -208,3 +208,16 @@ pub fn tell_slow(slow: &Slow<'_>) {
 fn shown(operation: OperationId) -> String {
     format!("{:016x}", operation.0)
 }
+
+#[cfg(test)]
+mod planted {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "of a query were waited for twice")]
+    fn time_that_was_not_waited_for_is_counted() {
+        let mut watch = Watch::begin(Some(Duration::ZERO), &Arc::from("somebody"), "select 1");
+        watch.line.iter_mut().for_each(|line| line.waited = Duration::from_secs(60));
+        watch.ended(None);
+    }
+}

@@ -100,7 +100,8 @@ impl Shards {
         };
         let served = Arc::new(self.carry_layers(asked, store).await);
         served.bytes.store(self.kept.measure(id)?, Relaxed);
-        self.served.lock().insert(id, Arc::clone(&served));
+        let before = self.served.lock().insert(id, Arc::clone(&served));
+        assert!(before.is_none(), "a shard is served twice");
         Ok(served)
     }
 
