@@ -136,6 +136,7 @@ fn parts(ranges: &[Range<u64>]) -> Vec<Vec<(u64, u32)>> {
             bytes += len;
         }
     }
+    debug_assert!(parts.iter().all(|part| (1..=PART_RANGES).contains(&part.len())), "a part has ranges, and not too many");
     parts
 }
 

@@ -236,6 +236,7 @@ impl<'b> Model<'b> {
                         useless.push((kind, which as u16));
                     }
                     self.add(kind, which as u16);
+                    debug_assert_eq!(self.cost().to_bits(), cost.to_bits(), "a layer that is thought away comes back");
                 }
             }
         }
@@ -261,6 +262,7 @@ impl<'b> Model<'b> {
                 best = Some((at, gain));
             }
         }
+        debug_assert_eq!(self.cost().to_bits(), now.to_bits(), "layers that are tried leave nothing");
         best.map(|(at, _)| at)
     }
 

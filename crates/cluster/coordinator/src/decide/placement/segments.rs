@@ -126,6 +126,7 @@ impl Placement {
             };
             self.segments.insert(key, tracked);
             self.by_id.insert(segment, key);
+            self.check_ids();
         }
         key
     }
@@ -144,6 +145,7 @@ impl Placement {
         self.by_id.remove(&old);
         self.by_id.insert(new, key);
         self.orders.cancel(old);
+        self.check_ids();
     }
 
     /// Takes a route out.
@@ -152,7 +154,12 @@ impl Placement {
             self.by_id.remove(&tracked.segment);
             self.orders.cancel(tracked.segment);
             self.routes.set(key, Vec::new());
+            self.check_ids();
         }
+    }
+
+    fn check_ids(&self) {
+        assert_eq!(self.by_id.len(), self.segments.len(), "each segment is found by its id");
     }
 
     /// Brings a route's line of the table up to date.

@@ -127,9 +127,9 @@ impl State {
     }
 
     /// Numbers that others have heard of, so that none is ever taken back.
-    fn numbers(&self) -> [u64; 5] {
+    fn numbers(&self) -> [u64; 6] {
         let Versions { view, doubts, credentials } = self.versions;
-        [view, doubts, credentials, self.placement.window(), self.placement.routes_version()]
+        [view, doubts, credentials, self.placement.window(), self.placement.routes_version(), self.members.turns]
     }
 
     /// What follows from the members, where they are few and debug assertions are on.
