@@ -33,6 +33,7 @@ impl Block {
 
     /// Adds a record: the lengths of its values, and their bytes.
     pub(super) fn push(&mut self, key: &Key, lengths: &[u8], values: &[u8]) {
+        debug_assert!(self.last.as_ref().is_none_or(|last| last <= key), "records are in the order of their keys");
         put_key(key, self.last.as_ref(), &mut self.raw);
         varint::write((lengths.len() + values.len()) as u64, &mut self.raw);
         self.raw.extend_from_slice(lengths);

@@ -105,6 +105,7 @@ impl Blocks {
     }
 
     fn end(&mut self) -> Result<()> {
+        assert_eq!(self.first.is_none(), self.block.is_empty(), "a block has a first key, and only one with records");
         let Some(first) = self.first.take() else { return Ok(()) };
         let from = self.bytes.len();
         self.block.finish(self.count, &mut self.bytes)?;
