@@ -103,6 +103,7 @@ impl Flight {
     /// So many bytes have come in all, of which so many pages are in the store.
     pub(crate) fn arrived(&self, bytes: u64, pages: u32) {
         assert!(pages <= self.run.len, "no more comes than was asked for");
+        assert!(bytes <= u64::from(self.run.len) * PAGE_BYTES, "{bytes} bytes have come for {} pages", self.run.len);
         self.received_bytes.store(bytes, Relaxed);
         self.progress.send_if_modified(|progress| {
             let more = pages > progress.pages;
