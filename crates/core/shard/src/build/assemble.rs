@@ -62,11 +62,8 @@ pub(crate) fn assemble(
             }
             total[0] += (text.len() - from) as u64;
         }
-        debug_assert!(values.is_empty(), "a record's values are those of its attributes");
         longest = longest.max(text.len() - begin);
     });
-    let symbols: u64 = totals.iter().map(|total| total[0]).sum();
-    assert_eq!(symbols, text.len() as u64, "each symbol of the text is an attribute's");
     let keys = match &input.keys {
         KeyList::Numbers(numbers) => keys::encode_numbers(numbers),
         strings @ KeyList::Strings { .. } => keys::encode_strings((0..records).map(|index| strings.string(index))),
@@ -89,19 +86,17 @@ pub(crate) fn assemble(
         .filter(|position| text[*position] == alphabet.delimiter(0))
         .map(|position| rows.inverse[position] - first.start)
         .collect();
-    assert_eq!(starts.len(), records, "each record begins once in the text");
     let mut owners = vec![0u64; records];
     for (record, row) in starts.iter().enumerate() {
         owners[*row as usize] = record as u64;
     }
-    debug_assert!((0..).zip(&starts).all(|(record, row)| owners[*row as usize] == record), "no two records begin at a row");
     let most = (1u64 << record_bits(records as u64)) - 1;
     let counts: Vec<u8> = rows.counts.iter().flat_map(|count| count.to_le_bytes()).collect();
     let totals: Vec<u8> = totals.iter().flatten().flat_map(|number| number.to_le_bytes()).collect();
     let (mut schema_bytes, mut alphabet_bytes) = (Vec::new(), Vec::new());
     schema.write(&mut schema_bytes);
     alphabet.write(&mut alphabet_bytes);
-    let starts = pack(starts.into_iter().map(u64::from), most);
+    let starts = pack(checked(starts, &owners).into_iter().map(u64::from), most);
     let owners = pack(owners, most);
     let base = part::write(
         BASE_KIND,
@@ -131,6 +126,13 @@ pub(crate) fn assemble(
     let base = Bytes::from(base);
     let layers = first_layers(Base::open(base.clone())?, ratio, counters, text, inverse)?;
     Ok(BuiltShard { base, layers })
+}
+
+/// Each record's row, which is that of no other one.
+fn checked(starts: Vec<u32>, owners: &[u64]) -> Vec<u32> {
+    assert_eq!(starts.len(), owners.len(), "each record begins once in the text");
+    debug_assert!((0..).zip(&starts).all(|(record, row)| owners[*row as usize] == record), "no two records begin at a row");
+    starts
 }
 
 /// The layers that bring a shard to `ratio` of its input, made while its text is at hand.
