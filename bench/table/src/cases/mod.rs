@@ -1,9 +1,8 @@
-//! One file a bar.
+//! The bars, by what is measured.
 
 mod filter;
 mod projection;
 mod scan;
-mod size;
 mod take;
 mod verify;
 mod write;
@@ -11,10 +10,9 @@ mod write;
 pub use filter::{filter_cells, filter_rows};
 pub use projection::projection;
 pub use scan::{scan_columns, scan_rows};
-pub use size::size;
 pub use take::take;
 pub use verify::verify;
-pub use write::write;
+pub use write::{size, write};
 
 use bytes::Bytes;
 use forebay_table::{Chunk, Projection, Table};

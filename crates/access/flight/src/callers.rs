@@ -56,6 +56,7 @@ impl Known {
             self.sessions.remove(0);
         }
         self.sessions.push((connection, session.clone()));
+        assert!(self.sessions.len() <= SESSIONS_MAX, "{} sessions are one caller's", self.sessions.len());
         session
     }
 }
@@ -98,6 +99,7 @@ impl Callers {
             let oldest = known.iter().min_by_key(|(_, known)| known.looked).map(|(shown, _)| Arc::clone(shown));
             oldest.and_then(|oldest| known.remove(&oldest));
         }
+        assert!(known.len() < CALLERS_MAX || known.contains_key(&shown.0), "{} callers are known, and one comes", known.len());
         let of = known.entry(Arc::clone(&shown.0)).or_insert_with(|| Known::new(engine));
         if looked {
             of.looked = forebay_runtime::now();

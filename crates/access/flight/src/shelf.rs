@@ -25,6 +25,7 @@ struct Thing<T> {
 
 impl<T> Shelf<T> {
     pub(crate) fn new(max: usize, idle: Duration) -> Self {
+        assert!(max > 0, "a shelf has room for something");
         Self { things: Mutex::default(), max, idle }
     }
 
@@ -37,6 +38,7 @@ impl<T> Shelf<T> {
             let mut things = self.things.lock();
             let gone = (things.len() >= self.max).then(|| oldest_of_most(&things).and_then(|id| things.remove(&id)));
             things.insert(id, thing);
+            assert!(things.len() <= self.max, "{} things are on a shelf for {}", things.len(), self.max);
             gone
         };
         Bytes::copy_from_slice(&id)
@@ -93,6 +95,21 @@ mod tests {
         assert_eq!((shelf.take(&few, &first), shelf.take(&few, &second)), (Some(0), Some(11)));
         let kept: Vec<_> = left.iter().filter_map(|handle| shelf.take(&many, handle)).collect();
         assert_eq!(kept, [10], "the newest of who left most");
+    }
+
+    #[test]
+    #[should_panic(expected = "a shelf has room for something")]
+    fn a_shelf_without_room_is_planted() {
+        drop(Shelf::<()>::new(0, Duration::ZERO));
+    }
+
+    #[test]
+    #[should_panic(expected = "3 things are on a shelf for 1")]
+    fn things_that_nobody_put_there_are_planted() {
+        let mut shelf = Shelf::new(3, Duration::from_secs(60));
+        (0..3).for_each(|thing| drop(shelf.put(&shown("owner"), thing)));
+        shelf.max = 1;
+        shelf.put(&shown("owner"), 3);
     }
 
     #[test]

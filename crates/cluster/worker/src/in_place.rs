@@ -83,7 +83,8 @@ impl SessionPins {
         self.all_bytes.fetch_add(pinned.len() as u64, Relaxed);
         let id = pins.next_id;
         pins.next_id += 1;
-        pins.held.insert(id, pinned);
+        let known = pins.held.insert(id, pinned);
+        assert!(known.is_none() && !pins.places.contains_key(&id), "a pin's id is given once");
         Ok(id)
     }
 
@@ -95,7 +96,8 @@ impl SessionPins {
         }
         let id = pins.next_id;
         pins.next_id += 1;
-        pins.places.insert(id, place);
+        let known = pins.places.insert(id, place);
+        assert!(known.is_none() && !pins.held.contains_key(&id), "a place's id is given once");
         Ok(id)
     }
 

@@ -40,12 +40,14 @@ impl Segment {
         }
         check_object_bytes(version.size).map_err(|error| error.context(&version.key))?;
         let index = (at / SEGMENT_BYTES) as u32;
-        Ok(Self {
+        let segment = Self {
             version: version.clone(),
             id: SegmentId::of(version, index),
             start: u64::from(index) * SEGMENT_BYTES,
             bytes: segment_bytes(version.size, index) as u32,
-        })
+        };
+        assert!((segment.start..segment.end()).contains(&at), "segment {index} holds byte {at}");
+        Ok(segment)
     }
 
     /// One past its last byte, counted from the object's start.

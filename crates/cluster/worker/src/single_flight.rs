@@ -51,6 +51,7 @@ impl<Q: Eq + Hash, A> Drop for Asking<'_, Q, A> {
     /// The last one takes the question away.
     fn drop(&mut self) {
         let mut all = self.all.0.lock();
+        debug_assert!(all.contains_key(&self.question), "what is asked is known as long as somebody asks it");
         // One in the map and this one: nobody else has it, and nobody can get it while the map is locked.
         if Arc::strong_count(&self.last) == 2 {
             all.remove(&self.question);

@@ -238,20 +238,28 @@ impl Known {
         }
         self.bytes += entry.bytes(&name);
         if let Some((name, old)) = self.entries.push(name, entry) {
-            self.bytes -= old.bytes(&name);
+            self.give_back(&name, &old);
         }
         while (self.entries.len() > ENTRIES_MAX || self.bytes > BYTES_MAX)
             && let Some((name, old)) = self.entries.pop_lru()
         {
-            self.bytes -= old.bytes(&name);
+            self.give_back(&name, &old);
         }
         assert!(self.bytes <= BYTES_MAX, "bytes are those of the entries");
     }
 
     fn remove(&mut self, name: &Name) {
         if let Some(old) = self.entries.pop(name) {
-            self.bytes -= old.bytes(name);
+            self.give_back(name, &old);
         }
+    }
+
+    /// An entry is not there any more, or another one has its place.
+    fn give_back(&mut self, name: &Name, old: &Entry) {
+        let bytes = old.bytes(name);
+        assert!(self.bytes >= bytes, "{bytes} bytes of {} are an entry's", self.bytes);
+        self.bytes -= bytes;
+        assert!(self.bytes == 0 || !self.entries.is_empty(), "{} bytes are no entry's", self.bytes);
     }
 }
 

@@ -83,6 +83,8 @@ pub fn decide(who: &Who, need: &Need, now: u64, name_of: impl Fn(MountId) -> Opt
         }
         Who::Anonymous(role) => role.is_some_and(|role| grants(&Grant::everywhere(role), need, now, name_of)),
     };
+    let is_process = matches!(who, Who::Owner | Who::Member);
+    assert!(!fits || is_process || need.action != Action::Serve, "{who} may be a process of the cluster");
     if fits { Ok(()) } else { Err(refusal(who, need)) }
 }
 

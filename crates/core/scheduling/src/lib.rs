@@ -8,16 +8,14 @@
 
 #![warn(unreachable_pub)]
 
-mod capacity;
 mod jobs;
 mod rate;
 mod share;
 mod window;
 
-pub use capacity::sustained_tasks;
 pub use jobs::{
     Assignment, BlockRange, JobId, Policy, Schedule, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer,
 };
-pub use rate::IoRates;
+pub use rate::{IoRates, sustained_tasks};
 pub use share::{Ahead, Need, share_bound, share_bound_by_need};
 pub use window::{PlannedRange, UNIT_BYTES_MAX, Window};

@@ -76,6 +76,7 @@ pub(crate) fn encode_strings<'k>(keys: impl Iterator<Item = &'k [u8]>) -> [Vec<u
     let (mut blob, mut groups) = (Vec::new(), Vec::new());
     let mut last: &[u8] = &[];
     for (index, key) in keys.enumerate() {
+        debug_assert!(index == 0 || last < key, "key {index} is above the one before");
         let shared = if index % GROUP == 0 {
             groups.push(blob.len() as u64);
             0

@@ -20,6 +20,8 @@ mod keys;
 mod layers;
 mod model;
 mod part;
+#[cfg(test)]
+mod planted;
 mod psi;
 mod query;
 mod record;

@@ -93,6 +93,7 @@ impl PageSet {
         for page in run.pages() {
             self.words[page as usize / 64] |= 1 << (page % 64);
         }
+        self.check();
     }
 
     /// Takes out all pages of `run`.
@@ -106,6 +107,13 @@ impl PageSet {
         while self.words.last() == Some(&0) {
             self.words.pop();
         }
+        self.check();
+    }
+
+    /// The last word has a page, so that sets of the same pages are equal.
+    fn check(&self) {
+        assert!(self.words.last() != Some(&0), "the last of {} words has a page", self.words.len());
+        assert!(self.words.len() <= PAGES_PER_SEGMENT as usize / 64, "{} words are of one segment", self.words.len());
     }
 
     /// Number of pages in the set.
@@ -120,7 +128,9 @@ impl PageSet {
 
     /// The maximal runs of pages in the set, in order.
     pub fn runs(&self) -> Vec<PageRun> {
-        self.runs_within(0..self.words.len() as u32 * 64, true)
+        let runs = self.runs_within(0..self.words.len() as u32 * 64, true);
+        debug_assert_eq!(runs.iter().map(|run| run.len).sum::<u32>(), self.len(), "each page is in a run");
+        runs
     }
 
     /// The maximal runs of pages of `run` that are not in the set, in order.
@@ -147,5 +157,22 @@ impl FromIterator<PageRun> for PageSet {
         let mut set = Self::new();
         runs.into_iter().for_each(|run| set.insert(run));
         set
+    }
+}
+
+#[cfg(test)]
+mod planted {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "the last of 2 words has a page")]
+    fn a_word_without_pages_is_at_the_end() {
+        PageSet { words: vec![1, 0] }.insert(PageRun { start: 1, len: 1 });
+    }
+
+    #[test]
+    #[should_panic(expected = "words are of one segment")]
+    fn there_are_more_pages_than_a_segment_has() {
+        PageSet { words: vec![1; PAGES_PER_SEGMENT as usize / 64 + 1] }.remove(PageRun { start: 0, len: 1 });
     }
 }

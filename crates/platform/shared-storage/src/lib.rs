@@ -19,7 +19,6 @@
 mod backend;
 mod bandwidth;
 mod body;
-mod coalesce;
 mod counters;
 mod files;
 mod forward;
@@ -35,9 +34,8 @@ mod storage;
 mod upload;
 
 pub use body::Body;
-pub use coalesce::coalesce;
 pub use forward::{Forward, ForwardBody, Forwarded, PayloadHash, Place};
-pub use request::{Class, Get, GetRange, ListPage, PutCondition};
+pub use request::{Class, Get, GetRange, ListPage, PutCondition, coalesce};
 pub use settings::{AccessKey, StorageSettings};
 pub use storage::Storage;
 pub use upload::Upload;

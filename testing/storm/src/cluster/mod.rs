@@ -10,16 +10,16 @@ mod fuse;
 mod link;
 mod metrics;
 mod pair;
-mod ports;
 mod postgres;
 mod process;
 mod sql;
 mod upgrade;
 
 use std::io::{self, Error};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 
@@ -123,17 +123,17 @@ pub fn store() -> io::Result<S3Server> {
 impl Cluster {
     /// Starts one in a folder and mounts the store.
     pub async fn start(binary: &Path, folder: &Path, store: &S3Server, wanted: Wanted) -> io::Result<Self> {
-        let postgres = wanted.postgres.then(|| Postgres::start(ports::free()?)).transpose()?;
+        let postgres = wanted.postgres.then(|| Postgres::start(free_address()?)).transpose()?;
         let pair = if wanted.pair { Some(Pair::start().await?) } else { None };
         let failing = wanted.failing_disk.then(|| FailingDisk::mount(folder)).transpose()?;
         let hanging = wanted.hanging.then(|| Hanging::mount(folder)).transpose()?;
         let disk = wanted.small_disk.then(|| SmallDisk::mount(folder)).transpose()?;
-        let [address, s3] = [ports::free()?, ports::free()?];
-        let to_coordinator = Link::open(ports::free()?, address).await?;
-        let inner = ports::free()?;
-        let to_worker = Link::open(ports::free()?, inner).await?;
+        let [address, s3] = [free_address()?, free_address()?];
+        let to_coordinator = Link::open(free_address()?, address).await?;
+        let inner = free_address()?;
+        let to_worker = Link::open(free_address()?, inner).await?;
         let role = |name: &str, arguments: &[String]| -> io::Result<Process> {
-            let http = ports::free()?;
+            let http = free_address()?;
             let own = disk.as_ref().map(SmallDisk::place).or_else(|| failing.as_ref().map(FailingDisk::place));
             let data = own.filter(|_| name == "worker-0").unwrap_or(folder).join(name);
             let own = [arguments, &[flag("http", http), flag("data-dir", data.display())]].concat();
@@ -151,7 +151,7 @@ impl Cluster {
                 arguments.extend([flag("worker-listen", inner), flag("advertise", to_worker.address())]);
                 arguments.extend([flag("coordinator", to_coordinator.address()), "--no-in-place".to_owned()]);
             } else {
-                reached.push(ports::free()?);
+                reached.push(free_address()?);
                 arguments.extend([flag("worker-listen", reached[number]), flag("coordinator", address)]);
             }
             role(&format!("worker-{number}"), &arguments)
@@ -268,4 +268,24 @@ fn with_environment(process: Process, folder: &Path) -> Process {
     ];
     let process = environment(folder).into_iter().fold(process, |process, (name, value)| process.with(name, &value));
     roles.into_iter().fold(process, |process, (name, value)| process.with(name, value))
+}
+
+/// Below the ports that systems give to connections of their own choice.
+const FIRST_PORT: u16 = 18_000;
+const LAST_PORT: u16 = 30_000;
+
+static NEXT_PORT: AtomicU16 = AtomicU16::new(FIRST_PORT);
+
+/// An address of this machine that nothing listens at for now; each is given out once.
+fn free_address() -> io::Result<SocketAddr> {
+    loop {
+        let port = NEXT_PORT.fetch_add(1, Ordering::Relaxed);
+        if port > LAST_PORT {
+            return Err(io::Error::other(format!("no port from {FIRST_PORT} to {LAST_PORT} is free")));
+        }
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        if TcpListener::bind(address).is_ok() {
+            return Ok(address);
+        }
+    }
 }

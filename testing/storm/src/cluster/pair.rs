@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Link, Postgres, ports};
+use super::{Link, Postgres, free_address};
 
 /// The servers, and the link that leads to the one that is written to.
 #[derive(Debug)]
@@ -15,10 +15,10 @@ pub struct Pair {
 impl Pair {
     /// Starts both. What the first one acknowledges from now on is with the second as well.
     pub async fn start() -> io::Result<Self> {
-        let (at, second_at) = (ports::free()?, ports::free()?);
+        let (at, second_at) = (free_address()?, free_address()?);
         let first = Postgres::start(at)?;
         let second = first.followed(second_at)?;
-        let link = Link::open(ports::free()?, at).await?;
+        let link = Link::open(free_address()?, at).await?;
         Ok(Self { first, second, link })
     }
 

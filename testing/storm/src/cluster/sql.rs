@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use forebay_client::Client;
 use tokio::time::sleep;
 
-use super::{Cluster, Process, flag, ports};
+use super::{Cluster, Process, flag, free_address};
 
 const EXECUTORS: usize = 2;
 /// How long a scheduler may take until the coordinator knows it.
@@ -27,11 +27,11 @@ impl SqlRoles {
     /// Processes that are not started yet, as `role` makes them of a name and arguments.
     pub(super) fn new(coordinator: SocketAddr, role: impl Fn(&str, &[String]) -> io::Result<Process>) -> io::Result<Self> {
         let scheduler = |number: usize| {
-            let listen = flag("scheduler-listen", ports::free()?);
+            let listen = flag("scheduler-listen", free_address()?);
             role(&format!("scheduler-{number}"), &["scheduler".to_owned(), flag("coordinator", coordinator), listen])
         };
         let executor = |number: usize| {
-            let (listen, slots) = (flag("executor-listen", ports::free()?), flag("slots", 1));
+            let (listen, slots) = (flag("executor-listen", free_address()?), flag("slots", 1));
             role(&format!("executor-{number}"), &["executor".to_owned(), flag("coordinator", coordinator), listen, slots])
         };
         let schedulers = [scheduler(0)?, scheduler(1)?];

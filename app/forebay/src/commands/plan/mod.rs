@@ -4,16 +4,17 @@ mod answer;
 mod demand;
 mod log;
 mod natural;
-mod shards;
 mod tasks;
 mod workers;
 
+use forebay_navigation::Settings;
 use forebay_placement::{PlanSettings, Policy, Snapshot, plan};
+use forebay_simulation::{shards_planned, shards_planned_table};
 use forebay_types::Error;
 
 use self::answer::Answer;
 use self::demand::Demand;
-use crate::cli::{PlanCommand, PlanReplicasArgs};
+use crate::cli::{PlanCommand, PlanReplicasArgs, PlanShardsArgs};
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
 
@@ -22,7 +23,7 @@ pub(crate) fn run(command: PlanCommand) -> Outcome {
     match command {
         PlanCommand::Replicas(args) => replicas(&args),
         PlanCommand::Tasks(args) => tasks::run(&args),
-        PlanCommand::Shards(args) => shards::run(&args),
+        PlanCommand::Shards(args) => shards(&args),
     }
 }
 
@@ -65,4 +66,19 @@ fn settings(args: &PlanReplicasArgs) -> Outcome<PlanSettings> {
     let settings = PlanSettings { policy, slack: args.slack, budget: args.budget, seed: args.seed, iterations: args.iterations };
     settings.validate().map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(settings)
+}
+
+/// Says which layers a worker would give to its shards, by the same function that workers call.
+fn shards(args: &PlanShardsArgs) -> Outcome {
+    let (period_secs, target_us) = (args.period.as_secs_f64(), args.target.as_secs_f64() * 1e6);
+    let settings = Settings { period_secs, target_us, ..Settings::default() };
+    settings.validate().map_err(|error| Failure::Usage(error.to_string()))?;
+    let name = args.worker.display().to_string();
+    let planned = shards_planned(&demand::text(&args.worker)?, &settings).map_err(|error| error.context(name))?;
+    let mut output = Output::new(args.json);
+    match args.json {
+        true => planned.iter().try_for_each(|planned| output.record(planned))?,
+        false => output.line(shards_planned_table(&planned).trim_end())?,
+    }
+    output.finish()
 }

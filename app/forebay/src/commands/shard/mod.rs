@@ -11,7 +11,6 @@ mod reshard;
 mod search;
 mod source;
 mod status;
-mod tune;
 mod update;
 
 use forebay_shard_store::{Literal, Store};
@@ -37,7 +36,7 @@ pub(crate) fn run(config: &Config, command: ShardCommand) -> Outcome {
         ShardCommand::Search(args) => block_on(search::run(config, &args)),
         ShardCommand::Scan(args) => block_on(search::scan(config, &args)),
         ShardCommand::Count(args) => block_on(search::count(config, &args)),
-        ShardCommand::Tune(args) => tune::run(&args),
+        ShardCommand::Tune(args) => update::tune(&args),
         ShardCommand::Put(args) => block_on(update::put(config, &args)),
         ShardCommand::Delete(args) => block_on(update::delete(config, &args)),
         ShardCommand::Merge(args) => block_on(update::merge(config, &args)),

@@ -1,18 +1,19 @@
-//! `forebay shard put`, `delete` and `merge`.
+//! `forebay shard put`, `delete`, `merge` and `tune`.
 
 use std::io::{BufReader, stdin};
 use std::time::Duration;
 
 use forebay_shard_store::{ChangeIf, JsonRecords, Store, WantedChange, exact_json};
 use forebay_shards::Shards;
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, format_bytes};
 use serde_json::{Map, Value as Json, json};
 
 use super::key_literal;
 use super::source::Source;
-use crate::cli::{ShardDeleteArgs, ShardPathArgs, ShardPutArgs};
+use crate::cli::{ShardDeleteArgs, ShardPathArgs, ShardPutArgs, ShardTuneArgs};
 use crate::config::Config;
 use crate::exit::Outcome;
+use crate::output::Output;
 use crate::progress;
 
 /// Records that are made durable together.
@@ -122,4 +123,22 @@ pub(super) async fn merge(config: &Config, args: &ShardPathArgs) -> Outcome {
         }
     }
     Ok(())
+}
+
+/// Trades bytes of a shard of this machine for speed, or back: adds or drops layers until the shard has the size.
+pub(super) fn tune(args: &ShardTuneArgs) -> Outcome {
+    let shard = Store::open_to_change(&args.common.shard)?;
+    let bar = progress::spinner("tuning");
+    shard.tune(args.size)?;
+    bar.finish_and_clear();
+    let inspection = shard.inspect()?;
+    shard.close()?;
+    let mut output = Output::new(args.common.json);
+    if args.common.json {
+        output.record(&json!({"size": inspection.ratio(), "bytes": inspection.bytes, "input_bytes": inspection.input_bytes}))?;
+    } else {
+        let (bytes, input) = (format_bytes(inspection.bytes), format_bytes(inspection.input_bytes));
+        output.line(&format!("{:.3} of the input: {bytes} of {input}", inspection.ratio()))?;
+    }
+    output.finish()
 }

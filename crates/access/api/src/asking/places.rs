@@ -49,6 +49,11 @@ impl Places {
         }
         let who: Arc<str> = who.into();
         *taken.entry(Arc::clone(&who)).or_default() += 1;
+        debug_assert!(
+            taken.values().all(|of_one| (1..=self.most.of_one).contains(of_one)),
+            "callers have places, and none too many"
+        );
+        debug_assert!(taken.values().sum::<usize>() <= self.most.all, "more places are taken than there are");
         Ok(Place { places: Arc::clone(self), who })
     }
 }
@@ -81,5 +86,20 @@ mod tests {
         assert_eq!(refused("e"), None, "and it was given back at once");
         drop((of_a, others));
         assert!(places.taken.lock().is_empty(), "nothing is kept of who has gone");
+    }
+
+    #[test]
+    #[should_panic(expected = "a place is given back once")]
+    fn a_place_that_was_given_back_already_is_planted() {
+        let places = Places::new(PlacesMax { all: 2, of_one: 1 });
+        let place = places.take("a").ok();
+        places.taken.lock().insert("a".into(), 0);
+        drop(place);
+    }
+
+    #[test]
+    #[should_panic(expected = "one caller has places, and no more than there are")]
+    fn more_places_for_one_than_for_all_are_planted() {
+        Places::new(PlacesMax { all: 1, of_one: 2 });
     }
 }

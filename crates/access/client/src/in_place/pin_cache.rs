@@ -67,6 +67,7 @@ impl Kept {
             let kept = pin.session().kept.fetch_sub(pin.len(), Ordering::Relaxed);
             debug_assert!(kept >= pin.len(), "a pin of {} bytes goes of {kept} that are kept", pin.len());
         }
+        assert!(self.pins == 0 || !self.segments.is_empty(), "{} pins are of no segment", self.pins);
     }
 
     fn pop(&mut self, gone: &mut Vec<Arc<Pin>>) -> bool {
@@ -175,5 +176,24 @@ impl PinCache {
             tick.tick().await;
             self.release_idle();
         }
+    }
+}
+
+#[cfg(test)]
+mod planted {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "1 pins are of no segment")]
+    fn a_pin_is_counted_that_is_not_kept() {
+        Kept { segments: LruCache::unbounded(), pins: 1, shed_at: None }.gone(&[]);
+    }
+
+    #[test]
+    #[should_panic(expected = "all pins are given back")]
+    fn pins_are_left_when_all_are_given_back() {
+        let cache = PinCache::new(0, Duration::ZERO);
+        cache.kept.lock().pins = 1;
+        cache.clear();
     }
 }

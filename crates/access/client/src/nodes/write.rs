@@ -175,6 +175,7 @@ impl NodeWriter {
             let block = self.buffer.split().freeze();
             self.send(block);
         }
+        assert!(self.buffer.len() < BLOCK_BYTES as usize, "{}: a full block is kept back", self.path);
         taken
     }
 
@@ -234,6 +235,8 @@ impl NodeWriter {
 
     fn add(&mut self) {
         assert!(self.adding.is_none(), "{}: blocks are added one message after the other", self.path);
+        let (sending, sent) = (self.sending.len(), self.sent.len());
+        assert!(self.begun.len() >= sending + sent, "{}: {sending} + {sent} blocks are under way", self.path);
         let (nodes, path, writer) = (self.nodes.clone(), self.path.clone(), self.writer);
         let blocks = std::mem::take(&mut self.sent);
         let count = blocks.len();

@@ -156,6 +156,8 @@ fn next_messages(routes: &Routes, course: &Course) -> Vec<Message> {
             }
         }
     }
+    let asked = messages.iter().flat_map(|message| &message.ranges).map(|(_, len)| u64::from(*len));
+    debug_assert_eq!(asked.sum::<u64>(), bytes, "what the window gave is asked for once");
     messages
 }
 

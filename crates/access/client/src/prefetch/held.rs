@@ -65,7 +65,9 @@ impl Prefetches {
             all.keep = kept.unwrap_or(false);
             all
         };
-        Ok(versions.iter().map(sum).collect())
+        let held = versions.iter().map(sum).collect();
+        assert!(by_segment.next().is_none(), "each segment is of a version");
+        Ok(held)
     }
 
     /// What each worker holds of each of these segments, in their order.

@@ -79,6 +79,7 @@ impl Prefetches {
             .map(|(ix, part)| {
                 let version = &plan[ix].0;
                 let len: u32 = part.iter().map(|(_, len)| *len).sum();
+                assert!(len <= BYTES_AT_ONCE, "{len} bytes of a part would wait for ever");
                 let (room, done, fetched, failed, progress) = (&room, &done, &fetched, &failed, &progress);
                 async move {
                     // A closed semaphore is the only failure, and nobody closes this one.
@@ -136,6 +137,7 @@ fn parts(ranges: &[Range<u64>]) -> Vec<Vec<(u64, u32)>> {
             bytes += len;
         }
     }
+    debug_assert!(parts.iter().all(|part| (1..=PART_RANGES).contains(&part.len())), "a part has ranges, and not too many");
     parts
 }
 

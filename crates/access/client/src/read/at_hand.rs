@@ -4,8 +4,7 @@ use forebay_placement::holder;
 use forebay_protocol::{AtHand, Handed};
 use forebay_types::{RouteKey, SEGMENT_BYTES, WorkerId};
 
-use super::Reads;
-use super::range::start_of;
+use super::{Reads, start_of};
 use crate::route::Known;
 
 impl Reads {

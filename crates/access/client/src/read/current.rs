@@ -6,9 +6,8 @@ use bytes::{Bytes, BytesMut};
 use forebay_protocol::RangeSpec;
 use forebay_types::{Attributes, Error, ErrorKind, ForebayPath, ObjectInfo, OperationId, Result, SEGMENT_BYTES};
 
-use super::Reads;
 use super::first::{First, FirstOf, Share};
-use super::range::start_of;
+use super::{Reads, start_of};
 
 /// How often an object that is overwritten while its second segment is read is begun anew.
 const TRIES: usize = 3;

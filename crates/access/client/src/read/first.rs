@@ -11,8 +11,7 @@ use forebay_types::{
     Attributes, ForebayPath, Mount, ObjectInfo, OperationId, Result, RouteKey, SEGMENT_BYTES, SegmentId, split_range,
 };
 
-use super::range::{in_segment, start_of};
-use super::{Reads, fallback};
+use super::{Reads, fallback, in_segment, start_of};
 use crate::connect::{Failure, Link, ask_bytes, given, misfit};
 
 /// What is read first of an object.

@@ -15,7 +15,6 @@ mod fallback;
 mod first;
 mod lookup;
 mod patience;
-mod range;
 mod rows;
 mod version;
 
@@ -23,8 +22,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use forebay_protocol::RangeSpec;
 use forebay_shared_storage::{Storage, StorageSettings};
-use forebay_types::{Key, Mount, Result};
+use forebay_types::{Key, Mount, Result, SEGMENT_BYTES};
 
 pub(crate) use courses::{Course, Courses};
 pub use current::{FirstRead, ObjectRead};
@@ -101,4 +101,20 @@ impl Reads {
         debug_assert_eq!(bytes.len(), len, "an answer was checked when it came");
         bytes
     }
+}
+
+/// The first byte that is wanted; of a suffix the object's first, since its own depends on the object's size.
+fn start_of(range: RangeSpec) -> u64 {
+    match range {
+        RangeSpec::Bounded { start, .. } | RangeSpec::From { start } => start,
+        RangeSpec::Suffix { .. } => 0,
+    }
+}
+
+/// A range of an object that lies within one segment, as one of that segment.
+fn in_segment(range: &Range<u64>) -> Range<u32> {
+    let start = (range.start % SEGMENT_BYTES) as u32;
+    let len = range.end - range.start;
+    assert!(u64::from(start) + len <= SEGMENT_BYTES, "{range:?} does not lie within one segment");
+    start..start + len as u32
 }

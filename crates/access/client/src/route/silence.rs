@@ -43,6 +43,7 @@ impl Late {
             usual.clear();
         }
         usual.entry(worker).or_default().took(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
+        assert!(usual.len() <= WORKERS_MAX, "{} workers are remembered", usual.len());
     }
 
     fn after(&self, worker: WorkerId) -> Duration {

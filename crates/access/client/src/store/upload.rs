@@ -34,6 +34,7 @@ impl<V: Versions> StoreUpload<V> {
 
     async fn finish(&mut self) -> Result<PutResult> {
         let upload = self.upload()?;
+        assert!(self.buffer.len() < upload.part_bytes(), "{} bytes were held back as a part", self.buffer.len());
         let rest = self.buffer.take(usize::MAX);
         let info = if self.parts == 0 {
             // It fits in one request, and an upload of no part is none.

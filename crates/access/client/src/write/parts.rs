@@ -46,6 +46,7 @@ impl PartBuffer {
                 self.pieces.pop_front();
             }
         }
+        assert_eq!(self.bytes == 0, self.pieces.is_empty(), "{} bytes are in {} pieces", self.bytes, self.pieces.len());
         debug_assert_eq!(self.pieces.iter().map(Bytes::len).sum::<usize>(), self.bytes, "the length counts the pieces");
         taken
     }
@@ -174,5 +175,17 @@ mod tests {
         assert_eq!((buffer.take(4).concat(), buffer.len()), (b"abcd".to_vec(), 6));
         assert_eq!((buffer.take(6).concat(), buffer.len()), (b"efghij".to_vec(), 0));
         assert!(buffer.take(1).is_empty());
+    }
+
+    #[test]
+    #[should_panic(expected = "the length counts the pieces")]
+    fn bytes_that_are_not_there_are_planted() {
+        PartBuffer { pieces: [Bytes::from_static(b"abc")].into(), bytes: 4 }.take(4);
+    }
+
+    #[test]
+    #[should_panic(expected = "0 bytes are in 1 pieces")]
+    fn bytes_that_are_not_counted_are_planted() {
+        PartBuffer { pieces: [Bytes::from_static(b"abc")].into(), bytes: 2 }.take(2);
     }
 }

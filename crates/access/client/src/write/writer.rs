@@ -85,6 +85,7 @@ impl Writer {
         while !self.sending.is_empty() {
             self.one_sent().await?;
         }
+        assert!(self.parts > 0, "{}: an upload without parts is completed", self.path);
         let committed = upload.commit(self.parts, condition).await;
         // A commit ends the upload, also when it fails.
         self.upload = None;

@@ -48,7 +48,8 @@ struct Begun<'a> {
 
 impl Drop for Begun<'_> {
     fn drop(&mut self) {
-        self.tasks.running.fetch_sub(1, Relaxed);
+        let running = self.tasks.running.fetch_sub(1, Relaxed);
+        debug_assert!(running > 0, "a task ends once");
         let over = if self.is_done { &self.tasks.done } else { &self.tasks.failed };
         over.fetch_add(1, Relaxed);
     }

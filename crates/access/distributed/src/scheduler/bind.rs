@@ -57,6 +57,8 @@ pub(super) fn bind(
     partitions: Vec<usize>,
     config: Arc<SessionConfig>,
 ) -> BoundTask {
+    assert!(budget.vcores > 0, "a task goes to {}, which has no slot free", budget.executor_id);
+    assert!(!partitions.is_empty(), "a task of stage {} has nothing to do", stage.stage_id);
     let executor = budget.executor_id.clone();
     let task = stage.task_infos.len();
     let attempt = partitions.iter().map(|partition| stage.task_failure_numbers[*partition]).max().unwrap_or(0);

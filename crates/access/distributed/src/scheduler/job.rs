@@ -36,7 +36,7 @@ pub(super) struct Job {
 }
 
 /// What a job has come to.
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Sums {
     pub(super) tasks: u64,
     pub(super) tasks_done: u64,
@@ -115,6 +115,7 @@ impl Job {
 }
 
 pub(super) fn task_id(stage: usize, task: u32) -> TaskId {
+    assert!(u32::try_from(stage).is_ok(), "stage {stage} has its place in a task's number");
     TaskId((stage as u64) << 32 | u64::from(task))
 }
 

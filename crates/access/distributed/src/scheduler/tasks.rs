@@ -50,7 +50,10 @@ impl TasksOver {
         if self.tasks.len() == OVER_MAX {
             self.tasks.pop_front();
         }
+        let TasksSoFar { bytes, bytes_local, .. } = self.so_far;
+        assert!(bytes_local <= bytes, "{bytes_local} bytes of {bytes} were beside their tasks");
         self.tasks.push_back(Over { job: job.to_string(), stage, ended: forebay_runtime::now(), done, of });
+        assert!(self.tasks.len() <= OVER_MAX, "{} tasks that are over are shown", self.tasks.len());
     }
 
     /// All that there were, those counted in that are not shown any more.

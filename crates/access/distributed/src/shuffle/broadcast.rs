@@ -55,6 +55,7 @@ impl Broadcasts {
                 let oldest = kept.iter().min_by_key(|(_, kept)| kept.used).map(|(key, _)| key.clone());
                 oldest.and_then(|key| kept.remove(&key));
             }
+            assert!(kept.contains_key(&key) || kept.len() < TABLES_MAX, "{} tables are kept, and one comes", kept.len());
             let kept = kept.entry(key).or_insert_with(|| Kept { table: Arc::default(), used: forebay_runtime::now() });
             kept.used = forebay_runtime::now();
             Arc::clone(&kept.table)

@@ -185,6 +185,7 @@ impl Outputs {
             }
             self.outputs[index].push(part);
         }
+        assert!(self.outputs[index].pending_bytes <= BLOCK_BYTES, "no more is kept back than a block");
         Ok(())
     }
 
@@ -194,8 +195,10 @@ impl Outputs {
         if output.pending.is_empty() {
             return Ok(());
         }
-        (output.pending_bytes, output.was_sent) = (0, true);
+        let pending_bytes = std::mem::take(&mut output.pending_bytes);
+        output.was_sent = true;
         let parts = std::mem::take(&mut output.pending);
+        assert_eq!(parts.iter().map(Bytes::len).sum::<usize>(), pending_bytes, "what is kept back was counted");
         if self.spared {
             // What was sent before it lies before it.
             while !self.sending.is_empty() {
@@ -213,6 +216,7 @@ impl Outputs {
         while self.sending.len() > SENDING_MAX {
             self.sent_one().await?;
         }
+        assert!(self.sending.len() <= SENDING_MAX, "{} blocks are on their way", self.sending.len());
         Ok(())
     }
 
@@ -295,6 +299,8 @@ impl Outputs {
         let settling: Vec<_> = self.outputs.iter_mut().map(|output| output.settle(&writer)).collect();
         stream::iter(settling).buffer_unordered(FINISHING).try_collect::<Vec<()>>().await?;
         let small = |index| small.binary_search(&index).is_ok();
+        let mut outputs = self.outputs.iter().enumerate();
+        assert!(outputs.all(|(index, output)| output.pending.is_empty() != small(index)), "what is kept back is in the table");
         Ok(self.outputs.iter().enumerate().flat_map(|(index, output)| output.places(writer.number, small(index))).collect())
     }
 }
@@ -346,6 +352,7 @@ impl Output {
             let (rows, bytes, batches) = if in_nodes { (0, 0, 0) } else { (self.rows, self.bytes, self.batches) };
             places.push(place(number.in_file(), rows, bytes, batches));
         }
+        assert!(self.rows == 0 || !places.is_empty(), "{} rows are somewhere", self.rows);
         places
     }
 }

@@ -80,6 +80,8 @@ impl MapNumber {
 
     /// As Ballista keeps it of an output in nodes.
     pub(super) fn in_nodes(self, small: bool) -> u64 {
+        let marks = self.0 & (IN_NODES | SMALL);
+        assert_eq!(marks, 0, "a number leaves room for where its output is");
         self.0 | IN_NODES | if small { SMALL } else { 0 }
     }
 

@@ -35,6 +35,7 @@ impl Split {
         self.hashes.clear();
         self.hashes.resize(batch.num_rows(), 0);
         create_hashes(&keys, REPARTITION_RANDOM_STATE.random_state(), &mut self.hashes)?;
+        assert_eq!(self.hashes.len(), batch.num_rows(), "each row has a hash");
         let (number, reducers) = (self.batches.len(), self.rows.len() as u64);
         for (row, hash) in self.hashes.iter().enumerate() {
             self.rows[(hash % reducers) as usize].push((number, row));
@@ -56,6 +57,8 @@ impl Split {
 
     /// Gives up what is held.
     pub(super) fn take(&mut self) -> Rows {
+        let held: usize = self.batches.iter().map(RecordBatch::num_rows).sum();
+        assert_eq!(self.rows.iter().map(Vec::len).sum::<usize>(), held, "each row goes to one reducer");
         let rows = self.rows.iter_mut().map(std::mem::take).collect();
         self.bytes = 0;
         Rows { batches: std::mem::take(&mut self.batches), rows }

@@ -69,7 +69,7 @@ impl Stage {
         let parts = (0..count).map(|partition| self.plan.execute(partition, Arc::clone(&context)));
         let mut rows = futures::stream::select_all(parts.collect::<Result<Vec<_>>>()?);
         let schema = self.plan.schema();
-        let mut nulls = vec![0; schema.fields().len()];
+        let (mut nulls, mut given) = (vec![0; schema.fields().len()], 0);
         let all: Vec<usize> = (0..reducers).collect();
         let mut outputs = Outputs::new(Arc::clone(&self.writer), schema, &all)?;
         let mut split = Split::new(keys.to_vec(), reducers);
@@ -80,6 +80,7 @@ impl Stage {
             for (count, column) in nulls.iter_mut().zip(batch.columns()) {
                 *count += column.logical_null_count() as u64;
             }
+            given += batch.num_rows() as u64;
             split.add(batch)?;
             // Without memory for more it goes on now.
             if held.try_resize(split.bytes()).is_err() || split.is_full() {
@@ -95,6 +96,7 @@ impl Stage {
         let written = outputs.finish().await?;
         timer.done();
         metrics.bytes.add(written.iter().map(|place| place.num_bytes as usize).sum());
+        assert_eq!(written.iter().map(|place| place.num_rows).sum::<u64>(), given, "each row goes to one reducer");
         *self.nulls.lock() = nulls;
         Ok(written)
     }

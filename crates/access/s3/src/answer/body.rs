@@ -42,6 +42,7 @@ impl AnswerBody {
 
     /// Counts what is sent of it, and keeps the connection's turn as long as there is more.
     pub(crate) fn sending(&mut self, sent: Arc<Counter>, turn: Turn) {
+        assert!(self.sent.is_none() && self.turn.is_none(), "an answer is sent in one turn");
         self.sent = Some(sent);
         self.turn = Some(turn);
     }

@@ -47,6 +47,7 @@ pub(crate) fn rest(
             let bytes = if permit.is_some() { LARGE_BYTES } else { SMALL_BYTES };
             // On the borders of pieces, so that many readers ask for the same ones.
             let end = ((range.start / bytes + 1) * bytes).min(range.end);
+            assert!(range.start < end && end <= range.end, "a piece is some of what is left: {range:?} up to {end}");
             Some(((range.start..end, permit), end..range.end))
         }
     });

@@ -37,6 +37,7 @@ impl Turns {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Relaxed);
+        let before = self.0.open.fetch_sub(1, Relaxed);
+        debug_assert!(before > 0, "a turn ends once");
     }
 }

@@ -99,6 +99,7 @@ impl Decoder {
                     if self.signing.is_some() {
                         self.hash.update(&piece);
                     }
+                    assert!(size <= self.left, "{size} bytes of a chunk are among the {} that are to come", self.left);
                     self.left -= take;
                     self.state = if take == size { State::DataEnd } else { State::Data(size - take) };
                     return Ok(Some(piece));

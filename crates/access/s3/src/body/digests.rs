@@ -64,11 +64,14 @@ impl Sum {
     }
 
     fn finish(self) -> Vec<u8> {
-        match self {
+        let bytes = self.bytes();
+        let sum = match self {
             Self::Md5(sum) => sum.finalize().to_vec(),
             Self::Crc(sum, bytes) => sum.finalize().to_be_bytes()[8 - bytes..].to_vec(),
             Self::Sha(sum) => sum.finish().as_ref().to_vec(),
-        }
+        };
+        assert_eq!(sum.len(), bytes, "what is sent has the length of what is computed");
+        sum
     }
 }
 

@@ -115,6 +115,7 @@ impl Frames {
                 self.ready.push_back(format!("{:x}\r\n", self.in_chunk).into());
             }
             let part = piece.split_to((piece.len() as u64).min(self.in_chunk) as usize);
+            assert!(self.in_chunk <= CHUNK_BYTES, "{} bytes are left of a chunk", self.in_chunk);
             self.in_chunk -= part.len() as u64;
             self.left = self.left.saturating_sub(part.len() as u64);
             self.ready.push_back(part);

@@ -27,7 +27,9 @@ impl Room {
     /// Of so many bytes; of half of the budget where it is not said.
     pub(crate) fn of(process: Budget, bytes: Option<u64>) -> Self {
         let half = process.bytes() / SHARE;
-        Self { share: Budget::new(bytes.unwrap_or(half).min(half)), process, wait_max: WAIT_MAX }
+        let share = Budget::new(bytes.unwrap_or(half).min(half));
+        assert!(share.bytes() <= process.bytes(), "{} bytes are a share of {}", share.bytes(), process.bytes());
+        Self { share, process, wait_max: WAIT_MAX }
     }
 
     /// Waits until so many bytes may be held. `SlowDown` when that takes too long. What is larger than all of the room has it

@@ -61,6 +61,7 @@ pub(crate) async fn delete_many(context: &Arc<Context>, request: Request, may: &
 }
 
 async fn one_by_one(context: &Arc<Context>, objects: Vec<(Writable, Wanted)>, done: &mut Done) {
+    let count = objects.len();
     let deletes = futures::stream::iter(objects).map(|(object, wanted)| async move {
         let deleted = match wanted.etag() {
             Ok(etag) => delete(context, &object, etag).await,
@@ -69,6 +70,7 @@ async fn one_by_one(context: &Arc<Context>, objects: Vec<(Writable, Wanted)>, do
         (object.key.clone(), deleted)
     });
     let mut deletes = deletes.buffered(AT_ONCE);
+    let wanted = done.deleted.len() + done.failed.len() + count;
     while let Some((key, deleted)) = deletes.next().await {
         let key = key.as_str().to_string();
         match deleted {
@@ -78,6 +80,7 @@ async fn one_by_one(context: &Arc<Context>, objects: Vec<(Writable, Wanted)>, do
             }
         }
     }
+    assert_eq!(done.deleted.len() + done.failed.len(), wanted, "each object that was named is answered for");
 }
 
 /// The store deletes them, under its own keys.

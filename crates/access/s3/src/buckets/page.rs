@@ -47,7 +47,7 @@ pub(super) async fn page(client: &Client, request: PageRequest<'_>) -> S3Result<
             }
             if page.objects.len() + page.folders.len() == request.limit {
                 page.next = page.last();
-                return Ok(page);
+                return Ok(page.of(request.limit));
             }
             match entry {
                 Entry::Object(info) => page.objects.push(info),
@@ -60,7 +60,7 @@ pub(super) async fn page(client: &Client, request: PageRequest<'_>) -> S3Result<
             }
         }
         after = match listed.next {
-            None => return Ok(page),
+            None => return Ok(page.of(request.limit)),
             Some(next) => Some(match jump {
                 Some(jump) if jump.as_str() > next.as_str() => cut(jump)?,
                 _ => next,

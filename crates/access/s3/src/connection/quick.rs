@@ -42,6 +42,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
                 return Ok(Some(came.into()));
             };
             taken += answer.taken;
+            assert!(answer.taken > 0 && taken <= came.len(), "{taken} bytes of {} were answered", came.len());
             send(socket, &head, &answer.body).await?;
         }
         came.clear();

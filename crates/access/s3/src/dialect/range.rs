@@ -34,6 +34,7 @@ pub(crate) fn resolve_range(range: RangeSpec, size: u64) -> S3Result<Range<u64>>
         RangeSpec::From { start } => (start, size),
         RangeSpec::Suffix { len } => (size.saturating_sub(len), size),
     };
+    assert!(end <= size, "bytes {start}..{end} are of {size}");
     match start < end {
         true => Ok(start..end),
         false => Err(S3Error::invalid_range().with("ActualObjectSize", size.to_string())),

@@ -62,6 +62,7 @@ impl Drafts {
         let id = format!("{:032x}", forebay_runtime::random::<u128>());
         let (begun_ms, used) = (now_ms(), forebay_runtime::now());
         drafts.insert(id.clone(), Draft { object, begun_ms, used, parts: BTreeMap::new(), completing: false });
+        assert!(drafts.len() <= UPLOADS_MAX, "{} uploads are open", drafts.len());
         Ok(id)
     }
 
@@ -189,6 +190,7 @@ impl Drop for Completing<'_> {
     fn drop(&mut self) {
         // It is not there any more when it was completed.
         if let Some(draft) = self.drafts.uploads.lock().get_mut(&self.id) {
+            debug_assert!(draft.completing, "an upload is completed by one at a time");
             draft.completing = false;
         }
     }

@@ -159,6 +159,7 @@ fn chosen(named: &[(u32, String)], parts: &BTreeMap<u32, Part>) -> S3Result<Vec<
         }
         chosen.push(part.clone());
     }
+    assert_eq!(chosen.len(), named.len(), "each part that was named is there");
     Ok(chosen)
 }
 

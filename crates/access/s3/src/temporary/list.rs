@@ -39,7 +39,7 @@ pub(crate) async fn page(context: &Context, request: PageRequest<'_>) -> S3Resul
             }
         }
     }
-    Ok(page)
+    Ok(page.of(request.limit))
 }
 
 enum Item {

@@ -77,6 +77,8 @@ fn read(
     let common = context.heads.of(&handed, complete)?;
     let size = handed.info.version.size;
     let part = wanted.map(|wanted| resolve_range(wanted, size)).transpose().ok()?;
+    let whole = part.as_ref().map_or(size, |part| part.end - part.start);
+    assert!(request.is_head || handed.bytes.len() as u64 == whole, "{} bytes answer for {whole}", handed.bytes.len());
     let (status, line) = match part {
         Some(_) => (StatusCode::PARTIAL_CONTENT, &b"HTTP/1.1 206 Partial Content\r\n"[..]),
         None => (StatusCode::OK, &b"HTTP/1.1 200 OK\r\n"[..]),

@@ -73,6 +73,8 @@ impl Adapted {
     /// A batch of the file's projection as the engine wants it, with its rows' numbers where these are wanted. A value that the wanted
     /// type does not have is an error, never null: that would be another answer.
     pub(super) fn adapt(&self, batch: &RecordBatch, numbers: Option<&ArrayRef>, file: &Path) -> Result<RecordBatch> {
+        let read = self.projection.schema().fields().len();
+        assert_eq!(batch.num_columns(), read, "a batch has the columns of its projection");
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let column = |(place, field): (&Place, &Arc<Field>)| match place {
             Place::Nowhere => Ok(new_null_array(field.data_type(), batch.num_rows())),

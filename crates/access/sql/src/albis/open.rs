@@ -58,6 +58,7 @@ impl Wanted {
         };
         let filter = self.filter.clone().map(|filter| Filter::new(filter, table, &self.schema)).transpose()?;
         let columns = Adapted::new(table, &self.schema, &self.columns)?;
+        assert!(row_groups.len() <= candidates, "pruning gave {} row groups of {candidates}", row_groups.len());
         Ok(Reading { columns, filter, pruned: candidates - row_groups.len(), row_groups })
     }
 
@@ -91,8 +92,11 @@ impl Left {
             && let Some(pruning) = &self.wanted.pruning
         {
             let before = std::mem::take(&mut self.row_groups);
+            let count = before.len();
             self.row_groups = may_meet(pruning, &self.wanted.schema, &self.table, before)?;
+            assert!(self.row_groups.len() <= count, "row groups that a filter had ruled out came back");
         }
+        debug_assert!(self.row_groups.is_sorted(), "row groups that are left stay in order: {:?}", self.row_groups);
         Ok(self.row_groups.binary_search(&row_group).is_ok())
     }
 }
@@ -127,6 +131,7 @@ impl FileOpener for Opener {
             let Reading { columns, filter, row_groups, pruned: by_bounds } = reading;
             let candidates = row_groups.len();
             let row_groups = may_have(&store, &meta.location, &table, &wanted.keys(&table)?, row_groups).await?;
+            assert!(row_groups.len() <= candidates, "blooms gave {} row groups of {candidates}", row_groups.len());
             pruned_by_blooms.add(candidates - row_groups.len());
             pruned.add(by_bounds + candidates - row_groups.len());
             let location = meta.location.clone();

@@ -148,6 +148,7 @@ impl Rows {
         match &mut self.left {
             Left::Nothing => Ok(None),
             Left::Picked(batch, numbers, next) => {
+                assert!(*next <= batch.num_rows(), "{next} rows of {} were given", batch.num_rows());
                 let (start, rows) = (*next, self.scan.batch_rows.min(batch.num_rows() - *next));
                 *next += rows;
                 let numbers = numbers.as_ref().map(|numbers| numbers.slice(start, rows));

@@ -100,7 +100,9 @@ async fn write(
 
 async fn write_to(out: &mut BufWriter, schema: SchemaRef, options: Options, batches: &mut Receiver<RecordBatch>) -> Result<u64> {
     let mut writer = Writer::new(Vec::new(), schema, options).map_err(external)?;
+    let mut pushed = 0;
     while let Some(batch) = batches.recv().await {
+        pushed += batch.num_rows() as u64;
         writer.push(&batch).map_err(external)?;
         let made = std::mem::take(writer.sink_mut());
         if !made.is_empty() {
@@ -109,6 +111,7 @@ async fn write_to(out: &mut BufWriter, schema: SchemaRef, options: Options, batc
     }
     let (rest, summary) = writer.finish().map_err(external)?;
     out.put(rest.into()).await?;
+    assert_eq!(summary.rows, pushed, "a table has the rows that were written");
     Ok(summary.rows)
 }
 

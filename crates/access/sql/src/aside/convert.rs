@@ -224,7 +224,8 @@ impl State {
             };
             let batch = input.query.next_batch().await;
             let read = input.query.progress().bytes_read;
-            self.progress.bytes_read.fetch_add(read - input.bytes, Ordering::Relaxed);
+            self.progress.bytes_read.fetch_add(read.saturating_sub(input.bytes), Ordering::Relaxed);
+            // One that is planned again counts from the beginning.
             input.bytes = read;
             match batch {
                 Some(batch) => {

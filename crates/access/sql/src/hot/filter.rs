@@ -120,6 +120,7 @@ impl RowFilter {
                 }
             }
         }
+        assert!(left.num_rows() <= rows, "filters left {} rows of {rows}", left.num_rows());
         self.dropped.add(rows - left.num_rows());
         Ok(left)
     }
@@ -137,6 +138,7 @@ impl Dynamic {
     /// The next batches pass by.
     fn pass(&self) {
         let pause = self.pause.load(Ordering::Relaxed);
+        assert!((PAUSE..=PAUSE_MAX).contains(&pause), "a filter rests for {pause} batches");
         self.passing.store(pause, Ordering::Relaxed);
         self.pause.store((pause * 2).min(PAUSE_MAX), Ordering::Relaxed);
     }
@@ -158,4 +160,17 @@ fn kept(batch: &RecordBatch, mask: &BooleanArray) -> Result<Option<RecordBatch>>
         return Ok(None);
     }
     filter_record_batch(batch, mask).map(Some).map_err(DataFusionError::from)
+}
+
+#[cfg(test)]
+mod planted {
+    use datafusion::physical_expr::expressions::lit;
+
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "a filter rests for 0 batches")]
+    fn a_filter_that_never_rests() {
+        Dynamic { filter: lit(true), passing: AtomicU64::new(0), pause: AtomicU64::new(0) }.pass();
+    }
 }

@@ -34,6 +34,7 @@ impl RowGroup {
     /// # Errors
     /// `Corrupt` when a cell can't be what was written.
     pub(super) fn open(cells: Vec<Bytes>, schema: &Schema, rows: Option<usize>) -> Result<Option<Self>> {
+        assert_eq!(cells.len(), schema.fields().len(), "each column that is wanted has a cell");
         let mut columns = Vec::with_capacity(cells.len());
         let mut batches: Option<Vec<usize>> = None;
         for (bytes, field) in cells.into_iter().zip(schema.fields()) {

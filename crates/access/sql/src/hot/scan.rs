@@ -80,6 +80,11 @@ impl FileScan {
         let table = source.table_schema().table_schema();
         let output = source.projection().map(|projection| projection.project_schema(table)).transpose()?;
         let Some(output) = output.map(Arc::new) else { return Ok(None) };
+        assert_eq!(
+            (leaves.len(), stream.fields().len()),
+            (roots.len(), roots.len()),
+            "each column of the stream is one of the file's"
+        );
         let row_groups = reading.access.row_group_indexes();
         let rows = footer.0.row_groups().iter().map(|group| usize::try_from(group.num_rows()).unwrap_or(0)).collect();
         Ok(Some(Self {

@@ -143,6 +143,7 @@ impl Parts for Chunks {
     async fn raw(&self, run: &[usize]) -> Result<Batches> {
         let mut file = self.file.clone();
         if let (Some(first), Some(last)) = (run.first(), run.last()) {
+            assert_eq!(last - first + 1, run.len(), "chunks that are read at once lie together");
             let range = chunk_bytes(*first, &self.range).start..chunk_bytes(*last, &self.range).end;
             if range != self.range {
                 file.range = file_range(&range);

@@ -92,6 +92,7 @@ impl TextScan {
                 _ => left.push(bytes),
             }
         }
+        debug_assert!(left.windows(2).all(|pair| pair[0].end < pair[1].start), "what is left lies apart: {left:?}");
         left.into_iter().map(|range| vec![range]).collect()
     }
 }

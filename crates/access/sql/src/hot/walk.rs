@@ -60,6 +60,7 @@ impl<P: Parts> Walk<P> {
         };
         match found {
             Some((part, bytes)) => {
+                let left = self.rest.len();
                 let mut run = vec![part];
                 let mut held = bytes;
                 while run.len() < LOOK_AHEAD
@@ -71,10 +72,13 @@ impl<P: Parts> Walk<P> {
                     run.push(part);
                     held += bytes;
                 }
+                assert!(run.len() <= LOOK_AHEAD, "{} decoded parts at once", run.len());
+                assert_eq!(run.len() - 1 + self.rest.len(), left, "each part is read once");
                 self.decoded.add(run.len());
                 self.parts.batches(run).await.map(Some)
             }
             None => {
+                let left = self.rest.len();
                 let mut run = vec![first];
                 // Each is asked for, so that it becomes popular; one that is there already ends the run.
                 while let Some(next) = self.rest.front().copied() {
@@ -87,6 +91,7 @@ impl<P: Parts> Walk<P> {
                     run.push(next);
                     self.rest.pop_front();
                 }
+                assert_eq!(run.len() - 1 + self.rest.len(), left, "each part is read once");
                 self.parts.raw(&run).await.map(Some)
             }
         }

@@ -38,6 +38,11 @@ impl<W: io::Write> TableWriter<W> {
     }
 
     fn lay_out(&mut self) -> Result<()> {
+        debug_assert_eq!(
+            self.held.iter().map(RecordBatch::num_rows).sum::<usize>(),
+            self.rows,
+            "rows are counted as they are held"
+        );
         if self.held.is_empty() {
             self.held.push(RecordBatch::new_empty(self.schema.clone()));
         }

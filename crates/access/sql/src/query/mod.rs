@@ -171,6 +171,7 @@ impl Query {
     }
 
     async fn again(&mut self) -> Result<()> {
+        assert!(!self.committed && !self.ended, "a query that gave rows, or has ended, is planned again");
         let schema = self.schema();
         let asked = Arc::clone(&self.asked);
         let again = async move { Running::start(&asked).await };

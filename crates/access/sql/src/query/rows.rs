@@ -41,6 +41,7 @@ impl Rows {
 
     /// Nothing comes of it any more.
     pub(super) fn give_up(&mut self) {
+        assert!(!matches!(self.state, State::Asked(_)), "rows are given up while some of them are asked for");
         self.state = State::Lost;
     }
 

@@ -60,7 +60,9 @@ impl PhysicalOptimizerRule for Careful {
                 None => Transformed::no(node),
             })
         };
-        done.transform_up(without).data()
+        let done = done.transform_up(without).data()?;
+        debug_assert!(!done.exists(|node| Ok(node.is::<Guard>())).unwrap_or(false), "guards are of one rule");
+        Ok(done)
     }
 
     fn name(&self) -> &str {

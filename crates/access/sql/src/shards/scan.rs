@@ -172,6 +172,7 @@ impl Pages {
                 (None, true) => self.counted().await?,
                 _ => self.read().await?,
             };
+            assert!(rows.num_rows() <= self.left, "{} rows of at most {}", rows.num_rows(), self.left);
             if rows.num_rows() > 0 {
                 self.left = self.left.saturating_sub(rows.num_rows());
                 return Ok(Some(rows));

@@ -139,6 +139,7 @@ impl Line {
 
     fn tell(mut self, outcome: &str, rows: u64, error: Option<&Error>) {
         self.pause();
+        assert!(self.waited <= now().duration_since(self.began), "{:?} of a query were waited for twice", self.waited);
         if self.waited < self.from {
             return;
         }
@@ -206,4 +207,17 @@ pub fn tell_slow(slow: &Slow<'_>) {
 /// As commands name it.
 fn shown(operation: OperationId) -> String {
     format!("{:016x}", operation.0)
+}
+
+#[cfg(test)]
+mod planted {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "of a query were waited for twice")]
+    fn time_that_was_not_waited_for_is_counted() {
+        let mut watch = Watch::begin(Some(Duration::ZERO), &Arc::from("somebody"), "select 1");
+        watch.line.iter_mut().for_each(|line| line.waited = Duration::from_secs(60));
+        watch.ended(None);
+    }
 }

@@ -18,6 +18,7 @@ impl State {
         let settled = self.settling.settled();
         for id in &settled {
             let Some(member) = self.members.live_member(*id) else { continue };
+            assert!(member.hearing.number.is_none(), "who settles has no number yet");
             self.versions.doubts += 1;
             (member.hearing.number, member.hearing.is_told) = (Some(self.versions.doubts), false);
         }

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use forebay_metadata::Metadata;
 use forebay_protocol::{ClusterStatus, PlacementStatus};
-use forebay_transport::{Address, Listener, Server, ServerLimits};
+use forebay_transport::{Address, Listener, Server, ServerLimits, unix_now};
 use forebay_types::{Error, Result, TokenInfo};
 use parking_lot::Mutex;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
-use tracing::{info, warn};
+use tracing::{debug, error, info, warn};
 
 use super::leader::become_leader;
-use super::planner;
 use super::queues;
 use super::reach;
 use super::service::ControlService;
@@ -21,7 +20,7 @@ use super::shared::Shared;
 use super::supervise::{Running, supervise};
 use super::writer::{self, load, load_members, load_placement};
 use crate::CoordinatorSettings;
-use crate::decide::{Start, State};
+use crate::decide::{Event, Problem, Start, State};
 
 /// Shortest lease: two heartbeats may be missed.
 const LEASE_MIN: Duration = Duration::from_secs(2);
@@ -85,7 +84,7 @@ impl Coordinator {
 
         let mut writer = JoinSet::new();
         writer.spawn(writer::write(metadata.clone(), Arc::clone(&shared), jobs));
-        writer.spawn(planner::plan(Arc::clone(&shared), problems));
+        writer.spawn(plan(Arc::clone(&shared), problems));
         writer.spawn(reach::look(metadata.clone(), Arc::clone(&shared)));
         let (stop, stopped) = oneshot::channel();
         let (ended_now, ended) = watch::channel(None);
@@ -145,4 +144,24 @@ impl Drop for Coordinator {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// Makes one plan after the other beside everything else: a large one takes seconds.
+async fn plan(shared: Arc<Shared>, mut problems: mpsc::Receiver<Box<Problem>>) -> Error {
+    while let Some(problem) = problems.recv().await {
+        let today = unix_now();
+        let made = forebay_runtime::spawn_blocking(move || {
+            let began = forebay_runtime::now();
+            (problem.solve(today), began.elapsed())
+        });
+        match made.await {
+            Ok((outcome, took)) => {
+                debug!(?took, "plan made");
+                shared.decide(Event::Planned(Box::new(outcome), took));
+            }
+            // The plan of before stands.
+            Err(error) => error!(%error, "no plan was made"),
+        }
+    }
+    Error::closed("the coordinator was shut down")
 }

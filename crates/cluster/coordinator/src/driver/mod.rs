@@ -4,7 +4,6 @@ mod coordinator;
 mod deciding;
 mod leader;
 mod news;
-mod planner;
 mod queues;
 mod reach;
 mod running_time;

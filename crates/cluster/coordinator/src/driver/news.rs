@@ -35,7 +35,9 @@ impl News {
             if waiting.len() >= WORKERS_MAX {
                 waiting.clear();
             }
-            Arc::clone(waiting.entry(worker).or_default())
+            let news = Arc::clone(waiting.entry(worker).or_default());
+            assert!(waiting.len() <= WORKERS_MAX, "{} workers wait", waiting.len());
+            news
         };
         let there = news.notified();
         if self.closed.load(Ordering::Acquire) {

@@ -59,6 +59,7 @@ impl Shared {
         // Held over both, so that an older list never comes after a newer one.
         let mut admitted = self.admitted.lock();
         let (version, tokens) = self.state.lock().state.tokens();
+        assert!(version >= *admitted, "tokens of state {version} are those of after state {admitted}");
         if *admitted != version {
             self.admission.set(tokens);
             *admitted = version;

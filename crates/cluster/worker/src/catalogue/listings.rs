@@ -165,3 +165,15 @@ impl Grown {
         Some(page)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "nothing comes after the end")]
+    fn a_page_behind_the_last_one_is_caught() {
+        let mut grown = Grown::default();
+        (0..2).for_each(|_| grown.extend(ListPage::default()));
+    }
+}

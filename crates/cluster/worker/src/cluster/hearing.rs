@@ -63,6 +63,8 @@ impl Hearing {
     /// anyone is answered from it under the new lease.
     pub(crate) fn renew(&self, sent: Instant, lasts: Duration, number: Option<u64>, forget: impl FnOnce()) {
         let mut lease = self.lease.lock();
+        let is_over = self.until.load(Ordering::Acquire) == 0;
+        assert!(is_over || lease.number.is_some(), "who does not hear answers from nothing that it knows");
         lease.lasts = lasts;
         if number.is_none() {
             self.until.store(0, Ordering::Release);
@@ -135,5 +137,13 @@ mod tests {
         assert_eq!(hearing.rule(Validate::Immutable), Validate::Always);
         hearing.renew(forebay_runtime::now(), Duration::from_secs(60), Some(1), || {});
         assert_eq!(hearing.rule(Validate::Immutable), Validate::Immutable);
+    }
+
+    #[test]
+    #[should_panic(expected = "who does not hear answers from nothing that it knows")]
+    fn a_lease_without_a_number_is_caught() {
+        let hearing = Hearing::default();
+        hearing.until.store(1, Ordering::Release);
+        hearing.renew(forebay_runtime::now(), Duration::from_secs(60), Some(1), || {});
     }
 }

@@ -69,6 +69,7 @@ impl Costs {
         known.tier_bytes_per_sec += (TIER_BYTES_PER_SEC - known.tier_bytes_per_sec) * DOUBT;
         let decode = &mut known.decode_bytes_per_sec[of.index()];
         *decode += (guess(of.index()) - *decode) * DOUBT;
+        assert!(decode.is_finite() && *decode > 0.0, "decoding {of:?} is taken to go at {decode} bytes a second");
     }
 
     /// Bytes that were read from the tier, and bytes that were made of them, with the time that each took. Gives what the
@@ -85,6 +86,7 @@ impl Costs {
 fn blend(known: &mut f64, measured: (usize, Duration)) {
     if let Some(rate) = rate(measured) {
         *known += (rate - *known) * LATEST;
+        assert!(known.is_finite() && *known > 0.0, "{known} bytes a second after one at {rate}");
     }
 }
 

@@ -119,7 +119,10 @@ impl Wishes {
         }
         if room && !wish.in_line && wish.operations >= OPERATIONS_MIN && now >= wish.quiet_until {
             wish.in_line = true;
-            assert!(state.line.iter().all(|job| job.id != id || job.ordered.is_some()), "a wish stands in line once");
+            // Of a wish that was forgotten meanwhile the cell may stand in line still.
+            if state.line.iter().any(|job| job.id == id && job.ordered.is_none()) {
+                return;
+            }
             state.line.push_back(Job { version: version.clone(), cell, id, ordered: None });
             drop(locked);
             self.wake.notify_one();
@@ -231,5 +234,19 @@ mod tests {
         forms.ended(job, Outcome::NotNow, &[id]);
         forms.wish(OperationId(4), &version, cell, id);
         assert!(forms.next().now_or_never().is_none(), "left alone for a while");
+    }
+
+    #[test]
+    fn a_cell_whose_wish_was_forgotten_stands_in_line_once_all_the_same() {
+        let forms = Wishes::default();
+        let tag = VersionTag::etag("\"t\"");
+        let version = ObjectVersion { mount: MountId(1), key: Key::new("a.parquet").unwrap(), tag, size: 9 };
+        let (cell, id) = (Cell { row_group: 0, column: 1 }, SegmentId(7));
+        let wish = |operation, id| forms.wish(OperationId(operation), &version, cell, id);
+        [1, 2].into_iter().for_each(|operation| wish(operation, id));
+        (0..WISHES_MAX as u128).for_each(|other| wish(3, SegmentId(100 + other)));
+        [4, 5].into_iter().for_each(|operation| wish(operation, id));
+        assert!(forms.next().now_or_never().is_some(), "it is popular");
+        assert!(forms.next().now_or_never().is_none(), "once");
     }
 }

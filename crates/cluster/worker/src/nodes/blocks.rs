@@ -231,7 +231,8 @@ impl Nodes {
     pub(super) fn keep_placed(&self, number: u64, len: u32, fill: BlockFill, who: Brought) -> BlockRef {
         assert!(number & ON_DISK == 0, "what is received in place is in memory");
         fill.finish(len as usize);
-        self.blocks.kept.lock().insert(number, Kept::new(len, who));
+        let known = self.blocks.kept.lock().insert(number, Kept::new(len, who));
+        assert!(known.is_none(), "the number of a block is given once");
         BlockRef { worker: self.worker, number, len }
     }
 
@@ -248,7 +249,8 @@ impl Nodes {
         }
         self.check_takes_new()?;
         let block = self.write_block(bytes, class).await?;
-        self.blocks.kept.lock().insert(block.number, Kept::new(block.len, who));
+        let known = self.blocks.kept.lock().insert(block.number, Kept::new(block.len, who));
+        assert!(known.is_none(), "the number of a block is given once");
         Ok(block)
     }
 

@@ -51,6 +51,7 @@ impl Claims {
                 || Claim { number: forebay_runtime::random(), since: forebay_runtime::now(), is_granted: false, is_taken: false };
             claims.entry(*block).or_insert_with(new).is_taken = true;
         }
+        assert!(claims.len() <= PENDING_MAX, "{} blocks wait for nodes here", claims.len());
         Ok(())
     }
 

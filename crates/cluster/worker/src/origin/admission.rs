@@ -337,6 +337,8 @@ impl Lanes {
         };
         while none_waits && self.background.running < background_max && self.background.admit(true).is_some() {}
         assert!(self.urgent.running + self.demand.running <= DEMAND_MAX && self.prefetch.running <= PREFETCH_MAX);
+        let lanes = [&self.urgent, &self.demand, &self.prefetch, &self.background];
+        assert!(lanes.iter().all(|lane| lane.running > 0 || lane.bytes == 0), "bytes to come are of requests that run");
     }
 }
 

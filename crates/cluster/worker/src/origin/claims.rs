@@ -96,6 +96,14 @@ impl Claims {
             }
         }
         self.hold_waiting(&mut held);
+        self.check(&held);
+    }
+
+    /// What is counted are the bytes of claims, which change under the lock only. O(claims).
+    fn check(&self, held: &Held) {
+        let bytes = || held.claims.values().flatten().map(|claim| claim.bytes).sum::<u64>();
+        debug_assert_eq!(self.bytes(), bytes(), "the bytes that are held are those of claims");
+        debug_assert!(held.claims.values().all(|claims| !claims.is_empty()), "who has nothing held is forgotten");
     }
 
     fn hold_waiting(&self, held: &mut Held) {
@@ -132,6 +140,7 @@ impl Claims {
             }
         }
         self.hold_waiting(&mut held);
+        self.check(&held);
     }
 
     /// An operation reads nothing any more.
@@ -177,6 +186,7 @@ impl Claims {
             !claims.is_empty()
         });
         self.hold_waiting(held);
+        self.check(held);
     }
 
     fn drop_where(&self, claims: &mut Vec<Claim>, goes: impl Fn(&Claim) -> bool) {

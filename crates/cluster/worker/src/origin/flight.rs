@@ -119,6 +119,7 @@ impl Flight {
     /// So many bytes have come in all, of which so many pages are in the store.
     pub(crate) fn arrived(&self, bytes: u64, pages: u32) {
         assert!(pages <= self.run.len, "no more comes than was asked for");
+        assert!(bytes <= u64::from(self.run.len) * PAGE_BYTES, "{bytes} bytes have come for {} pages", self.run.len);
         self.received_bytes.store(bytes, Relaxed);
         self.progress.send_if_modified(|progress| {
             let more = pages > progress.pages;
@@ -191,5 +192,11 @@ mod tests {
         assert_eq!(joined(Priority::Demand), (false, Priority::Demand));
         assert_eq!(flight.priority(Priority::Urgent), Priority::Urgent);
         assert_eq!(flight.class(), Class::Demand);
+    }
+
+    #[test]
+    #[should_panic(expected = "no more comes than was asked for")]
+    fn pages_that_nobody_asked_for_are_caught() {
+        Flight::new(1, SegmentId(1), PageRun::new(0, 1), Class::Demand).arrived(2 * PAGE_BYTES, 2);
     }
 }

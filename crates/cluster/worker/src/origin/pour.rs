@@ -142,6 +142,8 @@ impl<'a> Pour<'a> {
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), Stop> {
+        let (received, needed) = (self.received + bytes.len() as u64, self.needed());
+        assert!(received <= needed, "{received} bytes have come of {needed}: what goes past the run was cut off");
         let sink = self.sink.as_mut().ok_or(Stop::Gone)?;
         if let Err(error) = sink.write(self.received, bytes) {
             tracing::warn!(segment = %self.wanted.segment.id, %error, "the tiers can't take what was fetched");

@@ -31,6 +31,8 @@ pub(crate) struct Reader<'a> {
 
 /// A pin and a span where the client may read in place and not too much is pinned; else the bytes.
 pub(crate) fn answer(reader: Reader<'_>, obtained: Obtained, run: PageRun, range: Range<u64>) -> Answer {
+    let held = run.bytes();
+    assert!(held.start <= range.start && range.end <= held.end, "{range:?} is answered from the pages {held:?}");
     match (obtained, reader.pins) {
         (Obtained::Whole(pinned), Some(pins)) => {
             let offset = pinned.arena_offset() + (range.start - run.bytes().start);

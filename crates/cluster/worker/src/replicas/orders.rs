@@ -99,6 +99,7 @@ impl Replicas {
         let mut state = self.state.lock();
         let ran = state.running.remove(&segment);
         assert!(ran, "an order ends once");
+        assert!(state.ended.iter().all(|end| end.segment != segment), "an order that has ended is not begun again");
         state.ended.push(OrderEnd { segment, hold, held_bytes });
         drop(state);
         self.cluster.want_news();

@@ -49,6 +49,7 @@ impl Dial {
         let above = (first..).map(|step| f64::from(step) * STEP).take_while(|size| *size <= SIZE_MAX + STEP / 2.0);
         // A level less than half a step above the base would be the base.
         let sizes: Vec<f64> = std::iter::once(base).chain(above.filter(|size| size - base > STEP / 2.0)).collect();
+        assert!(sizes.is_sorted_by(|one, next| one < next), "each level is larger than the one below");
         Self { sizes, input_bytes, state: Mutex::default() }
     }
 
@@ -89,6 +90,7 @@ impl Dial {
 
     /// Where it begins and returns to; gives the level when nothing was ordered before and it is not there.
     pub(super) fn start_at(&self, level: u32) -> Option<u32> {
+        assert!((level as usize) < self.sizes.len(), "a level is one of the dial's");
         let mut state = self.state.lock();
         state.start = level;
         if std::mem::replace(&mut state.is_started, true) {
@@ -108,6 +110,7 @@ impl Dial {
 
     /// It has a level to go to; false when it is on its way to one.
     pub(super) fn order(&self, level: u32) -> bool {
+        assert!((level as usize) < self.sizes.len(), "a level is one of the dial's");
         let mut state = self.state.lock();
         let is_free = state.ordered.is_none();
         if is_free {
@@ -242,5 +245,19 @@ mod tests {
         assert_eq!((replica.level, replica.ordered), (0, 0), "what is dropped is served without at once");
         dial.ended(false);
         assert_eq!(dial.replica(ShardId(1), &curve, 0).level, 2);
+    }
+
+    #[test]
+    #[should_panic(expected = "a level is one of the dial's")]
+    fn a_level_that_it_does_not_have_is_not_ordered() {
+        Dial::new(300, 1000).order(99);
+    }
+
+    #[test]
+    #[should_panic(expected = "what ends was ordered")]
+    fn what_ends_twice_is_caught() {
+        let dial = Dial::new(300, 1000);
+        assert!(dial.order(2));
+        (0..2).for_each(|_| dial.ended(true));
     }
 }

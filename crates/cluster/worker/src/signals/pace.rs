@@ -26,8 +26,10 @@ impl Pace {
         let Some(rate) = self.bytes_per_sec.filter(|_| bytes > 0) else { return };
         let until = {
             let mut free_at = self.free_at.lock();
+            let before = *free_at;
             let start = (*free_at).max(forebay_runtime::time::instant() - BURST);
             *free_at = start + Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
+            assert!(*free_at >= before, "what is let through later is sent later");
             *free_at
         };
         sleep_until(until).await;

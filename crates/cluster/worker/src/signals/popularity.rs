@@ -73,6 +73,7 @@ pub(crate) struct UnderWay {
 impl Drop for UnderWay {
     fn drop(&mut self) {
         let under_way = &mut shard(&self.shards, self.segment).lock().under_way;
+        debug_assert!(under_way.get(&self.segment).is_some_and(|(now, _)| *now > 0), "a read ends once");
         if let Some((now, _)) = under_way.get_mut(&self.segment) {
             *now -= 1;
             if *now == 0 {
@@ -130,6 +131,7 @@ impl Shard {
             goes
         });
         let reads = left_out.map(|(_, tally)| tally.reads).fold(0, u64::saturating_add);
+        assert_eq!(ties, 0, "as many segments go as are to make room");
         self.left_out = self.left_out.saturating_add(reads);
     }
 }
@@ -164,6 +166,7 @@ impl Popularity {
         let shard = &mut *shard;
         if shard.tallies.len() >= COUNTED_MAX / SHARDS && !shard.tallies.contains_key(&segment) {
             shard.leave_least_out();
+            assert!(shard.tallies.len() < COUNTED_MAX / SHARDS, "there is room for one segment more");
         }
         let tally = shard.tallies.entry(segment).or_default();
         let counted = shard.seen.count(operation, segment);

@@ -51,7 +51,8 @@ impl SessionUploads {
         let closed = {
             let mut table = self.0.lock();
             if !table.closed {
-                table.open.insert(id, Arc::new(draft));
+                let known = table.open.insert(id, Arc::new(draft));
+                assert!(known.is_none(), "an upload's id is given once");
                 return Ok((id, part_bytes));
             }
             draft

@@ -27,10 +27,13 @@ impl Labels {
             self.0[free] = Some(location.clone());
             Some(free)
         });
+        assert!(self.0.len() <= LABELS_MAX, "{} locations are kept", self.0.len());
         at.map(|at| at as u16 + 1)
     }
 
     fn keep(&mut self, used: &HashSet<u16>) {
+        let is_known = |label: &u16| usize::from(*label) <= self.0.len();
+        assert!(used.iter().all(is_known), "nodes have labels that were given");
         let numbered = (1..).zip(&mut self.0);
         numbered.filter(|(label, _)| !used.contains(label)).for_each(|(_, location)| *location = None);
     }

@@ -1,6 +1,7 @@
 //! One worker's part of the namespace: its state, and how nodes are found, placed and taken out. What any of it means is for the
 //! floors above.
 
+mod check;
 mod find;
 mod labels;
 mod place;

@@ -55,7 +55,9 @@ impl Namespace {
 
     /// Puts a node in the place of one of its type, whose lease it has; both sizes are beside slot and name.
     pub(crate) fn put_over(&mut self, dir: DirId, name: &str, node: Node, (before, after): (u64, u64)) {
-        let freed = self.tables.get(&dir).and_then(|table| table.find(name)).map_or_else(Vec::new, Node::blocks);
+        let old = self.tables.get(&dir).and_then(|table| table.find(name));
+        assert!(old.is_some_and(|old| old.kind() == node.kind()), "a node of its type is there, whose place it takes");
+        let freed = old.map_or_else(Vec::new, Node::blocks);
         self.step_node(dir, name, Some(node));
         self.resized(before, after);
         self.step_freed(freed);
@@ -63,12 +65,14 @@ impl Namespace {
 
     /// Takes a node to another place of this part, which is open; frees what was there. It has no lease there.
     pub(crate) fn relocate(&mut self, from: (DirId, &str), to: (DirId, &str)) {
+        assert!(from != to, "a node goes to another place");
         let Some(node) = self.tables.get(&from.0).and_then(|table| table.find(from.1)).filter(|_| self.has(to.0)) else { return };
         let (size, link) = (Self::size(to.1, node), node.container());
         self.vacate(from.0, from.1);
         let freed = self.vacate(to.0, to.1);
         self.step_move(from, to);
         self.settled(to.0, to.1, (size, link), freed);
+        debug_assert_eq!(self.container_of(to.0, to.1), link, "the node is where it went");
     }
 
     /// A node that was on its way is in its place, whose container is here; frees what was there.

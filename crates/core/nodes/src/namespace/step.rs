@@ -15,9 +15,15 @@ impl Namespace {
     /// Gives a name to a node, or to none.
     pub(super) fn step_node(&mut self, dir: DirId, name: &str, node: Option<Node>) {
         let Some(table) = self.tables.get_mut(&dir) else { return };
-        if node.is_none() && table.find(name).is_none() {
+        let less = table.find(name).map(Node::len);
+        if node.is_none() && less.is_none() {
             return;
         }
+        assert!(
+            table.used >= less.unwrap_or_default(),
+            "{less:?} bytes go of {}: a container has those of its nodes",
+            table.used
+        );
         let before = table.set(name, node);
         self.undo.note(Back::Node(dir, name.into(), before));
     }
@@ -68,6 +74,7 @@ impl Namespace {
         match nodes.get_mut(name) {
             Some(Node::File(_, file)) => {
                 let before = file.len();
+                assert!(*used >= before, "a container of {used} bytes has the {before} of its file");
                 let back = change(file)?;
                 *used = *used + file.len() - before;
                 undo.note(Back::File(dir, name.into(), back));
@@ -95,7 +102,9 @@ impl Namespace {
                     let before = node.clone();
                     let mut new = blocks.into_iter().zip(new).map(|(old, new)| new.unwrap_or(old));
                     node.replace_blocks(|old| new.next().unwrap_or(old));
+                    let bytes = (before.len(), node.len());
                     undo.note(Back::Node(*dir, name.clone(), Some(before)));
+                    assert_eq!(bytes.0, bytes.1, "other blocks have the same bytes");
                 }
             }
         }
@@ -120,6 +129,7 @@ impl Namespace {
     }
 
     pub(crate) fn step_table(&mut self, dir: DirId, table: Option<Table>) {
+        assert!(table.is_none() || !self.has(dir), "no container takes the place of another one");
         let before = self.put_table(dir, table);
         self.undo.note(Back::Table(dir, before.map(Box::new)));
     }
@@ -146,6 +156,7 @@ impl Namespace {
 
     pub(crate) fn step_arriving(&mut self, dir: DirId, name: &str, arriving: Option<Arriving>) {
         let place = (dir, name.into());
+        assert!(arriving.is_none() || !self.arriving.contains_key(&place), "one node at a time is on its way to a place");
         let before = match arriving {
             Some(arriving) => self.arriving.insert(place, arriving),
             None => self.arriving.remove(&place),
@@ -188,6 +199,8 @@ impl Namespace {
         let (undo, freed) = (std::mem::take(&mut self.undo), std::mem::take(&mut self.freed));
         let new = Self { undo, freed, ..Self::with_numbers(self.worker, self.counts.bytes_max, self.next) };
         let before = std::mem::replace(self, new);
+        let next = before.next;
         self.undo.note(Back::All(Box::new(before)));
+        assert!(self.next >= next, "numbers go on, so that none is given twice");
     }
 }

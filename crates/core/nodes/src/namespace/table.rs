@@ -61,9 +61,19 @@ impl Table {
             (None, None) => None,
         };
         let was_container = before.as_ref().is_some_and(|node| node.container().is_some());
-        self.used = self.used + more - before.as_ref().map_or(0, Node::len);
+        self.used = (self.used + more).saturating_sub(before.as_ref().map_or(0, Node::len));
         self.inside = self.inside + usize::from(is_container) - usize::from(was_container);
         before
+    }
+
+    /// What is counted are the bytes of its files and values. O(nodes).
+    pub(crate) fn check(&self) {
+        assert_eq!(self.used, self.nodes.values().map(Node::len).sum::<u64>(), "a container's bytes are those of its nodes");
+        for node in self.nodes.values() {
+            if let Node::File(_, file) = node {
+                file.check();
+            }
+        }
     }
 
     /// The node of a name; not those that are on their way here.

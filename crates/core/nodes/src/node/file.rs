@@ -181,7 +181,7 @@ impl File {
 
     /// Adds to the tail bytes that fit into it ([`Self::needs_blocks`]).
     pub(crate) fn append(&mut self, bytes: &[u8]) -> FileBack {
-        debug_assert!(self.tail.len() + bytes.len() <= TAIL_BYTES_MAX);
+        assert!(self.tail.len() + bytes.len() <= TAIL_BYTES_MAX, "the bytes fit into the tail");
         let before = self.tail.len();
         self.tail.extend_from_slice(bytes);
         FileBack::Tail(before)
@@ -207,6 +207,7 @@ impl File {
         let last = self.blocks.partition_point(|(block_end, block)| block_end - u64::from(block.len) < end).max(first);
         let start = if first == 0 { 0 } else { self.blocks[first - 1].0 };
         let at = self.tail_at();
+        debug_assert!(start <= offset && at <= len, "the first block begins at {start}, the tail of {len} bytes at {at}");
         let tail = if end > at { self.tail[(offset.max(at) - at) as usize..(end - at) as usize].to_vec() } else { Vec::new() };
         let blocks = self.blocks[first..last].iter().map(|(_, block)| *block).collect();
         Ok(FileView { serial: self.serial, len, first, start, blocks, tail_at: at, tail })
@@ -255,6 +256,16 @@ impl File {
             _ => return Err(changed(name)),
         }
         Ok(FileBack::Block(index, old))
+    }
+
+    /// Each block ends where the next one begins, and the tail is no longer than it may be. O(blocks).
+    pub(crate) fn check(&self) {
+        let mut ends = self.blocks.iter().scan(0, |at, (end, block)| {
+            *at += u64::from(block.len);
+            Some(*at == *end)
+        });
+        assert!(ends.all(|is_right| is_right), "a file's blocks end where their lengths say");
+        assert!(self.tail.len() <= TAIL_BYTES_MAX, "a tail of {} bytes is no block yet", self.tail.len());
     }
 
     /// Takes the last change back.

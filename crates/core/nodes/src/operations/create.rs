@@ -1,4 +1,6 @@
-//! Making a node, or the name of a container whose nodes are elsewhere.
+//! Making a node, or the name of a container whose nodes are elsewhere, and how long a node stays that nobody keeps.
+
+use std::time::Duration;
 
 use crate::namespace::{Namespace, Table};
 use crate::node::{File, Flags, Node};
@@ -83,5 +85,22 @@ impl Namespace {
         let id = self.allocate();
         self.whole(|names| names.step_table(id, Some(Table::new(kind, affinity, parent))));
         Ok(id)
+    }
+
+    /// The node goes away, with all that is in it, unless this is called again before `until`. None: it stays.
+    pub fn set_lease(&mut self, dir: DirId, name: &str, until: Option<Duration>) -> NodeResult<()> {
+        let mut flags = self.node(dir, name)?.flags();
+        flags.set_leased(until.is_some());
+        self.whole(|names| {
+            names.step_flags(dir, name, flags);
+            names.step_lease(dir, name, until);
+        });
+        Ok(())
+    }
+
+    /// The nodes whose leases are over.
+    pub fn expired(&self, now: Duration) -> Vec<(DirId, String)> {
+        let over = self.leases.iter().filter(|(_, until)| **until <= now);
+        over.map(|((dir, name), _)| (*dir, name.to_string())).collect()
     }
 }

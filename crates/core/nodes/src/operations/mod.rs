@@ -3,7 +3,6 @@
 mod create;
 mod delete;
 mod files;
-mod lease;
 mod list;
 mod quota;
 mod rename;

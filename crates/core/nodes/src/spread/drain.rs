@@ -64,6 +64,8 @@ pub fn plan_blocks(
             in_flight += bytes;
         }
     }
+    assert!(in_flight <= in_flight_max || plan.moves.len() == 1, "{in_flight} bytes of blocks are moved at once");
+    assert!(plan.moves.len() <= blocks.len(), "each block is moved once");
     plan
 }
 

@@ -149,6 +149,7 @@ pub trait Kind {
 /// another peer, or by this one once it is upgraded.
 pub fn check_known(request: &impl Kind, name: &str, version: u16) -> Result<()> {
     let since = request.since();
+    assert!(since <= PROTOCOL_VERSION, "{name} came with protocol {since}, which this build does not speak");
     match since <= version {
         true => Ok(()),
         false => Err(Error::retry(format!(

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{
-    AdminRequest, AheadNeed, ClusterView, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, Departed,
-    Heartbeat, Kind, MemberRequest, NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall, PeerOp,
-    PeerRequest, VariantNames, WorkerInfo, decode, decode_from, encode, encode_for, reply_for, request_for, speaking,
+    AdminRequest, AheadNeed, ClusterView, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest,
+    Departed, Heartbeat, Kind, MemberRequest, NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall,
+    PeerOp, PeerRequest, VariantNames, WorkerInfo, decode, decode_from, encode, encode_for, reply_for, request_for, speaking,
 };
 use forebay_types::{Error, ErrorKind, Mount, MountId, MountOptions, OperationId, PageRun, SegmentId, Standing, Young};
 use serde::{Serialize, de::DeserializeOwned};

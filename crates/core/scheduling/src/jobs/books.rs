@@ -100,6 +100,7 @@ impl Schedule {
         if range.users > 0 || range.arriving.is_some() {
             return;
         }
+        assert!(range.readers.is_empty(), "{} tasks read a range that nobody uses", range.readers.len());
         let (key, holders) = (range.key, std::mem::take(&mut range.holders));
         // The place may be listed once only.
         if self.range_at.remove(&key).is_none() {
@@ -119,6 +120,7 @@ impl Schedule {
         let Self { jobs, ranges, fleet, rewanted, .. } = self;
         let job = jobs.get_mut(&job_id).expect("the job of a task is there");
         let task = job.tasks.get_mut(&task_id).expect("a task that is to wait is there");
+        assert!(task.on.is_none() && task.near.is_empty(), "a task that is to wait has no slot, and nothing is filed of it");
         job.pending += 1;
         if task.inputs.is_empty() {
             job.anywhere.insert(task_id);
@@ -146,6 +148,7 @@ impl Schedule {
         let Self { jobs, ranges, fleet, rewanted, .. } = self;
         let job = jobs.get_mut(&job_id).expect("the job of a task is there");
         let task = job.tasks.get_mut(&task_id).expect("a task that waits is there");
+        assert!(job.pending > 0 && task.on.is_none(), "{} tasks wait, this one of them, without a slot", job.pending);
         job.pending -= 1;
         if task.inputs.is_empty() {
             job.anywhere.remove(&task_id);
@@ -195,6 +198,7 @@ impl Schedule {
     pub(super) fn count_ready(&mut self, ix: RangeIx, is_there: bool) {
         for (job, _) in &self.ranges[ix as usize].readers {
             let job = self.jobs.get_mut(job).expect("a reader's job is there");
+            assert!(is_there || job.ready > 0, "what is missing again was ready");
             job.ready = if is_there { job.ready + 1 } else { job.ready - 1 };
         }
         self.refile(ix);
@@ -235,7 +239,10 @@ impl Schedule {
         let range = &mut self.ranges[ix as usize];
         let bytes = range.bytes;
         if let Some(job) = range.ahead_of.take() {
-            self.with_job(job, |job| job.ahead_bytes -= bytes);
+            self.with_job(job, |job| {
+                assert!(job.ahead_bytes >= bytes, "{bytes} bytes of {} were brought ahead", job.ahead_bytes);
+                job.ahead_bytes -= bytes;
+            });
         }
     }
 }

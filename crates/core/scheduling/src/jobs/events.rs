@@ -184,7 +184,7 @@ impl Schedule {
         let was_expected = worker.expects.remove(&ix);
         let range = &mut self.ranges[ix as usize];
         let was_missing = range.is_missing();
-        debug_assert!(!range.holders.contains(&id), "a range is held once by a worker");
+        assert!(!range.holders.contains(&id), "a range is held once by a worker");
         range.holders.push(id);
         if was_expected {
             self.no_longer_arriving(ix);
@@ -203,6 +203,7 @@ impl Schedule {
         assert!(in_flight.bytes >= bytes, "what no longer arrives was counted when it began to");
         in_flight.bytes -= bytes;
         if was_urgent {
+            assert!(in_flight.urgent_bytes >= bytes, "what was urgent was counted as urgent");
             in_flight.urgent_bytes -= bytes;
         }
     }

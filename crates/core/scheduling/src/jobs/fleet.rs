@@ -65,7 +65,8 @@ impl Fleet {
     }
 
     pub(super) fn add(&mut self, id: WorkerId, slots: u32, room_bytes: u64) {
-        self.workers.insert(id, Worker { slots, free: slots, room_bytes, ..Worker::default() });
+        let known = self.workers.insert(id, Worker { slots, free: slots, room_bytes, ..Worker::default() });
+        assert!(known.is_none(), "a worker that joins is not there yet");
         self.by_load.insert((0, id));
         if slots > 0 {
             self.free.insert(id);
@@ -75,10 +76,12 @@ impl Fleet {
 
     pub(super) fn remove(&mut self, id: WorkerId) {
         let Some(worker) = self.workers.remove(&id) else { return };
+        assert!(worker.running.is_empty(), "{} tasks run at a worker that goes", worker.running.len());
         self.by_load.remove(&(worker.load(), id));
         self.free.remove(&id);
         self.free_beside.remove(&id);
         self.slots -= u64::from(worker.slots);
+        assert_eq!(self.by_load.len(), self.workers.len(), "each worker is filed once by its load");
     }
 
     /// Changes a worker and files it under its new load and its free slots.
@@ -98,11 +101,17 @@ impl Fleet {
                 false => set.remove(&id),
             };
         }
+        assert_eq!(self.by_load.len(), self.workers.len(), "each worker is filed once by its load");
     }
 
     /// A pending task that reads `bytes` has `after` at a worker where it had `before`.
     pub(super) fn near(&mut self, id: WorkerId, (job, task): (JobId, TaskId), bytes: u64, before: Near, after: Near) {
         self.with(id, |worker| {
+            assert!(
+                worker.waiting_bytes + after.bytes >= before.bytes,
+                "no more is waited for than {} bytes",
+                worker.waiting_bytes
+            );
             worker.waiting_bytes = worker.waiting_bytes + after.bytes - before.bytes;
             let tasks = worker.near.entry(job).or_default();
             if before.bytes > 0 {

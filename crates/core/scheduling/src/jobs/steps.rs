@@ -83,11 +83,14 @@ impl Schedule {
     pub(super) fn end_running(&mut self, job_id: JobId, task_id: TaskId) {
         let job = self.jobs.get_mut(&job_id).expect("the job of a task that runs is there");
         let task = job.tasks.get_mut(&task_id).expect("a task that runs is there");
+        let (running, ready) = (job.running, job.ready);
+        assert!(running > 0 && ready >= task.inputs.len(), "{running} tasks run, and {ready} inputs are ready");
         job.running -= 1;
         job.ready -= task.inputs.len();
         let bytes = task.bytes;
         let on = task.on.take().expect("a task that runs has a slot");
         self.fleet.with(on, |worker| {
+            assert!(worker.free < worker.slots && worker.running_bytes >= bytes, "the slot that is given back was taken");
             worker.free += 1;
             worker.running_bytes -= bytes;
             worker.running.remove(&(job_id, task_id));
@@ -101,6 +104,7 @@ impl Schedule {
             self.jobs.remove(&job_id);
         }
         for ix in task.into_iter().flat_map(|task| task.inputs) {
+            assert!(self.ranges[ix as usize].users > 0, "a task uses what it reads");
             self.ranges[ix as usize].users -= 1;
             self.forget_unused(ix);
         }

@@ -145,10 +145,13 @@ impl Schedule {
             job.tasks.get_mut(&task_id).expect("it was chosen").on = Some(worker_id);
         });
         self.fleet.with(worker_id, |worker| {
+            assert!(worker.free > 0, "a task starts in a free slot");
             worker.free -= 1;
             worker.running_bytes += input_bytes;
-            worker.running.insert((job_id, task_id));
+            let is_new = worker.running.insert((job_id, task_id));
+            assert!(is_new, "a task runs once");
         });
+        assert!(local_bytes <= input_bytes, "{local_bytes} bytes of {input_bytes} are here");
         Assignment { job: job_id, task: task_id, local_bytes, input_bytes, bring }
     }
 }

@@ -64,6 +64,7 @@ impl Schedule {
     /// A range is on its way from shared storage to a worker.
     pub(super) fn expect(&mut self, ix: RangeIx, to: WorkerId) {
         let range = &mut self.ranges[ix as usize];
+        assert!(range.is_missing(), "what somebody has, or will have, is not brought again");
         range.arriving = Some(to);
         let (bytes, storage) = (range.bytes, range.storage);
         self.in_flight(storage).bytes += bytes;

@@ -59,6 +59,8 @@ impl Window {
     }
 
     fn settle(&mut self, unit_ix: usize, outstanding: u64, pending: u64) {
+        let (handed, left) = (self.outstanding_bytes, self.plan.pending_bytes);
+        assert!(handed >= outstanding && left >= pending, "{handed} bytes are handed out and {left} are left");
         self.outstanding_bytes -= outstanding;
         self.plan.pending_bytes -= pending;
         self.places.outstanding(self.plan.units[unit_ix].place, -(outstanding as i64));

@@ -81,8 +81,12 @@ impl Window {
         self.places.outstanding(place, earlier_bytes + len as i64);
         unit.place = place;
         unit.outstanding.insert(span.clone());
+        let unit_bytes = unit.span.end - unit.span.start;
+        assert!(unit.unread_bytes() <= unit_bytes, "of {unit_bytes} bytes none is handed out twice");
         self.plan.pending_bytes -= len;
         self.outstanding_bytes += len;
+        let bytes_max = self.bytes_max.saturating_add(UNIT_BYTES_MAX);
+        assert!(self.outstanding_bytes < bytes_max, "{} bytes are handed out, and no unit more than fit", self.outstanding_bytes);
         self.handed.push_back(unit_ix);
         Some(PlannedRange { version_ix: unit.version_ix, start: span.start, len })
     }

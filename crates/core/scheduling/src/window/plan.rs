@@ -64,6 +64,8 @@ impl Plan {
             }
             plan.push_units(version_ix, at..end);
         }
+        assert_eq!(plan.by_offset.len(), plan.units.len(), "no two units begin at a byte");
+        debug_assert_eq!(plan.pending_bytes, plan.units.iter().map(Unit::unread_bytes).sum::<u64>(), "nothing is read yet");
         plan
     }
 

@@ -27,6 +27,7 @@ impl Spans {
     pub(super) fn insert(&mut self, span: Range<u64>) {
         let at = self.0.partition_point(|other| other.start < span.start);
         self.0.insert(at, span);
+        debug_assert!(self.0.windows(2).all(|two| two[0].end <= two[1].start), "no two spans overlap");
     }
 
     /// Takes out all of `range`; returns how many bytes of it were here.

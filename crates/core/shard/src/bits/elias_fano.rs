@@ -25,6 +25,7 @@ pub(crate) struct EliasFano {
 
 /// The five sections of growing `values`: low bits and last value, high part, low parts, two selection indexes.
 pub(crate) fn encode(values: &[u64]) -> [Vec<u8>; 5] {
+    debug_assert!(values.is_sorted(), "values grow");
     let last = values.last().copied().unwrap_or_default();
     let low_bits = (last / values.len().max(1) as u64).max(1).ilog2().min(56);
     let length = (last >> low_bits) as usize + values.len() + 1;

@@ -29,6 +29,7 @@ pub(crate) fn pack(values: impl IntoIterator<Item = u64>, max: u64) -> Vec<u8> {
     let width = width_of(max);
     let mut writer = BitWriter::default();
     for value in values {
+        debug_assert!(value <= max, "{value} has no room in the width of {max}");
         writer.push(value, width);
     }
     writer.finish()

@@ -63,6 +63,7 @@ pub(crate) struct BitWriter {
 impl BitWriter {
     /// Appends the low `width` (at most 56) bits of `value`.
     pub(crate) fn push(&mut self, value: u64, width: u32) {
+        debug_assert!(self.filled + width <= u64::BITS && (width == u64::BITS || value >> width == 0), "{value} in {width} bits");
         self.pending |= value << self.filled;
         self.filled += width;
         while self.filled >= 8 {

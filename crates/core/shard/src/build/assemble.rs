@@ -95,7 +95,7 @@ pub(crate) fn assemble(
     let (mut schema_bytes, mut alphabet_bytes) = (Vec::new(), Vec::new());
     schema.write(&mut schema_bytes);
     alphabet.write(&mut alphabet_bytes);
-    let starts = pack(starts.into_iter().map(u64::from), most);
+    let starts = pack(checked(starts, &owners).into_iter().map(u64::from), most);
     let owners = pack(owners, most);
     let base = part::write(
         BASE_KIND,
@@ -127,6 +127,13 @@ pub(crate) fn assemble(
         None => Vec::new(),
     };
     Ok(BuiltShard { base, layers })
+}
+
+/// Each record's row, which is that of no other one.
+fn checked(starts: Vec<u32>, owners: &[u64]) -> Vec<u32> {
+    assert_eq!(starts.len(), owners.len(), "each record begins once in the text");
+    debug_assert!((0..).zip(&starts).all(|(record, row)| owners[*row as usize] == record), "no two records begin at a row");
+    starts
 }
 
 /// The layers that bring a shard to `ratio` of its input, made while its text is at hand.

@@ -151,6 +151,11 @@ impl Builder {
         self.input_bytes += bytes;
         self.sorted &= self.input.keys.push(key);
         self.input.lengths_mark = self.input.lengths.len();
+        assert!(
+            self.input.values.len() as u64 <= self.input_bytes,
+            "{} bytes of input are counted, and more are there",
+            self.input_bytes
+        );
         Ok(())
     }
 }

@@ -62,6 +62,11 @@ impl Input {
             places.push((at, next - at, from, bytes));
             (at, from) = (next, from + bytes);
         }
+        assert!(
+            at == self.lengths.len() && from == self.values.len(),
+            "lengths and values are those of {} keys",
+            self.keys.len()
+        );
         let order = self.keys.order();
         let before = self.keys.bytes() + self.values.len() as u64 + (self.keys.len() * attributes) as u64;
         let (mut values, mut lengths) = (Vec::with_capacity(self.values.len()), Vec::with_capacity(self.lengths.len()));
@@ -72,6 +77,7 @@ impl Input {
         }
         (self.values, self.lengths) = (values, lengths);
         self.keys = self.keys.select(&order);
+        debug_assert!(self.keys.order().into_iter().eq(0..self.keys.len() as u32), "keys grow, and each is there once");
         before - (self.keys.bytes() + self.values.len() as u64 + (self.keys.len() * attributes) as u64)
     }
 
@@ -88,6 +94,11 @@ impl Input {
             call(record, &self.lengths[at..next], &self.values[from..from + bytes]);
             (at, from) = (next, from + bytes);
         }
+        assert!(
+            at == self.lengths.len() && from == self.values.len(),
+            "lengths and values are those of {} keys",
+            self.keys.len()
+        );
     }
 }
 

@@ -36,6 +36,7 @@ impl Block {
 
     /// Adds a record: the lengths of its values plus one, 0 for null, and their bytes.
     pub(super) fn push(&mut self, key: &Key, values: &[Option<&[u8]>]) {
+        debug_assert!(self.last.as_ref().is_none_or(|last| last <= key), "records are in the order of their keys");
         put_key(key, self.last.as_ref(), &mut self.raw);
         let mut lengths = Vec::with_capacity(2 * values.len());
         values.iter().for_each(|value| varint::write(value.map_or(0, |value| value.len() as u64 + 1), &mut lengths));

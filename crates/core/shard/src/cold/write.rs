@@ -152,6 +152,7 @@ impl<W: Write> Blocks<W> {
     }
 
     fn end(&mut self) -> Result<()> {
+        assert_eq!(self.first.is_none(), self.block.is_empty(), "a block has a first key, and only one with records");
         let Some(first) = self.first.take() else { return Ok(()) };
         let mut packed = Vec::new();
         self.block.finish(self.count, &mut packed)?;

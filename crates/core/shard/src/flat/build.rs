@@ -52,6 +52,8 @@ pub fn build_flat(text: &[u8], ratio: f64) -> Result<BuiltShard> {
         begins = !symbols.get(place).is_some_and(|symbol| alphabet.is_first(*symbol));
         position += u64::from(begins);
     }
+    assert_eq!(position, text.len() as u64 + 1, "each byte of the text has its place, and so has the end");
+    assert_eq!(starts.len(), text.len() / BASE_RATE as usize + 1, "the text is sampled at one rate");
     let starts = pack(starts, (1 << width_of(end)) - 1);
     let positions = pack(positions, (1 << width_of(symbols.len() as u64)) - 1);
     let numbers = Numbers {

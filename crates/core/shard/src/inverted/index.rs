@@ -30,6 +30,7 @@ pub(crate) struct IndexWriter {
 impl IndexWriter {
     /// Adds the group of `value`: 8 bytes an entry.
     pub(crate) fn push(&mut self, value: &[u8], entries: impl ExactSizeIterator<Item = u64>) {
+        assert!(u32::try_from(self.groups.len() + 1).is_ok(), "a group at byte {}: its place has four bytes", self.groups.len());
         self.places.push((xxh3_64(value), self.groups.len() as u32 + 1));
         varint::write(value.len() as u64, &mut self.groups);
         self.groups.extend_from_slice(value);
@@ -41,6 +42,7 @@ impl IndexWriter {
     /// The sections: table, groups, entries.
     pub(crate) fn finish(self) -> [Vec<u8>; 4] {
         let slots = (self.places.len() * 3 / 2 + 1).next_power_of_two();
+        assert!(slots > self.places.len(), "a look-up ends at a free slot");
         let mut table = vec![0u32; slots];
         for (hash, place) in self.places {
             let mut at = hash as usize & (slots - 1);

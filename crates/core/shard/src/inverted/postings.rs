@@ -35,10 +35,16 @@ impl Postings {
     }
 
     pub(crate) fn set(&mut self, slice: usize, postings: Option<PostingsSlice>) {
+        assert!(slice < self.slices.len(), "slice {slice} of {} has a place", self.slices.len());
         if let Some(place) = self.slices.get_mut(slice) {
             *place = postings.map(Arc::new);
         }
         self.whole = !self.slices.is_empty() && self.slices.iter().all(Option::is_some);
+    }
+
+    /// How many slices are there.
+    pub(crate) fn present(&self) -> usize {
+        self.slices.iter().flatten().count()
     }
 
     /// Appends the records of a window that have a value, in order; `start` is the first row of the attribute's column.
@@ -113,6 +119,7 @@ impl PostingsWriter {
     pub(crate) fn finish(self) -> [Vec<u8>; 6] {
         let row_bits = width_of(self.entries.len() as u64);
         let slots = self.places.len() as u64 * 5 / 4 + 1;
+        assert!(slots > self.places.len() as u64, "a look-up ends at a free slot");
         let mut table = vec![0u64; slots as usize];
         for (hash, row) in self.places {
             let mut at = slot(hash, slots);

@@ -46,7 +46,9 @@ impl Filling {
 
     /// How many values are there.
     pub(crate) fn filled(&self) -> usize {
-        self.filled.load(Ordering::Acquire) as usize
+        let filled = self.filled.load(Ordering::Acquire) as usize;
+        debug_assert!(filled <= self.cells.len(), "each value is counted once: {filled} of {}", self.cells.len());
+        filled
     }
 
     /// How many there will be.

@@ -166,6 +166,7 @@ impl LayerBuilder {
 
     /// The pass over a text that is at hand, with the row of each position.
     pub(crate) fn run_from_text(&self, text: &[u8], rows: &[u32]) -> Result<()> {
+        assert_eq!(rows.len(), text.len() + 1, "each position has a row, and so has the end");
         let mut sink = Sink::new(self, 0)?;
         let bytes = sink.texts || self.hashes.iter().any(Option::is_some);
         let (mut lane, mut record) = (Lane::default(), None::<u32>);
@@ -188,6 +189,7 @@ impl LayerBuilder {
             self.end_value(&mut lane);
             sink.record(&lane.output)?;
         }
+        assert_eq!(record.map_or(0, |record| record + 1), self.base.records(), "each record was taken");
         self.keep(sink);
         Ok(())
     }

@@ -112,6 +112,8 @@ fn greedy(
             model.add(kind, which);
         }
     }
+    assert!(chosen.is_empty() || budget.is_nan() || budget >= 0.0, "{} slices take {} bytes too many", chosen.len(), -budget);
+    debug_assert_eq!(chosen.iter().collect::<BTreeSet<_>>().len(), chosen.len(), "each slice is chosen once");
     // With everything there is no use for what would be saved.
     let useless = if missing { model.useless() } else { Vec::new() };
     Some(Plan { chosen, cost: model.cost(), useless })
@@ -200,6 +202,7 @@ impl<'b> Model<'b> {
     }
 
     fn add_text(&mut self, kind: LayerKind, part: f64) {
+        debug_assert!((0.0..=1.0).contains(&part), "{part} is a part of the records");
         if kind == LayerKind::Blocks { self.blocks = part } else { self.plain = part }
     }
 
@@ -233,6 +236,7 @@ impl<'b> Model<'b> {
                         useless.push((kind, which as u16));
                     }
                     self.add(kind, which as u16);
+                    debug_assert_eq!(self.cost().to_bits(), cost.to_bits(), "a layer that is thought away comes back");
                 }
             }
         }
@@ -258,6 +262,7 @@ impl<'b> Model<'b> {
                 best = Some((at, gain));
             }
         }
+        debug_assert_eq!(self.cost().to_bits(), now.to_bits(), "layers that are tried leave nothing");
         best.map(|(at, _)| at)
     }
 

@@ -119,9 +119,10 @@ impl LayerSet {
 
     /// Puts a layer in; it takes the place of a slice that is there already.
     pub(crate) fn put(&mut self, base: &Base, layer: &VerifiedLayer) {
-        debug_assert_eq!(layer.part.shard, base.identity);
+        assert_eq!(layer.part.shard, base.identity, "layer {} is of this shard", layer.id);
         self.place(base, layer.id, Some(Source::Sealed(&layer.part)));
         self.bytes.insert(layer.id, layer.part.bytes);
+        self.check();
     }
 
     /// Takes layers out, and puts others in.
@@ -144,6 +145,7 @@ impl LayerSet {
         let count = (range.end - range.start) as usize;
         self.place(base, id, Some(Source::Filling(Arc::new(Filling::new(count)))));
         self.bytes.insert(id, count * 4);
+        self.check();
         Ok(())
     }
 
@@ -153,6 +155,7 @@ impl LayerSet {
         if there {
             self.place(base, id, None);
         }
+        self.check();
         there
     }
 
@@ -170,6 +173,20 @@ impl LayerSet {
             filling.map_or(1.0, |filling| filling.filled() as f64 / filling.len().max(1) as f64)
         };
         self.bytes.iter().map(|(id, bytes)| LayerInfo { id: *id, bytes: *bytes, filled: filled(*id) }).collect()
+    }
+
+    /// What takes bytes is in its place, and nothing else is. O(slices).
+    fn check(&self) {
+        debug_assert_eq!(self.present(), self.bytes.len(), "each slice that is in its place has its bytes");
+    }
+
+    /// How many slices are there beside the base's own.
+    fn present(&self) -> usize {
+        let arrays = self.isa.iter().skip(1).chain(self.sa.iter().skip(1)).chain(&self.sa_rates).chain(&self.isa_rates);
+        let arrays: usize = arrays.map(Sliced::present).sum();
+        let postings: usize = self.postings.iter().map(Postings::present).sum();
+        let index = self.index.iter().flatten().flatten().count();
+        arrays + postings + index + self.blocks.iter().flatten().count() + self.plain.iter().flatten().count()
     }
 
     fn array(&self, id: LayerId) -> Option<&Sliced> {

@@ -36,11 +36,17 @@ impl Sliced {
     }
 
     pub(crate) fn set(&mut self, slice: usize, slot: Slot) {
+        assert!(slice < self.slots.len(), "slice {slice} of {} has a place", self.slots.len());
         if let Some(place) = self.slots.get_mut(slice) {
             *place = slot;
         }
         self.present = self.slots.iter().filter(|slot| !matches!(slot, Slot::Absent)).count();
         self.filling = self.slots.iter().filter(|slot| matches!(slot, Slot::Filling(_))).count();
+    }
+
+    /// How many slices are there.
+    pub(crate) fn present(&self) -> usize {
+        self.present
     }
 
     /// Whether any slice is there.

@@ -33,5 +33,6 @@ pub(crate) fn gather<'t>(
         offsets.extend(places[..places.len() - 1].iter().map(|place| place - shift + base));
         bytes.extend_from_slice(&source[shift as usize..places[places.len() - 1] as usize]);
     }
+    assert_eq!(offsets.len() as u64, range.end - range.start, "each piece of the slice was made");
     (bytes, offsets)
 }

@@ -42,6 +42,7 @@ impl PsiWriter {
         if self.pending.len() == BLOCK as usize || (symbol != self.symbol && !self.pending.is_empty()) {
             self.close();
         }
+        debug_assert!(symbol >= self.symbol, "column {symbol} comes after {}", self.symbol);
         self.symbol = symbol;
         self.pending.push(value);
     }
@@ -51,7 +52,9 @@ impl PsiWriter {
         if self.payload.is_empty() {
             self.payload.push(0);
         }
+        debug_assert!(self.pending.is_sorted_by(|one, next| one < next), "rows of a column grow");
         let at = self.payload.len();
+        assert!(u32::try_from(at).is_ok(), "a payload at byte {at}: its offset has four bytes");
         block::encode(&self.pending, &mut self.payload);
         let offset = if self.payload.len() == at { 0 } else { at as u32 };
         self.blocks.push((self.pending[0], self.symbol, offset));
@@ -75,6 +78,7 @@ impl PsiWriter {
             }
             let mut directory = Vec::with_capacity(self.blocks.len() * 8);
             for (base, symbol, offset) in &self.blocks {
+                debug_assert_eq!(*offset >> unit << unit, *offset, "payloads are aligned as the directory says");
                 let entry = u64::from(*base)
                     | u64::from(*symbol) << self.row_bits
                     | u64::from(*offset >> unit) << (self.row_bits + self.symbol_bits);

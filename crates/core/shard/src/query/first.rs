@@ -35,7 +35,8 @@ impl Searcher<'_> {
         {
             self.find_rest(tests, Window { from, count: window.count - found.len() }, &mut found)?;
         }
-        debug_assert!(found.is_sorted() && found.len() <= window.count);
+        assert!(found.len() <= window.count, "no more are found than {}", window.count);
+        debug_assert!(found.is_sorted(), "records are found in order");
         Ok(found)
     }
 

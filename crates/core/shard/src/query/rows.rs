@@ -39,6 +39,7 @@ impl RowSet {
                 both.push(rows);
             }
         }
+        debug_assert!(both.windows(2).all(|two| two[0].end < two[1].start), "in order, with others between them");
         Self { intervals: both }
     }
 

@@ -99,6 +99,7 @@ impl RawBlock {
 
     /// Adds a record, which has all attributes.
     pub(crate) fn push(&mut self, codes: &Codes, numbers: &Numbers, record: &Record) -> Result<()> {
+        assert_eq!(numbers.len(), codes.attributes(), "each attribute has numbers, or is text");
         let mut texts = self.texts.iter_mut();
         for (attribute, numbers) in numbers.iter().enumerate() {
             let value = record.bytes(attribute);
@@ -116,12 +117,18 @@ impl RawBlock {
                 }
             }
         }
+        assert!(texts.next().is_none(), "each attribute of text has its value");
         Ok(())
     }
 
     /// The block's bytes; it is empty then. Numbers take as much in every block.
     pub(crate) fn finish(&mut self) -> Whole {
         let mut numbers = std::mem::take(&mut self.numbers).finish();
+        assert!(
+            numbers.len() <= numbers_bytes(self.bits),
+            "{} bytes are numbers of more records than a block has",
+            numbers.len()
+        );
         numbers.resize(numbers_bytes(self.bits), 0);
         let mut text = Vec::new();
         self.texts.iter_mut().for_each(|(lengths, _)| text.append(lengths));

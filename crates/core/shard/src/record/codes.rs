@@ -60,6 +60,7 @@ pub(crate) struct CodePlace {
 pub(crate) fn encode<'v>(columns: impl Iterator<Item = Vec<Option<&'v [u8]>>>) -> Vec<u8> {
     let mut out = Vec::new();
     for values in columns {
+        debug_assert!(values.is_sorted_by(|one, next| one < next), "values are in order, each once");
         varint::write(values.len() as u64, &mut out);
         for value in values {
             varint::write(value.map_or(0, |value| value.len() as u64 + 1), &mut out);

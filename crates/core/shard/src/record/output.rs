@@ -102,6 +102,7 @@ impl Record {
     /// Ends the value whose bytes were appended.
     #[inline]
     pub(crate) fn end_value(&mut self, null: bool) {
+        debug_assert!(self.ends.last().is_none_or(|last| *last as usize <= self.bytes.len()), "values lie behind each other");
         self.nulls |= u128::from(null) << self.ends.len();
         self.ends.push(self.bytes.len() as u32);
     }

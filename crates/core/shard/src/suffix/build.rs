@@ -114,6 +114,7 @@ impl SuffixStoreBuilder {
                 }
             }
         }
+        assert!(ends.len() == 0 && from == self.values.len(), "each value is of a record");
         starts.push(text.len() as u32);
         let mut columns = vec![Column::default(); alphabet.symbols()];
         text.iter().for_each(|symbol| columns[*symbol as usize].count += 1);

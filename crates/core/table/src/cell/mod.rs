@@ -1,7 +1,6 @@
 //! One cell: its bytes, and the values in them.
 
 mod array;
-mod bits;
 mod column;
 mod gather;
 mod nested;
@@ -14,8 +13,8 @@ mod starts;
 mod transpose;
 mod variable;
 
-pub(crate) use bits::transpose_bits;
 pub(crate) use column::ColumnCell;
 pub use row::{Row, Value};
 pub use row_cell::RowCell;
+pub(crate) use rows::transpose_bits;
 pub(crate) use variable::Builder;

@@ -7,7 +7,6 @@ use arrow_buffer::Buffer;
 use forebay_types::{Error, Result};
 
 use super::array::{Parts, array};
-use super::bits::transpose_bits;
 use super::row::pointed_to;
 use super::starts::{Checked, Starts};
 use super::transpose::{FixedColumn, transpose};
@@ -94,4 +93,26 @@ fn variable<S: Starts>(leaf: &Leaf, run: &Checked<'_, S>, column: usize, offset:
         out.push(Some(value))?;
     }
     out.finish()
+}
+
+/// Turns 8x8 bits about their diagonal: bit `j` of byte `i` becomes bit `i` of byte `j` (Hacker's Delight, 7-3).
+#[inline]
+pub(crate) fn transpose_bits(mut square: u64) -> u64 {
+    for (shift, mask) in [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)] {
+        let swapped = (square ^ (square >> shift)) & mask;
+        square ^= swapped ^ (swapped << shift);
+    }
+    square
+}
+
+#[cfg(test)]
+mod tests {
+    use super::transpose_bits;
+
+    #[test]
+    fn rows_become_columns() {
+        for (i, j) in (0..8).flat_map(|i| (0..8).map(move |j| (i, j))) {
+            assert_eq!(transpose_bits(1 << (8 * i + j)), 1 << (8 * j + i));
+        }
+    }
 }

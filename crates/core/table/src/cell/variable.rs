@@ -130,6 +130,14 @@ impl<'a> Builder<'a> {
 
     /// The column.
     pub fn finish(mut self) -> Result<ArrayRef> {
+        let is_whole = match self.leaf.kind() {
+            Kind::Nothing | Kind::Nested { .. } => true,
+            Kind::Bit => self.items.count == self.rows,
+            Kind::Fixed(width) => self.data.len() == self.rows * width,
+            Kind::Bytes { .. } | Kind::List { .. } => self.ends.len() == self.rows + 1,
+            Kind::View => self.views.len() == self.rows,
+        };
+        assert!(is_whole, "column `{}` has a value for each of {} rows", self.leaf.path(), self.rows);
         let validity = Some(Buffer::from_vec(std::mem::take(&mut self.validity)));
         // Copied into memory that is aligned for every type.
         let data = Buffer::from_slice_ref(&self.data);

@@ -80,7 +80,10 @@ impl Grouping {
             }
         }
         let groups = members.into_iter().filter(|leaves| !leaves.is_empty()).chain(alone);
-        groups.map(|leaves| Group::new(schema, self.layout, leaves)).collect()
+        let groups = groups.map(|leaves| Group::new(schema, self.layout, leaves)).collect::<Result<Vec<_>>>()?;
+        let leaves: usize = groups.iter().map(|group| group.leaves().len()).sum();
+        assert_eq!(leaves, schema.leaves().len(), "each leaf is in one group");
+        Ok(groups)
     }
 }
 

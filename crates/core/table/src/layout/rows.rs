@@ -33,7 +33,7 @@ impl RowLayout {
         let mut at = size_at + 4;
         let places = kinds.iter().map(|&kind| place(kind, &mut at)).collect();
         let variable = kinds.iter().any(|kind| kind.is_variable());
-        Self { places, size_at: Some(size_at), fixed_bytes: at, align: 1, variable }
+        Self { places, size_at: Some(size_at), fixed_bytes: at, align: 1, variable }.checked()
     }
 
     /// Wide values first and all of them aligned; the row's size only where rows differ in it.
@@ -49,7 +49,19 @@ impl RowLayout {
         for column in order {
             places[column] = place(kinds[column], &mut at);
         }
-        Self { places, size_at, fixed_bytes: at.next_multiple_of(8), align: 8, variable }
+        let is_aligned = |place: &Place| place.offset.is_multiple_of(alignment(place.kind).max(1));
+        debug_assert!(places.iter().all(is_aligned), "wide values are aligned");
+        Self { places, size_at, fixed_bytes: at.next_multiple_of(8), align: 8, variable }.checked()
+    }
+
+    /// Bitmap, size and values take all of the fixed area but its padding, which holds as long as no two of them overlap.
+    fn checked(self) -> Self {
+        let values: usize = self.places.iter().map(|place| place.kind.row_width()).sum();
+        let taken = self.places.len().div_ceil(8) + self.size_at.map_or(0, |_| 4) + values;
+        assert!(taken <= self.fixed_bytes, "{taken} bytes have their place in the first {} of a row", self.fixed_bytes);
+        let ends = |place: &Place| place.offset + place.kind.row_width() <= self.fixed_bytes;
+        debug_assert!(self.places.iter().all(ends), "no value is behind the fixed area");
+        self
     }
 
     /// Bytes of every row, where all have the same.
@@ -83,6 +95,24 @@ mod tests {
         assert_eq!(rows.fixed_bytes, 34);
         assert_eq!(rows.size_at, Some(1));
         assert_eq!(rows.places.iter().map(|place| place.offset).collect::<Vec<_>>(), [5, 9, 17, 25, 26]);
+    }
+
+    fn two_numbers(second: usize, fixed_bytes: usize) {
+        let number = |offset| Place { offset, kind: Kind::Fixed(8) };
+        let places = vec![number(1), number(second)];
+        let _ = RowLayout { places, size_at: None, fixed_bytes, align: 1, variable: false }.checked();
+    }
+
+    #[test]
+    #[should_panic(expected = "17 bytes have their place in the first 12")]
+    fn values_that_overlap_are_caught() {
+        two_numbers(4, 12);
+    }
+
+    #[test]
+    #[should_panic(expected = "no value is behind the fixed area")]
+    fn a_value_behind_the_fixed_area_is_caught() {
+        two_numbers(12, 17);
     }
 
     #[test]

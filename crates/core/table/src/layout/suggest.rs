@@ -47,6 +47,8 @@ pub fn suggest(columns: &[String], reads: &[BTreeSet<String>]) -> Vec<Suggested>
     if !unread.is_empty() {
         out.push(Suggested { columns: named(&unread), queries: 0, together: 0 });
     }
+    assert_eq!(out.iter().map(|group| group.columns.len()).sum::<usize>(), columns.len(), "each column is in one group");
+    debug_assert!(out.iter().all(|group| group.together <= group.queries), "who reads all columns reads any");
     out
 }
 

@@ -76,6 +76,10 @@ impl Block {
         }
         out.u32(self.row_groups.len() as u32);
         for row_group in &self.row_groups {
+            let (cells, leaves) = (row_group.cells.len(), row_group.leaves.len());
+            assert_eq!((cells, leaves), (self.groups.len(), self.schema.leaves().len()), "a row group has all cells and leaves");
+            let has_blooms = version < VERSION_OF_BLOOMS || row_group.blooms.len() == leaves;
+            assert!(has_blooms, "a table of version {version} says of each leaf whether it has a bloom filter");
             out.u32(row_group.rows as u32);
             for cell in &row_group.cells {
                 out.u32(cell.checksum);

@@ -38,6 +38,7 @@ pub(super) enum Cell {
 
 impl Chunk {
     pub(super) fn new(block: Arc<Block>, row_group: usize, projection: Projection, groups: &[usize], cells: Vec<Cell>) -> Self {
+        assert_eq!(groups.len(), cells.len(), "each column group has a cell");
         let asked = block.schema.flags(projection.leaves());
         let cells = groups.iter().zip(cells).map(|(&group, cell)| {
             let members = block.groups[group].leaves().iter().enumerate();

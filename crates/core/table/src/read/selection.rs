@@ -21,6 +21,7 @@ impl Selection {
                 push_rows(values.iter_padded().zip(valid.iter_padded()).map(|(value, valid)| value & valid), &mut rows);
             }
         }
+        assert!(rows.last().is_none_or(|last| (*last as usize) < mask.len()), "a row of {} was selected", mask.len());
         Self { rows }
     }
 

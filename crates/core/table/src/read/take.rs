@@ -41,6 +41,7 @@ pub fn take(table: &Table, source: &impl Source, projection: &Projection, rows: 
     }
     let odd = |error| Error::invalid(format!("the rows do not fit into one batch: {error}; ask in parts"));
     let sorted = concat_batches(projection.schema(), &batches).map_err(odd)?;
+    assert_eq!(sorted.num_rows(), rows.len(), "each row that was asked for was taken");
     if order.is_sorted() {
         return Ok(sorted);
     }

@@ -33,6 +33,7 @@ impl Verified {
 
     pub(super) fn note(&self, row_group: usize, group: usize) {
         let (word, bit) = self.place(row_group, group);
+        assert!(group < self.groups && word < self.bits.len(), "cell {group} of row group {row_group} is of another table");
         if let Some(word) = self.bits.get(word) {
             word.fetch_or(bit, Ordering::Relaxed);
         }

@@ -73,6 +73,7 @@ impl Projection {
 
     /// A batch from the arrays of [`Projection::leaves`], in that order.
     pub(crate) fn batch(&self, rows: usize, leaves: Vec<ArrayRef>) -> Result<RecordBatch> {
+        assert_eq!(leaves.len(), self.leaves.len(), "each leaf that is wanted has an array");
         let columns = tree::restore(&self.nodes, self.schema.fields(), rows, &mut leaves.into_iter())?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)

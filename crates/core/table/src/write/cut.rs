@@ -21,6 +21,7 @@ impl Load {
 
     /// This with the arrays' rows added.
     pub fn with(&self, schema: &TableSchema, arrays: &[ArrayRef]) -> Self {
+        assert_eq!(arrays.len(), self.leaves.len(), "each leaf has an array");
         let more = schema.leaves().iter().zip(arrays).map(|(leaf, array)| bytes(array, leaf.kind()));
         Self { leaves: self.leaves.iter().zip(more).map(|(have, more)| (have.0 + more.0, have.1 + more.1)).collect() }
     }

@@ -88,7 +88,9 @@ impl Encoder {
                     concat(&pieces).map_err(|error| Error::invalid(format!("column `{}`: {error}", leaf.path())))?
                 }
             };
+            assert_eq!(array.len(), rows, "column `{}` has a value for each row", leaf.path());
             let known = statistics(&array);
+            assert!(known.nulls <= rows, "column `{}` has {} nulls in {rows} rows", leaf.path(), known.nulls);
             blooms.push(bloom(wishes[index], &array, &known));
             leaves.push(known);
             arrays.push(array);
@@ -130,6 +132,8 @@ fn encode_cell(schema: &TableSchema, group: &Group, rows: usize, arrays: &[Array
             (buffers, Some(ends))
         }
     };
+    let slots = group.slots(schema);
+    assert!(buffers.len() == slots || rows.is_some(), "{} buffers of a column that has {slots}", buffers.len());
     let checksum = buffers.iter().fold(0, |sum, buffer| forebay_types::crc32c_append(sum, buffer));
     Ok(EncodedCell { buffers, rows, checksum })
 }

@@ -157,5 +157,6 @@ fn binary(min: Option<&[u8]>, max: Option<&[u8]>) -> Bounds {
 
 /// The value's first bytes: no value that has more of them is below.
 fn bound(value: &[u8], bytes: usize) -> Bound {
+    assert!(bytes <= BOUND_BYTES_MAX, "a bound of {bytes} bytes");
     Bound { bytes: value[..bytes].to_vec(), exact: bytes == value.len() }
 }

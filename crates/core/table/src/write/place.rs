@@ -56,6 +56,7 @@ impl<W: Write> Output<W> {
                     _ => self.pad(self.at + self.room())?,
                 }
             }
+            assert_eq!(done, rows.len(), "each row is in a buffer");
         }
         Ok(CellInfo { buffers, checksum: cell.checksum })
     }
@@ -81,6 +82,8 @@ impl<W: Write> Output<W> {
         }
         let start = self.at;
         self.put(bytes)?;
+        let is_within = start / SEGMENT_BYTES == (self.at - 1) / SEGMENT_BYTES;
+        assert!(start.is_multiple_of(ALIGN) && is_within, "bytes {start}..{} are aligned, and within a segment", self.at);
         Ok(start..self.at)
     }
 }

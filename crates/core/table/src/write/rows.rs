@@ -34,6 +34,7 @@ pub(super) fn encode_rows(
     arrays: &[(&ArrayRef, Kind)],
     spare: Vec<u8>,
 ) -> Result<(Vec<Buffer>, RowEnds)> {
+    assert_eq!(arrays.len(), layout.places.len(), "each column has its place in a row");
     let columns = arrays.iter().map(|(array, kind)| Column {
         values: Values::of(array, *kind),
         // Arrow's null type has no validity of its own.
@@ -84,6 +85,8 @@ pub(super) fn encode_rows(
             }
         }
     }
+    let is_within = |(row, tail): (usize, &usize)| *tail <= start(row + 1) - start(row);
+    debug_assert!(tails.iter().enumerate().all(is_within), "no value is behind its row's end");
     let ends = if layout.variable { RowEnds::Offsets(offsets.clone()) } else { RowEnds::Stride(layout.fixed_bytes) };
     Ok((vec![Buffer::from_vec(offsets), Buffer::from_vec(out)], ends))
 }

@@ -5,6 +5,12 @@ use forebay_protocol::SchedulerNumbers;
 use super::Books;
 
 impl Books {
+    /// Jobs are known by their names and by their numbers, to the schedule too.
+    pub(super) fn check(&self) {
+        assert_eq!(self.numbers.len(), self.jobs.len(), "each job has a number, and nobody else");
+        assert_eq!(self.schedule.jobs().count(), self.jobs.len(), "the schedule knows all jobs");
+    }
+
     /// What there is to do, and what was done since the start.
     pub(in crate::scheduler) fn counts(&self) -> SchedulerNumbers {
         let tasks = self.over.tasks.so_far();
@@ -31,7 +37,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use forebay_scheduling::ScheduleSettings;
+    use forebay_scheduling::{JobId, ScheduleSettings};
     use forebay_types::OperationId;
 
     use super::super::Ended;
@@ -40,6 +46,71 @@ mod tests {
     use crate::travel::Ticket;
 
     const EXECUTOR: &str = "0000000000000007-0000000000000001";
+
+    /// Two jobs of which a task runs, and what is spoiled before it ends and the job is over.
+    fn spoiled(spoil: impl FnOnce(&mut Books)) {
+        let mut books = Books::new(ScheduleSettings::default());
+        books.executor_asks(EXECUTOR, 2, Some(1 << 30));
+        for job in ["a", "b"] {
+            books.job_seen(job, || Ticket::silent(OperationId(1)));
+            books.stage_begins(job, 1, 0, false, String::new(), Some(Arc::new(vec![Vec::new(); 3])));
+            books.waiting(job, 1, &[0, 1, 2]);
+        }
+        let chosen = books.choose(EXECUTOR).expect("a task for a free slot");
+        books.began(&chosen, 0, 0);
+        spoil(&mut books);
+        books.waiting("b", 1, &[0, 1, 2]);
+        books.choose(EXECUTOR);
+        let took = Duration::from_millis(1);
+        books.ended(&Ended { job: &chosen.job, stage: 1, attempt: 0, task: 0, done: true, took, bytes_passed: 1 });
+        books.job_over("a", "done", String::new());
+        books.job_seen("c", || Ticket::silent(OperationId(2)));
+    }
+
+    #[test]
+    fn what_is_sound_passes() {
+        spoiled(|_| {});
+    }
+
+    #[test]
+    #[should_panic(expected = "each job has a number, and nobody else")]
+    fn a_number_that_stays_behind_is_caught() {
+        spoiled(|books| drop(books.numbers.insert(JobId(99), "gone".to_string())));
+    }
+
+    #[test]
+    #[should_panic(expected = "the schedule knows all jobs")]
+    fn a_job_that_the_schedule_has_forgotten_is_caught() {
+        spoiled(|books| books.schedule.close(books.jobs["b"].number));
+    }
+
+    #[test]
+    #[should_panic(expected = "a job is known by its number")]
+    fn a_job_under_the_number_of_another_one_is_caught() {
+        spoiled(|books| books.numbers.values_mut().for_each(|name| *name = if name == "a" { "b".into() } else { "a".into() }));
+    }
+
+    #[test]
+    #[should_panic(expected = "a job's number is given once")]
+    fn a_number_that_is_given_twice_is_caught() {
+        spoiled(|books| books.next_number = 2);
+    }
+
+    #[cfg(debug_assertions)]
+    #[test]
+    #[should_panic(expected = "what is offered was counted")]
+    fn a_task_that_is_offered_and_not_counted_is_caught() {
+        spoiled(|books| {
+            let stage = books.jobs.get_mut("b").and_then(|job| job.stages.get_mut(&1)).unwrap();
+            stage.counted.clear();
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "tasks are done, in all")]
+    fn tasks_that_were_done_twice_beside_their_input_are_caught() {
+        spoiled(|books| books.jobs.values_mut().for_each(|job| job.sums.tasks_local = 5));
+    }
 
     #[test]
     fn jobs_and_tasks_are_counted_while_they_run_and_as_they_end() {

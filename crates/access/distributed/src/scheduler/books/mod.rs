@@ -13,7 +13,7 @@ use executors::ExecutorEntry;
 pub(super) use executors::Told;
 
 use super::attempts::{Attempts, RUN_AGAIN};
-use super::job::{Inputs, Job, Running, Stage, WHOLE, split, task_id};
+use super::job::{Inputs, Job, Running, Stage, Sums, WHOLE, split, task_id};
 use super::tasks::TasksOver;
 use crate::travel::Ticket;
 
@@ -117,8 +117,10 @@ impl Books {
         self.next_number += 1;
         let ticket = Arc::new(ticket());
         self.schedule.submit(number, ticket.priority, IO_RATE);
-        self.numbers.insert(number, id.to_string());
+        let known = self.numbers.insert(number, id.to_string());
+        assert!(known.is_none(), "a job's number is given once");
         self.jobs.insert(id.to_string(), Job::new(number, ticket));
+        self.check();
     }
 
     /// Whether what a stage's partitions read must be found out first; it is noted that this is done now.
@@ -196,6 +198,7 @@ impl Books {
             }
             specs.push(TaskSpec { id: task_id(stage_id, task), inputs });
         }
+        debug_assert!(stage.offered.is_subset(&stage.counted), "what is offered was counted");
         failpoint(format_args!("waiting of {job_id}"));
         if !specs.is_empty() {
             self.schedule.add_tasks(job.number, specs);
@@ -208,6 +211,7 @@ impl Books {
         let assignment = self.ask("a task for a slot", |schedule| schedule.next_task(worker)).flatten()?;
         let job_id = self.numbers.get(&assignment.job)?.clone();
         let job = &self.jobs[&job_id];
+        assert_eq!(job.number, assignment.job, "a job is known by its number");
         let (stage, task) = split(assignment.task);
         let inputs = job.stages.get(&stage).and_then(|known| known.inputs.clone());
         let peers: HashMap<BlockRange, WorkerId> = assignment
@@ -295,6 +299,8 @@ impl Books {
                 job.sums.tasks_with_input += 1;
                 job.sums.tasks_local += u64::from(running.local_bytes * 2 > running.bytes);
             }
+            let Sums { tasks_local, tasks_with_input, tasks_done, .. } = job.sums;
+            assert!(tasks_local <= tasks_with_input && tasks_with_input <= tasks_done, "{tasks_done} tasks are done, in all");
             if let Some(stage) = job.stages.get_mut(&ended.stage) {
                 stage.offered.remove(&running.task);
                 self.rates.observe(&stage.kind, running.bytes, ended.took.as_secs_f64());
@@ -320,6 +326,7 @@ impl Books {
             self.over.tasks.note(id, stage, running, false);
         }
         self.note_over(over);
+        self.check();
     }
 
     fn note_over(&mut self, over: JobState) {
@@ -333,6 +340,7 @@ impl Books {
             self.over.jobs.pop_front();
         }
         self.over.jobs.push_back(over);
+        assert!(self.over.jobs.len() <= OVER_MAX, "{} jobs that are over are shown", self.over.jobs.len());
     }
 
     /// A job that is over.

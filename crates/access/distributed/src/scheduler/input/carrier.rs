@@ -102,7 +102,8 @@ impl Carrier {
             let start = message.ranges.first().map_or(0, |range| range.0);
             let (version, bytes, worker) = (Arc::clone(&message.version), message.bytes, message.worker);
             let (operation, since) = (message.operation, forebay_runtime::now());
-            self.under_way.lock().insert(number, UnderWay { operation, version, start, bytes, worker, since });
+            let known = self.under_way.lock().insert(number, UnderWay { operation, version, start, bytes, worker, since });
+            assert!(known.is_none(), "the number of a message is given once");
             let segments = message.blocks.iter().map(|block| block.segment);
             self.holding.lock().entry((operation, worker)).or_default().extend(segments);
             // The schedule's bytes in flight bound how many there are.
@@ -208,6 +209,10 @@ impl Carrier {
                 }),
             }
         }
+        let fits = |message: &Message| message.bytes <= MESSAGE_BYTES || message.ranges.len() == 1;
+        assert!(messages.iter().all(fits), "what is brought together is within a message");
+        let bytes = |message: &Message| message.ranges.iter().map(|range| u64::from(range.1)).sum::<u64>();
+        debug_assert!(messages.iter().all(|message| bytes(message) == message.bytes), "a message has the bytes of its ranges");
         messages
     }
 

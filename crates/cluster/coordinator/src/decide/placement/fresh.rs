@@ -44,6 +44,7 @@ impl Placement {
         if self.newest.len() < DATASETS_MAX || self.newest.contains_key(&dataset) {
             self.newest.insert(dataset, SegmentId::of(version, 0));
         }
+        assert!(self.newest.len() <= DATASETS_MAX, "{} datasets are remembered", self.newest.len());
     }
 
     /// An object came, of a mount that asks for the age of what it has. What its names say of that goes before.

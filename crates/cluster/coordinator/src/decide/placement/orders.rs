@@ -28,6 +28,7 @@ impl Orders {
             return false;
         }
         waiting.push_back((segment, order));
+        assert!(waiting.len() <= WAITING_MAX, "{worker} has {} orders", waiting.len());
         self.new.insert(worker);
         true
     }

@@ -173,6 +173,8 @@ fn domains(places: &[(String, String)], wanted: u32) -> Vec<(u32, u32)> {
     let (replicas, largest) = (parts.len().min(wanted as usize), parts.values().max().copied().unwrap_or(0));
     let is_even = replicas.saturating_sub(1) * places.len() <= 2 * replicas * (places.len() - largest);
     let domains = if is_even { of_both } else { of_host.clone() };
+    let is_one = |(host, domain): (&u32, &u32)| domains[*host as usize] == *domain;
+    assert!(of_host.iter().zip(&domains).all(is_one), "a host is in one domain");
     of_host.into_iter().zip(domains).collect()
 }
 

@@ -67,6 +67,18 @@ impl Problem {
         }
     }
 
+    /// What is said of segments and workers by their numbers is of those that are there.
+    fn check(&self) {
+        assert_eq!(self.ids.len(), self.segments.len(), "each segment has a demand");
+        let workers = (self.workers.len(), self.storage.len());
+        assert_eq!(workers, (self.worker_ids.len(), self.worker_ids.len()), "each worker has its room and its storage");
+        assert!(self.worker_ids.is_sorted_by(|one, next| one < next), "workers are found by their order");
+        let is_there =
+            |(segment, worker): &(u32, u32)| (*segment as usize) < self.segments.len() && (*worker as usize) < self.workers.len();
+        let mut pairs = self.held.iter().chain(&self.loading).chain(&self.named);
+        assert!(pairs.all(is_there), "what is held, loaded or named is of these segments and workers");
+    }
+
     /// What is asked of the plan at that time.
     fn segments_at(&self, unix_secs: u64) -> Cow<'_, [SegmentDemand]> {
         let now = i64::try_from(unix_secs).unwrap_or(i64::MAX);
@@ -83,6 +95,7 @@ impl Problem {
     }
 
     fn solve_part(&self, unix_secs: u64) -> Outcome {
+        self.check();
         let segments = self.segments_at(unix_secs);
         let of = |pairs: &[(u32, u32)]| Holdings::from_pairs(self.segments.len(), pairs.iter().copied());
         let held = of(&self.held);
@@ -140,4 +153,60 @@ impl Outcome {
 /// How often counts have to be halved for this one to be a weight.
 fn halvings(most: u64) -> u32 {
     (u64::BITS - most.leading_zeros()).saturating_sub(WEIGHT_BITS)
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_placement::Policy;
+
+    use super::*;
+
+    /// Solves a problem of two segments and two workers after something was done to it.
+    fn spoiled(spoil: impl FnOnce(&mut Problem)) {
+        let demand = SegmentDemand { count: 1, bytes: 1, ..SegmentDemand::default() };
+        let mut problem = Problem {
+            settings: PlanSettings::of(Policy::Getafix),
+            ids: vec![SegmentId(1), SegmentId(2)],
+            segments: vec![demand; 2],
+            worker_ids: vec![WorkerId(1), WorkerId(2)],
+            workers: WorkerRoom::equal(2),
+            storage: vec![Storage::default(); 2],
+            storage_share: 0.8,
+            held: vec![(0, 1)],
+            loading: Vec::new(),
+            named: Vec::new(),
+            decoded: None,
+        };
+        spoil(&mut problem);
+        problem.solve(0);
+    }
+
+    #[test]
+    fn what_is_sound_passes() {
+        spoiled(|_| {});
+    }
+
+    #[test]
+    #[should_panic(expected = "each segment has a demand")]
+    fn a_segment_without_a_demand_is_caught() {
+        spoiled(|problem| problem.segments.truncate(1));
+    }
+
+    #[test]
+    #[should_panic(expected = "each worker has its room and its storage")]
+    fn a_worker_without_a_storage_is_caught() {
+        spoiled(|problem| problem.storage.truncate(1));
+    }
+
+    #[test]
+    #[should_panic(expected = "workers are found by their order")]
+    fn workers_out_of_order_are_caught() {
+        spoiled(|problem| problem.worker_ids.reverse());
+    }
+
+    #[test]
+    #[should_panic(expected = "is of these segments and workers")]
+    fn a_replica_on_a_worker_that_is_gone_is_caught() {
+        spoiled(|problem| problem.loading.push((1, 2)));
+    }
 }

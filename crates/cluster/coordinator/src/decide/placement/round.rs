@@ -61,6 +61,7 @@ impl Placement {
             all.drain(..TRACKED_MAX);
             all.into_iter().for_each(|(_, key)| self.forget(key));
         }
+        assert!(self.segments.len() <= TRACKED_MAX, "{} segments are tracked", self.segments.len());
     }
 
     /// The plan is made: orders what it takes, and tells clients what is so already.

@@ -54,6 +54,8 @@ impl Routes {
         } else {
             self.lines.insert(key, (self.version, holders));
         }
+        let (gone, from) = (self.gone.len(), self.from);
+        assert!(gone <= GONE_MAX && from <= self.version, "{gone} routes that went since version {from} are remembered");
     }
 
     /// What is new since the version that someone has.

@@ -126,6 +126,7 @@ impl Placement {
             };
             self.segments.insert(key, tracked);
             self.by_id.insert(segment, key);
+            self.check_ids();
         }
         key
     }
@@ -144,6 +145,7 @@ impl Placement {
         self.by_id.remove(&old);
         self.by_id.insert(new, key);
         self.orders.cancel(old);
+        self.check_ids();
     }
 
     /// Takes a route out.
@@ -152,7 +154,12 @@ impl Placement {
             self.by_id.remove(&tracked.segment);
             self.orders.cancel(tracked.segment);
             self.routes.set(key, Vec::new());
+            self.check_ids();
         }
+    }
+
+    fn check_ids(&self) {
+        assert_eq!(self.by_id.len(), self.segments.len(), "each segment is found by its id");
     }
 
     /// Brings a route's line of the table up to date.
@@ -192,6 +199,7 @@ impl Placement {
             }
         }
         moved.into_iter().for_each(|key| self.reroute(now, key));
+        self.check_homes();
     }
 
     /// A worker is gone, and what it held with it.
@@ -218,6 +226,13 @@ impl Placement {
             moved.push(*key);
         }
         moved.into_iter().for_each(|key| self.reroute(now, key));
+        self.check_homes();
+    }
+
+    /// Each segment is at home at a worker that counts, as long as there is one. O(segments).
+    fn check_homes(&self) {
+        let is_there = |home: Option<WorkerId>| home.map_or(self.workers.is_empty(), |home| self.workers.contains(&home));
+        debug_assert!(self.segments.values().all(|tracked| is_there(tracked.home)), "a home is a worker that counts");
     }
 
     /// A worker came back with nothing of what it held.

@@ -120,6 +120,7 @@ impl Placement {
     /// What is left of counts of a window that come late: half for each that has closed since. Those of a coordinator before are
     /// of windows that this one doesn't know.
     fn aged(&self, window: u64) -> f64 {
+        assert!(window <= self.period.number, "window {window} has closed by {}", self.period.number);
         let same_epoch = window >> 32 == self.period.number >> 32;
         if same_epoch { 0.5f64.powi((self.period.number - window).min(64) as i32) } else { 1.0 }
     }

@@ -85,7 +85,13 @@ impl Settling {
         self.waiting.remove(&(hearing.named, worker));
     }
 
+    /// How many workers have a view, which are all that live.
+    pub(in crate::decide) fn workers(&self) -> usize {
+        self.views.values().sum()
+    }
+
     fn forget_view(&mut self, view: u64) {
+        assert!(self.views.contains_key(&view), "view {view} is counted for who has it");
         if let Some(count) = self.views.get_mut(&view) {
             *count -= 1;
             if *count == 0 {

@@ -26,6 +26,9 @@ pub(super) use members::{MEMBERS_MAX, Member};
 /// Segments of one answer about placement.
 const SEGMENTS_SHOWN_MAX: u32 = 10_000;
 
+/// At most so many members are counted again after each decision.
+const SMALL_MEMBERS: usize = 64;
+
 /// What a coordinator starts from.
 #[derive(Clone, Debug)]
 pub(crate) struct Start {
@@ -107,10 +110,13 @@ impl State {
 
     /// Takes one event in; `now` never goes back.
     pub(crate) fn decide(&mut self, now: Duration, event: Event) -> Vec<Command> {
+        let numbers = self.numbers();
         let before = (self.versions.view, self.placement.window(), self.versions.credentials);
         let mut commands = self.take_in(now, event);
         let after = (self.versions.view, self.placement.window(), self.versions.credentials);
-        assert!(after.0 >= before.0 && after.2 >= before.2, "what others heard of is never taken back: {before:?}, {after:?}");
+        let grown = self.numbers();
+        assert!(grown.iter().zip(&numbers).all(|(after, before)| after >= before), "numbers only grow: {numbers:?}, {grown:?}");
+        self.check_small();
         if after != before {
             commands.push(Command::TellAll);
         }
@@ -118,6 +124,19 @@ impl State {
             commands.push(Command::Tell(self.placement.ordered()));
         }
         commands
+    }
+
+    /// Numbers that others have heard of, so that none is ever taken back.
+    fn numbers(&self) -> [u64; 6] {
+        let Versions { view, doubts, credentials } = self.versions;
+        [view, doubts, credentials, self.placement.window(), self.placement.routes_version(), self.members.turns]
+    }
+
+    /// What follows from the members, where they are few and debug assertions are on.
+    fn check_small(&self) {
+        if cfg!(debug_assertions) && self.members.by_id.len() <= SMALL_MEMBERS {
+            assert_eq!(self.settling.workers(), self.members.live().count(), "each live worker has a view, and nobody else");
+        }
     }
 
     fn take_in(&mut self, now: Duration, event: Event) -> Vec<Command> {

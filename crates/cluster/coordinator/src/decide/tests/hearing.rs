@@ -115,3 +115,34 @@ fn after_a_restart_nobody_hears_until_all_are_back_or_their_leases_are_over() {
     hears(&mut state, 0.3, 1, version, None);
     assert!(hears(&mut state, 0.4, 2, version, None).is_some());
 }
+
+/// Two workers that have registered, and what is spoiled of who has which view before the next decision.
+fn spoiled(spoil: impl FnOnce(&mut State)) {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    register(&mut state, 0.0, 2);
+    spoil(&mut state);
+    state.decide(at(1.0), Event::Tick);
+}
+
+#[test]
+#[should_panic(expected = "each live worker has a view, and nobody else")]
+fn a_live_worker_whose_view_is_not_counted_is_caught() {
+    spoiled(|state| state.settling.left(WorkerId(1), state.members.hearing(WorkerId(1)).unwrap()));
+}
+
+#[test]
+#[should_panic(expected = "is counted for who has it")]
+fn a_worker_that_leaves_too_often_is_caught() {
+    spoiled(|state| (0..3).for_each(|_| state.settling.left(WorkerId(1), state.members.hearing(WorkerId(1)).unwrap())));
+}
+
+#[test]
+#[should_panic(expected = "who settles has no number yet")]
+fn a_number_that_is_given_before_all_know_of_a_worker_is_caught() {
+    spoiled(|state| {
+        state.members.live_member(WorkerId(1)).unwrap().hearing.number = Some(1);
+        let view = state.versions.view;
+        [1, 2].into_iter().for_each(|worker| drop(ask(state, 0.5, heartbeat(worker, view, 0))));
+    });
+}

@@ -34,6 +34,7 @@ impl Renames {
             if self.committed.len() > COMMITTED_MAX {
                 self.committed.pop_front();
             }
+            assert!(self.committed.len() <= COMMITTED_MAX, "{} renames are remembered", self.committed.len());
         }
     }
 

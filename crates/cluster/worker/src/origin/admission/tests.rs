@@ -263,3 +263,20 @@ fn demand_of_a_low_priority_lets_some_pass_and_no_more() {
     assert_eq!(first, expected);
     assert_eq!(last, [20 + passes - 2, 13, 20 + passes - 1], "the lowest has let eight pass by then, too");
 }
+
+#[test]
+#[should_panic(expected = "bytes to come are of requests that run")]
+fn bytes_of_a_request_that_has_ended_are_caught() {
+    let admission = Arc::new(Admission::default());
+    admission.0.lock().prefetch.bytes = 1;
+    admission.set_bound(None);
+}
+
+#[test]
+#[should_panic(expected = "what comes was counted when it was let in")]
+fn bytes_that_come_and_were_not_counted_are_caught() {
+    let admission = Arc::new(Admission::default());
+    let mut permit = try_enter(&admission, 1, Priority::Prefetch, 100).unwrap();
+    admission.0.lock().prefetch.bytes = 0;
+    permit.arrived(100);
+}

@@ -33,7 +33,12 @@ pub(crate) fn with_gaps(run: PageRun, given: Vec<Given>) -> Vec<Part> {
         parts.push(Part::Missing(PageRun::new(at, run.end())));
     }
     let gaps = parts.iter().filter(|part| matches!(part, Part::Missing(_))).count();
-    if gaps > GAPS_MAX { with_one_gap(parts) } else { parts }
+    let parts = if gaps > GAPS_MAX { with_one_gap(parts) } else { parts };
+    let len = |part: &Part| match part {
+        Part::Given(run, _) | Part::Missing(run) => run.len,
+    };
+    assert_eq!(parts.iter().map(len).sum::<u32>(), run.len, "the parts are all of the run");
+    parts
 }
 
 /// From the first gap to the last one everything is fetched.

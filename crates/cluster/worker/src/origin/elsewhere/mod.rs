@@ -59,6 +59,7 @@ impl Elsewhere {
         let mut asked = Vec::with_capacity(ASKED_MAX);
         let mut is_held = false;
         while let Some(worker) = left.pop_front().filter(|_| asked.len() < ASKED_MAX) {
+            assert!(worker != self.cluster.id && !asked.contains(&worker), "{worker} asks itself, or is asked twice");
             asked.push(worker);
             let Some(shared) = self.ask_one(worker, segment, run).await else { continue };
             if !shared.runs.is_empty() {
@@ -143,6 +144,7 @@ fn given(segment: &Segment, shared: Shared) -> Vec<Given> {
         (run, shared.pages.slice(from..from + (bytes.end - bytes.start) as usize))
     });
     let given: Vec<Given> = runs.collect();
+    assert_eq!(at, shared.pages.len(), "pages that were compared belong to runs, all of them");
     table::WORKER_COPIED_BYTES.only().add(given.iter().map(|(_, bytes)| bytes.len() as u64).sum());
     given
 }

@@ -38,7 +38,8 @@ pub(super) struct Held<'a> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.kept.held.lock().remove(&self.id);
+        let was_held = self.kept.held.lock().remove(&self.id);
+        debug_assert!(was_held, "a shard is let go once");
     }
 }
 

@@ -84,6 +84,7 @@ impl Pins {
         gone.iter().for_each(|other| _ = all.remove(other));
         let before = if is_pinned { all.insert(id, of.clone()) } else { all.remove(&id) };
         debug_assert_eq!(all.contains_key(&id), is_pinned, "what is kept is what was said");
+        debug_assert!(all.values().filter(|pin| pin.is_of(of)).count() <= 1, "a shard is pinned in one place");
         gone.extend(before.as_ref().filter(|_| !is_pinned).map(|_| id));
         let mut done = Ok(());
         for other in gone {

@@ -148,6 +148,7 @@ impl Calls {
         {
             self.numbers.remove(&oldest);
         }
+        assert_eq!(self.order.len(), self.numbers.len(), "each call that is remembered goes in its turn");
     }
 }
 
@@ -201,5 +202,20 @@ mod tests {
         (0..CALLS_MAX as u128 + 10).for_each(|call| calls.remember(call, 1));
         assert_eq!((calls.order.len(), calls.numbers.len()), (CALLS_MAX, CALLS_MAX));
         assert!(!calls.numbers.contains_key(&9) && calls.numbers.contains_key(&10));
+    }
+
+    #[test]
+    #[should_panic(expected = "objects are taken over without gaps")]
+    fn an_object_that_was_left_out_is_caught() {
+        let place = LogPlace { folder: "x".into(), log: "0123456789abcdef".into(), shard: 0 };
+        Follower::new(MountId(1), place, 3).take_over(4, LogObject::Sealed, |_| {});
+    }
+
+    #[test]
+    #[should_panic(expected = "each call that is remembered goes in its turn")]
+    fn a_call_that_is_never_forgotten_is_caught() {
+        let mut calls = Calls::default();
+        calls.numbers.insert(7, 1);
+        calls.remember(8, 1);
     }
 }

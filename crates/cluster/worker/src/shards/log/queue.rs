@@ -60,7 +60,10 @@ impl Queue {
         let count = waiting.calls.iter().map(fits).take_while(|fits| *fits).count();
         assert!(count > 0 || waiting.calls.is_empty(), "a call fits into an object by itself");
         let calls: Vec<Call> = waiting.calls.drain(..count).collect();
-        waiting.bytes -= calls.iter().map(|call| call.bytes).sum::<usize>();
+        let bytes: usize = calls.iter().map(|call| call.bytes).sum();
+        assert!(waiting.bytes >= bytes, "{bytes} bytes of {} are of calls that waited", waiting.bytes);
+        waiting.bytes -= bytes;
+        assert!(waiting.bytes == 0 || !waiting.calls.is_empty(), "{} bytes are of no call", waiting.bytes);
         waiting.is_served = !calls.is_empty();
         (!calls.is_empty()).then_some(calls)
     }
@@ -71,5 +74,37 @@ impl Call {
     pub(in crate::shards) fn end(self, result: Result<u64>) {
         // Nobody may wait any more.
         let _ = self.done.send(result);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A queue of one call, of whose bytes so many are counted.
+    fn counted(bytes: usize) -> Queue {
+        let queue = Queue::default();
+        let (done, _) = oneshot::channel();
+        let call = Call { id: 7, changes: Vec::new(), bytes: 100, came: forebay_runtime::now(), done };
+        assert!(queue.push(call).unwrap());
+        queue.0.lock().bytes = bytes;
+        queue
+    }
+
+    #[test]
+    fn what_is_sound_passes() {
+        assert_eq!(counted(100).take().map(|calls| calls.len()), Some(1));
+    }
+
+    #[test]
+    #[should_panic(expected = "are of calls that waited")]
+    fn a_call_whose_bytes_are_not_counted_is_caught() {
+        counted(99).take();
+    }
+
+    #[test]
+    #[should_panic(expected = "1 bytes are of no call")]
+    fn bytes_that_no_call_has_are_caught() {
+        counted(101).take();
     }
 }

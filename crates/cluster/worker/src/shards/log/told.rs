@@ -78,6 +78,7 @@ impl Told {
         let of_all = self.of_all.load(Ordering::Acquire);
         let word = &mut logs.entry((mount, place)).or_default().word;
         let before = std::mem::replace(word, self.next());
+        assert!(*word > before, "word {word} comes after {before}");
         Some((Words { of_log: before, of_all }, Words { of_log: *word, of_all }))
     }
 
@@ -131,6 +132,7 @@ fn make_room(logs: &mut HashMap<Name, Of>, now: Instant) {
     if logs.len() >= LOGS_MAX {
         logs.clear();
     }
+    assert!(logs.len() < LOGS_MAX, "there is room for one log more");
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub(super) struct Undo {
 
 impl Undo {
     pub(super) fn note(&mut self, back: Back) {
-        debug_assert!(self.is_open, "changes are made as wholes");
+        assert!(self.is_open, "changes are made as wholes");
         self.steps.push(back);
         #[cfg(test)]
         fail::point();
@@ -85,9 +85,11 @@ impl Namespace {
         if self.undo.is_open {
             return change(self);
         }
+        assert!(self.undo.steps.is_empty(), "{} steps of an earlier change are left", self.undo.steps.len());
         self.undo.is_open = true;
         let whole = Whole(self);
         let done = change(&mut *whole.0);
+        whole.0.check_small();
         whole.0.undo.close();
         done
     }

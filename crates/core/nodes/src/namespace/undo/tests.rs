@@ -28,21 +28,16 @@ fn all_of(names: &Namespace) -> String {
 
 /// What is true between any two changes.
 fn check(names: &Namespace) {
-    let nodes = || names.tables.iter().flat_map(|(dir, table)| table.nodes.iter().map(|(name, node)| (*dir, name, node)));
-    assert_eq!(names.counts.nodes, nodes().count() as u64);
-    assert_eq!(names.counts.bytes, nodes().map(|(_, name, node)| Namespace::size(name, node)).sum::<u64>());
+    names.check();
     for table in names.tables.values() {
-        assert_eq!(table.used, table.nodes.values().map(Node::len).sum::<u64>());
         assert_eq!(table.inside, table.nodes.values().filter_map(Node::container).count());
     }
     assert_eq!(names.bounded, names.tables.values().filter(|table| table.quota.is_some()).count());
-    let leased: BTreeSet<_> =
-        nodes().filter(|(.., node)| node.flags().is_leased()).map(|(dir, name, _)| (dir, name.clone())).collect();
-    assert_eq!(names.leases.keys().cloned().collect::<BTreeSet<_>>(), leased);
     for (id, (dir, name)) in &names.links {
         assert_eq!(names.container_of(*dir, name), Some(*id));
     }
-    let blocks: Vec<BlockRef> = nodes().flat_map(|(.., node)| node.blocks()).collect();
+    let nodes = names.tables.values().flat_map(|table| table.nodes.values());
+    let blocks: Vec<BlockRef> = nodes.flat_map(Node::blocks).collect();
     assert_eq!(blocks.iter().collect::<BTreeSet<_>>().len(), blocks.len(), "no two nodes have a block");
     assert!(!names.undo.is_open && names.undo.steps.is_empty());
 }

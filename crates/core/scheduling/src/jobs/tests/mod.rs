@@ -1,6 +1,7 @@
 //! The schedule against brute force, and its rules one by one.
 
 mod books;
+mod planted;
 mod promises;
 mod rules;
 

@@ -154,6 +154,7 @@ impl Books {
                 stage.offered.retain(|task| running.contains(&(*id, *task)));
             }
         }
+        self.check();
     }
 }
 

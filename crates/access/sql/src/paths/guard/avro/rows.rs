@@ -73,6 +73,7 @@ impl Rows {
         }
         let bytes = self.block.bytes.len() - left.len();
         part.bytes.extend_from_slice(&self.block.bytes[..bytes]);
+        assert!(taken > 0 && taken <= wanted, "{taken} rows of {wanted} were taken");
         part.rows += taken as usize;
         self.block.rows -= taken;
         self.block.bytes = rest(&self.block.bytes, bytes);

@@ -105,6 +105,7 @@ impl<W: Write> Writer<W> {
         let leaves = self.encoder.shape.schema.flatten(batch)?;
         let mut first = 0;
         while first < batch.num_rows() {
+            assert!(self.pending_rows < self.options.row_group_rows, "{} rows were to go out as a row group", self.pending_rows);
             let room = self.options.row_group_rows - self.pending_rows;
             let mut rows = room.min(batch.num_rows() - first);
             loop {
@@ -142,10 +143,13 @@ impl<W: Write> Writer<W> {
         if self.pending_rows == 0 {
             return Ok(());
         }
-        let pending = std::mem::take(&mut self.pending);
-        let encoded = self.encoder.encode_leaves(self.pending_rows, &pending, &mut self.spares)?;
-        self.pending_rows = 0;
+        // Also when they can't be encoded: what comes after is counted anew.
+        let (pending, rows) = (std::mem::take(&mut self.pending), std::mem::take(&mut self.pending_rows));
         self.load = Load::none(&self.encoder.shape.schema);
+        let columns = |piece: &Vec<ArrayRef>| piece.first().map_or(0, |array| array.len());
+        let pieces: usize = pending.iter().map(columns).sum();
+        assert!(pieces == rows || self.encoder.shape.schema.leaves().is_empty(), "{rows} rows are counted, {pieces} have come");
+        let encoded = self.encoder.encode_leaves(rows, &pending, &mut self.spares)?;
         self.place(&encoded)?;
         self.spares.reclaim(encoded);
         Ok(())
@@ -161,6 +165,9 @@ impl<W: Write> Writer<W> {
     }
 
     fn place(&mut self, row_group: &RowGroup) -> Result<()> {
+        let Shape { schema, groups, .. } = &*self.encoder.shape;
+        let (cells, leaves) = (row_group.cells.len(), row_group.leaves.len());
+        assert!(cells == groups.len() && leaves == schema.leaves().len(), "{cells} cells of {leaves} leaves are of this table");
         let cells = row_group.cells.iter().map(|cell| self.output.cell(cell)).collect::<Result<_>>()?;
         let blooms = row_group.blooms.iter().map(|bloom| bloom.as_ref().map(|bytes| self.output.bloom(bytes)).transpose());
         let blooms = blooms.collect::<Result<_>>()?;
@@ -187,3 +194,6 @@ impl<W: Write> Writer<W> {
         Ok((self.output.sink, Summary { rows, bytes: self.output.at }))
     }
 }
+
+#[cfg(test)]
+mod planted;
