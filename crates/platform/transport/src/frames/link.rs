@@ -21,8 +21,6 @@ use crate::sockets::socket::{Room, Socket};
 
 /// Bytes received at once into a payload.
 const RECEIVE_BYTES: usize = 256 << 10;
-/// Of so many bytes on, a payload is taken by a thread of its own kind: milliseconds of work, which no small request is to wait for.
-const BULK_BYTES: usize = 4 << 20;
 /// Bytes that are dropped at once.
 const DROPPED_BYTES: usize = 4 << 10;
 
@@ -80,15 +78,6 @@ impl Link {
 }
 
 impl Source {
-    /// The same bytes for a thread that takes large payloads, where so many are to come and it is worth the way there. A stream
-    /// has state that can't be in two places.
-    pub(crate) fn aside(&self, bytes: usize) -> Option<Self> {
-        match self {
-            Self::Socket(socket) if bytes >= BULK_BYTES => Some(Self::Socket(socket.clone())),
-            Self::Socket(_) | Self::Stream(_) => None,
-        }
-    }
-
     /// Receives some bytes, and descriptors that come along; 0 at the end. `idle` is called before waiting.
     pub(crate) async fn receive(
         &mut self,

@@ -5,5 +5,4 @@ pub(crate) mod buffers;
 pub(crate) mod frame_reader;
 pub(crate) mod link;
 pub(crate) mod outbox;
-mod payload;
 pub(crate) mod turns;
