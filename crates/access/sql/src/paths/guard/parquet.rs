@@ -15,7 +15,7 @@ use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
 use datafusion::parquet::basic::Compression;
 use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
-use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use datafusion::parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use forebay_table::{PageFault, ParquetColumn};
@@ -86,8 +86,12 @@ impl Checked {
         if let Some(footer) = &self.footer {
             return Ok(Arc::clone(footer));
         }
-        // With where pages are, which the decoder may have read on its own or for another reader of the file.
-        let read = self.own.as_mut().get_metadata(None).await?;
+        let without_index = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Skip);
+        let mut read = self.own.as_mut().get_metadata(Some(&without_index)).await?;
+        // The decoder may have read the index of pages on its own, or through another reader of the file.
+        if read.offset_index().is_none() && has_index(&read) {
+            read = self.own.as_mut().get_metadata(None).await?;
+        }
         Ok(Arc::clone(self.footer.insert(Arc::new(Footer::of(read)))))
     }
 }
@@ -198,6 +202,11 @@ fn pages_of(chunk: &ColumnChunkMetaData) -> ParquetColumn {
     }
 }
 
+/// Whether a file has an index of its pages, read or not.
+fn has_index(footer: &ParquetMetaData) -> bool {
+    footer.row_groups().iter().flat_map(|group| group.columns()).any(|chunk| chunk.offset_index_offset().is_some())
+}
+
 /// Where all columns are, in the order of the file.
 fn places(footer: &ParquetMetaData) -> Vec<Place> {
     let mut places = Vec::new();
@@ -216,4 +225,71 @@ fn places(footer: &ParquetMetaData) -> Vec<Place> {
         place.end_max = end_max;
     }
     places
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+    use datafusion::parquet::arrow::ArrowWriter;
+    use datafusion::parquet::file::metadata::ParquetMetaDataReader;
+    use datafusion::parquet::file::properties::WriterProperties;
+
+    use super::*;
+
+    const MOST: u64 = 1 << 20;
+
+    /// A file of two row groups with several pages, and its footer.
+    fn file() -> (Bytes, ParquetMetaData) {
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000));
+        let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|row| format!("word {}", row % 9))));
+        let batch = RecordBatch::try_from_iter([("id", ids), ("word", words)]).unwrap();
+        let properties = WriterProperties::builder().set_data_page_row_count_limit(100).set_write_batch_size(50);
+        let properties = properties.set_max_row_group_row_count(Some(500)).build();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let bytes = Bytes::from(bytes);
+        let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
+        let footer = reader.parse_and_finish(&bytes).unwrap();
+        (bytes, footer)
+    }
+
+    fn told(footer: &Footer, file: &Bytes, range: Range<u64>) -> Option<String> {
+        let bytes = file.slice(range.start as usize..range.end as usize);
+        match footer.check(&range, &bytes, MOST) {
+            Ok(()) => None,
+            Err(Fault::Damage(why)) => Some(why),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn columns_and_some_of_their_pages_are_found_by_where_they_are() {
+        let (file, read) = file();
+        assert!(has_index(&read) && read.num_row_groups() == 2);
+        let footer = Footer::of(Arc::new(read.clone()));
+        for (row_group, group) in read.row_groups().iter().enumerate() {
+            for (column, chunk) in group.columns().iter().enumerate() {
+                let (start, length) = chunk.byte_range();
+                assert_eq!(told(&footer, &file, start..start + length), None);
+                let pages = read.offset_index().unwrap()[row_group][column].page_locations();
+                let (first, last) = (pages[0].offset as u64, pages.last().unwrap().offset as u64);
+                assert!(pages.len() > 2 && first > start, "a dictionary and pages: {pages:?}");
+                for range in [start..first, first..last, last..start + length, start..start] {
+                    assert_eq!(told(&footer, &file, range.clone()), None, "{range:?}");
+                }
+                for range in [start..first - 1, first + 1..last, start + 1..start + length] {
+                    assert!(told(&footer, &file, range.clone()).is_some(), "{range:?}");
+                }
+                let short = footer.check(&(start..start + length), &file.slice(..9), MOST);
+                assert!(matches!(short, Err(Fault::Damage(why)) if why.contains("shorter")));
+                let large = footer.check(&(start..first), &file.slice(start as usize..first as usize), 8);
+                assert!(matches!(large, Err(Fault::TooLarge { most: 8, .. })));
+            }
+        }
+        for range in [0..file.len() as u64, 0..4, file.len() as u64 - 9..file.len() as u64] {
+            assert_eq!(told(&footer, &file, range.clone()).unwrap(), "pages lie outside of its columns", "{range:?}");
+        }
+    }
 }

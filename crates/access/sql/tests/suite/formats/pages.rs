@@ -74,7 +74,7 @@ async fn pages_of_all_codecs_and_versions_are_read() {
 }
 
 /// `pyarrow-brotli.parquet` of the corpus, in which the dictionary of `small` has more values than bytes.
-fn dictionary_of_2_30_values() -> Vec<u8> {
+pub fn dictionary_of_2_30_values() -> Vec<u8> {
     let folder = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("tests/damaged");
     std::fs::read(folder.join("dictionary-of-2-30-values.parquet")).unwrap()
 }
