@@ -206,8 +206,8 @@ mod tests {
         let file = file(vec![("id", numbers(10_000))]);
         let mut bytes = std::fs::read(file.path()).unwrap();
         // How many values there are, 10,000, as Thrift writes it; and 1,048,575, which takes as many bytes.
-        let at = bytes.windows(4).position(|bytes| bytes == [0x15, 0xa0, 0x9c, 0x01]).unwrap();
-        bytes[at..at + 4].copy_from_slice(&[0x15, 0xfe, 0xff, 0x7f]);
+        let at = bytes.windows(4).position(|bytes| bytes == b"\x15\xa0\x9c\x01").unwrap();
+        bytes[at..at + 4].copy_from_slice(b"\x15\xfe\xff\x7f");
         std::fs::write(file.path(), bytes).unwrap();
         let error = open(file.path(), &Wanted { key: "id", columns: None }).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");

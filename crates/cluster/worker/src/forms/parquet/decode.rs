@@ -189,10 +189,10 @@ mod tests {
         for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY] {
             let mut lies = column(compression, 0);
             // How many values there are, 10,000, as Thrift writes it; and 1,048,575, which takes as many bytes.
-            let says = [0x15, 0xa0, 0x9c, 0x01];
+            let says = b"\x15\xa0\x9c\x01";
             let at = lies.raw.windows(4).position(|bytes| bytes == says).unwrap();
             let mut raw = lies.raw.to_vec();
-            raw[at..at + 4].copy_from_slice(&[0x15, 0xfe, 0xff, 0x7f]);
+            raw[at..at + 4].copy_from_slice(b"\x15\xfe\xff\x7f");
             lies.raw = Bytes::from(raw);
             let error = decode(&lies).err().unwrap();
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
