@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::asked::{Asked, DatasetAsked, TIMEOUT_PATTERN, Timeout};
-use super::visit::{Administering, Coming};
+use super::visit::Coming;
 use super::{Datasets, REFUSALS, asked};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;

@@ -131,7 +131,7 @@ pub(crate) fn misfit(link: &Link, asked: &str) -> Failure {
 }
 
 fn reply_of(link: &Link, meta: &[u8]) -> Result<DataReply, Failure> {
-    match decode_from(link.connection().version(), meta) {
+    match decode_from::<DataReply>(link.connection().version(), meta) {
         Ok(reply) => reply.or_error().map_err(Failure::Answered),
         // An answer that can't be read says nothing about the object: not `Invalid`, which would end the search.
         Err(error) => Err(Failure::Answered(Error::internal(format!("worker {}: {}", link.worker(), error.message())))),

@@ -331,8 +331,8 @@ async fn workers_with_full_queues_have_readers_come_later_and_all_answers_are_ri
             assert!(read == bytes(number, 2 << 20), "object {number}");
         }
     });
-    let line = forebay_transport::Connection::connect(&cluster.node.workers[0].address(), &forebay_client::Security::default());
-    let line = line.await.unwrap();
+    let (address, security) = (cluster.node.workers[0].address(), forebay_client::Security::default());
+    let line = forebay_transport::Connection::connect(&address, &security).await.unwrap();
     let mut page = 0;
     // It is another page each time: one that has come is read whatever waits.
     let is_busy = async || {

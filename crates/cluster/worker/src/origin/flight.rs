@@ -178,9 +178,12 @@ mod tests {
 
     use super::*;
 
+    fn turn(number: u64) -> PlanTurn {
+        Standing { priority: 0, began_ms: number }.turn(OperationId(number), 0)
+    }
+
     #[test]
     fn who_joins_a_flight_of_background_work_moves_what_it_has_yet_to_ask_for() {
-        let turn = |number| Standing { priority: 0, began_ms: number }.turn(OperationId(number), 0);
         let flight = Flight::new(1, SegmentId(1), PageRun::new(0, 1), Class::Background, turn(5));
         let joined = |priority| (flight.raise(priority, turn(7)), flight.priority(Priority::Background));
         assert_eq!(joined(Priority::Background), (false, Priority::Background));
@@ -197,6 +200,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "no more comes than was asked for")]
     fn pages_that_nobody_asked_for_are_caught() {
-        Flight::new(1, SegmentId(1), PageRun::new(0, 1), Class::Demand).arrived(2 * PAGE_BYTES, 2);
+        Flight::new(1, SegmentId(1), PageRun::new(0, 1), Class::Demand, turn(1)).arrived(2 * PAGE_BYTES, 2);
     }
 }

@@ -319,6 +319,7 @@ fn control_seeds(bed: &Bed, version: &ObjectVersion) -> Vec<Vec<u8>> {
         window,
         ended: vec![forebay_protocol::OrderEnd { segment: SegmentId::of(version, 0), hold: true, held_bytes: 1 << 20 }],
         fresh: vec![version.clone()],
+        ahead: vec![],
         heard: Some(1),
         background: vec![(bed.mount.id, 1000)],
     };

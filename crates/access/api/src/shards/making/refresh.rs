@@ -48,6 +48,7 @@ pub(in crate::shards) const REFRESHED: Described = Described {
         shape: |generator| generator.subschema_for::<RefreshStatus>(),
         example: None,
     },
+    or: None,
     refusals: REFUSALS,
     is_open: false,
 };
@@ -78,6 +79,7 @@ pub(in crate::shards) const REFRESH: Described = Described {
         shape: |generator| generator.subschema_for::<WorkStatus>(),
         example: None,
     },
+    or: None,
     refusals: REFUSALS,
     is_open: false,
 };
@@ -151,6 +153,7 @@ pub(in crate::shards) const EVERY: Described = Described {
         shape: |generator| generator.subschema_for::<RefreshedEvery>(),
         example: None,
     },
+    or: None,
     refusals: REFUSALS,
     is_open: false,
 };

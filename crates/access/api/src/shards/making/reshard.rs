@@ -49,6 +49,7 @@ pub(in crate::shards) const RESHARDED: Described = Described {
         shape: |generator| generator.subschema_for::<ReshardStatus>(),
         example: None,
     },
+    or: None,
     refusals: REFUSALS,
     is_open: false,
 };
@@ -103,6 +104,7 @@ pub(in crate::shards) const RESHARD: Described = Described {
         shape: |generator| generator.subschema_for::<WorkStatus>(),
         example: None,
     },
+    or: None,
     refusals: REFUSALS,
     is_open: false,
 };
