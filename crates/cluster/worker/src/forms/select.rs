@@ -5,13 +5,13 @@ use std::thread::available_parallelism;
 
 use bytes::Bytes;
 use forebay_metrics::table;
-use forebay_protocol::WantedRows;
+use forebay_protocol::{AccessWay, WantedRows};
 use forebay_table::{Selected, Selecting, select};
 use forebay_types::{Cell, Error, ErrorKind, Result, RowTest, SegmentId};
 
 use super::Forms;
 use super::thread::Threads;
-use crate::signals::ServedFrom;
+use crate::signals::{Made, ServedFrom};
 
 /// Threads that select at most.
 const THREADS_MAX: usize = 4;
@@ -98,6 +98,16 @@ impl Forms {
             self.signals.popularity.read(wanted.operation, *id, 1, bytes.len() as u64, took / cells.len() as u32);
         }
         if selected.table.is_some() {
+            for (_, bytes) in &cells {
+                self.signals.accessed.made(&Made {
+                    operation: Some(wanted.operation),
+                    object: (named.mount, &named.key),
+                    start: 0,
+                    bytes: bytes.len() as u64,
+                    times: 1,
+                    way: AccessWay::Decoded,
+                });
+            }
             self.signals.meters.read(1, sent, sent);
             self.signals.meters.took(ServedFrom::Dram, took);
             table::WORKER_SELECTED_BYTES.only().add(sent);
