@@ -2,10 +2,12 @@
 
 use std::sync::OnceLock;
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_metrics::table;
 use forebay_protocol::{AccessWay, WantedRows};
+use forebay_runtime::time::timeout;
 use forebay_table::{Selected, Selecting, select};
 use forebay_types::{Cell, Error, ErrorKind, Result, RowTest, SegmentId};
 
@@ -17,6 +19,8 @@ use crate::signals::{Made, ServedFrom};
 const THREADS_MAX: usize = 4;
 /// Selections that wait for one of them at most: who comes then reads raw bytes.
 const WAITING_MAX: usize = 64;
+/// How long a selection and its wait may take: who asks waits a second longer, and takes the worker for gone then.
+const WITHIN: Duration = Duration::from_secs(2);
 /// Bytes of an answer at most.
 const ANSWER_BYTES_MAX: usize = 32 << 20;
 
@@ -71,9 +75,10 @@ impl Forms {
         let Some(threads) = self.selectors.threads() else { return Ok(None) };
         let selecting = Selecting { tests: wanted.tests, limit: wanted.limit, bytes_max: most as usize };
         let columns: Vec<Bytes> = cells.iter().map(|(_, bytes)| bytes.clone()).collect();
-        let selected = match threads.have(move || select(&columns, &selecting)).await {
-            Ok(selected) => selected,
-            Err(error) => match error.kind() {
+        let selected = match timeout(WITHIN, threads.have(move || select(&columns, &selecting))).await {
+            Ok(Ok(selected)) => selected,
+            Err(_) => return Ok(None),
+            Ok(Err(error)) => match error.kind() {
                 ErrorKind::Invalid => return Err(error),
                 ErrorKind::Corrupt => {
                     // They are made once more.
