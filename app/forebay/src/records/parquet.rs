@@ -1,6 +1,7 @@
 //! Records of Parquet files, with only the wanted columns read.
 
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,6 +9,9 @@ use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::parquet::arrow::ProjectionMask;
 use datafusion::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use datafusion::parquet::basic::Compression;
+use datafusion::parquet::file::metadata::ColumnChunkMetaData;
+use forebay_table::ParquetColumn;
 use forebay_types::{Error, Result};
 
 use super::arrow::{Rows, cut};
@@ -16,6 +20,11 @@ use super::{Input, Piece, Wanted};
 
 /// Rows that are decoded together: each may take as much as all before it, where they are kept as what differs from the one before.
 const ROWS_TOGETHER: usize = 256;
+/// Bytes that a page takes at most when it is decoded, which is all at once.
+const PAGE_BYTES_MAX: u64 = 256 << 20;
+/// Bytes of a page's header that are read first, and those that it has at most: it may have the least and the greatest value.
+const HEADER_BYTES: u64 = 4 << 10;
+const HEADER_BYTES_MAX: u64 = 16 << 20;
 /// Bytes of a value of fixed length at most.
 const FIXED_BYTES_MAX: i32 = 1 << 15;
 
@@ -31,6 +40,14 @@ pub(super) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
         if column.type_length() > FIXED_BYTES_MAX && places.contains(&columns.get_column_root_idx(leaf)) {
             let most = FIXED_BYTES_MAX >> 10;
             return Err(Error::invalid(format!("values of column {} have more than {most} KiB, each of them", column.name())));
+        }
+    }
+    for group in found.metadata().row_groups() {
+        for (leaf, chunk) in group.columns().iter().enumerate() {
+            if places.contains(&columns.get_column_root_idx(leaf)) {
+                check_pages(&file, bytes, chunk)
+                    .map_err(|error| error.context(format!("column {}", chunk.column_path().string())))?;
+            }
         }
     }
     let fields: Vec<FieldRef> = found.schema().fields().iter().map(in_views).collect();
@@ -54,6 +71,41 @@ pub(super) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
         Ok(Piece { bytes: bytes * records.len() as u64 / total, records })
     });
     Ok(Input { columns, bytes, records: Box::new(records) })
+}
+
+/// Checks the headers of a column's pages: a decoder makes room for what they say.
+fn check_pages(file: &File, file_bytes: u64, chunk: &ColumnChunkMetaData) -> Result<()> {
+    let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
+    let place = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
+    let place = place.filter(|(start, length)| start.checked_add(*length).is_some_and(|end| end <= file_bytes));
+    let (mut at, mut left) = place.ok_or_else(|| Error::corrupt("it lies outside of the file"))?;
+    let column = ParquetColumn {
+        physical_type: chunk.column_type() as i32,
+        type_length: chunk.column_descr().type_length(),
+        values: chunk.num_values(),
+        is_compressed: !matches!(chunk.compression(), Compression::UNCOMPRESSED),
+    };
+    while left > 0 {
+        let page = page_at(file, &column, at, left)?;
+        (at, left) = (at + page, left - page);
+    }
+    Ok(())
+}
+
+/// Bytes of the page that begins at a place of a file, with its header.
+fn page_at(file: &File, column: &ParquetColumn, at: u64, left: u64) -> Result<u64> {
+    let mut window = HEADER_BYTES;
+    loop {
+        let mut head = vec![0; window.min(left) as usize];
+        file.read_exact_at(&mut head, at)?;
+        if let Some(page) = column.page(&head, left, PAGE_BYTES_MAX)? {
+            return Ok(page);
+        }
+        if window >= left.min(HEADER_BYTES_MAX) {
+            return Err(Error::corrupt("the header of a page has no end"));
+        }
+        window *= 16;
+    }
 }
 
 /// A column whose text is not copied for each row that has it.
@@ -86,6 +138,7 @@ mod tests {
     use datafusion::parquet::arrow::ArrowWriter;
     use forebay_shard::{Key, Value};
     use forebay_shard_store::ColumnKind;
+    use forebay_types::ErrorKind;
 
     use super::super::{PIECE_BYTES, bytes_of};
     use super::*;
@@ -147,6 +200,19 @@ mod tests {
             assert_eq!(*values, [text.clone(), text.clone(), Value::Text("the same".into()), bytes]);
         }
         assert_eq!(records.len(), 3);
+    }
+
+    #[test]
+    fn a_dictionary_of_more_values_than_it_has_bytes_for_is_refused() {
+        let file = file(vec![("id", numbers(10_000))]);
+        let mut bytes = std::fs::read(file.path()).unwrap();
+        // How many values there are, 10,000, as Thrift writes it; and 1,048,575, which takes as many bytes.
+        let at = bytes.windows(4).position(|bytes| bytes == b"\x15\xa0\x9c\x01").unwrap();
+        bytes[at..at + 4].copy_from_slice(b"\x15\xfe\xff\x7f");
+        std::fs::write(file.path(), bytes).unwrap();
+        let error = open(file.path(), &Wanted { key: "id", columns: None }).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert!(error.message().contains("column id: a dictionary says that it has 1048575 values"), "{error}");
     }
 
     #[test]

@@ -120,7 +120,7 @@ fn readable(error: &DataFusionError) -> String {
         return format!("out of memory: {text}; allow SQL more (`sql-memory`, `sql-spill`), or read less at once");
     }
     let text = error.strip_backtrace();
-    ["External error: ", "Error during planning: ", "Execution error: ", "Object Store error: "]
+    ["Parquet error: External: ", "External error: ", "Error during planning: ", "Execution error: ", "Object Store error: "]
         .iter()
         .fold(text.as_str(), |text, prefix| text.strip_prefix(prefix).unwrap_or(text))
         .to_string()

@@ -8,11 +8,14 @@
 //! Start with [`Writer`] and [`Table`]. A reader asks for bytes in two steps, since it does no I/O: a [`Plan`] says which
 //! ranges, [`Plan::open`] takes them. What can be read by a function call is a [`Source`].
 //!
+//! Tables are made of Parquet files, among others: a [`ParquetColumn`] tells which of their pages are not to be decoded.
+//!
 //! Owns: the layout of files, docs/specs/table.md. Never does: I/O, threads; trust in an offset that it has read.
 
 mod bloom;
 mod cell;
 mod fields;
+mod foreign;
 mod layout;
 mod metadata;
 mod read;
@@ -22,6 +25,7 @@ mod write;
 
 pub use bloom::BloomFilter;
 pub use cell::{Row, RowCell, Value};
+pub use foreign::{PageFault, ParquetColumn};
 pub use layout::{Group, Grouping, Layout, Suggested, suggest};
 pub use metadata::{BloomInfo, CellInfo, FOOTER_BYTES, Footer, SEGMENT_BYTES};
 pub use read::{Batches, Chunk, ColumnStatistics, Plan, Selection, Source, Table, Verified, take};

@@ -71,7 +71,8 @@ impl ExecutionEngine for Engine {
         config: &SessionConfig,
     ) -> Result<Arc<dyn QueryStageExecutor>> {
         check(&plan)?;
-        let plan = self.with_decoded(self.with_readers(plan, folder)?, config)?;
+        let plan = self.sql.with_checked_pages(self.with_readers(plan, folder)?).map_err(failed)?;
+        let plan = self.with_decoded(plan, config)?;
         let class = travel::shuffle(config).map_err(failed)?;
         let route = class.and_then(|class| Some((class, route(&plan, &outputs)?)));
         let rows = plan.children().first().map(|rows| Arc::clone(rows));

@@ -1,5 +1,6 @@
 //! Queries on the cluster answer as in one process, fetch no byte twice, and stay here where they can't or need not travel.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
@@ -49,6 +50,20 @@ async fn what_only_this_process_has_runs_here() {
     assert!(bed.control().jobs().await.unwrap().is_empty());
     assert_eq!(rows(&cluster, "select sum(y) from '/lake/b.parquet'").await, [" 5 "]);
     assert_eq!(bed.control().jobs().await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_page_that_lies_costs_an_executor_no_memory() {
+    let bed = Bed::start(1).await;
+    let folder = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../sql/tests/damaged");
+    bed.put("lies.parquet", &std::fs::read(folder.join("dictionary-of-2-30-values.parquet")).unwrap());
+    let cluster = bed.cluster().await;
+    let error = match cluster.execute("select sum(small) from '/lake/lies.parquet'").await {
+        Err(error) => error,
+        Ok(mut query) => query.collect().await.unwrap_err(),
+    };
+    assert!(error.message().contains("a dictionary says that it has 1073741824 values"), "{error}");
+    assert!(!bed.control().jobs().await.unwrap().is_empty(), "it ran on the cluster");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -11,6 +11,7 @@ use crate::error::from_engine;
 use crate::hot::{Cells, apply_to_part};
 use crate::location::Namespace;
 use crate::namespace::QueryNamespace;
+use crate::paths::with_checked_pages;
 use crate::stores::{QueryStores, Seen};
 
 impl Engine {
@@ -18,6 +19,12 @@ impl Engine {
     pub fn has_decoded(&self) -> bool {
         let Backend::Cluster(client) = &self.inner.backend else { return false };
         self.inner.settings.hot_form && client.view().mounts.iter().any(|mount| mount.options.hot_form == HotForm::Table)
+    }
+
+    /// A part of a query that was planned elsewhere, whose scans of Parquet files check pages before they are decoded. It is to come
+    /// before [`with_decoded`](Self::with_decoded).
+    pub fn with_checked_pages(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        with_checked_pages(plan, self.runtime()?.as_ref()).map_err(from_engine)
     }
 
     /// A part of a query that was planned elsewhere, whose scans look for decoded columns first.

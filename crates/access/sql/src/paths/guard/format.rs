@@ -1,4 +1,4 @@
-//! The engine's formats of Arrow and Avro files, whose files are read under guard.
+//! The engine's formats of Arrow, Avro and Parquet files, whose files are read under guard.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -7,31 +7,33 @@ use async_trait::async_trait;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::Statistics;
-use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::avro::AvroFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::file_format::{FileFormat, FileMeta};
 use datafusion::datasource::physical_plan::{FileScanConfig, FileSinkConfig, FileSource};
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::Result;
-use datafusion::physical_expr::LexRequirement;
+use datafusion::physical_expr::{LexOrdering, LexRequirement};
 use datafusion::physical_plan::ExecutionPlan;
 use object_store::{ObjectMeta, ObjectStore};
 
 use super::bounds::decoded_bytes_max;
 use super::source::{GuardedSource, guarded_of};
-use super::{arrow, avro};
+use super::{arrow, avro, parquet};
 
-/// A reader of Arrow or Avro files under guard in place of the engine's, any other as it is.
+/// A reader of Arrow, Avro or Parquet files under guard in place of the engine's, any other as it is.
 pub(in crate::paths) fn guarded(reader: Arc<dyn FileFormat>) -> Arc<dyn FileFormat> {
     let any = reader.as_ref() as &dyn Any;
-    match any.is::<ArrowFormat>() || any.is::<AvroFormat>() {
+    match any.is::<ArrowFormat>() || any.is::<AvroFormat>() || any.is::<ParquetFormat>() {
         true => Arc::new(Guarded(reader)),
         false => reader,
     }
 }
 
-/// The common schema of files whose format is read under guard; none of another format. A file that can't be read is named.
+/// The common schema of Arrow or Avro files, which are read for it under guard; none of another format. A file that can't be read is
+/// named.
 pub(in crate::paths) async fn schema(
     state: &dyn Session,
     format: &dyn FileFormat,
@@ -39,8 +41,8 @@ pub(in crate::paths) async fn schema(
     files: &[ObjectMeta],
 ) -> Result<Option<SchemaRef>> {
     match (format as &dyn Any).downcast_ref::<Guarded>() {
-        Some(guarded) => guarded.schema(state, store, files).await.map(Some),
-        None => Ok(None),
+        Some(guarded) if !guarded.is_parquet() => guarded.schema(state, store, files).await.map(Some),
+        _ => Ok(None),
     }
 }
 
@@ -48,6 +50,10 @@ pub(in crate::paths) async fn schema(
 struct Guarded(Arc<dyn FileFormat>);
 
 impl Guarded {
+    fn is_parquet(&self) -> bool {
+        (self.0.as_ref() as &dyn Any).is::<ParquetFormat>()
+    }
+
     async fn schema(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, files: &[ObjectMeta]) -> Result<SchemaRef> {
         let mut schemas = Vec::with_capacity(files.len());
         for file in files {
@@ -76,7 +82,10 @@ impl FileFormat for Guarded {
     }
 
     async fn infer_schema(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, files: &[ObjectMeta]) -> Result<SchemaRef> {
-        self.schema(state, store, files).await
+        match self.is_parquet() {
+            true => self.0.infer_schema(state, store, files).await,
+            false => self.schema(state, store, files).await,
+        }
     }
 
     async fn infer_stats(
@@ -89,10 +98,31 @@ impl FileFormat for Guarded {
         self.0.infer_stats(state, store, table_schema, object).await
     }
 
+    async fn infer_ordering(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        table_schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<Option<LexOrdering>> {
+        self.0.infer_ordering(state, store, table_schema, object).await
+    }
+
+    async fn infer_stats_and_ordering(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        table_schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<FileMeta> {
+        self.0.infer_stats_and_ordering(state, store, table_schema, object).await
+    }
+
     async fn create_physical_plan(&self, state: &dyn Session, scan: FileScanConfig) -> Result<Arc<dyn ExecutionPlan>> {
         // The engine's Arrow format chooses another source, by what the first file is.
         let plan = self.0.create_physical_plan(state, scan).await?;
-        Ok(guarded_of(plan, decoded_bytes_max(state.runtime_env())))
+        let most = decoded_bytes_max(state.runtime_env());
+        Ok(parquet::checked(&plan, most).unwrap_or_else(|| guarded_of(plan, most)))
     }
 
     async fn create_writer_physical_plan(
@@ -106,7 +136,8 @@ impl FileFormat for Guarded {
     }
 
     fn file_source(&self, table_schema: TableSchema) -> Arc<dyn FileSource> {
+        let own = self.0.file_source(table_schema);
         // How much a scan may take is known when it is planned.
-        GuardedSource::over(self.0.file_source(table_schema), 0)
+        if self.is_parquet() { own } else { GuardedSource::over(own, 0) }
     }
 }

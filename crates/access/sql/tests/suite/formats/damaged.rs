@@ -14,13 +14,13 @@ use crate::support::{Lake, rows, settings};
 
 const MEMORY_BYTES: u64 = 64 << 20;
 
-fn small_lake() -> Lake {
+pub fn small_lake() -> Lake {
     let memory = QueryMemorySettings { memory_bytes: Some(MEMORY_BYTES), ..Default::default() };
     Lake::with(EngineSettings { memory: EngineMemory::Own(memory), ..settings() })
 }
 
 /// A file is refused with an error that names it and says this.
-async fn refused(lake: &Lake, name: &str, bytes: Vec<u8>, kind: ErrorKind, says: &str) {
+pub async fn refused(lake: &Lake, name: &str, bytes: Vec<u8>, kind: ErrorKind, says: &str) {
     lake.put(name, bytes).await;
     let error = lake.error(&format!("select * from '/lake/{name}'")).await;
     assert_eq!(error.kind(), kind, "{name}: {error}");

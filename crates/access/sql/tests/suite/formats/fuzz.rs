@@ -10,7 +10,7 @@ use forebay_fuzz::{run, shape};
 use forebay_sql::{Engine, EngineMemory, EngineSettings, QueryMemorySettings};
 use forebay_types::{ErrorKind, Result};
 
-use super::written;
+use super::{pages, written};
 use crate::support::{Lake, settings};
 
 /// Memory of a statement.
@@ -48,7 +48,8 @@ fn fuzz_files_of_all_formats() {
     let memory = QueryMemorySettings { memory_bytes: Some(QUERY_BYTES), ..Default::default() };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let lake = Lake::with(EngineSettings { memory: EngineMemory::Own(memory), ..settings() });
-    let corpus: Vec<_> = corpus().into_iter().map(|(_, ending, bytes)| (ending, bytes)).chain(written::files()).collect();
+    let corpus = corpus().into_iter().map(|(_, ending, bytes)| (ending, bytes)).chain(written::files());
+    let corpus: Vec<_> = corpus.chain([(".parquet".to_string(), pages::dictionary_of_2_30_values())]).collect();
     let mut endings: Vec<String> = corpus.iter().map(|(ending, _)| ending.clone()).collect();
     endings.sort();
     endings.dedup();

@@ -2,6 +2,7 @@
 
 mod damaged;
 mod fuzz;
+mod pages;
 mod written;
 
 use std::sync::Arc;

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
-use forebay_types::{Error, Result};
+use forebay_table::ParquetColumn;
+use forebay_types::{Error, Result, SEGMENT_BYTES};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
-use parquet::basic::Type;
+use parquet::basic::{Compression, Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::{ChunkReader, Length};
@@ -39,8 +40,8 @@ pub(in crate::forms) fn decoded_bytes(chunk: &ColumnChunkMetaData) -> u64 {
 /// Decodes a column.
 ///
 /// # Errors
-/// `Invalid` for nested columns and types that a table can't hold, or when it is larger than a segment; `Corrupt` when the
-/// bytes can't be what the footer says.
+/// `Invalid` for nested columns and types that a table can't hold, or when it or a page of it is larger than a segment; `Corrupt` when
+/// the bytes can't be what the footer says.
 pub(in crate::forms) fn decode(column: &Column) -> Result<Made> {
     let read = read_time(&column.raw);
     let clock = Clock::start();
@@ -53,6 +54,10 @@ pub(in crate::forms) fn decode(column: &Column) -> Result<Made> {
     if field.data_type().is_nested() {
         return Err(Error::invalid(format!("column {} is nested: it stays raw", column.column)));
     }
+    let chunk = column.footer.row_group(column.row_group).column(column.column);
+    pages_of(chunk)
+        .check(&column.raw, SEGMENT_BYTES)
+        .map_err(|fault| Error::from(fault).context(format!("column {}", column.column)))?;
     let schema = with_views(plain.schema());
     let mut writer = cell_writer(schema.field(root).data_type(), field.is_nullable())?;
     let options = ArrowReaderOptions::new().with_schema(schema);
@@ -75,6 +80,16 @@ pub(in crate::forms) fn decode(column: &Column) -> Result<Made> {
         return Err(corrupt(&format_args!("{rows} rows where the footer says {said}")));
     }
     Ok(Made { cells: vec![finish(writer)?], took: clock.elapsed(), read })
+}
+
+/// What pages of a column must agree with.
+fn pages_of(chunk: &ColumnChunkMetaData) -> ParquetColumn {
+    ParquetColumn {
+        physical_type: chunk.column_type() as i32,
+        type_length: chunk.column_descr().type_length(),
+        values: chunk.num_values(),
+        is_compressed: !matches!(chunk.compression(), Compression::UNCOMPRESSED),
+    }
 }
 
 /// The schema as engines ask for it: strings and binary as views.
@@ -128,5 +143,60 @@ impl ChunkReader for Part {
             return Err(outside(start + length as u64));
         }
         Ok(bytes.slice(..length))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+    use forebay_types::ErrorKind;
+    use parquet::arrow::ArrowWriter;
+    use parquet::file::metadata::ParquetMetaDataReader;
+    use parquet::file::properties::WriterProperties;
+
+    use super::*;
+
+    const ROWS: i64 = 10_000;
+
+    /// A column of a file of numbers, all of them in its dictionary, and one of text that repeats.
+    fn column(compression: Compression, column: usize) -> Column {
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS));
+        let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..ROWS).map(|row| format!("word {}", row % 7))));
+        let batch = RecordBatch::try_from_iter([("number", numbers), ("word", words)]).unwrap();
+        let properties = WriterProperties::builder().set_compression(compression).build();
+        let mut file = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let file = Bytes::from(file);
+        let footer = Arc::new(ParquetMetaDataReader::new().parse_and_finish(&file).unwrap());
+        let (start, length) = footer.row_group(0).column(column).byte_range();
+        let raw = file.slice(start as usize..(start + length) as usize);
+        Column { footer, row_group: 0, column, start, raw }
+    }
+
+    #[test]
+    fn pages_that_agree_with_their_footer_are_decoded() {
+        for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(Default::default())] {
+            for place in 0..2 {
+                assert_eq!(decode(&column(compression, place)).unwrap().cells.len(), 1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_dictionary_of_more_values_than_it_has_bytes_for_is_refused() {
+        for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY] {
+            let mut lies = column(compression, 0);
+            // How many values there are, 10,000, as Thrift writes it; and 1,048,575, which takes as many bytes.
+            let says = b"\x15\xa0\x9c\x01";
+            let at = lies.raw.windows(4).position(|bytes| bytes == says).unwrap();
+            let mut raw = lies.raw.to_vec();
+            raw[at..at + 4].copy_from_slice(b"\x15\xfe\xff\x7f");
+            lies.raw = Bytes::from(raw);
+            let error = decode(&lies).err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+            assert!(error.message().contains("column 0: a dictionary says that it has 1048575 values"), "{error}");
+        }
     }
 }

@@ -1,0 +1,295 @@
+//! Parquet files, whose pages are checked by their headers before the engine's reader decodes them. The source stays the engine's own,
+//! which others look for in plans: only where its readers get their bytes is another.
+
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::Result;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
+use datafusion::parquet::arrow::async_reader::AsyncFileReader;
+use datafusion::parquet::basic::Compression;
+use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
+use datafusion::parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use forebay_table::{PageFault, ParquetColumn};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use object_store::ObjectMeta;
+
+use super::bounds::decoded_bytes_max;
+use super::fault::{self, Fault, damage};
+use crate::scans::{config, parquet_source};
+
+/// A part of a plan that came from another process, whose scans of Parquet files check pages as those do that are planned here.
+pub(crate) fn with_checked_pages(plan: Arc<dyn ExecutionPlan>, runtime: &RuntimeEnv) -> Result<Arc<dyn ExecutionPlan>> {
+    let page_bytes_max = decoded_bytes_max(runtime);
+    plan.transform_up(|node| {
+        Ok(match checked(&node, page_bytes_max) {
+            Some(checked) => Transformed::yes(checked),
+            None => Transformed::no(node),
+        })
+    })
+    .data()
+}
+
+/// A scan of Parquet files that checks pages, of one that doesn't; none of any other node.
+pub(super) fn checked(node: &Arc<dyn ExecutionPlan>, page_bytes_max: u64) -> Option<Arc<dyn ExecutionPlan>> {
+    let scan = config(node)?;
+    let source = parquet_source(scan)?;
+    // Both planning and what reads plans of other processes set one.
+    let own = Arc::clone(source.parquet_file_reader_factory()?);
+    let mut scan = scan.clone();
+    scan.file_source = Arc::new(source.clone().with_parquet_file_reader_factory(Arc::new(Files { own, page_bytes_max })));
+    let node = node.downcast_ref::<DataSourceExec>()?.clone();
+    Some(Arc::new(node.with_data_source(Arc::new(scan))))
+}
+
+/// Opens files whose pages are checked.
+#[derive(Debug)]
+struct Files {
+    own: Arc<dyn ParquetFileReaderFactory>,
+    page_bytes_max: u64,
+}
+
+impl ParquetFileReaderFactory for Files {
+    fn create_reader(
+        &self,
+        partition: usize,
+        file: PartitionedFile,
+        footer_bytes: Option<usize>,
+        metrics: &ExecutionPlanMetricsSet,
+    ) -> Result<Box<dyn AsyncFileReader + Send>> {
+        let meta = file.object_meta.clone();
+        let own = self.own.create_reader(partition, file, footer_bytes, metrics)?;
+        Ok(Box::new(Checked { own, meta, page_bytes_max: self.page_bytes_max, footer: None }))
+    }
+}
+
+/// A file that is being read.
+struct Checked {
+    own: Box<dyn AsyncFileReader + Send>,
+    meta: ObjectMeta,
+    page_bytes_max: u64,
+    /// What the decoder has too; none where it may have been told more since.
+    footer: Option<Arc<Footer>>,
+}
+
+impl Checked {
+    async fn footer(&mut self) -> ParquetResult<Arc<Footer>> {
+        if let Some(footer) = &self.footer {
+            return Ok(Arc::clone(footer));
+        }
+        let without_index = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Skip);
+        let mut read = self.own.as_mut().get_metadata(Some(&without_index)).await?;
+        // The decoder may have read the index of pages on its own, or through another reader of the file.
+        if read.offset_index().is_none() && has_index(&read) {
+            read = self.own.as_mut().get_metadata(None).await?;
+        }
+        Ok(Arc::clone(self.footer.insert(Arc::new(Footer::of(read)))))
+    }
+}
+
+impl AsyncFileReader for Checked {
+    /// Filters and the index of pages come this way, and no pages.
+    fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
+        self.footer = None;
+        self.own.as_mut().get_bytes(range)
+    }
+
+    /// Pages come this way, and nothing else.
+    fn get_byte_ranges(&mut self, ranges: Vec<Range<u64>>) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
+        async move {
+            let footer = self.footer().await?;
+            let bytes = self.own.as_mut().get_byte_ranges(ranges.clone()).await?;
+            for (range, bytes) in ranges.iter().zip(&bytes) {
+                let told = footer.check(range, bytes, self.page_bytes_max);
+                told.map_err(|fault| ParquetError::External(Box::new(fault.of(&self.meta))))?;
+            }
+            Ok(bytes)
+        }
+        .boxed()
+    }
+
+    fn get_metadata<'a>(
+        &'a mut self,
+        options: Option<&'a ArrowReaderOptions>,
+    ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
+        async move {
+            let read = self.own.as_mut().get_metadata(options).await?;
+            self.footer = Some(Arc::new(Footer::of(Arc::clone(&read))));
+            Ok(read)
+        }
+        .boxed()
+    }
+}
+
+/// A footer, in which columns are found by where they are.
+struct Footer {
+    read: Arc<ParquetMetaData>,
+    places: OnceLock<Vec<Place>>,
+}
+
+/// Where a column of a row group is.
+struct Place {
+    start: u64,
+    end: u64,
+    /// The greatest end of it and all that begin before it: columns may lie on each other, if a file means harm.
+    end_max: u64,
+    row_group: usize,
+    column: usize,
+}
+
+impl Footer {
+    fn of(read: Arc<ParquetMetaData>) -> Self {
+        Self { read, places: OnceLock::new() }
+    }
+
+    /// Checks the pages of a range that a decoder has asked for: a column's, or some of its pages.
+    fn check(&self, range: &Range<u64>, bytes: &Bytes, page_bytes_max: u64) -> fault::Result<()> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        if bytes.len() as u64 != range.end - range.start {
+            return damage("it is shorter than its footer says");
+        }
+        let places = self.places.get_or_init(|| places(&self.read));
+        let before = &places[..places.partition_point(|place| place.start <= range.start)];
+        let mut is_known = false;
+        for place in before.iter().rev().take_while(|place| place.end_max >= range.end).filter(|place| place.end >= range.end) {
+            is_known = true;
+            self.check_column(place, range, bytes, page_bytes_max)?;
+        }
+        if is_known { Ok(()) } else { damage("pages lie outside of its columns") }
+    }
+
+    fn check_column(&self, place: &Place, range: &Range<u64>, bytes: &Bytes, page_bytes_max: u64) -> fault::Result<()> {
+        let chunk = self.read.row_group(place.row_group).column(place.column);
+        let named = |why: String| Fault::Damage(format!("column '{}': {why}", chunk.column_path().string()));
+        let mut starts = Vec::new();
+        for page in pages_of(chunk).pages(bytes, page_bytes_max) {
+            let page = page.map_err(|fault| match fault {
+                PageFault::Damage(why) => named(why),
+                PageFault::TooLarge { bytes, most } => Fault::TooLarge { bytes, most },
+            })?;
+            starts.push(range.start + page.start as u64);
+        }
+        // Of a column that is read as a whole, the decoder takes pages from where the index says that they are.
+        if (range.start, range.end) != (place.start, place.end) {
+            return Ok(());
+        }
+        let index = self.read.offset_index().and_then(|index| index.get(place.row_group)?.get(place.column));
+        let is_start = |offset: i64| u64::try_from(offset).is_ok_and(|offset| starts.binary_search(&offset).is_ok());
+        match index.is_none_or(|index| index.page_locations().iter().all(|page| is_start(page.offset))) {
+            true => Ok(()),
+            false => Err(named("its index has a page where none begins".to_string())),
+        }
+    }
+}
+
+fn pages_of(chunk: &ColumnChunkMetaData) -> ParquetColumn {
+    ParquetColumn {
+        physical_type: chunk.column_type() as i32,
+        type_length: chunk.column_descr().type_length(),
+        values: chunk.num_values(),
+        is_compressed: !matches!(chunk.compression(), Compression::UNCOMPRESSED),
+    }
+}
+
+/// Whether a file has an index of its pages, read or not.
+fn has_index(footer: &ParquetMetaData) -> bool {
+    footer.row_groups().iter().flat_map(|group| group.columns()).any(|chunk| chunk.offset_index_offset().is_some())
+}
+
+/// Where all columns are, in the order of the file.
+fn places(footer: &ParquetMetaData) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (row_group, group) in footer.row_groups().iter().enumerate() {
+        for (column, chunk) in group.columns().iter().enumerate() {
+            let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
+            let (Ok(start), Ok(length)) = (u64::try_from(start), u64::try_from(chunk.compressed_size())) else { continue };
+            let end = start.saturating_add(length);
+            places.push(Place { start, end, end_max: end, row_group, column });
+        }
+    }
+    places.sort_by_key(|place| place.start);
+    let mut end_max = 0;
+    for place in &mut places {
+        end_max = place.end.max(end_max);
+        place.end_max = end_max;
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+    use datafusion::parquet::arrow::ArrowWriter;
+    use datafusion::parquet::file::metadata::ParquetMetaDataReader;
+    use datafusion::parquet::file::properties::WriterProperties;
+
+    use super::*;
+
+    const MOST: u64 = 1 << 20;
+
+    /// A file of two row groups with several pages, and its footer.
+    fn file() -> (Bytes, ParquetMetaData) {
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000));
+        let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|row| format!("word {}", row % 9))));
+        let batch = RecordBatch::try_from_iter([("id", ids), ("word", words)]).unwrap();
+        let properties = WriterProperties::builder().set_data_page_row_count_limit(100).set_write_batch_size(50);
+        let properties = properties.set_max_row_group_row_count(Some(500)).build();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let bytes = Bytes::from(bytes);
+        let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
+        let footer = reader.parse_and_finish(&bytes).unwrap();
+        (bytes, footer)
+    }
+
+    fn told(footer: &Footer, file: &Bytes, range: Range<u64>) -> Option<String> {
+        let bytes = file.slice(range.start as usize..range.end as usize);
+        match footer.check(&range, &bytes, MOST) {
+            Ok(()) => None,
+            Err(Fault::Damage(why)) => Some(why),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn columns_and_some_of_their_pages_are_found_by_where_they_are() {
+        let (file, read) = file();
+        assert!(has_index(&read) && read.num_row_groups() == 2);
+        let footer = Footer::of(Arc::new(read.clone()));
+        for (row_group, group) in read.row_groups().iter().enumerate() {
+            for (column, chunk) in group.columns().iter().enumerate() {
+                let (start, length) = chunk.byte_range();
+                assert_eq!(told(&footer, &file, start..start + length), None);
+                let pages = read.offset_index().unwrap()[row_group][column].page_locations();
+                let (first, last) = (pages[0].offset as u64, pages.last().unwrap().offset as u64);
+                assert!(pages.len() > 2 && first > start, "a dictionary and pages: {pages:?}");
+                for range in [start..first, first..last, last..start + length, start..start] {
+                    assert_eq!(told(&footer, &file, range.clone()), None, "{range:?}");
+                }
+                for range in [start..first - 1, first + 1..last, start + 1..start + length] {
+                    assert!(told(&footer, &file, range.clone()).is_some(), "{range:?}");
+                }
+                let short = footer.check(&(start..start + length), &file.slice(..9), MOST);
+                assert!(matches!(short, Err(Fault::Damage(why)) if why.contains("shorter")));
+                let large = footer.check(&(start..first), &file.slice(start as usize..first as usize), 8);
+                assert!(matches!(large, Err(Fault::TooLarge { most: 8, .. })));
+            }
+        }
+        for range in [0..file.len() as u64, 0..4, file.len() as u64 - 9..file.len() as u64] {
+            assert_eq!(told(&footer, &file, range.clone()).unwrap(), "pages lie outside of its columns", "{range:?}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Pages of Parquet files: those of honest writers are read, others are an error that names the file, at once and in little memory.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
+use datafusion::arrow::datatypes::Int32Type;
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::basic::Compression;
+use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
+use datafusion::parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
+use forebay_types::ErrorKind;
+
+use super::damaged::{refused, small_lake};
+use crate::support::Lake;
+
+const ROWS: i64 = 5_000;
+
+/// Numbers, text with nulls that repeats, and lists.
+fn batch() -> RecordBatch {
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS));
+    let words: ArrayRef =
+        Arc::new((0..ROWS).map(|row| (row % 5 != 0).then(|| format!("word {}", row % 50))).collect::<StringArray>());
+    let lists = (0..ROWS).map(|row| (row % 3 != 0).then(|| vec![Some(row as i32), None]));
+    let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists));
+    RecordBatch::try_from_iter_with_nullable([("id", ids, true), ("word", words, true), ("list", lists, true)]).unwrap()
+}
+
+fn file(batch: &RecordBatch, properties: WriterPropertiesBuilder) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties.build())).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+/// With pages of some rows, so that an index has several.
+fn some_rows_a_page() -> WriterPropertiesBuilder {
+    WriterProperties::builder().set_data_page_row_count_limit(500).set_write_batch_size(250)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_all_codecs_and_versions_are_read() {
+    let lake = Lake::new();
+    let codecs = [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::GZIP(Default::default()),
+        Compression::BROTLI(Default::default()),
+        Compression::LZ4,
+        Compression::LZ4_RAW,
+        Compression::ZSTD(Default::default()),
+    ];
+    let batch = batch();
+    for codec in codecs {
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            for has_dictionary in [true, false] {
+                let name = format!("{codec}-{version:?}-{has_dictionary}.parquet").replace(['(', ')'], "");
+                let properties = some_rows_a_page().set_compression(codec).set_writer_version(version);
+                lake.put(&name, file(&batch, properties.set_dictionary_enabled(has_dictionary))).await;
+                let of = |what: &str| format!("select {what} from '/lake/{name}'");
+                let all = "count(*), sum(id), count(word), max(word), sum(cardinality(list)), sum(list[1])";
+                assert_eq!(lake.rows(&of(all)).await, "5000 12497500 4000 word 9 6666 8331667", "{name}");
+                // Some pages alone, and with filters within the reader.
+                let some = format!("{} where id between 1700 and 1709", of("count(*), count(word), max(id), min(list[1])"));
+                assert_eq!(lake.rows(&some).await, "10 8 1709 1700", "{name}");
+                lake.rows("set datafusion.execution.parquet.pushdown_filters = true").await;
+                assert_eq!(lake.rows(&some).await, "10 8 1709 1700", "{name}");
+                lake.rows("set datafusion.execution.parquet.pushdown_filters = false").await;
+            }
+        }
+    }
+}
+
+/// `pyarrow-brotli.parquet` of the corpus, in which the dictionary of `small` has more values than bytes.
+pub fn dictionary_of_2_30_values() -> Vec<u8> {
+    let folder = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("tests/damaged");
+    std::fs::read(folder.join("dictionary-of-2-30-values.parquet")).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dictionary_of_more_values_than_it_has_bytes_for_is_an_error() {
+    let lake = small_lake();
+    let says = "column 'small': a dictionary says that it has 1073741824 values, and has 20 bytes";
+    refused(&lake, "values.parquet", dictionary_of_2_30_values(), ErrorKind::Corrupt, says).await;
+    let declared = "create external table lies stored as parquet location '/lake/values.parquet'";
+    lake.rows(declared).await;
+    let error = lake.error("select sum(small) from lies").await;
+    assert!(error.kind() == ErrorKind::Corrupt && error.message().contains(says), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_is_decoded_to_more_than_memory_is_an_error() {
+    let lake = small_lake();
+    let long: ArrayRef = Arc::new(StringArray::from(vec!["a".repeat(70 << 20)]));
+    let batch = RecordBatch::try_from_iter([("long", long)]).unwrap();
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(Default::default()));
+    let large = file(&batch, properties.set_dictionary_enabled(false));
+    assert!(large.len() < 8 << 20, "{}", large.len());
+    refused(&lake, "large.parquet", large, ErrorKind::Invalid, "`sql-memory`").await;
+}
+
+/// A number as Thrift writes it.
+fn number(value: i64) -> Vec<u8> {
+    let (mut bits, mut out) = (((value << 1) ^ (value >> 63)) as u64, Vec::new());
+    while bits >= 0x80 {
+        out.push(bits as u8 | 0x80);
+        bits >>= 7;
+    }
+    out.push(bits as u8);
+    out
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_has_a_page_where_none_begins_is_an_error() {
+    let lake = small_lake();
+    let whole = Bytes::from(file(&batch(), some_rows_a_page().set_dictionary_enabled(false)));
+    let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
+    let footer = reader.parse_and_finish(&whole).unwrap();
+    let pages = footer.offset_index().unwrap()[0][0].page_locations();
+    assert!(pages.len() > 5, "{pages:?}");
+    let location = |offset: i64| [vec![0x16], number(offset)].concat();
+    let (right, wrong) = (location(pages[3].offset), location(pages[3].offset + 1));
+    assert_eq!(right.len(), wrong.len());
+    let index = footer.row_group(0).column(0).offset_index_offset().unwrap() as usize;
+    let at = index + whole[index..].windows(right.len()).position(|bytes| bytes == right).unwrap();
+    let mut bytes = whole.to_vec();
+    bytes[at..at + wrong.len()].copy_from_slice(&wrong);
+    lake.put("index.parquet", bytes).await;
+    let error = lake.error("select sum(id) from '/lake/index.parquet'").await;
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    assert!(error.message().contains("column 'id': its index has a page where none begins"), "{error}");
+    assert!(error.message().contains("index.parquet"), "{error}");
+}

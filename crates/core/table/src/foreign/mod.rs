@@ -1,0 +1,151 @@
+//! Pages of Parquet files, checked by their headers before a decoder sees them: it makes room for what a header says, and a file of
+//! 3 KiB can say that it takes 32 GiB.
+//!
+//! Only headers are read. Values, and whether they become as many bytes as their page says, are the decoder's to check.
+
+mod header;
+mod thrift;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use forebay_types::{Error, format_bytes};
+
+use header::{Header, Page};
+use thrift::{Broken, Reader};
+
+/// What the footer of a Parquet file says of a column of a row group, as far as its pages must agree with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParquetColumn {
+    /// The type of its values, numbered as the format does it.
+    pub physical_type: i32,
+    /// Bytes of a value, where that is part of the type.
+    pub type_length: i32,
+    /// How many values it has, nulls among them.
+    pub values: i64,
+    /// Whether its pages are compressed. Others have the bytes that they have, whatever their header says.
+    pub is_compressed: bool,
+}
+
+/// Why a page is not decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PageFault {
+    /// It is at odds with itself, with its column or with the format.
+    Damage(String),
+    /// It takes more bytes when it is decoded than there may be; it may be damaged, or large.
+    TooLarge {
+        /// What its header says.
+        bytes: u64,
+        /// The bound.
+        most: u64,
+    },
+}
+
+impl From<PageFault> for Error {
+    fn from(fault: PageFault) -> Self {
+        match fault {
+            PageFault::Damage(why) => Self::corrupt(why),
+            PageFault::TooLarge { bytes, most } => {
+                let (bytes, most) = (format_bytes(bytes), format_bytes(most));
+                Self::invalid(format!("a page says that it takes {bytes} of memory, and {most} are the most"))
+            }
+        }
+    }
+}
+
+fn damage<T>(why: impl Into<String>) -> Result<T, PageFault> {
+    Err(PageFault::Damage(why.into()))
+}
+
+impl ParquetColumn {
+    /// Checks the pages that bytes of the column's are, the first at their start and each other one behind the one before it.
+    ///
+    /// # Errors
+    /// The first page that is not to be decoded.
+    pub fn check(&self, bytes: &[u8], page_bytes_max: u64) -> Result<(), PageFault> {
+        self.pages(bytes, page_bytes_max).try_for_each(|page| page.map(drop))
+    }
+
+    /// The same, with where each page is. It ends with the first fault.
+    pub fn pages(&self, bytes: &[u8], page_bytes_max: u64) -> impl Iterator<Item = Result<Range<usize>, PageFault>> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            if at >= bytes.len() {
+                return None;
+            }
+            let (start, rest) = (at, &bytes[at..]);
+            let page = match self.page(rest, rest.len() as u64, page_bytes_max) {
+                Ok(Some(page)) => Ok(start..start + page as usize),
+                Ok(None) => damage("it ends within the header of a page"),
+                Err(fault) => Err(fault),
+            };
+            at = page.as_ref().map_or(bytes.len(), |page| page.end);
+            Some(page)
+        })
+    }
+
+    /// Checks the page that begins where `head` does; the column has `left` bytes from there on. Tells how many of them are the page and
+    /// its header; none where `head` ends within the header.
+    ///
+    /// # Errors
+    /// The page is not to be decoded.
+    pub fn page(&self, head: &[u8], left: u64, page_bytes_max: u64) -> Result<Option<u64>, PageFault> {
+        let mut reader = Reader::new(head);
+        let header = match Header::read(&mut reader) {
+            Ok(header) => header,
+            Err(Broken::Cut) => return Ok(None),
+            Err(Broken::Odd(why)) => return damage(format!("the header of a page can't be read: {why}")),
+        };
+        let begins = reader.at() as u64;
+        let Ok(kept) = u64::try_from(header.compressed) else {
+            return damage(format!("a page says that it has {} bytes", header.compressed));
+        };
+        let size = begins + kept;
+        if size > left {
+            return damage(format!("a page says that it has {kept} bytes, and {} are left", left.saturating_sub(begins)));
+        }
+        let Ok(decoded) = u64::try_from(header.uncompressed) else {
+            return damage(format!("a page says that it takes {} bytes", header.uncompressed));
+        };
+        if decoded > page_bytes_max {
+            return Err(PageFault::TooLarge { bytes: decoded, most: page_bytes_max });
+        }
+        match header.page {
+            Page::Dictionary(values) => self.check_dictionary(values, if self.is_compressed { decoded } else { kept })?,
+            Page::Data(values) if values < 0 || i64::from(values) > self.values => {
+                return damage(format!("a page says that it has {values} values, and its column has {}", self.values));
+            }
+            Page::Data(_) | Page::Index => {}
+        }
+        Ok(Some(size))
+    }
+
+    /// A decoder makes room for all values that a dictionary says it has. Those of no bytes are all the same one.
+    fn check_dictionary(&self, values: i32, bytes: u64) -> Result<(), PageFault> {
+        let bits = self.value_bits();
+        let fits = |values: u32| match bits {
+            0 => values <= 1,
+            bits => u128::from(values) * u128::from(bits) <= u128::from(bytes) * 8,
+        };
+        match u32::try_from(values) {
+            Ok(values) if fits(values) => Ok(()),
+            _ => damage(format!("a dictionary says that it has {values} values, and has {bytes} bytes")),
+        }
+    }
+
+    /// Bits that a value takes at least where it is written as it is. Of a type that is unknown no dictionary can be read.
+    fn value_bits(&self) -> u64 {
+        match self.physical_type {
+            0 => 1,
+            1 | 4 => 32,
+            2 | 5 => 64,
+            3 => 96,
+            // Text begins with its length.
+            6 => 32,
+            7 => u64::try_from(self.type_length).unwrap_or(0) * 8,
+            _ => u64::MAX,
+        }
+    }
+}
