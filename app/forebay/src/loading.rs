@@ -41,7 +41,8 @@ impl Loading {
         let path = tree.path(path);
         let settings = EngineSettings { reach: Reach::of_mounts(), ..EngineSettings::default() };
         let parts = Engine::over_client(client.clone(), settings).reads_of(&path.to_string(), columns, condition).await?;
-        let bytes = parts.iter().flat_map(|(_, ranges)| ranges).map(|range| range.end - range.start).sum();
+        let bytes =
+            parts.iter().flat_map(|(_, ranges)| ranges).fold(0u64, |bytes, range| bytes.saturating_add(range.end - range.start));
         Ok(Self { client: client.clone(), path, bytes, what: What::Parts(parts) })
     }
 

@@ -51,7 +51,7 @@ impl Tree {
 
     /// Bytes of all objects.
     pub(crate) fn bytes(&self) -> u64 {
-        self.objects().iter().map(|info| info.version.size).sum()
+        self.objects().iter().fold(0u64, |bytes, info| bytes.saturating_add(info.version.size))
     }
 
     /// The path with what it stands for: a folder's ends with `/`.

@@ -36,8 +36,9 @@ pub struct FarPart {
 
 impl FarPart {
     fn expected(&self) -> Option<f64> {
-        let rows = self.rows? as f64 * self.share.clamp(0.0, 1.0);
-        Some(rows * self.row_bytes + TABLE_BYTES + COLUMN_BYTES * self.columns as f64)
+        // A file may say of itself what can't be: less than nothing, or no number.
+        let rows = self.rows? as f64 * self.share.clamp(0.0, 1.0).max(0.0);
+        Some(rows * self.row_bytes.max(0.0) + TABLE_BYTES + COLUMN_BYTES * self.columns as f64)
     }
 }
 
@@ -189,6 +190,18 @@ mod tests {
         assert!(scan.ask(&FarPart { rows: None, ..part(1.0) }).is_some(), "the worker knows");
         assert_eq!(scan.ask(&FarPart { raw_bytes: 600, rows: None, ..part(1.0) }), None, "hardly anything to save");
         assert!(scan.ask(&FarPart { raw_bytes: u64::MAX, ..part(0.01) }).unwrap() <= ANSWER_BYTES_MAX);
+    }
+
+    #[test]
+    fn what_a_file_says_wrongly_of_itself_leaves_a_scan_as_it_is() {
+        for wrong in [f64::NAN, -1e12] {
+            let mut scan = FarScan::default();
+            for part in [FarPart { row_bytes: wrong, ..part(0.5) }, part(wrong)] {
+                assert!(scan.ask(&part).is_some());
+                scan.fitted(&part, 100);
+            }
+            assert!((0.0..=1.0).contains(&scan.ratio), "{}", scan.ratio);
+        }
     }
 
     #[test]

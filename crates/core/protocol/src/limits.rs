@@ -1,9 +1,7 @@
 //! How much one message may name. What is longer is refused while it is read, before there is memory for it; who has more to ask
 //! sends several.
 
-use serde::de::{Deserialize, Deserializer, Error, SeqAccess, Visitor};
-use std::fmt;
-use std::marker::PhantomData;
+pub(crate) use forebay_types::at_most;
 
 /// Segments that are freed, kept or looked for: looked up one after the other, which takes a few milliseconds.
 pub const SEGMENTS_MAX: usize = 10_000;
@@ -37,33 +35,3 @@ pub const ATTRIBUTES_MAX: usize = 128;
 pub const ROW_COLUMNS_MAX: usize = 1_024;
 /// Warnings of a worker.
 pub const WARNINGS_MAX: usize = 1_024;
-
-/// Reads a list of at most `MAX` entries.
-pub(crate) fn at_most<'de, const MAX: usize, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
-where
-    T: Deserialize<'de>,
-    D: Deserializer<'de>,
-{
-    struct AtMost<const MAX: usize, T>(PhantomData<T>);
-
-    impl<'de, const MAX: usize, T: Deserialize<'de>> Visitor<'de> for AtMost<MAX, T> {
-        type Value = Vec<T>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "at most {MAX} entries")
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Vec<T>, A::Error> {
-            let mut list = Vec::new();
-            while let Some(entry) = entries.next_element()? {
-                if list.len() == MAX {
-                    return Err(A::Error::invalid_length(MAX + 1, &self));
-                }
-                list.push(entry);
-            }
-            Ok(list)
-        }
-    }
-
-    deserializer.deserialize_seq(AtMost::<MAX, T>(PhantomData))
-}

@@ -155,9 +155,9 @@ impl<'a> Recording<'a> {
         }
     }
 
-    /// What workers have gathered and not told yet.
+    /// What workers have gathered and not told yet; those that did not answer last are not waited for.
     async fn take_last(&mut self) -> Outcome {
-        let workers: Vec<WorkerId> = self.next.keys().copied().collect();
+        let workers: Vec<WorkerId> = self.next.keys().filter(|worker| !self.silent.contains_key(*worker)).copied().collect();
         for worker in workers {
             for _ in 0..LAST_ANSWERS {
                 let since = self.next[&worker];

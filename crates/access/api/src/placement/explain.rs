@@ -9,7 +9,7 @@ use forebay_client::{Client, SegmentPlace};
 use forebay_protocol::{ClusterView, Held};
 use forebay_rights::needs;
 use forebay_runtime::time::{instant, timeout_at};
-use forebay_types::{Error, ForebayPath, HotForm, Result, WorkerId, format_duration};
+use forebay_types::{Error, ForebayPath, HotForm, Result, WorkerId, format_duration, segment_count};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,8 @@ use crate::visitor::Sender;
 const PATH: &str = "/api/v1/explain";
 /// Requests at a time: each asks all workers.
 const PLACES: PlacesMax = PlacesMax { all: 64, of_one: 16 };
+/// Segments of an object that is explained over HTTP: all of them are in the answer, and in this process's memory until it is sent.
+const SEGMENTS_MAX: u32 = 10_000;
 
 /// Where an object is, and why.
 #[derive(Clone, Debug, JsonSchema, Serialize)]
@@ -91,7 +93,13 @@ pub struct HeldThere {
 impl Explained {
     /// What a client knows of an object, and hears of workers. `NotFound` when there is none.
     pub async fn of(client: &Client, path: &ForebayPath) -> Result<Self> {
+        Self::of_at_most(client, path, u32::MAX).await
+    }
+
+    /// The same; `Invalid` for an object of more segments than these.
+    async fn of_at_most(client: &Client, path: &ForebayPath, segments_max: u32) -> Result<Self> {
         let info = client.open(path).await?;
+        check_segments(path, info.version.size, segments_max)?;
         let (mount, places) = (client.mount(path.mount()).await?, client.segment_places(&info.version).await?);
         let view = client.view();
         let missing_bytes = places.iter().map(missing_of).sum();
@@ -108,6 +116,15 @@ impl Explained {
             missing_bytes,
             missing_secs: bandwidth.filter(|rate| *rate > 0).map(|rate| missing_bytes as f64 / rate as f64),
         })
+    }
+}
+
+fn check_segments(path: &ForebayPath, bytes: u64, most: u32) -> Result<()> {
+    match segment_count(bytes) {
+        segments if segments <= most => Ok(()),
+        segments => Err(Error::invalid(format!(
+            "{path}: it has {segments} segments, and one of {most} at most is explained here: ask by `forebay explain {path}`"
+        ))),
     }
 }
 
@@ -192,10 +209,27 @@ async fn explain(
     let who = door.readers.check(&sender, &needs::object(path.mount()), "explain", &path.to_string())?;
     let _place = door.places.take(&who.to_string())?;
     let timeout = timeout.unwrap_or_default().duration();
-    let explained = async { Explained::of(door.cluster.client().await?, &path).await };
+    let explained = async { Explained::of_at_most(door.cluster.client().await?, &path, SEGMENTS_MAX).await };
     let explained = timeout_at(instant() + timeout, explained).await.map_err(|_| {
         let message = format!("{path}: not answered within {}: ask again, with a longer `timeout`", format_duration(timeout));
         Refusal::new(StatusCode::GATEWAY_TIMEOUT, Error::retry(message))
     })?;
     Ok(Json(explained?))
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_types::SEGMENT_BYTES;
+
+    use super::*;
+
+    #[test]
+    fn an_object_of_more_segments_than_an_answer_has_is_refused() {
+        let path = "/lake/sparse".parse().unwrap();
+        let most = u64::from(SEGMENTS_MAX) * SEGMENT_BYTES;
+        check_segments(&path, most, SEGMENTS_MAX).unwrap();
+        let refused = check_segments(&path, most + 1, SEGMENTS_MAX).unwrap_err();
+        assert!(refused.message().contains("forebay explain /lake/sparse"), "{refused}");
+        check_segments(&path, u64::MAX, u32::MAX).unwrap();
+    }
 }

@@ -74,7 +74,7 @@ impl Prefetches {
         let failed = Mutex::new((None, 0u64, None::<usize>));
         let load = (operation, Standing { priority: 0, began_ms: forebay_runtime::unix_ms() });
         let room = tokio::sync::Semaphore::new(BYTES_AT_ONCE as usize);
-        let parts = (0..plan.len()).flat_map(|ix| parts(&plan[ix].1).into_iter().map(move |part| (ix, part)));
+        let parts = (0..plan.len()).flat_map(|ix| parts(&plan[ix].1).map(move |part| (ix, part)));
         stream::iter(parts)
             .map(|(ix, part)| {
                 let version = &plan[ix].0;
@@ -116,29 +116,28 @@ impl Prefetches {
     }
 }
 
-/// The messages for ranges of an object: each has some that lie within one segment.
-fn parts(ranges: &[Range<u64>]) -> Vec<Vec<(u64, u32)>> {
-    let mut parts: Vec<Vec<(u64, u32)>> = Vec::new();
-    let mut bytes = 0;
-    for range in ranges.iter().cloned().flat_map(split_range).map(|segment| segment.object_range()) {
-        for start in range.clone().step_by(PART_BYTES as usize) {
-            let len = (range.end - start).min(PART_BYTES);
-            let fits = parts.last().is_some_and(|part| {
-                let is_same = part.first().is_some_and(|(first, _)| first / SEGMENT_BYTES == start / SEGMENT_BYTES);
-                is_same && part.len() < PART_RANGES && bytes + len <= PART_BYTES
-            });
-            match parts.last_mut() {
-                Some(part) if fits => part.push((start, len as u32)),
-                _ => {
-                    parts.push(vec![(start, len as u32)]);
-                    bytes = 0;
-                }
-            }
-            bytes += len;
+/// The messages for ranges of an object, one by one, since an object that has nothing in it may have millions: each has some that lie within
+/// one segment.
+fn parts(ranges: &[Range<u64>]) -> impl Iterator<Item = Vec<(u64, u32)>> {
+    let segments = ranges.iter().cloned().flat_map(split_range).map(|segment| segment.object_range());
+    let pieces = segments.flat_map(|range| {
+        let end = range.end;
+        range.step_by(PART_BYTES as usize).map(move |start| (start, (end - start).min(PART_BYTES) as u32))
+    });
+    let mut pieces = pieces.peekable();
+    std::iter::from_fn(move || {
+        let (first, len) = pieces.next()?;
+        let (mut part, mut bytes) = (vec![(first, len)], u64::from(len));
+        while let Some((start, len)) = pieces.next_if(|(start, len)| {
+            let is_same = first / SEGMENT_BYTES == start / SEGMENT_BYTES;
+            is_same && part.len() < PART_RANGES && bytes + u64::from(*len) <= PART_BYTES
+        }) {
+            part.push((start, len));
+            bytes += u64::from(len);
         }
-    }
-    debug_assert!(parts.iter().all(|part| (1..=PART_RANGES).contains(&part.len())), "a part has ranges, and not too many");
-    parts
+        debug_assert!((1..=PART_RANGES).contains(&part.len()), "a part has ranges, and not too many");
+        Some(part)
+    })
 }
 
 impl Prefetches {
@@ -217,6 +216,8 @@ async fn while_there<T, There: Future<Output = Result<(), Failure>>>(
 mod tests {
     use std::sync::atomic::AtomicU32;
 
+    use forebay_types::OBJECT_BYTES_MAX;
+
     use super::*;
 
     #[tokio::test]
@@ -245,14 +246,17 @@ mod tests {
     #[test]
     fn messages_have_ranges_of_one_segment_and_are_bounded() {
         const MIB: u64 = 1 << 20;
-        let whole = parts(std::slice::from_ref(&(0..70 * MIB)));
+        let all = |ranges: &[Range<u64>]| parts(ranges).collect::<Vec<_>>();
+        let whole = all(std::slice::from_ref(&(0..70 * MIB)));
         let starts: Vec<_> = whole.iter().map(|part| (part.len(), part[0].0 / MIB, u64::from(part[0].1) / MIB)).collect();
         assert_eq!(starts, [(1, 0, 16), (1, 16, 16), (1, 32, 16), (1, 48, 16), (1, 64, 6)]);
-        let chunks = parts(&[0..MIB, 5 * MIB..6 * MIB, 20 * MIB..35 * MIB, 60 * MIB..66 * MIB]);
+        let chunks = all(&[0..MIB, 5 * MIB..6 * MIB, 20 * MIB..35 * MIB, 60 * MIB..66 * MIB]);
         let chunks: Vec<Vec<_>> =
             chunks.iter().map(|part| part.iter().map(|(start, len)| (start / MIB, u64::from(*len) / MIB)).collect()).collect();
         assert_eq!(chunks, [vec![(0, 1), (5, 1)], vec![(20, 15)], vec![(60, 4)], vec![(64, 2)]]);
-        assert_eq!(parts(&(0..1000_u64).map(|at| at * 8192..at * 8192 + 4096).collect::<Vec<_>>()).len(), 4);
-        assert!(parts(&[]).is_empty());
+        assert_eq!(all(&(0..1000_u64).map(|at| at * 8192..at * 8192 + 4096).collect::<Vec<_>>()).len(), 4);
+        assert!(all(&[]).is_empty());
+        let largest = 0..OBJECT_BYTES_MAX;
+        assert_eq!(parts(std::slice::from_ref(&largest)).nth(1), Some(vec![(PART_BYTES, PART_BYTES as u32)]), "made one by one");
     }
 }

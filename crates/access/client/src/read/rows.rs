@@ -1,7 +1,7 @@
 //! Rows of decoded columns, selected by a worker of another host.
 
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest, ROWS_SINCE, WantedRows};
+use forebay_protocol::{DataReply, DataRequest, ROW_COLUMNS_MAX, ROWS_SINCE, WantedRows};
 use forebay_types::{Cell, CellSource, OperationId, RouteKey, RowTest, SegmentId};
 
 use super::Reads;
@@ -44,6 +44,10 @@ pub enum FarRows {
 impl Reads {
     /// Has a worker of another host select rows of decoded columns. Asking for what is not there makes it popular.
     pub(crate) async fn select_rows(&self, operation: OperationId, source: &CellSource, question: RowsQuestion) -> FarRows {
+        // Of more columns no worker would hear.
+        if question.columns.len() > ROW_COLUMNS_MAX {
+            return FarRows::NotThere;
+        }
         let Some((mark, route)) = place(source, &question) else { return FarRows::NotThere };
         if self.known_rows.is_quiet(mark) || self.routes.is_any_beside() {
             return FarRows::NotThere;

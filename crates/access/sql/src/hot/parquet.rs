@@ -142,6 +142,8 @@ impl Parts for RowGroups {
     }
 
     async fn raw(&self, run: &[usize]) -> Result<Batches> {
+        // Rows of these are not waited for.
+        self.asked.lock().retain(|row_group, _| !run.contains(row_group));
         self.opener.raw.row_groups(&self.file, run, self.scan.row_groups_in_file).await
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_metrics::table;
 use forebay_protocol::{
-    AdminRequest, ControlCall, ControlReply, ControlRequest, MemberRequest, TraceContext, decode_from, encode_for,
+    AdminRequest, ControlCall, ControlReply, ControlRequest, MemberRequest, TraceContext, YOUNG_SINCE, decode_from, encode_for,
 };
 use forebay_rights::{cut, needs};
 use forebay_shared_storage::{Storage, StorageSettings};
@@ -47,7 +47,8 @@ impl Session for ControlSession {
         let (asked, meta) = TraceContext::split(meta);
         let mut span = Span::below(asked, "decide", Kind::Server);
         let reply = match decode_from::<ControlCall>(self.peer.version, &meta) {
-            Ok(call) => {
+            Ok(mut call) => {
+                self.keep_unsaid(&mut call);
                 let kind = call.name();
                 span.set("rpc.method", || kind);
                 let answered = within(span.context(), self.answer(call)).await.inspect_err(|error| span.fail(error));
@@ -72,6 +73,15 @@ impl Session for ControlSession {
 }
 
 impl ControlSession {
+    /// What a client of the version before can't say of a mount stays as it is.
+    fn keep_unsaid(&self, call: &mut ControlCall) {
+        if self.peer.version < YOUNG_SINCE
+            && let ControlCall::Administer(AdminRequest::MountSet { name, options }) = call
+        {
+            options.young = self.shared.mount_young(name);
+        }
+    }
+
     /// The answer to a call of who may make it, cut to what that one may see.
     async fn answer(&self, call: ControlCall) -> Result<ControlReply> {
         let deed = || Deed { port: "control", what: call.name(), on: subject(&call) };

@@ -9,7 +9,7 @@ use forebay_metrics::table;
 use forebay_protocol::{ClusterStatus, ControlReply, PlacementStatus};
 use forebay_runtime::time::Instant;
 use forebay_transport::Admission;
-use forebay_types::{MountId, MountName, TokenInfo, Verifier};
+use forebay_types::{MountId, MountName, TokenInfo, Verifier, Young};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tracing::warn;
@@ -76,6 +76,11 @@ impl Shared {
     /// The name of a mount.
     pub(crate) fn mount_name(&self, id: MountId) -> Option<MountName> {
         self.state.lock().state.mount_name(id)
+    }
+
+    /// The rule of age of a mount.
+    pub(crate) fn mount_young(&self, name: &MountName) -> Option<Young> {
+        self.state.lock().state.mount_young(name)
     }
 
     /// Lets the state decide now on what this process has to say itself.

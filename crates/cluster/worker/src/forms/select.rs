@@ -2,21 +2,25 @@
 
 use std::sync::OnceLock;
 use std::thread::available_parallelism;
+use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_metrics::table;
-use forebay_protocol::WantedRows;
+use forebay_protocol::{AccessWay, WantedRows};
+use forebay_runtime::time::timeout;
 use forebay_table::{Selected, Selecting, select};
 use forebay_types::{Cell, Error, ErrorKind, Result, RowTest, SegmentId};
 
 use super::Forms;
 use super::thread::Threads;
-use crate::signals::ServedFrom;
+use crate::signals::{Made, ServedFrom};
 
 /// Threads that select at most.
 const THREADS_MAX: usize = 4;
 /// Selections that wait for one of them at most: who comes then reads raw bytes.
 const WAITING_MAX: usize = 64;
+/// How long a selection and its wait may take: who asks waits a second longer, and takes the worker for gone then.
+const WITHIN: Duration = Duration::from_secs(2);
 /// Bytes of an answer at most.
 const ANSWER_BYTES_MAX: usize = 32 << 20;
 
@@ -71,9 +75,10 @@ impl Forms {
         let Some(threads) = self.selectors.threads() else { return Ok(None) };
         let selecting = Selecting { tests: wanted.tests, limit: wanted.limit, bytes_max: most as usize };
         let columns: Vec<Bytes> = cells.iter().map(|(_, bytes)| bytes.clone()).collect();
-        let selected = match threads.have(move || select(&columns, &selecting)).await {
-            Ok(selected) => selected,
-            Err(error) => match error.kind() {
+        let selected = match timeout(WITHIN, threads.have(move || select(&columns, &selecting))).await {
+            Ok(Ok(selected)) => selected,
+            Err(_) => return Ok(None),
+            Ok(Err(error)) => match error.kind() {
                 ErrorKind::Invalid => return Err(error),
                 ErrorKind::Corrupt => {
                     // They are made once more.
@@ -98,6 +103,16 @@ impl Forms {
             self.signals.popularity.read(wanted.operation, *id, 1, bytes.len() as u64, took / cells.len() as u32);
         }
         if selected.table.is_some() {
+            for (_, bytes) in &cells {
+                self.signals.accessed.made(&Made {
+                    operation: Some(wanted.operation),
+                    object: (named.mount, &named.key),
+                    start: 0,
+                    bytes: bytes.len() as u64,
+                    times: 1,
+                    way: AccessWay::Decoded,
+                });
+            }
             self.signals.meters.read(1, sent, sent);
             self.signals.meters.took(ServedFrom::Dram, took);
             table::WORKER_SELECTED_BYTES.only().add(sent);

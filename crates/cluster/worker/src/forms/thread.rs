@@ -32,10 +32,13 @@ impl Threads {
         Ok(Self { line })
     }
 
-    /// Has a thread do it; `Retry` where too much waits already.
+    /// Has a thread do it; `Retry` where too much waits already. Nobody does what is not waited for any more when its turn comes.
     pub(super) async fn have<T: Send + 'static>(&self, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
         let (done, made) = oneshot::channel();
         let work = move || {
+            if done.is_closed() {
+                return;
+            }
             // A damaged file must not end the thread, whatever the library thinks of it.
             let made = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(Error::corrupt("it can't be decoded")));
             // Who asked may have gone.
@@ -56,5 +59,33 @@ fn run(line: &Mutex<mpsc::Receiver<Work>>) {
         let next = line.lock().recv();
         let Ok(work) = next else { return };
         work();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+    use futures::FutureExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_any_more_is_not_done() {
+        let threads = Threads::start("one", 1, 4).unwrap();
+        let (go, wait) = mpsc::channel::<()>();
+        let mut first = Box::pin(threads.have(move || Ok(wait.recv().is_ok())));
+        assert!(first.as_mut().now_or_never().is_none());
+        let is_done = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&is_done);
+        let given_up = threads.have(move || {
+            told.store(true, SeqCst);
+            Ok(())
+        });
+        assert!(given_up.now_or_never().is_none());
+        go.send(()).unwrap();
+        assert!(first.await.unwrap());
+        threads.have(|| Ok(())).await.unwrap();
+        assert!(!is_done.load(SeqCst));
     }
 }

@@ -12,7 +12,7 @@ use crate::data::{DataReply, DataRequest};
 use crate::nodes::{NodeCall, NodeOp, NodeReply, PeerCall, PeerOp};
 use crate::notice::DataNotice;
 use crate::peer::PeerRequest;
-use crate::version::{Kind, PROTOCOL_VERSION, ROWS_SINCE, check_known, encode_for, speaking};
+use crate::version::{Kind, PROTOCOL_VERSION, ROWS_SINCE, YOUNG_SINCE, check_known, encode_for, speaking};
 
 /// A request to a worker, which was written in this build's version, for a peer of `version`: for what is said to several. `Retry`
 /// when that one does not know it.
@@ -119,6 +119,8 @@ impl Kind for AdminRequest {
     #[rustfmt::skip]
     fn since(&self) -> u16 {
         match self {
+            // A coordinator of the version before would leave the rule out, and say that all is done.
+            Self::MountAdd { options, .. } | Self::MountSet { options, .. } if options.young.is_some() => YOUNG_SINCE,
             Self::MountAdd { .. } | Self::MountSet { .. } | Self::MountRemove { .. } | Self::PinAdd { .. } | Self::PinRemove { .. }
             | Self::Drain { .. } | Self::TokenAdd { .. } | Self::TokenRemove { .. } | Self::Tokens => 8,
         }

@@ -26,6 +26,9 @@ pub const RESHARD_SINCE: u16 = 9;
 /// Since when a worker selects rows of decoded columns.
 pub const ROWS_SINCE: u16 = 9;
 
+/// Since when a mount may have a rule of age.
+pub const YOUNG_SINCE: u16 = 9;
+
 /// The versions that one side of a connection speaks: these two, and what is between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoken {

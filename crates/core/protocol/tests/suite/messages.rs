@@ -5,9 +5,11 @@ use std::fmt::Debug;
 use forebay_nodes::{BlockRef, ROOT};
 use forebay_protocol::{
     AdminRequest, ControlCall, ControlReply, DataNotice, DataReply, DataRequest, NodeCall, NodeOp, PINS_MAX, PeerCall, PeerOp,
-    PutCondition, RUNS_MAX, RangeSpec, SEGMENTS_MAX, decode, encode,
+    PutCondition, RUNS_MAX, RangeSpec, SEGMENTS_MAX, WantedRows, decode, encode,
 };
-use forebay_types::{Error, ErrorKind, Key, MountId, ObjectVersion, OperationId, PageRun, SegmentId, Standing, VersionTag};
+use forebay_types::{
+    Error, ErrorKind, Key, MountId, ObjectVersion, OperationId, PageRun, RowTest, SegmentId, Standing, VersionTag,
+};
 use proptest::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -51,7 +53,7 @@ fn every_variant_keeps_its_number() {
     assert_eq!(numbers(&samples::admin_requests()), (0..9).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::member_requests()), (0..7).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::control_replies()), (0..16).collect::<Vec<u8>>());
-    assert!(decode::<DataRequest>(&[31]).is_err() && decode::<DataReply>(&[27]).is_err());
+    assert!(decode::<DataRequest>(&[32]).is_err() && decode::<DataReply>(&[29]).is_err());
     assert!(decode::<ControlCall>(&[3]).is_err() && decode::<ControlReply>(&[16]).is_err());
 }
 
@@ -170,6 +172,11 @@ fn lists_longer_than_a_message_may_have_are_refused() {
     assert!(!is_taken(&DataRequest::Held { segments: segments(1) }));
     let runs = |count| DataRequest::Present { runs: vec![(SegmentId(7), PageRun::new(0, 1)); count] };
     assert!(is_taken(&runs(RUNS_MAX)) && !is_taken(&runs(RUNS_MAX + 1)));
+    let rows = |count| {
+        let one_of = RowTest::OneOf { column: 0, values: vec![Vec::new(); count], negated: false };
+        DataRequest::SelectRows(WantedRows { tests: vec![one_of], ..samples::wanted_rows() })
+    };
+    assert!(is_taken(&rows(256)) && !is_taken(&rows(257)));
     let notice = |count| encode(&DataNotice::Unpin { pins: vec![1; count], counts: Vec::new() });
     assert!(decode::<DataNotice>(&notice(PINS_MAX)).is_ok() && decode::<DataNotice>(&notice(PINS_MAX + 1)).is_err());
     // A list that says that it is longer than its message takes no memory for it.

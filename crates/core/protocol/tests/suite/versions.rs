@@ -176,6 +176,7 @@ fn a_rule_of_age_is_told_to_who_knows_it() {
     let (silent, ruled) = (set(None), set(Some(Young { replicas: 2, lasts: Duration::from_secs(7 * 86_400) })));
     assert_eq!(decode::<AdminRequest>(&encode(&ruled)).unwrap(), ruled);
     assert_eq!(decode_from::<AdminRequest>(8, &encode_for(8, &ruled)).unwrap(), silent);
+    assert_eq!((silent.since(), ruled.since()), (8, 9), "one that does not know it is not asked");
     let AdminRequest::MountSet { options, .. } = ruled else { unreachable!("it is one") };
     let mount = Mount { id: MountId(7), name, url: "file:///a".into(), options };
     let view = ClusterView { mounts: vec![mount.clone(), mount], ..ClusterView::default() };

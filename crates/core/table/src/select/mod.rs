@@ -7,7 +7,7 @@ mod plain;
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{Field, Schema, SchemaRef};
 use bytes::Bytes;
 use forebay_types::{Error, Result, RowTest};
@@ -22,6 +22,10 @@ use crate::write::{Options, Writer};
 
 /// Rows of a batch of the answer.
 const BATCH_ROWS: usize = 8192;
+/// Bytes of the rows of one row group of the columns at most, before they are written: who asks says how many columns these are.
+const GATHERED_MAX: usize = 64 << 20;
+/// Bytes at which a row group of the answer is closed before it has its rows: they are held until then.
+const HELD_MAX: u64 = 32 << 20;
 
 /// Which rows, and how much of them.
 #[derive(Clone, Debug)]
@@ -37,7 +41,7 @@ pub struct Selecting {
 /// Rows that were selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selected {
-    /// A table of them; none where it would have more bytes than it may.
+    /// A table of them; none where it would have more bytes than it may, or took more memory than is spent on it.
     pub table: Option<Bytes>,
     /// Rows that it has.
     pub rows: u64,
@@ -55,7 +59,7 @@ pub fn select(columns: &[Bytes], wanted: &Selecting) -> Result<Selected> {
     let columns = columns.iter().map(Column::open).collect::<Result<Vec<_>>>()?;
     let Some(first) = columns.first() else { return Err(Error::invalid("rows of no column at all")) };
     let schema = schema(&columns)?;
-    let options = Options { row_group_rows: BATCH_ROWS, ..Options::default() };
+    let options = Options { row_group_rows: BATCH_ROWS, row_group_bytes: HELD_MAX, ..Options::default() };
     let mut writer = Writer::new(Capped::new(wanted.bytes_max), Arc::clone(&schema), options)?;
     let (mut left, mut rows) = (wanted.limit.unwrap_or(u64::MAX), 0);
     for at in 0..first.table.row_groups() {
@@ -66,7 +70,7 @@ pub fn select(columns: &[Bytes], wanted: &Selecting) -> Result<Selected> {
         if selection.is_empty() {
             continue;
         }
-        let arrays = columns.iter().map(|column| column.gather(at, &selection)).collect::<Result<Vec<_>>>()?;
+        let Some(arrays) = gathered(&columns, at, &selection)? else { return Ok(Selected { table: None, rows: 0 }) };
         let batch = RecordBatch::try_new(Arc::clone(&schema), arrays);
         writer.push(&batch.map_err(|error| Error::corrupt(format!("rows of decoded columns: {error}")))?)?;
         let found = selection.rows().len() as u64;
@@ -81,6 +85,21 @@ pub fn select(columns: &[Bytes], wanted: &Selecting) -> Result<Selected> {
         Some(table) => Selected { table: Some(table), rows },
         None => Selected { table: None, rows: 0 },
     })
+}
+
+/// Rows of a row group of all columns; none where they have more bytes than may be held.
+fn gathered(columns: &[Column], at: usize, selection: &Selection) -> Result<Option<Vec<ArrayRef>>> {
+    let (mut arrays, mut bytes) = (Vec::with_capacity(columns.len()), 0usize);
+    for column in columns {
+        let array = column.gather(at, selection)?;
+        // Of types that are not counted so, the writer counts.
+        bytes = bytes.saturating_add(array.to_data().get_slice_memory_size().unwrap_or(0));
+        if bytes > GATHERED_MAX {
+            return Ok(None);
+        }
+        arrays.push(array);
+    }
+    Ok(Some(arrays))
 }
 
 /// The rows of a row group that are wanted, `left` of them at most.

@@ -191,6 +191,17 @@ fn an_answer_of_more_bytes_than_it_may_have_is_none() {
 }
 
 #[test]
+fn rows_that_take_too_much_memory_are_no_answer_however_large_that_may_be() {
+    let text = "x".repeat(10_000);
+    let texts: ArrayRef = Arc::new(StringArray::from(vec![text.as_str(); CUT]));
+    let megabyte = cell(&RecordBatch::try_from_iter([("t", texts)]).unwrap(), 0);
+    let wanted = Selecting { bytes_max: 256 << 20, ..selecting(vec![]) };
+    let of = |columns| select(&vec![megabyte.clone(); columns], &wanted).unwrap();
+    assert_eq!((of(60).rows, of(60).table.is_some()), (CUT as u64, true));
+    assert_eq!((of(80).rows, of(80).table), (0, None));
+}
+
+#[test]
 fn what_is_damaged_is_no_answer() {
     let batch = plain(&batch(5, 300));
     let good = [cell(&batch, 4), cell(&batch, 5)];

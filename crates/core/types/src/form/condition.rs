@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::at_most::at_most;
 use crate::{Error, Result};
 
 /// Steps of a condition at most.
@@ -31,6 +32,7 @@ pub enum RowTest {
         /// The column.
         column: u32,
         /// The values.
+        #[serde(deserialize_with = "at_most::<VALUES_MAX, _, _>")]
         values: Vec<Vec<u8>>,
         /// It has a value, and none of these.
         negated: bool,

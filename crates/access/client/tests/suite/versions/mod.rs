@@ -1,7 +1,7 @@
 //! Processes that speak the version of the protocol before this build's, in one cluster with those of this one.
 
 use forebay_client::{Client, ClientSettings};
-use forebay_protocol::{PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST};
+use forebay_protocol::{AdminRequest, ControlReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST};
 use forebay_testbed::{BUCKET, add_mount};
 use forebay_types::{ErrorKind, MountOptions, Validate};
 
@@ -58,6 +58,28 @@ async fn a_client_of_the_version_before_reads_writes_and_renames_beside_one_of_t
     share_objects(&ours, &theirs, "ours").await;
     share_objects(&afar, &ours, "afar").await;
     conforms_with(&theirs, &ours, None).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rule_of_age_stays_when_a_client_of_the_version_before_sets_its_mount() {
+    let cluster = Cluster::start(1).await;
+    let (ours, theirs) = (cluster.client(|_| {}).await, cluster.client(of_before).await);
+    let mount = ours.view().mounts[0].clone();
+    let set = async |client: &Client, options: &MountOptions| {
+        let request = AdminRequest::MountSet { name: mount.name.clone(), options: options.clone() };
+        match client.control(request).await.unwrap() {
+            ControlReply::Mount(mount) => mount.options,
+            other => panic!("{other:?}"),
+        }
+    };
+    let ruled = MountOptions { young: Some("2 for 7d".parse().unwrap()), ..mount.options.clone() };
+    assert_eq!(set(&ours, &ruled).await, ruled);
+    let said = MountOptions { replicas: Some(1), ..mount.options.clone() };
+    assert_eq!(set(&theirs, &said).await, said, "it hears of no rule");
+    assert_eq!(ours.refresh_view().await.unwrap().mounts[0].options, MountOptions { replicas: Some(1), ..ruled.clone() });
+    assert_eq!(set(&ours, &said).await, said, "who knows it lifts it");
+    let refused = theirs.control(AdminRequest::MountSet { name: mount.name.clone(), options: ruled }).await.unwrap_err();
+    assert!(refused.message().contains("unsupported"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

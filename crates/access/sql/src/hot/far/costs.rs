@@ -71,9 +71,11 @@ fn width(data_type: &DataType, chunk: &ColumnChunkMetaData) -> f64 {
     }
 }
 
-/// Whole numbers are sent in as many bytes as their bounds take.
+/// Whole numbers are sent in as many bytes as their bounds take; those without a sign, the bounds of which may be the wrong way round
+/// here, as they are.
 fn narrow(width: usize, chunk: &ColumnChunkMetaData) -> f64 {
-    let bytes = known(chunk).filter(|known| known.is_whole).map(|known| ((known.max - known.min + 1.0).log2() / 8.0).ceil());
+    let known = known(chunk).filter(|known| known.is_whole && known.min <= known.max);
+    let bytes = known.map(|known| ((known.max - known.min + 1.0).log2() / 8.0).ceil());
     bytes.map_or(width as f64, |bytes| bytes.clamp(1.0, width as f64))
 }
 

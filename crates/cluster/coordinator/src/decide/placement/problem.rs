@@ -176,6 +176,7 @@ mod tests {
             held: vec![(0, 1)],
             loading: Vec::new(),
             named: Vec::new(),
+            ages: Vec::new(),
             decoded: None,
         };
         spoil(&mut problem);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_protocol::{AdminRequest, ClusterView, ControlCall, ControlReply, ControlRequest, MemberRequest, PlacementStatus};
-use forebay_types::{Error, MountId, MountName, Verifier, WorkerId};
+use forebay_types::{Error, MountId, MountName, Verifier, WorkerId, Young};
 
 use super::event::answer;
 use super::ledger::Ledger;
@@ -227,6 +227,11 @@ impl State {
     /// The name of a mount.
     pub(crate) fn mount_name(&self, id: MountId) -> Option<MountName> {
         self.catalogue.mounts.get(&id).map(|mount| mount.name.clone())
+    }
+
+    /// The rule of age of a mount.
+    pub(crate) fn mount_young(&self, name: &MountName) -> Option<Young> {
+        self.mount_by_name(name).ok().and_then(|mount| mount.options.young)
     }
 
     fn tick(&mut self, now: Duration) -> Vec<Command> {

@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest, SelectedRows, WantedRows};
+use forebay_protocol::{AccessWay, DataReply, DataRequest, SelectedRows, WantedAccesses, WantedRows};
 use forebay_table::Narrow;
 use forebay_types::{Comparison, ErrorKind, HotForm, MountOptions, ObjectVersion, OperationId, RowTest};
 
@@ -88,6 +88,23 @@ async fn rows_that_meet_a_condition_are_sent_and_no_others() {
     let (answer, table) = selected(&client, &too_many).await;
     assert_eq!((answer.rows, answer.fits, table.len()), (0, false, 0));
     assert_eq!(bed.s3.counters().bytes_out, fetched, "nothing is fetched for it");
+}
+
+#[tokio::test]
+async fn rows_that_were_sent_are_recorded_as_reads_of_their_columns() {
+    let bed = Bed::new(hot()).await;
+    let client = bed.client().await;
+    let version = opened(&bed, &client, 0).await;
+    let wanted = rows_of(OperationId(1), &version, &[0, 1], few(b"a word that repeats 7"));
+    selected(&client, &wanted).await;
+    let told = async |since| match client.call(DataRequest::Accesses(WantedAccesses { since, one_in: 1, within_ms: 10 })).await {
+        Ok((DataReply::Accesses(accesses), _)) => accesses,
+        other => panic!("{other:?}"),
+    };
+    let next = told(0).await.next;
+    assert!(ask(&client, &wanted).await.is_some());
+    let made = told(next).await.made.into_iter().map(|access| (access.key, access.way)).collect::<Vec<_>>();
+    assert_eq!(made, vec![(version.key.clone(), AccessWay::Decoded); 2]);
 }
 
 #[tokio::test]
