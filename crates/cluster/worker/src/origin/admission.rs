@@ -225,9 +225,16 @@ impl Admission {
     /// The same for a plan: of prefetch, and of background work, those of the first plan are let in first. What is wanted on demand goes before
     /// what is of a priority below 0, which lets a few pass.
     pub(crate) async fn enter_for(self: &Arc<Self>, id: u64, priority: Priority, turn: PlanTurn, bytes: u64) -> Permit {
+        self.enter_as(id, bytes, move || (priority, turn)).await
+    }
+
+    /// The same for what others may join before it lines up: `place` is asked when nobody is moved forward, so that no [`Self::raise`] is
+    /// missed.
+    pub(crate) async fn enter_as(self: &Arc<Self>, id: u64, bytes: u64, place: impl FnOnce() -> (Priority, PlanTurn)) -> Permit {
         let (admit, admitted) = oneshot::channel();
         {
             let mut lanes = self.0.lock();
+            let (priority, turn) = place();
             lanes.of(priority).line_up(Waiter::new(id, turn, bytes, admit));
             lanes.pump();
         }
@@ -238,7 +245,8 @@ impl Admission {
     }
 
     /// Moves a transfer that waits as prefetch or in the background to where `priority` and the turn of another plan that will read it have
-    /// it wait. What runs already is counted as demand from now on where somebody waits for it.
+    /// it wait. What runs already is counted as demand from now on where somebody waits for it, and what waits as demand lets nobody pass for
+    /// whom the other one would not.
     pub(crate) fn raise(&self, id: u64, priority: Priority, turn: PlanTurn) {
         let mut lanes = self.0.lock();
         let lanes = &mut *lanes;
@@ -251,6 +259,7 @@ impl Admission {
             lanes.pump();
         } else if priority.is_demand() {
             lanes.coming.iter_mut().filter(|coming| coming.id == id).for_each(|coming| coming.awaited = true);
+            lanes.demand.also_for(id, turn);
         }
     }
 
