@@ -259,7 +259,7 @@ impl Admission {
             lanes.pump();
         } else if priority.is_demand() {
             lanes.coming.iter_mut().filter(|coming| coming.id == id).for_each(|coming| coming.awaited = true);
-            lanes.demand.also_for(id, turn);
+            [&mut lanes.urgent, &mut lanes.demand].into_iter().for_each(|lane| lane.also_for(id, turn));
         }
     }
 
