@@ -238,9 +238,10 @@ impl Admission {
             lanes.of(priority).line_up(Waiter::new(id, turn, bytes, admit));
             lanes.pump();
         }
-        let mut turn = Queued { admission: self, admitted };
+        let mut turn = Queued { admission: self, admitted, is_in: false };
         let Admitted { id, priority, bytes } =
             (&mut turn.admitted).await.expect("the admission drops no waiter that is still there");
+        turn.is_in = true;
         Permit { admission: Arc::clone(self), id, priority, left: priority.counted(bytes) }
     }
 
@@ -355,12 +356,17 @@ impl Lanes {
 struct Queued<'a> {
     admission: &'a Admission,
     admitted: oneshot::Receiver<Admitted>,
+    /// The turn was taken.
+    is_in: bool,
 }
 
 impl Drop for Queued<'_> {
     fn drop(&mut self) {
+        // Nobody is gone then, and to look at all who wait costs something.
+        if self.is_in {
+            return;
+        }
         self.admitted.close();
-        // After a turn that was taken this finds nothing: the value is out of the channel.
         match self.admitted.try_recv() {
             Ok(Admitted { id, priority, bytes }) => self.admission.leave(id, priority, priority.counted(bytes)),
             Err(_) => {
