@@ -61,8 +61,7 @@ impl Writer {
             None => Arc::clone(self.upload.insert(Arc::new(PartUpload::begin(&self.writes, &self.path).await?))),
         };
         while self.buffer.len() >= upload.part_bytes() {
-            let payload = self.buffer.take(upload.part_bytes());
-            self.send(&upload, payload).await?;
+            self.send(&upload, upload.part_bytes()).await?;
         }
         Ok(())
     }
@@ -78,9 +77,8 @@ impl Writer {
             let payload = self.buffer.take(usize::MAX);
             return self.writes.put_whole(&self.path, payload, condition).await;
         };
-        if self.buffer.len() > 0 {
-            let payload = self.buffer.take(usize::MAX);
-            self.send(&upload, payload).await?;
+        while self.buffer.len() > 0 {
+            self.send(&upload, upload.part_bytes()).await?;
         }
         while !self.sending.is_empty() {
             self.one_sent().await?;
@@ -92,10 +90,12 @@ impl Writer {
         committed
     }
 
-    async fn send(&mut self, upload: &Arc<PartUpload>, payload: Vec<Bytes>) -> Result<()> {
+    /// Sends so many bytes, or all when there are fewer, as the next part, which are kept as long as this waits: who stops waiting loses none.
+    async fn send(&mut self, upload: &Arc<PartUpload>, bytes: usize) -> Result<()> {
         while self.sending.len() >= PARTS_AT_ONCE {
             self.one_sent().await?;
         }
+        let payload = self.buffer.take(bytes);
         let (upload, part) = (Arc::clone(upload), self.parts);
         self.sending.spawn(within(current(), async move { upload.send(part, payload).await }));
         assert!(self.sending.len() <= PARTS_AT_ONCE, "{}: {} parts are under way at once", self.path, self.sending.len());

@@ -7,7 +7,7 @@ use forebay_client::PutCondition;
 use forebay_protocol::{DataReply, DataRequest, decode, encode};
 use forebay_transport::{Connection, Security};
 use forebay_types::{ErrorKind, Key, Validate};
-use futures::TryStreamExt;
+use futures::{FutureExt, TryStreamExt};
 
 use crate::cluster::{Cluster, bytes, path, put};
 
@@ -104,6 +104,20 @@ async fn large_objects_go_in_parts_and_unfinished_ones_leave_nothing() {
     drop(writer);
     assert_eq!(client.open(&path("given-up")).await.unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(client.list_all(&path("")).await.unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_that_nobody_waits_for_any_more_loses_nothing() {
+    let cluster = Cluster::start(1).await;
+    let client = cluster.client(|_| {}).await;
+    let data = bytes(6, 100 << 20);
+    let mut writer = client.writer(&path("hasty")).await.unwrap();
+    let (first, rest) = data.split_at(10 << 20);
+    writer.write(Bytes::copy_from_slice(first)).await.unwrap();
+    let given_up = writer.write(Bytes::copy_from_slice(rest)).now_or_never();
+    assert!(given_up.is_none(), "it waits for the parts that are under way");
+    let info = writer.finish().await.unwrap();
+    assert!(client.read(client.operation(), &info.version, 0..info.version.size).await.unwrap() == data);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -225,20 +225,29 @@ impl Admission {
     /// The same for a plan: of prefetch, and of background work, those of the first plan are let in first. What is wanted on demand goes before
     /// what is of a priority below 0, which lets a few pass.
     pub(crate) async fn enter_for(self: &Arc<Self>, id: u64, priority: Priority, turn: PlanTurn, bytes: u64) -> Permit {
+        self.enter_as(id, bytes, move || (priority, turn)).await
+    }
+
+    /// The same for what others may join before it lines up: `place` is asked when nobody is moved forward, so that no [`Self::raise`] is
+    /// missed.
+    pub(crate) async fn enter_as(self: &Arc<Self>, id: u64, bytes: u64, place: impl FnOnce() -> (Priority, PlanTurn)) -> Permit {
         let (admit, admitted) = oneshot::channel();
         {
             let mut lanes = self.0.lock();
+            let (priority, turn) = place();
             lanes.of(priority).line_up(Waiter::new(id, turn, bytes, admit));
             lanes.pump();
         }
-        let mut turn = Queued { admission: self, admitted };
+        let mut turn = Queued { admission: self, admitted, is_in: false };
         let Admitted { id, priority, bytes } =
             (&mut turn.admitted).await.expect("the admission drops no waiter that is still there");
+        turn.is_in = true;
         Permit { admission: Arc::clone(self), id, priority, left: priority.counted(bytes) }
     }
 
     /// Moves a transfer that waits as prefetch or in the background to where `priority` and the turn of another plan that will read it have
-    /// it wait. What runs already is counted as demand from now on where somebody waits for it.
+    /// it wait. What runs already is counted as demand from now on where somebody waits for it, and what waits as demand lets nobody pass for
+    /// whom the other one would not.
     pub(crate) fn raise(&self, id: u64, priority: Priority, turn: PlanTurn) {
         let mut lanes = self.0.lock();
         let lanes = &mut *lanes;
@@ -251,6 +260,7 @@ impl Admission {
             lanes.pump();
         } else if priority.is_demand() {
             lanes.coming.iter_mut().filter(|coming| coming.id == id).for_each(|coming| coming.awaited = true);
+            [&mut lanes.urgent, &mut lanes.demand].into_iter().for_each(|lane| lane.also_for(id, turn));
         }
     }
 
@@ -346,12 +356,17 @@ impl Lanes {
 struct Queued<'a> {
     admission: &'a Admission,
     admitted: oneshot::Receiver<Admitted>,
+    /// The turn was taken.
+    is_in: bool,
 }
 
 impl Drop for Queued<'_> {
     fn drop(&mut self) {
+        // Nobody is gone then, and to look at all who wait costs something.
+        if self.is_in {
+            return;
+        }
         self.admitted.close();
-        // After a turn that was taken this finds nothing: the value is out of the channel.
         match self.admitted.try_recv() {
             Ok(Admitted { id, priority, bytes }) => self.admission.leave(id, priority, priority.counted(bytes)),
             Err(_) => {

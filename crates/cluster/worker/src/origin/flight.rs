@@ -39,7 +39,7 @@ pub(crate) struct Flight {
     demand: AtomicBool,
     /// A plan will read it, which began as background work perhaps.
     planned: AtomicBool,
-    /// Of the first plan that will read it.
+    /// Of the first plan that will read it, or of who waits for it.
     turn: Mutex<PlanTurn>,
     received_bytes: AtomicU64,
     /// Who waits. Changes only under the lock of the table that holds the flight.
@@ -90,16 +90,15 @@ impl Flight {
 
     /// One more wants it, with this priority and in this turn; whether its request may have to move forward where it waits.
     pub(crate) fn raise(&self, priority: Priority, turn: PlanTurn) -> bool {
-        match priority {
+        let is_new = match priority {
             Priority::Urgent | Priority::Demand => !self.demand.swap(true, Relaxed),
-            Priority::Prefetch => {
-                let mut first = self.turn.lock();
-                let is_first = turn < *first;
-                *first = turn.min(*first);
-                !self.planned.swap(true, Relaxed) || is_first
-            }
-            Priority::Background => false,
-        }
+            Priority::Prefetch => !self.planned.swap(true, Relaxed),
+            Priority::Background => return false,
+        };
+        let mut first = self.turn.lock();
+        let is_first = turn < *first;
+        *first = turn.min(*first);
+        is_new || is_first
     }
 
     /// The turn of a request for it that begins now.
@@ -195,6 +194,15 @@ mod tests {
         assert_eq!(joined(Priority::Demand), (false, Priority::Demand));
         assert_eq!(flight.priority(Priority::Urgent), Priority::Urgent);
         assert_eq!(flight.class(), Class::Demand);
+    }
+
+    #[test]
+    fn what_a_batch_waits_for_is_no_batch_of_who_waits_for_it_too() {
+        let turn = |priority| Standing { priority, began_ms: 5 }.turn(OperationId(0), 0);
+        let flight = Flight::new(1, SegmentId(1), PageRun::new(0, 1), Class::Demand, turn(-3));
+        assert!(!flight.raise(Priority::Demand, turn(-5)));
+        assert!(flight.raise(Priority::Demand, turn(0)) && !flight.raise(Priority::Demand, turn(0)));
+        assert_eq!(flight.turn(), turn(0));
     }
 
     #[test]

@@ -60,12 +60,11 @@ impl<'a> Pour<'a> {
 
     /// One request to shared storage for exactly the pages of `run`, which come next.
     pub(super) async fn request(&mut self, run: PageRun) -> Result<(), Stop> {
-        let (segment, wanted) = (&self.wanted.segment, self.wanted);
-        // Somebody may wait for it by now.
-        let priority = self.flight.priority(wanted.priority);
+        let (segment, wanted, flight) = (&self.wanted.segment, self.wanted, self.flight);
         let bytes = segment.bytes_of(run);
-        let (admission, turn) = (&wanted.door.admission, self.flight.turn());
-        let mut permit = admission.enter_for(self.flight.id, priority, turn, bytes.end - bytes.start).await;
+        // Somebody may wait for it by now.
+        let place = || (flight.priority(wanted.priority), flight.turn());
+        let mut permit = wanted.door.admission.enter_as(flight.id, bytes.end - bytes.start, place).await;
         if self.flight.class() == Class::Prefetch && self.sink.is_none() {
             // Bytes that nobody waits for are not worth a request when there is no room for them.
             self.sink = Some(self.fill().ok_or(Stop::Gone)?);

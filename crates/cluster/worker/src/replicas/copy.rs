@@ -27,9 +27,13 @@ impl Replicas {
             }
         }
         let whole = (segment.start, segment.bytes);
-        self.origin
-            .prefetch(&segment.version, &[whole], Ahead { priority: Priority::Prefetch, turn: None, keep: false, held_for: None })
-            .await?;
+        loop {
+            let ahead = Ahead { priority: Priority::Prefetch, turn: None, keep: false, held_for: None };
+            let Err(error) = self.origin.prefetch(&segment.version, &[whole], ahead).await else { break };
+            // Others go first, and few replicas are brought at a time: each comes in the end.
+            let Some(after) = error.retry_after() else { return Err(error) };
+            forebay_runtime::time::sleep(after).await;
+        }
         table::WORKER_REPLICAS_LOADED.with(["storage"]).add(1);
         Ok(())
     }

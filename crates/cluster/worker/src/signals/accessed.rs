@@ -114,7 +114,7 @@ impl Accessed {
         let waits = self.ask(since, one_in);
         if waits {
             let mut next = self.next.subscribe();
-            // What it says may be behind what the one who asks knows already.
+            // It is behind the log's end mostly: who has heard of all waits as well.
             let many = next.wait_for(|next| next.saturating_sub(since) >= MANY);
             // Few are an answer, too.
             let _ = forebay_runtime::time::timeout(within, many).await;
@@ -194,7 +194,7 @@ mod tests {
         assert!(some.made[0].ago >= SOON, "it waited for more");
         let began = forebay_runtime::now();
         assert_eq!(accessed.since(wanted(some.next, 1), SOON).await.made, []);
-        assert!(began.elapsed() >= SOON, "where nothing is new, it waits again");
+        assert!(began.elapsed() >= SOON, "who has heard of all waits for more");
     }
 
     #[tokio::test]

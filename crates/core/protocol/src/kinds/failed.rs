@@ -8,6 +8,8 @@ use crate::data::DataReply;
 
 /// The longest that a reply may have its reader wait.
 const AFTER_MAX: Duration = Duration::from_secs(10);
+/// The shortest, whatever is said: nobody asks again without a pause.
+const AFTER_MIN: Duration = Duration::from_millis(10);
 
 impl DataReply {
     /// The reply that carries an error.
@@ -24,7 +26,7 @@ impl DataReply {
         match self {
             Self::Failed { kind, message } => Err(Error::new(kind, message)),
             Self::Busy { after_ms, message } => {
-                Err(Error::retry(message).after(Duration::from_millis(after_ms.into()).min(AFTER_MAX)))
+                Err(Error::retry(message).after(Duration::from_millis(after_ms.into()).clamp(AFTER_MIN, AFTER_MAX)))
             }
             reply => Ok(reply),
         }

@@ -254,6 +254,8 @@ fn when_to_ask_again_is_told_to_who_knows_that_kind() {
     assert_eq!((heard.kind(), heard.message(), heard.retry_after()), (ErrorKind::Retry, busy.message(), None));
     let long = DataReply::failed(&busy.after(Duration::from_secs(1 << 40))).or_error().unwrap_err();
     assert_eq!(long.retry_after(), Some(Duration::from_secs(10)));
+    let at_once = DataReply::Busy { after_ms: 0, message: String::new() }.or_error().unwrap_err();
+    assert_eq!(at_once.retry_after(), Some(Duration::from_millis(10)));
     assert!(DataReply::Done.or_error().is_ok());
 }
 

@@ -102,6 +102,13 @@ impl Lane {
         self.waiting.insert(at, waiter);
     }
 
+    /// One that waits here is for another one as well: it stays where it is, in the turn of the first of them.
+    pub(super) fn also_for(&mut self, id: u64, turn: PlanTurn) {
+        if let Some(waiter) = self.waiting.iter_mut().find(|waiter| waiter.id == id) {
+            waiter.turn = waiter.turn.min(turn);
+        }
+    }
+
     /// Takes out one that waits.
     pub(super) fn take(&mut self, id: u64) -> Option<Waiter> {
         let at = self.waiting.iter().position(|waiter| waiter.id == id)?;

@@ -19,10 +19,12 @@ impl Default for Standings {
 }
 
 impl Standings {
-    /// A plan of an operation has this priority.
+    /// A plan of an operation has this priority, which may be another one than before.
     pub(crate) fn learn(&self, operation: OperationId, priority: i32) {
-        if priority != 0 {
-            self.0.lock().put(operation, priority);
+        let mut known = self.0.lock();
+        match priority {
+            0 => _ = known.pop(&operation),
+            priority => _ = known.put(operation, priority),
         }
     }
 
@@ -48,5 +50,7 @@ mod tests {
         }
         assert_eq!((standings.of(OperationId(2)), standings.of(OperationId(3))), (0, 0));
         assert_eq!(standings.0.lock().len() as u64, count);
+        standings.learn(OperationId(1), 0);
+        assert_eq!(standings.of(OperationId(1)), 0, "its plan is as any other by now");
     }
 }

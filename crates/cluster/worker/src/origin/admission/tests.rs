@@ -1,5 +1,7 @@
 //! Who goes first, and how much of each class is under way.
 
+use std::cell::Cell;
+
 use super::*;
 use futures::FutureExt;
 
@@ -262,6 +264,33 @@ fn demand_of_a_low_priority_lets_some_pass_and_no_more() {
     let (first, last) = order.split_at(expected.len());
     assert_eq!(first, expected);
     assert_eq!(last, [20 + passes - 2, 13, 20 + passes - 1], "the lowest has let eight pass by then, too");
+}
+
+#[test]
+fn demand_that_others_wait_for_too_lets_nobody_pass_any_more() {
+    let admission = Arc::new(Admission::default());
+    admission.set_bound(Some(1));
+    let full = 2 * DEMAND_BYTES_MIN;
+    let running = try_enter(&admission, 1, Priority::Demand, full).unwrap();
+    let turn = |priority| Standing { priority, began_ms: 0 }.turn(OperationId(0), 0);
+    let line_up = |id: u64, priority: i32| {
+        let mut enter = Box::pin(admission.enter_for(id, Priority::Demand, turn(priority), full));
+        assert!((&mut enter).now_or_never().is_none());
+        (id, enter)
+    };
+    let mut waiting = vec![line_up(10, -1), line_up(11, -1)];
+    admission.raise(10, Priority::Demand, turn(0));
+    waiting.push(line_up(12, 0));
+    assert_eq!(in_turn(running, waiting), [10, 12, 11]);
+}
+
+#[test]
+fn what_somebody_waits_for_before_it_lines_up_is_demand() {
+    let admission = Arc::new(Admission::default());
+    let priority = Cell::new(Priority::Prefetch);
+    let mut enter = Box::pin(admission.enter_as(1, 1, || (priority.get(), UNPLANNED)));
+    priority.set(Priority::Demand);
+    assert_eq!((&mut enter).now_or_never().unwrap().class(), Class::Demand);
 }
 
 #[test]
