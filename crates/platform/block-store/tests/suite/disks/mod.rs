@@ -191,6 +191,18 @@ fn temporary_blocks_go_to_a_disk_that_takes_them_and_are_lost_with_it() {
 }
 
 #[test]
+fn temporary_data_that_a_disk_does_not_give_stays_counted() {
+    let folder = folder();
+    let store = on_disks(folder.path(), 64 * MIB, &[]);
+    let specs: Vec<_> = specs(16).into_iter().map(|spec| SegmentSpec { owner: Owner::Temporary, keep: true, ..spec }).collect();
+    fill_each(&store, &specs);
+    replace(&tier_in(&folder.path().join("own")), &File::options().write(true).open("/dev/null").unwrap());
+    let gone = lost(&store, &specs);
+    assert!(gone.len() >= 4, "{} of 16", gone.len());
+    assert!(gone.iter().all(|spec| store.free(spec.id) > 0), "whoever counts them gives all back");
+}
+
+#[test]
 fn temporary_blocks_pass_by_a_disk_without_space() {
     let folder = folder();
     let store = on_disks(folder.path(), 0, &[("one", 64 * MIB), ("two", 64 * MIB)]);
