@@ -76,6 +76,7 @@ impl Disk {
         let lent = self.tier.account.bytes_of(Owner::Shard) / PAGE_BYTES;
         DiskRoom {
             takes: self.takes(),
+            is_well: self.health.is_well(),
             free: self.tier.free_pages(),
             most: self.tier.capacity_pages().saturating_sub(self.tier.account.kept_pages() + lent),
             waiting: self.pool.waiting(),
