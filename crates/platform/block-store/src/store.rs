@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::Held;
-use forebay_types::{ErrorKind, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
+use forebay_types::{PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
 
 use crate::books::{OWNERS, Tier};
-use crate::core::{Change, Core, Disk};
+use crate::core::{Change, Core, Disk, leave_out};
 use crate::data::{BlockFill, Fill, Pinned, ReadPages, ScrubCursor, ScrubStep};
 use crate::lent::Lent;
 use crate::media::{ArenaHandle, Direction, Folder};
@@ -45,7 +45,7 @@ impl BlockStore {
         let mut folders = vec![Folder::open(&settings.folder)?];
         let (settings, left_out) = with_usable_disks(settings, &mut folders)?;
         let mut core = Core::new(settings, patience)?;
-        core.left_out = left_out;
+        core.left_out.extend(left_out);
         let core = Arc::new(core);
         core.disks.iter().for_each(|disk| core.recover(disk));
         let threads = Threads::start(&core, folders)?;
@@ -291,12 +291,7 @@ fn with_usable_disks(mut settings: StoreSettings, folders: &mut Vec<Folder>) -> 
                 folders.push(folder);
                 settings.disks.push(disk);
             }
-            // What is not right with the folder itself is for who named it, as it is with the store's own.
-            Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Denied) => return Err(error),
-            Err(error) => {
-                tracing::error!(folder = %disk.folder.display(), %error, "a disk of the disk tier is left out");
-                left_out.push(format!("disk tier in {} is left out: {error}", disk.folder.display()));
-            }
+            Err(error) => left_out.push(leave_out(&disk.folder, error)?),
         }
     }
     Ok((settings, left_out))
@@ -346,7 +341,7 @@ fn append(runs: &mut Vec<PageRun>, more: Vec<PageRun>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forebay_types::Owner;
+    use forebay_types::{ErrorKind, Owner};
 
     /// A disk that takes longer than a reader waits: missing, with a warning, and no later answer lands in pages that
     /// someone else has filled meanwhile.

@@ -61,7 +61,7 @@ impl Namespace {
 
     /// Whether a container stays with the others of a quota: it has one and holds containers, or is in one that has.
     pub fn is_tied(&self, id: DirId) -> bool {
-        let holds = self.tables.get(&id).is_some_and(|table| table.quota.is_some() && table.inside > 0);
+        let holds = self.tables.get(&id).is_some_and(|table| table.quota.is_some() && !table.inside.is_empty());
         holds || self.bounded > 0 && self.over(id).iter().any(|at| *at != id && self.has_quota(*at))
     }
 
@@ -142,8 +142,7 @@ impl Namespace {
     fn tree(&self, dir: DirId) -> Vec<DirId> {
         let (mut tree, mut known, mut next) = (vec![dir], HashSet::from([dir]), 0);
         while let Some(&at) = tree.get(next) {
-            let here = self.tables.get(&at).filter(|table| table.inside > 0);
-            let inside = here.into_iter().flat_map(|table| table.nodes.values()).filter_map(Node::container);
+            let inside = self.tables.get(&at).into_iter().flat_map(|table| table.inside.iter().copied());
             let arriving = self.arriving.iter().filter(|((to, _), _)| *to == at);
             let arriving = arriving.filter_map(|(_, arriving)| arriving.node.container());
             tree.extend(inside.chain(arriving).filter(|id| known.insert(*id)));

@@ -55,9 +55,7 @@ impl Namespace {
 
     /// The name of a container leads elsewhere.
     pub(crate) fn step_leads(&mut self, dir: DirId, name: &str, to: DirId) {
-        let node = self.tables.get_mut(&dir).and_then(|table| table.nodes.get_mut(name));
-        let Some((node, before)) = node.and_then(|node| node.container().map(|before| (node, before))) else { return };
-        node.lead_to(to);
+        let Some(before) = self.tables.get_mut(&dir).and_then(|table| table.lead(name, to)) else { return };
         self.undo.note(Back::Leads(dir, name.into(), before));
     }
 

@@ -1,6 +1,6 @@
 //! One container's nodes by name, and who may change them now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::node::Node;
 use crate::terms::{Affinity, DirId, NodeError, NodeErrorKind, NodeResult, NodeType};
@@ -28,13 +28,22 @@ pub(crate) struct Table {
     /// Bytes of its own files and values.
     pub used: u64,
     /// Containers that are directly in it.
-    pub inside: usize,
+    pub inside: BTreeSet<DirId>,
     pub nodes: BTreeMap<Box<str>, Node>,
 }
 
 impl Table {
     pub(crate) fn new(kind: NodeType, affinity: Affinity, parent: DirId) -> Self {
-        Self { kind, affinity, parent, state: TableState::Open, quota: None, used: 0, inside: 0, nodes: BTreeMap::new() }
+        Self {
+            kind,
+            affinity,
+            parent,
+            state: TableState::Open,
+            quota: None,
+            used: 0,
+            inside: BTreeSet::new(),
+            nodes: BTreeMap::new(),
+        }
     }
 
     /// `Moving` while its nodes can't be changed.
@@ -52,18 +61,29 @@ impl Table {
 
     /// Puts a node under a name, or none; gives the one that had it.
     pub(crate) fn set(&mut self, name: &str, node: Option<Node>) -> Option<Node> {
-        let (more, is_container) =
-            (node.as_ref().map_or(0, Node::len), node.as_ref().is_some_and(|node| node.container().is_some()));
+        let (more, comes) = (node.as_ref().map_or(0, Node::len), node.as_ref().and_then(Node::container));
         let before = match (self.nodes.get_mut(name), node) {
             (Some(place), Some(node)) => Some(std::mem::replace(place, node)),
             (Some(_), None) => self.nodes.remove(name),
             (None, Some(node)) => self.nodes.insert(name.into(), node),
             (None, None) => None,
         };
-        let was_container = before.as_ref().is_some_and(|node| node.container().is_some());
         self.used = (self.used + more).saturating_sub(before.as_ref().map_or(0, Node::len));
-        self.inside = self.inside + usize::from(is_container) - usize::from(was_container);
+        if let Some(goes) = before.as_ref().and_then(Node::container) {
+            self.inside.remove(&goes);
+        }
+        self.inside.extend(comes);
         before
+    }
+
+    /// The name of a container leads to another one; gives the one before.
+    pub(crate) fn lead(&mut self, name: &str, to: DirId) -> Option<DirId> {
+        let node = self.nodes.get_mut(name)?;
+        let before = node.container()?;
+        node.lead_to(to);
+        self.inside.remove(&before);
+        self.inside.insert(to);
+        Some(before)
     }
 
     /// What is counted are the bytes of its files and values. O(nodes).

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use forebay_nodes::{Condition, CreateOptions, DirId, Namespace, NodeErrorKind, NodeType, ROOT, Usage};
+use forebay_nodes::{Affinity, Carton, Condition, CreateOptions, DirId, Namespace, NodeErrorKind, NodeType, ROOT, Usage};
 use proptest::prelude::*;
 
 use crate::store::{NOW, Store};
@@ -265,6 +265,23 @@ fn what_a_quota_is_over_stays_with_one_worker() {
     names.set_quota(dir, None).unwrap();
     names.begin_handover(inner).unwrap();
     assert_eq!(kind(names.set_quota(dir, Some(100))), Err(NodeErrorKind::Moving));
+}
+
+#[test]
+fn a_container_that_came_from_another_worker_is_counted_from_then_on() {
+    let (mut names, _) = part(1, 100);
+    let (other, elsewhere) = (directory(&mut names, ROOT, "other"), DirId { worker: 2, number: 7 });
+    names.link(other, "in", CreateOptions::new(NodeType::Directory), elsewhere).unwrap();
+    assert_eq!(kind(names.set_quota(other, Some(100))), Err(NodeErrorKind::Invalid));
+    let carton = Carton { old: elsewhere, kind: NodeType::Directory, affinity: Affinity::default(), parent: other, quota: None };
+    let id = names.begin_takeover(2, carton).unwrap();
+    names.end_takeover(id).unwrap();
+    assert!(names.relink(elsewhere, id).unwrap());
+    names.settle_takeover(id, Some(other));
+    names.set_quota(other, Some(100)).unwrap();
+    names.put(id, "k", vec![0; 60].into()).unwrap();
+    assert_eq!(names.usage(other).unwrap().bytes, 60);
+    assert_eq!(kind(names.put(id, "l", vec![0; 41].into())), Err(NodeErrorKind::NoSpace));
 }
 
 #[test]

@@ -2,11 +2,16 @@
 
 use forebay_types::{PAGES_PER_BLOCK, SegmentId};
 
+/// One segment in so many goes to a disk that has failed and is tried again, while there are others: all of it would be lost again.
+const TRIED_WITH: f64 = 16.0;
+
 /// What is known of a disk when a segment is to be put on one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct DiskRoom {
     /// Whether it takes anything now.
     pub takes: bool,
+    /// Whether nothing is wrong with it, as opposed to being tried again.
+    pub is_well: bool,
     /// Pages that are free.
     pub free: u64,
     /// Pages that are free, or can be evicted.
@@ -24,10 +29,14 @@ impl DiskRoom {
 
 /// The disk that takes a segment; none when no disk takes anything, or nothing can be evicted anywhere. While some have room, these share
 /// what comes in proportion to it, else all in proportion to what they may evict, so that none turns over faster than the others; and each
-/// the less the more waits for it. The same segment goes to the same disk as long as nothing has changed.
+/// the less the more waits for it. One that is tried again takes little of it. The same segment goes to the same disk as long as nothing
+/// has changed.
 pub(crate) fn choose(disks: &[DiskRoom], id: SegmentId) -> Option<usize> {
-    let some_have_room = disks.iter().any(DiskRoom::has_room);
-    let turns = disks.iter().enumerate().filter(|(_, disk)| disk.takes).filter_map(|(at, disk)| {
+    let others_are_well = disks.iter().any(|disk| disk.takes && disk.is_well && disk.most > 0);
+    let only_well = others_are_well && draw(id, usize::from(u16::MAX)) > 1.0 / TRIED_WITH;
+    let takes = |disk: &DiskRoom| disk.takes && (disk.is_well || !only_well);
+    let some_have_room = disks.iter().any(|disk| takes(disk) && disk.has_room());
+    let turns = disks.iter().enumerate().filter(|(_, disk)| takes(disk)).filter_map(|(at, disk)| {
         let room = match some_have_room {
             true if disk.has_room() => disk.free,
             true => 0,
@@ -54,7 +63,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const FULL: DiskRoom = DiskRoom { takes: true, free: 0, most: 1 << 20, waiting: 0 };
+    const FULL: DiskRoom = DiskRoom { takes: true, is_well: true, free: 0, most: 1 << 20, waiting: 0 };
 
     fn id(number: u64) -> SegmentId {
         SegmentId(
@@ -92,10 +101,20 @@ mod tests {
     fn disk() -> impl Strategy<Value = DiskRoom> {
         (any::<bool>(), 0u64..5000, 0u64..5000, 0u64..100).prop_map(|(takes, free, kept_out, waiting)| DiskRoom {
             takes,
+            is_well: true,
             free,
             most: free + kept_out,
             waiting,
         })
+    }
+
+    #[test]
+    fn a_disk_that_is_tried_again_takes_little_beside_others() {
+        let tried = DiskRoom { is_well: false, free: 1 << 20, ..FULL };
+        let found = shares(&[FULL, tried]);
+        assert!(are_near(&found, &[0.9375, 0.0625]), "{found:?}");
+        let found = shares(&[DiskRoom { takes: false, ..FULL }, tried]);
+        assert!(are_near(&found, &[0.0, 1.0]), "{found:?}");
     }
 
     proptest! {

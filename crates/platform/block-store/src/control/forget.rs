@@ -1,18 +1,19 @@
-//! A disk that can't be read any more: what it held is forgotten, so that it is fetched again and lies on the others.
+//! A disk that can't be read any more: what it held is forgotten, so that it is fetched again and lies on the others; but for temporary
+//! data that is nowhere else.
 
 use std::fmt;
 use std::sync::Arc;
 
-use forebay_types::PageRun;
+use forebay_types::{Owner, PageRun};
 
 use super::BlockPin;
 use crate::core::{Core, Disk};
 use crate::media::Direction;
-use crate::table::{DiskNo, Place, TierKind};
+use crate::table::{DiskNo, Place, Segment, TierKind};
 
 impl Core {
-    /// A request to a disk failed, gravely or not. Where reading is paused by that and another disk takes blocks, all that this one
-    /// holds is forgotten; a disk that is alone is tried again with what it has.
+    /// A request to a disk failed, gravely or not. Where reading is paused by that and another disk takes blocks, what this
+    /// one holds is forgotten; a disk that is alone is tried again with what it has.
     pub fn disk_failed(&self, disk: &Disk, direction: Direction, is_grave: bool, what: impl fmt::Display) {
         let is_paused = disk.health.failed(direction, is_grave, what);
         let other = self.disks.iter().find(|other| other.no != disk.no && other.takes());
@@ -37,6 +38,10 @@ impl Core {
             if entry.disk_no != no || entry.disk.extent.is_none() {
                 continue;
             }
+            // It can't be fetched again: it is there when the disk gives it again, and whoever has counted it frees it.
+            if entry.owner == Owner::Temporary && !is_in_memory(entry) {
+                continue;
+            }
             let whole = PageRun::new(0, entry.pages());
             pages += entry.page_count(TierKind::Disk);
             self.pin_blocks(entry, whole);
@@ -56,4 +61,10 @@ impl Core {
         tracing::error!(pages, folder = %disk.folder.display(), "a disk can't be read: what it held of the disk tier is forgotten");
         self.offer_all();
     }
+}
+
+/// Whether the DRAM tier has all that the disk has of a segment.
+fn is_in_memory(entry: &Segment) -> bool {
+    let on_disk = |block| entry.present(TierKind::Disk, block).without(entry.present(TierKind::Dram, block));
+    (0..entry.block_count()).all(|block| on_disk(block).is_empty())
 }

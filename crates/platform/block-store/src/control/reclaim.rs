@@ -75,7 +75,7 @@ impl Core {
         (extent.is_some() || !runs.is_empty()).then_some(Reclaim { place, runs, extent, spare })
     }
 
-    /// Drops pages that do not verify, or that the disk does not give. The caller has a pin on their blocks; pages in DRAM
+    /// Drops pages that do not verify. The caller has a pin on their blocks; pages in DRAM
     /// that someone else has pinned too stay.
     pub fn drop_pages(&self, tier: TierKind, segment: SegmentRef, run: PageRun) {
         let mut shard = self.table.of(segment);
@@ -94,6 +94,17 @@ impl Core {
             let pages = self.punch(place, start, len);
             self.tier(place).release(pages);
             self.unclaim(tier, segment, run);
+        }
+    }
+
+    /// The same of pages that the disk does not give, but for temporary data: it can't be fetched again, is there when the disk gives it
+    /// again, and stays counted until it is freed.
+    pub fn drop_unread(&self, segment: SegmentRef, run: PageRun) {
+        let mut shard = self.table.of(segment);
+        let is_temporary = shard.get(segment).owner == Owner::Temporary;
+        drop(shard);
+        if !is_temporary {
+            self.drop_pages(TierKind::Disk, segment, run);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use forebay_types::{PAGE_BYTES, Result, ResultExt};
+use forebay_types::{Owner, PAGE_BYTES, Result, ResultExt};
 
 use super::pool::Pool;
 use crate::books::{DiskRoom, Tier};
@@ -73,10 +73,12 @@ impl Disk {
 
     /// What is to be known of it when a segment is put on a disk.
     pub fn room(&self) -> DiskRoom {
+        let lent = self.tier.account.bytes_of(Owner::Shard) / PAGE_BYTES;
         DiskRoom {
             takes: self.takes(),
+            is_well: self.health.is_well(),
             free: self.tier.free_pages(),
-            most: self.tier.capacity_pages().saturating_sub(self.tier.account.kept_pages()),
+            most: self.tier.capacity_pages().saturating_sub(self.tier.account.kept_pages() + lent),
             waiting: self.pool.waiting(),
         }
     }

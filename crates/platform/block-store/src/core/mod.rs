@@ -3,11 +3,12 @@
 mod disk;
 mod pool;
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, Result, SegmentId};
+use forebay_types::{Error, ErrorKind, Owner, PAGE_BYTES, PageRun, Result, SegmentId};
 use parking_lot::Mutex;
 
 use crate::books::{DiskRoom, Spares, Tier, choose};
@@ -70,13 +71,20 @@ impl Core {
         let arena = Arc::new(Arena::new(addresses, frames_in_all)?);
         let dram = Tier::new(settings.dram_bytes / PAGE_BYTES, addresses);
         dram.force_reserve(frames_in_all);
-        let disk = |(at, (folder, name)): (u8, (DiskFolder, String))| {
-            Disk::open(DiskNo(at), &folder, name, &arena, (u64::from(at) * frames, frames), settings.in_flight)
-        };
+        let (mut disks, mut left_out) = (Vec::new(), Vec::new());
+        for (at, name) in folders {
+            let no = u8::try_from(disks.len()).expect("there are few disks");
+            let of_arena = (u64::from(no) * frames, frames);
+            match Disk::open(DiskNo(no), &at, name, &arena, of_arena, settings.in_flight) {
+                Ok(disk) => disks.push(disk),
+                Err(error) if at.folder == settings.folder => return Err(error),
+                Err(error) => left_out.push(leave_out(&at.folder, error)?),
+            }
+        }
         Ok(Self {
             table: Table::new(),
-            disks: (0..).zip(folders).map(disk).collect::<Result<_>>()?,
-            left_out: Vec::new(),
+            disks,
+            left_out,
             arena,
             dram,
             dram_sums: SumGroups::new(addresses),
@@ -168,6 +176,16 @@ impl Core {
     pub fn is_closed(&self) -> bool {
         self.closed.load(SeqCst)
     }
+}
+
+/// Leaves a folder on another disk out, and says so in words. What is not right with the folder itself is for who named it, as it is with
+/// the store's own.
+pub(crate) fn leave_out(folder: &Path, error: Error) -> Result<String> {
+    if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Denied) {
+        return Err(error);
+    }
+    tracing::error!(folder = %folder.display(), %error, "a disk of the disk tier is left out");
+    Ok(format!("disk tier in {} is left out: {error}", folder.display()))
 }
 
 /// The folders of the disk tier, the store's own first, each with what it is called.

@@ -144,7 +144,13 @@ impl Pool {
 
     /// Takes all blocks that wait to be written out of the queue.
     pub fn take_writes(&self) -> Vec<BlockRef> {
-        self.queues.lock().writes.drain(..).collect()
+        let mut queues = self.queues.lock();
+        let taken = queues.writes.drain(..).collect();
+        // No thread ends one of them, which would say so.
+        if queues.is_idle() {
+            self.idle.notify_waiters();
+        }
+        taken
     }
 
     /// Notes that blocks were left out.
@@ -277,6 +283,16 @@ async fn do_next(core: Weak<Core>, disk: DiskNo) {
 mod tests {
     use super::*;
     use crate::settings::StoreSettings;
+    use crate::table::SegmentRef;
+
+    #[tokio::test]
+    async fn who_waits_for_blocks_hears_that_they_were_taken_out() {
+        let pool = Pool::new(DiskNo(0), 1);
+        assert!(pool.write(SegmentRef::first().block(0)));
+        let waits = forebay_runtime::time::timeout(Duration::from_secs(10), pool.done());
+        let (done, taken) = tokio::join!(waits, async { pool.take_writes() });
+        assert!(done.is_ok() && taken.len() == 1);
+    }
 
     #[test]
     fn work_that_fails_by_a_defect_takes_no_thread_and_no_count_with_it() {

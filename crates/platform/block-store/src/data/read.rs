@@ -137,7 +137,7 @@ impl Load {
             Err(error) => {
                 core.disk_failed(disk, Direction::Read, false, &error);
                 drop(pages);
-                self.core.drop_pages(TierKind::Disk, self.segment, run);
+                self.core.drop_unread(self.segment, run);
                 return;
             }
         };

@@ -69,7 +69,7 @@ impl Core {
         }
         for run in &found.on_disk {
             step.bytes += u64::from(run.len) * PAGE_BYTES;
-            for bad in self.bad_on_disk(disk, found.id, extent, *run) {
+            for bad in self.bad_on_disk(disk, &found, extent, *run) {
                 self.drop_bad(&found, segment, TierKind::Disk, bad, step);
             }
         }
@@ -80,9 +80,9 @@ impl Core {
         let entry = shard.find_held(segment)?;
         let whole = entry.all(block).runs(block)[0];
         let extent = entry.disk.extent.map(|start| (start, entry.disk_no));
-        let (id, on_disk) = (entry.id, entry.present(TierKind::Disk, block).runs(block));
+        let (id, owner, on_disk) = (entry.id, entry.owner, entry.present(TierKind::Disk, block).runs(block));
         self.pin_blocks(entry, whole);
-        Some(Scrubbed { id, extent, on_disk, _pin: BlockPin::new(self, segment, whole) })
+        Some(Scrubbed { id, owner, extent, on_disk, _pin: BlockPin::new(self, segment, whole) })
     }
 
     fn bad_in_dram(self: &Arc<Self>, segment: SegmentRef, block: u32, step: &mut ScrubStep) -> Vec<PageRun> {
@@ -102,7 +102,7 @@ impl Core {
         bad.collect()
     }
 
-    fn bad_on_disk(&self, disk: &Disk, id: SegmentId, extent: u64, run: PageRun) -> Vec<PageRun> {
+    fn bad_on_disk(&self, disk: &Disk, found: &Scrubbed, extent: u64, run: PageRun) -> Vec<PageRun> {
         let start = extent + u64::from(run.start);
         let read = || {
             // Anonymous memory is page aligned, as O_DIRECT wants it.
@@ -110,11 +110,12 @@ impl Core {
             let bytes = &mut scratch[..run.len as usize * PAGE_BYTES as usize];
             disk.file.read(start, bytes)?;
             let sums = disk.sums.load(start, u64::from(run.len))?;
-            std::io::Result::Ok(bad_runs(id, run, bytes, &sums))
+            std::io::Result::Ok(bad_runs(found.id, run, bytes, &sums))
         };
         read().unwrap_or_else(|error| {
             self.disk_failed(disk, Direction::Read, false, error);
-            vec![run]
+            // As `drop_unread` has it.
+            if found.owner == Owner::Temporary { Vec::new() } else { vec![run] }
         })
     }
 
@@ -128,6 +129,7 @@ impl Core {
 /// A block under scrub.
 struct Scrubbed {
     id: SegmentId,
+    owner: Owner,
     /// The extent on disk, and which.
     extent: Option<(u64, DiskNo)>,
     on_disk: Vec<PageRun>,

@@ -35,7 +35,9 @@ impl Core {
     /// Looks for blocks that were left out, when this disk takes some.
     pub fn sweep(&self, no: DiskNo) {
         let disk = self.disk(no);
-        if disk.health.is_on(Direction::Write) {
+        // Beside others one that can't be read takes nothing either: all would be looked through in vain each time.
+        let takes = if self.disks.len() == 1 { disk.health.is_on(Direction::Write) } else { disk.takes() };
+        if takes {
             self.offer_all();
         } else {
             disk.pool.skip();
@@ -53,9 +55,10 @@ impl Core {
                 entry.writing |= 1 << block;
             }
             Some(_) => {}
-            // Its own takes nothing now, or none does.
+            // Its own takes nothing now.
             None if entry.is_bound() => self.disk(entry.disk_no).pool.skip(),
-            None => self.skip_for_now(),
+            // Disks that take nothing now look for it when they do. Where the rest is kept there is nothing to look for.
+            None => self.disks.iter().filter(|disk| !disk.takes()).for_each(|disk| disk.pool.skip()),
         }
     }
 

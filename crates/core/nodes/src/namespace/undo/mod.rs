@@ -111,7 +111,7 @@ impl Namespace {
                 }
             }
             Back::Flags(dir, name, before) => self.with(dir, &name, |node| *node.flags_mut() = before),
-            Back::Leads(dir, name, before) => self.with(dir, &name, |node| node.lead_to(before)),
+            Back::Leads(dir, name, before) => _ = self.tables.get_mut(&dir).and_then(|table| table.lead(&name, before)),
             Back::File(dir, name, before) => {
                 let Some(Table { nodes, used, .. }) = self.tables.get_mut(&dir) else { return };
                 if let Some(Node::File(_, file)) = nodes.get_mut(&name) {

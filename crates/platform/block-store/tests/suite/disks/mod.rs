@@ -109,6 +109,19 @@ fn a_restart_finds_each_disk_s_blocks_in_any_order_without_one_and_with_a_new_on
 }
 
 #[test]
+fn a_disk_whose_files_can_t_be_opened_is_left_out() {
+    let folder = folder();
+    std::fs::create_dir_all(tier_in(&folder.path().join("one"))).unwrap();
+    let store = on_disks(folder.path(), 16 * MIB, &[("one", 16 * MIB), ("two", 16 * MIB)]);
+    let usage = store.usage();
+    assert_eq!((usage.disks_out, usage.disk.capacity_bytes), (1, 32 * MIB));
+    assert!(usage.warnings.len() == 1 && usage.warnings[0].contains("one is left out"), "{:?}", usage.warnings);
+    let specs = specs(8);
+    fill_each(&store, &specs);
+    assert!(are_on_disk(&store, &specs) && lost(&store, &specs).is_empty());
+}
+
+#[test]
 fn a_disk_that_can_t_be_read_is_forgotten_and_the_others_go_on() {
     let folder = folder();
     let specs = specs(40);
@@ -172,6 +185,21 @@ fn temporary_blocks_go_to_a_disk_that_takes_them_and_are_lost_with_it() {
     // Blocks that are put now lie where they can be read.
     (16..24).for_each(|number| put(number).unwrap());
     assert!((16..24).all(|number| read(number).is_some()));
+    wait(store.flush());
+    // Whoever counts them gives all back.
+    assert!((0..24).all(|number| store.free(temporary(number).id) > 0));
+}
+
+#[test]
+fn temporary_data_that_a_disk_does_not_give_stays_counted() {
+    let folder = folder();
+    let store = on_disks(folder.path(), 64 * MIB, &[]);
+    let specs: Vec<_> = specs(16).into_iter().map(|spec| SegmentSpec { owner: Owner::Temporary, keep: true, ..spec }).collect();
+    fill_each(&store, &specs);
+    replace(&tier_in(&folder.path().join("own")), &File::options().write(true).open("/dev/null").unwrap());
+    let gone = lost(&store, &specs);
+    assert!(gone.len() >= 4, "{} of 16", gone.len());
+    assert!(gone.iter().all(|spec| store.free(spec.id) > 0), "whoever counts them gives all back");
 }
 
 #[test]
