@@ -16,6 +16,15 @@ pub struct Unmerged {
     pub is_mine: bool,
     /// It is being merged, or about to be.
     pub is_merging: bool,
+    /// A merge of it came to nothing a short while ago.
+    pub is_put_off: bool,
+}
+
+impl Unmerged {
+    /// Whether it has changes that its merge may begin with.
+    fn waits(&self) -> bool {
+        !self.is_merging && !self.is_put_off && (self.bytes > 0 || self.objects > 0)
+    }
 }
 
 /// What merges are held to.
@@ -61,10 +70,11 @@ impl MergeLimits {
 
 /// The shard, by its place, whose merge is to begin or to wait for its turn; none where what there is may wait, or waits already. What is
 /// worth it comes first, the most changed part of a shard before others. Where changes of all shards are about to take up their room, the
-/// shard with most of them is merged, whether that is worth it or not, as long as nothing else is.
+/// shard with most of them is merged, whether that is worth it or not, as long as nothing else is. One whose merge came to nothing is in
+/// nobody's way for a while.
 pub fn merge_next(shards: &[Unmerged], limits: &MergeLimits) -> Option<usize> {
     let all: u64 = shards.iter().fold(0, |all, shard| all.saturating_add(shard.bytes));
-    let waiting = || shards.iter().enumerate().filter(|(_, shard)| !shard.is_merging && (shard.bytes > 0 || shard.objects > 0));
+    let waiting = || shards.iter().enumerate().filter(|(_, shard)| shard.waits());
     let part = |shard: &Unmerged| shard.bytes as f64 / shard.input_bytes.max(1) as f64;
     let much = waiting().filter(|(_, shard)| shard.is_mine && limits.is_much(shard));
     if let Some((place, _)) = much.max_by(|(_, a), (_, b)| part(a).total_cmp(&part(b))) {
@@ -96,7 +106,8 @@ mod tests {
     use super::*;
 
     const MIB: u64 = 1 << 20;
-    const QUIET: Unmerged = Unmerged { input_bytes: 128 * MIB, bytes: 0, objects: 0, is_mine: true, is_merging: false };
+    const QUIET: Unmerged =
+        Unmerged { input_bytes: 128 * MIB, bytes: 0, objects: 0, is_mine: true, is_merging: false, is_put_off: false };
 
     fn next(shards: &[Unmerged]) -> Option<usize> {
         merge_next(shards, &MERGE_LIMITS)
@@ -134,6 +145,21 @@ mod tests {
         assert!(MERGE_LIMITS.takes_more(64 * MIB, 96 * MIB));
     }
 
+    #[test]
+    fn one_whose_merge_comes_to_nothing_is_in_nobody_s_way() {
+        let of = |bytes| Unmerged { bytes, objects: 1, ..QUIET };
+        let failed = Unmerged { is_put_off: true, ..of(64 * MIB) };
+        assert_eq!(next(&[failed]), None);
+        assert_eq!(next(&[failed, of(16 * MIB)]), Some(1), "it is worth it");
+        assert_eq!(next(&[failed, of(MIB)]), None);
+        assert_eq!(
+            next(&[failed, of(8 * MIB), of(MIB)]),
+            Some(1),
+            "and this one is for the room that the failed one takes up too"
+        );
+        assert_eq!(next(&[Unmerged { is_put_off: false, ..failed }, of(16 * MIB)]), Some(0), "it is tried again later");
+    }
+
     proptest! {
         #[test]
         fn parts_are_of_one_size_that_fits(input_bytes in 0u64..1 << 42) {
@@ -147,7 +173,7 @@ mod tests {
         fn no_changes_wait_for_ever_once_nothing_more_is_taken(
             shards in prop::collection::vec((0u64..20 * MIB, 0u64..512 * MIB, any::<bool>()), 1..40),
         ) {
-            let of = |(bytes, input_bytes, is_mine)| Unmerged { bytes, input_bytes, is_mine, objects: 1, is_merging: false };
+            let of = |(bytes, input_bytes, is_mine)| Unmerged { bytes, input_bytes, is_mine, objects: 1, ..QUIET };
             let mut shards: Vec<Unmerged> = shards.into_iter().map(of).collect();
             // One merge after the other, until more is taken.
             while shards.iter().map(|shard| shard.bytes).sum::<u64>() > MERGE_LIMITS.all_bytes {

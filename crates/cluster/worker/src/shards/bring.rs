@@ -86,7 +86,8 @@ impl Shards {
         let id = asked.id();
         let asking = self.turns.bringing.join(id);
         let _turn = asking.turn().await;
-        if let Some(served) = self.find(id) {
+        // Files from before a merge are nothing to whom those behind it can answer, and may be on their way out.
+        if let Some(served) = self.find(id).or_else(|| self.served_behind(asked)) {
             return Ok(served);
         }
         // Until it is served, others' making of room must not take it away under the one who opens it.
@@ -107,6 +108,14 @@ impl Shards {
         self.served.lock().insert(id, Arc::clone(&served));
         self.retire_before(asked);
         Ok(served)
+    }
+
+    /// The same shard in the files from behind a merge, if it is served.
+    fn served_behind(&self, asked: &Asked) -> Option<Arc<Served>> {
+        let (place, mount, from) = (asked.log()?, asked.manifest.id.mount, asked.shard().log_from);
+        let is_behind = |log: &Follower| log.from > from && log.is_of(mount, |of| *of == place);
+        let served = self.served.lock();
+        served.values().find(|served| served.log.as_ref().is_some_and(is_behind)).cloned()
     }
 
     /// Lets the same shard go in the files from before a merge: whoever asks for these is answered from the ones behind it, which have in

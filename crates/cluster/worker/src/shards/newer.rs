@@ -21,18 +21,35 @@ use crate::origin::MountDoor;
 const GIVEN_AFTER: Duration = Duration::from_millis(500);
 
 impl Shards {
-    /// The manifest by which a shard is answered for who has opened this one: the latest that has the same log, once its shard is here
-    /// or this one's is not. So nobody waits for the files of a merge.
+    /// The manifest by which a shard is answered for who has opened this one: the latest that has the same log, once its shard is here or
+    /// none is. Until then files answer that are here, this one's or those of another merge. So nobody waits for the files of a merge.
     pub(super) fn newest_of(&self, manifest: Arc<Manifest>, number: u32) -> Arc<Manifest> {
-        let Some(log) = &manifest.dataset.log else { return manifest };
-        let newest = self.known.newest.lock().get(&(manifest.id.mount, log.clone())).cloned();
-        let newest = newest.filter(|newest| newest.id.manifest > manifest.id.manifest && newest.ids.len() == manifest.ids.len());
-        let (Some(newest), Some(before)) = (newest, manifest.ids.get(number as usize)) else { return manifest };
-        let served = self.served.lock();
-        match served.contains_key(&newest.ids[number as usize]) || !served.contains_key(before) {
-            true => newest,
-            false => manifest,
+        let newest = self.latest_known(&manifest);
+        if newest.id.manifest == manifest.id.manifest {
+            return manifest;
         }
+        let served = self.served.lock();
+        let is_here = |of: &Manifest| of.ids.get(number as usize).is_some_and(|id| served.contains_key(id));
+        if is_here(&newest) {
+            return newest;
+        }
+        if is_here(&manifest) {
+            return manifest;
+        }
+        let log = newest.dataset.log.as_deref();
+        let is_it = |place: &LogPlace| Some(place.log.as_str()) == log && place.shard == number;
+        let of_shard = served.values().filter(|served| served.log.as_ref().is_some_and(|log| log.is_of(newest.id.mount, is_it)));
+        let other = of_shard.map(|served| &served.part.manifest).max_by_key(|manifest| manifest.id.manifest).cloned();
+        other.unwrap_or(newest)
+    }
+
+    /// The latest manifest that is known here with the same log, which this one may be.
+    pub(super) fn latest_known(&self, manifest: &Arc<Manifest>) -> Arc<Manifest> {
+        let name = manifest.dataset.log.clone().map(|log| (manifest.id.mount, log));
+        let newest = name.and_then(|name| self.known.newest.lock().get(&name).cloned());
+        let is_later =
+            |newest: &Arc<Manifest>| newest.id.manifest > manifest.id.manifest && newest.ids.len() == manifest.ids.len();
+        newest.filter(is_later).unwrap_or_else(|| Arc::clone(manifest))
     }
 
     /// The datasets that follow objects, of those that were asked for here, whose refreshes are this worker's: it is the first of those that
@@ -137,6 +154,9 @@ impl Shards {
 
     /// The dataset in a folder is gone.
     pub(crate) fn forget_folder(&self, mount: MountId, folder: &Key) {
+        for gone in self.known.of(|id| id.mount == mount && id.folder == *folder) {
+            self.let_go(&gone);
+        }
         self.known.forget(|known| known.id.mount == mount && known.id.folder == *folder);
     }
 

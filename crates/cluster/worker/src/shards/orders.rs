@@ -141,9 +141,9 @@ mod tests {
     use forebay_transport::Security;
 
     use super::*;
-    use crate::Tuning;
     use crate::cluster::ask;
     use crate::process::bed::Bed;
+    use crate::{Tuning, Worker};
 
     const FOLDER: &str = "a.shards";
 
@@ -189,25 +189,30 @@ mod tests {
         asked.id()
     }
 
-    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn files_from_before_a_merge_are_not_pinned_under_the_manifest_behind_it() {
+    /// A worker that knows a mount and looks for pins when the test says so.
+    async fn started() -> (S3Server, Bed, Worker, MountId) {
         let (s3, bed) = (S3Server::of_bucket("lake").unwrap(), Bed::start(CoordinatorSettings::LEASE).await);
-        let folder = tempfile::tempdir().unwrap();
         let add = AdminRequest::MountAdd { name: "lake".parse().unwrap(), url: "s3://lake".into(), options: s3.mount_options() };
         let added = ask(bed.node.coordinator_at(), &Security::default(), &mut None, add).await.unwrap();
         let ControlReply::Mount(mount) = added else { panic!("a mount") };
-        // It looks for pins when the test says so.
         let tuning = Tuning { beat: Duration::from_millis(50), navigate_every: Duration::from_secs(3600), ..Tuning::default() };
         let worker = bed.worker("worker", tuning).await;
         let shards = &worker.rooms.shards;
         let is_known = || !shards.cluster.view().workers.is_empty() && !shards.cluster.view().mounts.is_empty();
         until("the worker is in its own view, and the mount", is_known).await;
+        (s3, bed, worker, mount.id)
+    }
 
-        let before = place(shards, &store(&s3, folder.path(), mount.id, 1)).await;
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn files_from_before_a_merge_are_not_pinned_under_the_manifest_behind_it() {
+        let (s3, _bed, worker, mount) = started().await;
+        let (folder, shards) = (tempfile::tempdir().unwrap(), &worker.rooms.shards);
+
+        let before = place(shards, &store(&s3, folder.path(), mount, 1)).await;
         shards.check_all_pins().await;
         assert!(shards.kept.pins.has(before), "the latest manifest pins it");
 
-        let merged = store(&s3, folder.path(), mount.id, 2);
+        let merged = store(&s3, folder.path(), mount, 2);
         shards.check_all_pins().await;
         assert!(shards.served.lock().contains_key(&before), "it answers until the files behind it are here");
         assert!(!shards.kept.pins.has(before), "a manifest that has other files pins it");
@@ -216,5 +221,22 @@ mod tests {
         shards.check_all_pins().await;
         let pinned: Vec<u128> = shards.kept.pins.all().into_iter().map(|(id, _)| id).collect();
         assert_eq!(pinned, [after], "and {before:032x} is not");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn files_of_an_earlier_merge_answer_until_those_of_the_last_are_here() {
+        let (s3, _bed, worker, mount) = started().await;
+        let (folder, shards) = (tempfile::tempdir().unwrap(), &worker.rooms.shards);
+        let first = store(&s3, folder.path(), mount, 1);
+        place(shards, &store(&s3, folder.path(), mount, 2)).await;
+        let last = store(&s3, folder.path(), mount, 3);
+        // Which has looked for those behind it.
+        let opened = shards.manifest(&first).await.unwrap();
+        let by = || shards.newest_of(Arc::clone(&opened), 0).id.manifest;
+        assert_eq!((shards.latest_known(&opened).id.manifest, by()), (3, 2), "nobody waits for the last ones");
+        place(shards, &last).await;
+        assert_eq!(by(), 3);
+        shards.forget_folder(mount, &first.folder);
+        assert!(shards.served.lock().is_empty(), "what a dataset had that is gone answers nobody");
     }
 }

@@ -33,8 +33,7 @@ pub(super) struct Served {
     pub(super) queue: Queue,
     /// Its layers were looked at since it is known what it is asked.
     pub(super) is_steered: AtomicBool,
-    /// It is being merged, or about to be.
-    pub(super) is_merging: AtomicBool,
+    pub(super) merging: Merging,
     spent: Spent,
     /// The view's epoch and version, and the manifest, by which it has its place among the holders.
     placed: Mutex<Option<(u64, u64, u64)>>,
@@ -49,6 +48,39 @@ pub(super) struct Part {
     pub(super) input_bytes: u64,
     /// What it came in.
     pub(super) files: Vec<DatasetFile>,
+}
+
+/// How long a shard waits that was not merged when it was its turn: others come first meanwhile.
+const MERGE_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// How it stands with the merge of its changes.
+#[derive(Default)]
+pub(super) struct Merging {
+    is_under_way: AtomicBool,
+    /// When the last one ended that came to nothing.
+    failed: Mutex<Option<std::time::Instant>>,
+}
+
+impl Merging {
+    /// One is about to be made; false where one is already.
+    pub(super) fn begin(&self) -> bool {
+        !self.is_under_way.swap(true, Relaxed)
+    }
+
+    pub(super) fn end(&self, is_merged: bool) {
+        *self.failed.lock() = (!is_merged).then(forebay_runtime::now);
+        let was_under_way = self.is_under_way.swap(false, Relaxed);
+        debug_assert!(was_under_way, "what ends has begun");
+    }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        self.is_under_way.load(Relaxed)
+    }
+
+    /// Whether one came to nothing a short while ago.
+    pub(super) fn is_put_off(&self) -> bool {
+        self.failed.lock().is_some_and(|failed| failed.elapsed() < MERGE_AGAIN_AFTER)
+    }
 }
 
 /// What its answers took.
@@ -100,7 +132,7 @@ impl Served {
             log,
             queue: Queue::default(),
             is_steered: AtomicBool::new(false),
-            is_merging: AtomicBool::new(false),
+            merging: Merging::default(),
             spent: Spent::default(),
             placed: Mutex::default(),
         }
@@ -211,6 +243,16 @@ impl Served {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_merge_that_comes_to_nothing_is_put_off_and_made_once_at_a_time() {
+        let merging = Merging::default();
+        assert!(merging.begin() && !merging.begin() && merging.is_under_way());
+        merging.end(false);
+        assert!(merging.is_put_off() && !merging.is_under_way() && merging.begin());
+        merging.end(true);
+        assert!(!merging.is_put_off());
+    }
 
     #[test]
     fn a_get_is_quick_once_it_was_and_not_when_its_bytes_come_from_disk() {

@@ -59,6 +59,25 @@ mod tests {
     }
 
     #[test]
+    fn records_that_are_more_than_is_read_at_once_are_all_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        let column = |name: &str, kind| Column { name: name.into(), kind };
+        let columns = Columns::new(vec![column("k", ColumnKind::Uint), column("v", ColumnKind::Text)], "k").unwrap();
+        let mut building = Store::build(&from, columns, 0.5).unwrap();
+        let text = |key: u64| format!("{key} ").repeat(100 << 10);
+        (0..12).for_each(|key| building.push(Key::U64(key), vec![Value::Text(text(key))]).unwrap());
+        building.finish().unwrap();
+        std::fs::create_dir(&to).unwrap();
+        let packed = merge(&Store::open(&from).unwrap().standing().unwrap(), &to, 0.01, PART_BYTES).unwrap();
+        assert_eq!(packed.shard.records, 12);
+        let merged = Store::open(&to).unwrap();
+        for key in 0..12 {
+            assert_eq!(merged.get(&Key::U64(key), None).unwrap(), Some(vec![Value::Text(text(key))]), "{key}");
+        }
+    }
+
+    #[test]
     fn all_records_may_go() {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));

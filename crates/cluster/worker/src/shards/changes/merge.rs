@@ -1,7 +1,6 @@
 //! Compressing what a log has into the files of its shard.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use forebay_metrics::table;
@@ -25,22 +24,19 @@ impl Shards {
     /// shard that this worker has just changed: it merges what it writes, and what it is the first to hold.
     pub(super) fn merge_much(self: &Arc<Self>, written: Option<u128>) {
         let Some(served) = self.to_merge(written) else { return };
-        if served.is_merging.swap(true, Relaxed) {
+        if !served.merging.begin() {
             return;
         }
         let shards = Arc::clone(self);
         self.background.spawn(async move {
             let asked = Asked { manifest: Arc::clone(&served.part.manifest), number: served.part.number };
             let merged = shards.merge_log(&asked, &served).await;
-            served.is_merging.store(false, Relaxed);
-            match merged {
-                // What was not worth it beside that one.
-                Ok(true) => shards.merge_much(None),
-                Ok(false) => {}
-                Err(error) => {
-                    tracing::warn!(folder = %served.part.folder, shard = served.part.number, %error, "changes stay in the log");
-                }
+            served.merging.end(matches!(merged, Ok(true)));
+            if let Err(error) = merged {
+                tracing::warn!(folder = %served.part.folder, shard = served.part.number, %error, "changes stay in the log");
             }
+            // What was not worth it beside that one, or has waited for it.
+            shards.merge_much(None);
         });
     }
 
@@ -76,8 +72,10 @@ impl Shards {
         self.catch_up(served, forebay_runtime::now(), Vec::new).await?;
         let building = self.turns.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
         // Other shards of the dataset may have been merged meanwhile; in other files this one has been.
-        let newest = self.newest_of(newest, asked.number);
+        let newest = self.latest_known(&newest);
         if newest.ids.get(asked.number as usize) != Some(&served.id) {
+            drop(building);
+            self.go_over(newest, asked.number).await;
             return Ok(false);
         }
         let asked = &Asked { manifest: newest, number: asked.number };
@@ -117,6 +115,15 @@ impl Shards {
         Ok(true)
     }
 
+    /// Has a shard answered by the files of a later manifest: what was merged elsewhere takes up room here until then.
+    async fn go_over(self: &Arc<Self>, manifest: Arc<Manifest>, number: u32) {
+        let behind = Arc::new(Asked { manifest, number });
+        match self.served(&behind).await {
+            Ok(served) => self.place(&served, &behind),
+            Err(error) => tracing::debug!(folder = %behind.folder(), shard = number, %error, "the files of a merge don't come"),
+        }
+    }
+
     /// Stores a shard's files; what is there already stays.
     async fn store(&self, asked: &Asked, packed: &Packed) -> Result<()> {
         for (place, file) in packed.shard.files.iter().enumerate() {
@@ -143,6 +150,8 @@ impl Shards {
             }
             let place = asked.number as usize;
             if latest.dataset.log != asked.manifest.dataset.log || latest.dataset.shards.get(place) != Some(asked.shard()) {
+                // This worker may not have been told: otherwise it would make the same again and again.
+                self.learn(latest);
                 return Ok(None);
             }
             let mut next = latest.dataset.clone();
@@ -173,7 +182,8 @@ impl Served {
             bytes: self.store.load().update_bytes() as u64,
             objects: self.log.as_ref().map_or(0, |log| log.read().next - log.from),
             is_mine: true,
-            is_merging: self.is_merging.load(Relaxed),
+            is_merging: self.merging.is_under_way(),
+            is_put_off: self.merging.is_put_off(),
         }
     }
 }

@@ -8,8 +8,9 @@ use forebay_types::{Error, Result};
 use crate::store::{View, put_values};
 use crate::update::Update;
 
-/// Records that are read of a file at once.
+/// Records that are read of a file at once, and their bytes.
 const PAGE: usize = 256;
+const PAGE_BYTES: usize = 1 << 20;
 
 /// A compressed shard that is read from front to back.
 struct Pages<'v> {
@@ -23,15 +24,17 @@ impl Pages<'_> {
     /// The key of its next record; none at the end.
     fn key(&mut self) -> Result<Option<&Key>> {
         if self.read.is_empty() && !self.has_ended {
-            let read = &mut self.read;
+            let (read, mut page_bytes, mut is_full) = (&mut self.read, 0, false);
             self.shard.scan(self.after.as_ref(), |key, record| {
                 let mut bytes = Vec::new();
                 record.write(&mut bytes);
+                page_bytes += bytes.len();
                 read.push_back((key, bytes));
-                Ok(read.len() < PAGE)
+                is_full = read.len() >= PAGE || page_bytes >= PAGE_BYTES;
+                Ok(!is_full)
             })?;
             self.after = self.read.back().map(|(key, _)| key.clone());
-            self.has_ended = self.read.len() < PAGE;
+            self.has_ended = !is_full;
         }
         Ok(self.read.front().map(|(key, _)| key))
     }
