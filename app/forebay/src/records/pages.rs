@@ -11,6 +11,9 @@ use forebay_types::format_bytes;
 
 /// Bytes of a page at most, packed or not: writers make pages of one or a few MiB, and one value alone may have 64.
 const PAGE_BYTES_MAX: u64 = 256 << 20;
+/// The same of a file with many columns, each of which has one in memory at a time, and of all these together.
+const PAGE_BYTES_MIN: u64 = 16 << 20;
+const PAGES_BYTES_MAX: u64 = 1 << 30;
 /// Structures in each other, and fields of one, at most: the head of a page has three, and nine.
 const DEPTH_MAX: usize = 8;
 const FIELDS_MAX: usize = 64;
@@ -24,9 +27,15 @@ pub(super) struct Paged {
 }
 
 impl Paged {
-    pub(super) fn new(file: File) -> Self {
-        Self { file, most: PAGE_BYTES_MAX }
+    /// A file of which so many columns are read.
+    pub(super) fn new(file: File, columns: usize) -> Self {
+        Self { file, most: page_bytes_max(columns) }
     }
+}
+
+/// Bytes of a page at most where so many columns are read side by side.
+fn page_bytes_max(columns: usize) -> u64 {
+    (PAGES_BYTES_MAX / columns.max(1) as u64).clamp(PAGE_BYTES_MIN, PAGE_BYTES_MAX)
 }
 
 impl Length for Paged {
@@ -244,6 +253,16 @@ mod tests {
             let error = read(1 << 10).unwrap_err();
             assert!(error.contains("unpacked: write it with smaller pages"), "{error}");
         }
+    }
+
+    #[test]
+    fn pages_of_many_columns_have_less_room_each() {
+        assert_eq!([0, 1, 4].map(page_bytes_max), [PAGE_BYTES_MAX; 3]);
+        assert!(page_bytes_max(14) > 64 << 20, "as one value may have");
+        for columns in 5..=64 {
+            assert!(page_bytes_max(columns) * columns as u64 <= PAGES_BYTES_MAX, "{columns}");
+        }
+        assert_eq!(page_bytes_max(1000), PAGE_BYTES_MIN);
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub(super) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
     let schema = Arc::new(Schema::new_with_metadata(fields, found.schema().metadata().clone()));
     let options = ArrowReaderOptions::new().with_schema(Arc::clone(&schema));
     let metadata = ArrowReaderMetadata::try_new(Arc::clone(found.metadata()), options).map_err(invalid)?;
-    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(Paged::new(file), metadata);
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(Paged::new(file, places.len()), metadata);
     let mut rows = Rows::new(&schema, &places, wanted)?;
     let total = reader.metadata().file_metadata().num_rows().max(1) as u64;
     let mask = ProjectionMask::roots(reader.parquet_schema(), places);

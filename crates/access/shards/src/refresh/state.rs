@@ -97,9 +97,9 @@ impl RefreshState {
             return;
         }
         self.refused.retain(|before| before.path != refused.path && is_young(before, refused.read_ms));
-        if self.refused.len() >= REFUSED_MAX {
-            self.refused.remove(0);
-        }
+        // What was read may have any number of them.
+        let over = (self.refused.len() + 1).saturating_sub(REFUSED_MAX);
+        self.refused.drain(..over);
         self.refused.push(refused);
         debug_assert!(self.refused.len() <= REFUSED_MAX, "as many as can be read again");
     }
@@ -276,6 +276,10 @@ mod tests {
         (0..2 * REFUSED_MAX).for_each(|number| state.refuse(refused(&number.to_string(), 2000)));
         assert_eq!(state.refused.len(), REFUSED_MAX);
         assert_eq!(state.refused("a", "1", 2000), None, "the oldest go first");
+        // As in an object that somebody has written.
+        state.refused.extend((0..9).map(|number| refused(&format!("more {number}"), 2000)));
+        state.refuse(refused("last", 2000));
+        assert_eq!((state.refused.len(), state.refused("last", "1", 2000)), (REFUSED_MAX, Some("no record")));
         state.refuse(refused("b", 2000 + day));
         assert_eq!(state.refused.len(), 1, "what is to be tried again goes");
         let state = RefreshState { following: "1".into(), held_until_ms: 7, done_ms: 3, ..state };
