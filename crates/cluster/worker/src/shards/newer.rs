@@ -175,7 +175,14 @@ impl Shards {
             let here = self.served.lock().get(id).cloned();
             let served = match here {
                 Some(served) => served,
-                None if self.served_as(known.id.mount, &newest, number) => self.served(&asked).await?,
+                None if self.served_as(known.id.mount, &newest, number) => match self.served(&asked).await {
+                    Ok(served) => served,
+                    // As without room: others may come all the same.
+                    Err(error) => {
+                        tracing::debug!(folder = %known.id.folder, number, %error, "a shard stays in the files that it is in");
+                        continue;
+                    }
+                },
                 None => continue,
             };
             self.place(&served, &asked);

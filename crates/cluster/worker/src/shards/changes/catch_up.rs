@@ -39,7 +39,7 @@ impl Shards {
         }
     }
 
-    async fn look_since(&self, door: &MountDoor, served: &Served, log: &Follower, came: Instant) -> Result<()> {
+    async fn look_since(self: &Arc<Self>, door: &MountDoor, served: &Served, log: &Follower, came: Instant) -> Result<()> {
         let asking = self.turns.following.join(served.id);
         let mut last = asking.turn().await;
         if log.is_moved() || last.is_some_and(|began| began >= came) {
@@ -66,14 +66,17 @@ impl Shards {
     }
 
     /// Takes over all that the log has.
-    async fn look(&self, door: &MountDoor, served: &Served, log: &Follower) -> Result<()> {
+    async fn look(self: &Arc<Self>, door: &MountDoor, served: &Served, log: &Follower) -> Result<()> {
         let (began, words) = (forebay_runtime::now(), self.told.words(&log.name));
         let (mut next, mut ahead) = (log.read().next, 1);
         loop {
             let objects = try_join_all((next..next + ahead).map(|number| self.object(door, served, log, number))).await?;
             for object in objects {
                 match object {
-                    Some(object) if !log.read().is_sealed => served.take_over(next, object)?,
+                    Some(object) if !log.read().is_sealed => {
+                        // Where others have merged it since, their files want none of that.
+                        served.take_over(next, object).inspect_err(|_| self.merge_much(Some(served.id)))?;
+                    }
                     _ => {
                         log.set_looked(Looked { began, words });
                         return Ok(());

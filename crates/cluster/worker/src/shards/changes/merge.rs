@@ -69,11 +69,17 @@ impl Shards {
         if newest.may_move() && self.move_now(&newest).await? == Move::Done {
             return Ok(false);
         }
+        // What is in other files already wants no look into the log, which may have more than there is room for beside these.
+        let newest = self.latest_known(&newest);
+        if !newest.has(served) {
+            self.go_over(newest, asked.number).await;
+            return Ok(false);
+        }
         self.catch_up(served, forebay_runtime::now(), Vec::new).await?;
         let building = self.turns.layering.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
-        // Other shards of the dataset may have been merged meanwhile; in other files this one has been.
+        // Other shards of the dataset may have been merged meanwhile, and this one elsewhere.
         let newest = self.latest_known(&newest);
-        if newest.ids.get(asked.number as usize) != Some(&served.id) {
+        if !newest.has(served) {
             drop(building);
             self.go_over(newest, asked.number).await;
             return Ok(false);
@@ -171,6 +177,13 @@ impl Shards {
             Err(error) if error.kind() == ErrorKind::Conflict => Ok(false),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl Manifest {
+    /// Whether a shard of it is made of the files that one is served from.
+    fn has(&self, served: &Served) -> bool {
+        self.ids.get(served.part.number as usize) == Some(&served.id)
     }
 }
 
