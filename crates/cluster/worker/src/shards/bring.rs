@@ -123,18 +123,21 @@ impl Shards {
     fn retire_before(&self, asked: &Asked) {
         let (Some(place), mount, from) = (asked.log(), asked.manifest.id.mount, asked.shard().log_from) else { return };
         let is_before = |log: &Follower| log.from < from && log.is_of(mount, |of| *of == place);
+        self.retire(is_before);
+    }
+
+    /// Lets shards go that answer nothing any more, by their logs: their changes and files, of which nobody waits for the end.
+    pub(super) fn retire(&self, is_over: impl Fn(&Follower) -> bool) {
         let gone: Vec<Arc<Served>> = {
             let mut served = self.served.lock();
-            let before = served.values().filter(|served| served.log.as_ref().is_some_and(is_before));
-            let before: Vec<u128> = before.map(|served| served.id).collect();
-            before.iter().filter_map(|id| served.remove(id)).collect()
+            let over = served.values().filter(|served| served.log.as_ref().is_some_and(&is_over));
+            let over: Vec<u128> = over.map(|served| served.id).collect();
+            over.iter().filter_map(|id| served.remove(id)).collect()
         };
         if gone.is_empty() {
             return;
         }
-        debug_assert!(gone.iter().all(|served| served.part.number == asked.number), "it is one shard of a log");
         let kept = Arc::clone(&self.kept);
-        // There are many changes in memory, and large files: nobody waits until they are gone.
         self.background.spawn(async move {
             let letting_go = forebay_runtime::spawn_blocking(move || {
                 for served in gone {
@@ -143,12 +146,12 @@ impl Shards {
                         && !kept.pins.has(served.id)
                         && let Err(error) = kept.forget(served.id)
                     {
-                        tracing::debug!(folder = %served.part.folder, shard = served.part.number, %error, "files from before a merge stay");
+                        tracing::debug!(folder = %served.part.folder, shard = served.part.number, %error, "files of a shard that is elsewhere stay");
                     }
                 }
             });
             if letting_go.await.is_err() {
-                tracing::warn!("letting go of files from before a merge ended early");
+                tracing::warn!("letting go of files of shards ended early");
             }
         });
     }

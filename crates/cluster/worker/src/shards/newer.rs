@@ -126,16 +126,16 @@ impl Shards {
         let there = self.read_manifest(&door, &id.folder, id.manifest).await?;
         if there.is_none_or(|there| there.id.tag != id.tag) {
             self.known.forget(|known| known.is_or_was(latest));
-            self.let_go(latest);
+            self.let_go(id.mount, &id.folder, |log| latest.has_log(log));
         }
         Ok(())
     }
 
     /// Lets the shards go that a dataset had which is gone: what they have read of its logs is nothing to one that is put back in its place.
-    fn let_go(&self, latest: &Manifest) {
-        let folder = latest.id.folder.as_str().trim_end_matches('/');
-        let is_its = |place: &LogPlace| place.folder == folder && latest.has_log(&place.log);
-        let is_gone = |served: &Served| served.log.as_ref().is_some_and(|log| log.is_of(latest.id.mount, &is_its));
+    fn let_go(&self, mount: MountId, folder: &Key, has_log: impl Fn(&str) -> bool) {
+        let name = folder.as_str().trim_end_matches('/');
+        let is_its = |place: &LogPlace| place.folder == name && has_log(&place.log);
+        let is_gone = |served: &Served| served.log.as_ref().is_some_and(|log| log.is_of(mount, &is_its));
         let mut served = self.served.lock();
         let gone: Vec<u128> = served.iter().filter(|(_, served)| is_gone(served)).map(|(id, _)| *id).collect();
         for id in gone {
@@ -154,10 +154,8 @@ impl Shards {
 
     /// The dataset in a folder is gone.
     pub(crate) fn forget_folder(&self, mount: MountId, folder: &Key) {
-        for gone in self.known.of(|id| id.mount == mount && id.folder == *folder) {
-            self.let_go(&gone);
-        }
         self.known.forget(|known| known.id.mount == mount && known.id.folder == *folder);
+        self.let_go(mount, folder, |_| true);
     }
 
     async fn follow_manifests(self: &Arc<Self>, known: &Arc<Manifest>) -> Result<()> {
@@ -193,6 +191,7 @@ impl Shards {
     /// Brings the shards of a dataset that has others now, those that are to be here, where some of its shards of before are.
     async fn follow_moved(self: &Arc<Self>, before: &Manifest, moved: &Arc<Manifest>) {
         let is_served = (0..before.ids.len() as u32).any(|number| self.served_as(before.id.mount, before, number));
+        let mut have_come = true;
         for number in 0..moved.ids.len() as u32 {
             let asked = Arc::new(Asked { manifest: Arc::clone(moved), number });
             if self.size_of(&asked).is_none() || !(is_served || self.is_pinned_here(&asked)) {
@@ -201,12 +200,19 @@ impl Shards {
             match self.served(&asked).await {
                 Ok(served) => self.place(&served, &asked),
                 Err(error) => {
+                    have_come = false;
                     tracing::debug!(folder = %moved.id.folder, number, %error, "a shard comes when it is asked for");
                 }
             }
         }
+        let (mount, folder) = (moved.id.mount, moved.id.folder.as_str().trim_end_matches('/'));
+        // Those of before answer nothing any more. They tell which size the others begin with.
+        if have_come {
+            let is_its = |place: &LogPlace| place.folder == folder && moved.dataset.before.contains(&place.log);
+            self.retire(|log| log.is_of(mount, is_its));
+        }
         // What is pinned of before is nothing to the dataset any more.
-        self.check_pins_of(moved.id.mount, moved.id.folder.as_str().trim_end_matches('/'));
+        self.check_pins_of(mount, folder);
     }
 
     /// Whether a shard of a dataset is served here in any files.

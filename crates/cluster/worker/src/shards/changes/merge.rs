@@ -41,7 +41,7 @@ impl Shards {
     }
 
     fn to_merge(&self, written: Option<u128>) -> Option<Arc<Served>> {
-        let served: Vec<Arc<Served>> = self.served.lock().values().filter(|served| served.log.is_some()).cloned().collect();
+        let served = self.going_on();
         let mut unmerged: Vec<Unmerged> = served.iter().map(|served| served.unmerged()).collect();
         // Whose each is takes longer to say than that none is to be merged.
         merge_next(&unmerged, &MERGE_LIMITS)?;
@@ -52,9 +52,16 @@ impl Shards {
         merge_next(&unmerged, &MERGE_LIMITS).map(|place| Arc::clone(&served[place]))
     }
 
-    /// Bytes of the changes of all shards here, which are in memory.
+    /// Bytes of the changes of all shards here, which are in memory until they are merged.
     pub(super) fn update_bytes(&self) -> u64 {
-        self.served.lock().values().map(|served| served.store.load().update_bytes() as u64).sum()
+        self.going_on().iter().map(|served| served.store.load().update_bytes() as u64).sum()
+    }
+
+    /// The shards whose logs go on. What others have is merged by nobody any more, and goes with them.
+    fn going_on(&self) -> Vec<Arc<Served>> {
+        let mut served: Vec<Arc<Served>> = self.served.lock().values().cloned().collect();
+        served.retain(|served| served.log.as_ref().is_some_and(|log| !log.read().is_sealed));
+        served
     }
 
     /// Compresses what was changed in a shard until now, and has shared storage say so; whether there was anything. One is under way at a
