@@ -65,14 +65,14 @@ mod tests {
         let column = |name: &str, kind| Column { name: name.into(), kind };
         let columns = Columns::new(vec![column("k", ColumnKind::Uint), column("v", ColumnKind::Text)], "k").unwrap();
         let mut building = Store::build(&from, columns, 0.5).unwrap();
-        let text = |key: u64| format!("{key} ").repeat(100 << 10);
-        (0..12).for_each(|key| building.push(Key::U64(key), vec![Value::Text(text(key))]).unwrap());
+        let text = |key: u64| format!("{key} ").repeat(8 << 10);
+        (0..150).for_each(|key| building.push(Key::U64(key), vec![Value::Text(text(key))]).unwrap());
         building.finish().unwrap();
         std::fs::create_dir(&to).unwrap();
         let packed = merge(&Store::open(&from).unwrap().standing().unwrap(), &to, 0.01, PART_BYTES).unwrap();
-        assert_eq!(packed.shard.records, 12);
+        assert_eq!(packed.shard.records, 150);
         let merged = Store::open(&to).unwrap();
-        for key in 0..12 {
+        for key in 0..150 {
             assert_eq!(merged.get(&Key::U64(key), None).unwrap(), Some(vec![Value::Text(text(key))]), "{key}");
         }
     }

@@ -8,9 +8,10 @@ use forebay_types::{Error, Result};
 use crate::store::{View, put_values};
 use crate::update::Update;
 
-/// Records that are read of a file at once, and their bytes.
+/// Records that are read of a file at once, and their bytes: where these are more, no more than a shard reads side by side anyway.
 const PAGE: usize = 256;
 const PAGE_BYTES: usize = 1 << 20;
+const SIDE_BY_SIDE: usize = 64;
 
 /// A compressed shard that is read from front to back.
 struct Pages<'v> {
@@ -30,7 +31,7 @@ impl Pages<'_> {
                 record.write(&mut bytes);
                 page_bytes += bytes.len();
                 read.push_back((key, bytes));
-                is_full = read.len() >= PAGE || page_bytes >= PAGE_BYTES;
+                is_full = read.len() >= PAGE || page_bytes >= PAGE_BYTES && read.len().is_multiple_of(SIDE_BY_SIDE);
                 Ok(!is_full)
             })?;
             self.after = self.read.back().map(|(key, _)| key.clone());
