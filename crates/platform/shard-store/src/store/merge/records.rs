@@ -11,7 +11,7 @@ use crate::update::Update;
 /// Records that are read of a file at once, and their bytes: where these are more, no more than a shard reads side by side anyway.
 const PAGE: usize = 256;
 const PAGE_BYTES: usize = 1 << 20;
-const SIDE_BY_SIDE: usize = 64;
+const SIDE_BY_SIDE: usize = 16;
 
 /// A compressed shard that is read from front to back.
 struct Pages<'v> {
