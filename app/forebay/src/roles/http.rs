@@ -7,6 +7,7 @@ use std::time::Duration;
 use forebay_api::{Cluster, Http, HttpSettings, Readers, Readiness, Token, Workshop};
 use forebay_client::{Client, ClientSettings};
 use forebay_coordinator::Coordinator;
+use forebay_data_folder::free_disk_bytes;
 use forebay_flight::Connect;
 use forebay_protocol::{ClusterStatus, PlacementStatus};
 use forebay_transport::{Admission, Security};
@@ -76,7 +77,7 @@ impl HttpPort {
     /// Datasets of shards are made anew in this process, with files below `folder` meanwhile.
     pub(crate) fn show_workshop(&self, folder: &Path) -> Result<()> {
         if let Some(http) = &self.http {
-            http.show_workshop(Workshop::open(Arc::new(Formats), folder.join("datasets"))?);
+            http.show_workshop(Workshop::open(Arc::new(Formats), folder.join("datasets"), free_disk_bytes)?);
         }
         Ok(())
     }

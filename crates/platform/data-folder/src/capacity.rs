@@ -21,13 +21,15 @@ pub fn default_dram_bytes() -> u64 {
 
 /// A quarter of the free space of the disk that holds `folder` (or will hold it), in whole MiB.
 pub fn default_disk_bytes(folder: &Path) -> u64 {
+    free_disk_bytes(folder).map_or(TIER_BYTES_MIN, quarter)
+}
+
+/// The free space of the disk that holds `folder` (or will hold it); none where the system does not say.
+pub fn free_disk_bytes(folder: &Path) -> Option<u64> {
     let there = folder.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("."));
     // An empty path is the last ancestor of a relative one.
     let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
-    match rustix::fs::statvfs(there) {
-        Ok(disk) => quarter(disk.f_bavail.saturating_mul(disk.f_frsize)),
-        Err(_) => TIER_BYTES_MIN,
-    }
+    rustix::fs::statvfs(there).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 fn quarter(bytes: u64) -> u64 {
@@ -52,5 +54,6 @@ mod tests {
     #[test]
     fn disk_of_a_folder_that_is_not_there_yet_is_its_parents() {
         assert!(default_disk_bytes(Path::new("not/there/yet")) >= TIER_BYTES_MIN);
+        assert!(free_disk_bytes(Path::new("not/there/yet")).is_some());
     }
 }

@@ -23,7 +23,7 @@ pub fn open(http: &Http, address: Address, folder: &Path) {
     http.show_scheduler(Arc::new(One));
     http.show_loads(Arc::new(Ten));
     http.show_statements(Arc::new(Listings(address)));
-    http.show_workshop(Workshop::open(Arc::new(Lines), folder.join("datasets")).unwrap());
+    http.show_workshop(Workshop::open(Arc::new(Lines), folder.join("datasets"), |_| None).unwrap());
 }
 
 /// Reads objects of JSON lines.

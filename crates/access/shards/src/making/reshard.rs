@@ -151,6 +151,15 @@ impl Shards {
         shards.give_way(&log).await
     }
 
+    /// About the bytes that its shards take of the folder at a time while it is given others: those that one new shard is cut out of, and that one.
+    pub fn scratch_bytes(&self, to: ReshardTo) -> Result<u64> {
+        let (before, count) = (self.dataset.shards.len(), to.count(&self.dataset)?);
+        let bytes_of = |share: &Share| self.dataset.shards[share.shard as usize].bytes();
+        let sources = recut(before as u32, count as u32)?;
+        let most = sources.iter().map(|from| from.iter().map(bytes_of).fold(0u64, u64::saturating_add)).max();
+        Ok(most.unwrap_or(0).saturating_mul(2))
+    }
+
     /// Makes and stores so many shards of those that the dataset has, of all that is merged into their files.
     pub async fn cut(&self, count: usize, scratch: &Path, progress: impl Fn(ReshardStep)) -> Result<Cut> {
         let (began, before) = (forebay_runtime::now(), self.dataset.shards.len());

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use forebay_client::Client;
 use forebay_shards::{ReadRecords, Refreshed, ReshardStep, ReshardTo, Resharded, Scratch, Shards};
-use forebay_types::{Error, ForebayPath, Result, ResultExt};
+use forebay_types::{Error, ForebayPath, Result, ResultExt, format_bytes};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -26,14 +26,19 @@ const STATES: [&str; 3] = ["running", "done", "failed"];
 pub struct Workshop {
     reader: Arc<dyn ReadRecords>,
     scratch: PathBuf,
+    free: FreeBytes,
 }
 
+/// Tells how much room the disk of a folder has; none where that is not known.
+type FreeBytes = fn(&Path) -> Option<u64>;
+
 impl Workshop {
-    /// Knows the formats of objects by `reader`, and has files in the folder `scratch`, of which a process before this one leaves nothing.
-    pub fn open(reader: Arc<dyn ReadRecords>, scratch: PathBuf) -> Result<Self> {
+    /// Knows the formats of objects by `reader`, and has files in the folder `scratch`, of which a process before this one leaves nothing; `free`
+    /// tells how much room its disk has, if that is known.
+    pub fn open(reader: Arc<dyn ReadRecords>, scratch: PathBuf, free: fn(&Path) -> Option<u64>) -> Result<Self> {
         match std::fs::remove_dir_all(&scratch) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context(|| scratch.display()),
-            _ => Ok(Self { reader, scratch }),
+            _ => Ok(Self { reader, scratch, free }),
         }
     }
 }
@@ -173,8 +178,8 @@ impl Works {
         debug_assert!(known.len() < KNOWN_MAX, "few are under way, so there was one to forget");
         let scratch = Scratch::below(&workshop.scratch)?;
         let (tell, told) = watch::channel(Told::Running("beginning".to_string()));
-        let reader = Arc::clone(&workshop.reader);
-        let doing = forebay_runtime::spawn(run(client, dataset.clone(), task, reader, scratch, tell));
+        let (reader, free) = (Arc::clone(&workshop.reader), workshop.free);
+        let doing = forebay_runtime::spawn(run(client, dataset.clone(), task, reader, (scratch, free), tell));
         let work = Work { dataset: dataset.clone(), task, told, _doing: AbortOnDropHandle::new(doing) };
         let work = Arc::new(work);
         known.push(Arc::clone(&work));
@@ -207,7 +212,7 @@ async fn run(
     dataset: ForebayPath,
     task: Task,
     reader: Arc<dyn ReadRecords>,
-    scratch: Scratch,
+    (scratch, free): (Scratch, FreeBytes),
     tell: watch::Sender<Told>,
 ) {
     let done = match task {
@@ -215,7 +220,7 @@ async fn run(
             tell.send_modify(|told| *told = Told::Running("reading what has changed".to_string()));
             Shards::refresh(&client, &dataset, reader, scratch.path()).await.map(Told::Refreshed)
         }
-        Task::Reshard(to) => reshard(&client, &dataset, to, scratch.path(), &tell).await.map(Told::Resharded),
+        Task::Reshard(to) => reshard(&client, &dataset, to, (scratch.path(), free), &tell).await.map(Told::Resharded),
     };
     if let Err(error) = &done {
         tracing::info!(%dataset, %error, "what was asked for over HTTP was not done");
@@ -227,11 +232,40 @@ async fn reshard(
     client: &Client,
     dataset: &ForebayPath,
     to: ReshardTo,
-    scratch: &Path,
+    (scratch, free): (&Path, FreeBytes),
     tell: &watch::Sender<Told>,
 ) -> Result<Resharded> {
-    let before = Shards::open(client, dataset).await?.dataset().shards.len();
+    let now = Shards::open(client, dataset).await?;
+    let before = now.dataset().shards.len();
+    check_room(dataset, now.scratch_bytes(to)?, free(scratch))?;
     let progress = |step: ReshardStep| tell.send_modify(|told| *told = Told::Running(step.to_string()));
     let shards = Shards::reshard(client, dataset, to, scratch, progress).await?;
     Ok(Resharded::of(&shards, before))
+}
+
+/// `Invalid` where it would take more than half of the room that the disk has here: others' files are on it, too.
+fn check_room(dataset: &ForebayPath, wanted: u64, free: Option<u64>) -> Result<()> {
+    match free {
+        Some(free) if wanted > free / 2 => Err(Error::invalid(format!(
+            "{dataset}: it takes {} of disk here, and {} are free: `forebay shard reshard` does it on another machine",
+            format_bytes(wanted),
+            format_bytes(free)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_types::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn a_work_takes_no_more_than_half_of_the_disk_that_is_free() {
+        let dataset: ForebayPath = "/lake/orders.shards".parse().unwrap();
+        let check = |free| check_room(&dataset, 100, free).map_err(|error| error.kind());
+        assert_eq!((check(None), check(Some(200))), (Ok(()), Ok(())));
+        assert_eq!(check(Some(199)), Err(ErrorKind::Invalid));
+    }
 }
