@@ -79,7 +79,7 @@ impl Merging {
 
     /// Whether one came to nothing a short while ago.
     pub(super) fn is_put_off(&self) -> bool {
-        self.failed.lock().is_some_and(|failed| failed.elapsed() < MERGE_AGAIN_AFTER)
+        self.failed.lock().is_some_and(|failed| forebay_runtime::now().saturating_duration_since(failed) < MERGE_AGAIN_AFTER)
     }
 }
 
