@@ -4,7 +4,6 @@ mod arrow;
 mod bounded;
 mod csv;
 mod json;
-mod pages;
 mod parquet;
 
 use std::path::Path;

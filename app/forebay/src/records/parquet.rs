@@ -15,13 +15,16 @@ use forebay_table::ParquetColumn;
 use forebay_types::{Error, Result};
 
 use super::arrow::{Rows, cut};
-use super::pages::Paged;
 use super::{Input, Piece, Wanted};
 
 /// Rows that are decoded together: each may take as much as all before it, where they are kept as what differs from the one before.
 const ROWS_TOGETHER: usize = 256;
-/// Bytes that a page takes at most when it is decoded, which is all at once.
+/// Bytes that a page takes at most when it is decoded, which is all at once: writers make pages of one or a few MiB, and one value alone
+/// may have 64.
 const PAGE_BYTES_MAX: u64 = 256 << 20;
+/// The same of a file with many columns, each of which has a page in memory at a time, and of all these together.
+const PAGE_BYTES_MIN: u64 = 16 << 20;
+const PAGES_BYTES_MAX: u64 = 1 << 30;
 /// Bytes of a page's header that are read first, and those that it has at most: it may have the least and the greatest value.
 const HEADER_BYTES: u64 = 4 << 10;
 const HEADER_BYTES_MAX: u64 = 16 << 20;
@@ -42,10 +45,11 @@ pub(super) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
             return Err(Error::invalid(format!("values of column {} have more than {most} KiB, each of them", column.name())));
         }
     }
+    let most = page_bytes_max(places.len());
     for group in found.metadata().row_groups() {
         for (leaf, chunk) in group.columns().iter().enumerate() {
             if places.contains(&columns.get_column_root_idx(leaf)) {
-                check_pages(&file, bytes, chunk)
+                check_pages(&file, bytes, chunk, most)
                     .map_err(|error| error.context(format!("column {}", chunk.column_path().string())))?;
             }
         }
@@ -54,7 +58,7 @@ pub(super) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
     let schema = Arc::new(Schema::new_with_metadata(fields, found.schema().metadata().clone()));
     let options = ArrowReaderOptions::new().with_schema(Arc::clone(&schema));
     let metadata = ArrowReaderMetadata::try_new(Arc::clone(found.metadata()), options).map_err(invalid)?;
-    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(Paged::new(file, places.len()), metadata);
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
     let mut rows = Rows::new(&schema, &places, wanted)?;
     let total = reader.metadata().file_metadata().num_rows().max(1) as u64;
     let mask = ProjectionMask::roots(reader.parquet_schema(), places);
@@ -73,8 +77,13 @@ pub(super) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
     Ok(Input { columns, bytes, records: Box::new(records) })
 }
 
-/// Checks the headers of a column's pages: a decoder makes room for what they say.
-fn check_pages(file: &File, file_bytes: u64, chunk: &ColumnChunkMetaData) -> Result<()> {
+/// Bytes of a page at most where so many columns are read side by side.
+fn page_bytes_max(columns: usize) -> u64 {
+    (PAGES_BYTES_MAX / columns.max(1) as u64).clamp(PAGE_BYTES_MIN, PAGE_BYTES_MAX)
+}
+
+/// Checks the headers of a column's pages, each of `most` bytes at most: a decoder makes room for what they say.
+fn check_pages(file: &File, file_bytes: u64, chunk: &ColumnChunkMetaData, most: u64) -> Result<()> {
     let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
     let place = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
     let place = place.filter(|(start, length)| start.checked_add(*length).is_some_and(|end| end <= file_bytes));
@@ -86,19 +95,19 @@ fn check_pages(file: &File, file_bytes: u64, chunk: &ColumnChunkMetaData) -> Res
         is_compressed: !matches!(chunk.compression(), Compression::UNCOMPRESSED),
     };
     while left > 0 {
-        let page = page_at(file, &column, at, left)?;
+        let page = page_at(file, &column, (at, left), most)?;
         (at, left) = (at + page, left - page);
     }
     Ok(())
 }
 
 /// Bytes of the page that begins at a place of a file, with its header.
-fn page_at(file: &File, column: &ParquetColumn, at: u64, left: u64) -> Result<u64> {
+fn page_at(file: &File, column: &ParquetColumn, (at, left): (u64, u64), most: u64) -> Result<u64> {
     let mut window = HEADER_BYTES;
     loop {
         let mut head = vec![0; window.min(left) as usize];
         file.read_exact_at(&mut head, at)?;
-        if let Some(page) = column.page(&head, left, PAGE_BYTES_MAX)? {
+        if let Some(page) = column.page(&head, left, most)? {
             return Ok(page);
         }
         if window >= left.min(HEADER_BYTES_MAX) {
@@ -136,6 +145,7 @@ mod tests {
     };
     use datafusion::arrow::datatypes::Int32Type;
     use datafusion::parquet::arrow::ArrowWriter;
+    use datafusion::parquet::file::properties::{WriterProperties, WriterVersion};
     use forebay_shard::{Key, Value};
     use forebay_shard_store::ColumnKind;
     use forebay_types::ErrorKind;
@@ -213,6 +223,37 @@ mod tests {
         let error = open(file.path(), &Wanted { key: "id", columns: None }).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         assert!(error.message().contains("column id: a dictionary says that it has 1048575 values"), "{error}");
+    }
+
+    #[test]
+    fn pages_of_many_columns_have_less_room_each() {
+        assert_eq!([0, 1, 4].map(page_bytes_max), [PAGE_BYTES_MAX; 3]);
+        assert!(page_bytes_max(14) > 64 << 20, "as one value may have");
+        for columns in 5..=64 {
+            assert!(page_bytes_max(columns) * columns as u64 <= PAGES_BYTES_MAX, "{columns}");
+        }
+        assert_eq!(page_bytes_max(1000), PAGE_BYTES_MIN);
+    }
+
+    #[test]
+    fn a_page_of_more_than_there_may_be_is_refused() {
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            let texts = (0..4096).map(|row| (row % 3 > 0).then(|| format!("line {row}")));
+            let batch = RecordBatch::try_from_iter([("text", Arc::new(StringArray::from_iter(texts)) as ArrayRef)]).unwrap();
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let properties = WriterProperties::builder().set_writer_version(version).build();
+            let mut writer = ArrowWriter::try_new(file.reopen().unwrap(), batch.schema(), Some(properties)).unwrap();
+            writer.write(&batch).unwrap();
+            let written = writer.close().unwrap();
+            let (chunk, bytes) = (written.row_group(0).column(0), file.as_file().metadata().unwrap().len());
+            check_pages(file.as_file(), bytes, chunk, PAGE_BYTES_MAX).unwrap();
+            let error = check_pages(file.as_file(), bytes, chunk, 1 << 10).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+            assert!(
+                error.message().contains("1.00 KiB are the most") || error.message().contains("1 KiB are the most"),
+                "{error}"
+            );
+        }
     }
 
     #[test]
