@@ -74,10 +74,11 @@ impl Prefetches {
         let failed = Mutex::new((None, 0u64, None::<usize>));
         let load = (operation, Standing { priority: 0, began_ms: forebay_runtime::unix_ms() });
         let room = tokio::sync::Semaphore::new(BYTES_AT_ONCE as usize);
-        let parts = (0..plan.len()).flat_map(|ix| parts(&plan[ix].1).map(move |part| (ix, part)));
+        let (versions, ranges): (Vec<_>, Vec<_>) = plan.into_iter().unzip();
+        let parts = ranges.into_iter().enumerate().flat_map(|(ix, ranges)| parts(ranges).map(move |part| (ix, part)));
         stream::iter(parts)
             .map(|(ix, part)| {
-                let version = &plan[ix].0;
+                let version = &versions[ix];
                 let len: u32 = part.iter().map(|(_, len)| *len).sum();
                 assert!(len <= BYTES_AT_ONCE, "{len} bytes of a part would wait for ever");
                 let (room, done, fetched, failed, progress) = (&room, &done, &fetched, &failed, &progress);
@@ -107,10 +108,10 @@ impl Prefetches {
             .await;
         match failed.into_inner() {
             (Some(error), failed, _) => {
-                Err(error.context(format!("{failed} of {} objects could not be loaded; the first", plan.len())))
+                Err(error.context(format!("{failed} of {} objects could not be loaded; the first", versions.len())))
             }
             (None, ..) => {
-                Ok(Loaded { objects: plan.len() as u64, bytes: done.into_inner(), bytes_fetched: fetched.into_inner() })
+                Ok(Loaded { objects: versions.len() as u64, bytes: done.into_inner(), bytes_fetched: fetched.into_inner() })
             }
         }
     }
@@ -118,8 +119,8 @@ impl Prefetches {
 
 /// The messages for ranges of an object, one by one, since an object that has nothing in it may have millions: each has some that lie within
 /// one segment.
-fn parts(ranges: &[Range<u64>]) -> impl Iterator<Item = Vec<(u64, u32)>> {
-    let segments = ranges.iter().cloned().flat_map(split_range).map(|segment| segment.object_range());
+fn parts(ranges: Vec<Range<u64>>) -> impl Iterator<Item = Vec<(u64, u32)>> {
+    let segments = ranges.into_iter().flat_map(split_range).map(|segment| segment.object_range());
     let pieces = segments.flat_map(|range| {
         let end = range.end;
         range.step_by(PART_BYTES as usize).map(move |start| (start, (end - start).min(PART_BYTES) as u32))
@@ -246,7 +247,7 @@ mod tests {
     #[test]
     fn messages_have_ranges_of_one_segment_and_are_bounded() {
         const MIB: u64 = 1 << 20;
-        let all = |ranges: &[Range<u64>]| parts(ranges).collect::<Vec<_>>();
+        let all = |ranges: &[Range<u64>]| parts(ranges.to_vec()).collect::<Vec<_>>();
         let whole = all(std::slice::from_ref(&(0..70 * MIB)));
         let starts: Vec<_> = whole.iter().map(|part| (part.len(), part[0].0 / MIB, u64::from(part[0].1) / MIB)).collect();
         assert_eq!(starts, [(1, 0, 16), (1, 16, 16), (1, 32, 16), (1, 48, 16), (1, 64, 6)]);
@@ -257,6 +258,6 @@ mod tests {
         assert_eq!(all(&(0..1000_u64).map(|at| at * 8192..at * 8192 + 4096).collect::<Vec<_>>()).len(), 4);
         assert!(all(&[]).is_empty());
         let largest = 0..OBJECT_BYTES_MAX;
-        assert_eq!(parts(std::slice::from_ref(&largest)).nth(1), Some(vec![(PART_BYTES, PART_BYTES as u32)]), "made one by one");
+        assert_eq!(parts(vec![largest.clone()]).nth(1), Some(vec![(PART_BYTES, PART_BYTES as u32)]), "made one by one");
     }
 }

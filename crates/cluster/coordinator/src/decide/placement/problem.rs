@@ -165,7 +165,6 @@ mod tests {
     fn spoiled(spoil: impl FnOnce(&mut Problem)) {
         let demand = SegmentDemand { count: 1, bytes: 1, ..SegmentDemand::default() };
         let mut problem = Problem {
-            ages: Default::default(),
             settings: PlanSettings::of(Policy::Getafix),
             ids: vec![SegmentId(1), SegmentId(2)],
             segments: vec![demand; 2],
