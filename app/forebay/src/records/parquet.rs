@@ -5,13 +5,16 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::parquet::arrow::ProjectionMask;
 use datafusion::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use datafusion::parquet::basic::Compression;
+use datafusion::parquet::column::page::PageReader;
 use datafusion::parquet::file::metadata::ColumnChunkMetaData;
-use forebay_table::ParquetColumn;
+use datafusion::parquet::file::serialized_reader::SerializedPageReader;
+use forebay_table::{PageFault, ParquetColumn, ParquetPage};
 use forebay_types::{Error, Result};
 
 use super::arrow::{Rows, cut};
@@ -82,7 +85,8 @@ fn page_bytes_max(columns: usize) -> u64 {
     (PAGES_BYTES_MAX / columns.max(1) as u64).clamp(PAGE_BYTES_MIN, PAGE_BYTES_MAX)
 }
 
-/// Checks the headers of a column's pages, each of `most` bytes at most: a decoder makes room for what they say.
+/// Checks the headers of a column's pages, each of `most` bytes at most, and those of text in a delta encoding: a decoder makes room for
+/// what they say.
 fn check_pages(file: &File, file_bytes: u64, chunk: &ColumnChunkMetaData, most: u64) -> Result<()> {
     let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
     let place = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
@@ -93,16 +97,42 @@ fn check_pages(file: &File, file_bytes: u64, chunk: &ColumnChunkMetaData, most: 
         type_length: chunk.column_descr().type_length(),
         values: chunk.num_values(),
         is_compressed: !matches!(chunk.compression(), Compression::UNCOMPRESSED),
+        levels: [chunk.column_descr().max_rep_level(), chunk.column_descr().max_def_level()],
     };
     while left > 0 {
         let page = page_at(file, &column, (at, left), most)?;
-        (at, left) = (at + page, left - page);
+        if let Some(text) = page.text {
+            let whole = HEADER_BYTES_MAX + most;
+            if page.bytes > whole {
+                return Err(PageFault::TooLarge { bytes: page.bytes, most: whole }.into());
+            }
+            let mut bytes = vec![0; page.bytes as usize];
+            file.read_exact_at(&mut bytes, at)?;
+            text.check(&decompressed(chunk, bytes.into())?, most)?;
+        }
+        (at, left) = (at + page.bytes, left - page.bytes);
     }
     Ok(())
 }
 
-/// Bytes of the page that begins at a place of a file, with its header.
-fn page_at(file: &File, column: &ParquetColumn, (at, left): (u64, u64), most: u64) -> Result<u64> {
+/// A page that is looked at before it is decoded: its bytes behind its header, no longer compressed.
+fn decompressed(chunk: &ColumnChunkMetaData, page: Bytes) -> Result<Bytes, PageFault> {
+    // A column of this page alone.
+    let alone = ColumnChunkMetaData::builder(chunk.column_descr_ptr())
+        .set_compression(chunk.compression())
+        .set_data_page_offset(0)
+        .set_total_compressed_size(page.len() as i64)
+        .build();
+    let read = alone.and_then(|alone| SerializedPageReader::new(Arc::new(page), &alone, 0, None)?.get_next_page());
+    match read {
+        Ok(Some(page)) => Ok(page.buffer().clone()),
+        Ok(None) => Err(PageFault::Damage("a page has nothing to be read".to_string())),
+        Err(error) => Err(PageFault::Damage(format!("a page can't be read: {error}"))),
+    }
+}
+
+/// The page that begins at a place of a file, as its header says it.
+fn page_at(file: &File, column: &ParquetColumn, (at, left): (u64, u64), most: u64) -> Result<ParquetPage> {
     let mut window = HEADER_BYTES;
     loop {
         let mut head = vec![0; window.min(left) as usize];
@@ -145,6 +175,7 @@ mod tests {
     };
     use datafusion::arrow::datatypes::Int32Type;
     use datafusion::parquet::arrow::ArrowWriter;
+    use datafusion::parquet::basic::Encoding;
     use datafusion::parquet::file::properties::{WriterProperties, WriterVersion};
     use forebay_shard::{Key, Value};
     use forebay_shard_store::ColumnKind;
@@ -154,9 +185,13 @@ mod tests {
     use super::*;
 
     fn file(columns: Vec<(&str, ArrayRef)>) -> tempfile::NamedTempFile {
+        written(columns, None)
+    }
+
+    fn written(columns: Vec<(&str, ArrayRef)>, properties: Option<WriterProperties>) -> tempfile::NamedTempFile {
         let batch = RecordBatch::try_from_iter(columns).unwrap();
         let file = tempfile::NamedTempFile::new().unwrap();
-        let mut writer = ArrowWriter::try_new(file.reopen().unwrap(), batch.schema(), None).unwrap();
+        let mut writer = ArrowWriter::try_new(file.reopen().unwrap(), batch.schema(), properties).unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
         file
@@ -253,6 +288,32 @@ mod tests {
                 error.message().contains("1.00 KiB are the most") || error.message().contains("1 KiB are the most"),
                 "{error}"
             );
+        }
+    }
+
+    #[test]
+    fn text_in_delta_encodings_is_read_if_it_has_no_more_lengths_than_values() {
+        let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|row| format!("text {row}"))));
+        for encoding in [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY] {
+            for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+                let properties = WriterProperties::builder().set_writer_version(version).set_dictionary_enabled(false);
+                let properties = properties.set_column_encoding("text".into(), encoding).build();
+                let file = written(vec![("id", numbers(1_000)), ("text", Arc::clone(&text))], Some(properties));
+                let wanted = Wanted { key: "id", columns: None };
+                let records: Vec<_> =
+                    open(file.path(), &wanted).unwrap().records.flat_map(|piece| piece.unwrap().records).collect();
+                assert_eq!(records.len(), 1_000);
+                assert!(matches!(&records[999].1[..], [Value::Text(read)] if read == "text 999"));
+                let mut bytes = std::fs::read(file.path()).unwrap();
+                // Blocks of 128 in 4 parts, and 1,000 lengths; and 2^40, over what stands behind that.
+                let at = bytes.windows(5).position(|bytes| bytes == b"\x80\x01\x04\xe8\x07").unwrap();
+                bytes[at + 3..at + 9].copy_from_slice(b"\x80\x80\x80\x80\x80\x20");
+                std::fs::write(file.path(), bytes).unwrap();
+                let error = open(file.path(), &wanted).err().unwrap();
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+                let says = "column text: a page says that its text has 1099511627776 lengths, and has 1000 values";
+                assert!(error.message().contains(says), "{error}");
+            }
         }
     }
 

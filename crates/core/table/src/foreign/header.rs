@@ -15,11 +15,28 @@ pub(super) struct Header {
 /// A page, by how many values it says it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Page {
-    Data(i32),
+    Data(i32, Option<Deltas>),
     Dictionary(i32),
     /// Readers pass over it.
     Index,
 }
+
+/// Text of a data page in a delta encoding, and the levels that stand before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Deltas {
+    /// How often lengths stand before the text: those of what a value has in common with the one before it, and of the rest.
+    pub(super) streams: u64,
+    /// How repetition levels are encoded, or how many bytes they have.
+    pub(super) repetition: i32,
+    /// The same of definition levels.
+    pub(super) definition: i32,
+    /// Whether they are bytes, which pages of the second version have.
+    pub(super) are_bytes: bool,
+}
+
+/// Encodings, numbered as the format does it.
+const DELTA_LENGTH_BYTE_ARRAY: i32 = 6;
+const DELTA_BYTE_ARRAY: i32 = 7;
 
 /// Numbers of a page's own header, which come before what else it has.
 const NUMBERS_OF_DATA: i16 = 4;
@@ -39,9 +56,9 @@ impl Header {
                 (1, NUMBER) => kind = Some(reader.number()?),
                 (2, NUMBER) => uncompressed = Some(reader.number()?),
                 (3, NUMBER) => compressed = Some(reader.number()?),
-                (5, STRUCT) => data = Some(values(reader, NUMBERS_OF_DATA)?),
-                (7, STRUCT) => dictionary = Some(values(reader, NUMBERS_OF_DICTIONARY)?),
-                (8, STRUCT) => data_2 = Some(values(reader, NUMBERS_OF_DATA_2)?),
+                (5, STRUCT) => data = Some(numbers(reader, NUMBERS_OF_DATA)?),
+                (7, STRUCT) => dictionary = Some(numbers(reader, NUMBERS_OF_DICTIONARY)?),
+                (8, STRUCT) => data_2 = Some(numbers(reader, NUMBERS_OF_DATA_2)?),
                 // A sum of the page's bytes, and the header of an index, which is empty.
                 (4, NUMBER) | (6, STRUCT) => reader.skip(of)?,
                 (1..=8, _) => return Err(OTHER_TYPE),
@@ -50,26 +67,59 @@ impl Header {
             last = id;
         }
         let page = match kind.ok_or(MISSING)? {
-            0 => Page::Data(data.ok_or(MISSING)?),
+            0 => Page::of_data(data.ok_or(MISSING)?)?,
             1 => Page::Index,
-            2 => Page::Dictionary(dictionary.ok_or(MISSING)?),
-            3 => Page::Data(data_2.ok_or(MISSING)?),
+            2 => {
+                let [values, ..] = dictionary.ok_or(MISSING)?;
+                Page::Dictionary(values.ok_or(MISSING)?)
+            }
+            3 => Page::of_data_2(data_2.ok_or(MISSING)?)?,
             _ => return Err(Broken::Odd("there is no such page")),
         };
         Ok(Self { compressed: compressed.ok_or(MISSING)?, uncompressed: uncompressed.ok_or(MISSING)?, page })
     }
 }
 
-/// How many values the header of a kind of page says, which is its first field; as many first ones are numbers.
-fn values(reader: &mut Reader<'_>, numbers: i16) -> Read<i32> {
-    let (mut values, mut last) = (None, 0);
+impl Page {
+    fn of_data([values, encoding, definition, repetition, ..]: Numbers) -> Read<Self> {
+        Self::with_deltas(values, encoding, [repetition, definition], false)
+    }
+
+    fn of_data_2([values, _, _, encoding, definition, repetition]: Numbers) -> Read<Self> {
+        Self::with_deltas(values, encoding, [repetition, definition], true)
+    }
+
+    fn with_deltas(values: Option<i32>, encoding: Option<i32>, levels: [Option<i32>; 2], are_bytes: bool) -> Read<Self> {
+        let values = values.ok_or(MISSING)?;
+        let Some(streams) = streams(encoding) else { return Ok(Self::Data(values, None)) };
+        let [repetition, definition] = levels;
+        let (repetition, definition) = (repetition.ok_or(MISSING)?, definition.ok_or(MISSING)?);
+        Ok(Self::Data(values, Some(Deltas { streams, repetition, definition, are_bytes })))
+    }
+}
+
+/// How often lengths stand before text in an encoding; none in others.
+fn streams(encoding: Option<i32>) -> Option<u64> {
+    match encoding? {
+        DELTA_LENGTH_BYTE_ARRAY => Some(1),
+        DELTA_BYTE_ARRAY => Some(2),
+        _ => None,
+    }
+}
+
+/// The numbers that the header of a kind of page has first, in their order.
+type Numbers = [Option<i32>; NUMBERS_OF_DATA_2 as usize];
+
+/// Reads as many first numbers of the header of a kind of page, and passes over the rest.
+fn numbers(reader: &mut Reader<'_>, count: i16) -> Read<Numbers> {
+    let (mut numbers, mut last): (Numbers, i16) = Default::default();
     while let Some((id, of)) = reader.field(last)? {
         match (id, of) {
-            (1, NUMBER) => values = Some(reader.number()?),
-            (id, of) if (1..=numbers).contains(&id) && of != NUMBER => return Err(OTHER_TYPE),
+            (id, NUMBER) if (1..=count).contains(&id) => numbers[id as usize - 1] = Some(reader.number()?),
+            (id, _) if (1..=count).contains(&id) => return Err(OTHER_TYPE),
             _ => reader.skip(of)?,
         }
         last = id;
     }
-    values.ok_or(MISSING)
+    Ok(numbers)
 }

@@ -1,8 +1,10 @@
 //! Pages of Parquet files, checked by their headers before a decoder sees them: it makes room for what a header says, and a file of
 //! 3 KiB can say that it takes 32 GiB.
 //!
-//! Only headers are read. Values, and whether they become as many bytes as their page says, are the decoder's to check.
+//! Only headers are read, and how many lengths text in a delta encoding says that it has. Values, and whether pages become as many bytes
+//! as they say, are the decoder's to check.
 
+mod deltas;
 mod header;
 mod thrift;
 
@@ -11,9 +13,11 @@ mod tests;
 
 use std::ops::Range;
 
+use bytes::Bytes;
 use forebay_types::{Error, format_bytes};
 
-use header::{Header, Page};
+pub use deltas::ParquetText;
+use header::{Deltas, Header, Page};
 use thrift::{Broken, Reader};
 
 /// What the footer of a Parquet file says of a column of a row group, as far as its pages must agree with it.
@@ -27,6 +31,17 @@ pub struct ParquetColumn {
     pub values: i64,
     /// Whether its pages are compressed. Others have the bytes that they have, whatever their header says.
     pub is_compressed: bool,
+    /// The greatest repetition and definition levels of its values: pages say none where it is 0.
+    pub levels: [i16; 2],
+}
+
+/// A page, as its header says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParquetPage {
+    /// Its bytes with its header.
+    pub bytes: u64,
+    /// What is to be looked at before it is decoded, which few pages have.
+    pub text: Option<ParquetText>,
 }
 
 /// Why a page is not decoded.
@@ -60,38 +75,57 @@ fn damage<T>(why: impl Into<String>) -> Result<T, PageFault> {
 }
 
 impl ParquetColumn {
-    /// Checks the pages that bytes of the column's are, the first at their start and each other one behind the one before it.
+    /// Checks the pages that bytes of the column's are, the first at their start and each other one behind the one before it. Of those
+    /// that are to be looked at, `decompressed` gives the bytes behind the header, as the decoder would take them.
     ///
     /// # Errors
     /// The first page that is not to be decoded.
-    pub fn check(&self, bytes: &[u8], page_bytes_max: u64) -> Result<(), PageFault> {
-        self.pages(bytes, page_bytes_max).try_for_each(|page| page.map(drop))
+    pub fn check(
+        &self,
+        bytes: &[u8],
+        page_bytes_max: u64,
+        decompressed: impl Fn(Range<usize>) -> Result<Bytes, PageFault>,
+    ) -> Result<(), PageFault> {
+        self.pages(bytes, page_bytes_max, decompressed).try_for_each(|page| page.map(drop))
     }
 
     /// The same, with where each page is. It ends with the first fault.
-    pub fn pages(&self, bytes: &[u8], page_bytes_max: u64) -> impl Iterator<Item = Result<Range<usize>, PageFault>> {
+    pub fn pages(
+        &self,
+        bytes: &[u8],
+        page_bytes_max: u64,
+        decompressed: impl Fn(Range<usize>) -> Result<Bytes, PageFault>,
+    ) -> impl Iterator<Item = Result<Range<usize>, PageFault>> {
         let mut at = 0;
         std::iter::from_fn(move || {
             if at >= bytes.len() {
                 return None;
             }
-            let (start, rest) = (at, &bytes[at..]);
-            let page = match self.page(rest, rest.len() as u64, page_bytes_max) {
-                Ok(Some(page)) => Ok(start..start + page as usize),
-                Ok(None) => damage("it ends within the header of a page"),
-                Err(fault) => Err(fault),
-            };
+            let page = self.page_from(at, bytes, page_bytes_max).and_then(|(page, text)| {
+                if let Some(text) = text {
+                    text.check(&decompressed(page.clone())?, page_bytes_max)?;
+                }
+                Ok(page)
+            });
             at = page.as_ref().map_or(bytes.len(), |page| page.end);
             Some(page)
         })
     }
 
-    /// Checks the page that begins where `head` does; the column has `left` bytes from there on. Tells how many of them are the page and
-    /// its header; none where `head` ends within the header.
+    fn page_from(&self, at: usize, bytes: &[u8], page_bytes_max: u64) -> Result<(Range<usize>, Option<ParquetText>), PageFault> {
+        let rest = &bytes[at..];
+        match self.page(rest, rest.len() as u64, page_bytes_max)? {
+            Some(page) => Ok((at..at + page.bytes as usize, page.text)),
+            None => damage("it ends within the header of a page"),
+        }
+    }
+
+    /// Checks the header of the page that begins where `head` does; the column has `left` bytes from there on. Tells what it says; nothing
+    /// where `head` ends within it.
     ///
     /// # Errors
     /// The page is not to be decoded.
-    pub fn page(&self, head: &[u8], left: u64, page_bytes_max: u64) -> Result<Option<u64>, PageFault> {
+    pub fn page(&self, head: &[u8], left: u64, page_bytes_max: u64) -> Result<Option<ParquetPage>, PageFault> {
         let mut reader = Reader::new(head);
         let header = match Header::read(&mut reader) {
             Ok(header) => header,
@@ -112,14 +146,23 @@ impl ParquetColumn {
         if decoded > page_bytes_max {
             return Err(PageFault::TooLarge { bytes: decoded, most: page_bytes_max });
         }
-        match header.page {
-            Page::Dictionary(values) => self.check_dictionary(values, if self.is_compressed { decoded } else { kept })?,
-            Page::Data(values) if values < 0 || i64::from(values) > self.values => {
-                return damage(format!("a page says that it has {values} values, and its column has {}", self.values));
+        let text = match header.page {
+            Page::Dictionary(values) => {
+                self.check_dictionary(values, if self.is_compressed { decoded } else { kept })?;
+                None
             }
-            Page::Data(_) | Page::Index => {}
-        }
-        Ok(Some(size))
+            Page::Data(said, deltas) => match u32::try_from(said) {
+                Ok(values) if i64::from(values) <= self.values => deltas.map(|deltas| self.text(values, deltas)),
+                _ => return damage(format!("a page says that it has {said} values, and its column has {}", self.values)),
+            },
+            Page::Index => None,
+        };
+        Ok(Some(ParquetPage { bytes: size, text }))
+    }
+
+    fn text(&self, values: u32, deltas: Deltas) -> ParquetText {
+        let [repetition_level, definition_level] = self.levels;
+        ParquetText { deltas, values, repetition_level, definition_level }
     }
 
     /// A decoder makes room for all values that a dictionary says it has. Those of no bytes are all the same one.

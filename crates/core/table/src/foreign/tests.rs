@@ -1,5 +1,7 @@
 //! Pages as honest writers and others have them.
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -7,9 +9,10 @@ use super::*;
 const MOST: u64 = 1 << 20;
 
 /// A column of numbers of 64 bits.
-const NUMBERS: ParquetColumn = ParquetColumn { physical_type: 2, type_length: 0, values: 1_000, is_compressed: true };
+const NUMBERS: ParquetColumn =
+    ParquetColumn { physical_type: 2, type_length: 0, values: 1_000, is_compressed: true, levels: [0, 0] };
 
-fn varint(mut value: u64) -> Vec<u8> {
+pub(super) fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
@@ -19,7 +22,7 @@ fn varint(mut value: u64) -> Vec<u8> {
     bytes
 }
 
-fn signed(value: i64) -> Vec<u8> {
+pub(super) fn signed(value: i64) -> Vec<u8> {
     varint(((value << 1) ^ (value >> 63)) as u64)
 }
 
@@ -66,8 +69,13 @@ fn page(header: Vec<u8>, bytes: usize) -> Vec<u8> {
     [header, vec![7; bytes]].concat()
 }
 
+/// For pages that have no text to be looked at.
+fn nothing(_page: Range<usize>) -> Result<Bytes, PageFault> {
+    Ok(Bytes::new())
+}
+
 fn fault(column: ParquetColumn, bytes: &[u8]) -> PageFault {
-    column.check(bytes, MOST).unwrap_err()
+    column.check(bytes, MOST, nothing).unwrap_err()
 }
 
 fn damage_of(column: ParquetColumn, bytes: &[u8]) -> String {
@@ -90,14 +98,14 @@ fn honest() -> Vec<Vec<u8>> {
 fn pages_of_honest_writers_are_found() {
     let pages = honest();
     let bytes = pages.concat();
-    let found: Vec<_> = NUMBERS.pages(&bytes, MOST).map(Result::unwrap).collect();
+    let found: Vec<_> = NUMBERS.pages(&bytes, MOST, nothing).map(Result::unwrap).collect();
     let mut at = 0;
     for (found, page) in found.iter().zip(&pages) {
         assert_eq!(*found, at..at + page.len());
         at = found.end;
     }
     assert_eq!((found.len(), at), (pages.len(), bytes.len()));
-    assert_eq!(NUMBERS.check(&[], MOST), Ok(()));
+    assert_eq!(NUMBERS.check(&[], MOST, nothing), Ok(()));
 }
 
 #[test]
@@ -117,14 +125,14 @@ fn fields_that_are_new_are_passed_over() {
     let back = [vec![0x05], signed(4), signed(77)].concat();
     let fields = fields(&[&sizes[..], &[values], &new[..]].concat());
     let header = [&fields[..fields.len() - 1], &back[..], &[0]].concat();
-    assert_eq!(NUMBERS.check(&page(header, 8), MOST), Ok(()));
+    assert_eq!(NUMBERS.check(&page(header, 8), MOST, nothing), Ok(()));
 }
 
 #[test]
 fn a_dictionary_has_the_bytes_of_its_values() {
     let values = |physical_type, type_length| {
         let column = ParquetColumn { physical_type, type_length, ..NUMBERS };
-        let fits = |values: i64| column.check(&page(dictionary(values, [120, 4]), 4), MOST).is_ok();
+        let fits = |values: i64| column.check(&page(dictionary(values, [120, 4]), 4), MOST, nothing).is_ok();
         (0..2_000).take_while(|values| fits(*values)).last().unwrap()
     };
     let kinds = [(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0), (7, 24), (7, 0), (7, -3), (9, 0)];
@@ -136,13 +144,13 @@ fn a_dictionary_has_the_bytes_of_its_values() {
     // What is not compressed has no more bytes than are there.
     let plain = ParquetColumn { is_compressed: false, ..NUMBERS };
     assert!(damage_of(plain, &page(dictionary(15, [120, 4]), 4)).contains("4 bytes"));
-    assert_eq!(plain.check(&page(dictionary(15, [0, 120]), 120), MOST), Ok(()));
+    assert_eq!(plain.check(&page(dictionary(15, [0, 120]), 120), MOST, nothing), Ok(()));
 }
 
 #[test]
 fn a_page_has_no_more_values_than_its_column() {
     for make in [data, data_2] {
-        assert_eq!(NUMBERS.check(&page(make(1_000, [8, 8]), 8), MOST), Ok(()));
+        assert_eq!(NUMBERS.check(&page(make(1_000, [8, 8]), 8), MOST, nothing), Ok(()));
         for lie in [1_001, i64::from(i32::MAX), -1] {
             let why = damage_of(NUMBERS, &page(make(lie, [8, 8]), 8));
             assert!(why.contains(&format!("{lie} values")), "{why}");
@@ -160,7 +168,7 @@ fn sizes_are_those_of_what_is_there() {
         assert!(damage_of(NUMBERS, &page(make(1, [-8, 8]), 8)).contains("-8 bytes"));
         let large = PageFault::TooLarge { bytes: MOST + 1, most: MOST };
         assert_eq!(fault(NUMBERS, &page(make(1, [MOST as i64 + 1, 8]), 8)), large);
-        assert_eq!(NUMBERS.check(&page(make(1, [MOST as i64, 8]), 8), MOST), Ok(()));
+        assert_eq!(NUMBERS.check(&page(make(1, [MOST as i64, 8]), 8), MOST, nothing), Ok(()));
     }
     let error = Error::from(PageFault::TooLarge { bytes: 2 << 30, most: MOST });
     assert!(error.kind() == forebay_types::ErrorKind::Invalid && error.message().contains("1.00 MiB are the most"), "{error}");
@@ -196,14 +204,50 @@ fn a_header_that_is_cut_asks_for_more_where_there_is_more() {
     let whole = page(data(5, [8, 8]), 8);
     let length = whole.len() - 8;
     for end in 0..whole.len() {
-        let told = NUMBERS.page(&whole[..end], whole.len() as u64, MOST);
+        let told = NUMBERS.page(&whole[..end], whole.len() as u64, MOST).map(|page| page.map(|page| page.bytes));
         assert_eq!(told, Ok((end >= length).then_some(whole.len() as u64)), "{end}");
-        assert!(end == 0 || NUMBERS.check(&whole[..end], MOST).is_err());
+        assert!(end == 0 || NUMBERS.check(&whole[..end], MOST, nothing).is_err());
     }
     // A text that is longer than all that there is takes no memory.
     let long = fields(&[(9, 8, varint(u64::MAX))]);
     assert_eq!(NUMBERS.page(&long, 1 << 40, MOST), Ok(None));
     assert!(damage_of(NUMBERS, &long).contains("within the header"));
+}
+
+#[test]
+fn text_in_a_delta_encoding_is_looked_at_and_no_other_page() {
+    let nullable = ParquetColumn { physical_type: 6, levels: [0, 1], ..NUMBERS };
+    let levels: [&[u8]; 2] = [&[2, 0, 0, 0, 10, 1], &[10, 1]];
+    for (version, levels) in levels.into_iter().enumerate() {
+        for encoding in 0..10 {
+            let (kind, id, numbers) = match version {
+                0 => (0, 5, vec![5, encoding, 3, 3]),
+                _ => (3, 8, vec![5, 0, 5, encoding, 2, 0]),
+            };
+            let part = fields(&numbers.into_iter().map(|value| number(1, value)).collect::<Vec<_>>());
+            let bytes = page(header(kind, [90, 8], (id, part)), 8);
+            let told = |lengths: u64| {
+                let looks = Cell::new(0);
+                let lengths = [varint(128), varint(4), varint(lengths), signed(3), vec![0; 5]].concat();
+                let told = nullable.check(&bytes, MOST, |page| {
+                    looks.set(looks.get() + 1);
+                    assert_eq!(page, 0..bytes.len());
+                    Ok(Bytes::from([levels, &lengths[..], &lengths[..]].concat()))
+                });
+                (told, looks.get())
+            };
+            if !matches!(encoding, 6 | 7) {
+                assert_eq!(told(1 << 40), (Ok(()), 0));
+                continue;
+            }
+            assert_eq!(told(5), (Ok(()), 1));
+            let (lies, looks) = told(1 << 40);
+            let says = "1099511627776 lengths, and has 5 values";
+            assert!(looks == 1 && matches!(&lies, Err(PageFault::Damage(why)) if why.contains(says)), "{lies:?}");
+        }
+    }
+    let without_levels = fields(&[number(1, 5), number(1, 6)]);
+    assert!(damage_of(NUMBERS, &page(header(0, [8, 8], (5, without_levels)), 8)).contains("missing"));
 }
 
 proptest! {
@@ -219,13 +263,13 @@ proptest! {
         }
         bytes.truncate(bytes.len() - cut.index(20));
         let mut at = 0;
-        for page in NUMBERS.pages(&bytes, MOST) {
+        for page in NUMBERS.pages(&bytes, MOST, nothing) {
             let Ok(page) = page else { break };
             prop_assert!(page.start == at && page.end > at && page.end <= bytes.len());
             let header = Header::read(&mut Reader::new(&bytes[page.clone()])).unwrap();
             prop_assert!((0..=MOST as i64).contains(&i64::from(header.uncompressed)));
             match header.page {
-                Page::Data(values) => prop_assert!((0..=1_000).contains(&values)),
+                Page::Data(values, _) => prop_assert!((0..=1_000).contains(&values)),
                 Page::Dictionary(values) => prop_assert!(values >= 0 && values.unsigned_abs() <= header.uncompressed as u32 / 8),
                 Page::Index => {}
             }
@@ -235,7 +279,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_pages_or_a_fault(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        let found = NUMBERS.pages(&bytes, MOST).count();
+        let found = NUMBERS.pages(&bytes, MOST, nothing).count();
         prop_assert!(found <= bytes.len());
     }
 }

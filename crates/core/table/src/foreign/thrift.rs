@@ -1,4 +1,5 @@
-//! Thrift's compact protocol, as far as headers of pages need it: bytes that mean harm take no memory and no more steps than they are.
+//! Thrift's compact protocol, as far as headers of pages need it, whose numbers stand before text in a delta encoding too: bytes that
+//! mean harm take no memory and no more steps than they are.
 
 /// How deep values that nobody asked for may stand in each other.
 const DEPTH_MAX: u32 = 16;
@@ -108,7 +109,8 @@ impl<'a> Reader<'a> {
         (0..count).try_for_each(|_| kinds.iter().try_for_each(|kind| self.skip_within(*kind, depth)))
     }
 
-    fn left(&self) -> usize {
+    /// Bytes that were not read.
+    pub(super) fn left(&self) -> usize {
         self.bytes.len() - self.at
     }
 
@@ -118,15 +120,22 @@ impl<'a> Reader<'a> {
         Ok(byte)
     }
 
-    fn pass(&mut self, count: u64) -> Read<()> {
-        if count > self.left() as u64 {
-            return Err(Broken::Cut);
-        }
-        self.at += count as usize;
+    pub(super) fn pass(&mut self, count: u64) -> Read<()> {
+        self.take(count)?;
         Ok(())
     }
 
-    fn unsigned(&mut self) -> Read<u64> {
+    /// As many bytes as they are.
+    pub(super) fn take(&mut self, count: u64) -> Read<&'a [u8]> {
+        if count > self.left() as u64 {
+            return Err(Broken::Cut);
+        }
+        let (start, end) = (self.at, self.at + count as usize);
+        self.at = end;
+        Ok(&self.bytes[start..end])
+    }
+
+    pub(super) fn unsigned(&mut self) -> Read<u64> {
         let mut value = 0;
         for place in 0..10 {
             let byte = self.byte()?;
@@ -138,7 +147,7 @@ impl<'a> Reader<'a> {
         Err(Broken::Odd("a number has no end"))
     }
 
-    fn signed(&mut self) -> Read<i64> {
+    pub(super) fn signed(&mut self) -> Read<i64> {
         let value = self.unsigned()?;
         Ok((value >> 1) as i64 ^ -((value & 1) as i64))
     }

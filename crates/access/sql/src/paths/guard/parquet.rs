@@ -1,5 +1,5 @@
-//! Parquet files, whose pages are checked by their headers before the engine's reader decodes them. The source stays the engine's own,
-//! which others look for in plans: only where its readers get their bytes is another.
+//! Parquet files, whose pages are checked before the engine's reader decodes them: their headers, and how many lengths text says that it
+//! has. The source stays the engine's own, which others look for in plans: only where its readers get their bytes is another.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -14,8 +14,10 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
 use datafusion::parquet::basic::Compression;
+use datafusion::parquet::column::page::PageReader;
 use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
 use datafusion::parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData};
+use datafusion::parquet::file::serialized_reader::SerializedPageReader;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use forebay_table::{PageFault, ParquetColumn};
@@ -173,7 +175,8 @@ impl Footer {
         let chunk = self.read.row_group(place.row_group).column(place.column);
         let named = |why: String| Fault::Damage(format!("column '{}': {why}", chunk.column_path().string()));
         let mut starts = Vec::new();
-        for page in pages_of(chunk).pages(bytes, page_bytes_max) {
+        let whole = |page: Range<usize>| decompressed(chunk, bytes.slice(page));
+        for page in pages_of(chunk).pages(bytes, page_bytes_max, whole) {
             let page = page.map_err(|fault| match fault {
                 PageFault::Damage(why) => named(why),
                 PageFault::TooLarge { bytes, most } => Fault::TooLarge { bytes, most },
@@ -199,6 +202,23 @@ fn pages_of(chunk: &ColumnChunkMetaData) -> ParquetColumn {
         type_length: chunk.column_descr().type_length(),
         values: chunk.num_values(),
         is_compressed: !matches!(chunk.compression(), Compression::UNCOMPRESSED),
+        levels: [chunk.column_descr().max_rep_level(), chunk.column_descr().max_def_level()],
+    }
+}
+
+/// A page that is looked at before it is decoded: its bytes behind its header, no longer compressed.
+fn decompressed(chunk: &ColumnChunkMetaData, page: Bytes) -> Result<Bytes, PageFault> {
+    // A column of this page alone.
+    let alone = ColumnChunkMetaData::builder(chunk.column_descr_ptr())
+        .set_compression(chunk.compression())
+        .set_data_page_offset(0)
+        .set_total_compressed_size(page.len() as i64)
+        .build();
+    let read = alone.and_then(|alone| SerializedPageReader::new(Arc::new(page), &alone, 0, None)?.get_next_page());
+    match read {
+        Ok(Some(page)) => Ok(page.buffer().clone()),
+        Ok(None) => Err(PageFault::Damage("a page has nothing to be read".to_string())),
+        Err(error) => Err(PageFault::Damage(format!("a page can't be read: {error}"))),
     }
 }
 

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
+use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, ListBuilder, RecordBatch, StringArray, StringBuilder};
 use datafusion::arrow::datatypes::Int32Type;
 use datafusion::parquet::arrow::ArrowWriter;
-use datafusion::parquet::basic::Compression;
+use datafusion::parquet::basic::{Compression, Encoding};
 use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 use datafusion::parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use forebay_types::ErrorKind;
@@ -40,10 +40,8 @@ fn some_rows_a_page() -> WriterPropertiesBuilder {
     WriterProperties::builder().set_data_page_row_count_limit(500).set_write_batch_size(250)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn pages_of_all_codecs_and_versions_are_read() {
-    let lake = Lake::new();
-    let codecs = [
+fn codecs() -> [Compression; 7] {
+    [
         Compression::UNCOMPRESSED,
         Compression::SNAPPY,
         Compression::GZIP(Default::default()),
@@ -51,9 +49,14 @@ async fn pages_of_all_codecs_and_versions_are_read() {
         Compression::LZ4,
         Compression::LZ4_RAW,
         Compression::ZSTD(Default::default()),
-    ];
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_of_all_codecs_and_versions_are_read() {
+    let lake = Lake::new();
     let batch = batch();
-    for codec in codecs {
+    for codec in codecs() {
         for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
             for has_dictionary in [true, false] {
                 let name = format!("{codec}-{version:?}-{has_dictionary}.parquet").replace(['(', ')'], "");
@@ -68,6 +71,68 @@ async fn pages_of_all_codecs_and_versions_are_read() {
                 lake.rows("set datafusion.execution.parquet.pushdown_filters = true").await;
                 assert_eq!(lake.rows(&some).await, "10 8 1709 1700", "{name}");
                 lake.rows("set datafusion.execution.parquet.pushdown_filters = false").await;
+            }
+        }
+    }
+}
+
+/// Text alone: of each row, of some, and in lists.
+fn texts() -> RecordBatch {
+    let ids: ArrayRef = Arc::new(StringArray::from_iter_values((0..ROWS).map(|row| format!("{row:04}"))));
+    let words: ArrayRef =
+        Arc::new((0..ROWS).map(|row| (row % 5 != 0).then(|| format!("word {row:04}"))).collect::<StringArray>());
+    let mut lists = ListBuilder::new(StringBuilder::new());
+    for row in 0..ROWS {
+        if row % 3 != 0 {
+            lists.values().append_value(format!("item {row:04}"));
+            lists.values().append_null();
+        }
+        lists.append(row % 3 != 0);
+    }
+    let lists: ArrayRef = Arc::new(lists.finish());
+    RecordBatch::try_from_iter_with_nullable([("id", ids, false), ("word", words, true), ("list", lists, true)]).unwrap()
+}
+
+const DELTAS: [Encoding; 2] = [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_in_delta_encodings_is_read() {
+    let lake = Lake::new();
+    let batch = texts();
+    for codec in codecs() {
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            for encoding in DELTAS {
+                let name = format!("{codec}-{version:?}-{encoding:?}.parquet").replace(['(', ')'], "");
+                let properties = some_rows_a_page().set_compression(codec).set_writer_version(version);
+                let properties = properties.set_dictionary_enabled(false).set_encoding(encoding);
+                lake.put(&name, file(&batch, properties)).await;
+                let of = |what: &str| format!("select {what} from '/lake/{name}'");
+                let all = "count(*), max(id), count(word), max(word), sum(cardinality(list)), max(list[1])";
+                assert_eq!(lake.rows(&of(all)).await, "5000 4999 4000 word 4999 6666 item 4999", "{name}");
+                let some = format!("{} where id between '1700' and '1709'", of("count(*), count(word), max(id), min(list[1])"));
+                assert_eq!(lake.rows(&some).await, "10 8 1709 item 1700", "{name}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn text_of_more_lengths_than_values_is_an_error() {
+    let lake = small_lake();
+    let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|row| format!("word {row}"))));
+    let batch = RecordBatch::try_from_iter([("word", words)]).unwrap();
+    for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+        for encoding in DELTAS {
+            // Of the second, the first bytes stand as they are.
+            for codec in [Compression::UNCOMPRESSED, Compression::SNAPPY] {
+                let properties = WriterProperties::builder().set_writer_version(version).set_compression(codec);
+                let mut lies = file(&batch, properties.set_dictionary_enabled(false).set_encoding(encoding));
+                // Blocks of 128 in 4 parts, and 1,000 lengths; and 2^40, over what stands behind that.
+                let at = lies.windows(5).position(|bytes| bytes == b"\x80\x01\x04\xe8\x07").unwrap();
+                lies[at + 3..at + 9].copy_from_slice(b"\x80\x80\x80\x80\x80\x20");
+                let says = "column 'word': a page says that its text has 1099511627776 lengths, and has 1000 values";
+                let name = format!("{version:?}-{encoding:?}-{codec}.parquet");
+                refused(&lake, &name, lies, ErrorKind::Corrupt, says).await;
             }
         }
     }

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
-use forebay_table::ParquetColumn;
+use forebay_table::{PageFault, ParquetColumn};
 use forebay_types::{Error, Result, SEGMENT_BYTES};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{Compression, Type};
+use parquet::column::page::PageReader;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::forms::cell::{BATCH_ROWS, Made, cell_writer, finish};
 use crate::forms::clock::{Clock, read_time};
@@ -56,7 +58,7 @@ pub(in crate::forms) fn decode(column: &Column) -> Result<Made> {
     }
     let chunk = column.footer.row_group(column.row_group).column(column.column);
     pages_of(chunk)
-        .check(&column.raw, SEGMENT_BYTES)
+        .check(&column.raw, SEGMENT_BYTES, |page| decompressed(chunk, column.raw.slice(page)))
         .map_err(|fault| Error::from(fault).context(format!("column {}", column.column)))?;
     let schema = with_views(plain.schema());
     let mut writer = cell_writer(schema.field(root).data_type(), field.is_nullable())?;
@@ -89,6 +91,23 @@ fn pages_of(chunk: &ColumnChunkMetaData) -> ParquetColumn {
         type_length: chunk.column_descr().type_length(),
         values: chunk.num_values(),
         is_compressed: !matches!(chunk.compression(), Compression::UNCOMPRESSED),
+        levels: [chunk.column_descr().max_rep_level(), chunk.column_descr().max_def_level()],
+    }
+}
+
+/// A page that is looked at before it is decoded: its bytes behind its header, no longer compressed.
+fn decompressed(chunk: &ColumnChunkMetaData, page: Bytes) -> Result<Bytes, PageFault> {
+    // A column of this page alone.
+    let alone = ColumnChunkMetaData::builder(chunk.column_descr_ptr())
+        .set_compression(chunk.compression())
+        .set_data_page_offset(0)
+        .set_total_compressed_size(page.len() as i64)
+        .build();
+    let read = alone.and_then(|alone| SerializedPageReader::new(Arc::new(page), &alone, 0, None)?.get_next_page());
+    match read {
+        Ok(Some(page)) => Ok(page.buffer().clone()),
+        Ok(None) => Err(PageFault::Damage("a page has nothing to be read".to_string())),
+        Err(error) => Err(PageFault::Damage(format!("a page can't be read: {error}"))),
     }
 }
 
@@ -151,8 +170,9 @@ mod tests {
     use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
     use forebay_types::ErrorKind;
     use parquet::arrow::ArrowWriter;
+    use parquet::basic::Encoding;
     use parquet::file::metadata::ParquetMetaDataReader;
-    use parquet::file::properties::WriterProperties;
+    use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 
     use super::*;
 
@@ -160,12 +180,15 @@ mod tests {
 
     /// A column of a file of numbers, all of them in its dictionary, and one of text that repeats.
     fn column(compression: Compression, column: usize) -> Column {
+        written(WriterProperties::builder().set_compression(compression), column)
+    }
+
+    fn written(properties: WriterPropertiesBuilder, column: usize) -> Column {
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS));
         let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..ROWS).map(|row| format!("word {}", row % 7))));
         let batch = RecordBatch::try_from_iter([("number", numbers), ("word", words)]).unwrap();
-        let properties = WriterProperties::builder().set_compression(compression).build();
         let mut file = Vec::new();
-        let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties)).unwrap();
+        let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties.build())).unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
         let file = Bytes::from(file);
@@ -197,6 +220,32 @@ mod tests {
             let error = decode(&lies).err().unwrap();
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
             assert!(error.message().contains("column 0: a dictionary says that it has 1048575 values"), "{error}");
+        }
+    }
+
+    #[test]
+    fn text_in_delta_encodings_is_decoded_if_it_has_no_more_lengths_than_values() {
+        for encoding in [Encoding::DELTA_LENGTH_BYTE_ARRAY, Encoding::DELTA_BYTE_ARRAY] {
+            for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+                let with = |compression| {
+                    let properties = WriterProperties::builder().set_compression(compression).set_writer_version(version);
+                    let properties = properties.set_dictionary_enabled(false);
+                    written(properties.set_column_encoding("word".into(), encoding), 1)
+                };
+                for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(Default::default())] {
+                    assert_eq!(decode(&with(compression)).unwrap().cells.len(), 1);
+                }
+                let mut lies = with(Compression::UNCOMPRESSED);
+                // Blocks of 128 in 4 parts, and 10,000 lengths; and 2^40, over what stands behind that.
+                let at = lies.raw.windows(5).position(|bytes| bytes == b"\x80\x01\x04\x90\x4e").unwrap();
+                let mut raw = lies.raw.to_vec();
+                raw[at + 3..at + 9].copy_from_slice(b"\x80\x80\x80\x80\x80\x20");
+                lies.raw = Bytes::from(raw);
+                let error = decode(&lies).err().unwrap();
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+                let says = "column 1: a page says that its text has 1099511627776 lengths, and has 10000 values";
+                assert!(error.message().contains(says), "{error}");
+            }
         }
     }
 }
