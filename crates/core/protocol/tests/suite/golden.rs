@@ -47,7 +47,7 @@ fn requests() {
         "02 07 02 70 2f 00 00 e8 07",
     );
     let wanted = WantedAccesses { since: 300, one_in: 2, within_ms: 1_000 };
-    golden(DataRequest::Accesses(wanted), "1e ac 02 02 e8 07");
+    golden(DataRequest::Accesses(wanted), "1f ac 02 02 e8 07");
     let cell = |form| DataRequest::ReadCell {
         operation: OperationId(9),
         version: version(),
@@ -77,6 +77,7 @@ fn replies() {
     golden(DataReply::Failed { kind: ErrorKind::Conflict, message: "no".into() }, "00 01 02 6e 6f");
     let hint = Hint { queue: 2, routes: 129 };
     golden(DataReply::Read { in_place: None, hint }, "04 00 02 81 01");
+    golden(DataReply::Busy { after_ms: 300, message: "a".into() }, "1c ac 02 01 61");
     golden(DataReply::Selected(SelectedRows { rows: 300, fits: true, hint }), "1a ac 02 01 02 81 01");
     golden(DataReply::Read { in_place: Some((5, Span { offset: 4096, len: 300 })), hint }, "04 01 05 80 20 ac 02 02 81 01");
     golden(DataReply::Queue(hint), "0f 02 81 01");
@@ -97,7 +98,7 @@ fn replies() {
     };
     golden(
         DataReply::Accesses(Accesses { next: 300, lost: 1, made: vec![made] }),
-        "1a ac 02 01 01 01 00 01 09 07 01 61 80 01 10 02 01",
+        "1b ac 02 01 01 01 00 01 09 07 01 61 80 01 10 02 01",
     );
     golden(
         DataReply::Info(ObjectInfo { version: version(), modified_ms: -1 }),

@@ -85,10 +85,7 @@ pub(crate) fn assemble(
         unit: u64::from(psi.unit),
         block_bytes,
     };
-    let mut owners = vec![0u64; records];
-    for (record, row) in starts.iter().enumerate() {
-        owners[*row as usize] = record as u64;
-    }
+    let owners = owners_of(&starts);
     let most = (1u64 << record_bits(records as u64)) - 1;
     let counts: Vec<u8> = counts.iter().flat_map(|count| count.to_le_bytes()).collect();
     let totals: Vec<u8> = totals.iter().flatten().flat_map(|number| number.to_le_bytes()).collect();
@@ -127,6 +124,15 @@ pub(crate) fn assemble(
         None => Vec::new(),
     };
     Ok(BuiltShard { base, layers })
+}
+
+/// The record that begins at each of these rows.
+fn owners_of(starts: &[u32]) -> Vec<u64> {
+    let mut owners = vec![0; starts.len()];
+    for (record, row) in (0..).zip(starts) {
+        owners[*row as usize] = record;
+    }
+    owners
 }
 
 /// Each record's row, which is that of no other one.

@@ -1,0 +1,4 @@
+//! What is asked about objects: where they are, and to bring them.
+
+mod explain;
+mod loads;
