@@ -54,7 +54,7 @@ impl State {
         limit("mounts", self.catalogue.mounts.len(), MOUNTS_MAX)?;
         check_mount(&name, &url, &options)?;
         let mount = Mount { id: MountId(0), name: name.clone(), url: url.clone(), options: options.clone() };
-        Ok(vec![Command::Check(mount, Change::AddMount { name, url, options })])
+        Ok(vec![Command::Check(Box::new(mount), Change::AddMount { name, url, options })])
     }
 
     fn ask_mount_set(&self, name: MountName, options: MountOptions) -> Result<Vec<Command>, Error> {
@@ -67,7 +67,7 @@ impl State {
         let change = Change::SetMount { name, options: options.clone() };
         // The bound can be changed while storage does not answer.
         Ok(vec![match reached_otherwise {
-            true => Command::Check(Mount { options, ..mount.clone() }, change),
+            true => Command::Check(Box::new(Mount { options, ..mount.clone() }), change),
             false => Command::Write(change),
         }])
     }

@@ -30,7 +30,7 @@ pub(crate) enum Command {
     /// Answers whoever asked.
     Answer(ControlReply),
     /// Asks shared storage whether this mount can be used, and writes the change if so. The mount's id is not given yet.
-    Check(Mount, Change),
+    Check(Box<Mount>, Change),
     /// Writes a change to the database; then comes [`Event::Stored`].
     Write(Change),
     /// Keeps the ids of live workers, so that the next coordinator knows who may hold shares.

@@ -135,7 +135,7 @@ impl Shards {
     fn let_go(&self, mount: MountId, folder: &Key, has_log: impl Fn(&str) -> bool) {
         let name = folder.as_str().trim_end_matches('/');
         let is_its = |place: &LogPlace| place.folder == name && has_log(&place.log);
-        let is_gone = |served: &Served| served.log.as_ref().is_some_and(|log| log.is_of(mount, &is_its));
+        let is_gone = |served: &Served| served.log.as_ref().is_some_and(|log| log.is_of(mount, is_its));
         let mut served = self.served.lock();
         let gone: Vec<u128> = served.iter().filter(|(_, served)| is_gone(served)).map(|(id, _)| *id).collect();
         for id in gone {

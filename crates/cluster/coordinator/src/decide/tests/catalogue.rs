@@ -29,7 +29,7 @@ fn a_mount_is_checked_then_written_then_seen() {
     assert_eq!(reply, None, "not answered before it is written");
     let change = Change::AddMount { name: name("nas"), url: "file:///mnt/nas".into(), options: options.clone() };
     let mount = Mount { id: MountId(0), name: name("nas"), url: "file:///mnt/nas".into(), options };
-    assert_eq!(commands, [Command::Check(mount.clone(), change)]);
+    assert_eq!(commands, [Command::Check(Box::new(mount.clone()), change)]);
     assert_eq!(view(&mut state, 0.1).version, before.version);
 
     let mount = Mount { id: MountId(2), ..mount };

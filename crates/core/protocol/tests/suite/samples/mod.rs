@@ -2,8 +2,6 @@
 
 mod control;
 
-use std::time::Duration;
-
 use forebay_protocol::*;
 use forebay_types::*;
 

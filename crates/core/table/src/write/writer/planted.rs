@@ -73,7 +73,7 @@ fn a_cell_that_got_lost_is_caught() {
 #[test]
 #[should_panic(expected = "says of each leaf whether it has a bloom filter")]
 fn a_bloom_filter_that_got_lost_is_caught() {
-    spoiled(|writer| drop(writer.row_groups[0].blooms.pop()));
+    spoiled(|writer| writer.row_groups[0].blooms.truncate(0));
 }
 
 #[test]
