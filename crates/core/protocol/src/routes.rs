@@ -69,6 +69,7 @@ impl RouteTable {
                 routes.insert(key, holders.into());
             }
         }
+        debug_assert!(routes.values().all(|holders| !holders.is_empty()), "a route without holders is none");
         Some(Self { version: delta.version, routes })
     }
 }

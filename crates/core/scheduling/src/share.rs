@@ -90,6 +90,9 @@ pub fn share_bound_by_need<Who: Copy + Ord>(
     asking.retain(|at| uses[*at] > floor);
     spread(&mut shares, if asking.is_empty() { &mut all } else { &mut asking }, left);
     assert_eq!(shares.iter().map(|(_, share)| share).sum::<u64>(), bound_bytes_per_sec, "shares add up to the bound");
+    let equal = bound_bytes_per_sec / count;
+    let has_its_own = |((_, share), need): (&(Who, u64), &Need<Who>)| *share >= need.demand.max(floor).min(equal);
+    debug_assert!(shares.iter().zip(needs).all(has_its_own), "what is demanded comes first, up to an equal part");
     shares
 }
 

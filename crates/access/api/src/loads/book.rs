@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{LoadAsked, LoadProgress};
+use super::{LoadAsked, LoadProgress, PLACES};
 
 /// Loads that are over and still known.
 const OVER_MAX: usize = 100;
@@ -94,6 +94,8 @@ impl Known {
         if matches!(now.stage, Stage::Planning) {
             (now.stage, now.objects, now.bytes) = (Stage::Running, objects, bytes);
         }
+        let goes_on = matches!(now.stage, Stage::Planning | Stage::Running);
+        assert_eq!(goes_on, now.seconds.is_none(), "what is over does not go on");
     }
 
     /// It has ended, with the bytes that it fetched.
@@ -163,6 +165,8 @@ impl Book {
         }
         let task = Some(AbortOnDropHandle::new(forebay_runtime::spawn(work)));
         entries.push_back(Entry { load, task });
+        let known_max = OVER_MAX + PLACES.all;
+        assert!(entries.len() <= known_max, "{} loads are known, and {known_max} are over or have a place", entries.len());
     }
 
     /// Those that `may` be seen, by who has asked for them.

@@ -193,6 +193,7 @@ impl Shards {
         for shard in here {
             std::fs::remove_dir_all(folder(shard)).context(|| folder(shard).display().to_string())?;
         }
+        assert_eq!(shards.len(), count, "each new shard is made");
         let records = |shards: &[DatasetShard]| shards.iter().map(|shard| shard.records).sum::<u64>();
         debug_assert_eq!(records(&shards), records(&self.dataset.shards), "each record is in one of them");
         let log = format!("{:016x}", forebay_runtime::random::<u64>());

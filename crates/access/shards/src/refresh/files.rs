@@ -108,6 +108,7 @@ pub(super) fn puts_of(
     columns: &Columns,
     only: Option<Vec<Key>>,
 ) -> (mpsc::Receiver<Vec<Json>>, JoinHandle<Result<Option<Error>>>) {
+    debug_assert!(only.as_ref().is_none_or(|only| only.is_sorted()), "keys that are looked up ascend");
     let (sender, puts) = mpsc::channel(AHEAD);
     let (reader, columns) = (Arc::clone(reader), columns.clone());
     let reading = forebay_runtime::spawn_blocking(move || -> Result<Option<Error>> {

@@ -144,6 +144,7 @@ impl Lease {
     /// The dataset was replaced before it was taken, by the one with these sources.
     pub(super) fn turn_to(&mut self, following: &str) {
         self.state = std::mem::take(&mut self.state).of(following);
+        assert!(self.state.held_until_ms > 0, "who has it keeps it");
     }
 
     /// Says that it is still needed, where that was said a while ago. `Conflict` where another process has it by now.

@@ -40,6 +40,7 @@ impl TraceContext {
         bytes.put_u8(TRACED_MESSAGE);
         bytes.put_u128_le(self.trace);
         bytes.put_u64_le(self.span);
+        assert_eq!(bytes.len(), HEAD_BYTES, "a message begins where it is looked for");
         bytes.extend_from_slice(message);
         bytes.freeze()
     }

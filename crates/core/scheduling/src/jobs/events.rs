@@ -161,6 +161,7 @@ impl Schedule {
                 .filter(|range| !range.readers.is_empty() && range.arriving != Some(worker) && !range.holders.contains(&worker));
             wanted.extend(awaited.map(|range| range.key).filter(|key| is_touched(&key.pages)));
         }
+        debug_assert!(wanted.is_sorted_by(|one, next| one < next), "each range is told once");
         wanted
     }
 

@@ -31,6 +31,7 @@ impl ParquetText {
     /// # Errors
     /// It says that it has more lengths than values or than bytes for them, or they take more than `page_bytes_max` bytes of memory.
     pub fn check(&self, page: &[u8], page_bytes_max: u64) -> Result<(), PageFault> {
+        assert!((1..=2).contains(&self.deltas.streams), "lengths stand {} times before text", self.deltas.streams);
         let mut reader = Reader::new(page);
         self.pass_levels(&mut reader)?;
         // Where all are null there may be nothing.

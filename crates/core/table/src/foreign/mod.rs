@@ -115,7 +115,15 @@ impl ParquetColumn {
     fn page_from(&self, at: usize, bytes: &[u8], page_bytes_max: u64) -> Result<(Range<usize>, Option<ParquetText>), PageFault> {
         let rest = &bytes[at..];
         match self.page(rest, rest.len() as u64, page_bytes_max)? {
-            Some(page) => Ok((at..at + page.bytes as usize, page.text)),
+            Some(page) => {
+                let left = rest.len() as u64;
+                assert!(
+                    (1..=left).contains(&page.bytes),
+                    "a page of {} bytes ends within {left}, and behind its start",
+                    page.bytes
+                );
+                Ok((at..at + page.bytes as usize, page.text))
+            }
             None => damage("it ends within the header of a page"),
         }
     }

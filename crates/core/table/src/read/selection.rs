@@ -12,7 +12,8 @@ pub struct Selection {
 impl Selection {
     /// The rows where the mask is true; where it is null it is not.
     pub fn of(mask: &BooleanArray) -> Self {
-        let mut rows = Vec::with_capacity(mask.true_count());
+        let count = mask.true_count();
+        let mut rows = Vec::with_capacity(count);
         let values = mask.values().bit_chunks();
         match mask.nulls().filter(|nulls| nulls.null_count() > 0) {
             None => push_rows(values.iter_padded(), &mut rows),
@@ -22,6 +23,7 @@ impl Selection {
             }
         }
         assert!(rows.last().is_none_or(|last| (*last as usize) < mask.len()), "a row of {} was selected", mask.len());
+        assert_eq!(rows.len(), count, "each row that is true is selected once");
         Self { rows }
     }
 

@@ -34,6 +34,7 @@ impl Write for Capped {
         } else {
             self.bytes.extend_from_slice(bytes);
         }
+        assert!(self.bytes.len() <= self.most, "{} bytes are kept, of {} at most", self.bytes.len(), self.most);
         Ok(bytes.len())
     }
 

@@ -80,7 +80,8 @@ pub fn select(columns: &[Bytes], wanted: &Selecting) -> Result<Selected> {
             return Ok(Selected { table: None, rows: 0 });
         }
     }
-    let (sink, _) = writer.finish()?;
+    let (sink, written) = writer.finish()?;
+    assert_eq!(written.rows, rows, "each row that was found is in the answer");
     Ok(match sink.bytes() {
         Some(table) => Selected { table: Some(table), rows },
         None => Selected { table: None, rows: 0 },
@@ -92,6 +93,7 @@ fn gathered(columns: &[Column], at: usize, selection: &Selection) -> Result<Opti
     let (mut arrays, mut bytes) = (Vec::with_capacity(columns.len()), 0usize);
     for column in columns {
         let array = column.gather(at, selection)?;
+        assert_eq!(array.len(), selection.rows().len(), "each row that was selected is gathered");
         // Of types that are not counted so, the writer counts.
         bytes = bytes.saturating_add(array.to_data().get_slice_memory_size().unwrap_or(0));
         if bytes > GATHERED_MAX {

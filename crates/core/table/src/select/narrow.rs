@@ -47,6 +47,7 @@ impl Narrow {
         let (base, top) = bounds.unwrap_or_default();
         let Some(span) = top.checked_sub(base).and_then(|span| u128::try_from(span).ok()) else { return Ok(None) };
         let width = ((u128::BITS - span.leading_zeros()) as usize).div_ceil(8).max(1);
+        assert!(width >= size_of::<u128>() || span >> (8 * width) == 0, "{width} bytes have room for {span}");
         Ok((width < own).then_some(Self { data_type, own, is_signed, base, width }))
     }
 
@@ -93,6 +94,7 @@ impl Narrow {
             }
             out.extend_from_slice(&above.to_le_bytes()[..self.width]);
         }
+        assert_eq!(out.len(), array.len() * self.width, "each value is sent");
         let sent = FixedSizeBinaryArray::try_new(self.width as i32, Buffer::from_vec(out), array.nulls().cloned());
         sent.map(|sent| Arc::new(sent) as ArrayRef).map_err(|error| Error::corrupt(format!("narrow values: {error}")))
     }

@@ -17,9 +17,12 @@ pub(super) fn plain_type(data_type: &DataType) -> DataType {
 
 /// The same values, those behind views one after the other.
 pub(super) fn plain(array: &ArrayRef) -> ArrayRef {
-    match array.data_type() {
+    let out: ArrayRef = match array.data_type() {
         DataType::Utf8View => Arc::new(array.as_string_view().iter().collect::<StringArray>()),
         DataType::BinaryView => Arc::new(array.as_binary_view().iter().collect::<BinaryArray>()),
         _ => Arc::clone(array),
-    }
+    };
+    let is_as_said = *out.data_type() == plain_type(array.data_type()) && out.len() == array.len();
+    assert!(is_as_said, "{} values of {} became {} of {}", array.len(), array.data_type(), out.len(), out.data_type());
+    out
 }

@@ -183,6 +183,7 @@ impl Works {
         let work = Work { dataset: dataset.clone(), task, told, _doing: AbortOnDropHandle::new(doing) };
         let work = Arc::new(work);
         known.push(Arc::clone(&work));
+        debug_assert_eq!(known.iter().filter(|work| is_of(work)).count(), 1, "a dataset has one work of a kind");
         Ok(work)
     }
 

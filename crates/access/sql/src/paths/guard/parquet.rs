@@ -183,6 +183,7 @@ impl Footer {
             })?;
             starts.push(range.start + page.start as u64);
         }
+        debug_assert!(starts.is_sorted_by(|one, next| one < next), "each page begins behind the one before it");
         // Of a column that is read as a whole, the decoder takes pages from where the index says that they are.
         if (range.start, range.end) != (place.start, place.end) {
             return Ok(());
@@ -244,6 +245,8 @@ fn places(footer: &ParquetMetaData) -> Vec<Place> {
         end_max = place.end.max(end_max);
         place.end_max = end_max;
     }
+    let is_in_order = |two: &[Place]| two[0].start <= two[1].start && two[0].end_max <= two[1].end_max;
+    debug_assert!(places.windows(2).all(is_in_order), "columns are found by where they begin, and how far those before them go");
     places
 }
 
