@@ -8,7 +8,7 @@ mod plain;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 use forebay_types::{Error, Result, RowTest};
 
@@ -154,7 +154,8 @@ struct Column {
 impl Column {
     fn open(bytes: &Bytes) -> Result<Self> {
         let table = Table::open(bytes)?;
-        let is_one = table.schema().arrow().fields().len() == 1 && table.schema().leaves().len() == 1;
+        let (fields, leaves) = (table.schema().arrow().fields(), table.schema().leaves());
+        let is_one = fields.len() == 1 && leaves.len() == 1 && !matches!(fields[0].data_type(), DataType::Struct(_));
         if !is_one {
             return Err(Error::corrupt("a decoded column is a table of other columns"));
         }
