@@ -143,6 +143,13 @@ impl Bed {
         let mut state: Value = serde_json::from_slice(&said.stdout).unwrap();
         state["held_until_ms"] = json!(0);
         self.bucket.put("rows.shards/refresh", state.to_string().as_bytes());
+        // A worker that was killed hears of nothing until it is known to be gone.
+        for _ in 0..20 {
+            if self.run(&["refresh", &format!("{DATASET}/")]).code == 0 {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
         self.run(&["refresh", &format!("{DATASET}/")]).ok();
     }
 }

@@ -29,6 +29,10 @@ use super::bounds::decoded_bytes_max;
 use super::fault::{self, Fault, damage};
 use crate::scans::{config, parquet_source};
 
+/// Bytes of a page that are decoded however little SQL may use: one value alone may have as many, and what decoders hold is not what
+/// queries count.
+const PAGE_BYTES_MIN: u64 = 64 << 20;
+
 /// A part of a plan that came from another process, whose scans of Parquet files check pages as those do that are planned here.
 pub(crate) fn with_checked_pages(plan: Arc<dyn ExecutionPlan>, runtime: &RuntimeEnv) -> Result<Arc<dyn ExecutionPlan>> {
     let page_bytes_max = decoded_bytes_max(runtime);
@@ -47,6 +51,7 @@ pub(super) fn checked(node: &Arc<dyn ExecutionPlan>, page_bytes_max: u64) -> Opt
     let source = parquet_source(scan)?;
     // Both planning and what reads plans of other processes set one.
     let own = Arc::clone(source.parquet_file_reader_factory()?);
+    let page_bytes_max = page_bytes_max.max(PAGE_BYTES_MIN);
     let mut scan = scan.clone();
     scan.file_source = Arc::new(source.clone().with_parquet_file_reader_factory(Arc::new(Files { own, page_bytes_max })));
     let node = node.downcast_ref::<DataSourceExec>()?.clone();
