@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 
 import adbc_driver_flightsql.dbapi as flight_sql
+import pyarrow as pa
+import pyarrow.parquet as pq
 from adbc_driver_flightsql import DatabaseOptions
 from test_flight_sql import Up
 
@@ -55,7 +57,9 @@ class Collector:
         self._server.server_close()
 
 
-def test_a_call_of_a_trace_is_a_part_of_it_to_shared_storage(tmp_path: Path, sales, lake: Path):
+def test_a_call_of_a_trace_is_a_part_of_it_to_shared_storage(tmp_path: Path, lake: Path):
+    # More than planning reads of a file.
+    pq.write_table(pa.table({"n": range(300_000)}), lake / "numbers.parquet", compression="none", use_dictionary=False)
     collector = Collector()
     up = Up(tmp_path, f"--otlp-endpoint={collector.endpoint}")
     try:
@@ -66,8 +70,8 @@ def test_a_call_of_a_trace_is_a_part_of_it_to_shared_storage(tmp_path: Path, sal
             f"{DatabaseOptions.RPC_CALL_HEADER_PREFIX.value}traceparent": f"00-{TRACE}-{PARENT}-01",
         }
         with flight_sql.connect(f"grpc://{up.told['flight-sql']}", db_kwargs=options) as connection, connection.cursor() as cursor:
-            cursor.execute("select sum(square) from '/lake/sales/'")
-            assert cursor.fetchone() == (sum(n * n for n in range(3000)),)
+            cursor.execute("select sum(n) from '/lake/numbers.parquet'")
+            assert cursor.fetchone() == (sum(range(300_000)),)
         end = time.monotonic() + 30
         while (above := collector.above("storage get"))[-1:] != ["flight"]:
             assert time.monotonic() < end, above

@@ -320,10 +320,10 @@ def _follows(text: str) -> dict[str, Any] | None:
 
 
 def _reshard_to(shards: int | None, size: str | int | None) -> str:
-    if (shards is None) == (size is None):
-        raise ValueError("shards= or size= says how many shards there are to be")
-    if shards is not None:
+    if shards is not None and size is None:
         return str(int(shards))
+    if size is None or shards is not None:
+        raise ValueError("shards= or size= says how many shards there are to be")
     # Without a unit it would be a number of shards.
     return f"{int(size)}B" if str(size).isdigit() else str(size)
 
