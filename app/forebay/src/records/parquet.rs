@@ -10,10 +10,8 @@ use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::parquet::arrow::ProjectionMask;
 use datafusion::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
-use datafusion::parquet::basic::Compression;
-use datafusion::parquet::column::page::PageReader;
 use datafusion::parquet::file::metadata::ColumnChunkMetaData;
-use datafusion::parquet::file::serialized_reader::SerializedPageReader;
+use forebay_parquet_pages::{column_of, decompressed};
 use forebay_table::{PageFault, ParquetColumn, ParquetPage};
 use forebay_types::{Error, Result};
 
@@ -92,13 +90,7 @@ fn check_pages(file: &File, file_bytes: u64, chunk: &ColumnChunkMetaData, most: 
     let place = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
     let place = place.filter(|(start, length)| start.checked_add(*length).is_some_and(|end| end <= file_bytes));
     let (mut at, mut left) = place.ok_or_else(|| Error::corrupt("it lies outside of the file"))?;
-    let column = ParquetColumn {
-        physical_type: chunk.column_type() as i32,
-        type_length: chunk.column_descr().type_length(),
-        values: chunk.num_values(),
-        is_compressed: !matches!(chunk.compression(), Compression::UNCOMPRESSED),
-        levels: [chunk.column_descr().max_rep_level(), chunk.column_descr().max_def_level()],
-    };
+    let column = column_of(chunk);
     while left > 0 {
         let page = page_at(file, &column, (at, left), most)?;
         if let Some(text) = page.text {
@@ -113,22 +105,6 @@ fn check_pages(file: &File, file_bytes: u64, chunk: &ColumnChunkMetaData, most: 
         (at, left) = (at + page.bytes, left - page.bytes);
     }
     Ok(())
-}
-
-/// A page that is looked at before it is decoded: its bytes behind its header, no longer compressed.
-fn decompressed(chunk: &ColumnChunkMetaData, page: Bytes) -> Result<Bytes, PageFault> {
-    // A column of this page alone.
-    let alone = ColumnChunkMetaData::builder(chunk.column_descr_ptr())
-        .set_compression(chunk.compression())
-        .set_data_page_offset(0)
-        .set_total_compressed_size(page.len() as i64)
-        .build();
-    let read = alone.and_then(|alone| SerializedPageReader::new(Arc::new(page), &alone, 0, None)?.get_next_page());
-    match read {
-        Ok(Some(page)) => Ok(page.buffer().clone()),
-        Ok(None) => Err(PageFault::Damage("a page has nothing to be read".to_string())),
-        Err(error) => Err(PageFault::Damage(format!("a page can't be read: {error}"))),
-    }
 }
 
 /// The page that begins at a place of a file, as its header says it.

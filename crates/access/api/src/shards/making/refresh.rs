@@ -11,7 +11,7 @@ use forebay_types::{ForebayPath, parse_duration};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::work::{Task, WorkStatus, work};
+use super::work::{Task, WORK, WorkStatus, work};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
 use crate::shards::asked::{Asked, DatasetAsked, TIMEOUT_PATTERN, Timeout};
@@ -73,12 +73,7 @@ pub(in crate::shards) const REFRESH: Described = Described {
     about: "Has a dataset say what the objects say now that it follows. Goes on after the timeout: ask how it stands.",
     parameters: Some(DatasetAsked::json_schema),
     body: None,
-    answer: Content {
-        kind: "application/json",
-        about: "It is done, or `running` still.",
-        shape: |generator| generator.subschema_for::<WorkStatus>(),
-        example: None,
-    },
+    answer: WORK,
     or: None,
     refusals: REFUSALS,
     is_open: false,

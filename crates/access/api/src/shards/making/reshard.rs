@@ -9,7 +9,7 @@ use forebay_types::ForebayPath;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::work::{Task, WorkStatus, work};
+use super::work::{Task, WORK, WorkStatus, work};
 use crate::asking::from_text;
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
@@ -98,12 +98,7 @@ pub(in crate::shards) const RESHARD: Described = Described {
     about: "Has a dataset have more or fewer shards, while it is asked and changed. Goes on after the timeout: ask how it stands.",
     parameters: Some(ReshardAsked::json_schema),
     body: None,
-    answer: Content {
-        kind: "application/json",
-        about: "It is done, or `running` still.",
-        shape: |generator| generator.subschema_for::<WorkStatus>(),
-        example: None,
-    },
+    answer: WORK,
     or: None,
     refusals: REFUSALS,
     is_open: false,

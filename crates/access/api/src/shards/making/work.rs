@@ -12,6 +12,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::describe::Content;
 use crate::refusal::{Refusal, Wrong};
 use crate::shards::visit::Changing;
 
@@ -21,6 +22,14 @@ const AT_ONCE: usize = 2;
 const KNOWN_MAX: usize = 64;
 /// What has become of a work.
 const STATES: [&str; 3] = ["running", "done", "failed"];
+
+/// What who begins a work is answered.
+pub(super) const WORK: Content = Content {
+    kind: "application/json",
+    about: "It is done, or `running` still.",
+    shape: |generator| generator.subschema_for::<WorkStatus>(),
+    example: None,
+};
 
 /// What work on datasets is done with.
 pub struct Workshop {

@@ -13,14 +13,12 @@ use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
-use datafusion::parquet::basic::Compression;
-use datafusion::parquet::column::page::PageReader;
 use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
-use datafusion::parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData};
-use datafusion::parquet::file::serialized_reader::SerializedPageReader;
+use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use forebay_table::{PageFault, ParquetColumn};
+use forebay_parquet_pages::{column_of, decompressed};
+use forebay_table::PageFault;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use object_store::ObjectMeta;
@@ -32,6 +30,8 @@ use crate::scans::{config, parquet_source};
 /// Bytes of a page that are decoded however little SQL may use: one value alone may have as many, and what decoders hold is not what
 /// queries count.
 const PAGE_BYTES_MIN: u64 = 64 << 20;
+/// Columns that lie at one place, whose bytes are checked once for each: none do in the files of writers.
+const COLUMNS_AT_A_PLACE_MAX: usize = 8;
 
 /// A part of a plan that came from another process, whose scans of Parquet files check pages as those do that are planned here.
 pub(crate) fn with_checked_pages(plan: Arc<dyn ExecutionPlan>, runtime: &RuntimeEnv) -> Result<Arc<dyn ExecutionPlan>> {
@@ -168,12 +168,16 @@ impl Footer {
         }
         let places = self.places.get_or_init(|| places(&self.read));
         let before = &places[..places.partition_point(|place| place.start <= range.start)];
-        let mut is_known = false;
-        for place in before.iter().rev().take_while(|place| place.end_max >= range.end).filter(|place| place.end >= range.end) {
-            is_known = true;
+        let over = before.iter().rev().take_while(|place| place.end_max >= range.end).filter(|place| place.end >= range.end);
+        let mut columns = 0;
+        for place in over {
+            columns += 1;
+            if columns > COLUMNS_AT_A_PLACE_MAX {
+                return damage(format!("more than {COLUMNS_AT_A_PLACE_MAX} of its columns lie at one place"));
+            }
             self.check_column(place, range, bytes, page_bytes_max)?;
         }
-        if is_known { Ok(()) } else { damage("pages lie outside of its columns") }
+        if columns > 0 { Ok(()) } else { damage("pages lie outside of its columns") }
     }
 
     fn check_column(&self, place: &Place, range: &Range<u64>, bytes: &Bytes, page_bytes_max: u64) -> fault::Result<()> {
@@ -181,7 +185,7 @@ impl Footer {
         let named = |why: String| Fault::Damage(format!("column '{}': {why}", chunk.column_path().string()));
         let mut starts = Vec::new();
         let whole = |page: Range<usize>| decompressed(chunk, bytes.slice(page));
-        for page in pages_of(chunk).pages(bytes, page_bytes_max, whole) {
+        for page in column_of(chunk).pages(bytes, page_bytes_max, whole) {
             let page = page.map_err(|fault| match fault {
                 PageFault::Damage(why) => named(why),
                 PageFault::TooLarge { bytes, most } => Fault::TooLarge { bytes, most },
@@ -199,32 +203,6 @@ impl Footer {
             true => Ok(()),
             false => Err(named("its index has a page where none begins".to_string())),
         }
-    }
-}
-
-fn pages_of(chunk: &ColumnChunkMetaData) -> ParquetColumn {
-    ParquetColumn {
-        physical_type: chunk.column_type() as i32,
-        type_length: chunk.column_descr().type_length(),
-        values: chunk.num_values(),
-        is_compressed: !matches!(chunk.compression(), Compression::UNCOMPRESSED),
-        levels: [chunk.column_descr().max_rep_level(), chunk.column_descr().max_def_level()],
-    }
-}
-
-/// A page that is looked at before it is decoded: its bytes behind its header, no longer compressed.
-fn decompressed(chunk: &ColumnChunkMetaData, page: Bytes) -> Result<Bytes, PageFault> {
-    // A column of this page alone.
-    let alone = ColumnChunkMetaData::builder(chunk.column_descr_ptr())
-        .set_compression(chunk.compression())
-        .set_data_page_offset(0)
-        .set_total_compressed_size(page.len() as i64)
-        .build();
-    let read = alone.and_then(|alone| SerializedPageReader::new(Arc::new(page), &alone, 0, None)?.get_next_page());
-    match read {
-        Ok(Some(page)) => Ok(page.buffer().clone()),
-        Ok(None) => Err(PageFault::Damage("a page has nothing to be read".to_string())),
-        Err(error) => Err(PageFault::Damage(format!("a page can't be read: {error}"))),
     }
 }
 
@@ -319,5 +297,21 @@ mod tests {
         for range in [0..file.len() as u64, 0..4, file.len() as u64 - 9..file.len() as u64] {
             assert_eq!(told(&footer, &file, range.clone()).unwrap(), "pages lie outside of its columns", "{range:?}");
         }
+    }
+
+    #[test]
+    fn bytes_are_not_checked_for_any_number_of_columns_that_lie_there() {
+        let (file, read) = file();
+        let (start, length) = read.row_group(0).column(0).byte_range();
+        let end = start + length;
+        let over = |columns: usize| Footer {
+            read: Arc::new(read.clone()),
+            places: OnceLock::from(
+                (0..columns).map(|_| Place { start, end, end_max: end, row_group: 0, column: 0 }).collect::<Vec<_>>(),
+            ),
+        };
+        assert_eq!(told(&over(COLUMNS_AT_A_PLACE_MAX), &file, start..end), None);
+        let why = told(&over(COLUMNS_AT_A_PLACE_MAX + 1), &file, start..end).unwrap();
+        assert!(why.contains("lie at one place"), "{why}");
     }
 }

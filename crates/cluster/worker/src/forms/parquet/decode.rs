@@ -4,16 +4,14 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
-use forebay_table::{PageFault, ParquetColumn};
+use forebay_parquet_pages::{column_of, decompressed};
 use forebay_types::{Error, Result, SEGMENT_BYTES};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
-use parquet::basic::{Compression, Type};
-use parquet::column::page::PageReader;
+use parquet::basic::Type;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::{ChunkReader, Length};
-use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::forms::cell::{BATCH_ROWS, Made, cell_writer, finish};
 use crate::forms::clock::{Clock, read_time};
@@ -57,7 +55,7 @@ pub(in crate::forms) fn decode(column: &Column) -> Result<Made> {
         return Err(Error::invalid(format!("column {} is nested: it stays raw", column.column)));
     }
     let chunk = column.footer.row_group(column.row_group).column(column.column);
-    pages_of(chunk)
+    column_of(chunk)
         .check(&column.raw, SEGMENT_BYTES, |page| decompressed(chunk, column.raw.slice(page)))
         .map_err(|fault| Error::from(fault).context(format!("column {}", column.column)))?;
     let schema = with_views(plain.schema());
@@ -82,33 +80,6 @@ pub(in crate::forms) fn decode(column: &Column) -> Result<Made> {
         return Err(corrupt(&format_args!("{rows} rows where the footer says {said}")));
     }
     Ok(Made { cells: vec![finish(writer)?], took: clock.elapsed(), read })
-}
-
-/// What pages of a column must agree with.
-fn pages_of(chunk: &ColumnChunkMetaData) -> ParquetColumn {
-    ParquetColumn {
-        physical_type: chunk.column_type() as i32,
-        type_length: chunk.column_descr().type_length(),
-        values: chunk.num_values(),
-        is_compressed: !matches!(chunk.compression(), Compression::UNCOMPRESSED),
-        levels: [chunk.column_descr().max_rep_level(), chunk.column_descr().max_def_level()],
-    }
-}
-
-/// A page that is looked at before it is decoded: its bytes behind its header, no longer compressed.
-fn decompressed(chunk: &ColumnChunkMetaData, page: Bytes) -> Result<Bytes, PageFault> {
-    // A column of this page alone.
-    let alone = ColumnChunkMetaData::builder(chunk.column_descr_ptr())
-        .set_compression(chunk.compression())
-        .set_data_page_offset(0)
-        .set_total_compressed_size(page.len() as i64)
-        .build();
-    let read = alone.and_then(|alone| SerializedPageReader::new(Arc::new(page), &alone, 0, None)?.get_next_page());
-    match read {
-        Ok(Some(page)) => Ok(page.buffer().clone()),
-        Ok(None) => Err(PageFault::Damage("a page has nothing to be read".to_string())),
-        Err(error) => Err(PageFault::Damage(format!("a page can't be read: {error}"))),
-    }
 }
 
 /// The schema as engines ask for it: strings and binary as views.
@@ -170,7 +141,7 @@ mod tests {
     use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
     use forebay_types::ErrorKind;
     use parquet::arrow::ArrowWriter;
-    use parquet::basic::Encoding;
+    use parquet::basic::{Compression, Encoding};
     use parquet::file::metadata::ParquetMetaDataReader;
     use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 
