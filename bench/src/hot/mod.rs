@@ -48,18 +48,22 @@ impl Engines {
 
     /// What a query takes decoded, and what it takes raw, in so many runs each.
     async fn alternated(&self, query: &str, runs: usize) -> Result<(Vec<Taken>, Vec<Taken>)> {
-        let (mut of_hot, mut of_raw) = (Vec::new(), Vec::new());
-        for run in 0..runs {
-            // Who goes first has caches as the other left them: in turns.
-            for is_hot in if run % 2 == 0 { [true, false] } else { [false, true] } {
-                let (tpch, taken) = if is_hot { (&self.hot, &mut of_hot) } else { (&self.raw, &mut of_raw) };
-                let (began, before) = (Instant::now(), cpu::own()?);
-                tpch.run(query).await.context(|| query.to_string())?;
-                taken.push(Taken { wall: began.elapsed(), cpu: cpu::own()?.saturating_sub(before) });
-            }
-        }
+        let [of_hot, of_raw] = in_turns([&self.hot, &self.raw], query, runs).await?;
         Ok((of_hot, of_raw))
     }
+}
+
+/// What a query takes in each of these places, in so many runs: who goes first has caches as the last one left them, so each does.
+async fn in_turns<const N: usize>(places: [&Tpch; N], query: &str, runs: usize) -> Result<[Vec<Taken>; N]> {
+    let mut taken = [const { Vec::new() }; N];
+    for run in 0..runs {
+        for place in (0..N).map(|place| (run + place) % N) {
+            let (began, before) = (Instant::now(), cpu::own()?);
+            places[place].run(query).await.context(|| query.to_string())?;
+            taken[place].push(Taken { wall: began.elapsed(), cpu: cpu::own()?.saturating_sub(before) });
+        }
+    }
+    Ok(taken)
 }
 
 async fn engine(client: &Client, hot_form: bool) -> Result<Tpch> {
