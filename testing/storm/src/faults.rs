@@ -210,6 +210,7 @@ impl Fault {
             sql: self.load() == Kind::Statements,
             hanging: self == Self::FolderHangs,
             failing_disk: self == Self::DiskFails,
+            group: None,
         }
     }
 

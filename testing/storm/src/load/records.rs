@@ -15,7 +15,7 @@ use forebay_oracle::load::{GIVEN_UP_AFTER, Shared, given_up, of_client, pause};
 use forebay_oracle::{RecordCall, RecordOp, Rule, Violation, records};
 use forebay_shard::{Key, Value};
 use forebay_shard_store::{ChangeIf, Column, ColumnKind, Columns, Literal, Store, shard_of};
-use forebay_shards::{Shards, create};
+use forebay_shards::{Shards, create, latest_manifest};
 use forebay_types::{ForebayPath, Result};
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
@@ -35,6 +35,8 @@ const REPLICAS: [f64; 2] = [0.5, 0.5];
 const STILL: u64 = 2_000;
 /// Keys that are changed at a time.
 const CHANGED: usize = 24;
+/// More keys than a load uses.
+const KEYS: u64 = 100_000;
 /// Calls on one key, after which there is a next one.
 const CALLS: u32 = 60;
 const CLIENTS: usize = 6;
@@ -60,6 +62,8 @@ struct Asker {
     http: Arc<Http>,
     shared: Arc<Shared>,
     done: Arc<Done>,
+    /// The first key that is changed.
+    first: u64,
 }
 
 /// What was done with records, and what must not have been.
@@ -76,8 +80,8 @@ struct Keys {
 }
 
 impl Keys {
-    fn new() -> Self {
-        Self { now: (0..CHANGED as u64).map(|place| (STILL + place, 0)).collect(), next: STILL + CHANGED as u64 }
+    fn starting_at(first: u64) -> Self {
+        Self { now: (0..CHANGED as u64).map(|place| (first + place, 0)).collect(), next: first + CHANGED as u64 }
     }
 
     /// The key of a place, for one call more.
@@ -99,14 +103,15 @@ impl Keys {
 }
 
 impl Records {
-    /// Makes the dataset, then starts all clients.
-    pub(super) async fn start(cluster: &Cluster, folder: &Path, seed: u64) -> io::Result<Self> {
+    /// Makes the dataset where there is none, then starts all clients. No two loads of a cluster change the same keys.
+    pub(super) async fn start(cluster: &Cluster, folder: &Path, seed: u64, number: u32) -> io::Result<Self> {
         let client = doors::client(cluster, false).await?;
-        let shards = make(&client, folder).await.map_err(Error::other)?;
+        let first = STILL + u64::from(number) * KEYS;
+        let shards = open(&client, folder).await.map_err(Error::other)?;
         let http = Arc::new(Http { address: cluster.coordinator.http(), token: cluster.owner_secret()? });
-        let (calls, wrong, keys) = (Mutex::default(), Mutex::default(), Mutex::new(Keys::new()));
+        let (calls, wrong, keys) = (Mutex::default(), Mutex::default(), Mutex::new(Keys::starting_at(first)));
         let done = Arc::new(Done { calls, wrong, keys });
-        let asker = Asker { shards, http, shared: Arc::default(), done };
+        let asker = Asker { shards, http, shared: Arc::default(), done, first };
         let (mut clients, mut chance) = (JoinSet::new(), StdRng::seed_from_u64(seed));
         for number in 0..CLIENTS {
             clients.spawn(asker.clone().run(number, StdRng::seed_from_u64(chance.random())));
@@ -123,7 +128,7 @@ impl Records {
         self.asker.shared.end();
         let ended = async { while self.clients.join_next().await.is_some() {} };
         timeout(ENDS_WITHIN, ended).await.map_err(|_| Error::other("clients do not end"))?;
-        let keys = STILL..self.asker.done.keys.lock().next;
+        let keys = self.asker.first..self.asker.done.keys.lock().next;
         for key in keys {
             if let Err(failure) = self.asker.read(key, Door::Remote).await {
                 self.asker.wrong(Rule::NotLost, format!("record {key} can't be read at the end: {}", failure.message));
@@ -267,10 +272,18 @@ impl Asker {
     }
 }
 
-/// Stores the dataset, of shards that are built in the folder.
-async fn make(client: &Client, folder: &Path) -> Result<Shards> {
+/// The dataset, which is made where there is none.
+async fn open(client: &Client, folder: &Path) -> Result<Shards> {
     let path: ForebayPath = dataset().parse()?;
-    let mut creating = create(client, &path, columns()?, REPLICAS.to_vec(), false).await?;
+    if latest_manifest(client, &path).await?.is_none() {
+        make(client, &path, folder).await?;
+    }
+    Ok(Shards::open(client, &path).await?.with_patience(PATIENCE))
+}
+
+/// Stores the dataset, of shards that are built in the folder.
+async fn make(client: &Client, path: &ForebayPath, folder: &Path) -> Result<()> {
+    let mut creating = create(client, path, columns()?, REPLICAS.to_vec(), false).await?;
     for shard in 0..SHARDS {
         let part = folder.join(format!("shard-{shard}"));
         let mut building = Store::build(&part, columns()?, REPLICAS[0])?;
@@ -283,8 +296,7 @@ async fn make(client: &Client, folder: &Path) -> Result<Shards> {
         building.finish()?;
         creating.push(&part, |_| {}).await?;
     }
-    creating.finish().await?;
-    Ok(Shards::open(client, &path).await?.with_patience(PATIENCE))
+    creating.finish().await.map(drop)
 }
 
 /// Where the dataset is.
@@ -311,7 +323,7 @@ mod tests {
 
     #[test]
     fn a_key_is_left_after_some_calls_and_when_one_of_them_is_uncertain() {
-        let mut keys = Keys::new();
+        let mut keys = Keys::starting_at(STILL);
         let first = keys.key(0);
         (1..CALLS).for_each(|_| assert_eq!(keys.key(0), first));
         let second = keys.key(0);
