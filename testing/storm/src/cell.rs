@@ -118,12 +118,13 @@ async fn storm(plan: &Plan, folder: &Path) -> io::Result<Passed> {
     let load = Load::start(plan.fault.load(), &cluster, &store, folder, plan.seed, 0).await?;
     sleep(plan.load.mul_f64(BEFORE)).await;
     let struck_us = load.recorder().now_us();
-    let struck = Struck::strike(plan.fault, &mut cluster, &store, plan.seed, &plan.binary).await?;
+    let mut struck = Struck::strike(plan.fault, &mut cluster, &store, plan.seed, &plan.binary).await?;
     sleep(plan.load.mul_f64(DURING)).await;
     struck.heal(&mut cluster).await?;
     let healed_us = load.recorder().now_us();
     sleep(plan.load.mul_f64(1.0 - BEFORE - DURING)).await;
     let mut violations = rest::not_up(&mut cluster, plan.fault.may_end());
+    violations.extend(struck.end().await?);
     let (recorder, told) = load.end().await?;
     violations.extend(told);
     violations.extend(before.left_over(&mut cluster));

@@ -227,12 +227,13 @@ impl Soak<'_> {
         let load = Load::start(fault.load(), &self.cluster, &self.store, self.folder, seed, number).await?;
         self.wait(BEFORE).await?;
         let struck_us = load.recorder().now_us();
-        let struck = Struck::strike(fault, &mut self.cluster, &self.store, seed, &self.plan.binary).await?;
+        let mut struck = Struck::strike(fault, &mut self.cluster, &self.store, seed, &self.plan.binary).await?;
         self.wait(DURING).await?;
         struck.heal(&mut self.cluster).await?;
         let healed_us = load.recorder().now_us();
         self.wait(AFTER).await?;
         let mut violations = rest::not_up(&mut self.cluster, fault.may_end());
+        violations.extend(struck.end().await?);
         let (recorder, told) = load.end().await?;
         violations.extend(told);
         violations.extend(self.before.left_over(&mut self.cluster));
