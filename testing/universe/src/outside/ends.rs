@@ -34,7 +34,10 @@ impl State {
                 writer.wake();
                 self.heard.insert(from);
             }
-            self.reads.push((now_us, from, read as u64));
+            match self.reads.last_mut() {
+                Some(last) if (last.0, last.1) == (now_us, from) => last.2 += read as u64,
+                _ => self.reads.push((now_us, from, read as u64)),
+            }
             return Poll::Ready(Ok(()));
         }
         if pipe.is_ended || into.remaining() == 0 {
