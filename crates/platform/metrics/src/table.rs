@@ -45,6 +45,8 @@ macro_rules! kind {
 table! {
     /// Always 1; what runs is in the label.
     BUILD_INFO: Gauges = "forebay_build_info" ["version"];
+    /// Tasks of the process that have begun and not ended: at rest as many as there were at rest before.
+    PROCESS_TASKS: Gauges = "forebay_process_tasks" [];
 
     /// Bytes that a tier can hold.
     WORKER_TIER_CAPACITY_BYTES: Gauges = "forebay_worker_tier_capacity_bytes" ["tier", "worker"];

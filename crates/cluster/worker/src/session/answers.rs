@@ -190,7 +190,7 @@ impl WorkerSession {
 
     /// A log of a shard is an object too, whoever writes it.
     async fn put(&self, mount: MountId, key: &Key, condition: PutCondition, payload: Bytes) -> Result<Response> {
-        self.may_order(mount, key, Some(&payload)).await?;
+        self.may_order(mount, key, Some((&condition, &payload))).await?;
         let put = self.rooms.writes.put(mount, key, condition, payload).await;
         self.rooms.shards.note_change(mount, key);
         let info = put?;
@@ -206,6 +206,7 @@ impl WorkerSession {
     }
 
     async fn delete(&self, mount: MountId, key: &Key) -> Result<Response> {
+        self.may_order_without(mount, key).await?;
         let deleted = self.rooms.writes.delete(mount, key).await;
         self.rooms.shards.note_change(mount, key);
         deleted?;

@@ -78,7 +78,8 @@ async fn look(client: &Client, course: &Course, number: u64) -> Result<()> {
     Ok(())
 }
 
-fn columns() -> Result<Columns> {
+/// Of all datasets.
+pub(super) fn columns() -> Result<Columns> {
     let column = |name: &str, kind| Column { name: name.into(), kind };
     Columns::new(vec![column("id", ColumnKind::Uint), column("text", ColumnKind::Text)], "id")
 }

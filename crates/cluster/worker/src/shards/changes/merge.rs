@@ -153,7 +153,8 @@ impl Shards {
     }
 
     /// Says in the next manifest what a shard is made of; none where another worker has merged it meanwhile, or the dataset was
-    /// replaced.
+    /// replaced. A worker that is stopped with a manifest in hand takes nothing back when it goes on: its number is taken by then, since manifests
+    /// stay, and what it tries next is made of the last one, with all that this orders.
     async fn publish(&self, asked: &Asked, shard: DatasetShard) -> Result<Option<Arc<Manifest>>> {
         let door = self.origin.mount(asked.manifest.id.mount).await?;
         let mut latest = Arc::clone(&asked.manifest);
