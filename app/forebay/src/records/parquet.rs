@@ -11,7 +11,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::parquet::arrow::ProjectionMask;
 use datafusion::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use datafusion::parquet::file::metadata::ColumnChunkMetaData;
-use forebay_parquet_pages::{column_of, decompressed};
+use forebay_parquet_pages::{column_of, is_looked_at, look};
 use forebay_table::{PageFault, ParquetColumn, ParquetPage};
 use forebay_types::{Error, Result};
 
@@ -83,8 +83,7 @@ fn page_bytes_max(columns: usize) -> u64 {
     (PAGES_BYTES_MAX / columns.max(1) as u64).clamp(PAGE_BYTES_MIN, PAGE_BYTES_MAX)
 }
 
-/// Checks the headers of a column's pages, each of `most` bytes at most, and those of text in a delta encoding: a decoder makes room for
-/// what they say.
+/// Checks a column's pages, each of `most` bytes at most, as far as a decoder makes room for what they say or become.
 fn check_pages(file: &File, file_bytes: u64, chunk: &ColumnChunkMetaData, most: u64) -> Result<()> {
     let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
     let place = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
@@ -93,14 +92,14 @@ fn check_pages(file: &File, file_bytes: u64, chunk: &ColumnChunkMetaData, most: 
     let column = column_of(chunk);
     while left > 0 {
         let page = page_at(file, &column, (at, left), most)?;
-        if let Some(text) = page.text {
+        if is_looked_at(chunk, &page) {
             let whole = HEADER_BYTES_MAX + most;
             if page.bytes > whole {
                 return Err(PageFault::TooLarge { bytes: page.bytes, most: whole }.into());
             }
             let mut bytes = vec![0; page.bytes as usize];
             file.read_exact_at(&mut bytes, at)?;
-            text.check(&decompressed(chunk, bytes.into())?, most)?;
+            look(chunk, &page, bytes.into(), most)?;
         }
         (at, left) = (at + page.bytes, left - page.bytes);
     }
@@ -151,7 +150,7 @@ mod tests {
     };
     use datafusion::arrow::datatypes::Int32Type;
     use datafusion::parquet::arrow::ArrowWriter;
-    use datafusion::parquet::basic::Encoding;
+    use datafusion::parquet::basic::{Compression, Encoding};
     use datafusion::parquet::file::properties::{WriterProperties, WriterVersion};
     use forebay_shard::{Key, Value};
     use forebay_shard_store::ColumnKind;
@@ -234,6 +233,30 @@ mod tests {
         let error = open(file.path(), &Wanted { key: "id", columns: None }).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         assert!(error.message().contains("column id: a dictionary says that it has 1048575 values"), "{error}");
+    }
+
+    #[test]
+    fn a_page_that_becomes_more_or_less_than_it_says_is_refused() {
+        let codecs = [Compression::GZIP(Default::default()), Compression::BROTLI(Default::default()), Compression::SNAPPY];
+        for codec in codecs {
+            let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|row| format!("word {}", row % 7))));
+            let properties = WriterProperties::builder().set_compression(codec).build();
+            let file = written(vec![("id", numbers(1_000)), ("word", words)], Some(properties));
+            let wanted = Wanted { key: "id", columns: None };
+            let read: usize = open(file.path(), &wanted).unwrap().records.map(|piece| piece.unwrap().records.len()).sum();
+            assert_eq!(read, 1_000);
+            let mut bytes = std::fs::read(file.path()).unwrap();
+            // The dictionary of seven words of ten bytes: that it is one, and that it becomes 70 bytes, as Thrift writes it.
+            let at = bytes.windows(5).position(|bytes| bytes == b"\x15\x04\x15\x8c\x01").unwrap();
+            for (says, becomes) in [(69_u8, "more"), (71, "70")] {
+                bytes[at + 3] = 0x80 | ((says << 1) & 0x7f);
+                std::fs::write(file.path(), &bytes).unwrap();
+                let error = open(file.path(), &wanted).err().unwrap();
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{codec}: {error}");
+                let told = format!("what is compressed of it becomes {says} bytes, and it becomes {becomes}");
+                assert!(error.message().contains("column word: ") && error.message().contains(&told), "{codec}: {error}");
+            }
+        }
     }
 
     #[test]

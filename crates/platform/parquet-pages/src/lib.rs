@@ -1,16 +1,19 @@
 //! Pages of Parquet files as the library has them, for the checks of [`ParquetColumn`] that come before its decoders.
 //!
-//! Owns: what is taken from a file's footer for these checks, and how a page is decompressed for them.
-//! Never does: read a file, or decide what is wrong with one.
+//! Owns: what is taken from a file's footer for these checks, how a page is decompressed for them, and whether it becomes as many bytes as
+//! its header says.
+//! Never does: read a file.
 //!
 //! Start with [`column_of`].
 
 #![warn(unreachable_pub)]
 
+mod unpack;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_table::{PageFault, ParquetColumn};
+use forebay_table::{PageFault, ParquetColumn, ParquetPage};
 use parquet::basic::Compression;
 use parquet::column::page::PageReader;
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -27,11 +30,28 @@ pub fn column_of(chunk: &ColumnChunkMetaData) -> ParquetColumn {
     }
 }
 
-/// A page that is looked at before it is decoded: of its bytes with its header, those behind that, no longer compressed.
+/// Whether a page is looked at behind its header.
+pub fn is_looked_at(chunk: &ColumnChunkMetaData, page: &ParquetPage) -> bool {
+    page.text.is_some() || (page.compressed.is_some() && unpack::is_looked_at(chunk.compression()))
+}
+
+/// Looks at a page, of which `bytes` are all with its header, before it is decoded.
 ///
 /// # Errors
-/// There is no page, or it can't be decompressed.
-pub fn decompressed(chunk: &ColumnChunkMetaData, page: Bytes) -> Result<Bytes, PageFault> {
+/// It becomes fewer or more bytes than its header says, or its text is not to be decoded.
+pub fn look(chunk: &ColumnChunkMetaData, page: &ParquetPage, bytes: Bytes, page_bytes_max: u64) -> Result<(), PageFault> {
+    assert_eq!(bytes.len() as u64, page.bytes, "a page is looked at as a whole");
+    if let Some(compressed) = page.compressed {
+        unpack::check(chunk.compression(), &bytes[compressed.at as usize..], compressed.becomes)?;
+    }
+    match &page.text {
+        Some(text) => text.check(&decompressed(chunk, bytes)?, page_bytes_max),
+        None => Ok(()),
+    }
+}
+
+/// Of a page's bytes with its header, those behind that, no longer compressed.
+fn decompressed(chunk: &ColumnChunkMetaData, page: Bytes) -> Result<Bytes, PageFault> {
     // A column of this page alone.
     let alone = ColumnChunkMetaData::builder(chunk.column_descr_ptr())
         .set_compression(chunk.compression())

@@ -1,8 +1,8 @@
 //! Pages of Parquet files, checked by their headers before a decoder sees them: it makes room for what a header says, and a file of
 //! 3 KiB can say that it takes 32 GiB.
 //!
-//! Only headers are read, and how many lengths text in a delta encoding says that it has. Values, and whether pages become as many bytes
-//! as they say, are the decoder's to check.
+//! Only headers are read, and how many lengths text in a delta encoding says that it has. What is compressed is told, so that whoever knows
+//! its codec can see whether it becomes as many bytes as it says. Values are the decoder's to check.
 
 mod deltas;
 mod header;
@@ -13,7 +13,6 @@ mod tests;
 
 use std::ops::Range;
 
-use bytes::Bytes;
 use forebay_types::{Error, format_bytes};
 
 pub use deltas::ParquetText;
@@ -40,8 +39,19 @@ pub struct ParquetColumn {
 pub struct ParquetPage {
     /// Its bytes with its header.
     pub bytes: u64,
+    /// What of it is compressed, if anything is.
+    pub compressed: Option<ParquetCompressed>,
     /// What is to be looked at before it is decoded, which few pages have.
     pub text: Option<ParquetText>,
+}
+
+/// The part of a page that is compressed: all of it from a place on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParquetCompressed {
+    /// Where it begins, counted from the page's header on.
+    pub at: u64,
+    /// Bytes that it becomes, as the header says it.
+    pub becomes: u64,
 }
 
 /// Why a page is not decoded.
@@ -75,8 +85,8 @@ fn damage<T>(why: impl Into<String>) -> Result<T, PageFault> {
 }
 
 impl ParquetColumn {
-    /// Checks the pages that bytes of the column's are, the first at their start and each other one behind the one before it. Of those
-    /// that are to be looked at, `decompressed` gives the bytes behind the header, as the decoder would take them.
+    /// Checks the pages that bytes of the column's are, the first at their start and each other one behind the one before it. `look` looks
+    /// at what a page has behind its header.
     ///
     /// # Errors
     /// The first page that is not to be decoded.
@@ -84,9 +94,9 @@ impl ParquetColumn {
         &self,
         bytes: &[u8],
         page_bytes_max: u64,
-        decompressed: impl Fn(Range<usize>) -> Result<Bytes, PageFault>,
+        look: impl Fn(&ParquetPage, Range<usize>) -> Result<(), PageFault>,
     ) -> Result<(), PageFault> {
-        self.pages(bytes, page_bytes_max, decompressed).try_for_each(|page| page.map(drop))
+        self.pages(bytes, page_bytes_max, look).try_for_each(|page| page.map(drop))
     }
 
     /// The same, with where each page is. It ends with the first fault.
@@ -94,25 +104,23 @@ impl ParquetColumn {
         &self,
         bytes: &[u8],
         page_bytes_max: u64,
-        decompressed: impl Fn(Range<usize>) -> Result<Bytes, PageFault>,
+        look: impl Fn(&ParquetPage, Range<usize>) -> Result<(), PageFault>,
     ) -> impl Iterator<Item = Result<Range<usize>, PageFault>> {
         let mut at = 0;
         std::iter::from_fn(move || {
             if at >= bytes.len() {
                 return None;
             }
-            let page = self.page_from(at, bytes, page_bytes_max).and_then(|(page, text)| {
-                if let Some(text) = text {
-                    text.check(&decompressed(page.clone())?, page_bytes_max)?;
-                }
-                Ok(page)
+            let page = self.page_from(at, bytes, page_bytes_max).and_then(|(page, place)| {
+                look(&page, place.clone())?;
+                Ok(place)
             });
             at = page.as_ref().map_or(bytes.len(), |page| page.end);
             Some(page)
         })
     }
 
-    fn page_from(&self, at: usize, bytes: &[u8], page_bytes_max: u64) -> Result<(Range<usize>, Option<ParquetText>), PageFault> {
+    fn page_from(&self, at: usize, bytes: &[u8], page_bytes_max: u64) -> Result<(ParquetPage, Range<usize>), PageFault> {
         let rest = &bytes[at..];
         match self.page(rest, rest.len() as u64, page_bytes_max)? {
             Some(page) => {
@@ -122,7 +130,7 @@ impl ParquetColumn {
                     "a page of {} bytes ends within {left}, and behind its start",
                     page.bytes
                 );
-                Ok((at..at + page.bytes as usize, page.text))
+                Ok((page, at..at + page.bytes as usize))
             }
             None => damage("it ends within the header of a page"),
         }
@@ -154,6 +162,13 @@ impl ParquetColumn {
         if decoded > page_bytes_max {
             return Err(PageFault::TooLarge { bytes: decoded, most: page_bytes_max });
         }
+        let levels = header.levels.iter().try_fold(0, |sum, bytes| Some(sum + u64::try_from(*bytes).ok()?));
+        let Some(levels) = levels.filter(|levels| *levels <= kept.min(decoded)) else {
+            return damage(format!("a page says that its levels have {:?} bytes, and has {kept}", header.levels));
+        };
+        let becomes = decoded - levels;
+        let is_compressed = self.is_compressed && !header.is_plain && becomes > 0;
+        let compressed = is_compressed.then_some(ParquetCompressed { at: begins + levels, becomes });
         let text = match header.page {
             Page::Dictionary(values) => {
                 self.check_dictionary(values, if self.is_compressed { decoded } else { kept })?;
@@ -165,7 +180,7 @@ impl ParquetColumn {
             },
             Page::Index => None,
         };
-        Ok(Some(ParquetPage { bytes: size, text }))
+        Ok(Some(ParquetPage { bytes: size, compressed, text }))
     }
 
     fn text(&self, values: u32, deltas: Deltas) -> ParquetText {

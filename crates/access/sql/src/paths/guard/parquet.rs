@@ -1,5 +1,5 @@
-//! Parquet files, whose pages are checked before the engine's reader decodes them: their headers, and how many lengths text says that it
-//! has. The source stays the engine's own, which others look for in plans: only where its readers get their bytes is another.
+//! Parquet files, whose pages are checked before the engine's reader decodes them: their headers, what they become when they are
+//! decompressed, and how many lengths text says that it has. The source stays the engine's own, which others look for in plans: only where its readers get their bytes is another.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -17,8 +17,8 @@ use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
 use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use forebay_parquet_pages::{column_of, decompressed};
-use forebay_table::PageFault;
+use forebay_parquet_pages::{column_of, look};
+use forebay_table::{PageFault, ParquetPage};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use object_store::ObjectMeta;
@@ -183,26 +183,32 @@ impl Footer {
     fn check_column(&self, place: &Place, range: &Range<u64>, bytes: &Bytes, page_bytes_max: u64) -> fault::Result<()> {
         let chunk = self.read.row_group(place.row_group).column(place.column);
         let named = |why: String| Fault::Damage(format!("column '{}': {why}", chunk.column_path().string()));
-        let mut starts = Vec::new();
-        let whole = |page: Range<usize>| decompressed(chunk, bytes.slice(page));
-        for page in column_of(chunk).pages(bytes, page_bytes_max, whole) {
+        let mut pages: Vec<Range<u64>> = Vec::new();
+        let seen = |page: &ParquetPage, place: Range<usize>| look(chunk, page, bytes.slice(place), page_bytes_max);
+        for page in column_of(chunk).pages(bytes, page_bytes_max, seen) {
             let page = page.map_err(|fault| match fault {
                 PageFault::Damage(why) => named(why),
                 PageFault::TooLarge { bytes, most } => Fault::TooLarge { bytes, most },
             })?;
-            starts.push(range.start + page.start as u64);
+            pages.push(range.start + page.start as u64..range.start + page.end as u64);
         }
-        debug_assert!(starts.is_sorted_by(|one, next| one < next), "each page begins behind the one before it");
-        // Of a column that is read as a whole, the decoder takes pages from where the index says that they are.
-        if (range.start, range.end) != (place.start, place.end) {
-            return Ok(());
-        }
+        debug_assert!(pages.is_sorted_by(|one, next| one.end == next.start), "each page begins where the one before it ends");
         let index = self.read.offset_index().and_then(|index| index.get(place.row_group)?.get(place.column));
-        let is_start = |offset: i64| u64::try_from(offset).is_ok_and(|offset| starts.binary_search(&offset).is_ok());
-        match index.is_none_or(|index| index.page_locations().iter().all(|page| is_start(page.offset))) {
-            true => Ok(()),
-            false => Err(named("its index has a page where none begins".to_string())),
+        let is_whole = (range.start, range.end) == (place.start, place.end);
+        for said in index.into_iter().flat_map(|index| index.page_locations()) {
+            let begins = u64::try_from(said.offset).ok();
+            let page = begins.and_then(|begins| pages.binary_search_by_key(&begins, |page| page.start).ok());
+            match page.map(|page| &pages[page]) {
+                // The decoder takes what the index says, and what comes behind a page may be more of what is compressed.
+                Some(page) if u64::try_from(said.compressed_page_size).is_ok_and(|size| size > page.end - page.start) => {
+                    return Err(named("its index has a page that is longer than it says itself".to_string()));
+                }
+                // Of a column that is read as a whole, the decoder takes pages from where the index says that they are.
+                None if is_whole => return Err(named("its index has a page where none begins".to_string())),
+                _ => {}
+            }
         }
+        Ok(())
     }
 }
 
@@ -237,7 +243,9 @@ fn places(footer: &ParquetMetaData) -> Vec<Place> {
 mod tests {
     use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
     use datafusion::parquet::arrow::ArrowWriter;
+    use datafusion::parquet::basic::Compression;
     use datafusion::parquet::file::metadata::ParquetMetaDataReader;
+    use datafusion::parquet::file::page_index::offset_index::{OffsetIndexMetaData, PageLocation};
     use datafusion::parquet::file::properties::WriterProperties;
 
     use super::*;
@@ -297,6 +305,63 @@ mod tests {
         for range in [0..file.len() as u64, 0..4, file.len() as u64 - 9..file.len() as u64] {
             assert_eq!(told(&footer, &file, range.clone()).unwrap(), "pages lie outside of its columns", "{range:?}");
         }
+    }
+
+    #[test]
+    fn a_page_that_becomes_more_or_less_than_it_says_is_damage() {
+        let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|row| format!("word {}", row % 9))));
+        let batch = RecordBatch::try_from_iter([("word", words)]).unwrap();
+        let codecs = [
+            Compression::SNAPPY,
+            Compression::GZIP(Default::default()),
+            Compression::BROTLI(Default::default()),
+            Compression::LZ4,
+            Compression::LZ4_RAW,
+            Compression::ZSTD(Default::default()),
+        ];
+        for codec in codecs {
+            let properties = WriterProperties::builder().set_compression(codec).build();
+            let mut bytes = Vec::new();
+            let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+            writer.write(&batch).unwrap();
+            writer.close().unwrap();
+            let read = ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(bytes.clone())).unwrap();
+            let (start, length) = read.row_group(0).column(0).byte_range();
+            let footer = Footer::of(Arc::new(read));
+            assert_eq!(told(&footer, &Bytes::from(bytes.clone()), start..start + length), None, "{codec}");
+            // The dictionary of nine words of ten bytes: that it is one, and that it becomes 90 bytes, as Thrift writes it.
+            let at = start as usize;
+            assert_eq!(bytes[at..at + 5], *b"\x15\x04\x15\xb4\x01", "{codec}");
+            for (says, becomes) in [(89_u8, "more"), (91, "90")] {
+                bytes[at + 3] = 0x80 | ((says << 1) & 0x7f);
+                let why = told(&footer, &Bytes::from(bytes.clone()), start..start + length);
+                if matches!(codec, Compression::LZ4 | Compression::LZ4_RAW | Compression::ZSTD(_)) {
+                    assert_eq!(why, None, "{codec}: its decoder takes no more than the page says, and tells");
+                    continue;
+                }
+                let says = format!("column 'word': a page says that what is compressed of it becomes {says} bytes");
+                assert_eq!(why, Some(format!("{says}, and it becomes {becomes}")), "{codec}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_is_no_longer_than_it_says_whatever_the_index_says() {
+        let (file, read) = file();
+        let (start, length) = read.row_group(0).column(0).byte_range();
+        let honest = read.offset_index().unwrap().clone();
+        let said = |longer: i32| {
+            let mut index = honest.clone();
+            let pages = index[0][0].page_locations().iter().map(|page| {
+                let compressed_page_size = page.compressed_page_size + longer;
+                PageLocation { compressed_page_size, ..page.clone() }
+            });
+            index[0][0] = OffsetIndexMetaData { page_locations: pages.collect(), unencoded_byte_array_data_bytes: None };
+            let read = read.clone().into_builder().set_offset_index(Some(index)).build();
+            told(&Footer::of(Arc::new(read)), &file, start..start + length)
+        };
+        assert_eq!(said(0), None);
+        assert_eq!(said(1).unwrap(), "column 'id': its index has a page that is longer than it says itself");
     }
 
     #[test]

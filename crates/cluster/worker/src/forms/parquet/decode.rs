@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
-use forebay_parquet_pages::{column_of, decompressed};
+use forebay_parquet_pages::{column_of, look};
 use forebay_types::{Error, Result, SEGMENT_BYTES};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
@@ -56,7 +56,7 @@ pub(in crate::forms) fn decode(column: &Column) -> Result<Made> {
     }
     let chunk = column.footer.row_group(column.row_group).column(column.column);
     column_of(chunk)
-        .check(&column.raw, SEGMENT_BYTES, |page| decompressed(chunk, column.raw.slice(page)))
+        .check(&column.raw, SEGMENT_BYTES, |page, place| look(chunk, page, column.raw.slice(place), SEGMENT_BYTES))
         .map_err(|fault| Error::from(fault).context(format!("column {}", column.column)))?;
     let schema = with_views(plain.schema());
     let mut writer = cell_writer(schema.field(root).data_type(), field.is_nullable())?;
@@ -171,9 +171,44 @@ mod tests {
 
     #[test]
     fn pages_that_agree_with_their_footer_are_decoded() {
-        for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(Default::default())] {
+        for compression in codecs() {
             for place in 0..2 {
                 assert_eq!(decode(&column(compression, place)).unwrap().cells.len(), 1);
+            }
+        }
+    }
+
+    fn codecs() -> [Compression; 7] {
+        [
+            Compression::UNCOMPRESSED,
+            Compression::SNAPPY,
+            Compression::ZSTD(Default::default()),
+            Compression::GZIP(Default::default()),
+            Compression::BROTLI(Default::default()),
+            Compression::LZ4,
+            Compression::LZ4_RAW,
+        ]
+    }
+
+    #[test]
+    fn a_page_that_becomes_more_or_less_than_it_says_is_refused() {
+        for compression in codecs().into_iter().skip(1) {
+            let honest = column(compression, 1);
+            // The dictionary of seven words of ten bytes: that it is one, and that it becomes 70 bytes, as Thrift writes it.
+            assert_eq!(honest.raw[..5], *b"\x15\x04\x15\x8c\x01", "{compression}");
+            for says in [69_u8, 71] {
+                let mut raw = honest.raw.to_vec();
+                raw[3] = 0x80 | ((says << 1) & 0x7f);
+                let lies = Column { footer: Arc::clone(&honest.footer), raw: Bytes::from(raw), ..honest };
+                let error = decode(&lies).err().unwrap();
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{compression}: {error}");
+                if !matches!(compression, Compression::ZSTD(_) | Compression::LZ4 | Compression::LZ4_RAW) {
+                    let becomes = if says < 70 { "more" } else { "70" };
+                    let told = format!(
+                        "column 1: a page says that what is compressed of it becomes {says} bytes, and it becomes {becomes}"
+                    );
+                    assert!(error.message().contains(&told), "{error}");
+                }
             }
         }
     }
