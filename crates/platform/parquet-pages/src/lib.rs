@@ -13,7 +13,7 @@ mod unpack;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_table::{PageFault, ParquetColumn, ParquetPage};
+use forebay_table::{PageFault, ParquetColumn, ParquetCopies, ParquetPage};
 use parquet::basic::Compression;
 use parquet::column::page::PageReader;
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -31,23 +31,35 @@ pub fn column_of(chunk: &ColumnChunkMetaData) -> ParquetColumn {
 }
 
 /// Whether a page is looked at behind its header.
-pub fn is_looked_at(chunk: &ColumnChunkMetaData, page: &ParquetPage) -> bool {
-    page.text.is_some() || (page.compressed.is_some() && unpack::is_looked_at(chunk.compression()))
+pub fn is_looked_at(chunk: &ColumnChunkMetaData, page: &ParquetPage, copies: &ParquetCopies) -> bool {
+    copies.wants(page) || (page.compressed.is_some() && unpack::is_looked_at(chunk.compression()))
 }
 
-/// Looks at a page, of which `bytes` are all with its header, before it is decoded.
+/// Looks at the next page of a column, of which `bytes` are all with its header, before it is decoded.
 ///
 /// # Errors
-/// It becomes fewer or more bytes than its header says, or its text is not to be decoded.
-pub fn look(chunk: &ColumnChunkMetaData, page: &ParquetPage, bytes: Bytes, page_bytes_max: u64) -> Result<(), PageFault> {
+/// It becomes fewer or more bytes than its header says, its text is not to be decoded, or its values take more in all rows that are decoded
+/// together than `copies` allows.
+pub fn look(
+    chunk: &ColumnChunkMetaData,
+    page: &ParquetPage,
+    bytes: Bytes,
+    page_bytes_max: u64,
+    copies: &mut ParquetCopies,
+) -> Result<(), PageFault> {
     assert_eq!(bytes.len() as u64, page.bytes, "a page is looked at as a whole");
     if let Some(compressed) = page.compressed {
         unpack::check(chunk.compression(), &bytes[compressed.at as usize..], compressed.becomes)?;
     }
-    match &page.text {
-        Some(text) => text.check(&decompressed(chunk, bytes)?, page_bytes_max),
-        None => Ok(()),
+    copies.check_fixed()?;
+    if !copies.wants(page) {
+        return Ok(());
     }
+    let whole = decompressed(chunk, bytes)?;
+    if let Some(text) = &page.text {
+        text.check(&whole, page_bytes_max)?;
+    }
+    copies.count(page, &whole)
 }
 
 /// Of a page's bytes with its header, those behind that, no longer compressed.

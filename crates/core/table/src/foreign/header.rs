@@ -25,10 +25,11 @@ pub(super) enum Page {
     Index,
 }
 
-/// Text of a data page in a delta encoding, and the levels that stand before it.
+/// Text of a data page in a delta encoding or in a dictionary, and the levels that stand before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deltas {
-    /// How often lengths stand before the text: those of what a value has in common with the one before it, and of the rest.
+    /// How often lengths stand before the text: those of what a value has in common with the one before it, and of the rest. Never where
+    /// values stand in a dictionary.
     pub(super) streams: u64,
     /// How repetition levels are encoded, or how many bytes they have.
     pub(super) repetition: i32,
@@ -39,8 +40,10 @@ pub(super) struct Deltas {
 }
 
 /// Encodings, numbered as the format does it.
+const PLAIN_DICTIONARY: i32 = 2;
 const DELTA_LENGTH_BYTE_ARRAY: i32 = 6;
 const DELTA_BYTE_ARRAY: i32 = 7;
+const RLE_DICTIONARY: i32 = 8;
 
 /// Numbers of a page's own header, which come before what else it has.
 const NUMBERS_OF_DATA: i16 = 4;
@@ -110,11 +113,12 @@ impl Page {
     }
 }
 
-/// How often lengths stand before text in an encoding; none in others.
+/// How often lengths stand before text in an encoding; none in encodings that are not looked at.
 fn streams(encoding: Option<i32>) -> Option<u64> {
     match encoding? {
         DELTA_LENGTH_BYTE_ARRAY => Some(1),
         DELTA_BYTE_ARRAY => Some(2),
+        PLAIN_DICTIONARY | RLE_DICTIONARY => Some(0),
         _ => None,
     }
 }

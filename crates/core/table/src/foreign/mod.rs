@@ -4,8 +4,10 @@
 //! Only headers are read, and how many lengths text in a delta encoding says that it has. What is compressed is told, so that whoever knows
 //! its codec can see whether it becomes as many bytes as it says. Values are the decoder's to check.
 
+mod copies;
 mod deltas;
 mod header;
+mod runs;
 mod thrift;
 
 #[cfg(test)]
@@ -15,6 +17,7 @@ use std::ops::Range;
 
 use forebay_types::{Error, format_bytes};
 
+pub use copies::ParquetCopies;
 pub use deltas::ParquetText;
 use header::{Deltas, Header, Page};
 use thrift::{Broken, Reader};
@@ -43,6 +46,10 @@ pub struct ParquetPage {
     pub compressed: Option<ParquetCompressed>,
     /// What is to be looked at before it is decoded, which few pages have.
     pub text: Option<ParquetText>,
+    /// How many values it has, if it is a dictionary.
+    pub dictionary: Option<u32>,
+    /// The same as `text` of a page whose values stand in a dictionary.
+    pub indices: Option<ParquetText>,
 }
 
 /// The part of a page that is compressed: all of it from a place on.
@@ -94,7 +101,7 @@ impl ParquetColumn {
         &self,
         bytes: &[u8],
         page_bytes_max: u64,
-        look: impl Fn(&ParquetPage, Range<usize>) -> Result<(), PageFault>,
+        look: impl FnMut(&ParquetPage, Range<usize>) -> Result<(), PageFault>,
     ) -> Result<(), PageFault> {
         self.pages(bytes, page_bytes_max, look).try_for_each(|page| page.map(drop))
     }
@@ -104,7 +111,7 @@ impl ParquetColumn {
         &self,
         bytes: &[u8],
         page_bytes_max: u64,
-        look: impl Fn(&ParquetPage, Range<usize>) -> Result<(), PageFault>,
+        mut look: impl FnMut(&ParquetPage, Range<usize>) -> Result<(), PageFault>,
     ) -> impl Iterator<Item = Result<Range<usize>, PageFault>> {
         let mut at = 0;
         std::iter::from_fn(move || {
@@ -169,18 +176,22 @@ impl ParquetColumn {
         let becomes = decoded - levels;
         let is_compressed = self.is_compressed && !header.is_plain && becomes > 0;
         let compressed = is_compressed.then_some(ParquetCompressed { at: begins + levels, becomes });
-        let text = match header.page {
+        let mut page = ParquetPage { bytes: size, compressed, text: None, dictionary: None, indices: None };
+        match header.page {
             Page::Dictionary(values) => {
-                self.check_dictionary(values, if self.is_compressed { decoded } else { kept })?;
-                None
+                page.dictionary = Some(self.check_dictionary(values, if self.is_compressed { decoded } else { kept })?);
             }
-            Page::Data(said, deltas) => match u32::try_from(said) {
-                Ok(values) if i64::from(values) <= self.values => deltas.map(|deltas| self.text(values, deltas)),
-                _ => return damage(format!("a page says that it has {said} values, and its column has {}", self.values)),
-            },
-            Page::Index => None,
-        };
-        Ok(Some(ParquetPage { bytes: size, compressed, text }))
+            Page::Data(said, deltas) => {
+                let Some(values) = u32::try_from(said).ok().filter(|values| i64::from(*values) <= self.values) else {
+                    return damage(format!("a page says that it has {said} values, and its column has {}", self.values));
+                };
+                let text = deltas.map(|deltas| self.text(values, deltas));
+                page.text = text.filter(|text| text.deltas.streams > 0);
+                page.indices = text.filter(|text| text.deltas.streams == 0);
+            }
+            Page::Index => {}
+        }
+        Ok(Some(page))
     }
 
     fn text(&self, values: u32, deltas: Deltas) -> ParquetText {
@@ -189,14 +200,14 @@ impl ParquetColumn {
     }
 
     /// A decoder makes room for all values that a dictionary says it has. Those of no bytes are all the same one.
-    fn check_dictionary(&self, values: i32, bytes: u64) -> Result<(), PageFault> {
+    fn check_dictionary(&self, values: i32, bytes: u64) -> Result<u32, PageFault> {
         let bits = self.value_bits();
         let fits = |values: u32| match bits {
             0 => values <= 1,
             bits => u128::from(values) * u128::from(bits) <= u128::from(bytes) * 8,
         };
         match u32::try_from(values) {
-            Ok(values) if fits(values) => Ok(()),
+            Ok(values) if fits(values) => Ok(values),
             _ => damage(format!("a dictionary says that it has {values} values, and has {bytes} bytes")),
         }
     }
