@@ -77,8 +77,8 @@ def test_a_call_of_a_trace_is_a_part_of_it_to_shared_storage(tmp_path: Path, lak
         end = time.monotonic() + 30
         # The driver prepares the statement, which reads the footer, before it runs.
         for part in ("describe", "query"):
-            while not any(way[-2:] == [part, "flight"] for way in (above := collector.above("storage get"))):
-                assert time.monotonic() < end, (part, above)
+            while [part, "flight"] not in (ways := [way[-2:] for way in collector.above("storage get")]):
+                assert time.monotonic() < end, (part, ways)
                 time.sleep(0.1)
     finally:
         up.stop()
