@@ -68,7 +68,7 @@ pub enum PageFault {
     Damage(String),
     /// It takes more bytes when it is decoded than there may be; it may be damaged, or large.
     TooLarge {
-        /// What its header says.
+        /// What it says that it takes.
         bytes: u64,
         /// The bound.
         most: u64,
