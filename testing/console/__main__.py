@@ -131,19 +131,19 @@ class Look:
         until(f"first paint under {_PAINT_MAX_MS} ms", paints, 60)
         self.done("light")
 
-    def smooth(self, pages: list[str], of_whom: str) -> None:
+    def smooth(self, pages: list[str], size: str) -> None:
         """No task of the main thread takes 50 ms, and an update takes less than a frame of script and layout, by Chromium's trace."""
         for page in pages:
-            until(f"{page} of {of_whom} is smooth", lambda page=page: self._is_smooth(page, of_whom), 120)
-        self.done(f"smooth-{of_whom}")
+            until(f"{page} of the {size} cluster is smooth", lambda page=page: self._is_smooth(page, size), 120)
+        self.done(f"smooth-{size}")
 
-    def _is_smooth(self, page: str, of_whom: str) -> bool:
+    def _is_smooth(self, page: str, size: str) -> bool:
         self.browser.js(f"location.hash = {page!r}")
         # Opening it is no update.
         self.browser.wait(2)
         found = busy(self.browser.traced(CATEGORIES, _TRACED))
         an_update = found.script_and_layout_ms * _EVERY.get(page, 1) / _TRACED
-        print(f"{page} of {of_whom}: {an_update:.1f} ms an update, the longest of {found.tasks} tasks {found.longest_ms:.1f} ms", flush=True)
+        print(f"{page} of the {size} cluster: {an_update:.1f} ms an update, the longest of {found.tasks} tasks {found.longest_ms:.1f} ms", flush=True)
         return an_update < _UPDATE_MAX_MS and found.longest_ms < _TASK_MAX_MS
 
     def large(self) -> None:
@@ -157,7 +157,7 @@ class Look:
             self.browser.js("location.hash = 'popularity'")
             until("all segments are counted", lambda: f"{SEGMENTS:,} segments known" in self.browser.text("placement"))
             self.done("large")
-            self.smooth(list(_LARGE), "the large cluster")
+            self.smooth(list(_LARGE), "large")
         finally:
             # Who still watches would complain.
             self.browser.open("about:blank")
@@ -264,7 +264,7 @@ def main() -> None:
             look.shards()
             look.query()
             look.light()
-            look.smooth([*_PAGES, "shards", "query"], "the small cluster")
+            look.smooth([*_PAGES, "shards", "query"], "small")
             look.large()
             look.alike()
             look.keys_and_themes()

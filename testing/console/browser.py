@@ -31,6 +31,7 @@ class Browser:
         self._number, self.events = 0, []
         for domain in ("Page", "Runtime", "Log"):
             self.call(f"{domain}.enable")
+        self.call("Page.bringToFront")
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         self._number += 1
