@@ -42,7 +42,7 @@ impl Placement {
     /// Popularity, replicas and routing of the most popular segments.
     pub(crate) fn status(&self, limit: usize, name: impl Fn(MountId) -> Option<MountName>) -> PlacementStatus {
         let accesses = |it: &Tracked| self.popularity.of(it.segment).accesses;
-        // There may be a million, and the state is locked: each is looked at once.
+        // There may be half a million, and the state is locked: each is looked at once.
         let (mut held, mut loading) = (0, 0);
         let mut all = Vec::with_capacity(self.segments.len());
         for (key, it) in &self.segments {

@@ -69,15 +69,16 @@ fn a_worker_that_comes_or_goes_is_planned_for_before_the_window_ends() {
     assert_eq!(plans(&state), before + 2);
 }
 
-/// Workers of which each has read so many segments of its own and holds them, and one that has not reported yet; no plan is made.
+/// Workers of which each has read so many segments of its own and holds them; what is to be planned of it is not planned yet.
 fn crowd(count: u64, each: u32) -> State {
-    let (mut state, now, window) = workers(count + 1);
+    let (mut state, now, window) = workers(count);
     for worker in 1..=count {
         let uses = (0..each).map(|number| read(&format!("t/{worker}/{number}"), number % 1000 + 1, MIB)).collect();
         let report = WindowReport { window, lasted: at(60.0), uses, ..WindowReport::default() };
         let (_, reply) = ask(&mut state, now, MemberRequest::Heartbeat(Heartbeat { window: Some(report), ..blank(worker) }));
         assert!(matches!(reply, Some(ControlReply::Beat { .. })), "{reply:?}");
     }
+    state.decide(at(now + 0.1), Event::Tick);
     state
 }
 
@@ -94,7 +95,7 @@ fn of_many_segments_the_most_popular_are_shown_and_all_are_counted() {
     assert_eq!(state.placement_status(0).segments.len(), 0);
 }
 
-/// With the state locked: nobody else is answered meanwhile.
+/// With the state locked: nobody else is answered meanwhile. Half of them are placed, the others are where hashing puts them.
 #[test]
 #[ignore = "an optimised build does it, in make test-console"]
 fn a_million_segments_are_looked_through_within_200_ms() {
@@ -102,7 +103,7 @@ fn a_million_segments_are_looked_through_within_200_ms() {
     let look = || {
         let started = forebay_runtime::now();
         let status = state.placement_status(500);
-        assert_eq!((status.segments.len(), status.segments_known), (500, 1_000_000));
+        assert_eq!((status.segments.len(), status.segments_known), (500, 500_000));
         started.elapsed()
     };
     let took = (0..5).map(|_| look()).min().unwrap();
