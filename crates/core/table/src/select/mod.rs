@@ -2,6 +2,7 @@
 
 mod capped;
 mod narrow;
+mod packed;
 mod passing;
 mod plain;
 
@@ -14,6 +15,7 @@ use forebay_types::{Error, Result, RowTest};
 
 use self::capped::Capped;
 pub use self::narrow::Narrow;
+pub use self::packed::{pack, unpack};
 use self::passing::passing;
 use self::plain::{plain, plain_type};
 use crate::read::{Chunk, Selection, Source, Table, Verified};

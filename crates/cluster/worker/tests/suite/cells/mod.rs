@@ -73,6 +73,7 @@ pub fn rows_of(operation: OperationId, version: &ObjectVersion, columns: &[u32],
         limit: None,
         bytes_max: bytes,
         raw_bytes: bytes.into(),
+        link_bytes_per_sec: None,
     }
 }
 
