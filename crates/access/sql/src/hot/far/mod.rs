@@ -1,7 +1,9 @@
 //! Rows of decoded columns that workers of other hosts select, where they are fewer bytes than the file's own.
 
+mod branches;
 mod condition;
 mod costs;
+mod values;
 
 use std::sync::Arc;
 
