@@ -144,7 +144,7 @@ impl Forms {
                     let key = &source.version().key;
                     tracing::warn!(%key, row_group = wanted.row_group, %error, "decoded columns can't be read: they are dropped");
                     let ids: Vec<_> = cells.into_iter().map(|(id, _)| id).collect();
-                    ids.into_iter().for_each(|id| {
+                    ids.into_iter().flat_map(|id| [id, id.packed()]).for_each(|id| {
                         self.origin.store.free(id);
                     });
                     return Ok(None);

@@ -1,5 +1,6 @@
 //! Columns in the table form: made when they are popular, never stale, never in the way.
 
+mod disk;
 mod far;
 mod text;
 
