@@ -57,8 +57,12 @@ impl Packing {
         }
     }
 
-    /// An answer went as it is because of what was measured, which counts a little less from now on: a bad moment must not decide for good.
-    pub fn passed(&mut self) {
+    /// An answer of so many bytes went as it is. Unless that was for its size, what was measured counts a little less from now on: a bad
+    /// moment must not decide for good.
+    pub fn passed(&mut self, bytes: u64) {
+        if bytes < SMALL_BYTES {
+            return;
+        }
         self.left = LEFT + (self.left - LEFT) * DOUBT;
         self.bytes_per_sec = BYTES_PER_SEC + (self.bytes_per_sec - BYTES_PER_SEC) * DOUBT;
     }
@@ -98,10 +102,13 @@ mod tests {
         }
         assert!(tried <= 3, "{tried}");
         let again = (1..1000).find(|_| {
-            packing.passed();
+            packing.passed(1 << 20);
             packing.pays(1 << 20, GIGABIT)
         });
         assert!(again.is_some_and(|passed| passed > 10), "{packing:?} after {again:?}");
+        let before = packing;
+        packing.passed(100);
+        assert_eq!(packing, before, "small answers say nothing");
     }
 
     #[test]
@@ -122,7 +129,7 @@ mod tests {
             let mut packing = Packing::default();
             for (bytes, left, secs) in answers {
                 packing.packed(bytes, (bytes as f64 * left) as u64, secs);
-                packing.passed();
+                packing.passed(bytes);
             }
             if packing.pays(bytes, Some(link)) {
                 let plain = bytes as f64 / link as f64;

@@ -44,6 +44,7 @@ impl Forms {
         let read = (bytes.len() as u64, forebay_runtime::now().saturating_duration_since(began).as_secs_f64());
         match decoder.have(move || unpacked(&bytes)).await {
             Ok((column, took)) => {
+                assert!(column.len() as u64 <= SEGMENT_BYTES, "a column of {} bytes came back", column.len());
                 self.disk.lock().came_back(read, (column.len() as u64, took.as_secs_f64()));
                 self.keep_form(job, cell, id, &column).await?;
                 table::WORKER_BROUGHT_BACK_BYTES.only().add(column.len() as u64);
@@ -91,6 +92,7 @@ impl Forms {
         self.keep_form(job, cell, id, &bytes).await?;
         table::WORKER_DECODED_BYTES.only().add(bytes.len() as u64);
         let (store, packed) = (&self.origin.store, id.packed());
+        assert_ne!(packed, id, "a column and its copy are two segments");
         if !store.has_disk() || store.held(packed).disk_bytes > 0 {
             return Ok(());
         }

@@ -51,7 +51,9 @@ impl Way {
     /// Bytes that a table may have before it is seen whether it goes compressed.
     fn before(&self, packing: &Packing) -> u64 {
         let packs = packing.pays(self.most, self.link_bytes_per_sec);
-        if packs { packing.before(self.most).min(ROW_BYTES_MAX.into()) } else { self.most }
+        let before = if packs { packing.before(self.most).min(ROW_BYTES_MAX.into()) } else { self.most };
+        assert!((self.most..=ROW_BYTES_MAX.into()).contains(&before), "{before} bytes before {} are left", self.most);
+        before
     }
 
     /// What is sent of a selection.
@@ -66,7 +68,7 @@ impl Way {
         let now = *packing.lock();
         if !now.pays(bytes, self.link_bytes_per_sec) {
             if self.link_bytes_per_sec.is_some() {
-                packing.lock().passed();
+                packing.lock().passed(bytes);
             }
             return plain(table);
         }

@@ -35,6 +35,7 @@ pub(super) fn common(case: &CaseExpr, stream: &Schema) -> Option<Vec<RowTest>> {
             steps.push(RowTest::And);
         }
     }
+    debug_assert!(steps.is_empty() || steps.len() % 2 == 1, "each test but the first is joined to those before");
     (!steps.is_empty()).then_some(steps)
 }
 
@@ -83,6 +84,7 @@ impl Demand {
             (Self::OneOf { column, values }, Self::OneOf { column: of, values: others }) if column == of => {
                 let mut values = values.clone();
                 values.extend(others.iter().filter(|other| !values.contains(other)).cloned().collect::<Vec<_>>());
+                debug_assert!(others.iter().all(|other| values.contains(other)), "a value of either is one of both");
                 (values.len() <= VALUES_MAX).then_some(Self::OneOf { column: *column, values })
             }
             _ => None,

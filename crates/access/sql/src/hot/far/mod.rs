@@ -79,6 +79,7 @@ impl Far {
             FarRows::Rows { table, rows, packed } => (table, rows, packed),
         };
         let bytes = table.len();
+        assert!(bytes as u64 <= bytes_max, "{bytes} bytes came where {bytes_max} were the most");
         let whole = match packed {
             Some(len) => unpack(&table, len as usize),
             None => Ok(table),
