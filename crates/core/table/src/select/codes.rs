@@ -18,9 +18,10 @@ const VALUES: &str = "values";
 const OF: &str = "of";
 const TEXT: &str = "text";
 const BINARY: &str = "binary";
-/// Rows that are looked at first, at least, and different values among them at most.
+/// Rows that are looked at first, at least; how many different values there may be among them; and rows for each of these, at least.
 const FIRST_ROWS: usize = 64;
-const FIRST_VALUES: usize = 32;
+const FIRST_VALUES: usize = 128;
+const FIRST_ROWS_EACH: usize = 4;
 /// Bytes of a value at most: there are few of them, but each may stand in every row.
 const VALUE_BYTES_MAX: usize = 64;
 
@@ -40,7 +41,8 @@ impl Codes {
             return None;
         }
         let mut codes = Self { data_type, of: HashMap::new(), values: Vec::new() };
-        (codes.add(first, FIRST_VALUES).is_some() && !codes.values.is_empty()).then_some(codes)
+        let most = FIRST_VALUES.min(first.len() / FIRST_ROWS_EACH);
+        (codes.add(first, most).is_some() && !codes.values.is_empty()).then_some(codes)
     }
 
     /// The codes of values, those of rows without one being anything; none where there are too many different values, or long ones.
@@ -189,7 +191,7 @@ mod tests {
 
     #[test]
     fn more_values_may_come_later_and_too_many_are_none() {
-        let mut codes = Codes::of(&numbered(100, 30)).unwrap();
+        let mut codes = Codes::of(&numbered(200, 30)).unwrap();
         let sent = codes.encode(&numbered(1000, 256)).unwrap().unwrap();
         let expected: ArrayRef = Arc::new(numbered(1000, 256).as_string_view().iter().collect::<StringArray>());
         assert_eq!(&back(&codes, &sent), &expected);
