@@ -1,6 +1,7 @@
 //! SQL over columns that a worker keeps decoded, against the same files warm in the same tier.
 
 mod afar;
+mod link;
 mod parquet;
 mod text;
 
@@ -36,8 +37,17 @@ struct Taken {
 impl Engines {
     /// Over TPC-H at scale factor 1.
     async fn start() -> Result<Self> {
+        Self::start_in(Self::settings()).await
+    }
+
+    /// Room for all files, and for all of their columns decoded.
+    fn settings() -> RigSettings {
+        RigSettings { dram_bytes: 6 << 30, ..RigSettings::default() }
+    }
+
+    async fn start_in(settings: RigSettings) -> Result<Self> {
         let tables = data().await?;
-        let mut rig = Rig::start(RigSettings { dram_bytes: 6 << 30, ..RigSettings::default() }).await?;
+        let mut rig = Rig::start(settings).await?;
         upload(&mut rig, &tables.folder).await?;
         let mount = rig.client.mount(&MOUNT.parse()?).await?;
         let options = MountOptions { hot_form: HotForm::Table, ..mount.options.clone() };

@@ -38,8 +38,8 @@ pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYL
 pub use jobs::{ExecutorNumbers, JobState, SchedulerNumbers, TaskState, TransferState};
 pub use kinds::{reply_for, request_for};
 pub use limits::{
-    ACCESSES_MAX, BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, PINS_MAX, PLANS_MAX, RANGES_MAX, ROOTS_MAX, ROW_COLUMNS_MAX, RUNS_MAX,
-    SEGMENTS_MAX, VALUES_MAX,
+    ACCESSES_MAX, BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, PINS_MAX, PLANS_MAX, RANGES_MAX, ROOTS_MAX, ROW_BYTES_MAX,
+    ROW_COLUMNS_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX,
 };
 pub use nodes::{
     NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_PEER_MESSAGE, NODE_VALUES_BYTES_MAX, NodeCall, NodeOp, NodeReply, PeerCall,

@@ -33,5 +33,7 @@ pub const CHANGES_MAX: usize = 8_192;
 pub const ATTRIBUTES_MAX: usize = 128;
 /// Columns of which rows are selected.
 pub const ROW_COLUMNS_MAX: usize = 1_024;
+/// Bytes of a table of such rows, before it is compressed.
+pub const ROW_BYTES_MAX: u32 = 32 << 20;
 /// Warnings of a worker.
 pub const WARNINGS_MAX: usize = 1_024;

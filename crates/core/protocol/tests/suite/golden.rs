@@ -64,7 +64,7 @@ fn requests() {
     golden(
         DataRequest::SelectRows(wanted_rows()),
         "1e 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 00 03 02 00 c8 01 03 00 00 03 02 05 00 01 \
-         01 02 01 61 00 00 03 01 ac 02 80 80 40 80 80 80 01",
+         01 02 01 61 00 00 03 01 ac 02 80 80 40 80 80 80 01 01 ac 02",
     );
     assert_eq!(&PeerRequest::Form { form: FormId(130) }.encode()[..], [b'p', 1, 0x82, 1]);
     assert_eq!(&PeerRequest::ShardHeld { shard: 130 }.encode()[..], [b'p', 4, 0x82, 1]);
@@ -78,7 +78,8 @@ fn replies() {
     let hint = Hint { queue: 2, routes: 129 };
     golden(DataReply::Read { in_place: None, hint }, "04 00 02 81 01");
     golden(DataReply::Busy { after_ms: 300, message: "a".into() }, "1c ac 02 01 61");
-    golden(DataReply::Selected(SelectedRows { rows: 300, fits: true, hint }), "1a ac 02 01 02 81 01");
+    golden(DataReply::Selected(SelectedRows { rows: 300, fits: true, hint, packed: None }), "1a ac 02 01 02 81 01 00");
+    golden(DataReply::Selected(SelectedRows { rows: 300, fits: true, hint, packed: Some(300) }), "1a ac 02 01 02 81 01 01 ac 02");
     golden(DataReply::Read { in_place: Some((5, Span { offset: 4096, len: 300 })), hint }, "04 01 05 80 20 ac 02 02 81 01");
     golden(DataReply::Queue(hint), "0f 02 81 01");
     golden(DataReply::Copied { runs: vec![(0, 1), (300, 1)], sums: vec![1, 300] }, "0e 02 00 01 ac 02 01 02 01 ac 02");

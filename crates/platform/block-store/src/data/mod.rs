@@ -11,7 +11,7 @@ mod write;
 
 pub(crate) use access::{ReadPages, WritePages};
 pub(crate) use flush::flush;
-pub(crate) use off_memory::{read as read_off_memory, write as write_off_memory};
+pub(crate) use off_memory::{read as read_off_memory, read_whole as read_whole_off_memory, write as write_off_memory};
 pub(crate) use read::load;
 pub(crate) use scrub::scrub;
 

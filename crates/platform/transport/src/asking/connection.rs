@@ -114,6 +114,15 @@ impl Connection {
         }
     }
 
+    /// Bytes a second that answers come with over a network, by those with large payloads; none where both ends are on one host by a Unix
+    /// socket or in one process, and before there were a few.
+    pub fn bytes_per_sec(&self) -> Option<u64> {
+        match &self.0 {
+            Way::Framed(framed) => framed.bytes_per_sec(),
+            Way::Local(_) => None,
+        }
+    }
+
     /// Whether the connection has ended.
     pub fn is_closed(&self) -> bool {
         match &self.0 {

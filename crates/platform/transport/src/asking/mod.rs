@@ -4,3 +4,4 @@ pub(crate) mod calls;
 pub(crate) mod connection;
 pub(crate) mod dial;
 pub(crate) mod framed;
+pub(crate) mod speed;

@@ -105,7 +105,8 @@ pub fn wanted_rows() -> WantedRows {
     let tests = vec![few, RowTest::OneOf { column: 1, values: vec![b"a".to_vec(), vec![]], negated: false }, RowTest::And];
     let (operation, form, limit) = (OperationId(9), None, Some(300));
     let (row_group, columns, bytes_max, raw_bytes) = (3, vec![0, 200], 1 << 20, 2 << 20);
-    WantedRows { operation, version: version(), form, row_group, columns, tests, limit, bytes_max, raw_bytes }
+    let link_bytes_per_sec = Some(300);
+    WantedRows { operation, version: version(), form, row_group, columns, tests, limit, bytes_max, raw_bytes, link_bytes_per_sec }
 }
 
 pub fn replies() -> Vec<DataReply> {
@@ -143,7 +144,7 @@ pub fn replies() -> Vec<DataReply> {
             came: Vec::new(),
         }),
         DataReply::ShardHeld(Some(ShardHeld { bytes: 1 << 40, queue: 3 })),
-        DataReply::Selected(SelectedRows { rows: 300, fits: true, hint }),
+        DataReply::Selected(SelectedRows { rows: 300, fits: true, hint, packed: Some(300) }),
         DataReply::Accesses(Accesses { next: 1 << 40, lost: 300, made: vec![] }),
         DataReply::Busy { after_ms: 300, message: "/lake: later".into() },
     ]
