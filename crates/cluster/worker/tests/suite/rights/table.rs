@@ -210,6 +210,11 @@ pub fn of_data(request: &DataRequest) -> Takes {
         | DataRequest::ChangeShard { .. }
         | DataRequest::MergeShard { .. } => Takes::Writing,
         DataRequest::PutPart { .. } | DataRequest::PutCommit { .. } | DataRequest::PutAbort { .. } => Takes::WritingOn,
+        DataRequest::Drafts { call, .. } => match call {
+            DraftCall::Open { .. } => Takes::Writing,
+            DraftCall::Begin { .. } => Takes::Serving,
+            DraftCall::End => Takes::WritingOn,
+        },
         DataRequest::Free { .. } | DataRequest::Keep { .. } | DataRequest::Accesses(_) => Takes::AdministeringAll,
         DataRequest::Held { .. }
         | DataRequest::Present { .. }
@@ -231,6 +236,7 @@ pub fn data_requests() -> Vec<DataRequest> {
         DataRequest::Prefetch { operation, version: version(), ranges, keep, urgent: false, hold_ms: 10, standing }
     };
     let segments = || vec![SegmentId(1)];
+    let drafts = |call| DataRequest::Drafts { operation, call };
     of_every_kind(vec![
         DataRequest::Attach,
         DataRequest::Open { mount, key: key() },
@@ -262,6 +268,10 @@ pub fn data_requests() -> Vec<DataRequest> {
         DataRequest::PutPart { upload: 999, part: 0 },
         DataRequest::PutCommit { upload: 999, parts: 0, condition: PutCondition::Any },
         DataRequest::PutAbort { upload: 999 },
+        // Opened for a mount that has nothing begun by the next one.
+        drafts(DraftCall::Begin { mount, key: key() }),
+        drafts(DraftCall::Open { mount, below: key() }),
+        drafts(DraftCall::End),
         DataRequest::Free { segments: segments() },
         DataRequest::Keep { segments: segments(), keep: true },
         DataRequest::Held { segments: segments() },
