@@ -33,7 +33,7 @@ async fn what_only_this_process_has_runs_here() {
     bed.put("a.csv", b"x\n1\n2\n");
     let cluster = bed.cluster().await;
     assert_eq!(rows(&cluster, "select sum(value) from generate_series(1, 10) as t(value)").await, [" 55 "]);
-    rows(&cluster, "copy (select x + 1 as y from '/lake/a.csv') to '/lake/b.parquet'").await;
+    rows(&cluster, "copy (select x + 1 as y from '/lake/a.csv') to '/lake/b.albis'").await;
     // What the serialised form of a scan has no word for.
     bed.put("c.json", b"[{\"x\": 1}, {\"x\": 2}]");
     assert_eq!(rows(&cluster, "select sum(x) from '/lake/c.json'").await, [" 3 "]);
@@ -48,7 +48,7 @@ async fn what_only_this_process_has_runs_here() {
     bed.put("e.arrow", &stream.into_inner().unwrap());
     assert_eq!(rows(&cluster, "select sum(x) from '/lake/e.arrow'").await, [" 8 "]);
     assert!(bed.control().jobs().await.unwrap().is_empty());
-    assert_eq!(rows(&cluster, "select sum(y) from '/lake/b.parquet'").await, [" 5 "]);
+    assert_eq!(rows(&cluster, "select sum(y) from '/lake/b.albis'").await, [" 5 "]);
     assert_eq!(bed.control().jobs().await.unwrap().len(), 1);
 }
 
@@ -171,6 +171,10 @@ async fn who_asks_is_told_where_a_query_runs_and_why() {
             true,
         ),
         (&cluster, deep.as_str(), "in this process: its plan nests too deep to be sent", true),
+        (&cluster, "copy (select x from '/lake/a.csv') to '/lake/out/'", "on the cluster", false),
+        (&cluster, "copy (select x from '/lake/a.csv') to '/lake/one.csv'", "on the cluster", false),
+        (&cluster, "copy (select x from '/lake/a.csv') to '/lake/b.albis'", "executors write Parquet, CSV and JSON", true),
+        (&large, "copy (select x from '/lake/a.csv') to '/lake/b.csv'", "less than `distribute-from` (1.00 GiB)", false),
         (&large, "select sum(x) from '/lake/a.csv'", "less than `distribute-from` (1.00 GiB)", false),
     ] {
         let told = rows(engine, &format!("explain {sql}")).await;
