@@ -84,6 +84,41 @@ async fn no_byte_is_fetched_twice() {
     assert!(warm.tasks_local > 0, "tasks run where their input is: {warm:?}");
 }
 
+/// Tasks bring what they read to where they run, S3 and Python ask where the routing table leads: what one has brought the other finds,
+/// also where parts of one object are on several workers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_tasks_have_brought_is_not_fetched_again_for_s3_and_python() {
+    let bed = Bed::start(4).await;
+    let cluster = bed.cluster().await;
+    bed.tpch(0.05, &[&cluster]).await;
+    let fetched = || bed.test.s3.counters().bytes_out;
+    let sql = |table: &str| format!("select l_returnflag, sum(l_quantity), max(l_comment) from {table} group by l_returnflag");
+    bed.test.s3.reset_counters();
+    let answer = rows(&cluster, &sql("lineitem")).await;
+    let by_sql = fetched();
+    // Python runs its SQL in its own process, as this does.
+    let python = Engine::over_client(bed.test.client(|_| {}).await, EngineSettings::default());
+    let files = "'/lake/tpch/lineitem/*.parquet'";
+    assert_eq!(rows(&python, &sql(files)).await, answer);
+    let by_python = fetched() - by_sql;
+    assert!(by_python * 20 < by_sql, "{by_python} bytes were fetched for Python behind {by_sql} for SQL");
+    // Whole objects, as the gateway reads them.
+    let gateway = bed.test.client(|_| {}).await;
+    let mut size = 0;
+    for info in gateway.list_all(&"/lake/tpch/lineitem/".parse().unwrap()).await.unwrap() {
+        let version = info.version;
+        let bytes = gateway.read(gateway.operation(), &version, 0..version.size).await.unwrap();
+        assert_eq!(bytes.len() as u64, version.size);
+        size += version.size;
+    }
+    let in_all = fetched();
+    assert!(in_all - by_sql - by_python <= size, "{in_all} bytes were fetched of {size}");
+    let columns = "count(*), max(l_comment), max(l_shipdate), max(l_extendedprice), max(l_shipinstruct), max(l_orderkey)";
+    rows(&python, &format!("select {columns} from {files}")).await;
+    let again = fetched() - in_all;
+    assert!(again * 20 < size, "{again} bytes were fetched though all of it is there");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn compressed_text_is_read_as_one_process_does() {
     let bed = Bed::start(2).await;

@@ -8,7 +8,7 @@ use datafusion::logical_expr::Explain;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion_datasource::memory::MemorySourceConfig;
 use forebay_client::{Client, Drafts};
-use forebay_types::{Error, OperationId, Result, format_bytes};
+use forebay_types::{Error, ErrorKind, OperationId, Result, format_bytes};
 
 use crate::distribute::{Distribute, DistributedQuery, DistributedRun, Stays, scan_bytes, stays};
 use crate::drafts::{self, Writing};
@@ -31,7 +31,14 @@ pub(super) async fn begin(engine: &Engine, session: &QuerySession, sql: &str, pl
         tracing::debug!(why = %stays.why, "a query runs in this process");
         return Ok(Begun::Here(stays.surprises.then(|| notice(&stays.why))));
     }
-    let written = Written::open(engine, session, plan).await?;
+    let written = match Written::open(engine, session, plan).await {
+        // Workers of the release before know of no drafts.
+        Err(error) if error.kind() == ErrorKind::Retry => {
+            tracing::info!(%error, "a statement's files are written by this process alone");
+            return Ok(Begun::Here(Some(notice(&format!("no worker takes drafts of its files ({})", error.message())))));
+        }
+        written => written?,
+    };
     let whole = written.as_ref().map_or(plan, |written| &written.plan);
     let sent = match &session.cells {
         Some(cells) => at_chunks(Arc::clone(whole), cells).map_err(from_engine)?,

@@ -42,7 +42,7 @@ async fn files(client: &Client, path: &str) -> Vec<String> {
 async fn what_executors_copy_is_as_of_one_process() {
     let bed = Bed::start(3).await;
     let (here, cluster) = (bed.here(), bed.cluster().await);
-    bed.tpch(0.02, &[&here, &cluster]).await;
+    bed.tpch(0.05, &[&here, &cluster]).await;
     let (count, sums) = (rows(&here, "select count(*) from lineitem").await, rows(&here, &format!("{SUMS} lineitem")).await);
     for (to, options, read) in [
         ("parquet/", "", "parquet/*.parquet"),
@@ -80,7 +80,7 @@ async fn what_executors_copy_is_as_of_one_process() {
 async fn what_executors_have_written_is_read_from_the_tiers() {
     let bed = Bed::start(3).await;
     let (here, cluster) = (bed.here(), bed.cluster().await);
-    bed.tpch(0.02, &[&cluster]).await;
+    bed.tpch(0.05, &[&cluster]).await;
     rows(&cluster, &format!("copy ({ROWS}) to '/lake/out/'")).await;
     bed.test.s3.reset_counters();
     let first = rows(&here, &format!("{SUMS} '/lake/out/*.parquet'")).await;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_metrics::table;
-use forebay_types::{PageRun, RouteKey, SEGMENT_BYTES, WorkerId};
+use forebay_types::{PageRun, PageSet, RouteKey, SEGMENT_BYTES, WorkerId};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
@@ -57,17 +57,19 @@ impl Elsewhere {
         }
         let Ok(_asking) = self.asking.try_acquire() else { return Vec::new() };
         let mut asked = Vec::with_capacity(ASKED_MAX);
-        let mut is_held = false;
+        let (mut is_held, mut found) = (false, Found::default());
         while let Some(worker) = left.pop_front().filter(|_| asked.len() < ASKED_MAX) {
+            let missing = found.pages.missing(run);
+            let (Some(first), Some(last)) = (missing.first(), missing.last()) else { break };
             assert!(worker != self.cluster.id && !asked.contains(&worker), "{worker} asks itself, or is asked twice");
             asked.push(worker);
-            let Some(shared) = self.ask_one(worker, segment, run).await else { continue };
-            if !shared.runs.is_empty() {
+            let wanted = PageRun::new(first.start, last.end());
+            let Some(shared) = self.ask_one(worker, segment, wanted).await else { continue };
+            let gives = !shared.runs.is_empty();
+            is_held |= shared.holds || gives;
+            if gives {
                 whereabouts.note(segment.id, worker);
-                return given(segment, shared);
-            }
-            is_held |= shared.holds;
-            if !shared.holds {
+            } else if !shared.holds {
                 whereabouts.forget(segment.id, worker);
             }
             let known = |other: &WorkerId| *other != self.cluster.id && !asked.contains(other) && self.is_well(*other);
@@ -75,11 +77,14 @@ impl Elsewhere {
                 left.retain(|it| *it != other);
                 left.push_front(other);
             }
+            if gives {
+                found.add(segment, given(segment, shared));
+            }
         }
         if !is_held {
             whereabouts.nowhere(segment.id);
         }
-        Vec::new()
+        found.in_order()
     }
 
     async fn ask_one(&self, worker: WorkerId, segment: &Segment, run: PageRun) -> Option<Shared> {
@@ -105,7 +110,7 @@ impl Elsewhere {
     fn candidates(&self, segment: &Segment) -> VecDeque<WorkerId> {
         let route = RouteKey::of(segment.version.mount, &segment.version.key, (segment.start / SEGMENT_BYTES) as u32);
         let routes = self.cluster.routes();
-        let mut all: Vec<WorkerId> = self.cluster.whereabouts.of(segment.id).into_iter().collect();
+        let mut all = self.cluster.whereabouts.of(segment.id);
         match routes.holders(route) {
             Some(line) => {
                 let mut line = line.to_vec();
@@ -131,6 +136,31 @@ impl Elsewhere {
 
     fn is_well(&self, worker: WorkerId) -> bool {
         self.away.lock().get(&worker).is_none_or(|since| since.elapsed() >= AWAY_FOR)
+    }
+}
+
+/// Pages that workers have given, none of them twice.
+#[derive(Default)]
+struct Found {
+    pages: PageSet,
+    given: Vec<Given>,
+}
+
+impl Found {
+    fn add(&mut self, segment: &Segment, given: Vec<Given>) {
+        for (run, bytes) in given {
+            let begins = segment.bytes_of(run).start;
+            for part in self.pages.missing(run) {
+                let of = segment.bytes_of(part);
+                self.given.push((part, bytes.slice((of.start - begins) as usize..(of.end - begins) as usize)));
+                self.pages.insert(part);
+            }
+        }
+    }
+
+    fn in_order(mut self) -> Vec<Given> {
+        self.given.sort_by_key(|(run, _)| run.start);
+        self.given
     }
 }
 
