@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use datafusion::datasource::sink::DataSinkExec;
 use datafusion::error::Result as Planned;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::empty::EmptyExec;
+use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 use forebay_client::{Client, Drafts};
 use forebay_types::{ForebayPath, OperationId, Result, WorkerId};
 
@@ -51,5 +51,5 @@ impl Writing {
 
 /// The sink of a plan without what it is to write.
 fn over_nothing(plan: &Arc<dyn ExecutionPlan>, input: &Arc<dyn ExecutionPlan>) -> Planned<Arc<dyn ExecutionPlan>> {
-    Arc::clone(plan).with_new_children(vec![Arc::new(EmptyExec::new(input.schema()))])
+    replace_children_if_necessary(Arc::clone(plan), vec![Arc::new(EmptyExec::new(input.schema()))])
 }

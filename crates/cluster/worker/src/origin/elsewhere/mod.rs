@@ -178,3 +178,28 @@ fn given(segment: &Segment, shared: Shared) -> Vec<Given> {
     table::WORKER_COPIED_BYTES.only().add(given.iter().map(|(_, bytes)| bytes.len() as u64).sum());
     given
 }
+
+#[cfg(test)]
+mod tests {
+    use forebay_types::{Key, MountId, ObjectVersion, PAGE_BYTES, VersionTag};
+
+    use super::*;
+
+    #[test]
+    fn what_several_workers_have_is_put_together_and_no_page_twice() {
+        let (mount, key, tag) = (MountId(1), Key::new("a").unwrap(), VersionTag::etag("\"t\""));
+        let version = ObjectVersion { mount, key, tag, size: 9 * PAGE_BYTES + 100 };
+        let segment = Segment::holding(&version, 0).unwrap();
+        // Each byte is its page's number.
+        let of = |start, end| {
+            let run = PageRun::new(start, end);
+            let bytes: Vec<u8> = segment.bytes_of(run).map(|at| (at / PAGE_BYTES) as u8).collect();
+            (run, Bytes::from(bytes))
+        };
+        let mut found = Found::default();
+        found.add(&segment, vec![of(6, 10)]);
+        assert_eq!(found.pages.missing(PageRun::new(0, 10)), [PageRun::new(0, 6)]);
+        found.add(&segment, vec![of(0, 2), of(4, 8)]);
+        assert_eq!(found.in_order(), [of(0, 2), of(4, 6), of(6, 10)]);
+    }
+}
