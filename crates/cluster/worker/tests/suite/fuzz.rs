@@ -107,7 +107,6 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
         DataRequest::PutAbort { upload: 1 },
         DataRequest::Drafts { operation, call: DraftCall::Open { mount, below: key.clone() } },
         DataRequest::Drafts { operation, call: DraftCall::Begin { mount, key: key.clone() } },
-        DataRequest::Drafts { operation, call: DraftCall::End },
         DataRequest::Refresh { mount, prefix: key.clone() },
         DataRequest::Changed { mount, key, info: None },
         DataRequest::Free { segments: vec![segment, SegmentId(1)] },
