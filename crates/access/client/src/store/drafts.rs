@@ -120,6 +120,7 @@ impl MultipartUpload for DraftUpload {
             sends.push((self.parts, self.buffer.take(upload.part_bytes())));
             self.parts += 1;
         }
+        debug_assert!(self.bytes >= self.buffer.len() as u64, "what is held back has come");
         let location = self.location.clone();
         async move {
             for (part, payload) in sends {

@@ -51,6 +51,7 @@ impl Writes {
         let request = DataRequest::Drafts { operation, call: DraftCall::Open { mount: mount.id, below: below.key().clone() } };
         let deadline = self.routes.connections.read_deadline();
         let workers: Vec<_> = known.workers.iter().filter_map(|worker| known.worker(*worker).cloned()).collect();
+        let count = workers.len();
         let asked = stream::iter(workers).map(|info| {
             let request = &request;
             async move {
@@ -74,6 +75,7 @@ impl Writes {
                 Err(failure) => last = failure.into_error(),
             }
         }
+        assert!(drafts.links.len() <= count, "drafts are open at {} of {count} workers", drafts.links.len());
         match drafts.links.is_empty() {
             true => Err(last.context(below)),
             false => Ok(drafts),

@@ -69,8 +69,10 @@ async fn commit(client: &Client, drafts: &Drafts, all: &[Draft], single: bool) -
     for (turn, some) in all.chunks(AT_ONCE).enumerate() {
         let made = join_all(some.iter().map(|draft| drafts.commit(draft))).await;
         if let Some(error) = made.into_iter().find_map(|made| made.err()) {
+            let tried = turn * AT_ONCE + some.len();
+            assert!((1..=all.len()).contains(&tried), "{tried} of {} files were to be made", all.len());
             if !single {
-                remove(client, &all[..turn * AT_ONCE + some.len()]).await;
+                remove(client, &all[..tried]).await;
             }
             return Err(error);
         }

@@ -26,6 +26,7 @@ pub(super) fn told(drafts: &[Draft], rows: u64) -> Result<RecordBatch> {
     let written = |draft: &Draft| serde_json::to_string(draft).map_err(|error| external(Error::internal(error.to_string())));
     let texts = drafts.iter().map(written).collect::<Result<Vec<String>>>()?;
     let counts: Vec<u64> = (0..drafts.len()).map(|place| if place == 0 { rows } else { 0 }).collect();
+    debug_assert_eq!(counts.iter().sum::<u64>(), rows, "the rows of a task are told once");
     Ok(RecordBatch::try_new(schema(), vec![Arc::new(StringArray::from(texts)), Arc::new(UInt64Array::from(counts))])?)
 }
 
