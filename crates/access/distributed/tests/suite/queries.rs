@@ -112,7 +112,8 @@ async fn what_tasks_have_brought_is_not_fetched_again_for_s3_and_python() {
         size += version.size;
     }
     let in_all = fetched();
-    assert!(in_all - by_sql - by_python <= size, "{in_all} bytes were fetched of {size}");
+    // Small columns between gaps are not worth a request of their own.
+    assert!(in_all <= size + size / 4, "{in_all} bytes were fetched of {size}, {by_sql} of them by SQL");
     let columns = "count(*), max(l_comment), max(l_shipdate), max(l_extendedprice), max(l_shipinstruct), max(l_orderkey)";
     rows(&python, &format!("select {columns} from {files}")).await;
     let again = fetched() - in_all;
