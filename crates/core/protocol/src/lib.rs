@@ -46,7 +46,7 @@ pub use nodes::{
     PeerOp, Raw,
 };
 pub use notice::{DataNotice, InPlaceCount};
-pub use objects::{ListPage, PutCondition, RangeSpec};
+pub use objects::{DraftCall, ListPage, PutCondition, RangeSpec};
 pub use peer::{PEER_MESSAGE, PeerRequest, Shared};
 pub use placement::{
     AccessMade, AccessWay, Accesses, Order, OrderEnd, PlacementStatus, SegmentStatus, SegmentUse, WantedAccesses, WindowReport,

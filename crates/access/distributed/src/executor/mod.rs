@@ -113,7 +113,7 @@ impl Executor {
         let shared = Shared::new(client.nodes(), settings.worker, settings.folder.clone(), files);
         let trimming = forebay_runtime::spawn(Arc::clone(&shared).keep_trim());
         let (times, counted) = (Arc::new(Times::default()), Arc::new(Tasks::default()));
-        let nodes = Codec::of(client.clone());
+        let nodes = Codec::beside(client.clone(), settings.worker);
         let (moves, scheduler) = watch::channel(settings.scheduler.clone());
         let following = settings.follows.then(|| forebay_runtime::spawn(follow(client.clone(), moves)));
         // Whatever a plan says that was sent here: an executor reads what is mounted.

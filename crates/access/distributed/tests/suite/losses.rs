@@ -14,7 +14,7 @@ const SQL: &str =
 const SCAN: &str = "select l_shipmode, count(*), sum(l_quantity), max(l_comment) from lineitem group by l_shipmode";
 
 /// A bound that makes the job last for some seconds.
-fn slow(rate: &str) -> MountOptions {
+pub fn slow(rate: &str) -> MountOptions {
     MountOptions { bandwidth: Some(rate.parse::<BitRate>().unwrap()), ..Default::default() }
 }
 
@@ -27,7 +27,7 @@ async fn after(job_tasks: u64, bed: &Bed) {
 }
 
 /// Waits until an executor reads: which one, and how many tasks it has and had.
-async fn reading(bed: &Bed) -> (usize, u64) {
+pub async fn reading(bed: &Bed) -> (usize, u64) {
     let control = bed.control();
     let workers: Vec<String> = bed.test.node.workers.iter().map(|worker| worker.id().to_string()).collect();
     for _ in 0..3000 {

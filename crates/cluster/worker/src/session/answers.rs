@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{
-    AccessWay, DataReply, DataRequest, DatasetId, Hint, PeerRequest, PutCondition, Shared, WantedRecords, encode,
+    AccessWay, DataReply, DataRequest, DatasetId, DraftCall, Hint, PeerRequest, PutCondition, Shared, WantedRecords, encode,
 };
 use forebay_rights::needs;
 use forebay_transport::Response;
@@ -111,9 +111,10 @@ impl WorkerSession {
             }
             DataRequest::PutCommit { upload, parts, condition } => self.commit(upload, parts, condition).await?,
             DataRequest::PutAbort { upload } => {
-                self.uploads.abort(upload).await?;
+                self.uploads.abort(&rooms.writes, upload).await?;
                 reply(DataReply::Done)
             }
+            DataRequest::Drafts { operation, call } => self.drafts(operation, call).await?,
             DataRequest::Delete { mount, key } => self.delete(mount, &key).await?,
             DataRequest::Refresh { mount, prefix } => {
                 rooms.writes.refresh(mount, &prefix);
@@ -199,6 +200,9 @@ impl WorkerSession {
     }
 
     async fn commit(&self, upload: u64, parts: u32, condition: PutCondition) -> Result<Response> {
+        if let Some((mount, key)) = self.uploads.draft(&self.rooms.writes, upload) {
+            self.may_commit(mount, &key).await?;
+        }
         let info = self.uploads.commit(&self.rooms.writes, upload, parts, condition).await?;
         self.rooms.shards.note_change(info.version.mount, &info.version.key);
         self.written(&info);
@@ -228,6 +232,23 @@ impl WorkerSession {
         self.may_order(mount, key, None).await?;
         let (upload, part_bytes) = self.uploads.begin(&self.rooms.writes, mount, key).await?;
         Ok(reply(DataReply::Upload { upload, part_bytes }))
+    }
+
+    async fn drafts(&self, operation: OperationId, call: DraftCall) -> Result<Response> {
+        let (uploads, writes) = (&self.uploads, &self.rooms.writes);
+        match call {
+            DraftCall::Open { mount, below } => {
+                // What a manifest orders is looked at where it is written as one object.
+                self.may_order(mount, &below, None).await?;
+                uploads.open_drafts(writes, operation, mount, below).await?;
+            }
+            DraftCall::Begin { mount, key } => {
+                let (upload, part_bytes) = uploads.begin_draft(writes, operation, mount, &key).await?;
+                return Ok(reply(DataReply::Upload { upload, part_bytes }));
+            }
+            DraftCall::End => uploads.end_drafts(writes, operation).await,
+        }
+        Ok(reply(DataReply::Done))
     }
 
     async fn merge_shard(&self, dataset: DatasetId, shard: u32, within_ms: u32) -> Result<Response> {

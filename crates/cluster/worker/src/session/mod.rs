@@ -62,7 +62,7 @@ impl Service for WorkerService {
     type Session = WorkerSession;
 
     fn open(&self, peer: Peer) -> Result<WorkerSession> {
-        let (rooms, uploads) = (Arc::clone(&self.rooms), SessionUploads::default());
+        let (rooms, uploads) = (Arc::clone(&self.rooms), SessionUploads::new(&self.rooms.writes));
         let refused = Arc::clone(&self.refused);
         let (bringer, pins) = (rooms.origin.claims.bringer(), rooms.in_place.session());
         let (attached, records) = (AtomicBool::new(false), AtomicBool::new(false));

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use forebay_protocol::{DataRequest, PutCondition, WantedRecords, WantedRows};
+use forebay_protocol::{DataRequest, DraftCall, PutCondition, WantedRecords, WantedRows};
 use forebay_rights::{Need, Place, needs};
 use forebay_transport::{Deed, is_audited, unix_now};
 use forebay_types::{ForebayPath, Key, MountId, MountName, Result};
@@ -63,6 +63,13 @@ impl WorkerSession {
         self.may(|| needs::manifest_orders(mount), || Deed { port: "data", what: "shard_orders", on: on() })
     }
 
+    /// `Denied` where the one at the other end may not write an object of which another process has written a draft for it.
+    pub(super) async fn may_commit(&self, mount: MountId, key: &Key) -> Result<()> {
+        let on = || self.mount_name(mount).map(|name| ForebayPath::new(name, key.clone()).to_string()).unwrap_or_default();
+        self.may(|| Need::write(Place::Mount(mount)), || Deed { port: "data", what: "draft_commit", on: on() })?;
+        self.may_order(mount, key, None).await
+    }
+
     /// Rights go by names, and a mount that was just made may have none here yet: with one that is not there at all, the request
     /// says so.
     pub(super) async fn hear_of_mount(&self, request: &DataRequest) {
@@ -83,6 +90,7 @@ impl WorkerSession {
         let object = match request {
             DataRequest::Put { mount, key, .. }
             | DataRequest::PutBegin { mount, key, .. }
+            | DataRequest::Drafts { call: DraftCall::Open { mount, below: key } | DraftCall::Begin { mount, key }, .. }
             | DataRequest::Delete { mount, key }
             | DataRequest::Changed { mount, key, .. }
             | DataRequest::Open { mount, key, .. }

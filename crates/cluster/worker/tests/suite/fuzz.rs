@@ -9,7 +9,7 @@ use bytes::Bytes;
 use forebay_fuzz::{Mutator, Tally, resident_bytes, shape};
 use forebay_nodes::{BlockRef, CreateOptions, DirId, NodeType, ROOT, StorageClass};
 use forebay_protocol::{
-    AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, FrameKind, Heartbeat,
+    AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, DraftCall, FrameKind, Heartbeat,
     InPlaceCount, MemberRequest, NODE_MESSAGE, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerRequest,
     PutCondition, RangeSpec, Raw, SegmentUse, TraceContext, WantedAccesses, WindowReport, WorkerInfo, WorkerReport, decode,
     encode,
@@ -105,6 +105,8 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
         DataRequest::PutPart { upload: 1, part: 0 },
         DataRequest::PutCommit { upload: 1, parts: 1, condition: PutCondition::Absent },
         DataRequest::PutAbort { upload: 1 },
+        DataRequest::Drafts { operation, call: DraftCall::Open { mount, below: key.clone() } },
+        DataRequest::Drafts { operation, call: DraftCall::Begin { mount, key: key.clone() } },
         DataRequest::Refresh { mount, prefix: key.clone() },
         DataRequest::Changed { mount, key, info: None },
         DataRequest::Free { segments: vec![segment, SegmentId(1)] },

@@ -57,7 +57,7 @@ impl Kind for DataRequest {
             | Self::Present { .. } | Self::ReadCell { .. } | Self::Ring | Self::AskShard { .. } | Self::Shards { .. }
             | Self::MergeShard { .. } | Self::ChangeShard { .. } | Self::Departed { .. } | Self::GetRecords(_) => 8,
             Self::SelectRows(_) => ROWS_SINCE,
-            Self::Accesses(_) => 9,
+            Self::Accesses(_) | Self::Drafts { .. } => 9,
         }
     }
 }

@@ -48,6 +48,10 @@ fn requests() {
     );
     let wanted = WantedAccesses { since: 300, one_in: 2, within_ms: 1_000 };
     golden(DataRequest::Accesses(wanted), "1f ac 02 02 e8 07");
+    let drafts = |call| DataRequest::Drafts { operation: OperationId(9), call };
+    golden(drafts(DraftCall::Open { mount: MountId(7), below: key("x/") }), "20 09 00 07 02 78 2f");
+    golden(drafts(DraftCall::Begin { mount: MountId(7), key: key("x/a") }), "20 09 01 07 03 78 2f 61");
+    golden(drafts(DraftCall::End), "20 09 02");
     let cell = |form| DataRequest::ReadCell {
         operation: OperationId(9),
         version: version(),

@@ -8,6 +8,7 @@ use forebay_shard_store::{
 use forebay_types::Key;
 
 use super::table::*;
+use super::takes::*;
 use super::{Cluster, is_refused};
 
 fn manifest(orders: DatasetOrders) -> Vec<u8> {

@@ -96,6 +96,7 @@ pub fn requests() -> Vec<DataRequest> {
         }),
         DataRequest::SelectRows(wanted_rows()),
         DataRequest::Accesses(WantedAccesses { since: 1 << 40, one_in: 300, within_ms: 1_000 }),
+        DataRequest::Drafts { operation, call: DraftCall::Open { mount, below: key("x/") } },
     ]
 }
 
