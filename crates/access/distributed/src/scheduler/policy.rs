@@ -27,6 +27,8 @@ use super::bind::{bind, collapses, pending, take};
 use super::books::deciding::{Sender, caught};
 use super::books::{Chosen, Told};
 use super::input::{self, Carrier};
+use super::job::Cut;
+use super::merged;
 use super::shuffles::{Shuffles, is_passed_on};
 use super::whole::differs;
 use crate::travel::{self, Ticket};
@@ -44,6 +46,8 @@ pub(crate) struct Policy {
     client: Client,
     engine: Engine,
     shuffles: Arc<Shuffles>,
+    /// What a task reads at least of what other stages have left.
+    task_bytes: u64,
     /// One at a time: what the schedule gives must be bound before the next is asked for.
     turn: tokio::sync::Mutex<()>,
     finding: Mutex<JoinSet<()>>,
@@ -62,8 +66,10 @@ impl Policy {
         client: Client,
         engine: Engine,
         shuffles: Arc<Shuffles>,
+        task_bytes: u64,
     ) -> Self {
-        Self { books, carrier, client, engine, shuffles, turn: tokio::sync::Mutex::new(()), finding: Mutex::default() }
+        let (turn, finding) = (tokio::sync::Mutex::new(()), Mutex::default());
+        Self { books, carrier, client, engine, shuffles, task_bytes, turn, finding }
     }
 
     /// Looks at all jobs, so that what a new one reads is on its way before an executor asks for a task: busy ones ask when they
@@ -120,7 +126,12 @@ impl Policy {
                 let plan = &stage.plan;
                 let reads_files = has_scan(plan);
                 let nothing = (!reads_files).then(Arc::default);
-                books.stage_begins(job, id, attempt, collapses(plan), kind(plan), nothing);
+                let cut = match collapses(plan) {
+                    true => Cut::Whole,
+                    false if reads_files => Cut::Each,
+                    false => merged::cut(plan, stage.partitions, self.task_bytes),
+                };
+                books.stage_begins(job, id, attempt, cut, kind(plan), nothing);
                 if reads_files {
                     self.find_inputs(books, job, stage, Arc::clone(plan));
                     return;
@@ -189,7 +200,7 @@ impl Policy {
         let mut graph = info.execution_graph.write().await;
         let session = graph.session_id().to_string();
         let stage = running_stage(&mut graph, chosen.stage)?;
-        let partitions = take(stage, chosen.partition)?;
+        let partitions = take(stage, chosen.partitions.as_deref())?;
         let mut config = stage.session_config.as_ref().clone();
         if let Err(error) = travel::send(&mut config, None, Some(&chosen.places)) {
             tracing::debug!(%error, "a task goes without its places");
