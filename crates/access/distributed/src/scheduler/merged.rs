@@ -22,8 +22,9 @@ pub(super) fn cut(plan: &Arc<dyn ExecutionPlan>, partitions: usize, least: u64) 
         return Cut::Each;
     }
     tracing::debug!(partitions, tasks = runs.len(), "small partitions go together");
-    let firsts = runs.into_iter().flat_map(|run| std::iter::repeat_n(run.start as u32, run.len()));
-    Cut::Runs(firsts.collect())
+    let firsts: Arc<[u32]> = runs.into_iter().flat_map(|run| std::iter::repeat_n(run.start as u32, run.len())).collect();
+    assert_eq!(firsts.len(), partitions, "each partition is of one task");
+    Cut::Runs(firsts)
 }
 
 /// The bytes that each partition of a part of a plan reads of what other stages have left. None where it reads something else, where they are not
