@@ -149,7 +149,7 @@ impl Policy {
         let (engine, client, all) = (self.engine.clone(), self.client.clone(), Arc::clone(&self.books));
         let (job, id, attempt) = (job.to_string(), stage.stage_id, stage.stage_attempt_num);
         let carrier = Arc::clone(&self.carrier);
-        let (total, waits) = (stage.pending.total_partitions(), pending(stage));
+        let (total, waits, task_bytes) = (stage.pending.total_partitions(), pending(stage), self.task_bytes);
         let mut finding = self.finding.lock();
         while finding.try_join_next().is_some() {}
         finding.spawn(async move {
@@ -161,7 +161,8 @@ impl Policy {
             });
             inputs.resize_with(total.max(inputs.len()), Vec::new);
             all.lock().decide("what a stage reads", Sender::Job(&job), |books| {
-                books.inputs_known(&job, id, attempt, Arc::new(inputs), versions);
+                let cut = merged::cut_of_files(&plan, &inputs, task_bytes);
+                books.inputs_known(&job, id, attempt, (Arc::new(inputs), cut), versions);
                 books.waiting(&job, id, &waits);
             });
             carrier.go();

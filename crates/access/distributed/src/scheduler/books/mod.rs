@@ -151,13 +151,13 @@ impl Books {
         job.stages.insert(stage, Stage { attempt, cut, kind, inputs, offered, counted });
     }
 
-    /// What a stage's partitions read was found out.
+    /// What a stage's partitions read was found out, and how they are cut into tasks by that.
     pub(super) fn inputs_known(
         &mut self,
         job_id: &str,
         stage: usize,
         attempt: usize,
-        inputs: Inputs,
+        (inputs, cut): (Inputs, Cut),
         versions: impl IntoIterator<Item = (SegmentId, (Arc<ObjectVersion>, u32))>,
     ) {
         let Some(job) = self.jobs.get_mut(job_id) else { return };
@@ -167,6 +167,9 @@ impl Books {
         }
         let Some(known) = job.stages.get_mut(&stage).filter(|known| known.attempt == attempt) else { return };
         known.inputs = Some(inputs);
+        if known.cut == Cut::Each {
+            known.cut = cut;
+        }
         let rate = self.rates.estimate(&known.kind);
         self.schedule.set_io_rate(job.number, rate);
     }
