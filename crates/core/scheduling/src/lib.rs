@@ -1,7 +1,7 @@
 //! When bytes are brought, and how much of shared storage's bandwidth each of those who bring them may take.
 //!
 //! Owns: the transfers and the task choices of jobs ([`Schedule`]), what a kind of job reads a second ([`IoRates`]), how many
-//! tasks a bandwidth can feed ([`sustained_tasks`]), which small parts of a stage are one task ([`together`]()), the split of a bandwidth
+//! tasks a bandwidth can feed ([`sustained_tasks`]), which small parts of a stage are one task ([`together()`]), the split of a bandwidth
 //! bound ([`share_bound_by_need`]) and the bounded window in which a plan is prefetched ([`Window`]). Never does: I/O and clocks; callers say what happens and what was read.
 //!
 //! Rules are from "MixApart: Decoupled Analytics for Shared Storage Systems" (HotStorage'12).
