@@ -203,6 +203,25 @@ mod tests {
     }
 
     #[test]
+    fn what_reads_files_is_cut_when_it_is_known_what_it_reads_and_then_once() {
+        let mut books = Books::new(ScheduleSettings::default());
+        books.executor_asks(BESIDE, 4, Some(1 << 30));
+        books.job_seen("j", || Ticket::silent(OperationId(1)));
+        books.stage_begins("j", 1, 0, Cut::Each, String::new(), None);
+        books.waiting("j", 1, &[0, 1, 2, 3]);
+        assert!(given(&mut books).is_empty(), "nothing is known of it yet");
+        let inputs = || Arc::new(vec![Vec::new(); 4]);
+        books.inputs_known("j", 1, 0, (inputs(), Cut::Runs(Arc::from([0, 0, 0, 3]))), []);
+        books.waiting("j", 1, &[0, 1, 2, 3]);
+        assert_eq!(given(&mut books), [Some(vec![0, 1, 2]), Some(vec![3])]);
+        // Another attempt, of which it is found out again.
+        books.stage_begins("j", 1, 1, Cut::Each, String::new(), None);
+        books.inputs_known("j", 1, 1, (inputs(), Cut::Runs(Arc::from([0, 0, 2, 2]))), []);
+        books.waiting("j", 1, &[0, 1, 2]);
+        assert_eq!(given(&mut books), [Some(vec![0, 1, 2])], "by the cut that it was offered by");
+    }
+
+    #[test]
     fn a_job_that_is_over_does_not_begin_again() {
         let mut books = books();
         books.job_over("j", "done", String::new());

@@ -1,6 +1,6 @@
 //! The schedule of `core/scheduling` kept in step with Ballista's jobs, stages and tasks, and what people are shown of them.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -144,9 +144,11 @@ impl Books {
         inputs: Option<Inputs>,
     ) {
         let Some(job) = self.jobs.get_mut(job) else { return };
-        let (offered, counted) = match job.stages.remove(&stage) {
-            Some(earlier) => (earlier.offered, earlier.counted),
-            None => Default::default(),
+        let (offered, counted, cut) = match job.stages.remove(&stage) {
+            // Tasks are offered by the earlier cut, until it is found out what they read.
+            Some(earlier) if inputs.is_none() => (earlier.offered, earlier.counted, earlier.cut),
+            Some(earlier) => (earlier.offered, earlier.counted, cut),
+            None => (HashSet::new(), HashSet::new(), cut),
         };
         job.stages.insert(stage, Stage { attempt, cut, kind, inputs, offered, counted });
     }
