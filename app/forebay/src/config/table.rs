@@ -82,6 +82,10 @@ settings! {
 
         /// Storage class of these nodes: memory first, or disk to keep them off memory
         shuffle_storage_class: NodeClass = NodeClass::Dram, of &[Scheduler], flag RolesSeldom;
+
+        /// What a task reads at least of what the stages before it have left, or a fourth of that of files: smaller partitions go together into one task
+        /// Tasks of so little take longer to hand out than to run. With 0B each partition is a task.
+        task_bytes: ByteSize = ByteSize(4 << 20), of &[Scheduler], flag None;
     }
 
     "S3" {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use forebay_client::StorageClass;
+use forebay_distributed::Shuffle;
 use forebay_testbed::until_asked;
 use forebay_types::{BitRate, MountOptions};
 
@@ -106,6 +108,16 @@ async fn an_executor_that_dies_when_stages_are_done_changes_no_answer() {
     for tasks in [1, 3, 6] {
         let in_nodes = loses_an_executor(Bed::shuffling(3, MountOptions::default()).await, tasks);
         let in_files = loses_an_executor(Bed::with(3, MountOptions::default(), true).await, tasks);
+        futures::future::join(in_nodes, in_files).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_executor_that_dies_with_partitions_that_went_together_changes_no_answer() {
+    for tasks in [1, 3] {
+        let merging = |shuffle| Bed::merging(3, MountOptions::default(), shuffle, 2 << 20);
+        let in_nodes = loses_an_executor(merging(Shuffle::Nodes(StorageClass::Dram)).await, tasks);
+        let in_files = loses_an_executor(merging(Shuffle::Files).await, tasks);
         futures::future::join(in_nodes, in_files).await;
     }
 }
