@@ -29,7 +29,10 @@ async fn replicas_are_pinned_and_frozen_until_that_is_ended() {
     let frozen = bed.order("PUT", "freeze", &[]).await.json();
     assert_eq!(frozen, json!({"dataset": DATASET, "manifest": 3, "orders": {"pin": {"size": 0.75}, "frozen": true}}));
     let of_program = bed.shards().await.orders();
-    assert_eq!(of_program, DatasetOrders { pin: Some(DatasetPin { size: Some(0.75) }), frozen: true });
+    assert_eq!(
+        of_program,
+        DatasetOrders { pin: Some(DatasetPin { size: Some(0.75) }), frozen: true, ..DatasetOrders::default() }
+    );
     assert_eq!(bed.order("PUT", "freeze", &[]).await.json()["manifest"], 3, "what holds already is not ordered anew");
     let free = bed.order("DELETE", "pin", &[]).await.json();
     assert_eq!(free, json!({"dataset": DATASET, "manifest": 4, "orders": {"frozen": true}}));
