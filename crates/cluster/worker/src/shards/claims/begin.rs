@@ -45,8 +45,7 @@ impl Shards {
             (Turn::Keep, Some(own), ..) => Ok(Way::Keep(own)),
             (Turn::Claim, _, _, Some(second)) => self.claim(log, &second).await,
             (Turn::End, _, Some(claim), _) => {
-                let next = log.read().next;
-                self.end_claim(&log.claimed(claim), next).await?;
+                self.end_claim(&log.claimed(claim), log.first_unseen()).await?;
                 Err(Error::conflict("a claim is over"))
             }
             _ => Ok(Way::Store),
@@ -182,6 +181,7 @@ impl Shards {
         // Who writes under it goes on first.
         let Ok(_turn) = own.turn.try_lock() else { return Ok(()) };
         let of = ClaimedLog { mount: own.log.0.0, place: own.log.1.clone(), claim: own.claim };
-        self.end_claim(&of, own.stored_before()).await
+        // From the last one that is there: it may be the one that makes the claim, of which it is not known whether it is.
+        self.end_claim(&of, own.stored_before() - 1).await
     }
 }

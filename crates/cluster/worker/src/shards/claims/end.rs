@@ -45,7 +45,7 @@ struct Rest {
 }
 
 impl Shards {
-    /// Ends a claim, of which shared storage has all before `from`: what its two workers have that was acknowledged is there then, and anyone
+    /// Ends a claim, in whose log shared storage was seen to have all before `from`: what its two workers have that was acknowledged is there then, and anyone
     /// writes. `DataLost` where neither has it any more.
     pub(in crate::shards) async fn end_claim(self: &Arc<Self>, of: &ClaimedLog, from: u64) -> Result<()> {
         let asking = self.claims.ending.join(of.claim.id);

@@ -38,7 +38,7 @@ impl Shards {
                 false => Since::Objects(told.objects),
             });
         }
-        self.end_claim(&log.claimed(claim), from).await?;
+        self.end_claim(&log.claimed(claim), log.first_unseen()).await?;
         Ok(Since::Over)
     }
 }
