@@ -31,7 +31,10 @@ impl Shards {
     /// How the next object of a log is written, that has been read to its end. `Conflict` where that is another one by now, as after a claim:
     /// whoever writes looks again.
     pub(in crate::shards) async fn way(self: &Arc<Self>, served: &Served, log: &Follower) -> Result<Way> {
-        let claim = log.read().claim();
+        let (claim, next) = {
+            let read = log.read();
+            (read.claim(), read.next)
+        };
         let own = claim.and_then(|claim| self.claims.own(&log.name, claim.id)).filter(|own| own.goes_on());
         let claimed = match (&claim, &own) {
             (None, _) => Claimed::Free,
@@ -43,7 +46,7 @@ impl Shards {
         let second = if wants_two { self.second_of(served, log) } else { None };
         match (turn(wants_two, second.is_some(), claimed), own, claim, second) {
             (Turn::Keep, Some(own), ..) => Ok(Way::Keep(own)),
-            (Turn::Claim, _, _, Some(second)) => self.claim(log, &second).await,
+            (Turn::Claim, _, _, Some(second)) => self.claim(log, next, &second).await,
             (Turn::End, _, Some(claim), _) => {
                 self.end_claim(&log.claimed(claim), log.first_unseen()).await?;
                 Err(Error::conflict("a claim is over"))
@@ -65,11 +68,11 @@ impl Shards {
         view.workers.iter().find(|worker| worker.id == second).cloned()
     }
 
-    /// Claims a log, as its next object. `Conflict` once that is there, or another object is.
-    async fn claim(self: &Arc<Self>, log: &Follower, second: &WorkerInfo) -> Result<Way> {
-        let number = log.read().next;
+    /// Claims a log, as the object of a number, behind one that stands under no claim. `Conflict` once that is there, or another object is.
+    async fn claim(self: &Arc<Self>, log: &Follower, number: u64, second: &WorkerInfo) -> Result<Way> {
         let claim = LogClaim { id: forebay_runtime::random(), writer: self.cluster.id, second: second.id, number };
         let (mount, key) = (log.mount(), log.place().key(number)?);
+        let door = self.origin.mount(mount).await?;
         // Both disks know of it before anybody else: that one knows nothing of it means that it is another disk.
         let held = match self.claims.begin(log.claimed(claim), "writer").await {
             Ok(held) => held,
@@ -86,20 +89,18 @@ impl Shards {
             return Ok(Way::Store);
         }
         let object = Bytes::from(LogObject::Claim(claim).encode(number));
-        let put = self.writes.put(mount, &key, PutCondition::Absent, object).await;
+        let put = self.writes.put(mount, &key, PutCondition::Absent, object.clone()).await;
         self.told.came(mount, &key);
-        match put {
-            Err(error) if error.kind() == ErrorKind::Conflict => {
-                self.claims.forget(claim.id).await;
-                self.cluster.peers.claim_end(second, claim.id).await;
-                Err(error)
-            }
-            // It may be there all the same: then it is found, and gone on with. Else it is ended.
-            put => {
-                self.store_meanwhile(&own);
-                put.and_then(|_| Err(Error::conflict("a log is claimed")))
-            }
+        // What is in its place may be the same, of which an answer was lost.
+        let is_refused = put.as_ref().is_err_and(|error| error.kind() == ErrorKind::Conflict);
+        if is_refused && self.has_object(&door, &key, &object).await.is_ok_and(|has| !has) {
+            self.claims.forget(claim.id).await;
+            self.cluster.peers.claim_end(second, claim.id).await;
+        } else {
+            // It is there, or may be: then it is found, and gone on with. Else it is ended.
+            self.store_meanwhile(&own);
         }
+        put.and_then(|_| Err(Error::conflict("a log is claimed")))
     }
 
     /// Has the next object of a log on two disks, or in shared storage where the second disk does not take it; all workers have heard of it then.
@@ -182,6 +183,8 @@ impl Shards {
         let Ok(_turn) = own.turn.try_lock() else { return Ok(()) };
         let of = ClaimedLog { mount: own.log.0.0, place: own.log.1.clone(), claim: own.claim };
         // From the last one that is there: it may be the one that makes the claim, of which it is not known whether it is.
-        self.end_claim(&of, own.stored_before() - 1).await
+        self.end_claim(&of, own.stored_before() - 1).await?;
+        own.end();
+        Ok(())
     }
 }

@@ -53,6 +53,10 @@ impl Claims {
     /// Keeps files below `folder`; what processes before this one left there is found again.
     pub(super) fn open(folder: &Path) -> Result<Self> {
         std::fs::create_dir_all(folder).context(|| folder.display())?;
+        // Its name is durable before anything in it counts.
+        if let Some(above) = folder.parent() {
+            std::fs::File::open(above).and_then(|above| above.sync_all()).context(|| above.display())?;
+        }
         let left = ClaimFile::left(folder)?;
         let held = left.into_iter().map(|file| (file.of().claim.id, Arc::new(Held::left(file)))).collect();
         Ok(Self {
