@@ -39,6 +39,7 @@ impl Kept {
 
     /// What becomes of the object with a number.
     pub fn take(&self, number: u64) -> Take {
+        debug_assert!(self.first <= self.end, "objects are numbered upwards");
         match number {
             _ if self.is_closed => Take::Refuse,
             _ if (self.first..self.end).contains(&number) => Take::Has,
@@ -166,6 +167,7 @@ pub const CLAIM_LIMITS: ClaimLimits = ClaimLimits { behind_bytes: 8 << 20, behin
 impl ClaimLimits {
     /// Whether one more object may be acknowledged before those are in shared storage that are not, the oldest since so long.
     pub fn takes_more(&self, behind_bytes: u64, behind_ms: u64) -> bool {
+        debug_assert!(self.behind_bytes <= self.bytes, "what is behind is of one claim");
         behind_bytes < self.behind_bytes && behind_ms < self.behind_ms
     }
 }

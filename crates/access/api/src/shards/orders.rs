@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::asked::{Asked, DatasetAsked, TIMEOUT_PATTERN, Timeout};
 use super::visit::Coming;
 use super::{Datasets, REFUSALS, asked};
+use crate::asking::from_text;
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
@@ -45,6 +46,7 @@ pub(super) struct AckAsked {
     dataset: ForebayPath,
     /// When a change of its records is acknowledged: `storage` when shared storage has it, `two-workers` when the disks of two workers do.
     #[schemars(with = "String", extend("pattern" = ACK_PATTERN), example = &"two-workers")]
+    #[serde(deserialize_with = "from_text")]
     ack: Acknowledged,
     /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
     #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]

@@ -60,6 +60,7 @@ impl Shards {
 
     /// The claim that an object of this number would stand under.
     pub(super) async fn claim_before(&self, place: &LogPlace, number: u64) -> Result<Option<LogClaim>> {
+        assert!(number > 0, "objects of a log are numbered from 1");
         let before = self.log_object(place, number - 1)?;
         let info = match self.client.open(&before).await {
             Ok(info) => info,

@@ -56,7 +56,8 @@ impl Shards {
         }
         let mount = MountId(of.mount);
         let door = self.origin.mount(mount).await?;
-        let (mut number, mut rest) = (from, Rest::default());
+        debug_assert!(from >= of.claim.number, "what comes before a claim says nothing of it");
+        let (mut number, mut rest) = (from.max(of.claim.number), Rest::default());
         loop {
             match self.stands_under(&door, of, number).await? {
                 Some(true) => {

@@ -76,6 +76,7 @@ impl Held {
                 // Half of it may be there.
                 disk.file.append(object).inspect_err(|_| disk.kept.close())?;
                 disk.kept.wrote();
+                debug_assert_eq!(disk.kept.end(), disk.file.end(), "what is promised is what is there");
                 Ok(())
             }
             Take::Write | Take::Refuse => Err(Error::conflict("nothing more is taken under this claim")),
