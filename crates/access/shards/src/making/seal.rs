@@ -24,7 +24,12 @@ impl Shards {
         let mut next = self.next_of_log(place).await?;
         for _ in 0..ATTEMPTS {
             // What stands under a claim may be acknowledged and not be there yet: a merge ends that.
-            if self.claim_before(place, next).await?.is_some() {
+            let claim = match self.claim_before(place, next).await {
+                // What is damaged is replaced too.
+                Err(error) if error.kind() == ErrorKind::Corrupt => None,
+                claim => claim?,
+            };
+            if claim.is_some() {
                 self.merge_one(place.shard as usize).await?;
                 next = self.next_of_log(place).await?;
                 continue;
