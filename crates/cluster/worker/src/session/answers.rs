@@ -24,7 +24,7 @@ const WITHIN_MS_MAX: u32 = 600_000;
 const DEPARTED_WITHIN_MS_MAX: u32 = 60_000;
 
 impl WorkerSession {
-    pub(super) async fn answer_peer(&self, request: Result<PeerRequest>) -> Result<Response> {
+    pub(super) async fn answer_peer(&self, request: Result<PeerRequest>, payload: Bytes) -> Result<Response> {
         let (request, rooms) = (request?, &self.rooms);
         self.may(|| needs::peer(&request), || of_peer((&request).into()))?;
         Ok(match request {
@@ -58,6 +58,23 @@ impl WorkerSession {
                 let payload = vec![rooms.shards.part(shard, file, start, bytes).await?];
                 rooms.signals.send(&payload).await;
                 Response { meta: encode(&DataReply::Done), payload, ..Response::default() }
+            }
+            PeerRequest::ClaimBegin { claim, writer, mount, key } => {
+                rooms.shards.claim_begin(claim, writer, mount, &key).await?;
+                reply(DataReply::Done)
+            }
+            PeerRequest::ClaimKeep { claim, number } => {
+                rooms.shards.claim_keep(claim, number, payload).await?;
+                reply(DataReply::Done)
+            }
+            PeerRequest::ClaimKept { claim, from, close } => {
+                let (kept, payload) = rooms.shards.claim_kept(claim, from, close).await?.unzip();
+                let meta = encode(&DataReply::Kept(kept));
+                Response { meta, payload: payload.unwrap_or_default(), ..Response::default() }
+            }
+            PeerRequest::ClaimEnd { claim } => {
+                rooms.shards.claim_end(claim).await;
+                reply(DataReply::Done)
             }
         })
     }

@@ -88,7 +88,7 @@ impl WorkerSession {
         }
         let version = self.peer.version;
         let answer = match speaking(version, || PeerRequest::decode(&meta)) {
-            Some(request) => self.answer_peer(request).await,
+            Some(request) => self.answer_peer(request, payload).await,
             None => self.answer(decode_from(version, &meta), payload).await,
         };
         let answer = answer.unwrap_or_else(|error| failed(&error));

@@ -236,7 +236,7 @@ mod tests {
         if let (Some(file), Some(bytes)) = (&packed.shard.cold, packed.cold_bytes().unwrap()) {
             put(&data_key(&file.object), &bytes);
         }
-        let orders = DatasetOrders { pin: Some(DatasetPin::default()), frozen: false };
+        let orders = DatasetOrders { pin: Some(DatasetPin::default()), frozen: false, ..DatasetOrders::default() };
         let dataset = Dataset {
             columns,
             replicas: vec![0.5],

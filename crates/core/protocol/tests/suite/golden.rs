@@ -74,6 +74,11 @@ fn requests() {
     assert_eq!(&PeerRequest::ShardHeld { shard: 130 }.encode()[..], [b'p', 4, 0x82, 1]);
     let part = PeerRequest::ShardPart { shard: 130, file: 2, start: 300, bytes: 129 };
     assert_eq!(&part.encode()[..], [b'p', 5, 0x82, 1, 2, 0xac, 2, 0x81, 1]);
+    let begin = PeerRequest::ClaimBegin { claim: 130, writer: WorkerId(2), mount: MountId(300), key: key("a") };
+    assert_eq!(&begin.encode()[..], [b'p', 6, 0x82, 1, 2, 0xac, 2, 1, 0x61]);
+    assert_eq!(&PeerRequest::ClaimKeep { claim: 1, number: 300 }.encode()[..], [b'p', 7, 1, 0xac, 2]);
+    assert_eq!(&PeerRequest::ClaimKept { claim: 1, from: 300, close: true }.encode()[..], [b'p', 8, 1, 0xac, 2, 1]);
+    assert_eq!(&PeerRequest::ClaimEnd { claim: 130 }.encode()[..], [b'p', 9, 0x82, 1]);
 }
 
 #[test]
@@ -86,6 +91,8 @@ fn replies() {
     golden(DataReply::Selected(SelectedRows { rows: 300, fits: true, hint, packed: Some(300) }), "1a ac 02 01 02 81 01 01 ac 02");
     golden(DataReply::Read { in_place: Some((5, Span { offset: 4096, len: 300 })), hint }, "04 01 05 80 20 ac 02 02 81 01");
     golden(DataReply::Queue(hint), "0f 02 81 01");
+    golden(DataReply::Kept(None), "1d 00");
+    golden(DataReply::Kept(Some(Kept { end: 300, is_closed: true, bytes: vec![129] })), "1d 01 ac 02 01 01 81 01");
     golden(DataReply::Copied { runs: vec![(0, 1), (300, 1)], sums: vec![1, 300] }, "0e 02 00 01 ac 02 01 02 01 ac 02");
     golden(DataReply::Present(vec![true, false]), "10 02 01 00");
     golden(DataReply::Form(None), "12 00");

@@ -73,6 +73,10 @@ pub fn peer(request: &PeerRequest) -> Need {
         | PeerRequest::Coming { .. }
         | PeerRequest::Missed { .. }
         | PeerRequest::ShardHeld { .. }
-        | PeerRequest::ShardPart { .. } => Need::serve(),
+        | PeerRequest::ShardPart { .. }
+        | PeerRequest::ClaimBegin { .. }
+        | PeerRequest::ClaimKeep { .. }
+        | PeerRequest::ClaimKept { .. }
+        | PeerRequest::ClaimEnd { .. } => Need::serve(),
     }
 }

@@ -30,8 +30,8 @@ fn manifest(orders: DatasetOrders) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_only_writes_may_make_and_change_a_dataset_and_order_nothing_of_its_replicas() {
     let cluster = Cluster::start().await;
-    let (plain, frozen) = (DatasetOrders::default(), DatasetOrders { pin: None, frozen: true });
-    let pinned = DatasetOrders { pin: Some(DatasetPin { size: Some(0.9) }), frozen: false };
+    let (plain, frozen) = (DatasetOrders::default(), DatasetOrders { pin: None, frozen: true, ..DatasetOrders::default() });
+    let pinned = DatasetOrders { pin: Some(DatasetPin { size: Some(0.9) }), frozen: false, ..DatasetOrders::default() };
     let owner = cluster.connect(&cluster.worker.address(), "owner").await.unwrap();
     let put = |folder: &str, number: u64| {
         let key = Key::new(format!("{folder}/{}", manifest_key(number))).unwrap();

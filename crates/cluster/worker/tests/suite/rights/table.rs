@@ -345,6 +345,10 @@ pub fn peer_requests() -> Vec<PeerRequest> {
         PeerRequest::Missed { asker: WorkerId(1), segment: SegmentId(1), start: 0, pages: 1 },
         PeerRequest::ShardHeld { shard: 1 },
         PeerRequest::ShardPart { shard: 1, file: 0, start: 0, bytes: 1 },
+        PeerRequest::ClaimBegin { claim: 1, writer: WorkerId(1), mount: LAKE, key: key() },
+        PeerRequest::ClaimKeep { claim: 1, number: 1 },
+        PeerRequest::ClaimKept { claim: 1, from: 1, close: true },
+        PeerRequest::ClaimEnd { claim: 1 },
     ])
 }
 
