@@ -157,7 +157,8 @@ async fn work(client: &Client, which: u32, count: u32, scratch: &Path) -> Result
             Shards::reshard(client, &path(), ReshardTo::Shards(count), scratch, |_| {}).await.map(drop)
         }
         _ => {
-            let orders = DatasetOrders { pin: (count > 1).then(DatasetPin::default), frozen: count > 2 };
+            let orders =
+                DatasetOrders { pin: (count > 1).then(DatasetPin::default), frozen: count > 2, ..DatasetOrders::default() };
             Shards::set_orders(client, &path(), |ordered| *ordered = orders).await.map(drop)
         }
     }
