@@ -8,6 +8,7 @@ mod hearing;
 mod ledger;
 mod lookup;
 mod members;
+mod parts;
 mod placement;
 mod shares;
 mod state;

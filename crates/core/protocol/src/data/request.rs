@@ -273,3 +273,18 @@ pub enum DataRequest {
     /// Which objects are read and written here, from the first such question on: [`DataReply::Accesses`].
     Accesses(WantedAccesses),
 }
+
+impl DataRequest {
+    /// What it is a part of, where that is said.
+    pub fn operation(&self) -> Option<OperationId> {
+        match self {
+            Self::Read { operation, .. }
+            | Self::ReadLatest { operation, .. }
+            | Self::ReadObject { operation, .. }
+            | Self::ReadCell { operation, .. }
+            | Self::SelectRows(WantedRows { operation, .. })
+            | Self::Prefetch { operation, .. } => Some(*operation),
+            _ => None,
+        }
+    }
+}

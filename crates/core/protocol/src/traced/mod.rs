@@ -3,17 +3,14 @@
 use std::fmt;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use forebay_types::OperationId;
 use serde::{Deserialize, Serialize};
 
-use crate::data::DataRequest;
 use crate::nodes::NODE_PEER_MESSAGE;
 use crate::peer::PEER_MESSAGE;
-use crate::rows::WantedRows;
 use crate::version::TRACED_SINCE;
 
-/// First byte of a [`DataRequest`], a [`NodeCall`](crate::NodeCall) or a [`ControlCall`](crate::ControlCall) of which it is said what it
-/// is done for; no other message begins with it.
+/// First byte of a [`DataRequest`](crate::DataRequest), a [`NodeCall`](crate::NodeCall) or a [`ControlCall`](crate::ControlCall) of
+/// which it is said what it is done for; no other message begins with it.
 pub const TRACED_MESSAGE: u8 = b't';
 /// What begins with these is said of no other message.
 const OTHERS: [u8; 3] = [TRACED_MESSAGE, NODE_PEER_MESSAGE, PEER_MESSAGE];
@@ -114,21 +111,6 @@ impl TraceParent {
 fn hexadecimal(text: &str) -> Option<u128> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     text.bytes().all(is_digit).then(|| u128::from_str_radix(text, 16).ok()).flatten()
-}
-
-impl DataRequest {
-    /// What it is a part of, where that is said.
-    pub fn operation(&self) -> Option<OperationId> {
-        match self {
-            Self::Read { operation, .. }
-            | Self::ReadLatest { operation, .. }
-            | Self::ReadObject { operation, .. }
-            | Self::ReadCell { operation, .. }
-            | Self::SelectRows(WantedRows { operation, .. })
-            | Self::Prefetch { operation, .. } => Some(*operation),
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! A decoded column as a segment: which index it has, so that it is placed and evicted as raw bytes are.
 
-use crate::ObjectVersion;
-
 /// One column of one row group of a Parquet file, or of one chunk of a text file, in the table form: a segment that is made
 /// from the object's bytes and is on no shared storage. Its id is [`crate::SegmentId::of`] the object's version, of text
-/// [in a form](ObjectVersion::in_form), and [`Cell::index`], so that it belongs to that version and no other, and is placed,
+/// [in a form](crate::ObjectVersion::in_form), and [`Cell::index`], so that it belongs to that version and no other, and is placed,
 /// routed, counted and evicted as any segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cell {
@@ -37,17 +35,6 @@ impl Cell {
         let is_cell = index & CELL != 0 && index >> LAYOUT_SHIFT & 3 == LAYOUT;
         let row_group = index >> COLUMN_BITS & ((1 << ROW_GROUP_BITS) - 1);
         is_cell.then_some(Self { row_group, column: index & ((1 << COLUMN_BITS) - 1) })
-    }
-}
-
-impl ObjectVersion {
-    /// Whether the object's name says that it may have cells without a form: those of Parquet files are made.
-    pub fn has_cells(&self) -> bool {
-        let key = self.key.as_str();
-        let ends = |ending: &str| {
-            key.len() > ending.len() && key.as_bytes()[key.len() - ending.len()..].eq_ignore_ascii_case(ending.as_bytes())
-        };
-        ends(".parquet") || ends(".parq")
     }
 }
 

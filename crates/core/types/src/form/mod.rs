@@ -9,4 +9,4 @@ mod text;
 pub use at_most::at_most;
 pub use cell::Cell;
 pub use condition::{Comparison, ROW_TESTS_MAX, RowTest};
-pub use text::{CellSource, CsvLines, FormId, TEXT_CHUNK_BYTES, TextForm, TextLines, text_chunk};
+pub use text::{CellSource, CsvLines, TEXT_CHUNK_BYTES, TextForm, TextLines, text_chunk};

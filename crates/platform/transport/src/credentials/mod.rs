@@ -3,4 +3,5 @@
 pub(crate) mod admission;
 pub(crate) mod audit;
 pub(crate) mod credential;
+pub(crate) mod peer;
 pub(crate) mod token;

@@ -90,6 +90,11 @@ impl Cluster {
         format!("http://{}", self.address())
     }
 
+    /// Reads that were answered at hand.
+    pub fn at_hand(&self) -> u64 {
+        self.client.counters().reads_at_hand
+    }
+
     /// Bytes that the tiers hold.
     pub fn cached(&self) -> u64 {
         self.node.workers[0].report().dram.1

@@ -3,7 +3,7 @@
 use forebay_types::{Error, Result};
 use sqlx::Row;
 
-use crate::database::Database;
+use super::Database;
 
 /// Longest checkpoint.
 pub(crate) const CHECKPOINT_BYTES_MAX: usize = 64 << 20;

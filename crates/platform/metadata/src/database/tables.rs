@@ -3,7 +3,7 @@
 use forebay_types::{Error, Result};
 use sqlx::Row;
 
-use crate::database::Database;
+use super::Database;
 
 /// An external table's definition.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use forebay_types::{Error, Key, MountId, Result};
 use sqlx::Row;
 
-use crate::database::Database;
+use super::Database;
 
 impl Database {
     /// All pins: a mount and what keys start with, by mount and bytes of the prefix.

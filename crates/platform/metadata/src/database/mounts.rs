@@ -4,8 +4,8 @@ use forebay_types::{Error, Mount, MountId, MountName, MountOptions, Result};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::counters::Counter;
-use crate::database::Database;
+use super::Database;
+use super::counters::Counter;
 
 impl Database {
     /// All mounts, by id.

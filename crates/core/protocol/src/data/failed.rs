@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forebay_types::{Error, ErrorKind};
 
-use crate::data::DataReply;
+use super::DataReply;
 
 /// The longest that a reply may have its reader wait.
 const AFTER_MAX: Duration = Duration::from_secs(10);

@@ -4,7 +4,7 @@ use forebay_types::{Error, Result, TokenKeys, Verifier};
 use sqlx::Row;
 use sqlx::any::AnyRow;
 
-use crate::database::Database;
+use super::Database;
 
 impl Database {
     /// All tokens, by their ids. None of them can be made of what is kept.

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use forebay_types::Result;
 use tracing::info;
 
-use crate::counters::Counter;
-use crate::database::Database;
+use super::Database;
+use super::counters::Counter;
 use crate::leadership::Leadership;
 
 impl Database {

@@ -1,4 +1,12 @@
-//! A database: opened, read, written by its leader alone.
+//! A database: opened, read, written by its leader alone; what is kept in it, one file a kind.
+
+mod checkpoints;
+mod counters;
+mod epoch;
+mod mounts;
+mod pins;
+mod tables;
+mod tokens;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +24,9 @@ use crate::leadership::Leadership;
 use crate::location::Location;
 use crate::{schema, sqlite_file};
 
+pub(crate) use checkpoints::CHECKPOINT_BYTES_MAX;
+pub use tables::StoredTable;
+
 /// Connections at once; the coordinator writes one thing at a time.
 const CONNECTIONS_MAX: u32 = 4;
 /// Between two tries to prepare a file that somebody else prepares.
@@ -24,15 +35,15 @@ const PREPARE_PAUSE: Duration = Duration::from_millis(20);
 /// SQLite or PostgreSQL.
 #[derive(Clone)]
 pub(crate) struct Database {
-    pub(crate) inner: Arc<Inner>,
+    inner: Arc<Inner>,
 }
 
-pub(crate) struct Inner {
-    pub(crate) location: Location,
-    pub(crate) pool: AnyPool,
-    pub(crate) leadership: Mutex<Option<Leadership>>,
+struct Inner {
+    location: Location,
+    pool: AnyPool,
+    leadership: Mutex<Option<Leadership>>,
     /// The acquired epoch; 0 before.
-    pub(crate) epoch: AtomicU64,
+    epoch: AtomicU64,
 }
 
 impl Database {
@@ -81,12 +92,12 @@ impl Database {
         self.inner.pool.close().await;
     }
 
-    pub(crate) fn fault(&self, error: sqlx::Error) -> Error {
+    fn fault(&self, error: sqlx::Error) -> Error {
         self.inner.location.fault(error)
     }
 
     /// Begins a transaction that writes: alone, and only while no later epoch was acquired.
-    pub(crate) async fn write(&self) -> Result<Transaction<'static, Any>> {
+    async fn write(&self) -> Result<Transaction<'static, Any>> {
         let mut transaction = self.inner.pool.begin().await.map_err(|error| self.fault(error))?;
         let epoch = self.inner.epoch.load(Ordering::Acquire);
         // Writing the row that an acquirer of the next epoch must write, too, keeps it out until this ends.
@@ -104,7 +115,7 @@ impl Database {
         Ok(transaction)
     }
 
-    pub(crate) async fn commit(&self, transaction: Transaction<'static, Any>) -> Result<()> {
+    async fn commit(&self, transaction: Transaction<'static, Any>) -> Result<()> {
         transaction.commit().await.map_err(|error| self.fault(error))
     }
 }

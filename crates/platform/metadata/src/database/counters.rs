@@ -3,7 +3,7 @@
 use forebay_types::Result;
 use sqlx::{AnyConnection, Row};
 
-use crate::database::Database;
+use super::Database;
 
 /// The numbers of table `counters`.
 #[derive(Clone, Copy)]

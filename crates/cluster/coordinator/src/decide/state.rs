@@ -1,9 +1,5 @@
 //! The whole state of the decision, its one entry `decide`, and the way back for a decision that fails in the middle.
 
-mod hearing;
-mod members;
-mod targets;
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,16 +8,11 @@ use forebay_types::{Error, MountId, MountName, Verifier, WorkerId, Young};
 
 use super::event::answer;
 use super::ledger::Ledger;
+use super::parts::{Losses, Members, Settling, Targets};
 use super::placement::Placement;
 use super::whole::{Soft, failpoint};
 use super::{Catalogue, Checkpoint, Command, Event, Problem};
 use crate::PlacementSettings;
-use hearing::{Losses, Settling};
-use members::Members;
-use targets::Targets;
-
-pub(super) use hearing::Hearing;
-pub(super) use members::{MEMBERS_MAX, Member};
 
 /// Segments of one answer about placement.
 const SEGMENTS_SHOWN_MAX: u32 = 10_000;
