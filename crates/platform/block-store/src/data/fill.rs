@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use forebay_types::{Error, Owner, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result};
 
-use super::{Pinned, ReadPages, WritePages};
-use crate::control::Reservation;
-use crate::core::Core;
+use crate::core::{Core, Pinned, ReadPages, Reservation, WritePages};
 use crate::media::{SumGroups, page_sum};
 use crate::settings::SegmentSpec;
 use crate::table::{ClaimKind, Place, Segment, SegmentRef, TierKind, by_block};

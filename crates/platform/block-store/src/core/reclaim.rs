@@ -2,7 +2,7 @@
 
 use forebay_types::{Owner, PAGES_PER_BLOCK, PageRun};
 
-use crate::core::{Change, Core};
+use super::{Change, Core};
 use crate::media::Record;
 use crate::table::{ClaimKind, PageBits, Place, Segment, SegmentRef, TierKind, by_block};
 

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use forebay_types::{Error, PageRun, Result, SegmentId};
 
-use super::Reclaim;
-use crate::core::Core;
+use super::{Core, Reclaim};
 use crate::table::{PageBits, Place, Segment, SegmentRef, Shard, TierKind, blocks_of};
 
 /// Keeps blocks of a segment where they are, readable or not, as long as it lives.

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use bytes::Bytes;
 use forebay_types::{Owner, PAGE_BYTES, PageRun, PageSet, SegmentId};
 
-use crate::core::Core;
+use super::Core;
 use crate::media::page_sum;
 use crate::table::{ClaimKind, SegmentRef, Shard, TierKind, by_block};
 

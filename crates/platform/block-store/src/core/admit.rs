@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forebay_types::{Error, Owner, PageRun, Result};
 
-use crate::core::{Change, Core};
+use super::{Change, Core};
 use crate::media::Record;
 use crate::settings::SegmentSpec;
 use crate::table::{BlockRef, Place, Segment, SegmentRef, TierKind, by_block};

@@ -1,12 +1,12 @@
-//! The books of a disk after a restart: its index is replayed, and space that it does not name is given back.
+//! The index of a disk: written while the books change, replayed after a restart, when space that it does not name is given back.
 
 use std::collections::{BTreeMap, HashMap};
 
 use forebay_types::{Owner, PageRun, SegmentId};
 
 use super::admit::fingerprint;
-use crate::core::{Core, Disk};
-use crate::media::{IndexRead, Record, read_index};
+use super::{Core, Disk};
+use crate::media::{Direction, IndexRead, Record, read_index};
 use crate::settings::SegmentSpec;
 use crate::table::{BlockRef, Place, Segment, TierKind, by_block};
 
@@ -76,8 +76,19 @@ impl Core {
         }
     }
 
+    /// Writes the pending records of a disk's index, or all of it when it is stale.
+    pub fn write_index(&self, disk: &Disk) {
+        if !disk.index.has_work() || !disk.health.is_on(Direction::Write) {
+            return;
+        }
+        let live = disk.tier.account.blocks() * 2;
+        if let Err(error) = disk.index.write_out(live, || self.snapshot(disk)) {
+            self.disk_failed(disk, Direction::Write, true, format_args!("the index was not written: {error}"));
+        }
+    }
+
     /// What a disk has as records, for an index written anew.
-    pub fn snapshot(&self, disk: &Disk) -> Vec<Record> {
+    fn snapshot(&self, disk: &Disk) -> Vec<Record> {
         let mut records = Vec::new();
         for shard in self.table.shards() {
             for (_, entry) in shard.living() {

@@ -3,9 +3,8 @@
 use forebay_types::{PAGES_PER_BLOCK, PageRun};
 
 use super::admit::fingerprint;
-use super::{Reclaim, reclaim};
+use super::{Core, Reclaim, reclaim};
 use crate::books::Verdict;
-use crate::core::Core;
 use crate::table::{BlockRef, ClaimKind, PageBits, Place, Segment, SegmentRef, TierKind};
 
 /// A block that is out of the table and still takes memory or disk.

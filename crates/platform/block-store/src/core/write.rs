@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use forebay_types::{Owner, PageRun};
 
-use super::ReadPages;
-use crate::control::Reservation;
-use crate::core::{Core, Disk};
+use super::{Core, Disk, ReadPages, Reservation};
 use crate::media::{Direction, Record, SumGroups};
 use crate::table::{BlockRef, ClaimKind, DiskNo, PageBits, Place, Segment, SegmentRef, TierKind, by_block};
 

@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use forebay_types::{Owner, PageRun};
 
-use super::BlockPin;
-use crate::core::{Core, Disk};
+use super::{BlockPin, Core, Disk};
 use crate::media::Direction;
 use crate::table::{DiskNo, Place, Segment, TierKind};
 

@@ -2,8 +2,8 @@
 
 use forebay_types::{PAGE_BYTES, SegmentId};
 
+use super::Core;
 use super::admit::fingerprint;
-use crate::core::Core;
 use crate::media::Record;
 use crate::table::{BlockRef, Place, Segment, SegmentRef, TierKind};
 

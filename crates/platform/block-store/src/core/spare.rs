@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use forebay_types::{Error, PAGES_PER_BLOCK, Result};
 
-use super::Reservation;
-use crate::core::Core;
+use super::{Core, Reservation};
 use crate::table::Place;
 
 impl Core {
