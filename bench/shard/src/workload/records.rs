@@ -70,7 +70,6 @@ impl Records {
         &self.keys
     }
 
-    /// One value.
     pub(crate) fn value(&self, row: usize, attribute: usize) -> &[u8] {
         let place = row * ATTRIBUTES.len() + attribute;
         let start = if place == 0 { 0 } else { self.ends[place - 1] as usize };
@@ -84,7 +83,6 @@ impl Records {
         &self.bytes[start..self.ends[first + ATTRIBUTES.len() - 1] as usize]
     }
 
-    /// Bytes of all values.
     pub(crate) fn values_bytes(&self) -> usize {
         self.bytes.len()
     }

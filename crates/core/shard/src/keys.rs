@@ -129,7 +129,6 @@ impl KeyIndex {
         below + u32::from(inclusive && found)
     }
 
-    /// The key of `record`.
     pub(crate) fn get(&self, record: u32) -> Key {
         match self {
             Self::Numbers(keys) => Key::U64(keys.get(record as usize)),
@@ -137,7 +136,6 @@ impl KeyIndex {
         }
     }
 
-    /// The keys of `records`.
     pub(crate) fn get_all(&self, records: &[u32]) -> Keys {
         match self {
             Self::Numbers(keys) => Keys::U64(keys.get_all(records)),

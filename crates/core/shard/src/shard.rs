@@ -177,7 +177,6 @@ impl Shard {
         Ok(())
     }
 
-    /// Whether a layer has a record as text.
     fn has_text(&self, set: &LayerSet, record: u32) -> bool {
         let record = u64::from(record);
         matches!(set.plain.get((record >> set.plain_shift) as usize), Some(Some(_)))

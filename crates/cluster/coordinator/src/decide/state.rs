@@ -215,7 +215,6 @@ impl State {
         (self.versions.credentials, self.catalogue.tokens.values().cloned().collect())
     }
 
-    /// The name of a mount.
     pub(crate) fn mount_name(&self, id: MountId) -> Option<MountName> {
         self.catalogue.mounts.get(&id).map(|mount| mount.name.clone())
     }

@@ -61,7 +61,6 @@ impl SessionUploads {
         Err(Error::closed("the connection has ended"))
     }
 
-    /// Writes a part.
     pub(crate) async fn part(&self, writes: &Writes, id: u64, part: u32, payload: Bytes) -> Result<()> {
         let draft = self.find(id)?;
         let upload = draft.upload.read().await;

@@ -84,7 +84,6 @@ impl Node {
         }
     }
 
-    /// What a container is.
     pub(crate) fn container(&self) -> Option<DirId> {
         match self {
             Self::Container(_, link) => Some(link.1),

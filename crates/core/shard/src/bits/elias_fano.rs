@@ -168,7 +168,6 @@ impl EliasFano {
 }
 
 with_bit_instructions! {
-    /// Appends the values `indexes`.
     fn append_all(values: &EliasFano, indexes: &[u32], out: &mut Vec<u64>) {
         // What an iterator's adapter calls would be compiled without.
         for index in indexes {

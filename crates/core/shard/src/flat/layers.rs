@@ -14,7 +14,6 @@ use crate::layers::set::{LayerSet, write_array};
 use crate::layers::shape::{Shape, rate_place};
 use crate::layers::sliced::{Sliced, Slot};
 
-/// Samples of a step.
 const STEP_SAMPLES: u32 = 4096;
 /// Chains that go on side by side.
 const CHAINS: usize = 24;

@@ -12,7 +12,6 @@ use crate::bits::word::{BitWriter, bits, load, width_of};
 use crate::model::schema::ATTRIBUTES_MAX;
 use crate::part::Part;
 
-/// Records of a block.
 pub(crate) const BLOCK_RECORDS: u32 = 16;
 /// A compromise: level 19 is a tenth smaller and fifty times slower to write; reading is the same.
 const LEVEL: i32 = 9;

@@ -227,7 +227,6 @@ mod tests {
         assert_eq!((store.usage().disk.used_bytes, store.segments().len()), (0, 0));
     }
 
-    /// Polls once.
     async fn polled_once<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {
         std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
             std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),

@@ -18,7 +18,6 @@ pub(crate) struct Sent<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) query: &'a str,
-    /// All headers.
     pub(crate) headers: &'a [httparse::Header<'a>],
     pub(crate) authorization: Option<&'a str>,
     pub(crate) date: Option<&'a str>,

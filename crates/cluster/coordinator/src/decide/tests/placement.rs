@@ -120,7 +120,6 @@ pub(super) fn workers(count: u64) -> (State, f64, u64) {
     (state, now + 0.01, window_now)
 }
 
-/// A key whose home is that worker.
 pub(super) fn key_at_home(worker: u64, count: u64) -> String {
     let ids: Vec<_> = (1..=count).map(WorkerId).collect();
     (0..).map(|n| format!("t/{n}")).find(|key| holder(route(key), &ids) == Some(WorkerId(worker))).unwrap()
