@@ -9,7 +9,6 @@ use super::Database;
 pub(crate) const CHECKPOINT_BYTES_MAX: usize = 64 << 20;
 
 impl Database {
-    /// Keeps the state of a `kind` (popularity, plan) as of a counting window, over the one before. `Invalid` beyond 64 MiB.
     pub(crate) async fn put_checkpoint(&self, kind: &str, window: u64, bytes: &[u8]) -> Result<()> {
         if bytes.len() > CHECKPOINT_BYTES_MAX {
             return Err(Error::invalid(format!(
@@ -31,7 +30,6 @@ impl Database {
         self.commit(transaction).await
     }
 
-    /// The last checkpoint of a kind and its window; none before the first.
     pub(crate) async fn checkpoint(&self, kind: &str) -> Result<Option<(u64, Vec<u8>)>> {
         let row = sqlx::query("SELECT window_ix, bytes FROM checkpoints WHERE kind = $1")
             .bind(kind)

@@ -11,10 +11,6 @@ use super::counters::Counter;
 use crate::leadership::Leadership;
 
 impl Database {
-    /// Becomes the leader and returns the next epoch, which is larger than all before; 1 is the first.
-    ///
-    /// SQLite: `Invalid` when another process uses the data folder. PostgreSQL: `Retry` while another coordinator leads;
-    /// a standby calls this again until it succeeds. Needs a direct connection or a pooler in session mode.
     pub(crate) async fn acquire_epoch(&self) -> Result<u64> {
         let mut leadership = self.inner.leadership.lock().await;
         if leadership.is_none() {
@@ -28,8 +24,6 @@ impl Database {
         Ok(epoch)
     }
 
-    /// Returns when leadership is lost: the connection that held PostgreSQL's lock is gone, and another coordinator may
-    /// lead. Never with SQLite, nor before [`Self::acquire_epoch`].
     pub(crate) async fn leadership_lost(&self) {
         let lost = self.inner.leadership.lock().await.as_ref().and_then(Leadership::lost);
         match lost {

@@ -1,4 +1,5 @@
-//! A database: opened, read, written by its leader alone; what is kept in it, one file a kind.
+//! A database: opened, read, written by its leader alone; what is kept in it, one file a kind. What each call is for stands at
+//! [`Metadata`](crate::Metadata).
 
 mod checkpoints;
 mod counters;
@@ -47,11 +48,6 @@ struct Inner {
 }
 
 impl Database {
-    /// Opens `sqlite:PATH` (made when it is not there, its folder too) or `postgres://USER:PASSWORD@HOST:PORT/DATABASE`
-    /// (the database must be there), and brings its schema up to date.
-    ///
-    /// `Invalid` when the schema is of a newer version of Forebay, and for what is no such URL; `Retry` when the server
-    /// can't be reached; `Denied` when it refuses user or password.
     pub(crate) async fn open(url: &str) -> Result<Self> {
         sqlx::any::install_default_drivers();
         let mut location = Location::parse(url)?;
@@ -74,17 +70,14 @@ impl Database {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// `sqlite` or `postgres`.
     pub(crate) fn kind(&self) -> &'static str {
         self.inner.location.dialect().name()
     }
 
-    /// Where the database is, for people: a file, or a URL without its password.
     pub(crate) fn shown(&self) -> String {
         self.inner.location.shown()
     }
 
-    /// Gives leadership up and closes all connections; further calls are `Closed`.
     pub(crate) async fn close(&self) {
         if let Some(leadership) = self.inner.leadership.lock().await.take() {
             leadership.release().await;

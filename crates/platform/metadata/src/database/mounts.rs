@@ -8,13 +8,11 @@ use super::Database;
 use super::counters::Counter;
 
 impl Database {
-    /// All mounts, by id.
     pub(crate) async fn mounts(&self) -> Result<Vec<Mount>> {
         let rows = sqlx::query("SELECT id, name, url, options FROM mounts ORDER BY id").fetch_all(&self.inner.pool).await;
         rows.map_err(|error| self.fault(error))?.iter().map(|row| self.mount(row)).collect()
     }
 
-    /// Adds a mount under an id that no mount ever had. `Conflict` when the name is taken.
     pub(crate) async fn add_mount(&self, name: &MountName, url: &str, options: &MountOptions) -> Result<Mount> {
         if url.contains('\0') {
             return Err(Error::invalid(format!("mount {name}: its URL holds a NUL byte")));
@@ -37,7 +35,6 @@ impl Database {
         Ok(Mount { id, name: name.clone(), url: url.to_string(), options: options.clone() })
     }
 
-    /// Changes a mount's options. `NotFound` when there is no such mount.
     pub(crate) async fn set_mount_options(&self, name: &MountName, options: &MountOptions) -> Result<Mount> {
         let mut transaction = self.write().await?;
         let row = sqlx::query("UPDATE mounts SET options = $1 WHERE name = $2 RETURNING id, name, url, options")
@@ -52,7 +49,6 @@ impl Database {
         Ok(mount)
     }
 
-    /// Removes a mount and its pins, and returns what it was. `NotFound` when there is no such mount.
     pub(crate) async fn remove_mount(&self, name: &MountName) -> Result<Mount> {
         let mut transaction = self.write().await?;
         let row = sqlx::query("DELETE FROM mounts WHERE name = $1 RETURNING id, name, url, options")

@@ -6,7 +6,6 @@ use sqlx::Row;
 use super::Database;
 
 impl Database {
-    /// All pins: a mount and what keys start with, by mount and bytes of the prefix.
     pub(crate) async fn pins(&self) -> Result<Vec<(MountId, Key)>> {
         let rows = sqlx::query("SELECT mount_id, prefix FROM pins ORDER BY mount_id, prefix").fetch_all(&self.inner.pool).await;
         let pin = |row: &sqlx::any::AnyRow| {
@@ -18,7 +17,6 @@ impl Database {
         rows.map_err(|error| self.fault(error))?.iter().map(pin).collect()
     }
 
-    /// Adds a pin; one that is there already is fine. `NotFound` when there is no such mount.
     pub(crate) async fn add_pin(&self, mount: MountId, prefix: &Key) -> Result<()> {
         let mut transaction = self.write().await?;
         let found = sqlx::query("SELECT id FROM mounts WHERE id = $1")
@@ -38,7 +36,6 @@ impl Database {
         self.commit(transaction).await
     }
 
-    /// Removes a pin. `NotFound` when there is none of exactly this prefix.
     pub(crate) async fn remove_pin(&self, mount: MountId, prefix: &Key) -> Result<()> {
         let mut transaction = self.write().await?;
         let removed = sqlx::query("DELETE FROM pins WHERE mount_id = $1 AND prefix = $2")

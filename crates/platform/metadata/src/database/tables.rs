@@ -15,7 +15,6 @@ pub struct StoredTable {
 }
 
 impl Database {
-    /// All external tables, by bytes of their names.
     pub(crate) async fn tables(&self) -> Result<Vec<StoredTable>> {
         let rows = sqlx::query("SELECT name, statement FROM external_tables").fetch_all(&self.inner.pool).await;
         let table = |row: &sqlx::any::AnyRow| {
@@ -28,7 +27,6 @@ impl Database {
         Ok(tables)
     }
 
-    /// Keeps a table's definition. `Conflict` when the name is taken and `replace` is off.
     pub(crate) async fn put_table(&self, name: &str, statement: &str, replace: bool) -> Result<()> {
         if name.contains('\0') || statement.contains('\0') {
             return Err(Error::invalid(format!("table {name:?}: its definition holds a NUL byte")));
@@ -48,7 +46,6 @@ impl Database {
         self.commit(transaction).await
     }
 
-    /// Forgets a table. `NotFound` when there is none of this name.
     pub(crate) async fn remove_table(&self, name: &str) -> Result<()> {
         let mut transaction = self.write().await?;
         let removed = sqlx::query("DELETE FROM external_tables WHERE name = $1").bind(name).execute(&mut *transaction).await;

@@ -7,7 +7,6 @@ use sqlx::any::AnyRow;
 use super::Database;
 
 impl Database {
-    /// All tokens, by their ids. None of them can be made of what is kept.
     pub(crate) async fn tokens(&self) -> Result<Vec<Verifier>> {
         let rows =
             sqlx::query("SELECT id, rights, created, stored_key, server_key FROM tokens").fetch_all(&self.inner.pool).await;
@@ -18,7 +17,6 @@ impl Database {
         Ok(tokens)
     }
 
-    /// Keeps a token. `Conflict` when there is one of its id.
     pub(crate) async fn add_token(&self, token: &Verifier) -> Result<()> {
         let rights = serde_json::to_string(&token.grant).map_err(|error| Error::internal(error.to_string()))?;
         let mut transaction = self.write().await?;
@@ -39,7 +37,6 @@ impl Database {
         self.commit(transaction).await
     }
 
-    /// Forgets tokens, those of them that there are.
     pub(crate) async fn remove_tokens(&self, ids: &[String]) -> Result<()> {
         let mut transaction = self.write().await?;
         for id in ids {
