@@ -33,7 +33,7 @@ pub use nodes::{NodeBlock, NodeEntry, NodePlace, NodeReader, NodeSnapshot, NodeW
 pub use prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
 pub use read::{FarRows, FirstRead, ObjectRead, RowsQuestion};
 pub use settings::ClientSettings;
-pub use shards::WantedRecords;
+pub use shards::{ShardCalls, WantedRecords};
 pub use store::{LiveStore, SnapshotStore, from_store_error, to_store_error};
 pub use write::Writer;
 
