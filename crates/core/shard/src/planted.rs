@@ -2,21 +2,21 @@
 
 use crate::base::Base;
 use crate::bits::{elias_fano, packed};
-use crate::build::builder::Builder;
+use crate::build::Builder;
 use crate::build::input::Input;
 use crate::keys;
+use crate::layers::LayerSet;
 use crate::layers::build::LayerBuilder;
 use crate::layers::id::{LayerId, LayerKind};
-use crate::layers::set::LayerSet;
 use crate::layers::sliced::{Sliced, Slot};
 use crate::layers::texts::{Text, gather};
 use crate::model::key::{Key, KeyType};
 use crate::model::schema::Schema;
 use crate::model::value::{Value, ValueType};
 use crate::psi::{Column, PsiWriter};
+use crate::record::Record;
 use crate::record::blocks::{BLOCK_RECORDS, RawBlock};
 use crate::record::codes::{self, Codes};
-use crate::record::output::Record;
 
 fn schema() -> Schema {
     Schema::new("id", KeyType::U64).with("name", ValueType::Text).with("place", ValueType::Text)

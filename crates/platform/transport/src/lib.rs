@@ -28,13 +28,13 @@ mod sockets;
 mod tls;
 
 pub use answer::Answer;
-pub use asking::connection::Connection;
+pub use asking::Connection;
 pub use budget::{Budget, Spent};
 pub use caught::{caught, caught_future};
 pub use credentials::admission::{Admission, unix_now};
 pub use credentials::audit::{AUDIT, Deed, begin_audit, is_audited, tell};
-pub use credentials::credential::{Credential, SECRET_BYTES_MIN, random_secret};
 pub use credentials::peer::Peer;
+pub use credentials::{Credential, SECRET_BYTES_MIN, random_secret};
 pub use entrance::{Entrance, Heard, Introduced};
 pub use guarded::{Guard, Guarded};
 pub use listener::Listener;

@@ -6,9 +6,9 @@ use forebay_types::Result;
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
 use super::input::{Input, for_each_value};
+use crate::record::Record;
 use crate::record::blocks::{self, BLOCK_RECORDS, BlockWriter, RawBlock};
 use crate::record::codes::{self, Codes};
-use crate::record::output::Record;
 
 /// The dictionary of the record text: at most this much, and at most a 64th of the input.
 const DICTIONARY_BYTES: usize = 110 << 10;

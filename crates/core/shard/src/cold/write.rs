@@ -7,7 +7,7 @@ use forebay_types::{Error, Result, ResultExt};
 use super::block::{Block, CANT_WRITE, RAW_BYTES_MAX, checksum, key_code};
 use super::cursor::put_key;
 use super::postings::{self, Noted};
-use crate::build::builder::Builder;
+use crate::build::Builder;
 use crate::build::distinct::Distinct;
 use crate::build::input::{KeyList, for_each_value};
 use crate::model::key::Key;

@@ -5,8 +5,7 @@ use forebay_types::{Error, Result};
 use zstd::zstd_safe::{CCtx, CDict, CParameter, DCtx, DDict, DParameter, FrameFormat, compress_bound};
 
 use super::codes::{Codes, Numbers};
-use super::output::Record;
-use super::varint;
+use super::{Record, varint};
 use crate::bits::packed::{Packed, pack};
 use crate::bits::word::{BitWriter, bits, load, width_of};
 use crate::model::schema::ATTRIBUTES_MAX;
