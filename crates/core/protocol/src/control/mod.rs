@@ -85,6 +85,24 @@ pub struct Heartbeat {
     pub ahead: Vec<AheadNeed>,
 }
 
+impl Heartbeat {
+    /// One that says no more than that the worker is there.
+    pub fn silent(worker: WorkerId) -> Self {
+        Self {
+            worker,
+            have: 0,
+            demand: Vec::new(),
+            report: WorkerReport::default(),
+            window: None,
+            ended: Vec::new(),
+            fresh: Vec::new(),
+            heard: None,
+            background: Vec::new(),
+            ahead: Vec::new(),
+        }
+    }
+}
+
 /// What a worker would take of a mount with a bound for one plan, were there none, ahead of who reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AheadNeed {
