@@ -91,9 +91,8 @@ fn run_here(shard: &Shard, ids: &[LayerId]) -> Result<usize> {
 fn drops(records: &Records) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("lineitem.shard");
-    let column = |name: &str, kind| Column { name: name.to_string(), kind };
-    let all =
-        std::iter::once(column("key", ColumnKind::Int)).chain(ATTRIBUTES.iter().map(|name| column(name, ColumnKind::Binary)));
+    let all = std::iter::once(Column::new("key", ColumnKind::Int))
+        .chain(ATTRIBUTES.iter().map(|name| Column::new(*name, ColumnKind::Binary)));
     let mut building = Store::build(&path, Columns::new(all.collect(), "key")?, 3.0)?;
     let rows = records.len().min(300_000);
     for row in 0..rows {

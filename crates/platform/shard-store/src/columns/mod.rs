@@ -31,6 +31,13 @@ pub struct Columns {
     key: usize,
 }
 
+impl Column {
+    /// A column of that name and type.
+    pub fn new(name: impl Into<String>, kind: ColumnKind) -> Self {
+        Self { name: name.into(), kind }
+    }
+}
+
 impl Columns {
     /// Columns with the one called `key` as the key.
     pub fn new(all: Vec<Column>, key: &str) -> Result<Self> {

@@ -159,8 +159,8 @@ mod tests {
     use crate::update::Change;
 
     fn columns() -> Columns {
-        let column = |name: &str, kind| Column { name: name.into(), kind };
-        let all = vec![column("id", ColumnKind::Int), column("name", ColumnKind::Text), column("size", ColumnKind::Int)];
+        let all =
+            vec![Column::new("id", ColumnKind::Int), Column::new("name", ColumnKind::Text), Column::new("size", ColumnKind::Int)];
         Columns::new(all, "id").unwrap()
     }
 
