@@ -336,8 +336,7 @@ impl Shard {
         VerifiedLayer::new(&self.base, part)
     }
 
-    /// Drops slices and puts others in, of which each takes the place of the one that is there. A query sees all of it or
-    /// nothing.
+    /// Drops slices and puts others in; a new slice replaces one with its id. A query sees all of these changes or none.
     pub fn replace_layers(&self, gone: &[LayerId], new: &[VerifiedLayer]) {
         replace(&self.layers, &self.base, gone, new);
     }

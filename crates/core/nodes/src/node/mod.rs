@@ -109,7 +109,7 @@ impl Node {
         }
     }
 
-    /// The container that it is the name of, if it is one, is another one.
+    /// Makes the name of a container lead to another container; other nodes stay as they are.
     pub(crate) fn lead_to(&mut self, id: DirId) {
         if let Self::Container(_, link) = self {
             link.1 = id;

@@ -23,10 +23,10 @@ pub struct Candidate<'a> {
     pub is_full: bool,
 }
 
-/// The workers that a block is offered to, one after the other until one has room, given in an order that spreads blocks: first
-/// those of the location that its node asks for, and of these, as of all others, first those beside who writes. Each of them fills
-/// its memory before its disk. One that has just been full comes after all others, and one without a disk tier is asked for one only
-/// when there is no other, to say so.
+/// The workers that a block is offered to, one after the other until one has room, in an order that spreads blocks: workers of the
+/// location that its node asks for come first, and among those, as among all others, workers beside the writer. Each fills its memory
+/// before its disk. A worker that has just been full comes last, and a worker without a disk tier is asked for one only when there is
+/// no other, so that it says so.
 ///
 /// ```
 /// use forebay_nodes::{Candidate, Location, StorageClass, offer};

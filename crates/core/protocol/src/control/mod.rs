@@ -75,7 +75,7 @@ pub struct Heartbeat {
     /// Object versions that were written here or discovered since then.
     #[serde(deserialize_with = "at_most::<USES_MAX, _, _>")]
     pub fresh: Vec<ObjectVersion>,
-    /// The number of the last beat with which it forgot what it knew of versions and listings.
+    /// The number with which it was last told to forget what it knew of versions and listings, and did.
     pub heard: Option<u64>,
     /// Bytes a second that background work would take beside `demand`.
     #[serde(serialize_with = "write_since::<9, _, _>", deserialize_with = "mounts_since_9")]
@@ -171,7 +171,7 @@ pub struct ClusterView {
 }
 
 impl ClusterView {
-    /// The workers that may be given something new: those that don't drain, or all when all do.
+    /// The workers that may be given something new: those that are not draining, or all if all are draining.
     pub fn placeable(&self) -> impl Iterator<Item = &WorkerInfo> {
         let all_drain = self.workers.iter().all(|worker| worker.draining);
         self.workers.iter().filter(move |worker| all_drain || !worker.draining)

@@ -42,7 +42,7 @@ impl TraceContext {
         bytes.freeze()
     }
 
-    /// What is asked with its place in a trace before it, where it has one that is recorded and a peer of `version` knows what that means.
+    /// The message, with its place in a trace before it if there is one and a peer of `version` knows what that means.
     pub fn told(context: Option<Self>, version: u16, message: Bytes) -> Bytes {
         match context {
             Some(context) if version >= TRACED_SINCE => context.before(&message),
@@ -50,8 +50,8 @@ impl TraceContext {
         }
     }
 
-    /// A message without what stands before it, and that, where there is something. What workers say to each other is left as it is,
-    /// which is no message then.
+    /// Takes the place in a trace off a message, if there is one. Messages between workers never have one: such bytes are left as they
+    /// are, and no reader takes them for a message.
     pub fn split(message: Bytes) -> (Option<Self>, Bytes) {
         let is_traced = message.first() == Some(&TRACED_MESSAGE);
         if !is_traced || message.get(HEAD_BYTES).is_none_or(|first| OTHERS.contains(first)) {

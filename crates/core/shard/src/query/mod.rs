@@ -135,7 +135,7 @@ impl Searcher<'_> {
         Ok(Some(records))
     }
 
-    /// Records of which a value of `attribute` has one of these rows, which may be of others too; sorted.
+    /// The records with a value of `attribute` in one of these rows, sorted. The rows may be of other attributes too.
     fn with_rows(&self, attribute: usize, rows: &[Range<u32>]) -> Vec<u32> {
         self.sampler.substring(rows.iter().map(|rows| rows.len() as u64).sum());
         let mut records = Vec::new();
