@@ -25,8 +25,7 @@ mod worker;
 pub use checksum::{crc32c, crc32c_append};
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use form::{
-    Cell, CellSource, Comparison, CsvLines, ROW_TESTS_MAX, RowTest, TEXT_CHUNK_BYTES, TextForm, TextLines, at_most,
-    text_chunk,
+    Cell, CellSource, Comparison, CsvLines, ROW_TESTS_MAX, RowTest, TEXT_CHUNK_BYTES, TextForm, TextLines, at_most, text_chunk,
 };
 pub use grant::{CallerInfo, Grant, Role, Scope, TokenInfo, TokenKeys, Verifier, check_token_name};
 pub use key::Key;
