@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use crate::bits::elias_fano::{self, EliasFano};
-use crate::bits::packed::{Packed, pack};
 use crate::bits::word::{load, width_of};
+use crate::bits::{Packed, pack};
 use crate::model::key::{Key, KeyType};
 use crate::part::Part;
 use crate::record::varint;

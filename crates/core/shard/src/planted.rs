@@ -1,7 +1,7 @@
 //! Planted defects of what a shard is made of, and that what must hold of it catches each.
 
 use crate::base::Base;
-use crate::bits::{elias_fano, packed};
+use crate::bits::{elias_fano, pack};
 use crate::build::Builder;
 use crate::build::input::Input;
 use crate::keys;
@@ -90,7 +90,7 @@ fn columns_out_of_order_are_caught() {
 #[test]
 #[should_panic(expected = "has no room in the width")]
 fn a_number_that_is_too_large_is_caught() {
-    packed::pack([1, 2, 300], 255);
+    pack([1, 2, 300], 255);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 
-use super::packed::{Packed, pack};
 use super::prefetch::with_bit_instructions;
 use super::word::{load, select_in_word, width_of};
+use super::{Packed, pack};
 use crate::steps::step;
 
 /// Ones of the high part between two samples of the selection index.

@@ -6,7 +6,7 @@ use forebay_types::{Error, Result};
 use super::layers::FlatLayerBuilder;
 use super::{BASE_RATE, FlatText, dial};
 use crate::base::{BASE_KIND, Numbers};
-use crate::bits::packed::pack;
+use crate::bits::pack;
 use crate::bits::word::width_of;
 use crate::build::INPUT_BYTES_MAX;
 use crate::build::assemble::BuiltShard;

@@ -19,7 +19,7 @@ use bytes::Bytes;
 use forebay_types::{Error, Result};
 
 use crate::base::Base;
-use crate::bits::packed::Packed;
+use crate::bits::Packed;
 use crate::inverted::index::IndexSlice;
 use crate::inverted::postings::{Postings, PostingsSlice};
 use crate::part::{self, Part};
@@ -262,6 +262,6 @@ fn array_bits(base: &Base, kind: LayerKind) -> u32 {
 /// The part of an array layer.
 pub(crate) fn write_array(base: &Base, id: LayerId, values: &[u32]) -> Vec<u8> {
     let max = (1u64 << array_bits(base, id.kind)) - 1;
-    let packed = crate::bits::packed::pack(values.iter().map(|value| u64::from(*value) & max), max);
+    let packed = crate::bits::pack(values.iter().map(|value| u64::from(*value) & max), max);
     part::write(id.kind.code(), Some(base.identity), id.code(), &[&packed])
 }

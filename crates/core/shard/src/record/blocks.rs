@@ -6,8 +6,8 @@ use zstd::zstd_safe::{CCtx, CDict, CParameter, DCtx, DDict, DParameter, FrameFor
 
 use super::codes::{Codes, Numbers};
 use super::{Record, varint};
-use crate::bits::packed::{Packed, pack};
 use crate::bits::word::{BitWriter, bits, load, width_of};
+use crate::bits::{Packed, pack};
 use crate::model::schema::ATTRIBUTES_MAX;
 use crate::part::Part;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::cell::COLUMN_MAX;
+use super::COLUMN_MAX;
 use crate::{Cell, Error, FormId, ObjectVersion, Result, RouteKey, SegmentId};
 
 /// Bytes of a chunk of a text file: what stands for a row group there. A chunk's rows are those whose first byte lies in it.
