@@ -341,24 +341,23 @@ impl Shard {
         replace(&self.layers, &self.base, gone, new);
     }
 
-    /// Drops a slice; false if it was not there. Its memory goes with its last reader.
-    pub fn remove_layer(&self, id: LayerId) -> bool {
-        self.change(|set| Ok(set.remove(&self.base, id))).unwrap_or(false)
-    }
-
     /// Begins to fill a slice with what queries compute anyway. It is used as far as it is filled.
     pub fn begin_filling(&self, id: LayerId) -> Result<()> {
-        self.change(|set| set.begin_filling(&self.base, id))
+        loop {
+            let present = self.layers.load();
+            let mut next = (**present).clone();
+            next.begin_filling(&self.base, id)?;
+            let seen = self.layers.compare_and_swap(&present, Arc::new(next));
+            // Else another change came first.
+            if Arc::ptr_eq(&Guard::into_inner(seen), &present) {
+                return Ok(());
+            }
+        }
     }
 
     /// The part of a slice that queries have filled, for [`add_layer`](Self::add_layer); `None` while values are missing.
     pub fn seal(&self, id: LayerId) -> Option<Bytes> {
         self.layers.load().seal(&self.base, id).map(Bytes::from)
-    }
-
-    /// Makes the next set of layers from the present one.
-    fn change<T>(&self, changed: impl Fn(&mut LayerSet) -> Result<T>) -> Result<T> {
-        change(&self.layers, changed)
     }
 
     /// The layers that bring the shard to `ratio` of its input, or as near below as slices allow, chosen by throughput
@@ -380,17 +379,4 @@ pub(crate) fn replace(layers: &ArcSwap<LayerSet>, base: &Base, gone: &[LayerId],
         next.replace(base, gone, new);
         next
     });
-}
-
-/// Puts a changed copy of the present set in its place; begins again if another change came first.
-pub(crate) fn change<T>(layers: &ArcSwap<LayerSet>, change: impl Fn(&mut LayerSet) -> Result<T>) -> Result<T> {
-    loop {
-        let present = layers.load();
-        let mut next = (**present).clone();
-        let result = change(&mut next)?;
-        let seen = layers.compare_and_swap(&present, Arc::new(next));
-        if Arc::ptr_eq(&Guard::into_inner(seen), &present) {
-            return Ok(result);
-        }
-    }
 }

@@ -230,11 +230,6 @@ impl FlatText {
         crate::shard::replace(&self.layers, &self.base, gone, new);
     }
 
-    /// Drops a slice; false if it was not there.
-    pub fn remove_layer(&self, id: LayerId) -> bool {
-        crate::shard::change(&self.layers, |set| Ok(set.remove(&self.base, id))).unwrap_or(false)
-    }
-
     /// The layers that bring the text to `ratio`, or as near below as slices allow: for search alone, or for extraction too.
     pub fn dial(&self, ratio: f64, extraction: bool) -> Vec<LayerId> {
         dial(&self.base, ratio, extraction)

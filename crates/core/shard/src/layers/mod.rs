@@ -139,7 +139,7 @@ impl LayerSet {
 
     /// Takes layers out, and puts others in.
     pub(crate) fn replace(&mut self, base: &Base, gone: &[LayerId], new: &[VerifiedLayer]) {
-        gone.iter().for_each(|id| _ = self.remove(base, *id));
+        gone.iter().for_each(|id| self.remove(base, *id));
         new.iter().for_each(|layer| self.put(base, layer));
     }
 
@@ -161,14 +161,12 @@ impl LayerSet {
         Ok(())
     }
 
-    /// Takes a slice out; false if it was not there.
-    pub(crate) fn remove(&mut self, base: &Base, id: LayerId) -> bool {
-        let there = self.bytes.remove(&id).is_some();
-        if there {
+    /// Takes a slice out, if it is there.
+    pub(crate) fn remove(&mut self, base: &Base, id: LayerId) {
+        if self.bytes.remove(&id).is_some() {
             self.place(base, id, None);
         }
         self.check();
-        there
     }
 
     /// The part of a slice that queries have filled; `None` while values are missing.
