@@ -31,13 +31,6 @@ pub struct Columns {
     key: usize,
 }
 
-impl Column {
-    /// A column of that name and type.
-    pub fn new(name: impl Into<String>, kind: ColumnKind) -> Self {
-        Self { name: name.into(), kind }
-    }
-}
-
 impl Columns {
     /// Columns with the one called `key` as the key.
     pub fn new(all: Vec<Column>, key: &str) -> Result<Self> {
@@ -173,6 +166,11 @@ pub fn key_of_value(value: &Value) -> Result<Key> {
 }
 
 impl Column {
+    /// A column of that name and type.
+    pub fn new(name: impl Into<String>, kind: ColumnKind) -> Self {
+        Self { name: name.into(), kind }
+    }
+
     fn value_of(&self, json: Option<&Json>) -> Result<Value> {
         let Some(json) = json else { return Ok(Value::Null) };
         let value = match json {
