@@ -1,8 +1,7 @@
-//! Layers come and go: by the size that is set, by what questions filled, and by name. Each change is one of the files first, then of the
+//! Layers come and go: by the size that is set, and by name. Each change is one of the files first, then of the
 //! manifest that names them, then of what answers questions.
 
 mod asked;
-mod fill;
 mod tune;
 
 use std::time::Duration;
@@ -15,7 +14,6 @@ use crate::folder::{Manifest, PartWriter, ShardFiles, map, step};
 use crate::store::{Store, View, Writer};
 
 pub(super) use asked::{Asked, asked_before, begin_with, steering};
-pub use fill::Sealer;
 
 /// A change of layers on its way. Questions see nothing of it before the manifest on disk does, so that what answers them is
 /// what the folder has, also when the manifest can't be written.
@@ -70,7 +68,7 @@ impl<'w> LayerChange<'w> {
         &self.manifest.shards[place]
     }
 
-    /// Drops layers of a compressed shard, also such as are only being filled.
+    /// Drops layers of a compressed shard.
     pub(in crate::store) fn drop(&mut self, place: usize, ids: &[LayerId]) {
         self.manifest.shards[place].layers.retain(|entry| !entry.layer().is_some_and(|id| ids.contains(&id)));
         self.changed[place].gone.extend_from_slice(ids);
