@@ -34,7 +34,7 @@ pub use prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
 pub use read::{FarRows, FirstRead, ObjectRead, RowsQuestion};
 pub use settings::ClientSettings;
 pub use shards::{ShardCalls, WantedRecords};
-pub use store::{LiveStore, SnapshotStore, from_store_error, to_store_error};
+pub use store::{LiveStore, SnapshotStore};
 pub use write::Writer;
 
 pub use forebay_nodes::{

@@ -20,7 +20,6 @@ mod upload;
 mod versioned;
 mod versions;
 
-pub use errors::{from_store_error, to_store_error};
 pub use live::LiveStore;
 pub use snapshot::SnapshotStore;
 
