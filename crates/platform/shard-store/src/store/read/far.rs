@@ -154,6 +154,7 @@ fn order(kind: ColumnKind, a: &Key, b: &Key) -> Ordering {
 
 #[cfg(test)]
 mod tests {
+    use super::super::search::search;
     use super::*;
     use crate::columns::Column;
     use crate::update::Change;
@@ -205,7 +206,7 @@ mod tests {
                 FarQuestion::Get { key, .. } => FarAnswer::Record(alone.get(key, None).unwrap()),
                 FarQuestion::Equal { attribute, value, .. } => {
                     let query = Query::Eq { attribute: *attribute, value: value.clone() };
-                    FarAnswer::Keys(alone.search_query(&query, None, None).unwrap())
+                    FarAnswer::Keys(search(&alone.view.load(), &query, None, None).unwrap())
                 }
             };
             assert_eq!(far.answer_far(7, &parsed, said), Answered::to(&here, 7, &line), "{question}");
