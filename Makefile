@@ -4,7 +4,8 @@
 # test-api  /api/v1 held against its own description by schemathesis and by a client that is generated from it, of a cluster of the binary (API_ARGS: those of `st run`)
 # test-tpcds  TPC-DS on a cluster of processes, against DuckDB's answers
 # storm   processes of the binary, a load, one fault at a time, and what clients were told (STORM_ARGS: --seed, --only, --seconds, --write)
-# universe  coordinator, workers and clients in simulated time: UNIVERSE_SEEDS worlds from UNIVERSE_SEED on (UNIVERSE_ARGS: --seconds, --ops, --standby, --trace)
+# soak    hours of one cluster of the binary, a fault a minute, a limit on memory, and whether anything grows (SOAK_ARGS: --minutes, --seed, --memory, --write)
+# universe  coordinator, workers and clients in simulated time: UNIVERSE_SEEDS worlds from UNIVERSE_SEED on (UNIVERSE_ARGS: --seconds, --ops, --standby, --shards, --trace)
 # verify  what must hold before a change goes in; changes no file of the checkout
 # tidy    the rules of the checkout that the compiler does not know, by `cargo xtask tidy`; part of lint
 # loom    the models of what threads share, in every order that they can run in
@@ -17,7 +18,7 @@
 # figures what pages say of speed and size: rounds of all benches, bench/figures.json, and the pages from it (FIGURES_ARGS: --light, --only ..)
 # dist    what people install: packages, image, chart, wheel, in target/packages (DIST_PROFILE=fast to compile less)
 # book    the pages of docs/ as a site, in target/book; says how to get mdbook where it is not there
-# test-console  every page of the console in Chromium, which it wants installed, with a cluster of the binary that the tests built
+# test-console  every page of the console in Chromium, which it wants installed, with a cluster of the binary that the tests built (CONSOLE_ARGS: --shots, --update)
 # test-dist  installs and starts all of it, made of DIST_BINARY
 # figures-pages  only the pages, from the JSON that is there
 
@@ -31,7 +32,7 @@ ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python test-sql test-api test-tpcds storm universe test-planted verify format deny tidy lint lint-engine loom asan tsan miri fix fuzz golden bench figures figures-pages book dist test-dist test-console
+.PHONY: demo test test-deps test-light test-engine test-python test-sql test-api test-tpcds storm soak universe test-planted verify format deny tidy lint lint-engine loom asan tsan miri fix fuzz golden bench figures figures-pages book dist test-dist test-console
 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
@@ -69,9 +70,14 @@ test-tpcds:
 	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-tpcds $(TPCDS_ARGS)
 
 # The engine and the storm in one command each, so that neither changes the features of the other.
+RUN_STORM = FOREBAY_TEST_BINARY="$${FOREBAY_TEST_BINARY:-$${CARGO_TARGET_DIR:-$(CURDIR)/target}/fast/forebay}" $(CARGO) run $(FAST) -p forebay-storm --
 storm: test-deps
 	$(CARGO) build $(FAST) $(ENGINE)
-	FOREBAY_TEST_BINARY="$${FOREBAY_TEST_BINARY:-$${CARGO_TARGET_DIR:-$(CURDIR)/target}/fast/forebay}" $(CARGO) run $(FAST) -p forebay-storm -- $(STORM_ARGS)
+	$(RUN_STORM) $(STORM_ARGS)
+
+soak:
+	$(CARGO) build $(FAST) $(ENGINE)
+	$(RUN_STORM) --soak $(SOAK_ARGS)
 
 UNIVERSE_SEEDS ?= 200
 UNIVERSE_SEED ?= 1
@@ -185,7 +191,8 @@ book:
 	@FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/book "$${CARGO_TARGET_DIR:-target}/book"
 
 test-console:
-	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-console
+	$(CARGO) test $(FAST) -p forebay-coordinator --lib a_million_segments -- --ignored --nocapture
+	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-console $(CONSOLE_ARGS)
 
 DIST_PROFILE ?= dist
 DIST_OUT ?= $(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/packages

@@ -84,6 +84,7 @@ impl LocalCluster {
             order: shape.order,
             ahead: shape.ahead,
             shuffle: shape.shuffle,
+            task_bytes: 4 << 20,
             slow_query: None,
         };
         let scheduler = Scheduler::start(connect().await?, settings).await?;

@@ -4,7 +4,9 @@
     FOREBAY_TEST_BINARY=target/fast/forebay python bench/harm.py [join|connections|uploads|together|limit|all]
 
 join         `select count(*)` over a cross join of 4 x 10^10 rows by Flight SQL, for 30 s.
-connections  1,024 connections, each with messages of 16 MiB (the largest put of one message) at once.
+connections  1,024 connections, each with messages of 16 MiB (the largest put of one message) at once; and the same bytes of as many to the
+             smallest program that takes and drops them, while the other client reads from a server that nobody harms: what is left
+             beside that is the share of the cores that who does harm takes, whoever the server is.
 uploads      20,000 multipart uploads to a mount of local files that are begun and left.
 together     all three at once.
 limit        no server of ours: the same bytes by a plain socket from a process that does nothing else, beside one in the same
@@ -12,7 +14,8 @@ limit        no server of ours: the same bytes by a plain socket from a process 
 
 Each runs beside a client that reads 64 KiB of a warm object again and again: its p99 may be ten times what it is without, and
 `forebay up` may not grow beyond what it was told to keep (dram + sql-memory + the budget of requests, and 512 MiB for itself).
-Needs the package and adbc-driver-flightsql (PyPI).
+Needs the package and adbc-driver-flightsql (PyPI); `connections` needs the smallest program beside the binary, or as
+FOREBAY_BENCH_DRAIN: `cargo build --locked --profile fast -p forebay-bench-harness --bin forebay-bench-drain`.
 """
 
 from __future__ import annotations
@@ -20,7 +23,9 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -40,6 +45,7 @@ DRAM, SQL_MEMORY, ITSELF = 256 * MIB, 512 * MIB, 512 * MIB
 #: The budget of bytes of requests that a process has: an eighth of the memory, at least 256 MiB (docs/operations.md).
 REQUESTS = max(256 * MIB, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 8)
 CONNECTIONS, UPLOADS, SECONDS = 1024, 20_000, 30.0
+MESSAGE_BYTES = 16 * MIB
 
 #: Who does harm has machines of its own in life, here half of the cores; the server and the other client have the others.
 CORES = sorted(os.sched_getaffinity(0))
@@ -141,7 +147,8 @@ def figure(what: str, value: float, unit: str, peer: str, peer_value: float, mos
     print(json.dumps(line), flush=True)
 
 
-def beside(name: str, up: Up, harm: Callable[[Up], str]) -> None:
+def measured(up: Up, harm: Callable[[Up], str]) -> tuple[float, float, int, str]:
+    """The p99 in milliseconds without harm and beside it, the most memory that the server had, and what the harm came to."""
     quiet = Reader(up)
     quiet.start()
     time.sleep(5)
@@ -152,8 +159,14 @@ def beside(name: str, up: Up, harm: Callable[[Up], str]) -> None:
     time.sleep(1)
     during, resident = reader.stop()
     assert up.process.poll() is None, (up.folder / "log").read_text()[-2000:]
+    return before, during, resident, said
+
+
+def beside(name: str, up: Up, harm: Callable[[Up], str]) -> float:
+    before, during, resident, said = measured(up, harm)
     figure(f"{name}: p99 of reading 64 KiB meanwhile ({said})", during, "ms", "quiet", before, 10)
     figure(f"{name}: memory of the server", resident, "bytes", "what it may have", DRAM + SQL_MEMORY + REQUESTS + ITSELF, 1)
+    return during
 
 
 def join(up: Up) -> str:
@@ -168,7 +181,7 @@ def join(up: Up) -> str:
 
 
 def connections(up: Up) -> str:
-    data = bytes(16 * MIB)
+    data = bytes(MESSAGE_BYTES)
     answered, refused = 0, 0
 
     def put(number: int) -> bool:
@@ -183,6 +196,49 @@ def connections(up: Up) -> str:
         for good in pool.map(put, range(CONNECTIONS)):
             answered, refused = answered + good, refused + (not good)
     return f"{answered} of {CONNECTIONS} written, {refused} told to try again"
+
+
+class Drain:
+    """The smallest program that takes messages and drops them, where the server would be."""
+
+    def __init__(self) -> None:
+        beside_binary = Path(os.environ["FOREBAY_TEST_BINARY"]).with_name("forebay-bench-drain")
+        binary = Path(os.environ.get("FOREBAY_BENCH_DRAIN") or beside_binary).resolve()
+        assert binary.exists(), f"{binary} is not there: build it as the head of this file says"
+        self.process = subprocess.Popen([binary], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=apart)
+        assert self.process.stdout
+        self.port = int(self.process.stdout.readline())
+
+    def messages(self, _: Up) -> str:
+        """As many connections as `connections` makes, with the same bytes."""
+        message = struct.pack("<I", MESSAGE_BYTES) + bytes(MESSAGE_BYTES)
+
+        def put(_: int) -> bool:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=600) as peer:
+                peer.sendall(message)
+                return peer.recv(1) == b"\x01"
+
+        with ThreadPoolExecutor(CONNECTIONS) as pool:
+            taken = sum(pool.map(put, range(CONNECTIONS)))
+        return f"{taken} of {CONNECTIONS} taken"
+
+    def stop(self) -> None:
+        self.process.communicate(timeout=30)
+
+
+def limit_of_connections(ours: float) -> None:
+    """What the same harm does to who reads from a server that it does not go to."""
+    drain = Drain()
+    with tempfile.TemporaryDirectory() as folder:
+        up = Up(Path(folder))
+        try:
+            quiet, limit, _, said = measured(up, drain.messages)
+        finally:
+            up.stop()
+            drain.stop()
+    what = f"connections: p99 of reading 64 KiB, and beside the smallest program that takes the same bytes ({said})"
+    line = {"what": what, "unit": "ms", "ours": ours, "limit": limit, "limit_quiet": quiet, "ratio": ours / limit}
+    print(json.dumps(line), flush=True)
 
 
 def uploads(up: Up) -> str:
@@ -266,9 +322,11 @@ def main() -> None:
             with tempfile.TemporaryDirectory() as folder:
                 up = Up(Path(folder))
                 try:
-                    beside(name, up, harm)
+                    ours = beside(name, up, harm)
                 finally:
                     up.stop()
+            if name == "connections":
+                limit_of_connections(ours)
 
 
 if __name__ == "__main__":

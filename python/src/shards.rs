@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forebay::Formats;
-use forebay_shard_store::{Condition, DatasetOrders, DatasetPin, Literal, exact_json};
+use forebay_shard_store::{Acknowledged, Condition, DatasetOrders, DatasetPin, Literal, exact_json};
 use forebay_shards::{ReshardTo, Resharded, Scratch, Shards as Door};
 use forebay_types::{Error, ForebayPath, Result, parse_duration};
 use pyo3::prelude::*;
@@ -173,22 +173,25 @@ impl Shards {
     }
 
     /// Orders something else of its replicas, where it is said: the dataset as it is then.
-    #[pyo3(signature = (pinned=None, size=None, frozen=None, aio=false))]
+    #[pyo3(signature = (pinned=None, size=None, frozen=None, ack=None, aio=false))]
     fn set_orders<'py>(
         &self,
         py: Python<'py>,
         pinned: Option<bool>,
         size: Option<f64>,
         frozen: Option<bool>,
+        ack: Option<String>,
         aio: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
         let path = self.path.clone();
         self.ask(py, aio, move |door| async move {
+            let ack = ack.map(|ack| ack.parse::<Acknowledged>()).transpose()?;
             let change = move |orders: &mut DatasetOrders| {
                 if let Some(is_pinned) = pinned {
                     orders.pin = is_pinned.then_some(DatasetPin { size });
                 }
                 orders.frozen = frozen.unwrap_or(orders.frozen);
+                orders.ack = ack.unwrap_or(orders.ack);
             };
             let ordered = door.order(change).await?;
             Ok(Self { path, door: InProcess::new(ordered) })

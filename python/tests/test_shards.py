@@ -186,6 +186,12 @@ def test_replicas_are_pinned_and_frozen(server, changed, fb):
     assert json.loads(said.stdout)["orders"] == {"pin": {"size": 0.75}}, said.stderr
     changed.unpin()
     assert changed.orders == {}
+    changed.acknowledge("two-workers")
+    assert changed.orders == {"ack": "two-workers"} and changed.status()[0]["ack"] == "two-workers"
+    with pytest.raises(forebay.Invalid, match="two-workers"):
+        changed.acknowledge("one-worker")
+    changed.acknowledge("storage")
+    assert changed.orders == {}
     for size in (0, -1, 17, float("nan")):
         with pytest.raises(forebay.Invalid, match="above 0"):
             changed.pin(size=size)
@@ -202,6 +208,9 @@ def test_orders_awaited(changed, fb):
         assert there.orders == {"pin": {}, "frozen": True} == fb.shards[changed.path].orders
         await there.unpin()
         await there.thaw()
+        await there.acknowledge("two-workers")
+        assert there.orders == {"ack": "two-workers"}
+        await there.acknowledge("storage")
         assert there.orders == {} and len(await there.status()) == 3
 
     asyncio.run(order())

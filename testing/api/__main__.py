@@ -1,5 +1,5 @@
-"""/api/v1 of a cluster, asked by a client that is generated from its description, and held against that by schemathesis: `python testing/api
-[ARGUMENTS OF st run]`."""
+"""/api/v1 of a cluster, asked by a client that is generated from its description, and held against that by schemathesis, with a token of
+each right: `python testing/api [ARGUMENTS OF st run]`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ import urllib.request
 from pathlib import Path
 
 import client
+from rights import TOKENS, Token
 
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]
 # How long the cluster may take until it serves.
 _WITHIN = 120
+# How those are asked for whom most is refused; arguments of the command line come after it.
+_SHORTER = ["--phases", "examples,fuzzing", "--max-examples", "15"]
 
 
 def main() -> int:
@@ -31,9 +34,14 @@ def main() -> int:
         cluster = Cluster(binary, Path(home))
         try:
             cluster.fill()
-            token = cluster.token()
-            client.check(cluster.url, token, Path(home))
-            return cluster.held_against_its_description(token, sys.argv[1:])
+            everything, *others = [(token, cluster.token(token)) for token in TOKENS]
+            client.check(cluster.url, everything[1], Path(home))
+            found = cluster.held_against_its_description(*everything, sys.argv[1:])
+            for token, text in others:
+                before = cluster.records()
+                found |= cluster.held_against_its_description(token, text, [*_SHORTER, *sys.argv[1:]])
+                assert token.changes() or cluster.records() == before, f"a token that is {token.name} has changed records"
+            return found
         finally:
             cluster.close()
 
@@ -78,17 +86,23 @@ class Cluster:
         rows = ({"id": row, "name": f"clerk{row % 7}", "note": f"line {row} of spring"} for row in range(1000))
         (lake / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         self._run("mount", "add", "lake", f"file://{lake}")
+        (self._home / "other").mkdir()
+        self._run("mount", "add", "other", f"file://{self._home}/other")
         self._run("shard", "create", "/lake/rows.shards", "--from", "/lake/rows.jsonl", "--key", "id", "--shards", "2")
 
-    def token(self) -> str:
-        """One that may do everything."""
-        return json.loads(self._run("token", "add", "api", "--admin", "--json"))["token"]
+    def token(self, token: Token) -> str:
+        return json.loads(self._run("token", "add", token.name, *token.flags, "--json"))["token"]
 
-    def held_against_its_description(self, token: str, arguments: list[str]) -> int:
-        """What schemathesis says of it: 0 where it finds nothing."""
+    def records(self) -> str:
+        """All of the dataset's."""
+        return "\n".join(sorted(self._run("shard", "scan", "/lake/rows.shards", "--columns", "*", "--json").splitlines()))
+
+    def held_against_its_description(self, token: Token, text: str, arguments: list[str]) -> int:
+        """What schemathesis says of it when it asks with a token: 0 where it finds nothing."""
+        print(f"with a token that is {token.name}", flush=True)
         command = [str(Path(sys.executable).parent / "st"), "--config-file", str(_HERE / "schemathesis.toml"), "run", *arguments]
-        environment = {**self._environment(), "FOREBAY_TOKEN": token, "SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(_HERE)}
-        environment["PYTHONDONTWRITEBYTECODE"] = "1"
+        environment = {**self._environment(), "FOREBAY_TOKEN": text, "FOREBAY_TOKEN_IS": token.text()}
+        environment |= {"SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(_HERE), "PYTHONDONTWRITEBYTECODE": "1"}
         asked = subprocess.run([*command, f"{self.url}/api/v1/openapi.json"], env=environment, cwd=self._home)
         assert self._up.poll() is None, f"the cluster has ended:\n{(self._home / 'log').read_text()}"
         return asked.returncode

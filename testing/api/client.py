@@ -35,8 +35,8 @@ def check(url: str, token: str, folder: Path) -> None:
     def body(text: bytes) -> Any:
         return importlib.import_module(f"{_NAME}.types").File(payload=text)
 
-    assert [mount.name for mount in ask("status").parsed.mounts] == ["lake"]
-    assert "api.1" in [one.id for one in ask("tokens").parsed.tokens]
+    assert [mount.name for mount in ask("status").parsed.mounts] == ["lake", "other"]
+    assert "admin.1" in [one.id for one in ask("tokens").parsed.tokens]
     assert ask("savings", per_gb=0.02).parsed.saved_money >= 0
     assert ask("sql", body=body(b"select 1 as one")).parsed.to_dict()["rows"] == [{"one": 1}]
     begun = ask("post_load", path="/lake/rows.jsonl").parsed.id

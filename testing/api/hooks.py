@@ -1,11 +1,13 @@
-"""What schemathesis has to be told of bodies that it does not know: statements of SQL, and JSON lines."""
+"""What schemathesis has to be told of bodies that it does not know, statements of SQL and JSON lines, and of who asks."""
 
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import schemathesis
+from rights import Token
 
 _LINES = "application/x-ndjson"
 
@@ -35,3 +37,13 @@ def each_line(_context: schemathesis.CheckContext, response: schemathesis.Respon
     validator = described.get_validator(_LINES, described.get_schema(_LINES).schema)
     for line in response.content.splitlines():
         assert validator.is_valid(json.loads(line)), f"{line!r} is no line of {case.operation.label}"
+
+
+@schemathesis.check
+def no_more_than_its_right(_context: schemathesis.CheckContext, response: schemathesis.Response, _case: schemathesis.Case) -> None:
+    """Nothing is done or shown for a token that may not have it done or see it, whatever else is asked."""
+    asked, token = response.request, Token.of(os.environ["FOREBAY_TOKEN_IS"])
+    # A check of schemathesis asks without a token, or with a guess.
+    if not 200 <= response.status_code < 300 or asked.headers.get("Authorization") != f"Bearer {os.environ['FOREBAY_TOKEN']}":
+        return
+    assert token.may(asked.method, asked.url), f"{asked.method} {asked.url} is answered to a token that is {token.name}"

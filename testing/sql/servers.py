@@ -26,8 +26,8 @@ class Servers:
         assert binary.exists(), f"{binary}: build it with cargo build --profile fast -p forebay, or name it in FOREBAY_TEST_BINARY"
         self.binary, self.folder, self.mode = binary, folder, mode
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("FOREBAY_")} | {"HOME": str(folder)}
-        # The tables are small.
-        self.environment["FOREBAY_DISTRIBUTE_FROM"] = "0B"
+        # The tables are small: some partitions go together, and not all of them.
+        self.environment |= {"FOREBAY_DISTRIBUTE_FROM": "0B", "FOREBAY_TASK_BYTES": "8KiB"}
         self.roots = {name: folder / name for name in ("one", "two")}
         for root in self.roots.values():
             root.mkdir(parents=True)

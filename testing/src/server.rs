@@ -107,6 +107,11 @@ impl S3Server {
         self.shared.link.tally.reset();
     }
 
+    /// Uploads in parts that are neither completed nor given up.
+    pub fn uploads_open(&self) -> usize {
+        self.store.uploads_open()
+    }
+
     /// The next `count` requests that the fault can concern meet it, after those that were asked for before.
     pub fn inject(&self, fault: Fault, count: usize) {
         self.shared.faults.add(fault, count);

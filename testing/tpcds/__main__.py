@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--distribute-from", default="0B", help="what a query reads at least to run on the cluster")
     parser.add_argument("--form", choices=("parquet", "albis"), default="parquet", help="check: what the tables' files are")
     parser.add_argument("--query", type=int, action="append", help="check: only these")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="check: a setting of the engine for each query")
     parser.add_argument("--rounds", type=int, default=1, help="check: times that each is asked; the last one's time is told")
     parser.add_argument("--folder", type=Path, help="where logs stay; else they go")
     options = parser.parse_args()
@@ -55,7 +56,7 @@ def check(cluster: Cluster, data: Data, options: Any) -> int:
         told: dict[str, Told] = {}
         for way, flags in (("cluster", ()), ("process", ("--scheduler", "off"))):
             for _ in range(options.rounds):
-                told[way] = ask(cluster, data, number, *flags)
+                told[way] = ask(cluster, data, number, *flags, settings=options.set)
         bad += sum(one.verdict != "right" for one in told.values())
         ratios.append(told["cluster"].secs / told["process"].secs)
         line = {"query": number, "duckdb_secs": round(data.secs[number], 3)}

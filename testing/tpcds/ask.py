@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import answers
@@ -24,11 +25,12 @@ class Told:
     detail: str = ""
 
 
-def ask(cluster: Cluster, data: Data, number: int, *flags: str) -> Told:
-    """Asks one query and judges what came: `right`, `wrong`, `failed` or `hung`."""
+def ask(cluster: Cluster, data: Data, number: int, *flags: str, settings: Sequence[str] = ()) -> Told:
+    """Asks one query, with these settings of its session, and judges what came: `right`, `wrong`, `failed` or `hung`."""
+    statements = "".join(f"set {setting}; " for setting in settings) + data.queries[number]
     began = time.monotonic()
     try:
-        ran = cluster.command("sql", "--json", *flags, data.queries[number], timeout=HANGS_SECS)
+        ran = cluster.command("sql", "--json", *flags, statements, timeout=HANGS_SECS)
     except subprocess.TimeoutExpired:
         return Told(number, time.monotonic() - began, "hung", f"no answer within {HANGS_SECS:.0f} s")
     secs = time.monotonic() - began

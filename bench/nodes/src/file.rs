@@ -9,7 +9,7 @@ use forebay_client::{CreateOptions, NodeType};
 
 use crate::rig::Rig;
 use crate::sequential::{BYTES, REQUEST, Sequential, gbytes};
-use forebay_bench_harness::{at_least, median};
+use forebay_bench_harness::{Bar, Figure, at_least, median};
 
 /// Sequential writes and reads in requests of 1 MB, against a plain sender and receiver.
 pub async fn all(rounds: usize) {
@@ -17,17 +17,23 @@ pub async fn all(rounds: usize) {
     for (unix, way) in [(false, "tcp"), (true, "unix")] {
         let nodes = rig.nodes(unix).await;
         let file = Sequential::new(&nodes);
-        let (mut writes, mut reads, mut copies, mut plain) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut writes, mut reads, mut copies) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut plain, mut kept) = (Vec::new(), Vec::new());
         let mut into = vec![0; REQUEST];
         for _ in 0..rounds {
-            plain.push(send_and_receive(unix));
+            plain.push(send_and_receive(unix, |_| ()));
+            let mut memory = tempfile::tempfile_in("/dev/shm").unwrap();
+            kept.push(send_and_receive(unix, |bytes| memory.write_all(bytes).unwrap()));
             writes.push(file.write(CreateOptions::new(NodeType::File)).await);
             reads.push(file.read(|_| ()).await);
             copies.push(file.read(|bytes| into[..bytes.len()].copy_from_slice(bytes)).await);
             file.delete().await;
         }
-        let plain = median(plain);
-        at_least(&format!("{way} sequential write"), "GB/s", median(writes), ("plain sender and receiver", plain), 0.9);
+        let (plain, writes) = (median(plain), median(writes));
+        at_least(&format!("{way} sequential write"), "GB/s", writes, ("plain sender and receiver", plain), 0.9);
+        let name = format!("{way} sequential write, beside a receiver that keeps it");
+        Figure::new(name, writes, "GB/s", "plain sender and receiver into a new file in memory", median(kept), Bar::Nothing)
+            .print(true);
         // Beside the worker it is read in place.
         at_least(&format!("{way} sequential read"), "GB/s", median(reads), ("plain sender and receiver", plain), 0.9);
         let name = format!("{way} sequential read, copied to a buffer");
@@ -35,8 +41,8 @@ pub async fn all(rounds: usize) {
     }
 }
 
-/// What a socket gives: 1 MB writes on a thread, 64 KB reads here, which are the fastest.
-fn send_and_receive(unix: bool) -> f64 {
+/// What a socket gives: 1 MB writes on a thread, 64 KB reads here, which are the fastest, each handed on.
+fn send_and_receive(unix: bool, mut to_keep: impl FnMut(&[u8])) -> f64 {
     let (from, to): (Box<dyn Write + Send>, Box<dyn Read>) = if unix {
         let (from, to) = UnixStream::pair().unwrap();
         (Box::new(from), Box::new(to))
@@ -54,7 +60,9 @@ fn send_and_receive(unix: bool) -> f64 {
     let mut buffer = vec![0; 64 << 10];
     let mut left = BYTES;
     while left > 0 {
-        left -= to.read(&mut buffer).unwrap();
+        let read = to.read(&mut buffer).unwrap();
+        to_keep(&buffer[..read]);
+        left -= read;
     }
     let figure = gbytes(BYTES, began);
     sender.join().unwrap();

@@ -72,6 +72,10 @@ pub enum Serve {
         dram_bytes: u64,
         /// Of the disk tier; 0 for none.
         disk_bytes: u64,
+        /// Where the worker listens; at any port when not set.
+        listen: Option<String>,
+        /// Where others are told that it does.
+        advertise: Option<String>,
     },
     /// A worker of a coordinator that runs elsewhere.
     #[command(hide = true)]
@@ -93,7 +97,9 @@ impl Serve {
     pub async fn run(self) -> Result<()> {
         match self {
             Self::ServeS3 { folder, bytes_per_sec, latency_ms } => serve::s3(folder, bytes_per_sec, latency_ms),
-            Self::ServeNode { folder, dram_bytes, disk_bytes } => serve::node(folder, dram_bytes, disk_bytes).await,
+            Self::ServeNode { folder, dram_bytes, disk_bytes, listen, advertise } => {
+                serve::node(folder, (dram_bytes, disk_bytes), listen, advertise).await
+            }
             Self::ServeWorker { folder, coordinator, dram_bytes } => serve::worker(folder, coordinator, dram_bytes).await,
         }
     }

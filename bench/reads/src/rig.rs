@@ -34,11 +34,13 @@ pub struct RigSettings {
     pub dram_bytes: u64,
     /// Capacity of the node's disk tier in bytes; 0 for none.
     pub disk_bytes: u64,
+    /// Where the node's worker listens, and where others are told that it does: behind a link.
+    pub behind: Option<(String, String)>,
 }
 
 impl Default for RigSettings {
     fn default() -> Self {
-        Self { link: None, latency: Duration::ZERO, bound: None, dram_bytes: 4 << 30, disk_bytes: 0 }
+        Self { link: None, latency: Duration::ZERO, bound: None, dram_bytes: 4 << 30, disk_bytes: 0, behind: None }
     }
 }
 
@@ -177,10 +179,13 @@ pub struct Node {
 
 impl Node {
     /// Starts one without mounts.
-    pub fn start(dram_bytes: u64, disk_bytes: u64) -> Result<Self> {
+    pub fn start(settings: &RigSettings) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let arguments =
-            ["serve-node".to_string(), folder.path().display().to_string(), dram_bytes.to_string(), disk_bytes.to_string()];
+        let (dram_bytes, disk_bytes) = (settings.dram_bytes.to_string(), settings.disk_bytes.to_string());
+        let mut arguments = vec!["serve-node".to_string(), folder.path().display().to_string(), dram_bytes, disk_bytes];
+        if let Some((listen, advertise)) = &settings.behind {
+            arguments.extend([listen.clone(), advertise.clone()]);
+        }
         let (served, address) = Served::start(&arguments)?;
         Ok(Self { served, address, _folder: folder })
     }
@@ -248,7 +253,7 @@ impl Rig {
     /// Starts both and mounts the bucket.
     pub async fn start(settings: RigSettings) -> Result<Self> {
         let s3 = S3::start(settings.link, settings.latency)?;
-        let node = Node::start(settings.dram_bytes, settings.disk_bytes)?;
+        let node = Node::start(&settings)?;
         let client = node.client(true).await?;
         mount(&client, s3.endpoint(), settings.bound).await?;
         Ok(Self { s3, node, client })

@@ -7,6 +7,7 @@ use std::time::Duration;
 use forebay_bench_harness::{say, security};
 use forebay_node::Node;
 use forebay_testing::{S3Server, S3Settings};
+use forebay_transport::Address;
 use forebay_types::{Error, Result};
 
 use crate::heap;
@@ -45,9 +46,9 @@ pub fn s3(folder: String, bytes_per_sec: u64, latency_ms: u64) -> Result<()> {
 }
 
 /// A coordinator and a worker: `heap` gives the live heap's bytes, `sockets` the bytes read from shared storage's sockets.
-pub async fn node(folder: String, dram_bytes: u64, disk_bytes: u64) -> Result<()> {
+pub async fn node(folder: String, tiers: (u64, u64), listen: Option<String>, advertise: Option<String>) -> Result<()> {
     let mut node = Node::lead_in(Path::new(&folder), security()).await?;
-    start_worker(&mut node, &folder, dram_bytes, disk_bytes).await?;
+    start_worker(&mut node, &folder, tiers, listen, advertise).await?;
     say(&node.coordinator_at().to_string())?;
     answer(|line| match line {
         "heap" => Ok(heap::live_bytes()),
@@ -62,16 +63,27 @@ pub async fn node(folder: String, dram_bytes: u64, disk_bytes: u64) -> Result<()
 /// A worker of a coordinator that runs elsewhere.
 pub async fn worker(folder: String, coordinator: String, dram_bytes: u64) -> Result<()> {
     let mut node = Node::join(coordinator.parse()?, security());
-    start_worker(&mut node, &folder, dram_bytes, 0).await?;
+    start_worker(&mut node, &folder, (dram_bytes, 0), None, None).await?;
     say("joined")?;
     answer(|line| Err(Error::invalid(format!("unknown request {line:?}")))).await?;
     node.shutdown().await;
     Ok(())
 }
 
-async fn start_worker(node: &mut Node, folder: &str, dram_bytes: u64, disk_bytes: u64) -> Result<()> {
+/// Starts a worker with so many bytes of memory and of disk: at any port, unless somebody says where.
+async fn start_worker(
+    node: &mut Node,
+    folder: &str,
+    (dram_bytes, disk_bytes): (u64, u64),
+    listen: Option<String>,
+    advertise: Option<String>,
+) -> Result<()> {
     let mut settings = node.worker_in(Path::new(folder), dram_bytes);
     settings.store.disk_bytes = disk_bytes;
+    settings.advertise = advertise;
+    if let Some(listen) = listen {
+        settings.listen = Address::Tcp(listen);
+    }
     node.start_worker(settings).await?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! SQL over columns that a worker keeps decoded, against the same files warm in the same tier.
 
 mod afar;
+mod link;
 mod parquet;
 mod text;
 
@@ -36,8 +37,17 @@ struct Taken {
 impl Engines {
     /// Over TPC-H at scale factor 1.
     async fn start() -> Result<Self> {
+        Self::start_in(Self::settings()).await
+    }
+
+    /// Room for all files, and for all of their columns decoded.
+    fn settings() -> RigSettings {
+        RigSettings { dram_bytes: 6 << 30, ..RigSettings::default() }
+    }
+
+    async fn start_in(settings: RigSettings) -> Result<Self> {
         let tables = data().await?;
-        let mut rig = Rig::start(RigSettings { dram_bytes: 6 << 30, ..RigSettings::default() }).await?;
+        let mut rig = Rig::start(settings).await?;
         upload(&mut rig, &tables.folder).await?;
         let mount = rig.client.mount(&MOUNT.parse()?).await?;
         let options = MountOptions { hot_form: HotForm::Table, ..mount.options.clone() };
@@ -48,18 +58,22 @@ impl Engines {
 
     /// What a query takes decoded, and what it takes raw, in so many runs each.
     async fn alternated(&self, query: &str, runs: usize) -> Result<(Vec<Taken>, Vec<Taken>)> {
-        let (mut of_hot, mut of_raw) = (Vec::new(), Vec::new());
-        for run in 0..runs {
-            // Who goes first has caches as the other left them: in turns.
-            for is_hot in if run % 2 == 0 { [true, false] } else { [false, true] } {
-                let (tpch, taken) = if is_hot { (&self.hot, &mut of_hot) } else { (&self.raw, &mut of_raw) };
-                let (began, before) = (Instant::now(), cpu::own()?);
-                tpch.run(query).await.context(|| query.to_string())?;
-                taken.push(Taken { wall: began.elapsed(), cpu: cpu::own()?.saturating_sub(before) });
-            }
-        }
+        let [of_hot, of_raw] = in_turns([&self.hot, &self.raw], query, runs).await?;
         Ok((of_hot, of_raw))
     }
+}
+
+/// What a query takes in each of these places, in so many runs: who goes first has caches as the last one left them, so each does.
+async fn in_turns<const N: usize>(places: [&Tpch; N], query: &str, runs: usize) -> Result<[Vec<Taken>; N]> {
+    let mut taken = [const { Vec::new() }; N];
+    for run in 0..runs {
+        for place in (0..N).map(|place| (run + place) % N) {
+            let (began, before) = (Instant::now(), cpu::own()?);
+            places[place].run(query).await.context(|| query.to_string())?;
+            taken[place].push(Taken { wall: began.elapsed(), cpu: cpu::own()?.saturating_sub(before) });
+        }
+    }
+    Ok(taken)
 }
 
 async fn engine(client: &Client, hot_form: bool) -> Result<Tpch> {

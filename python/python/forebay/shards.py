@@ -93,7 +93,7 @@ class Shards:
 
     @property
     def orders(self) -> dict[str, Any]:
-        """What is ordered of its replicas, as ``{"pin": {"size": 0.9}, "frozen": True}``; empty where they follow their load."""
+        """What is ordered of its replicas, as ``{"pin": {"size": 0.9}, "frozen": True, "ack": "two-workers"}``; empty as it is made."""
         return dict(json.loads(self._shards.orders))
 
     def pin(self, *, size: float | None = None) -> tuple[int, int]:
@@ -116,6 +116,13 @@ class Shards:
     def thaw(self) -> None:
         """Lets the layers of its replicas follow their load again."""
         self._shards = self._shards.set_orders(frozen=False)
+
+    def acknowledge(self, when: str) -> None:
+        """Has changes acknowledged when shared storage has them (``"storage"``), or when the disks of two workers do (``"two-workers"``).
+
+        With two workers a change is in shared storage within seconds; what both lose before that is lost, and said (:class:`forebay.DataLost`).
+        """
+        self._shards = self._shards.set_orders(ack=when)
 
     def follows(self) -> dict[str, Any] | None:
         """The objects that it follows, how often workers look, and how the last refresh ended; ``None`` where it follows nothing."""
@@ -271,6 +278,10 @@ class AsyncShards:
     async def thaw(self) -> None:
         """Lets the layers of its replicas follow their load again."""
         self._shards = await self._shards.set_orders(frozen=False, aio=True)
+
+    async def acknowledge(self, when: str) -> None:
+        """Has changes acknowledged when they are in ``"storage"``, or on the disks of ``"two-workers"``."""
+        self._shards = await self._shards.set_orders(ack=when, aio=True)
 
     async def follows(self) -> dict[str, Any] | None:
         """The objects that it follows, and how the last refresh ended."""

@@ -194,6 +194,11 @@ impl Store {
         look(self.state.lock().uploads.get(upload).ok_or(StoreError::NoUpload)?)
     }
 
+    /// Uploads that are neither completed nor given up.
+    pub(crate) fn uploads_open(&self) -> usize {
+        self.state.lock().uploads.len()
+    }
+
     /// Forgets an upload and removes its parts.
     pub(crate) fn end_upload(&self, upload: &str) -> Result<(), StoreError> {
         self.state.lock().uploads.remove(upload).ok_or(StoreError::NoUpload)?.remove_files();

@@ -115,15 +115,16 @@ async fn storm(plan: &Plan, folder: &Path) -> io::Result<Passed> {
     let at_first = plan.other.as_ref().filter(|_| plan.fault.begins_with_other()).unwrap_or(&plan.binary);
     let mut cluster = Cluster::start(at_first, folder, &store, plan.fault.wants()).await?;
     let before = Before::look(&mut cluster)?;
-    let load = Load::start(plan.fault.load(), &cluster, &store, folder, plan.seed).await?;
+    let load = Load::start(plan.fault.load(), &cluster, &store, folder, plan.seed, 0).await?;
     sleep(plan.load.mul_f64(BEFORE)).await;
     let struck_us = load.recorder().now_us();
-    let struck = Struck::strike(plan.fault, &mut cluster, &store, plan.seed, &plan.binary).await?;
+    let mut struck = Struck::strike(plan.fault, &mut cluster, &store, plan.seed, &plan.binary).await?;
     sleep(plan.load.mul_f64(DURING)).await;
     struck.heal(&mut cluster).await?;
     let healed_us = load.recorder().now_us();
     sleep(plan.load.mul_f64(1.0 - BEFORE - DURING)).await;
     let mut violations = rest::not_up(&mut cluster, plan.fault.may_end());
+    violations.extend(struck.end().await?);
     let (recorder, told) = load.end().await?;
     violations.extend(told);
     violations.extend(before.left_over(&mut cluster));
@@ -133,7 +134,7 @@ async fn storm(plan: &Plan, folder: &Path) -> io::Result<Passed> {
 }
 
 /// What does not hold of a history of objects and temporary nodes: other loads have looked at their answers.
-fn judge(fault: Fault, calls: &[Call], struck_us: u64) -> Vec<Violation> {
+pub(crate) fn judge(fault: Fault, calls: &[Call], struck_us: u64) -> Vec<Violation> {
     if fault.load() != Kind::Mixed {
         return Vec::new();
     }
@@ -151,11 +152,17 @@ fn keep(plan: &Plan, folder: &TempDir, calls: &[Call]) -> io::Result<PathBuf> {
     let kept = plan.evidence.join(format!("{}-{}", plan.fault.name(), plan.seed));
     std::fs::create_dir_all(&kept)?;
     history::save(calls, &kept.join("history.jsonl"))?;
-    for entry in std::fs::read_dir(folder.path())? {
+    keep_logs(folder.path(), &kept)?;
+    Ok(kept)
+}
+
+/// Keeps the logs of a cluster's processes.
+pub(crate) fn keep_logs(folder: &Path, kept: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         if let (Some("log"), Some(name)) = (path.extension().and_then(|end| end.to_str()), path.file_name()) {
             std::fs::copy(&path, kept.join(name))?;
         }
     }
-    Ok(kept)
+    Ok(())
 }

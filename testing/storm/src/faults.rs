@@ -2,6 +2,7 @@
 
 use crate::cluster::{Postgres, SmallDisk, Wanted, may_mount};
 use crate::load::Kind;
+use crate::works::Work;
 
 /// A fault that can be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,12 @@ pub enum Fault {
     ShardsResharded,
     /// The same, while a worker is killed and started again.
     ShardsReshardedWorkerKilled,
+    /// The dataset's shards are merged again and again, while a worker is killed and started again.
+    ShardsMergedWorkerKilled,
+    /// Another dataset, which follows objects that change, is refreshed again and again, by processes that are killed in the midst of it.
+    ShardsRefreshed,
+    /// The same, while a worker is killed and started again.
+    ShardsRefreshedWorkerKilled,
     /// Under statements in the process that asks and on executors, as the others below: a worker is killed, and started again.
     SqlWorkerKilled,
     /// An executor is killed, and started again.
@@ -80,7 +87,7 @@ pub enum Fault {
 }
 
 /// All that can be called, in the order of the table.
-pub const FAULTS: [Fault; 35] = [
+pub const FAULTS: [Fault; 38] = [
     Fault::Calm,
     Fault::WorkerStopped,
     Fault::WorkerKilled,
@@ -111,6 +118,9 @@ pub const FAULTS: [Fault; 35] = [
     Fault::ShardsStoreRefuses,
     Fault::ShardsResharded,
     Fault::ShardsReshardedWorkerKilled,
+    Fault::ShardsMergedWorkerKilled,
+    Fault::ShardsRefreshed,
+    Fault::ShardsRefreshedWorkerKilled,
     Fault::SqlWorkerKilled,
     Fault::SqlExecutorKilled,
     Fault::SqlSchedulerKilled,
@@ -156,6 +166,9 @@ impl Fault {
             Self::ShardsStoreRefuses => "shards-store-503",
             Self::ShardsResharded => "shards-reshard",
             Self::ShardsReshardedWorkerKilled => "shards-reshard-worker-killed",
+            Self::ShardsMergedWorkerKilled => "shards-merge-worker-killed",
+            Self::ShardsRefreshed => "shards-refresh",
+            Self::ShardsRefreshedWorkerKilled => "shards-refresh-worker-killed",
             Self::SqlWorkerKilled => "sql-worker-killed",
             Self::SqlExecutorKilled => "sql-executor-killed",
             Self::SqlSchedulerKilled => "sql-scheduler-killed",
@@ -172,7 +185,10 @@ impl Fault {
             | Self::ShardsCoordinatorKilled
             | Self::ShardsStoreRefuses
             | Self::ShardsResharded
-            | Self::ShardsReshardedWorkerKilled => Kind::Records,
+            | Self::ShardsReshardedWorkerKilled
+            | Self::ShardsMergedWorkerKilled
+            | Self::ShardsRefreshed
+            | Self::ShardsRefreshedWorkerKilled => Kind::Records,
             Self::SqlWorkerKilled
             | Self::SqlExecutorKilled
             | Self::SqlSchedulerKilled
@@ -185,9 +201,13 @@ impl Fault {
     /// What is done, whatever clients do meanwhile.
     pub fn harm(self) -> Self {
         match self {
-            Self::ShardsWorkerKilled | Self::ShardsReshardedWorkerKilled | Self::SqlWorkerKilled => Self::WorkerKilled,
+            Self::ShardsWorkerKilled
+            | Self::ShardsReshardedWorkerKilled
+            | Self::ShardsMergedWorkerKilled
+            | Self::ShardsRefreshedWorkerKilled
+            | Self::SqlWorkerKilled => Self::WorkerKilled,
             // What is done to the dataset is beside that.
-            Self::ShardsResharded => Self::Calm,
+            Self::ShardsResharded | Self::ShardsRefreshed => Self::Calm,
             Self::ShardsWorkerStopped => Self::WorkerStopped,
             Self::ShardsCoordinatorKilled | Self::SqlCoordinatorKilled => Self::CoordinatorKilled,
             Self::ShardsStoreRefuses => Self::StoreRefuses,
@@ -196,9 +216,14 @@ impl Fault {
         }
     }
 
-    /// Whether the dataset is given other shards meanwhile.
-    pub fn reshards(self) -> bool {
-        matches!(self, Self::ShardsResharded | Self::ShardsReshardedWorkerKilled)
+    /// What is done to a dataset meanwhile.
+    pub fn work(self) -> Option<Work> {
+        match self {
+            Self::ShardsResharded | Self::ShardsReshardedWorkerKilled => Some(Work::Reshards),
+            Self::ShardsMergedWorkerKilled => Some(Work::Merges),
+            Self::ShardsRefreshed | Self::ShardsRefreshedWorkerKilled => Some(Work::Refreshes),
+            _ => None,
+        }
     }
 
     /// What the cluster must have for it.
@@ -210,6 +235,7 @@ impl Fault {
             sql: self.load() == Kind::Statements,
             hanging: self == Self::FolderHangs,
             failing_disk: self == Self::DiskFails,
+            group: None,
         }
     }
 

@@ -5,14 +5,15 @@
 //!
 //! Never does: build the binary, look into its processes otherwise than their users can, or say that what was not tried has passed.
 //!
-//! Start with [`cell::run`].
+//! Start with [`cell::run`], and with [`soak::run`] for hours of one cluster.
 
 pub mod cell;
 pub mod cluster;
 pub mod faults;
 pub mod load;
 pub mod report;
-pub mod resharding;
 pub mod rest;
+pub mod soak;
 pub mod struck;
 pub mod table;
+pub mod works;

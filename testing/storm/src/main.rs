@@ -1,4 +1,4 @@
-//! `make storm`: a line of JSON for each cell; fails when one of them does.
+//! `make storm`: a line of JSON for each cell; fails when one of them does. `make soak`: a line for each minute, and one for all of it.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -9,7 +9,8 @@ use clap::Parser;
 use forebay_storm::cell::{self, Plan};
 use forebay_storm::faults::{FAULTS, Fault};
 use forebay_storm::report::{Outcome, Report};
-use forebay_storm::table;
+use forebay_storm::{soak, table};
+use forebay_types::ByteSize;
 
 /// Starts processes of the binary, puts a load on them, calls one fault at a time, and checks what clients were told.
 #[derive(Debug, Parser)]
@@ -31,6 +32,15 @@ struct Options {
     /// How long the load of each cell is on, in seconds: a fifth of it before the fault, and 0.45 after its end.
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(10..=7200))]
     seconds: u64,
+    /// Instead of cells: one cluster under a mixed load, with a fault in each minute, and whether it grows.
+    #[arg(long, conflicts_with = "only")]
+    soak: bool,
+    /// How long a soak is, in minutes. One of less than 110 says nothing of memory that it has seen for too short a time.
+    #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=7200))]
+    minutes: u64,
+    /// What all processes of a soak may have together, with the pages of files that they use; needs root.
+    #[arg(long, default_value = "1GiB")]
+    memory: ByteSize,
     /// Writes the table into docs/resilience.md.
     #[arg(long)]
     write: bool,
@@ -53,6 +63,18 @@ async fn main() -> io::Result<ExitCode> {
         writeln!(io::stderr(), "{}: build it with cargo build --profile fast -p forebay", binary.display())?;
         return Ok(ExitCode::from(2));
     }
+    // Where what came of it is written.
+    let page = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/resilience.md");
+    if options.soak {
+        let (seed, minutes, memory, evidence) = (options.seed, options.minutes, options.memory, options.evidence);
+        let tell = |round: &soak::Round| -> io::Result<()> { writeln!(io::stdout(), "{}", serde_json::to_string(round)?) };
+        let verdict = soak::run(&soak::Plan { seed, minutes, memory, binary, evidence }, tell).await?;
+        writeln!(io::stdout(), "{}", serde_json::to_string(&verdict)?)?;
+        if options.write {
+            soak::write(&page, &verdict)?;
+        }
+        return Ok(if verdict.outcome == Outcome::Passed { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     let faults = if options.only.is_empty() { FAULTS.to_vec() } else { options.only.clone() };
     let mut reports: Vec<Report> = Vec::new();
     for fault in faults {
@@ -63,7 +85,6 @@ async fn main() -> io::Result<ExitCode> {
         reports.push(report);
         if options.write {
             // After each: what has been run is written whatever comes of the next.
-            let page = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/resilience.md");
             table::write(&page, &reports)?;
         }
     }

@@ -61,13 +61,18 @@ static COMMIT: LazyLock<String> = LazyLock::new(|| {
     told.unwrap_or_else(|| "unknown".to_owned())
 });
 
+/// The commit of the checkout that this is run in.
+pub fn commit() -> &'static str {
+    COMMIT.as_str()
+}
+
 impl Report {
     /// One that says nothing yet but how it ended.
     pub fn new(fault: &str, seed: u64, outcome: Outcome) -> Self {
         Self {
             fault: fault.to_owned(),
             seed,
-            commit: COMMIT.as_str(),
+            commit: commit(),
             seconds: 0,
             operations: 0,
             errors: BTreeMap::new(),

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forebay_oracle::Violation;
 use forebay_testing::{Fault as StoreFault, S3Server};
 use rustix::process::{Resource, Signal};
 use tokio::task::JoinHandle;
 
 use crate::cluster::{Cluster, FailingDisk, Hanging, LINKED, Pair, Postgres, Process, SmallDisk, SqlRoles, WORKERS, Way};
 use crate::faults::Fault;
-use crate::load;
-use crate::resharding::Resharding;
+use crate::works::Working;
 
 /// What a store takes that is slow.
 const SLOW_STORE: Duration = Duration::from_millis(800);
@@ -35,7 +35,7 @@ pub struct Struck {
     victim: usize,
     store: Arc<S3Server>,
     again: Option<JoinHandle<()>>,
-    resharding: Option<Resharding>,
+    working: Option<Working>,
 }
 
 impl Struck {
@@ -47,13 +47,16 @@ impl Struck {
         seed: u64,
         binary: &Path,
     ) -> io::Result<Self> {
-        let resharding = fault.reshards().then(|| Resharding::begin(cluster.commands(), load::dataset(), seed));
+        let working = match fault.work() {
+            Some(work) => Some(Working::begin(work, cluster, seed).await?),
+            None => None,
+        };
         let fault = fault.harm();
         let victim = match fault {
             Fault::DiskFull | Fault::DiskFails => 0,
             _ => (seed % WORKERS as u64) as usize,
         };
-        let mut struck = Self { fault, victim, store: Arc::clone(store), again: None, resharding };
+        let mut struck = Self { fault, victim, store: Arc::clone(store), again: None, working };
         match fault {
             Fault::Drained => cluster.drain(cluster.reached[victim], true).await?,
             Fault::ScaleIn => {
@@ -110,6 +113,9 @@ impl Struck {
             | Fault::ShardsStoreRefuses
             | Fault::ShardsResharded
             | Fault::ShardsReshardedWorkerKilled
+            | Fault::ShardsMergedWorkerKilled
+            | Fault::ShardsRefreshed
+            | Fault::ShardsRefreshedWorkerKilled
             | Fault::SqlWorkerKilled
             | Fault::SqlCoordinatorKilled
             | Fault::SqlRollingRestart => {
@@ -120,12 +126,12 @@ impl Struck {
     }
 
     /// Ends it. What was killed is started, and not yet up.
-    pub async fn heal(mut self, cluster: &mut Cluster) -> io::Result<()> {
+    pub async fn heal(&mut self, cluster: &mut Cluster) -> io::Result<()> {
         if let Some(again) = self.again.take() {
             again.abort();
         }
-        if let Some(resharding) = self.resharding.take() {
-            resharding.end().await?;
+        if let Some(working) = &mut self.working {
+            working.stop().await;
         }
         self.store.clear_faults();
         self.store.set_latency(Duration::ZERO);
@@ -162,6 +168,14 @@ impl Struck {
             Fault::PostgresFailedOver => cluster.coordinator.revive().map(drop),
             Fault::FolderHangs => hanging(cluster).map(Hanging::go_on),
             _ => Ok(()),
+        }
+    }
+
+    /// What does not hold of what was done to a dataset, once all is well again.
+    pub async fn end(self) -> io::Result<Vec<Violation>> {
+        match self.working {
+            Some(working) => working.end().await,
+            None => Ok(Vec::new()),
         }
     }
 

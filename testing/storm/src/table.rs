@@ -23,8 +23,7 @@ pub fn write(page: &Path, reports: &[Report]) -> io::Result<()> {
 }
 
 fn with_rows(text: &str, reports: &[Report]) -> Option<String> {
-    let (before, rest) = text.split_once(BEGIN)?;
-    let (old, after) = rest.split_once(END)?;
+    let old = between(text, BEGIN, END)?;
     let row_of = |name: &str| {
         let made = reports.iter().rev().find(|report| report.fault == name).map(row);
         let first = format!("| {name} |");
@@ -34,7 +33,19 @@ fn with_rows(text: &str, reports: &[Report]) -> Option<String> {
     let rows = FAULTS.iter().map(|fault| row_of(fault.name()));
     let others = NOT_TRIED.iter().map(|(name, why)| format!("| {name} | not tried: {why} |{}", " |".repeat(6)));
     let table: Vec<String> = HEAD.iter().map(|line| (*line).to_owned()).chain(rows).chain(others).collect();
-    Some(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", table.join("\n")))
+    put(text, BEGIN, END, &table.join("\n"))
+}
+
+/// What stands between two markers.
+fn between<'a>(text: &'a str, begin: &str, end: &str) -> Option<&'a str> {
+    Some(text.split_once(begin)?.1.split_once(end)?.0)
+}
+
+/// Puts a table between two markers.
+pub(crate) fn put(text: &str, begin: &str, end: &str, table: &str) -> Option<String> {
+    let (before, rest) = text.split_once(begin)?;
+    let (_, after) = rest.split_once(end)?;
+    Some(format!("{before}{begin}\n\n{table}\n\n{end}{after}"))
 }
 
 fn row(report: &Report) -> String {

@@ -18,6 +18,15 @@ impl Tpch {
         Ok(Self(engine))
     }
 
+    /// The same tables as arrays in memory: nothing is read or decoded any more.
+    pub async fn in_memory(engine: Engine, place: &str) -> Result<Self> {
+        for table in TPCH_TABLES {
+            let statement = format!("create table {table} as select * from '{place}/{table}/*.parquet'");
+            engine.execute(&statement).await?.collect().await?;
+        }
+        Ok(Self(engine))
+    }
+
     /// Runs a query to its last row.
     pub async fn run(&self, query: &str) -> Result<Vec<RecordBatch>> {
         self.0.execute(query).await?.collect().await

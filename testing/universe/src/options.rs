@@ -23,6 +23,9 @@ pub(crate) struct Options {
     /// Worlds have a second coordinator, which stands by, and crashes of whichever leads.
     #[arg(long)]
     pub(crate) standby: bool,
+    /// Clients of worlds also change, search, merge and refresh datasets of shards, and give them others.
+    #[arg(long)]
+    pub(crate) shards: bool,
     /// Worlds at the same time.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=64))]
     pub(crate) jobs: u64,
@@ -51,6 +54,7 @@ impl Options {
     /// The plan of a seed, with all of its faults.
     pub(crate) fn plan(&self, seed: u64) -> Plan {
         let plan = Plan::of(seed, self.seconds * 1000).with_ops(self.ops);
-        if self.standby { plan.with_standby() } else { plan }
+        let plan = if self.standby { plan.with_standby() } else { plan };
+        if self.shards { plan.with_shards() } else { plan }
     }
 }

@@ -71,6 +71,9 @@ fn start(seed: u64, options: &Options, without: &[usize]) -> io::Result<Child> {
     if options.standby {
         command.arg("--standby");
     }
+    if options.shards {
+        command.arg("--shards");
+    }
     #[cfg(feature = "planted")]
     if let Some(name) = &options.planted {
         command.args(["--planted", name]);

@@ -5,4 +5,5 @@ mod floors;
 mod messages;
 mod ratchet;
 mod rules;
+mod supply;
 mod tree;

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 pub(crate) struct JobsArgs {
     #[command(subcommand)]
     pub(crate) command: Option<JobsCommand>,
-    /// One JSON object a job
+    /// One JSON object a job, or a task
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }

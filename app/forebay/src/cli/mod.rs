@@ -38,8 +38,8 @@ pub(crate) use node::{
 };
 pub(crate) use role::{RoleCommand, UpArgs};
 pub(crate) use shard::{
-    ShardArgs, ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardCreateArgs, ShardDeleteArgs, ShardGetArgs,
-    ShardOrderArgs, ShardPathArgs, ShardPinArgs, ShardPutArgs, ShardRefreshArgs, ShardReshardArgs, ShardScanArgs,
+    ShardAckArgs, ShardArgs, ShardBatchArgs, ShardBuildArgs, ShardCommand, ShardCountArgs, ShardCreateArgs, ShardDeleteArgs,
+    ShardGetArgs, ShardOrderArgs, ShardPathArgs, ShardPinArgs, ShardPutArgs, ShardRefreshArgs, ShardReshardArgs, ShardScanArgs,
     ShardSearchArgs, ShardStatusArgs, ShardTuneArgs,
 };
 pub(crate) use sql::SqlArgs;

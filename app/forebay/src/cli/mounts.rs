@@ -59,10 +59,10 @@ pub(crate) struct MountFlags {
     /// The service's URL where it isn't the cloud's own, as in http://127.0.0.1:9000
     #[arg(long, value_name = "URL")]
     pub(crate) endpoint: Option<String>,
-    /// Region that requests are signed for [default: us-east-1]
+    /// Region that requests are signed for [default: that of AWS_REGION or of the profile, else us-east-1]
     #[arg(long)]
     pub(crate) region: Option<String>,
-    /// Credentials' profile; else the environment's credentials
+    /// Profile of ~/.aws that has the credentials; else those of the environment, of the default profile, or of the machine
     #[arg(long)]
     pub(crate) profile: Option<String>,
     /// Don't sign requests

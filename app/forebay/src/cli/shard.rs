@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use forebay_shard_store::Acknowledged;
 use forebay_types::{ByteSize, ForebayPath};
 
 /// `shard`.
@@ -25,6 +26,10 @@ pub(crate) enum ShardCommand {
     Freeze(ShardOrderArgs),
     /// Let the layers of a dataset's replicas follow their load again
     Thaw(ShardOrderArgs),
+    /// Say when a change of a dataset is acknowledged: when shared storage has it, or when the disks of two workers do
+    Ack(ShardAckArgs),
+    /// Give up changes that two workers' disks had alone, where neither is there any more
+    Forgo(ShardOrderArgs),
     /// Have a dataset have more or fewer shards, while it is asked and changed
     Reshard(ShardReshardArgs),
     /// Print the records of keys
@@ -143,6 +148,9 @@ pub(crate) struct ShardCreateArgs {
     /// Follow the objects, which are of the dataset's mount: look so often whether some are new, have changed or are gone
     #[arg(long, value_name = "DURATION", value_parser = refresh_every)]
     pub(crate) refresh: Option<Duration>,
+    /// When a change is acknowledged: in shared storage, or on two workers' disks and there within seconds; without it as in the dataset replaced
+    #[arg(long, value_name = "storage|two-workers")]
+    pub(crate) ack: Option<Acknowledged>,
     /// What was made as a JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -185,7 +193,17 @@ pub(crate) struct ShardPinArgs {
     pub(crate) size: Option<f64>,
 }
 
-/// `shard unpin`, `freeze` and `thaw`.
+/// `shard ack`.
+#[derive(Args)]
+pub(crate) struct ShardAckArgs {
+    #[command(flatten)]
+    pub(crate) order: ShardOrderArgs,
+    /// When shared storage has it, or when the disks of two workers do
+    #[arg(value_name = "storage|two-workers")]
+    pub(crate) ack: Acknowledged,
+}
+
+/// `shard unpin`, `freeze`, `thaw` and `forgo`.
 #[derive(Args)]
 pub(crate) struct ShardOrderArgs {
     /// The dataset: a folder of a mount

@@ -112,6 +112,12 @@ impl Config {
         }
     }
 
+    /// What a task reads at least of what other stages have left.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn task_bytes(&self) -> u64 {
+        self.settings.task_bytes.0
+    }
+
     /// Where the coordinator listens.
     pub(crate) fn coordinator_listen(&self) -> Outcome<&str> {
         self.listen("coordinator-listen", &self.settings.coordinator_listen)

@@ -55,7 +55,7 @@ settings! {
         /// Where the worker is, as temporary nodes may ask for: the label of a host, a rack or a kind of machine
         location: Option<Label> = "the host's name" => None, of &[Worker], flag Roles;
 
-        /// Address of /metrics, /healthz and /readyz, auto for the role's port at 127.0.0.1, or off
+        /// Address of /metrics, /healthz and /readyz, and on a coordinator of the console and /api/v1; auto for the role's port at 127.0.0.1, or off
         /// The port is 7480, or 7481 for an executor, 7482 for a scheduler, 7483 for a gateway.
         http: Http = Http::Auto, of ROLES, flag Roles;
 
@@ -82,6 +82,10 @@ settings! {
 
         /// Storage class of these nodes: memory first, or disk to keep them off memory
         shuffle_storage_class: NodeClass = NodeClass::Dram, of &[Scheduler], flag RolesSeldom;
+
+        /// What a task reads at least of what the stages before it have left, or a fourth of that of files: smaller partitions go together into one task
+        /// Tasks of so little take longer to hand out than to run. With 0B each partition is a task.
+        task_bytes: ByteSize = ByteSize(4 << 20), of &[Scheduler], flag None;
     }
 
     "S3" {
@@ -128,7 +132,8 @@ settings! {
         /// Folder of the tiers and of the embedded metadata
         data_dir: PathBuf = "./forebay-data", of ALL, flag Roles;
 
-        /// Metadata database: sqlite:FILE or postgres://USER:PASSWORD@HOST/DATABASE
+        /// Metadata database: sqlite:FILE or postgres://USER@HOST/DATABASE
+        /// A password in it (USER:PASSWORD@HOST) is taken from FOREBAY_METADATA or the settings file, not from the flag.
         metadata: Url = "SQLite in the data folder" => Url(DataFolder::metadata_url(&data_dir)), of &[Coordinator], flag Roles;
 
         /// Capacity of the DRAM tier

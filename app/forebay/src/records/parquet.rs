@@ -5,14 +5,14 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::parquet::arrow::ProjectionMask;
 use datafusion::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use datafusion::parquet::basic::Type;
 use datafusion::parquet::file::metadata::ColumnChunkMetaData;
-use forebay_parquet_pages::{column_of, decompressed};
-use forebay_table::{PageFault, ParquetColumn, ParquetPage};
+use forebay_parquet_pages::{column_of, is_looked_at, look};
+use forebay_table::{PageFault, ParquetColumn, ParquetCopies, ParquetPage};
 use forebay_types::{Error, Result};
 
 use super::arrow::{Rows, cut};
@@ -47,13 +47,12 @@ pub(super) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
         }
     }
     let most = page_bytes_max(places.len());
-    for group in found.metadata().row_groups() {
-        for (leaf, chunk) in group.columns().iter().enumerate() {
-            if places.contains(&columns.get_column_root_idx(leaf)) {
-                check_pages(&file, bytes, chunk, most)
-                    .map_err(|error| error.context(format!("column {}", chunk.column_path().string())))?;
-            }
+    for (leaf, column) in columns.columns().iter().enumerate() {
+        if !places.contains(&columns.get_column_root_idx(leaf)) {
+            continue;
         }
+        let chunks: Vec<_> = found.metadata().row_groups().iter().map(|group| group.column(leaf)).collect();
+        check_column(&file, bytes, &chunks, most).map_err(|error| error.context(format!("column {}", column.path().string())))?;
     }
     let fields: Vec<FieldRef> = found.schema().fields().iter().map(in_views).collect();
     let schema = Arc::new(Schema::new_with_metadata(fields, found.schema().metadata().clone()));
@@ -83,9 +82,17 @@ fn page_bytes_max(columns: usize) -> u64 {
     (PAGES_BYTES_MAX / columns.max(1) as u64).clamp(PAGE_BYTES_MIN, PAGE_BYTES_MAX)
 }
 
-/// Checks the headers of a column's pages, each of `most` bytes at most, and those of text in a delta encoding: a decoder makes room for
-/// what they say.
-fn check_pages(file: &File, file_bytes: u64, chunk: &ColumnChunkMetaData, most: u64) -> Result<()> {
+/// Checks a column of all row groups, whose rows may be decoded together.
+fn check_column(file: &File, file_bytes: u64, chunks: &[&ColumnChunkMetaData], most: u64) -> Result<()> {
+    let Some(first) = chunks.first() else { return Ok(()) };
+    let values = chunks.iter().fold(0_i64, |values, chunk| values.saturating_add(chunk.num_values()));
+    let in_views = first.column_path().parts().len() == 1 && first.column_type() == Type::BYTE_ARRAY;
+    let mut copies = ParquetCopies::new(ParquetColumn { values, ..column_of(first) }, ROWS_TOGETHER as u64, most, in_views);
+    chunks.iter().try_for_each(|chunk| check_pages(file, file_bytes, chunk, most, &mut copies))
+}
+
+/// Checks a column's pages, each of `most` bytes at most, as far as a decoder makes room for what they say or become.
+fn check_pages(file: &File, file_bytes: u64, chunk: &ColumnChunkMetaData, most: u64, copies: &mut ParquetCopies) -> Result<()> {
     let start = chunk.dictionary_page_offset().unwrap_or_else(|| chunk.data_page_offset());
     let place = u64::try_from(start).ok().zip(u64::try_from(chunk.compressed_size()).ok());
     let place = place.filter(|(start, length)| start.checked_add(*length).is_some_and(|end| end <= file_bytes));
@@ -93,14 +100,14 @@ fn check_pages(file: &File, file_bytes: u64, chunk: &ColumnChunkMetaData, most: 
     let column = column_of(chunk);
     while left > 0 {
         let page = page_at(file, &column, (at, left), most)?;
-        if let Some(text) = page.text {
+        if is_looked_at(chunk, &page, copies) {
             let whole = HEADER_BYTES_MAX + most;
             if page.bytes > whole {
                 return Err(PageFault::TooLarge { bytes: page.bytes, most: whole }.into());
             }
             let mut bytes = vec![0; page.bytes as usize];
             file.read_exact_at(&mut bytes, at)?;
-            text.check(&decompressed(chunk, bytes.into())?, most)?;
+            look(chunk, &page, bytes.into(), most, copies)?;
         }
         (at, left) = (at + page.bytes, left - page.bytes);
     }
@@ -147,11 +154,12 @@ fn invalid(error: impl std::fmt::Display) -> Error {
 #[cfg(test)]
 mod tests {
     use datafusion::arrow::array::{
-        ArrayRef, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int32Array, Int64Array, LargeStringArray, StringArray,
+        ArrayRef, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int32Array, Int64Array, LargeStringArray, ListBuilder,
+        StringArray, StringBuilder,
     };
     use datafusion::arrow::datatypes::Int32Type;
     use datafusion::parquet::arrow::ArrowWriter;
-    use datafusion::parquet::basic::Encoding;
+    use datafusion::parquet::basic::{Compression, Encoding};
     use datafusion::parquet::file::properties::{WriterProperties, WriterVersion};
     use forebay_shard::{Key, Value};
     use forebay_shard_store::ColumnKind;
@@ -237,6 +245,30 @@ mod tests {
     }
 
     #[test]
+    fn a_page_that_becomes_more_or_less_than_it_says_is_refused() {
+        let codecs = [Compression::GZIP(Default::default()), Compression::BROTLI(Default::default()), Compression::SNAPPY];
+        for codec in codecs {
+            let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|row| format!("word {}", row % 7))));
+            let properties = WriterProperties::builder().set_compression(codec).build();
+            let file = written(vec![("id", numbers(1_000)), ("word", words)], Some(properties));
+            let wanted = Wanted { key: "id", columns: None };
+            let read: usize = open(file.path(), &wanted).unwrap().records.map(|piece| piece.unwrap().records.len()).sum();
+            assert_eq!(read, 1_000);
+            let mut bytes = std::fs::read(file.path()).unwrap();
+            // The dictionary of seven words of ten bytes: that it is one, and that it becomes 70 bytes, as Thrift writes it.
+            let at = bytes.windows(5).position(|bytes| bytes == b"\x15\x04\x15\x8c\x01").unwrap();
+            for (says, becomes) in [(69_u8, "more"), (71, "70")] {
+                bytes[at + 3] = 0x80 | ((says << 1) & 0x7f);
+                std::fs::write(file.path(), &bytes).unwrap();
+                let error = open(file.path(), &wanted).err().unwrap();
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{codec}: {error}");
+                let told = format!("what is compressed of it becomes {says} bytes, and it becomes {becomes}");
+                assert!(error.message().contains("column word: ") && error.message().contains(&told), "{codec}: {error}");
+            }
+        }
+    }
+
+    #[test]
     fn pages_of_many_columns_have_less_room_each() {
         assert_eq!([0, 1, 4].map(page_bytes_max), [PAGE_BYTES_MAX; 3]);
         assert!(page_bytes_max(14) > 64 << 20, "as one value may have");
@@ -257,13 +289,40 @@ mod tests {
             writer.write(&batch).unwrap();
             let written = writer.close().unwrap();
             let (chunk, bytes) = (written.row_group(0).column(0), file.as_file().metadata().unwrap().len());
-            check_pages(file.as_file(), bytes, chunk, PAGE_BYTES_MAX).unwrap();
-            let error = check_pages(file.as_file(), bytes, chunk, 1 << 10).unwrap_err();
+            check_column(file.as_file(), bytes, &[chunk], PAGE_BYTES_MAX).unwrap();
+            let error = check_column(file.as_file(), bytes, &[chunk], 1 << 10).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
             assert!(
                 error.message().contains("1.00 KiB are the most") || error.message().contains("1 KiB are the most"),
                 "{error}"
             );
+        }
+    }
+
+    #[test]
+    fn values_that_are_copied_for_each_row_take_no_more_together_than_there_may_be() {
+        let begin = "x".repeat(1_100);
+        let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|row| format!("{begin}{row}"))));
+        let delta = WriterProperties::builder().set_dictionary_enabled(false).set_encoding(Encoding::DELTA_BYTE_ARRAY);
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        for _ in 0..1_000 {
+            lists.values().append_value(&begin);
+            lists.append(true);
+        }
+        let lists: ArrayRef = Arc::new(lists.finish());
+        for (column, properties) in [(text, delta), (lists, WriterProperties::builder())] {
+            let batch = RecordBatch::try_from_iter([("text", column)]).unwrap();
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let mut writer = ArrowWriter::try_new(file.reopen().unwrap(), batch.schema(), Some(properties.build())).unwrap();
+            writer.write(&batch).unwrap();
+            let written = writer.close().unwrap();
+            let (chunk, bytes) = (written.row_group(0).column(0), file.as_file().metadata().unwrap().len());
+            check_column(file.as_file(), bytes, &[chunk], 2 << 20).unwrap();
+            let error = check_column(file.as_file(), bytes, &[chunk], 1 << 20).unwrap_err();
+            assert!(error.kind() == ErrorKind::Invalid && error.message().contains("1.00 MiB are the most"), "{error}");
+            // Rows of several row groups are decoded together.
+            let two = check_column(file.as_file(), bytes, &[chunk, chunk], 2 << 20).unwrap_err();
+            assert!(two.message().contains("2.00 MiB are the most"), "{two}");
         }
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct SchedulerPart {
     pub(crate) order: Policy,
     pub(crate) ahead: bool,
     pub(crate) shuffle: Shuffle,
+    /// What a task reads at least of what other stages have left.
+    pub(crate) task_bytes: u64,
     /// Jobs that take so long are told to the log.
     pub(crate) slow_query: Option<Duration>,
 }
@@ -106,6 +108,7 @@ impl ClusterRunning {
                     order: part.order,
                     ahead: part.ahead,
                     shuffle: part.shuffle,
+                    task_bytes: part.task_bytes,
                     slow_query: part.slow_query,
                 };
                 Some(Scheduler::start(connect().await?, settings).await?)

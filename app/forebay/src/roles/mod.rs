@@ -173,6 +173,7 @@ fn cluster_part(config: &Config, workers: usize) -> Outcome<ClusterPart> {
             order,
             ahead: config.data_scheduler(),
             shuffle: config.shuffle(),
+            task_bytes: config.task_bytes(),
             slow_query: config.slow_query(),
         }),
         executors: Some(ExecutorPart {

@@ -190,3 +190,33 @@ fn wrong_usage() {
         forebay_in(home.path(), arguments).fails(2, &[words]);
     }
 }
+
+#[test]
+fn a_file_that_is_larger_than_any_object_is_named_and_harms_nobody() {
+    // Only a file system in memory takes such a length.
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    std::fs::File::create(folder.path().join("huge")).unwrap().set_len(300_000_000_000_000_000).unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up(home.path());
+    let bucket = Bucket::Folder(folder);
+    bucket.put("small", b"small");
+    bucket.mount(&up);
+    let at = up.address();
+    let started = Instant::now();
+    // The second time it is listed already.
+    for _ in 0..2 {
+        let listed = forebay(&at, &["ls", "/lake/", "--json"]).ok().json();
+        let told: Vec<_> = listed.iter().map(|entry| (&entry["path"], &entry["bytes"])).collect();
+        let huge = (json!("/lake/huge"), json!(300_000_000_000_000_000_u64));
+        let small = (json!("/lake/small"), json!(5));
+        assert_eq!(told, [(&huge.0, &huge.1), (&small.0, &small.1)]);
+        forebay(&at, &["stat", "/lake/huge"]).fails(1, &["/lake/huge", "too large"]);
+        forebay(&at, &["du", "/lake/"]).fails(1, &["/lake/huge", "too large"]);
+        assert_eq!(forebay(&at, &["stat", "/lake/small", "--json"]).ok().json()[0]["bytes"], 5);
+        assert_eq!(forebay(&at, &["du", "/lake/small", "--json"]).ok().json()[0]["bytes"], 5);
+        assert_eq!(forebay(&at, &["cat", "/lake/small"]).ok().stdout, b"small");
+    }
+    assert!(started.elapsed() < Duration::from_secs(60), "nothing goes through five billion segments");
+    forebay(&at, &["status"]).ok();
+    assert!(!up.log().contains("panicked"), "{}", up.log());
+}

@@ -265,9 +265,10 @@ fn a_secret_that_others_can_read_is_refused_with_the_remedy() {
     let home = tempfile::tempdir().unwrap();
     secret_file(&home.path().join("secret"), "a-secret-of-the-administrator");
     fs::set_permissions(home.path().join("secret"), fs::Permissions::from_mode(0o644)).unwrap();
-    for key in ["token-file", "cluster-secret-file"] {
+    for key in ["token-file", "cluster-secret-file", "s3-keys-file"] {
         let flag = format!("--{key}");
-        forebay_in(home.path(), &[&["up", &flag, "secret"], &FREE[..]].concat()).fails(2, &[key, "mode 0644", "chmod 600"]);
+        let up = ["up", "--s3", "127.0.0.1:0", &flag, "secret"];
+        forebay_in(home.path(), &[&up, &FREE[..]].concat()).fails(2, &[key, "mode 0644", "chmod 600"]);
     }
 }
 

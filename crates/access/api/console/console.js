@@ -6,6 +6,8 @@ const at = (id) => document.getElementById(id);
 const PAGES = ["now", "map", "popularity", "jobs", "shards", "query", "health"];
 // What each page does: `draw` with each status, `look` when it is opened and each `every` seconds. Pages with a file of their own add themselves.
 const pages = { now: { draw: drawNow }, map: { draw: drawMap }, popularity: { look: drawPopularity, every: 2 } };
+// Workers that a cell names at most.
+const NAMES_MAX = 6;
 // Seconds that the chart goes back.
 const BACK = 600;
 // Between lines of the chart: whole numbers of the units that bytes are shown in.
@@ -224,14 +226,16 @@ function noteChanges(placement) {
   }
   state.planned = planned;
   state.changes.length = Math.min(state.changes.length, 50);
-  rows("changes", state.changes.map(({ time, segment, changes }) => element("tr", {}, cell(time.toLocaleTimeString()), cell(segment.path, "path"), cell(part(segment), "n"), cell(changes.join(" "), "path"))), "Nothing yet.");
+  rows("changes", state.changes.map(({ time, segment, changes }) => element("tr", {}, cell(time.toLocaleTimeString()), cell(segment.path, "path"), cell(part(segment), "n"), cell(some(changes, " "), "path"))), "Nothing yet.");
 }
 const short = (id) => id.slice(0, 7);
+// What is everywhere is not named everywhere.
+const some = (names, apart) => names.slice(0, NAMES_MAX).join(apart) + (names.length > NAMES_MAX ? ` and ${names.length - NAMES_MAX} more` : "");
 const part = (segment) => (segment.column === undefined ? String(segment.index) : `rows ${segment.row_group} column ${segment.column}`);
 // Where readers are sent, each with its part of the reads.
 function readAt(segment) {
   const all = segment.routing.reduce((sum, part) => sum + part.weight, 0);
-  return segment.routing.map((part) => (segment.routing.length > 1 ? `${short(part.worker)} ${percent(part.weight, all)}` : short(part.worker))).join(", ");
+  return some(segment.routing.map((part) => (segment.routing.length > 1 ? `${short(part.worker)} ${percent(part.weight, all)}` : short(part.worker))), ", ");
 }
 function listSegments() {
   const placement = state.segments;
@@ -246,9 +250,9 @@ function listSegments() {
     element("td", {}, bar([["hot", segment.popularity / most]]), element("span", { class: "under" }, segment.popularity.toFixed(2))),
     cell(count(segment.operations), "n"),
     cell(bytes(segment.bytes_read), "n"),
-    cell(segment.held.map((held) => short(held.worker)).join(" ") || "–", "path"),
+    cell(some(segment.held.map((held) => short(held.worker)), " ") || "–", "path"),
     cell(readAt(segment) || "as hashed", "path"),
-    cell(segment.loading.map(short).join(" "), "path"))),
+    cell(some(segment.loading.map(short), " "), "path"))),
   wanted ? "No popular segment has that in its path." : "Nothing was read in the windows before this one.");
 }
 

@@ -49,6 +49,7 @@ impl Numbers {
     /// The text that Prometheus reads.
     pub(crate) fn text(&self) -> String {
         table::BUILD_INFO.with([env!("CARGO_PKG_VERSION")]).set(1.0);
+        show_tasks();
         if let Some(cluster) = self.cluster.get() {
             show_cluster(&cluster.status());
             show_placement(&cluster.placement(0));
@@ -63,6 +64,13 @@ impl Numbers {
             show_executors(executors());
         }
         forebay_metrics::text()
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "gauges are floats; counts of tasks are small")]
+fn show_tasks() {
+    if let Some(tasks) = forebay_runtime::alive_tasks() {
+        table::PROCESS_TASKS.only().set(tasks as f64);
     }
 }
 

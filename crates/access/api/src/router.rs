@@ -22,12 +22,10 @@ use serde_json::json;
 use crate::asking::OwnCluster;
 use crate::describe::{Content, Described, Routes, Shape, Verb, document};
 use crate::events::Events;
+use crate::placement::recent::{Recent, SEGMENTS_MAX};
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
 use crate::{Doors, Placement, Price, Readers, Savings, Status, Token, console, jobs, loads, nodes, placement, shards, sql};
-
-/// Segments that one answer has at most.
-const SEGMENTS_MAX: usize = 10_000;
 
 /// A cluster, as its coordinator knows it.
 pub trait Cluster: Send + Sync + 'static {
@@ -45,6 +43,7 @@ pub trait Cluster: Send + Sync + 'static {
 struct Served {
     cluster: Arc<dyn Cluster>,
     events: Arc<Events>,
+    recent: Arc<Recent>,
     readers: Readers,
 }
 
@@ -53,9 +52,11 @@ struct Served {
 pub fn router(cluster: Arc<dyn Cluster>, client: ClientSettings, readers: Readers, doors: Doors) -> Router {
     let seen = Arc::clone(&cluster);
     let events = Events::new(move || json!(Status::of(&seen.status())).to_string());
+    let looked = Arc::clone(&cluster);
+    let recent = Recent::new(move |limit| looked.placement(limit));
     let (shown, mut paths) = shown().into_parts();
     let (scheduled, of_jobs) = jobs::routes(doors.scheduler);
-    let shown = shown.with_state(Served { cluster, events, readers: readers.clone() }).merge(scheduled);
+    let shown = shown.with_state(Served { cluster, events, recent, readers: readers.clone() }).merge(scheduled);
     let shown = shown.route_layer(middleware::from_fn_with_state(readers.clone(), let_in));
     let own = OwnCluster::new(client);
     let (explained, of_objects) = placement::explain::routes(Arc::clone(&own), readers.clone());
@@ -203,7 +204,7 @@ fn hundred() -> usize {
 async fn segments(State(served): State<Served>, limit: Result<Query<Limit>, QueryRejection>) -> Result<Response, Refusal> {
     match limit {
         Ok(Query(Limit { limit })) if (1..=SEGMENTS_MAX).contains(&limit) => {
-            Ok(Json(Placement::of(&served.cluster.placement(limit))).into_response())
+            Ok(Json(Placement::of_first(&served.recent.of(limit), limit)).into_response())
         }
         _ => Err(Refusal::invalid("limit is a number from 1 to 10000, and there is no other parameter")),
     }

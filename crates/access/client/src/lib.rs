@@ -34,8 +34,8 @@ pub use prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
 pub use read::{FarRows, FirstRead, ObjectRead, RowsQuestion};
 pub use settings::ClientSettings;
 pub use shards::{ShardCalls, WantedRecords};
-pub use store::{LiveStore, SnapshotStore};
-pub use write::Writer;
+pub use store::{DraftStore, LiveStore, SnapshotStore};
+pub use write::{Draft, Drafts, Writer};
 
 pub use forebay_nodes::{
     Condition as NodeCondition, CreateOptions, Location, NodeError, NodeErrorKind, NodeResult, NodeType, Stat as NodeStat,

@@ -22,7 +22,7 @@ pub(crate) fn of_cluster(config: SessionConfig) -> SessionConfig {
         // A hash join passes a small table to everyone, where a sort-merge join sorts and passes both sides on. It takes memory
         // for one side, which is bounded; `SET datafusion.optimizer.prefer_hash_join = false` is for sides that don't fit.
         .set_bool("datafusion.optimizer.prefer_hash_join", true)
-        // One partition a task: what the schedule orders is what runs.
+        // One partition a task, where Ballista binds it: what the schedule orders is what runs.
         .set_str(BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK, "1")
 }
 

@@ -110,7 +110,7 @@ impl Shards {
         at_present!(self, at => at.merge_one(shard))
     }
 
-    async fn merge_one(&self, shard: usize) -> Result<()> {
+    pub(crate) async fn merge_one(&self, shard: usize) -> Result<()> {
         // Of fewer shards than there were.
         if shard >= self.dataset.shards.len() {
             return Ok(());

@@ -17,6 +17,8 @@ pub struct ShardStatus {
     pub input_bytes: u64,
     /// Bytes of its objects in shared storage.
     pub stored_bytes: u64,
+    /// When a change of its records is acknowledged: `storage` when shared storage has it, `two-workers` when the disks of two workers do.
+    pub ack: String,
     /// The workers that hold it, the first one first, and others that answered for them.
     pub replicas: Vec<ReplicaStatus>,
 }
@@ -88,6 +90,7 @@ impl Shards {
             records: of.records,
             input_bytes: of.input_bytes,
             stored_bytes: of.bytes(),
+            ack: orders.ack.to_string(),
             replicas: replicas.collect(),
         }
     }

@@ -15,6 +15,7 @@ use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::prelude::SessionConfig;
 use forebay_types::{ObjectInfo, OperationId, Result};
 
+use crate::drafts;
 use crate::location::SCHEME;
 use crate::scans::config;
 use crate::shards::is_shard_scan;
@@ -106,7 +107,7 @@ pub(crate) fn stays(plan: &Arc<dyn ExecutionPlan>) -> Option<Stays> {
             unions += 1;
         }
         let keeps = match node.name() {
-            "DataSinkExec" => Some("what it writes is written by this process".to_string()),
+            "DataSinkExec" => drafts::keeps(node),
             "AnalyzeExec" => Some("EXPLAIN ANALYZE measures in this process".to_string()),
             "ExplainExec" => Some("EXPLAIN runs nothing".to_string()),
             _ if node.children().is_empty() => leaves.look_at(node),

@@ -77,14 +77,15 @@ impl Rooms {
         let (from, _, to) = all();
         let replicas = Replicas::new(settings.storage_share, from, to, Arc::clone(&forms), Arc::clone(&signals));
         let (from, _, to) = all();
-        let (folder, writes) = (settings.store.folder.join("shards"), Arc::new(writes));
+        let (folder, claims) = (settings.store.folder.join("shards"), settings.store.folder.join("claims"));
+        let writes = Arc::new(writes);
         let limits = Limits {
             bytes_max: settings.shard_bytes,
             garbage_after: tuning.garbage_after,
             copy_bytes_per_sec: tuning.copy_bytes_per_sec,
         };
         let behind = Arc::clone(&background);
-        let shards = Arc::new(Shards::open(&folder, limits, Arc::clone(&writes), from, to, behind)?);
+        let shards = Arc::new(Shards::open((folder.as_path(), claims.as_path()), limits, Arc::clone(&writes), from, to, behind)?);
         let (replicas, nodes) = (Arc::new(replicas), Arc::new(nodes));
         Ok(Self { cluster, origin, catalogue, reads, writes, forms, replicas, nodes, shards, in_place, signals, background })
     }

@@ -2,7 +2,8 @@
 //!
 //! Owns: the decision which layers each replica has in the next period ([`plan()`]), the choice among the replicas of a shard
 //! ([`choose`], [`join_shortest`]), the copies after a loss ([`repair()`], [`sources`]), whether a shard is brought to a worker at
-//! all ([`residence()`]), which shard's changes are merged into its files next ([`merge_next`]), how a dataset comes to have more or
+//! all ([`residence()`]), which shard's changes are merged into its files next ([`merge_next`]), what is there of changes that two
+//! workers' disks have ([`Kept`], [`ending`]), how a dataset comes to have more or
 //! fewer shards ([`recut`], [`start`], [`switch`]), and how room is divided among all that saves time with it ([`divide`], [`lend`]). Never does: I/O, clocks and randomness (time is counted in periods,
 //! chance is an argument), and building or dropping a layer, which is its worker's.
 //!
@@ -14,6 +15,7 @@
 
 mod budget;
 mod choose;
+mod claims;
 mod curve;
 mod lending;
 mod merging;
@@ -27,6 +29,7 @@ mod snapshot;
 
 pub use budget::{Division, Ladder, Step, divide};
 pub use choose::{Candidate, choose, join_shortest};
+pub use claims::{CLAIM_LIMITS, ClaimLimits, Claimed, Ending, Kept, Take, Turn, Word, ending, turn};
 pub use curve::{Curve, Level};
 pub use lending::{Lending, layers, lend, margin};
 pub use merging::{MERGE_LIMITS, MergeLimits, Unmerged, merge_next, merge_part_bytes};

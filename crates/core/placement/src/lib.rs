@@ -19,6 +19,8 @@ mod age;
 mod datasets;
 mod far;
 mod form;
+mod form_disk;
+mod packing;
 mod plan;
 mod popularity;
 mod routing;
@@ -28,6 +30,8 @@ pub use age::period_end;
 pub use datasets::{Datasets, Reading, folder};
 pub use far::{FarColumn, FarPart, FarScan, far_share};
 pub use form::{FormCandidate, FormCosts, FormRoom, form_pays};
+pub use form_disk::{FormDisk, FormDiskRoom};
+pub use packing::Packing;
 pub use plan::{
     Concurrency, Holdings, Piece, Plan, PlanSettings, Policy, Reason, SegmentDemand, Share, Snapshot, Unsatisfied, WorkerRoom,
     plan,

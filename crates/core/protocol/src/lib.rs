@@ -38,16 +38,16 @@ pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYL
 pub use jobs::{ExecutorNumbers, JobState, SchedulerNumbers, TaskState, TransferState};
 pub use kinds::{reply_for, request_for};
 pub use limits::{
-    ACCESSES_MAX, BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, PINS_MAX, PLANS_MAX, RANGES_MAX, ROOTS_MAX, ROW_COLUMNS_MAX, RUNS_MAX,
-    SEGMENTS_MAX, VALUES_MAX,
+    ACCESSES_MAX, BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, KEPT_MAX, PINS_MAX, PLANS_MAX, RANGES_MAX, ROOTS_MAX, ROW_BYTES_MAX,
+    ROW_COLUMNS_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX,
 };
 pub use nodes::{
     NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_PEER_MESSAGE, NODE_VALUES_BYTES_MAX, NodeCall, NodeOp, NodeReply, PeerCall,
     PeerOp, Raw,
 };
 pub use notice::{DataNotice, InPlaceCount};
-pub use objects::{ListPage, PutCondition, RangeSpec};
-pub use peer::{PEER_MESSAGE, PeerRequest, Shared};
+pub use objects::{DraftCall, ListPage, PutCondition, RangeSpec};
+pub use peer::{Kept, PEER_MESSAGE, PeerRequest, Shared};
 pub use placement::{
     AccessMade, AccessWay, Accesses, Order, OrderEnd, PlacementStatus, SegmentStatus, SegmentUse, WantedAccesses, WindowReport,
 };
@@ -58,8 +58,8 @@ pub use shards::{DatasetId, ShardHeld, ShardState, WantedRecords};
 pub use tiers::{Departed, Held, Hint, Span};
 pub use traced::{TRACED_MESSAGE, TraceContext, TraceParent};
 pub use version::{
-    Kind, ORDERS_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, RESHARD_SINCE, ROWS_SINCE, Spoken, TRACED_SINCE, YOUNG_SINCE,
-    check_known, decode_from, encode_for, read_since, speaking, write_since,
+    CLAIMS_SINCE, Kind, ORDERS_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, RESHARD_SINCE, ROWS_SINCE, Spoken, TRACED_SINCE,
+    YOUNG_SINCE, check_known, decode_from, encode_for, read_since, speaking, write_since,
 };
 
 /// All kinds of a request by name, as `REQUEST::VARIANTS`: for who has to have tried each.

@@ -29,9 +29,13 @@ pub const ROOTS_MAX: usize = 256;
 pub const ACCESSES_MAX: usize = 10_000;
 /// Records that one object of a shard's log changes.
 pub const CHANGES_MAX: usize = 8_192;
+/// Objects of a log that one answer has.
+pub const KEPT_MAX: usize = 1_024;
 /// Values of a record that are asked for; a shard has no more attributes.
 pub const ATTRIBUTES_MAX: usize = 128;
 /// Columns of which rows are selected.
 pub const ROW_COLUMNS_MAX: usize = 1_024;
+/// Bytes of a table of such rows, before it is compressed.
+pub const ROW_BYTES_MAX: u32 = 32 << 20;
 /// Warnings of a worker.
 pub const WARNINGS_MAX: usize = 1_024;

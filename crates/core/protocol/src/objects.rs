@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use forebay_types::{Error, Key, ObjectInfo, Result, VersionTag};
+use forebay_types::{Error, Key, MountId, ObjectInfo, Result, VersionTag};
 use serde::{Deserialize, Serialize};
 
 /// Which bytes of an object whose size may not be known.
@@ -25,6 +25,28 @@ pub enum RangeSpec {
         /// Bytes.
         len: u64,
     },
+}
+
+/// What is asked about the drafts of an operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DraftCall {
+    /// From now on drafts may be begun of keys that start with `below`, until this connection ends: `Done`. `Conflict` where somebody
+    /// else has opened them.
+    Open {
+        /// The mount.
+        mount: MountId,
+        /// What their keys start with.
+        below: Key,
+    },
+    /// A process of the cluster begins one: `Upload`. Its parts come over the same connection, as `PutPart`.
+    Begin {
+        /// The mount.
+        mount: MountId,
+        /// The object.
+        key: Key,
+    },
+    /// None may be begun any more, and those that are not committed are given up; nothing of them remains: `Done`.
+    End,
 }
 
 impl RangeSpec {

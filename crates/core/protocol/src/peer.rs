@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantNames};
 
 use crate::codec::decode;
-use crate::limits::{CHANGES_MAX, at_most};
+use crate::limits::{CHANGES_MAX, KEPT_MAX, at_most};
 
 /// First byte of a message from one worker to another; no [`DataRequest`](crate::DataRequest) begins with it.
 pub const PEER_MESSAGE: u8 = b'p';
@@ -77,6 +77,52 @@ pub enum PeerRequest {
         /// Bytes from there on; 1 to 4 MiB.
         bytes: u32,
     },
+    /// The asker is about to write a shard's log alone, and this worker is to have the same on its disk:
+    /// [`Done`](crate::DataReply::Done) once that knows it.
+    ClaimBegin {
+        /// Drawn by the asker.
+        claim: u128,
+        /// Who asks.
+        writer: WorkerId,
+        /// The mount.
+        mount: MountId,
+        /// The object that is to make the claim; what is kept comes behind it.
+        key: Key,
+    },
+    /// The next object under a claim, which is the payload: [`Done`](crate::DataReply::Done) once it is on disk. `Conflict` where nothing
+    /// more is taken.
+    ClaimKeep {
+        /// Which.
+        claim: u128,
+        /// The object's number.
+        number: u64,
+    },
+    /// What there is under a claim: [`Kept`](crate::DataReply::Kept), with objects as payload, one behind the other.
+    ClaimKept {
+        /// Which.
+        claim: u128,
+        /// The number of the first one that is wanted.
+        from: u64,
+        /// Nothing more is taken from now on. Where it is not said, the writer tells what both have.
+        close: bool,
+    },
+    /// A claim is over: what there is of it may go.
+    ClaimEnd {
+        /// Which.
+        claim: u128,
+    },
+}
+
+/// What a worker has of a log under a claim.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The number behind its last object.
+    pub end: u64,
+    /// It takes nothing more.
+    pub is_closed: bool,
+    /// Bytes of each object of the payload; there may be more behind them.
+    #[serde(deserialize_with = "at_most::<KEPT_MAX, _, _>")]
+    pub bytes: Vec<u32>,
 }
 
 /// What a worker has of pages that another one misses.

@@ -31,6 +31,9 @@ pub struct WantedRows {
     pub bytes_max: u32,
     /// Bytes of the file that are read without an answer, for the count of what was spared.
     pub raw_bytes: u64,
+    /// Bytes a second that the connection carries, as the reader has measured it: an answer may come compressed. None where that is not
+    /// known, or the answer is to come as it is.
+    pub link_bytes_per_sec: Option<u64>,
 }
 
 /// How a selection ended.
@@ -42,4 +45,6 @@ pub struct SelectedRows {
     pub fits: bool,
     /// How the worker stands.
     pub hint: Hint,
+    /// Bytes of the table where the payload is one block of LZ4 that becomes it; none where the payload is the table.
+    pub packed: Option<u32>,
 }

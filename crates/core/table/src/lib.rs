@@ -25,10 +25,10 @@ mod write;
 
 pub use bloom::BloomFilter;
 pub use cell::{Row, RowCell, Value};
-pub use foreign::{PageFault, ParquetColumn, ParquetPage, ParquetText};
+pub use foreign::{PageFault, ParquetColumn, ParquetCompressed, ParquetCopies, ParquetPage, ParquetText};
 pub use layout::{Group, Grouping, Layout, Suggested, suggest};
 pub use metadata::{BloomInfo, CellInfo, FOOTER_BYTES, Footer, SEGMENT_BYTES};
 pub use read::{Batches, Chunk, ColumnStatistics, Plan, Selection, Source, Table, Verified, take};
 pub use schema::{Leaf, Projection, TableSchema, schema_from_bytes, schema_to_bytes};
-pub use select::{Narrow, Selected, Selecting, select};
+pub use select::{Coded, Narrow, Selected, Selecting, pack, select, unpack};
 pub use write::{Blooms, Encoder, Options, RowGroup, Summary, Writer, key_hashes};

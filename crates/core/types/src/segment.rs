@@ -13,6 +13,9 @@ use crate::{Error, Key, MountId, ObjectVersion, Result, SEGMENT_BYTES};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SegmentId(pub u128);
 
+/// What tells the id of a compressed column from the column's own.
+const PACKED: u128 = 0x6c7a_345f_6f66_5f61_5f64_6563_6f64_6564;
+
 impl SegmentId {
     /// The id of the `index`-th segment of `version`.
     pub fn of(version: &ObjectVersion, index: u32) -> Self {
@@ -24,6 +27,11 @@ impl SegmentId {
         hash.update(version.key.as_str().as_bytes());
         hash.update(version.tag.as_str().as_bytes());
         Self(hash.digest128())
+    }
+
+    /// The id under which the disk tier keeps a decoded column compressed whose own id this is.
+    pub fn packed(self) -> Self {
+        Self(self.0 ^ PACKED)
     }
 }
 

@@ -81,6 +81,7 @@ pub enum Owner {
     Temporary,
     /// Shards.
     Shard,
-    /// Columns in the table form, made from what the cache holds. In DRAM only: from a disk the raw form scans faster.
+    /// Columns in the table form, made from what the cache holds. On disk they are compressed, as segments of their own that are read back
+    /// whole: as they are the raw form scans faster from there.
     Form,
 }

@@ -122,8 +122,8 @@ impl BlockStore {
         BlockFill::suits(segment)
     }
 
-    /// Writes a block of temporary data (1 MiB at most) to the disk tier alone. `Retry` when there is no room or the disk fails,
-    /// `Invalid` without a disk tier.
+    /// Writes a block of temporary data (1 MiB at most), or all of a column that is not there, to the disk tier alone. `Retry` when there
+    /// is no room or the disk fails, `Invalid` without a disk tier.
     pub async fn write_to_disk(&self, segment: SegmentSpec, bytes: Bytes) -> Result<()> {
         crate::data::write_off_memory(&self.core, segment, bytes).await
     }
@@ -132,6 +132,14 @@ impl BlockStore {
     /// does not give them.
     pub async fn read_from_disk(&self, id: SegmentId, pages: PageRun) -> Result<Option<Bytes>> {
         crate::data::read_off_memory(&self.core, id, pages).await
+    }
+
+    /// All of a column that [`Self::write_to_disk`] has written, verified, in memory of its own; none when it is not there, or the disk does
+    /// not give it.
+    pub async fn read_all_from_disk(&self, id: SegmentId) -> Result<Option<Bytes>> {
+        let read = crate::data::read_whole_off_memory(&self.core, id).await;
+        self.touch(id, None, 1);
+        read
     }
 
     /// Whether there is a disk tier.

@@ -45,6 +45,8 @@ macro_rules! kind {
 table! {
     /// Always 1; what runs is in the label.
     BUILD_INFO: Gauges = "forebay_build_info" ["version"];
+    /// Tasks of the process that have begun and not ended: at rest as many as there were at rest before.
+    PROCESS_TASKS: Gauges = "forebay_process_tasks" [];
 
     /// Bytes that a tier can hold.
     WORKER_TIER_CAPACITY_BYTES: Gauges = "forebay_worker_tier_capacity_bytes" ["tier", "worker"];
@@ -106,6 +108,10 @@ table! {
     WORKER_GARBAGE_BYTES: Counters = "forebay_worker_garbage_bytes_total" [];
     /// Bytes of columns that were decoded, in the table form.
     WORKER_DECODED_BYTES: Counters = "forebay_worker_decoded_bytes_total" [];
+    /// Bytes of columns that were kept compressed in the disk tier.
+    WORKER_PACKED_BYTES: Counters = "forebay_worker_packed_bytes_total" [];
+    /// Bytes of columns that came back from there instead of being decoded.
+    WORKER_BROUGHT_BACK_BYTES: Counters = "forebay_worker_brought_back_bytes_total" [];
     /// Bytes of rows that were selected of decoded columns for readers of other hosts.
     WORKER_SELECTED_BYTES: Counters = "forebay_worker_selected_bytes_total" [];
     /// Bytes of files that these did not have to be sent instead, by what they say.

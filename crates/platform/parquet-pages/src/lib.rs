@@ -1,16 +1,19 @@
 //! Pages of Parquet files as the library has them, for the checks of [`ParquetColumn`] that come before its decoders.
 //!
-//! Owns: what is taken from a file's footer for these checks, and how a page is decompressed for them.
-//! Never does: read a file, or decide what is wrong with one.
+//! Owns: what is taken from a file's footer for these checks, how a page is decompressed for them, and whether it becomes as many bytes as
+//! its header says.
+//! Never does: read a file.
 //!
 //! Start with [`column_of`].
 
 #![warn(unreachable_pub)]
 
+mod unpack;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_table::{PageFault, ParquetColumn};
+use forebay_table::{PageFault, ParquetColumn, ParquetCopies, ParquetPage};
 use parquet::basic::Compression;
 use parquet::column::page::PageReader;
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -27,11 +30,40 @@ pub fn column_of(chunk: &ColumnChunkMetaData) -> ParquetColumn {
     }
 }
 
-/// A page that is looked at before it is decoded: of its bytes with its header, those behind that, no longer compressed.
+/// Whether a page is looked at behind its header.
+pub fn is_looked_at(chunk: &ColumnChunkMetaData, page: &ParquetPage, copies: &ParquetCopies) -> bool {
+    copies.wants(page) || (page.compressed.is_some() && unpack::is_looked_at(chunk.compression()))
+}
+
+/// Looks at the next page of a column, of which `bytes` are all with its header, before it is decoded.
 ///
 /// # Errors
-/// There is no page, or it can't be decompressed.
-pub fn decompressed(chunk: &ColumnChunkMetaData, page: Bytes) -> Result<Bytes, PageFault> {
+/// It becomes fewer or more bytes than its header says, its text is not to be decoded, or its values take more in all rows that are decoded
+/// together than `copies` allows.
+pub fn look(
+    chunk: &ColumnChunkMetaData,
+    page: &ParquetPage,
+    bytes: Bytes,
+    page_bytes_max: u64,
+    copies: &mut ParquetCopies,
+) -> Result<(), PageFault> {
+    assert_eq!(bytes.len() as u64, page.bytes, "a page is looked at as a whole");
+    if let Some(compressed) = page.compressed {
+        unpack::check(chunk.compression(), &bytes[compressed.at as usize..], compressed.becomes)?;
+    }
+    copies.check_fixed()?;
+    if !copies.wants(page) {
+        return Ok(());
+    }
+    let whole = decompressed(chunk, bytes)?;
+    if let Some(text) = &page.text {
+        text.check(&whole, page_bytes_max)?;
+    }
+    copies.count(page, &whole)
+}
+
+/// Of a page's bytes with its header, those behind that, no longer compressed.
+fn decompressed(chunk: &ColumnChunkMetaData, page: Bytes) -> Result<Bytes, PageFault> {
     // A column of this page alone.
     let alone = ColumnChunkMetaData::builder(chunk.column_descr_ptr())
         .set_compression(chunk.compression())

@@ -24,5 +24,5 @@ pub use computing::{Computing, spawn};
 pub use planted::plant;
 pub use planted::{Defect, planted};
 pub use simulated::is_simulated;
-pub use tasks::{run_behind, spawn_blocking};
+pub use tasks::{alive_tasks, run_behind, spawn_blocking};
 pub use time::{now, system_time, unix_ms};

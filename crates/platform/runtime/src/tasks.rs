@@ -13,6 +13,11 @@ pub fn spawn_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
     }
 }
 
+/// Tasks of the runtime that this is called in which have begun and not ended; none outside of one.
+pub fn alive_tasks() -> Option<usize> {
+    tokio::runtime::Handle::try_current().ok().map(|runtime| runtime.metrics().num_alive_tasks())
+}
+
 /// How much later than others a thread has its turn that works behind them: about a quarter of a core that others want too.
 const BEHIND: i32 = 5;
 
@@ -39,6 +44,18 @@ pub async fn run_behind<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'st
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_task_is_alive_until_it_ends() {
+        let (end, ended) = tokio::sync::oneshot::channel::<()>();
+        let before = alive_tasks().unwrap();
+        let task = spawn(ended);
+        assert_eq!(alive_tasks(), Some(before + 1));
+        end.send(()).unwrap();
+        task.await.unwrap().unwrap();
+        assert_eq!(alive_tasks(), Some(before));
+        assert_eq!(std::thread::spawn(alive_tasks).join().unwrap(), None, "there is no runtime");
+    }
 
     #[tokio::test]
     async fn what_runs_behind_gives_way_and_its_panic_is_told() {

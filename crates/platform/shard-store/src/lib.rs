@@ -1,5 +1,6 @@
 //! Shards as files: mapping, layers on disk, the log of updates.
 
+mod claims;
 mod columns;
 mod dataset;
 mod exact;
@@ -10,12 +11,13 @@ mod question;
 mod store;
 mod update;
 
+pub use claims::{ClaimFile, ClaimedLog};
 pub use columns::{Column, ColumnKind, Columns, JsonKinds, JsonRecords, key_of_value};
 pub use dataset::{
-    Dataset, DatasetCold, DatasetFile, DatasetFollowing, DatasetOrders, DatasetPin, DatasetShard, DatasetSource, GARBAGE_AFTER,
-    KEY_BYTES_MAX, KEYS_MAX, LogObject, LogPlace, LoggedCall, NextShards, Packed, SOURCES_BYTES_MAX, SOURCES_MAX, Stored, Tail,
-    data_key, decode_keys, decode_sources, encode_keys, encode_sources, garbage, has_keys, key_hash, keys_name, manifest_key,
-    manifest_number, manifest_tag, merge, moved_call, needed, pack, recut, shard_of, too_many_sources,
+    Acknowledged, Dataset, DatasetCold, DatasetFile, DatasetFollowing, DatasetOrders, DatasetPin, DatasetShard, DatasetSource,
+    GARBAGE_AFTER, KEY_BYTES_MAX, KEYS_MAX, LogClaim, LogObject, LogPlace, LoggedCall, NextShards, Packed, SOURCES_BYTES_MAX,
+    SOURCES_MAX, Stored, Tail, data_key, decode_keys, decode_sources, encode_keys, encode_sources, garbage, has_keys, key_hash,
+    keys_name, manifest_key, manifest_number, manifest_tag, merge, moved_call, needed, pack, recut, shard_of, too_many_sources,
 };
 pub use exact::exact_json;
 pub use folder::AskedShares;

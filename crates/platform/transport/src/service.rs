@@ -53,8 +53,14 @@ pub trait Session: Send + Sync + 'static {
 
 /// Where the payload of one request is received. Dropped before all of it has come when the connection ends.
 pub trait Place: Send {
-    /// Memory for exactly the payload.
-    fn memory(&mut self) -> &mut [u8];
+    /// Bytes of the payload that it is for.
+    fn bytes(&self) -> usize;
+
+    /// Memory for exactly the payload, to be received into; none where it is rather handed over in pieces.
+    fn memory(&mut self) -> Option<&mut [u8]>;
+
+    /// The next piece of the payload, where there is no memory to receive into.
+    fn put(&mut self, piece: &[u8]);
 
     /// The payload is there: the answer, which must be at hand.
     fn filled(self: Box<Self>) -> Response;

@@ -1,6 +1,7 @@
 //! What clients do, all of it taken down.
 
 mod failures;
+mod keys;
 pub mod nodes;
 pub mod objects;
 
@@ -14,6 +15,7 @@ use tokio::time::sleep;
 use crate::history::Recorder;
 
 pub use failures::{GIVEN_UP_AFTER, cut, given_up, of_client, of_nodes};
+pub use keys::Keys;
 
 /// What all clients share.
 #[derive(Debug, Default)]

@@ -7,6 +7,7 @@ mod commands;
 mod disk;
 mod draining;
 mod fuse;
+mod group;
 mod link;
 mod metrics;
 mod pair;
@@ -26,11 +27,12 @@ use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 pub use commands::{Commands, Ran};
 pub use disk::SmallDisk;
 pub use fuse::{FailingDisk, Hanging, KEYS as FOLDER_KEYS, may_mount};
+pub use group::Group;
 pub use link::{Link, Way};
 pub use metrics::metric;
 pub use pair::Pair;
 pub use postgres::Postgres;
-pub use process::Process;
+pub use process::{Process, Usage};
 pub use sql::SqlRoles;
 
 /// Workers of a cluster, of which the last is behind links.
@@ -55,7 +57,7 @@ const DRAM: &str = "24MiB";
 const DISK: &str = "256MiB";
 
 /// What a cluster is to have beside its processes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Its metadata in PostgreSQL, else in SQLite.
     pub postgres: bool,
@@ -69,6 +71,8 @@ pub struct Wanted {
     pub hanging: bool,
     /// A disk that may fail for the tiers of the first worker.
     pub failing_disk: bool,
+    /// A control group that its processes are in.
+    pub group: Option<PathBuf>,
 }
 
 /// What a cluster has beside its processes, where that is wanted.
@@ -137,7 +141,8 @@ impl Cluster {
             let own = disk.as_ref().map(SmallDisk::place).or_else(|| failing.as_ref().map(FailingDisk::place));
             let data = own.filter(|_| name == "worker-0").unwrap_or(folder).join(name);
             let own = [arguments, &[flag("http", http), flag("data-dir", data.display())]].concat();
-            Ok(with_environment(Process::new(name, binary, folder, http, &own), folder))
+            let process = Process::new(name, binary, folder, http, &own).within(wanted.group.as_deref());
+            Ok(with_environment(process, folder))
         };
         let mut arguments = vec!["coordinator".to_owned(), flag("coordinator-listen", address)];
         let url = postgres.as_ref().map(Postgres::url).or_else(|| pair.as_ref().map(Pair::url));

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use serde::Serialize;
 
 use super::metrics;
 
@@ -25,19 +26,39 @@ pub struct Process {
     environment: Vec<(String, String)>,
     folder: PathBuf,
     http: SocketAddr,
+    group: Option<PathBuf>,
     child: Option<Child>,
+}
+
+/// What the system says that a process has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// Its number: another one after each start.
+    pub pid: i32,
+    /// Memory that is no file's and that it shares with nobody, in bytes: all but the tiers, the program and what it has mapped.
+    pub own_bytes: u64,
+    /// Descriptors that it has open.
+    pub descriptors: u64,
+    /// Threads.
+    pub threads: u64,
 }
 
 impl Process {
     /// A process that is not started yet. It serves `/metrics` and `/healthz` at `http`, and its log is `NAME.log` in the folder.
     pub fn new(name: &str, binary: &Path, folder: &Path, http: SocketAddr, arguments: &[String]) -> Self {
         let (name, binary, folder) = (name.to_owned(), binary.to_owned(), folder.to_owned());
-        Self { name, binary, arguments: arguments.to_vec(), environment: Vec::new(), folder, http, child: None }
+        Self { name, binary, arguments: arguments.to_vec(), environment: Vec::new(), folder, http, group: None, child: None }
     }
 
     /// Sets a variable of its environment, which has nothing of this process's own but the path of programs.
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// From the next start on it is in this control group, if in any.
+    pub fn within(mut self, group: Option<&Path>) -> Self {
+        self.group = group.map(Path::to_owned);
         self
     }
 
@@ -70,7 +91,10 @@ impl Process {
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).envs(self.environment.iter().cloned());
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         self.child = Some(command.spawn().map_err(|error| Error::other(format!("{}: {error}", self.binary.display())))?);
-        Ok(())
+        match &self.group {
+            Some(group) => std::fs::write(group.join("cgroup.procs"), self.pid()?.as_raw_nonzero().to_string()),
+            None => Ok(()),
+        }
     }
 
     /// Back when it answers that it is up: a process does so while it still starts, and a coordinator waits for its database.
@@ -153,10 +177,25 @@ impl Process {
 
     /// Addresses that it has mapped, in bytes.
     pub fn address_bytes(&self) -> io::Result<u64> {
+        self.status("VmSize:").map(|kib| kib << 10)
+    }
+
+    /// What it has.
+    pub fn usage(&self) -> io::Result<Usage> {
+        Ok(Usage {
+            pid: self.pid()?.as_raw_nonzero().get(),
+            own_bytes: self.status("RssAnon:")? << 10,
+            descriptors: self.descriptors()?,
+            threads: self.status("Threads:")?,
+        })
+    }
+
+    /// A number that the system says of it, in KiB where it is of memory.
+    fn status(&self, name: &str) -> io::Result<u64> {
         let status = std::fs::read_to_string(self.of_system("status")?)?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
-        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        kib.map(|kib| kib << 10).ok_or_else(|| Error::other("the system does not say how large a process is"))
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        number.ok_or_else(|| Error::other(format!("the system does not say {name} of {}", self.name)))
     }
 
     fn pid(&self) -> io::Result<Pid> {

@@ -23,6 +23,8 @@ use crate::cluster::{AGING, Cluster, FRESH};
 const READERS: usize = 3;
 /// Clients that read files of a folder that may hang.
 const OF_FOLDER: usize = 2;
+/// More than a load writes of an object.
+const VERSIONS: u32 = 100_000;
 /// Clients of each group of nodes.
 const MEMBERS: u32 = 3;
 /// Between two calls of a member.
@@ -39,8 +41,9 @@ pub struct Mixed {
 }
 
 impl Mixed {
-    /// Writes the first versions, then starts all clients, by a seed.
-    pub async fn start(cluster: &Cluster, store: &S3Server, seed: u64) -> io::Result<Self> {
+    /// Writes the first versions, then starts all clients, by a seed. No two loads of a cluster write the same versions, or use the same
+    /// nodes.
+    pub async fn start(cluster: &Cluster, store: &S3Server, seed: u64, number: u32) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let (fresh, aging) = (doors::gateway(cluster, FRESH)?, doors::gateway(cluster, AGING)?);
         let (in_place, remote) = (doors::client(cluster, true).await?, doors::client(cluster, false).await?);
@@ -48,11 +51,12 @@ impl Mixed {
         let mut clients = JoinSet::new();
         let mut chance = StdRng::seed_from_u64(seed);
         let mut own = || StdRng::seed_from_u64(chance.random());
+        let first = number * VERSIONS + 1;
         for key in 0..KEYS {
             let gateway = Arc::clone(if family(key) == Family::Fresh { &fresh } else { &aging });
             let writer = Writer { key, gateway, client: remote.clone(), store: Arc::clone(&outside) };
-            writer.write(&shared, 1, false).await;
-            clients.spawn(writer.run(Arc::clone(&shared), own()));
+            writer.write(&shared, first, false).await;
+            clients.spawn(writer.run(Arc::clone(&shared), first, own()));
         }
         let readers = vec![
             Reader::Gateway { fresh, aging },
@@ -64,10 +68,10 @@ impl Mixed {
         }
         let groups = [("values", NodeType::KeyValue), ("more-values", NodeType::KeyValue), ("files", NodeType::File)];
         for (place, (name, kind)) in groups.into_iter().enumerate() {
-            let group = Arc::new(Group::new(name, kind));
-            for number in 0..MEMBERS {
-                let (client, door) = if number == 0 { (&in_place, Door::InPlace) } else { (&remote, Door::Remote) };
-                let (group, number) = (Arc::clone(&group), place as u32 * MEMBERS + number);
+            let group = Arc::new(Group::new(&format!("{name}-{number}"), kind));
+            for member in 0..MEMBERS {
+                let (client, door) = if member == 0 { (&in_place, Door::InPlace) } else { (&remote, Door::Remote) };
+                let (group, number) = (Arc::clone(&group), place as u32 * MEMBERS + member);
                 let member = Member { group, nodes: client.nodes(), door, number, pause: CALL_PAUSE };
                 let (shared, chance) = (Arc::clone(&shared), own());
                 clients.spawn(async move { member.run(&shared, chance).await });

@@ -45,11 +45,19 @@ pub enum Load {
 }
 
 impl Load {
-    /// Writes what is to be there before, then starts all clients, by a seed. What has to be built is built in the folder.
-    pub async fn start(kind: Kind, cluster: &Cluster, store: &S3Server, folder: &Path, seed: u64) -> io::Result<Self> {
+    /// Writes what is to be there before, then starts all clients, by a seed. What has to be built is built in the folder. Of several
+    /// loads of a cluster, one after the other, each has a number of its own.
+    pub async fn start(
+        kind: Kind,
+        cluster: &Cluster,
+        store: &S3Server,
+        folder: &Path,
+        seed: u64,
+        number: u32,
+    ) -> io::Result<Self> {
         match kind {
-            Kind::Mixed => Mixed::start(cluster, store, seed).await.map(Self::Mixed),
-            Kind::Records => Records::start(cluster, folder, seed).await.map(Self::Records),
+            Kind::Mixed => Mixed::start(cluster, store, seed, number).await.map(Self::Mixed),
+            Kind::Records => Records::start(cluster, folder, seed, number).await.map(Self::Records),
             Kind::Statements => Statements::start(cluster, store, seed).await.map(Self::Statements),
         }
     }

@@ -75,8 +75,8 @@ type Answer = std::result::Result<(bytes::Bytes, String), Failure>;
 
 impl Writer {
     /// Writes version by version until the load ends. The first one is there before.
-    pub(super) async fn run(self, shared: Arc<Shared>, mut chance: StdRng) {
-        let mut version = 1;
+    pub(super) async fn run(self, shared: Arc<Shared>, first: u32, mut chance: StdRng) {
+        let mut version = first;
         while shared.goes_on() {
             version += 1;
             self.write(&shared, version, chance.random_ratio(1, 4)).await;

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use forebay_client::Client;
 use forebay_oracle::history::{Door, Failure, Recorder, What};
-use forebay_oracle::load::{GIVEN_UP_AFTER, Shared, given_up, of_client, pause};
+use forebay_oracle::load::{GIVEN_UP_AFTER, Keys, Shared, given_up, of_client, pause};
 use forebay_oracle::{RecordCall, RecordOp, Rule, Violation, records};
 use forebay_shard::{Key, Value};
 use forebay_shard_store::{ChangeIf, Column, ColumnKind, Columns, Literal, Store, shard_of};
-use forebay_shards::{Shards, create};
+use forebay_shards::{Shards, create, latest_manifest};
 use forebay_types::{ForebayPath, Result};
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
@@ -35,6 +35,8 @@ const REPLICAS: [f64; 2] = [0.5, 0.5];
 const STILL: u64 = 2_000;
 /// Keys that are changed at a time.
 const CHANGED: usize = 24;
+/// More keys than a load uses.
+const KEYS_MAX: u64 = 100_000;
 /// Calls on one key, after which there is a next one.
 const CALLS: u32 = 60;
 const CLIENTS: usize = 6;
@@ -60,6 +62,8 @@ struct Asker {
     http: Arc<Http>,
     shared: Arc<Shared>,
     done: Arc<Done>,
+    /// The first key that is changed.
+    first: u64,
 }
 
 /// What was done with records, and what must not have been.
@@ -69,44 +73,16 @@ struct Done {
     keys: Mutex<Keys>,
 }
 
-/// Keys that are changed now, each with the calls on it; and the next one.
-struct Keys {
-    now: Vec<(u64, u32)>,
-    next: u64,
-}
-
-impl Keys {
-    fn new() -> Self {
-        Self { now: (0..CHANGED as u64).map(|place| (STILL + place, 0)).collect(), next: STILL + CHANGED as u64 }
-    }
-
-    /// The key of a place, for one call more.
-    fn key(&mut self, place: usize) -> u64 {
-        if self.now[place].1 == CALLS {
-            self.leave(self.now[place].0);
-        }
-        self.now[place].1 += 1;
-        self.now[place].0
-    }
-
-    /// A call on a key may be done or not: the next calls are on another one.
-    fn leave(&mut self, key: u64) {
-        if let Some(now) = self.now.iter_mut().find(|(now, _)| *now == key) {
-            *now = (self.next, 0);
-            self.next += 1;
-        }
-    }
-}
-
 impl Records {
-    /// Makes the dataset, then starts all clients.
-    pub(super) async fn start(cluster: &Cluster, folder: &Path, seed: u64) -> io::Result<Self> {
+    /// Makes the dataset where there is none, then starts all clients. No two loads of a cluster change the same keys.
+    pub(super) async fn start(cluster: &Cluster, folder: &Path, seed: u64, number: u32) -> io::Result<Self> {
         let client = doors::client(cluster, false).await?;
-        let shards = make(&client, folder).await.map_err(Error::other)?;
+        let first = STILL + u64::from(number) * KEYS_MAX;
+        let shards = open(&client, folder).await.map_err(Error::other)?;
         let http = Arc::new(Http { address: cluster.coordinator.http(), token: cluster.owner_secret()? });
-        let (calls, wrong, keys) = (Mutex::default(), Mutex::default(), Mutex::new(Keys::new()));
+        let (calls, wrong, keys) = (Mutex::default(), Mutex::default(), Mutex::new(Keys::new(first, CHANGED, CALLS)));
         let done = Arc::new(Done { calls, wrong, keys });
-        let asker = Asker { shards, http, shared: Arc::default(), done };
+        let asker = Asker { shards, http, shared: Arc::default(), done, first };
         let (mut clients, mut chance) = (JoinSet::new(), StdRng::seed_from_u64(seed));
         for number in 0..CLIENTS {
             clients.spawn(asker.clone().run(number, StdRng::seed_from_u64(chance.random())));
@@ -123,7 +99,7 @@ impl Records {
         self.asker.shared.end();
         let ended = async { while self.clients.join_next().await.is_some() {} };
         timeout(ENDS_WITHIN, ended).await.map_err(|_| Error::other("clients do not end"))?;
-        let keys = STILL..self.asker.done.keys.lock().next;
+        let keys = self.asker.first..self.asker.done.keys.lock().next();
         for key in keys {
             if let Err(failure) = self.asker.read(key, Door::Remote).await {
                 self.asker.wrong(Rule::NotLost, format!("record {key} can't be read at the end: {}", failure.message));
@@ -167,7 +143,7 @@ impl Asker {
     }
 
     fn key(&self, place: usize) -> u64 {
-        self.done.keys.lock().key(place)
+        self.done.keys.lock().at(place)
     }
 
     fn wrong(&self, rule: Rule, what: String) {
@@ -267,10 +243,18 @@ impl Asker {
     }
 }
 
-/// Stores the dataset, of shards that are built in the folder.
-async fn make(client: &Client, folder: &Path) -> Result<Shards> {
+/// The dataset, which is made where there is none.
+async fn open(client: &Client, folder: &Path) -> Result<Shards> {
     let path: ForebayPath = dataset().parse()?;
-    let mut creating = create(client, &path, columns()?, REPLICAS.to_vec(), false).await?;
+    if latest_manifest(client, &path).await?.is_none() {
+        make(client, &path, folder).await?;
+    }
+    Ok(Shards::open(client, &path).await?.with_patience(PATIENCE))
+}
+
+/// Stores the dataset, of shards that are built in the folder.
+async fn make(client: &Client, path: &ForebayPath, folder: &Path) -> Result<()> {
+    let mut creating = create(client, path, columns()?, REPLICAS.to_vec(), false).await?;
     for shard in 0..SHARDS {
         let part = folder.join(format!("shard-{shard}"));
         let mut building = Store::build(&part, columns()?, REPLICAS[0])?;
@@ -283,8 +267,7 @@ async fn make(client: &Client, folder: &Path) -> Result<Shards> {
         building.finish()?;
         creating.push(&part, |_| {}).await?;
     }
-    creating.finish().await?;
-    Ok(Shards::open(client, &path).await?.with_patience(PATIENCE))
+    creating.finish().await.map(drop)
 }
 
 /// Where the dataset is.
@@ -302,24 +285,4 @@ fn still(key: u64) -> String {
 
 fn text_of(record: &Json) -> String {
     record["text"].as_str().unwrap_or_default().to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_is_left_after_some_calls_and_when_one_of_them_is_uncertain() {
-        let mut keys = Keys::new();
-        let first = keys.key(0);
-        (1..CALLS).for_each(|_| assert_eq!(keys.key(0), first));
-        let second = keys.key(0);
-        assert_ne!(second, first);
-        keys.leave(second);
-        // Word of it may come twice.
-        keys.leave(second);
-        let third = keys.key(0);
-        assert_eq!((third, keys.next), (second + 1, second + 2));
-        assert!(keys.now[1..].iter().all(|(key, calls)| *key < STILL + CHANGED as u64 && *calls == 0));
-    }
 }

@@ -1,9 +1,9 @@
 //! The two ends of a connection: what is read, written and closed there.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::task::{Poll, Waker};
 
-use bytes::{Buf, Bytes};
+use bytes::Buf;
 use tokio::io::ReadBuf;
 
 use super::network::{State, WINDOW_BYTES};
@@ -34,7 +34,10 @@ impl State {
                 writer.wake();
                 self.heard.insert(from);
             }
-            self.reads.push((now_us, from, read as u64));
+            match self.reads.last_mut() {
+                Some(last) if (last.0, last.1) == (now_us, from) => last.2 += read as u64,
+                _ => self.reads.push((now_us, from, read as u64)),
+            }
             return Poll::Ready(Ok(()));
         }
         if pipe.is_ended || into.remaining() == 0 {
@@ -44,7 +47,8 @@ impl State {
         Poll::Pending
     }
 
-    pub(super) fn write(&mut self, id: PipeId, waker: &Waker, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    /// Writes as much of some pieces as there is room for, in one packet.
+    pub(super) fn write(&mut self, id: PipeId, waker: &Waker, pieces: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         let crashing = self.crashing;
         let Some(pipe) = self.pipes.get_mut(&id).filter(|pipe| !pipe.is_reset && !pipe.is_finished && !crashing) else {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
@@ -54,10 +58,14 @@ impl State {
             pipe.writer = Some(waker.clone());
             return Poll::Pending;
         }
-        let part = room.min(bytes.len());
+        let part = room.min(pieces.iter().map(|piece| piece.len()).sum());
         pipe.bytes += part;
         let (from, to) = (pipe.from, pipe.to);
-        self.send(Packet { from, to, what: What::Data(id, Bytes::copy_from_slice(&bytes[..part])) });
+        let mut bytes = Vec::with_capacity(part);
+        for piece in pieces {
+            bytes.extend_from_slice(&piece[..piece.len().min(part - bytes.len())]);
+        }
+        self.send(Packet { from, to, what: What::Data(id, bytes.into()) });
         Poll::Ready(Ok(part))
     }
 

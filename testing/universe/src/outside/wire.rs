@@ -1,6 +1,6 @@
 //! One end of a connection of the simulated network.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -43,7 +43,15 @@ impl AsyncRead for End {
 
 impl AsyncWrite for End {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.state.lock().write(self.writes, context.waker(), bytes)
+        self.state.lock().write(self.writes, context.waker(), &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(self: Pin<&mut Self>, context: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        self.state.lock().write(self.writes, context.waker(), pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {

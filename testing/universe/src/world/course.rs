@@ -6,10 +6,15 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use forebay_client::NodeType;
-use forebay_oracle::load::Shared;
 use forebay_oracle::load::nodes::Group;
-use forebay_oracle::{Rule, Violation};
+use forebay_oracle::load::{Keys, Shared};
+use forebay_oracle::{RecordCall, Rule, Violation};
 use parking_lot::Mutex;
+
+/// Keys of records that are changed at a time, behind those that nobody changes, and calls on one.
+pub(super) const FIRST_KEY: u64 = 1_000;
+pub(super) const KEYS: usize = 6;
+const CALLS_ON_KEY: u32 = 40;
 
 /// Who takes part, and how much they do.
 #[derive(Clone, Copy, Default)]
@@ -20,6 +25,7 @@ pub(super) struct Crowd {
     /// Pauses are so many times as long as they are said to be.
     pub(super) pace: f64,
     pub(super) has_standby: bool,
+    pub(super) has_shards: bool,
 }
 
 /// What the clients share with each other and with the world.
@@ -32,6 +38,9 @@ pub(super) struct Course {
     wrong: Mutex<Vec<Violation>>,
     /// Datasets that were begun.
     sets: AtomicU64,
+    /// What was done with records of a dataset, and the keys that are changed.
+    pub(super) records: Mutex<Vec<RecordCall>>,
+    pub(super) keys: Mutex<Keys>,
     /// Blocks of a page that no node may have, since who wrote them was not told more.
     pub(super) unclaimed: AtomicUsize,
     /// Times that a worker may have been lost.
@@ -50,7 +59,8 @@ pub(super) struct Course {
 impl Course {
     pub(super) fn new(crowd: Crowd, folder: PathBuf) -> Self {
         let groups = vec![Arc::new(Group::new("values", NodeType::KeyValue)), Arc::new(Group::new("files", NodeType::File))];
-        Self { groups, crowd, folder, ..Self::default() }
+        let keys = Mutex::new(Keys::new(FIRST_KEY, KEYS, CALLS_ON_KEY));
+        Self { groups, crowd, folder, keys, ..Self::default() }
     }
 
     /// A pause as long as the world's pace makes it.

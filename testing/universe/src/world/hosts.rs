@@ -31,6 +31,8 @@ const REQUEST_BYTES: u64 = 64 << 20;
 /// A process that has ended is started again by whoever looks after it.
 const STARTED_AGAIN_AFTER: Duration = Duration::from_secs(1);
 const TOLD_EVERY: Duration = Duration::from_millis(250);
+/// What is looked at when all workers have had the time of two leases to come back.
+const LIVE_TOLD_EVERY: Duration = Duration::from_secs(1);
 /// What a worker's administrator looks at when all is at rest.
 const PINS_TOLD_EVERY: Duration = Duration::from_secs(1);
 
@@ -81,7 +83,7 @@ pub(super) async fn coordinator(listen: &'static str, metadata_url: String, seen
                     loop {
                         let workers = node.coordinator.as_ref().expect("it leads").status().workers;
                         *seen.live.lock() = workers.iter().filter(|(_, state, _)| *state == WorkerState::Live).count();
-                        sleep(TOLD_EVERY).await;
+                        sleep(LIVE_TOLD_EVERY).await;
                     }
                 };
                 tokio::select! {

@@ -36,6 +36,8 @@ pub(crate) struct Plan {
     pub(crate) pace: f64,
     /// A second coordinator stands by.
     pub(crate) has_standby: bool,
+    /// Clients change, merge and refresh datasets of shards, and give them others.
+    pub(crate) has_shards: bool,
     pub(crate) faults: Vec<Fault>,
 }
 
@@ -101,7 +103,8 @@ impl Plan {
     pub(crate) fn of(seed: u64, for_ms: u64) -> Self {
         let mut chance = StdRng::seed_from_u64(seed);
         let (workers, clients) = (chance.random_range(3..=5), chance.random_range(2..=3));
-        let mut plan = Self { seed, for_ms, workers, clients, pace: 1.0, has_standby: false, faults: Vec::new() };
+        let mut plan =
+            Self { seed, for_ms, workers, clients, pace: 1.0, has_standby: false, has_shards: false, faults: Vec::new() };
         for period in 0..for_ms / FAULT_EVERY_MS {
             for _ in 0..chance.random_range(1..=FAULTS_MAX) {
                 let at_ms = period * FAULT_EVERY_MS + chance.random_range(0..FAULT_EVERY_MS);
@@ -136,6 +139,11 @@ impl Plan {
     /// The same with about so many calls of clients in each ten seconds.
     pub(crate) fn with_ops(self, ops: u64) -> Self {
         Self { pace: OPS / ops as f64, ..self }
+    }
+
+    /// The same with clients of datasets of shards.
+    pub(crate) fn with_shards(self) -> Self {
+        Self { has_shards: true, ..self }
     }
 
     /// The same with a second coordinator, and crashes of the two of them.

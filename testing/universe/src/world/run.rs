@@ -102,7 +102,9 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
     }
     let losses = Losses(world.losses.clone());
     // On a thread whose time is the machine's, since the search for an order is given up by it.
-    let judged = std::thread::scope(|scope| scope.spawn(|| judge(&calls, load::promise, &losses)).join());
+    let records = std::mem::take(&mut *world.course.records.lock());
+    let judging = || [judge(&calls, load::promise, &losses), forebay_oracle::records(&records)].concat();
+    let judged = std::thread::scope(|scope| scope.spawn(judging).join());
     let mut violations: Vec<_> = violations.into_iter().chain(judged.expect("the oracle has an answer")).collect();
     violations.extend(world.course.take_wrong());
     violations.extend(without_room(&calls));
@@ -115,7 +117,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         seed: plan.seed,
         hash: format!("{:016x}", world.trace.hash()),
         simulated_seconds: world.now_us / 1_000_000,
-        operations: calls.len() as u64,
+        operations: (calls.len() + records.len()) as u64,
         faults,
         disks: disks::happened(),
         errors: errors(&calls),
@@ -135,8 +137,8 @@ impl<'a> World<'a> {
         let hosts: Vec<Host> = (0..plan.names().len()).map(|id| Host::new(id, &network)).collect();
         let seen = Seen { pinned: Mutex::new(vec![0; plan.workers]), ..Seen::default() };
         let folder = TempDir::new_in(memory()).expect("a folder for the tiers");
-        let (workers, clients, pace, has_standby) = (plan.workers, plan.clients, plan.pace, plan.has_standby);
-        let crowd = Crowd { workers, clients, seed: chance.random(), pace, has_standby };
+        let Plan { workers, clients, pace, has_standby, has_shards, .. } = *plan;
+        let crowd = Crowd { workers, clients, seed: chance.random(), pace, has_standby, has_shards };
         let course = Course::new(crowd, folder.path().to_owned());
         Self {
             plan,

@@ -32,3 +32,19 @@ fn nothing_is_wrong_in_some_worlds_and_much_happens_in_them() {
         assert!(operations >= 30 * 5 && seconds >= 30, "{world}");
     }
 }
+
+#[test]
+fn records_are_in_one_order_and_a_dataset_says_what_its_objects_do_whatever_goes_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["--seed", "200", "--seeds", "2", "--seconds", "30", "--shards", "--as-it-is"];
+    let run = || worlds(&arguments, folder.path());
+    let here = run();
+    assert_eq!(here, run(), "the same worlds again");
+    for world in &here {
+        assert_eq!(world["violations"], 0, "{world}");
+    }
+    let without = worlds(&[&arguments[..6], &arguments[7..]].concat(), folder.path());
+    let operations = |world: &Value| world["operations"].as_u64().unwrap();
+    let more = here.iter().zip(&without).all(|(with, without)| operations(with) > operations(without) + 20);
+    assert!(more, "clients use the dataset too: {here:?} {without:?}");
+}

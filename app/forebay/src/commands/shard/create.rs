@@ -40,6 +40,9 @@ pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
     if let Some(every) = args.refresh {
         creating.follow(args.from.clone(), every)?;
     }
+    if let Some(ack) = args.ack {
+        creating.acknowledge(ack);
+    }
     for shard in 0..count {
         let folder = scratch.path().join("shard");
         build(&files, &wanted, &columns, (shard, count), &folder, args.refresh.is_some())?;

@@ -31,6 +31,8 @@ pub(crate) fn run(config: &Config, command: ShardCommand) -> Outcome {
         ShardCommand::Unpin(args) => block_on(interruptible(orders::unpin(config, &args))),
         ShardCommand::Freeze(args) => block_on(interruptible(orders::freeze(config, &args))),
         ShardCommand::Thaw(args) => block_on(interruptible(orders::thaw(config, &args))),
+        ShardCommand::Ack(args) => block_on(interruptible(orders::ack(config, &args))),
+        ShardCommand::Forgo(args) => block_on(interruptible(orders::forgo(config, &args))),
         ShardCommand::Reshard(args) => reshard::run(config, &args),
         ShardCommand::Get(args) => block_on(get::run(config, &args)),
         ShardCommand::Search(args) => block_on(search::run(config, &args)),

@@ -1,10 +1,10 @@
-//! `forebay shard pin`, `unpin`, `freeze` and `thaw`.
+//! `forebay shard pin`, `unpin`, `freeze`, `thaw`, `ack` and `forgo`.
 
-use forebay_shard_store::{DatasetOrders, DatasetPin};
+use forebay_shard_store::{Acknowledged, DatasetOrders, DatasetPin};
 use forebay_shards::Shards;
 use serde_json::json;
 
-use crate::cli::{ShardOrderArgs, ShardPinArgs};
+use crate::cli::{ShardAckArgs, ShardOrderArgs, ShardPinArgs};
 use crate::config::Config;
 use crate::connect::connect;
 use crate::exit::Outcome;
@@ -48,6 +48,35 @@ pub(super) async fn thaw(config: &Config, args: &ShardOrderArgs) -> Outcome {
     order(config, args, |orders| orders.frozen = false).await
 }
 
+/// Says when changes are acknowledged.
+pub(super) async fn ack(config: &Config, args: &ShardAckArgs) -> Outcome {
+    let ack = args.ack;
+    order(config, &args.order, move |orders| orders.ack = ack).await
+}
+
+/// Gives up changes that are gone with two workers.
+pub(super) async fn forgo(config: &Config, args: &ShardOrderArgs) -> Outcome {
+    let client = connect(config).await?;
+    let bar = progress::spinner("bringing what workers have to shared storage");
+    let given_up = Shards::open(&client, &args.dataset).await?.forgo().await;
+    bar.finish_and_clear();
+    let given_up = given_up?;
+    let mut output = Output::new(args.json);
+    match args.json {
+        true => output.record(&json!({"dataset": args.dataset.to_string(), "given_up": given_up}))?,
+        false if given_up.is_empty() => output.line(&format!("{}: nothing is lost, and nothing was given up", args.dataset))?,
+        false => {
+            let shards: Vec<String> = given_up.iter().map(usize::to_string).collect();
+            output.line(&format!(
+                "{}: changes of the last seconds before their workers were lost may be missing in shards {}",
+                args.dataset,
+                shards.join(", ")
+            ))?;
+        }
+    }
+    output.finish()
+}
+
 async fn order(config: &Config, args: &ShardOrderArgs, change: impl Fn(&mut DatasetOrders)) -> Outcome {
     let client = connect(config).await?;
     let orders = Shards::set_orders(&client, &args.dataset, change).await?.orders();
@@ -70,6 +99,9 @@ pub(super) fn words(orders: DatasetOrders) -> Option<String> {
         None => "pinned at the size that each replica starts with at least".to_string(),
     });
     let frozen = orders.frozen.then(|| "frozen: layers stay as they are".to_string());
-    let both: Vec<String> = pin.into_iter().chain(frozen).collect();
-    (!both.is_empty()).then(|| both.join("; "))
+    let ack = (orders.ack == Acknowledged::TwoWorkers).then(|| {
+        "changes are acknowledged when the disks of two workers have them, and are in shared storage within seconds".to_string()
+    });
+    let all: Vec<String> = pin.into_iter().chain(frozen).chain(ack).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }

@@ -57,6 +57,13 @@ fn orders_hold(home: &Path, address: &str) {
     order(&["unpin", "/lake/rows.shards"]).ok();
     let free = order(&["thaw", "/lake/rows.shards"]).ok().text();
     assert!(free.contains("follow their load"), "{free}");
+    let two = order(&["ack", "/lake/rows.shards", "two-workers"]).ok().text();
+    assert!(two.contains("the disks of two workers"), "{two}");
+    assert_eq!(order(&["status", "/lake/rows.shards", "--json"]).ok().json()[0]["ack"], "two-workers");
+    order(&["ack", "/lake/rows.shards", "one-worker"]).fails(2, &["two-workers"]);
+    let nothing = order(&["forgo", "/lake/rows.shards", "--json"]).ok().json().remove(0);
+    assert_eq!(nothing["given_up"], json!([]));
+    order(&["ack", "/lake/rows.shards", "storage"]).ok();
     order(&["pin", "/lake/none.shards"]).fails(1, &["there is no dataset of shards"]);
 }
 

@@ -31,6 +31,7 @@ pub fn command(home: &Path) -> Command {
         .env("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
         // The tables of tests are small.
         .env("FOREBAY_DISTRIBUTE_FROM", "0B")
+        .env("FOREBAY_TASK_BYTES", "0B")
         .current_dir(home)
         .stdin(Stdio::null());
     command

@@ -1,6 +1,7 @@
 //! Where data is: segments with how popular they are, who holds them and where they are read, and the segments of one object.
 
 pub(crate) mod explain;
+pub(crate) mod recent;
 
 use forebay_protocol::PlacementStatus;
 use forebay_types::{Cell, WorkerId};
@@ -63,10 +64,15 @@ struct HeldBy {
 impl<'a> Placement<'a> {
     /// What a coordinator says.
     pub fn of(status: &'a PlacementStatus) -> Self {
+        Self::of_first(status, usize::MAX)
+    }
+
+    /// The same, with so many segments at most.
+    pub(crate) fn of_first(status: &'a PlacementStatus, limit: usize) -> Self {
         let parts = |parts: &[(WorkerId, u32)]| {
             parts.iter().map(|(worker, weight)| Part { worker: worker.to_string(), weight: *weight }).collect()
         };
-        let segments = status.segments.iter().map(|segment| SegmentNow {
+        let segments = status.segments.iter().take(limit).map(|segment| SegmentNow {
             path: segment.path.to_string(),
             index: segment.index,
             row_group: Cell::of_index(segment.index).map(|cell| cell.row_group),

@@ -67,6 +67,7 @@ pub(crate) fn routes(cluster: Arc<OwnCluster>, readers: Readers, workshop: Arc<O
         .with(orders::UNPIN, orders::unpin)
         .with(orders::FREEZE, orders::freeze)
         .with(orders::THAW, orders::thaw)
+        .with(orders::ACK, orders::ack)
         .with(making::REFRESHED, making::refreshed)
         .with(making::REFRESH, making::refresh)
         .with(making::EVERY, making::every)

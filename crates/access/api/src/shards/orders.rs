@@ -1,10 +1,10 @@
-//! What an operator orders of a dataset's replicas.
+//! What an operator orders of a dataset: of its replicas, and when its changes are acknowledged.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use forebay_shard_store::{DatasetOrders, DatasetPin};
+use forebay_shard_store::{Acknowledged, DatasetOrders, DatasetPin};
 use forebay_shards::Shards;
 use forebay_types::ForebayPath;
 use schemars::JsonSchema;
@@ -13,12 +13,14 @@ use serde::{Deserialize, Serialize};
 use super::asked::{Asked, DatasetAsked, TIMEOUT_PATTERN, Timeout};
 use super::visit::Coming;
 use super::{Datasets, REFUSALS, asked};
+use crate::asking::from_text;
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
 
 const PIN_PATH: &str = "/api/v1/shards/pin";
 const FREEZE_PATH: &str = "/api/v1/shards/freeze";
+const ACK_PATH: &str = "/api/v1/shards/ack";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -35,7 +37,25 @@ pub(super) struct PinAsked {
     timeout: Option<Timeout>,
 }
 
-/// What is ordered of a dataset's replicas.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AckAsked {
+    /// Its folder: `/MOUNT/FOLDER`.
+    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
+    #[serde(deserialize_with = "asked::path")]
+    dataset: ForebayPath,
+    /// When a change of its records is acknowledged: `storage` when shared storage has it, `two-workers` when the disks of two workers do.
+    #[schemars(with = "String", extend("pattern" = ACK_PATTERN), example = &"two-workers")]
+    #[serde(deserialize_with = "from_text")]
+    ack: Acknowledged,
+    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
+    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
+    timeout: Option<Timeout>,
+}
+
+const ACK_PATTERN: &str = "^(storage|two-workers)$";
+
+/// What is ordered of a dataset.
 #[derive(JsonSchema, Serialize)]
 pub(super) struct Orders {
     /// They stay where they are, at a size at least; not there where they come and go with their load.
@@ -44,6 +64,9 @@ pub(super) struct Orders {
     /// Their layers stay as they are; not there where these follow the load.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     frozen: bool,
+    /// When a change is acknowledged: `two-workers` when the disks of two workers have it; not there where shared storage has to have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ack: Option<String>,
 }
 
 /// How a dataset is pinned.
@@ -56,7 +79,8 @@ struct Pin {
 
 impl From<DatasetOrders> for Orders {
     fn from(orders: DatasetOrders) -> Self {
-        Self { pin: orders.pin.map(|DatasetPin { size }| Pin { size }), frozen: orders.frozen }
+        let ack = (orders.ack != Acknowledged::default()).then(|| orders.ack.to_string());
+        Self { pin: orders.pin.map(|DatasetPin { size }| Pin { size }), frozen: orders.frozen, ack }
     }
 }
 
@@ -139,6 +163,30 @@ pub(super) const UNPIN: Described =
 pub(super) const FREEZE: Described = ordering(Verb::Put, FREEZE_PATH, "Keeps the layers of a dataset's replicas as they are.");
 pub(super) const THAW: Described =
     ordering(Verb::Delete, FREEZE_PATH, "Lets the layers of a dataset's replicas follow their load again.");
+
+pub(super) const ACK: Described = Described {
+    verb: Verb::Put,
+    path: ACK_PATH,
+    about: "Has changes of a dataset's records acknowledged when shared storage has them, or when the disks of two workers do.",
+    parameters: Some(AckAsked::json_schema),
+    body: None,
+    answer: ORDERED,
+    or: None,
+    refusals: REFUSALS,
+    is_open: false,
+};
+
+pub(super) async fn ack(
+    State(datasets): State<Arc<Datasets>>,
+    sender: Sender,
+    asked: Result<Asked<AckAsked>, Refusal>,
+) -> Result<Json<Ordered>, Refusal> {
+    let coming = Coming::of(&datasets, &sender, "shard_ack");
+    let asked = coming.asked(asked)?;
+    let ordering = coming.administer(asked.dataset, asked.timeout)?;
+    let ack = asked.ack;
+    Ok(Ordered::of(&ordering.order(move |orders| orders.ack = ack).await?, None))
+}
 
 pub(super) async fn unpin(
     State(datasets): State<Arc<Datasets>>,

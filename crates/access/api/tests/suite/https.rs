@@ -38,7 +38,13 @@ async fn health_and_metrics_are_told_over_tls_and_nothing_without() {
     let http = serve(Some(ours.server(folder.path()))).await;
     assert!(http.url().starts_with("https://127.0.0.1:"), "{}", http.url());
     let at = http.address();
-    for (path, body) in [("/healthz", "ok\n"), ("/readyz", "ready\n"), ("/metrics", "forebay_build_info")] {
+    let told = [
+        ("/healthz", "ok\n"),
+        ("/readyz", "ready\n"),
+        ("/metrics", "forebay_build_info"),
+        ("/metrics", "\nforebay_process_tasks "),
+    ];
+    for (path, body) in told {
         let answer = get(ours.connect(at, None).await.unwrap(), path).await;
         assert!(is(&answer, 200, body), "{path}: {answer}");
     }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use forebay_types::{ObjectInfo, OperationId};
+use forebay_types::{ObjectInfo, OperationId, WorkerId};
 
 use super::Client;
 use crate::nodes::Nodes;
 use crate::shards::ShardCalls;
-use crate::store::{LiveStore, Objects, SnapshotStore};
+use crate::store::{DraftStore, LiveStore, Objects, SnapshotStore};
 
 impl Client {
     /// This client as a store for any engine: every call sees what is current under the mount's rule.
@@ -23,6 +23,12 @@ impl Client {
     /// As [`Self::snapshot`], for an operation that exists: one query on several executors.
     pub fn snapshot_of(&self, operation: OperationId, versions: impl IntoIterator<Item = ObjectInfo>) -> SnapshotStore {
         SnapshotStore::of(self.objects(), operation, versions)
+    }
+
+    /// A store whose writes become drafts of an operation, at workers where such are open; where the files' names may be chosen, so that
+    /// the worker `near` has them in its tier. For processes of the cluster.
+    pub fn draft_store(&self, operation: OperationId, open_at: Vec<WorkerId>, near: Option<WorkerId>) -> DraftStore {
+        DraftStore::new(self.objects(), operation, open_at, near)
     }
 
     /// The temporary namespace.

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use forebay_protocol::PutCondition;
 use forebay_shared_storage::Storage;
-use forebay_types::{ForebayPath, Mount, ObjectInfo, Result};
+use forebay_types::{ForebayPath, Mount, ObjectInfo, OperationId, Result};
 
 use super::Client;
-use crate::write::Writer;
+use crate::write::{Drafts, Writer};
 
 impl Client {
     /// Writes an object; back when shared storage has it. `Conflict` when the condition does not hold, `Denied` on a
@@ -19,6 +19,12 @@ impl Client {
     /// Writes an object piece by piece, in bounded memory. Nobody sees anything of it before [`Writer::finish`].
     pub async fn writer(&self, path: &ForebayPath) -> Result<Writer> {
         self.rooms.writes.writer(path).await
+    }
+
+    /// Lets processes of the cluster write drafts of an operation below a path, which nobody sees before [`Drafts::commit`]. `Denied` for who
+    /// may not write there.
+    pub async fn open_drafts(&self, operation: OperationId, below: &ForebayPath) -> Result<Drafts> {
+        self.rooms.writes.open_drafts(operation, below).await
     }
 
     /// Deletes an object; one that is not there is no error.

@@ -1,7 +1,7 @@
 //! Rows of decoded columns, selected by a worker of another host.
 
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest, ROW_COLUMNS_MAX, ROWS_SINCE, WantedRows};
+use forebay_protocol::{DataReply, DataRequest, ROW_BYTES_MAX, ROW_COLUMNS_MAX, ROWS_SINCE, WantedRows};
 use forebay_types::{Cell, CellSource, OperationId, RouteKey, RowTest, SegmentId};
 
 use super::Reads;
@@ -34,10 +34,12 @@ pub enum FarRows {
     TooMany,
     /// A table of the columns (docs/specs/table.md), as it came: who reads it verifies it.
     Rows {
-        /// The table.
+        /// The table, or what it was compressed to.
         table: Bytes,
         /// Rows that it has, as the worker says.
         rows: u64,
+        /// Bytes of the table where it came as one block of LZ4, which are no more than a worker may send so.
+        packed: Option<u32>,
     },
 }
 
@@ -53,7 +55,7 @@ impl Reads {
             return FarRows::NotThere;
         }
         let bytes_max = u32::try_from(question.bytes_max).unwrap_or(u32::MAX);
-        let request = DataRequest::SelectRows(WantedRows {
+        let wanted = WantedRows {
             operation,
             version: source.version().clone(),
             form: source.form().cloned(),
@@ -63,20 +65,23 @@ impl Reads {
             limit: question.limit,
             bytes_max,
             raw_bytes: question.raw_bytes,
-        });
-        let (request, deadline) = (&request, deadline_for(DEADLINE, bytes_max.into()));
+            link_bytes_per_sec: None,
+        };
+        let (wanted, deadline) = (&wanted, deadline_for(DEADLINE, bytes_max.into()));
         let asked = self.routes.at_holders(route, 0, None, |link| async move {
             if link.connection().version() < ROWS_SINCE {
                 return Ok(FarRows::NotThere);
             }
-            let (reply, payload) = ask_bytes(&link, request, deadline).await?;
+            let link_bytes_per_sec = link.connection().bytes_per_sec();
+            let request = DataRequest::SelectRows(WantedRows { link_bytes_per_sec, ..wanted.clone() });
+            let (reply, payload) = ask_bytes(&link, &request, deadline).await?;
             match reply {
                 DataReply::Selected(selected) => {
                     self.routes.heard(link.worker(), selected.hint);
+                    let may_be = payload.len() as u64 <= u64::from(bytes_max)
+                        && selected.packed.is_none_or(|bytes| bytes <= ROW_BYTES_MAX && link_bytes_per_sec.is_some());
                     match selected.fits {
-                        true if payload.len() as u64 <= u64::from(bytes_max) => {
-                            Ok(FarRows::Rows { table: payload, rows: selected.rows })
-                        }
+                        true if may_be => Ok(FarRows::Rows { table: payload, rows: selected.rows, packed: selected.packed }),
                         true => Err(misfit(&link, "selection of rows")),
                         false => Ok(FarRows::TooMany),
                     }

@@ -4,12 +4,15 @@
 //! it saw first. Such a path can't say every key: keys with an empty part (`a//b`, a trailing `/`), with parts `.` or
 //! `..`, or with control characters are left out of listings here; [`crate::Client`] itself knows them all.
 //!
+//! [`DraftStore`] writes what another process makes visible.
+//!
 //! Owns: how the trait's paths, versions, conditions and errors are Forebay's, and which versions a snapshot has pinned.
 //!
 //! Never does: keep bytes, or read past its rooms `read` and `write`.
 //!
 //! Start with `versioned`, which is the trait.
 
+mod drafts;
 mod errors;
 mod get;
 mod listing;
@@ -20,6 +23,7 @@ mod upload;
 mod versioned;
 mod versions;
 
+pub use drafts::DraftStore;
 pub use live::LiveStore;
 pub use snapshot::SnapshotStore;
 

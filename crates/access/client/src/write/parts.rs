@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest, PutCondition};
-use forebay_types::{Error, ErrorKind, ForebayPath, ObjectInfo, Result, RouteKey};
+use forebay_protocol::{DataReply, DataRequest, DraftCall, PutCondition};
+use forebay_types::{Error, ErrorKind, ForebayPath, MountId, ObjectInfo, OperationId, Result, RouteKey, WorkerId};
 
 use super::Writes;
+use super::drafts::Draft;
 use super::put::unknown;
 use crate::connect::{Failure, Link, ask, deadline_for, misfit};
 use crate::route::Routes;
@@ -69,10 +70,37 @@ impl PartUpload {
     pub(crate) async fn begin(writes: &Writes, path: &ForebayPath) -> Result<Self> {
         let mount = writes.writable(path).await?;
         let request = DataRequest::PutBegin { mount: mount.id, key: path.key().clone() };
+        Self::begin_by(writes, path, mount.id, &request, |_| true).await
+    }
+
+    /// Begins a draft of an operation, at the worker of the path or the next one, of those at which such are open.
+    pub(crate) async fn begin_draft(
+        writes: &Writes,
+        path: &ForebayPath,
+        operation: OperationId,
+        open_at: &[WorkerId],
+    ) -> Result<Self> {
+        let mount = writes.writable(path).await?;
+        let call = DraftCall::Begin { mount: mount.id, key: path.key().clone() };
+        let request = DataRequest::Drafts { operation, call };
+        Self::begin_by(writes, path, mount.id, &request, |worker| open_at.contains(&worker)).await
+    }
+
+    async fn begin_by(
+        writes: &Writes,
+        path: &ForebayPath,
+        mount: MountId,
+        request: &DataRequest,
+        may: impl Fn(WorkerId) -> bool,
+    ) -> Result<Self> {
         let deadline = writes.routes.connections.read_deadline();
-        let begun = writes.routes.at_home_singly(RouteKey::of(mount.id, path.key(), 0), |link| {
-            let request = &request;
+        let begun = writes.routes.at_home_singly(RouteKey::of(mount, path.key(), 0), |link| {
+            let may = may(link.worker());
             async move {
+                if !may {
+                    let worker = link.worker();
+                    return Err(Failure::Answered(Error::retry(format!("no drafts are open at worker {worker}"))));
+                }
                 writes.routes.is_there(&link).await?;
                 match ask(&link, request, Vec::new(), deadline).await? {
                     DataReply::Upload { upload, part_bytes } => Ok((link, upload, part_bytes)),
@@ -119,6 +147,11 @@ impl PartUpload {
             Err(Failure::Answered(error)) => Err(error),
             Err(Failure::Lost(error) | Failure::Unreached(error)) => Err(unknown(&self.path, &error)),
         }
+    }
+
+    /// What was sent as so many parts, for who commits it.
+    pub(crate) fn draft(&self, parts: u32, bytes: u64) -> Draft {
+        Draft { path: self.path.clone(), worker: self.link.worker(), upload: self.upload, parts, bytes }
     }
 
     pub(crate) async fn abort(&self) -> Result<()> {

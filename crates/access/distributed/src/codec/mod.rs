@@ -12,9 +12,11 @@ use datafusion_proto::protobuf::PhysicalPlanNode;
 use forebay_client::Client;
 use forebay_sql::{bare_scan, guarded_scan, shard_scan_of, shard_scan_to_bytes};
 use forebay_trace::TraceContext;
+use forebay_types::WorkerId;
 
 use crate::{compressed, travel};
 
+mod drafts;
 mod tables;
 
 /// First bytes of a scan of shards as it is written, as [`compressed`] has its own.
@@ -29,12 +31,19 @@ pub(crate) struct Codec {
     ballista: BallistaPhysicalExtensionCodec,
     /// Who asks in scans that are read; none where nodes are only written.
     client: Option<Client>,
+    /// The worker beside, which gets what is written.
+    near: Option<WorkerId>,
 }
 
 impl Codec {
     /// One that reads nodes too.
     pub(crate) fn of(client: Client) -> Self {
         Self { client: Some(client), ..Self::default() }
+    }
+
+    /// The same of who runs them, beside a worker.
+    pub(crate) fn beside(client: Client, near: Option<WorkerId>) -> Self {
+        Self { near, ..Self::of(client) }
     }
 }
 
@@ -60,6 +69,10 @@ impl PhysicalExtensionCodec for Codec {
             let scan = PhysicalPlanNode::try_decode(scan)?.try_into_physical_plan(context, self)?;
             return Ok(guarded_scan(scan, context));
         }
+        let runs = self.client.clone().map(|client| (client, self.near));
+        if let Some(writes) = drafts::of_bytes(bytes, inputs, context, self, runs) {
+            return writes;
+        }
         if let Some(scan) = tables::of_bytes(bytes, context, self, converter) {
             return scan;
         }
@@ -84,6 +97,10 @@ impl PhysicalExtensionCodec for Codec {
         }
         if let Some(scan) = tables::to_bytes(&node, self, converter)? {
             bytes.extend_from_slice(&scan);
+            return Ok(());
+        }
+        if let Some(writes) = drafts::to_bytes(&node, self)? {
+            bytes.extend_from_slice(&writes);
             return Ok(());
         }
         match compressed::to_bytes(&node) {

@@ -4,6 +4,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_flight::flight_service_server::FlightServiceServer;
 use ballista_core::extension::SessionConfigExt;
@@ -28,7 +29,7 @@ use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::Security;
 use forebay_types::{Error, Result, ResultExt, WorkerId};
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::checked::Checked;
@@ -112,8 +113,8 @@ impl Executor {
         let files = Files::of_executor(&ways, &metadata.id, settings.folder.clone());
         let shared = Shared::new(client.nodes(), settings.worker, settings.folder.clone(), files);
         let trimming = forebay_runtime::spawn(Arc::clone(&shared).keep_trim());
-        let (times, counted) = (Arc::new(Times::default()), Arc::new(Tasks::default()));
-        let nodes = Codec::of(client.clone());
+        let (times, counted, polls) = (Arc::new(Times::default()), Arc::new(Tasks::default()), Arc::new(Notify::new()));
+        let nodes = Codec::beside(client.clone(), settings.worker);
         let (moves, scheduler) = watch::channel(settings.scheduler.clone());
         let following = settings.follows.then(|| forebay_runtime::spawn(follow(client.clone(), moves)));
         // Whatever a plan says that was sent here: an executor reads what is mounted.
@@ -127,7 +128,7 @@ impl Executor {
             Arc::new(BallistaFunctionRegistry::from(&functions)),
             Arc::clone(&times) as _,
             settings.slots,
-            Arc::new(Traced { inner: ShuffleEngine::new(shared, engine), tasks: Arc::clone(&counted) }),
+            Arc::new(Traced { inner: ShuffleEngine::new(shared, engine), tasks: Arc::clone(&counted), over: Arc::clone(&polls) }),
         ));
         let flight = FlightServiceServer::new(Handing::new(folder))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
@@ -147,12 +148,13 @@ impl Executor {
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
         let logical = SessionConfig::new().ballista_logical_extension_codec();
         let codec: BallistaCodec<LogicalPlanNode, PhysicalPlanNode> = BallistaCodec::new(logical, Arc::new(nodes));
+        let ticking = forebay_runtime::spawn(tick(Arc::clone(&polls)));
         let polling = forebay_runtime::spawn(async move {
-            if let Err(error) = poll_loop(scheduler, executor, codec, None, None, ExecutorHealth::new()).await {
+            if let Err(error) = poll_loop(scheduler, executor, codec, Some(polls), None, ExecutorHealth::new()).await {
                 tracing::warn!(%error, "the executor no longer takes tasks");
             }
         });
-        let tasks = [serving, polling, trimming].into_iter().chain(following);
+        let tasks = [serving, polling, ticking, trimming].into_iter().chain(following);
         let (slots, _tasks) = (settings.slots as u64, tasks.map(AbortOnDropHandle::new).collect());
         Ok(Self { address, times, slots, counted, _tasks })
     }
@@ -171,6 +173,16 @@ impl Executor {
     /// Where results are handed out.
     pub fn address(&self) -> std::net::SocketAddr {
         self.address
+    }
+}
+
+/// How often an executor with a free slot asks for a task, beside when one of its tasks is over.
+const ASKS: Duration = Duration::from_millis(50);
+
+async fn tick(polls: Arc<Notify>) {
+    loop {
+        forebay_runtime::time::sleep(ASKS).await;
+        polls.notify_one();
     }
 }
 

@@ -15,6 +15,7 @@ use datafusion::prelude::SessionConfig;
 use forebay_protocol::ExecutorNumbers;
 use forebay_trace::{Kind, Span, TraceContext};
 use forebay_types::Error;
+use tokio::sync::Notify;
 
 use crate::travel;
 
@@ -59,6 +60,8 @@ impl Drop for Begun<'_> {
 pub(super) struct Traced<E> {
     pub(super) inner: E,
     pub(super) tasks: Arc<Tasks>,
+    /// Told when a task is over, and what became of it is there to be told to the scheduler.
+    pub(super) over: Arc<Notify>,
 }
 
 impl<E: ExecutionEngine> ExecutionEngine for Traced<E> {
@@ -76,8 +79,9 @@ impl<E: ExecutionEngine> ExecutionEngine for Traced<E> {
         let inner = self.inner.create_query_stage_exec(job, stage, task, outputs, plan, folder, config)?;
         // One that can't be read is told of where the task's surroundings are made.
         let query = travel::ticket(config).ok().flatten().and_then(|ticket| ticket.trace);
-        let (query, tasks) = (query.filter(|_| forebay_trace::is_on()), Arc::clone(&self.tasks));
-        Ok(Arc::new(TracedStage { inner, query, tasks, job: name, stage }))
+        let query = query.filter(|_| forebay_trace::is_on());
+        let (tasks, over) = (Arc::clone(&self.tasks), Arc::clone(&self.over));
+        Ok(Arc::new(TracedStage { inner, query, tasks, over, job: name, stage }))
     }
 }
 
@@ -88,8 +92,16 @@ struct TracedStage {
     /// Where it is traced.
     query: Option<TraceContext>,
     tasks: Arc<Tasks>,
+    over: Arc<Notify>,
     job: String,
     stage: usize,
+}
+
+impl Drop for TracedStage {
+    /// Whoever ran it lets go of it last, when its end has been noted.
+    fn drop(&mut self) {
+        self.over.notify_one();
+    }
 }
 
 #[async_trait::async_trait]
@@ -133,7 +145,42 @@ impl fmt::Display for TracedStage {
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+
     use super::*;
+
+    #[derive(Debug)]
+    struct Nothing;
+
+    impl fmt::Display for Nothing {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("nothing")
+        }
+    }
+
+    #[async_trait::async_trait]
+    impl QueryStageExecutor for Nothing {
+        async fn execute_query_stage(&self, _: usize, _: Arc<TaskContext>) -> Result<Vec<ShuffleWritePartition>> {
+            Ok(Vec::new())
+        }
+
+        fn collect_plan_metrics(&self) -> Vec<MetricsSet> {
+            Vec::new()
+        }
+    }
+
+    #[tokio::test]
+    async fn an_executor_asks_when_nobody_holds_a_task_any_more() {
+        let (over, tasks) = (Arc::new(Notify::new()), Arc::default());
+        let (inner, job) = (Arc::new(Nothing), "j".to_string());
+        let stage = Arc::new(TracedStage { inner, query: None, tasks, over: Arc::clone(&over), job, stage: 1 });
+        let held = Arc::clone(&stage);
+        stage.execute_query_stage(0, Arc::default()).await.unwrap();
+        drop(stage);
+        assert!(over.notified().now_or_never().is_none(), "its end is not noted yet");
+        drop(held);
+        assert!(over.notified().now_or_never().is_some());
+    }
 
     #[test]
     fn a_task_that_is_dropped_before_it_is_done_has_failed() {

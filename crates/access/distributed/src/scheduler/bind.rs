@@ -38,14 +38,16 @@ pub(super) fn pending(stage: &RunningStage) -> Vec<usize> {
     stage.pending.clone().next_slice(usize::MAX)
 }
 
-/// Takes these partitions out of those that wait; none when one of them does not. What waits gives its front only, so that
+/// Takes these partitions out of those that wait, as many of them as do; none when none does. What waits gives its front only, so that
 /// all are taken and the others put back, in their order.
-pub(super) fn take(stage: &mut RunningStage, wanted: Option<usize>) -> Option<Vec<usize>> {
+pub(super) fn take(stage: &mut RunningStage, wanted: Option<&[usize]>) -> Option<Vec<usize>> {
     let all = stage.pending.next_slice(usize::MAX);
     let Some(wanted) = wanted else { return (!all.is_empty()).then_some(all) };
-    let found = all.contains(&wanted);
-    stage.pending.reschedule(all.into_iter().filter(|partition| *partition != wanted));
-    found.then(|| vec![wanted])
+    let (mut taken, left): (Vec<usize>, Vec<usize>) = all.into_iter().partition(|partition| wanted.contains(partition));
+    stage.pending.reschedule(left);
+    // A union gives a task's partitions in this order.
+    taken.sort_unstable();
+    (!taken.is_empty()).then_some(taken)
 }
 
 /// Notes a task in the stage's books and describes it, as Ballista's own `bind_one` does, which is private.
@@ -64,7 +66,7 @@ pub(super) fn bind(
     let attempt = partitions.iter().map(|partition| stage.task_failure_numbers[*partition]).max().unwrap_or(0);
     let mut info = create_task_info(executor.clone(), task);
     info.global_input_partition_ids.clone_from(&partitions);
-    // One partition is driven by one thread, and so is all of a stage that brings its input together.
+    // The partitions of a task are driven by one thread.
     info.vcores_consumed = 1;
     stage.task_infos.push(info);
     budget.vcores -= 1;

@@ -1,6 +1,6 @@
 //! The gRPC service in front of Ballista's scheduler: notes each report in the books first, and takes physical plans only.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,15 +8,17 @@ use ballista_core::serde::protobuf::execute_query_params::Query;
 use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpc;
 use ballista_core::serde::protobuf::{
     CancelJobParams, CancelJobResult, CleanJobDataParams, CleanJobDataResult, CreateUpdateSessionParams,
-    CreateUpdateSessionResult, ExecuteQueryParams, ExecuteQueryResult, ExecutorStoppedParams, ExecutorStoppedResult,
-    GetJobMetricsParams, GetJobMetricsResult, GetJobStatusParams, GetJobStatusResult, HeartBeatParams, HeartBeatResult,
-    PollWorkParams, PollWorkResult, RegisterExecutorParams, RegisterExecutorResult, RemoveSessionParams, RemoveSessionResult,
-    TaskStatus, UpdateTaskStatusParams, UpdateTaskStatusResult, task_status,
+    CreateUpdateSessionResult, ExecuteQueryParams, ExecuteQueryResult, ExecutorRegistration, ExecutorStoppedParams,
+    ExecutorStoppedResult, GetJobMetricsParams, GetJobMetricsResult, GetJobStatusParams, GetJobStatusResult, HeartBeatParams,
+    HeartBeatResult, PollWorkParams, PollWorkResult, RegisterExecutorParams, RegisterExecutorResult, RemoveSessionParams,
+    RemoveSessionResult, TaskStatus, UpdateTaskStatusParams, UpdateTaskStatusResult, task_status,
 };
 use ballista_core::serde::scheduler::ExecutorSpecification;
 use forebay_client::Client;
+use forebay_runtime::time::timeout;
 use futures::{Stream, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 use tonic::{Request, Response, Status};
 
 use super::books::deciding::Sender;
@@ -29,20 +31,31 @@ use crate::shuffle::each_loss;
 /// The share of a worker's DRAM tier that may be filled ahead of tasks.
 const ROOM: (u64, u64) = (3, 4);
 
+/// So long a question of an executor that has nothing to do is held, unless there is a task for it; and how often it is looked
+/// whether one has come that nobody told of, as when its input has.
+const HELD: Duration = Duration::from_millis(500);
+const LOOK: Duration = Duration::from_millis(50);
+
 /// Ballista's scheduler behind our books: what executors say of their tasks is noted before Ballista asks the policy, so
 /// that a slot that has just become free is known to be.
 pub(super) struct Gate {
-    pub(super) inner: Server,
-    pub(super) books: Arc<Mutex<Books>>,
-    pub(super) client: Client,
+    inner: Server,
+    books: Arc<Mutex<Books>>,
+    client: Client,
+    /// Of the books.
+    news: Arc<Notify>,
 }
 
 impl Gate {
+    pub(super) fn new(inner: Server, books: Arc<Mutex<Books>>, client: Client) -> Self {
+        let news = Arc::clone(&books.lock().news);
+        Self { inner, books, client, news }
+    }
+
     /// Notes what an executor says, and leaves what Ballista is to hear of it. Gives the executor when it lost tasks.
     fn note(&self, asked: &mut PollWorkParams) -> Option<String> {
         let executor = asked.metadata.as_ref()?;
-        let specification: Option<ExecutorSpecification> = executor.specification.clone().map(Into::into);
-        let slots = specification.map_or(1, |specification| specification.vcores);
+        let slots = slots(executor);
         let view = self.client.view();
         let worker = worker_of(&executor.id).and_then(|id| view.workers.iter().find(|worker| worker.id == id));
         let room = worker.map(|worker| worker.dram_bytes / ROOM.1 * ROOM.0);
@@ -62,6 +75,39 @@ impl Gate {
         });
         has_lost_tasks.unwrap_or(false).then(|| executor.id.clone())
     }
+
+    /// The question of an executor without a task, to be asked again while it is held. None of one that has a task: it tells with its next
+    /// question how that ended.
+    fn asks_again(&self, asked: &PollWorkParams) -> Option<PollWorkParams> {
+        // Who does not say where he is, is where this question came from.
+        let executor = asked.metadata.as_ref().filter(|executor| executor.host.is_some())?;
+        let is_idle = asked.num_free_vcores > 0 && asked.num_free_vcores >= slots(executor);
+        let rests = is_idle && self.books.lock().rests(&executor.id);
+        rests.then(|| PollWorkParams { task_status: Vec::new(), ..asked.clone() })
+    }
+
+    /// Asks Ballista, to its end, also when the executor hangs up meanwhile: a task that the schedule gave must be bound, or wait again.
+    async fn ask(
+        &self,
+        request: Request<PollWorkParams>,
+        lost_tasks: Option<String>,
+    ) -> Result<Response<PollWorkResult>, Status> {
+        let (inner, books) = (self.inner.clone(), Arc::clone(&self.books));
+        let asked = forebay_runtime::spawn(async move {
+            if let Some(executor) = lost_tasks {
+                tracing::warn!(executor, "executor has lost tasks: they wait again");
+                executor_lost(&inner, &books, &executor).await;
+            }
+            SchedulerGrpc::poll_work(&inner, request).await
+        });
+        asked.await.map_err(|error| Status::internal(error.to_string()))?
+    }
+}
+
+/// Tasks that an executor runs at once.
+fn slots(executor: &ExecutorRegistration) -> u32 {
+    let specification: Option<ExecutorSpecification> = executor.specification.clone().map(Into::into);
+    specification.map_or(1, |specification| specification.vcores)
 }
 
 /// Only plans that our engine has planned, which are physical ones: the stages of others would not answer as the whole does
@@ -105,17 +151,21 @@ impl SchedulerGrpc for Gate {
     type ExecuteQueryPushStream = Pin<Box<dyn Stream<Item = Result<GetJobStatusResult, Status>> + Send>>;
 
     async fn poll_work(&self, mut request: Request<PollWorkParams>) -> Result<Response<PollWorkResult>, Status> {
-        let lost_tasks = self.note(request.get_mut());
-        let (inner, books) = (self.inner.clone(), Arc::clone(&self.books));
-        // To its end, also when the executor hangs up meanwhile: a task that the schedule gave must be bound, or wait again.
-        let polled = forebay_runtime::spawn(async move {
-            if let Some(executor) = lost_tasks {
-                tracing::warn!(executor, "executor has lost tasks: they wait again");
-                executor_lost(&inner, &books, &executor).await;
-            }
-            SchedulerGrpc::poll_work(&inner, request).await
-        });
-        polled.await.map_err(|error| Status::internal(error.to_string()))?
+        let mut lost_tasks = self.note(request.get_mut());
+        let again = self.asks_again(request.get_ref());
+        let until = forebay_runtime::now() + HELD;
+        loop {
+            // From before it is looked what there is.
+            let mut news = pin!(self.news.notified());
+            news.as_mut().enable();
+            let answer = self.ask(request, lost_tasks.take()).await?;
+            let PollWorkResult { tasks, jobs_to_clean } = answer.get_ref();
+            let has_nothing = tasks.is_empty() && jobs_to_clean.is_empty() && forebay_runtime::now() < until;
+            let Some(again) = again.clone().filter(|_| has_nothing) else { return Ok(answer) };
+            // Who hangs up meanwhile is given nothing.
+            let _ = timeout(LOOK, news).await;
+            request = Request::new(again);
+        }
     }
 
     async fn register_executor(

@@ -13,6 +13,45 @@ use crate::travel::Ticket;
 /// The one task of a stage that brings its input together.
 pub(super) const WHOLE: u32 = u32::MAX;
 
+/// Which partitions of a stage are one task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// All that wait: the stage brings its input together.
+    Whole,
+    /// Each one.
+    Each,
+    /// Runs of small ones: for each partition the first of its run, whose number the task has.
+    Runs(Arc<[u32]>),
+}
+
+impl Cut {
+    /// The tasks of these partitions, in the order in which they come.
+    pub(super) fn tasks(&self, partitions: &[usize]) -> Vec<u32> {
+        let mut tasks: Vec<u32> = partitions.iter().map(|partition| self.task(*partition)).collect();
+        if !matches!(self, Self::Each) {
+            let mut seen = HashSet::new();
+            tasks.retain(|task| seen.insert(*task));
+        }
+        tasks
+    }
+
+    /// The partitions of a task in their order, some of which may not wait any more; none for all that wait.
+    pub(super) fn partitions(&self, task: u32) -> Option<Vec<usize>> {
+        match self {
+            Self::Runs(firsts) => Some((0..firsts.len()).filter(|partition| firsts[*partition] == task).collect()),
+            Self::Whole | Self::Each => (task != WHOLE).then(|| vec![task as usize]),
+        }
+    }
+
+    fn task(&self, partition: usize) -> u32 {
+        match self {
+            Self::Whole => WHOLE,
+            Self::Each => partition as u32,
+            Self::Runs(firsts) => firsts.get(partition).copied().unwrap_or(partition as u32),
+        }
+    }
+}
+
 /// What each partition of a stage reads.
 pub(super) type Inputs = Arc<Vec<Vec<TaskInput>>>;
 
@@ -50,7 +89,7 @@ pub(super) struct Sums {
 
 pub(super) struct Stage {
     pub(super) attempt: usize,
-    pub(super) collapses: bool,
+    pub(super) cut: Cut,
     pub(super) kind: String,
     /// What each partition reads; none while it is being found out.
     pub(super) inputs: Option<Inputs>,
@@ -121,4 +160,21 @@ pub(super) fn task_id(stage: usize, task: u32) -> TaskId {
 
 pub(super) fn split(task: TaskId) -> (usize, u32) {
     ((task.0 >> 32) as usize, task.0 as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_are_of_the_tasks_that_have_them() {
+        let runs = Cut::Runs(Arc::from([0, 0, 2, 3, 3, 3]));
+        assert_eq!(runs.tasks(&[4, 0, 1, 5, 2]), [3, 0, 2], "each task once, in the order in which it is come across");
+        assert_eq!(runs.tasks(&[]), [0; 0]);
+        assert_eq!(runs.partitions(3), Some(vec![3, 4, 5]));
+        assert_eq!(runs.partitions(1), Some(vec![]), "a task of an earlier cut has nothing to do");
+        assert_eq!((Cut::Each.tasks(&[4, 0]), Cut::Each.partitions(4)), (vec![4, 0], Some(vec![4])));
+        assert_eq!((Cut::Whole.tasks(&[4, 0]), Cut::Whole.partitions(WHOLE)), (vec![WHOLE], None));
+        assert_eq!(Cut::Whole.tasks(&[]), [0; 0], "nothing waits");
+    }
 }

@@ -27,6 +27,8 @@ use super::bind::{bind, collapses, pending, take};
 use super::books::deciding::{Sender, caught};
 use super::books::{Chosen, Told};
 use super::input::{self, Carrier};
+use super::job::Cut;
+use super::merged;
 use super::shuffles::{Shuffles, is_passed_on};
 use super::whole::differs;
 use crate::travel::{self, Ticket};
@@ -44,6 +46,8 @@ pub(crate) struct Policy {
     client: Client,
     engine: Engine,
     shuffles: Arc<Shuffles>,
+    /// What a task reads at least of what other stages have left.
+    task_bytes: u64,
     /// One at a time: what the schedule gives must be bound before the next is asked for.
     turn: tokio::sync::Mutex<()>,
     finding: Mutex<JoinSet<()>>,
@@ -62,8 +66,10 @@ impl Policy {
         client: Client,
         engine: Engine,
         shuffles: Arc<Shuffles>,
+        task_bytes: u64,
     ) -> Self {
-        Self { books, carrier, client, engine, shuffles, turn: tokio::sync::Mutex::new(()), finding: Mutex::default() }
+        let (turn, finding) = (tokio::sync::Mutex::new(()), Mutex::default());
+        Self { books, carrier, client, engine, shuffles, task_bytes, turn, finding }
     }
 
     /// Looks at all jobs, so that what a new one reads is on its way before an executor asks for a task: busy ones ask when they
@@ -120,7 +126,12 @@ impl Policy {
                 let plan = &stage.plan;
                 let reads_files = has_scan(plan);
                 let nothing = (!reads_files).then(Arc::default);
-                books.stage_begins(job, id, attempt, collapses(plan), kind(plan), nothing);
+                let cut = match collapses(plan) {
+                    true => Cut::Whole,
+                    false if reads_files => Cut::Each,
+                    false => merged::cut(plan, stage.partitions, self.task_bytes),
+                };
+                books.stage_begins(job, id, attempt, cut, kind(plan), nothing);
                 if reads_files {
                     self.find_inputs(books, job, stage, Arc::clone(plan));
                     return;
@@ -138,7 +149,7 @@ impl Policy {
         let (engine, client, all) = (self.engine.clone(), self.client.clone(), Arc::clone(&self.books));
         let (job, id, attempt) = (job.to_string(), stage.stage_id, stage.stage_attempt_num);
         let carrier = Arc::clone(&self.carrier);
-        let (total, waits) = (stage.pending.total_partitions(), pending(stage));
+        let (total, waits, task_bytes) = (stage.pending.total_partitions(), pending(stage), self.task_bytes);
         let mut finding = self.finding.lock();
         while finding.try_join_next().is_some() {}
         finding.spawn(async move {
@@ -150,7 +161,8 @@ impl Policy {
             });
             inputs.resize_with(total.max(inputs.len()), Vec::new);
             all.lock().decide("what a stage reads", Sender::Job(&job), |books| {
-                books.inputs_known(&job, id, attempt, Arc::new(inputs), versions);
+                let cut = merged::cut_of_files(&plan, &inputs, task_bytes);
+                books.inputs_known(&job, id, attempt, (Arc::new(inputs), cut), versions);
                 books.waiting(&job, id, &waits);
             });
             carrier.go();
@@ -189,7 +201,7 @@ impl Policy {
         let mut graph = info.execution_graph.write().await;
         let session = graph.session_id().to_string();
         let stage = running_stage(&mut graph, chosen.stage)?;
-        let partitions = take(stage, chosen.partition)?;
+        let partitions = take(stage, chosen.partitions.as_deref())?;
         let mut config = stage.session_config.as_ref().clone();
         if let Err(error) = travel::send(&mut config, None, Some(&chosen.places)) {
             tracing::debug!(%error, "a task goes without its places");

@@ -55,6 +55,8 @@ pub struct SchedulerSettings {
     pub ahead: bool,
     /// Where what passes between stages lies.
     pub shuffle: Shuffle,
+    /// What a task reads at least of what other stages have left: smaller partitions of it go together. With 0 each is a task.
+    pub task_bytes: u64,
     /// A job that takes so long, or longer, is told to the log ([`forebay_sql::SLOW_QUERY`]); none for no job.
     pub slow_query: Option<Duration>,
 }
@@ -90,7 +92,14 @@ impl Scheduler {
         let sessions = engine.clone();
         let shuffles = Shuffles::new(client.nodes(), settings.shuffle, Arc::clone(&books));
         let keeping = forebay_runtime::spawn(Arc::clone(&shuffles).keep());
-        let policy = Arc::new(Policy::new(Arc::clone(&books), Arc::clone(&carrier), client.clone(), engine, shuffles));
+        let policy = Arc::new(Policy::new(
+            Arc::clone(&books),
+            Arc::clone(&carrier),
+            client.clone(),
+            engine,
+            shuffles,
+            settings.task_bytes,
+        ));
         let config = SchedulerConfig {
             scheduling_policy: TaskSchedulingPolicy::PullStaged,
             task_distribution: TaskDistributionPolicy::Custom(Arc::clone(&policy) as _),
@@ -116,7 +125,7 @@ impl Scheduler {
 
         let announcing = forebay_runtime::spawn(announce(client.clone(), format!("{host}:{}", address.port())));
         let following = forebay_runtime::spawn(input::follow(client.clone(), Arc::clone(&books)));
-        let gate = SchedulerGrpcServer::new(Gate { inner: server.clone(), books: Arc::clone(&books), client })
+        let gate = SchedulerGrpcServer::new(Gate::new(server.clone(), Arc::clone(&books), client))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
         let answers = Answers { server: server.clone(), books: Arc::clone(&books), carrier: Arc::clone(&carrier) };

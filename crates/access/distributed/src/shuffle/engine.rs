@@ -11,6 +11,7 @@ use ballista_executor::execution_engine::{DefaultExecutionEngine, ExecutionEngin
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::not_impl_err;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::datasource::sink::DataSinkExec;
 use datafusion::error::Result;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{ExecutionPlan, Partitioning};
@@ -91,11 +92,15 @@ impl ExecutionEngine for Engine {
 }
 
 /// Refuses stages that pass on by ranges of values: Ballista reads those itself, and unchecked. It makes them of logical plans only,
-/// which the scheduler does not take.
+/// which the scheduler does not take. And those that write files past who asked: what an executor may write not everyone may whose plans
+/// it runs.
 fn check(plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
     let by_ranges = |node: &Arc<dyn ExecutionPlan>| node.is::<RangeShuffleReaderExec>() || node.is::<RangeShuffleWriterExec>();
-    match plan.exists(|node| Ok(by_ranges(node)))? {
-        true => not_impl_err!("stages that pass on by ranges of values"),
+    if plan.exists(|node| Ok(by_ranges(node)))? {
+        return not_impl_err!("stages that pass on by ranges of values");
+    }
+    match plan.exists(|node| Ok(node.is::<DataSinkExec>()))? {
+        true => not_impl_err!("files that an executor makes visible: it writes drafts for who may write there"),
         false => Ok(()),
     }
 }

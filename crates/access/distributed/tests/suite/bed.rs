@@ -37,18 +37,23 @@ impl Bed {
     }
 
     pub async fn secured(count: usize, options: MountOptions, ahead: bool, security: Security) -> Self {
-        Self::of(count, options, ahead, security, Shuffle::default(), EngineSettings::default()).await
+        Self::of(count, options, ahead, security, Shuffle::default(), EngineSettings::default(), 0).await
     }
 
     /// The same with so much memory for the tasks of each executor.
     pub async fn with_memory(count: usize, bytes: u64) -> Self {
         let engine = EngineSettings { memory: EngineMemory::of_bytes(Some(bytes)), ..EngineSettings::default() };
-        Self::of(count, MountOptions::default(), true, Security::default(), Shuffle::default(), engine).await
+        Self::of(count, MountOptions::default(), true, Security::default(), Shuffle::default(), engine, 0).await
     }
 
     /// The same with what passes between stages in temporary nodes.
     pub async fn shuffling(count: usize, options: MountOptions) -> Self {
-        Self::of(count, options, true, Security::default(), Shuffle::Nodes(StorageClass::Dram), EngineSettings::default()).await
+        Self::merging(count, options, Shuffle::Nodes(StorageClass::Dram), 0).await
+    }
+
+    /// The same where a task reads at least so many bytes of what other stages have left; with 0 each partition is a task.
+    pub async fn merging(count: usize, options: MountOptions, shuffle: Shuffle, task_bytes: u64) -> Self {
+        Self::of(count, options, true, Security::default(), shuffle, EngineSettings::default(), task_bytes).await
     }
 
     async fn of(
@@ -58,6 +63,7 @@ impl Bed {
         security: Security,
         shuffle: Shuffle,
         engine: EngineSettings,
+        task_bytes: u64,
     ) -> Self {
         let mut test = TestCluster::empty(|settings| {
             settings.lease = Duration::from_secs(2);
@@ -74,8 +80,16 @@ impl Bed {
         let listen = "127.0.0.1:0".to_string();
         let order = Policy::Fifo;
         let security_of = security.clone();
-        let settings =
-            SchedulerSettings { listen, advertise: None, security: security_of, order, ahead, shuffle, slow_query: None };
+        let settings = SchedulerSettings {
+            listen,
+            advertise: None,
+            security: security_of,
+            order,
+            ahead,
+            shuffle,
+            task_bytes,
+            slow_query: None,
+        };
         let scheduler = Scheduler::start(connect(&test).await, settings).await.unwrap();
         let executors = Vec::new();
         let scheduler_address = scheduler.address();

@@ -2,8 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use ballista_core::BALLISTA_PROTOCOL_VERSION;
+use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
+use ballista_core::serde::protobuf::{ExecutorRegistration, PollWorkParams};
+use ballista_core::serde::scheduler::{ExecutorOperatingSystemSpecification, ExecutorSpecification};
 use forebay_client::AdminRequest;
 use forebay_types::{BitRate, ErrorKind, MountOptions};
+use tonic::transport::Endpoint;
 
 use crate::bed::{Bed, rows};
 
@@ -66,4 +71,38 @@ async fn a_bound_that_is_raised_holds_from_then_on() {
     };
     bed.client.control(AdminRequest::MountSet { name: "lake".parse().unwrap(), options }).await.unwrap();
     tokio::time::timeout(Duration::from_secs(30), running).await.unwrap().unwrap();
+}
+
+/// How long an executor of two slots waits for the answer that there is nothing to do.
+async fn asks(bed: &Bed, free: u32) -> Duration {
+    let channel = Endpoint::from_shared(format!("http://{}", bed.scheduler_at())).unwrap().connect_lazy();
+    let executor = ExecutorRegistration {
+        id: "0000000000000063-0000000000000001".to_string(),
+        host: Some("127.0.0.1".to_string()),
+        port: 1,
+        grpc_port: 1,
+        specification: Some(ExecutorSpecification::default().with_vcores(2).into()),
+        os_info: Some(ExecutorOperatingSystemSpecification::default().into()),
+        ballista_protocol_version: BALLISTA_PROTOCOL_VERSION,
+    };
+    let asked = PollWorkParams { metadata: Some(executor), num_free_vcores: free, task_status: Vec::new() };
+    let began = Instant::now();
+    let answer = SchedulerGrpcClient::new(channel).poll_work(asked).await.unwrap().into_inner();
+    assert!(answer.tasks.is_empty());
+    began.elapsed()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn who_has_nothing_to_do_waits_for_the_answer_and_who_has_a_task_does_not() {
+    let bed = Bed::start(1).await;
+    let held = Duration::from_millis(500);
+    assert!(asks(&bed, 2).await >= held);
+    // It has to tell how its task ends.
+    for free in [1, 0] {
+        let mut quickest = Duration::MAX;
+        for _ in 0..5 {
+            quickest = quickest.min(asks(&bed, free).await);
+        }
+        assert!(quickest < held, "{quickest:?} with {free} slots free");
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use forebay_client::StorageClass;
+use forebay_distributed::Shuffle;
 use forebay_testbed::until_asked;
 use forebay_types::{BitRate, MountOptions};
 
@@ -14,7 +16,7 @@ const SQL: &str =
 const SCAN: &str = "select l_shipmode, count(*), sum(l_quantity), max(l_comment) from lineitem group by l_shipmode";
 
 /// A bound that makes the job last for some seconds.
-fn slow(rate: &str) -> MountOptions {
+pub fn slow(rate: &str) -> MountOptions {
     MountOptions { bandwidth: Some(rate.parse::<BitRate>().unwrap()), ..Default::default() }
 }
 
@@ -27,7 +29,7 @@ async fn after(job_tasks: u64, bed: &Bed) {
 }
 
 /// Waits until an executor reads: which one, and how many tasks it has and had.
-async fn reading(bed: &Bed) -> (usize, u64) {
+pub async fn reading(bed: &Bed) -> (usize, u64) {
     let control = bed.control();
     let workers: Vec<String> = bed.test.node.workers.iter().map(|worker| worker.id().to_string()).collect();
     for _ in 0..3000 {
@@ -106,6 +108,16 @@ async fn an_executor_that_dies_when_stages_are_done_changes_no_answer() {
     for tasks in [1, 3, 6] {
         let in_nodes = loses_an_executor(Bed::shuffling(3, MountOptions::default()).await, tasks);
         let in_files = loses_an_executor(Bed::with(3, MountOptions::default(), true).await, tasks);
+        futures::future::join(in_nodes, in_files).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_executor_that_dies_with_partitions_that_went_together_changes_no_answer() {
+    for tasks in [1, 3] {
+        let merging = |shuffle| Bed::merging(3, MountOptions::default(), shuffle, 2 << 20);
+        let in_nodes = loses_an_executor(merging(Shuffle::Nodes(StorageClass::Dram)).await, tasks);
+        let in_files = loses_an_executor(merging(Shuffle::Files).await, tasks);
         futures::future::join(in_nodes, in_files).await;
     }
 }

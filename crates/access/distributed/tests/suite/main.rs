@@ -14,5 +14,5 @@ mod ports;
 mod queries;
 mod shards;
 mod shuffles;
-mod snapshots;
 mod stages;
+mod statements;

@@ -33,7 +33,7 @@ async fn what_only_this_process_has_runs_here() {
     bed.put("a.csv", b"x\n1\n2\n");
     let cluster = bed.cluster().await;
     assert_eq!(rows(&cluster, "select sum(value) from generate_series(1, 10) as t(value)").await, [" 55 "]);
-    rows(&cluster, "copy (select x + 1 as y from '/lake/a.csv') to '/lake/b.parquet'").await;
+    rows(&cluster, "copy (select x + 1 as y from '/lake/a.csv') to '/lake/b.albis'").await;
     // What the serialised form of a scan has no word for.
     bed.put("c.json", b"[{\"x\": 1}, {\"x\": 2}]");
     assert_eq!(rows(&cluster, "select sum(x) from '/lake/c.json'").await, [" 3 "]);
@@ -48,7 +48,7 @@ async fn what_only_this_process_has_runs_here() {
     bed.put("e.arrow", &stream.into_inner().unwrap());
     assert_eq!(rows(&cluster, "select sum(x) from '/lake/e.arrow'").await, [" 8 "]);
     assert!(bed.control().jobs().await.unwrap().is_empty());
-    assert_eq!(rows(&cluster, "select sum(y) from '/lake/b.parquet'").await, [" 5 "]);
+    assert_eq!(rows(&cluster, "select sum(y) from '/lake/b.albis'").await, [" 5 "]);
     assert_eq!(bed.control().jobs().await.unwrap().len(), 1);
 }
 
@@ -82,6 +82,42 @@ async fn no_byte_is_fetched_twice() {
     assert!(again * 20 < fetched, "a warm run fetched {again} bytes");
     let warm = bed.control().jobs().await.unwrap().pop().unwrap();
     assert!(warm.tasks_local > 0, "tasks run where their input is: {warm:?}");
+}
+
+/// Tasks bring what they read to where they run, S3 and Python ask where the routing table leads: what one has brought the other finds,
+/// also where parts of one object are on several workers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_tasks_have_brought_is_not_fetched_again_for_s3_and_python() {
+    let bed = Bed::start(4).await;
+    let cluster = bed.cluster().await;
+    bed.tpch(0.05, &[&cluster]).await;
+    let fetched = || bed.test.s3.counters().bytes_out;
+    let sql = |table: &str| format!("select l_returnflag, sum(l_quantity), max(l_comment) from {table} group by l_returnflag");
+    bed.test.s3.reset_counters();
+    let answer = rows(&cluster, &sql("lineitem")).await;
+    let by_sql = fetched();
+    // Python runs its SQL in its own process, as this does.
+    let python = Engine::over_client(bed.test.client(|_| {}).await, EngineSettings::default());
+    let files = "'/lake/tpch/lineitem/*.parquet'";
+    assert_eq!(rows(&python, &sql(files)).await, answer);
+    let by_python = fetched() - by_sql;
+    assert!(by_python * 20 < by_sql, "{by_python} bytes were fetched for Python behind {by_sql} for SQL");
+    // Whole objects, as the gateway reads them.
+    let gateway = bed.test.client(|_| {}).await;
+    let mut size = 0;
+    for info in gateway.list_all(&"/lake/tpch/lineitem/".parse().unwrap()).await.unwrap() {
+        let version = info.version;
+        let bytes = gateway.read(gateway.operation(), &version, 0..version.size).await.unwrap();
+        assert_eq!(bytes.len() as u64, version.size);
+        size += version.size;
+    }
+    let in_all = fetched();
+    // Small columns between gaps are not worth a request of their own.
+    assert!(in_all <= size + size / 4, "{in_all} bytes were fetched of {size}, {by_sql} of them by SQL");
+    let columns = "count(*), max(l_comment), max(l_shipdate), max(l_extendedprice), max(l_shipinstruct), max(l_orderkey)";
+    rows(&python, &format!("select {columns} from {files}")).await;
+    let again = fetched() - in_all;
+    assert!(again * 20 < size, "{again} bytes were fetched though all of it is there");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -171,6 +207,10 @@ async fn who_asks_is_told_where_a_query_runs_and_why() {
             true,
         ),
         (&cluster, deep.as_str(), "in this process: its plan nests too deep to be sent", true),
+        (&cluster, "copy (select x from '/lake/a.csv') to '/lake/out/'", "on the cluster", false),
+        (&cluster, "copy (select x from '/lake/a.csv') to '/lake/one.csv'", "on the cluster", false),
+        (&cluster, "copy (select x from '/lake/a.csv') to '/lake/b.albis'", "executors write Parquet, CSV and JSON", true),
+        (&large, "copy (select x from '/lake/a.csv') to '/lake/b.csv'", "less than `distribute-from` (1.00 GiB)", false),
         (&large, "select sum(x) from '/lake/a.csv'", "less than `distribute-from` (1.00 GiB)", false),
     ] {
         let told = rows(engine, &format!("explain {sql}")).await;

@@ -1,12 +1,17 @@
 //! Plans that are cut into stages answer as they do whole.
 
+use forebay_client::StorageClass;
+use forebay_distributed::Shuffle;
 use forebay_types::MountOptions;
 
 use crate::bed::{Bed, rows};
 
 /// A table of one file and one of several, with keys in common and without.
 async fn tables() -> Bed {
-    let bed = Bed::shuffling(2, MountOptions::default()).await;
+    tables_in(Bed::shuffling(2, MountOptions::default()).await).await
+}
+
+async fn tables_in(bed: Bed) -> Bed {
     let here = bed.here();
     rows(&here, "copy (select value as id, value % 7 as k from generate_series(1, 40) as t(value)) to '/lake/one.parquet'").await;
     for part in 0..3 {
@@ -163,4 +168,50 @@ async fn a_join_by_a_key_that_a_condition_makes_constant_is_spread_by_it() {
         queries.push(format!("select d.j, count(*), max(d.k) from {pairs} d where d.i = 1 group by d.j"));
     }
     same(&bed, &queries.iter().map(String::as_str).collect::<Vec<_>>()).await;
+}
+
+/// The tasks of all jobs.
+async fn tasks(bed: &Bed) -> u64 {
+    bed.control().jobs().await.unwrap().iter().map(|job| job.tasks).sum()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn small_partitions_that_go_together_answer_as_they_do_apart() {
+    let (one, many) = ("'/lake/one.parquet'", "'/lake/many/'");
+    let mut queries = Vec::new();
+    for kind in ["full", "left", "right", "left semi", "left anti"] {
+        let join = format!("select a.id as x from {one} a {kind} join {many} b on a.id = b.id");
+        queries.push(format!("{join} order by x"));
+        queries.push(format!("select x % 3, count(*) from ({join}) group by x % 3"));
+        queries.push(format!("select x, count(*) from ({join} union all select k from {many}) group by x"));
+        queries.push(format!("select x from ({join}) cross join (select max(k) as most from {many}) where x % 5 = most"));
+    }
+    queries.push(format!("select k, count(*) from {many} where id not in (select id from {one}) group by k"));
+    let first = format!("(select k, id from {many} order by id limit 7)");
+    queries.push(format!("select a.k, count(*) from {first} a join {one} b on a.k = b.k group by a.k"));
+    queries.push(format!("select id, rank() over (partition by k order by id), sum(id) over (order by id) from {many}"));
+    let either = format!("(select k, count(*) as x from {one} group by k union select k, id from {many})");
+    queries.push(format!("select k, x from {either} order by x, k limit 9"));
+    let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
+    let nodes = Shuffle::Nodes(StorageClass::Dram);
+    let mut counts = Vec::new();
+    for (shuffle, task_bytes) in [(nodes, 0), (nodes, 16 << 10), (nodes, 64 << 20), (Shuffle::Files, 16 << 10)] {
+        let bed = tables_in(Bed::merging(2, MountOptions::default(), shuffle, task_bytes).await).await;
+        same(&bed, &queries).await;
+        counts.push(tasks(&bed).await);
+        assert!(bed.control().jobs().await.unwrap().iter().all(|job| job.state == "done"));
+    }
+    assert!(counts[1] < counts[0] && counts[2] <= counts[1] && counts[3] < counts[0], "{counts:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn tpch_answers_where_small_partitions_go_together() {
+    let bed = Bed::merging(3, MountOptions::default(), Shuffle::Nodes(StorageClass::Dram), 32 << 10).await;
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    bed.tpch(0.01, &[&here, &cluster]).await;
+    for (ix, sql) in forebay_tpch::QUERIES.iter().enumerate() {
+        assert_eq!(rows(&cluster, sql).await, rows(&here, sql).await, "query {}", ix + 1);
+    }
+    let jobs = bed.control().jobs().await.unwrap();
+    assert_eq!(jobs.len(), forebay_tpch::QUERIES.len(), "all of them ran on the cluster: {jobs:?}");
 }

@@ -8,7 +8,7 @@ use forebay_client::{Client, PutCondition};
 use forebay_runtime::{Defect, planted};
 use forebay_shard::Key;
 use forebay_shard_store::{
-    Columns, Dataset, DatasetFollowing, DatasetShard, DatasetSource, GARBAGE_AFTER, Packed, manifest_key, pack,
+    Acknowledged, Columns, Dataset, DatasetFollowing, DatasetShard, DatasetSource, GARBAGE_AFTER, Packed, manifest_key, pack,
 };
 use forebay_types::{Error, ErrorKind, ForebayPath, ObjectInfo, Result};
 
@@ -29,6 +29,8 @@ pub struct Creating {
     before: Option<Shards>,
     shards: Vec<DatasetShard>,
     following: Option<DatasetFollowing>,
+    /// When its changes are acknowledged; none for as the one before it.
+    ack: Option<Acknowledged>,
     sources: Vec<DatasetSource>,
     /// Stored after the manifest: none but by a defect that was put back.
     late: Vec<Packed>,
@@ -55,7 +57,20 @@ pub async fn create(
     let number = last.unwrap_or(0) + 1;
     let began = forebay_runtime::now();
     let (client, path, shards, sources) = (client.clone(), path.clone(), Vec::new(), Vec::new());
-    Ok(Creating { client, path, columns, replicas, number, before, shards, following: None, sources, late: Vec::new(), began })
+    Ok(Creating {
+        client,
+        path,
+        columns,
+        replicas,
+        number,
+        before,
+        shards,
+        following: None,
+        ack: None,
+        sources,
+        late: Vec::new(),
+        began,
+    })
 }
 
 impl Creating {
@@ -81,6 +96,12 @@ impl Creating {
         let name = format!("{:016x}", forebay_runtime::random::<u64>());
         self.following = Some(DatasetFollowing { name, from, every_ms: millis(every) });
         Ok(())
+    }
+
+    /// Has changes of its records acknowledged so, whatever the dataset that it replaces has. Needs the right to administer the mount where
+    /// that is not when shared storage has them.
+    pub fn acknowledge(&mut self, ack: Acknowledged) {
+        self.ack = Some(ack);
     }
 
     /// Says which keys the records of an object have, in any order; that of the objects is the one in which their records were taken.
@@ -124,6 +145,7 @@ impl Creating {
         debug_assert!(number >= self.number, "manifests are numbered upwards");
         dataset.orders = orders;
         loop {
+            dataset.orders.ack = self.ack.unwrap_or(dataset.orders.ack);
             let bytes = Bytes::from(dataset.encode().map_err(|error| error.context(&self.path))?);
             let object = below(&self.path, &manifest_key(number))?;
             match self.client.put(&object, bytes, PutCondition::Absent).await {

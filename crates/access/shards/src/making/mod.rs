@@ -2,6 +2,7 @@
 
 mod create;
 mod files;
+mod forgo;
 mod reshard;
 mod seal;
 

@@ -9,6 +9,7 @@ use forebay_shard_store::{Columns, KEY_BYTES_MAX, WantedChange};
 use forebay_types::{Error, ObjectInfo, Result, ResultExt};
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::JoinHandle;
 
 use super::keys::too_much;
@@ -113,7 +114,12 @@ pub(super) fn puts_of(
     let (reader, columns) = (Arc::clone(reader), columns.clone());
     let reading = forebay_runtime::spawn_blocking(move || -> Result<Option<Error>> {
         let mut left_out = None;
-        let send = |changes: Vec<Json>| sender.blocking_send(changes).map_err(|_| Error::closed("the refresh has ended"));
+        let ended = || Error::closed("the refresh has ended");
+        // Waits where there is no room: a thread that must not, as that of a simulated host, has room for what its objects have.
+        let send = |changes: Vec<Json>| match sender.try_send(changes) {
+            Err(TrySendError::Full(changes)) => sender.blocking_send(changes).map_err(|_| ended()),
+            sent => sent.map_err(|_| ended()),
+        };
         let is_wanted = |key: &Key| only.as_ref().is_none_or(|only| only.binary_search(key).is_ok());
         let (mut changes, mut bytes): (Vec<Json>, usize) = (Vec::new(), 0);
         reader.read(&file, &columns, &mut |records: Records| {

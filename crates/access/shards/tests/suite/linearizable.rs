@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use forebay_oracle::{RecordCall, RecordOp, Violation};
-use forebay_shard_store::ChangeIf;
+use forebay_shard_store::{Acknowledged, ChangeIf};
 use forebay_shards::{ReshardTo, Shards};
 use forebay_types::{ErrorKind, WorkerId};
 use parking_lot::Mutex;
@@ -88,19 +88,30 @@ fn is_certain(result: forebay_types::Result<u64>) -> bool {
 /// 500 operations in the suite; `FOREBAY_TEST_OPERATIONS` for more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_and_answers_at_all_workers_are_linearizable_by_key() {
-    println!("{}", are_linearizable(false).await);
+    println!("{}", are_linearizable(false, Acknowledged::Storage).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn they_are_where_two_disks_are_enough_to_acknowledge_them() {
+    println!("{}", are_linearizable(false, Acknowledged::TwoWorkers).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn they_are_while_the_dataset_comes_to_have_other_shards_too() {
-    println!("{}", are_linearizable(true).await);
+    println!("{}", are_linearizable(true, Acknowledged::Storage).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn they_are_while_logs_that_one_worker_writes_come_to_be_those_of_other_shards() {
+    println!("{}", are_linearizable(true, Acknowledged::TwoWorkers).await);
 }
 
 /// What was done, in words.
-async fn are_linearizable(is_resharded: bool) -> String {
+async fn are_linearizable(is_resharded: bool, ack: Acknowledged) -> String {
     let wanted: usize = std::env::var("FOREBAY_TEST_OPERATIONS").map_or(500, |text| text.parse().unwrap());
     let bed = Bed::start(3).await;
     let shards = bed.create("orders.shards", 2, vec![0.5, 0.5, 0.5]).await;
+    let shards = shards.order(|orders| orders.ack = ack).await.unwrap();
     for key in 0..KEYS {
         shards.delete(&literal(key), ChangeIf::Always).await.unwrap();
     }

@@ -107,7 +107,10 @@ async fn what_is_pinned_comes_to_its_size_and_returns_when_it_is_unpinned() {
     until(&shards, "it is where it starts", at_rest).await;
     let pin = DatasetPin { size: Some(0.9) };
     let pinned = order(&bed, "orders.shards", |orders| orders.pin = Some(pin)).await;
-    assert_eq!((pinned.manifest(), pinned.orders()), (2, DatasetOrders { pin: Some(pin), frozen: false }));
+    assert_eq!(
+        (pinned.manifest(), pinned.orders()),
+        (2, DatasetOrders { pin: Some(pin), frozen: false, ..DatasetOrders::default() })
+    );
     let again = order(&bed, "orders.shards", |orders| orders.pin = Some(pin)).await;
     assert_eq!(again.manifest(), 2, "what holds already is not ordered anew");
     let up = until(&pinned, "it is where it is pinned", |replica| !replica.is_changing && replica.now > Some(0.85)).await;

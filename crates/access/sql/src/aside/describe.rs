@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::logical_expr::{LogicalPlan, Statement};
+use forebay_trace::Span;
 use forebay_types::{ErrorKind, Result};
 use futures::FutureExt;
 
@@ -38,8 +39,10 @@ impl Engine {
                 other => other,
             }
         };
-        // Boxed, as a statement's attempts are.
-        self.compute(described.boxed()).await?
+        // What planning reads is a part of what goes on here, on whichever thread it does. Boxed, as a statement's attempts are.
+        let mut span = Span::here("describe");
+        let described = self.compute(span.around(described.boxed())).await.flatten();
+        described.inspect_err(|error| span.fail(error))
     }
 }
 

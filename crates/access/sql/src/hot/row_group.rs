@@ -7,7 +7,7 @@ use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::error::DataFusionError;
-use forebay_table::{Narrow, Projection, Table};
+use forebay_table::{Coded, Narrow, Projection, Table};
 use forebay_types::{Error, Result};
 
 /// The decoded columns of one row group of Parquet, or of one chunk of text.
@@ -23,6 +23,7 @@ struct Column {
     projection: Projection,
     /// How it was sent, where that is not as it is.
     narrow: Option<Narrow>,
+    coded: Option<Coded>,
     /// The type that the scan gives, where it is not the cell's.
     given: Option<DataType>,
 }
@@ -89,8 +90,12 @@ impl Column {
     /// A column of a table, as the scan gives it; none for one of another type.
     fn of(table: &Table, at: usize, bytes: &Bytes, field: &Field) -> Result<Option<Self>> {
         let Some(found) = table.schema().arrow().fields().get(at) else { return Ok(None) };
-        let narrow = Narrow::of_field(found)?;
-        let of = narrow.as_ref().map_or(found.data_type(), Narrow::data_type);
+        let (narrow, coded) = (Narrow::of_field(found)?, Coded::of_field(found)?);
+        let of = match (&narrow, &coded) {
+            (Some(narrow), _) => narrow.data_type(),
+            (None, Some(coded)) => coded.data_type(),
+            (None, None) => found.data_type(),
+        };
         let is_same = of == field.data_type();
         let fits = is_same || is_made_of(field.data_type(), of);
         if !fits || (!field.is_nullable() && found.is_nullable()) {
@@ -98,15 +103,16 @@ impl Column {
         }
         let given = (!is_same).then(|| field.data_type().clone());
         let projection = table.schema().project(&[at])?;
-        Ok(Some(Self { bytes: bytes.clone(), table: table.clone(), projection, narrow, given }))
+        Ok(Some(Self { bytes: bytes.clone(), table: table.clone(), projection, narrow, coded, given }))
     }
 
     fn array(&self, at: usize) -> Result<ArrayRef> {
         let chunk = self.table.plan(at, &self.projection)?.read_trusted(&self.bytes)?;
         let array = chunk.batch()?.column(0).clone();
-        let array = match &self.narrow {
-            Some(narrow) => narrow.widen(&array)?,
-            None => array,
+        let array = match (&self.narrow, &self.coded) {
+            (Some(narrow), _) => narrow.widen(&array)?,
+            (None, Some(coded)) => coded.decode(&array)?,
+            (None, None) => array,
         };
         match &self.given {
             Some(given) => cast(&array, given).map_err(|error| Error::corrupt(format!("a decoded column: {error}"))),

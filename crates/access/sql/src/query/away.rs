@@ -7,10 +7,12 @@ use datafusion::common::format::ExplainFormat;
 use datafusion::logical_expr::Explain;
 use datafusion::physical_plan::{ExecutionPlan, collect};
 use datafusion_datasource::memory::MemorySourceConfig;
-use forebay_types::{Error, Result, format_bytes};
+use forebay_client::{Client, Drafts};
+use forebay_types::{Error, ErrorKind, OperationId, Result, format_bytes};
 
 use crate::distribute::{Distribute, DistributedQuery, DistributedRun, Stays, scan_bytes, stays};
-use crate::engine::Engine;
+use crate::drafts::{self, Writing};
+use crate::engine::{Backend, Engine};
 use crate::error::from_engine;
 use crate::hot::at_chunks;
 use crate::session::QuerySession;
@@ -29,12 +31,21 @@ pub(super) async fn begin(engine: &Engine, session: &QuerySession, sql: &str, pl
         tracing::debug!(why = %stays.why, "a query runs in this process");
         return Ok(Begun::Here(stays.surprises.then(|| notice(&stays.why))));
     }
+    let written = match Written::open(engine, session, plan).await {
+        // Workers of the release before know of no drafts.
+        Err(error) if error.kind() == ErrorKind::Retry => {
+            tracing::info!(%error, "a statement's files are written by this process alone");
+            return Ok(Begun::Here(Some(notice(&format!("no worker takes drafts of its files ({})", error.message())))));
+        }
+        written => written?,
+    };
+    let whole = written.as_ref().map_or(plan, |written| &written.plan);
     let sent = match &session.cells {
-        Some(cells) => at_chunks(Arc::clone(plan), cells).map_err(from_engine)?,
-        None => Arc::clone(plan),
+        Some(cells) => at_chunks(Arc::clone(whole), cells).map_err(from_engine)?,
+        None => Arc::clone(whole),
     };
     let mut config = session.context.copied_config();
-    if !Arc::ptr_eq(&sent, plan) {
+    if !Arc::ptr_eq(&sent, whole) {
         // The scheduler would cut files again where it cuts the plan into stages, evenly, and so past all chunks. Scans of other files
         // lose nothing by it: they were cut for all tasks when this process planned the query, by the same rules and settings.
         config.options_mut().optimizer.repartition_file_scans = false;
@@ -48,11 +59,40 @@ pub(super) async fn begin(engine: &Engine, session: &QuerySession, sql: &str, pl
         who: Arc::clone(&engine.inner.settings.who),
     };
     if let Some(run) = elsewhere.run(query).await? {
-        return Ok(Begun::There(run));
+        return Ok(Begun::There(match written {
+            Some(written) => written.committed(run, plan),
+            None => run,
+        }));
     }
-    let why = elsewhere.stays(plan);
+    let why = elsewhere.stays(whole);
     tracing::info!(?why, "a query that would be distributed runs in this process alone");
     Ok(Begun::Here(why.map(|why| notice(&why))))
+}
+
+/// Files that executors write for a statement.
+struct Written {
+    writing: Writing,
+    client: Client,
+    drafts: Drafts,
+    /// What executors run.
+    plan: Arc<dyn ExecutionPlan>,
+}
+
+impl Written {
+    /// Lets executors write the files of a statement; none for one that writes none.
+    async fn open(engine: &Engine, session: &QuerySession, plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Self>> {
+        let (Some(writing), Backend::Cluster(client)) = (Writing::of(plan)?, &engine.inner.backend) else { return Ok(None) };
+        let drafts = writing.open(client, session.operation).await?;
+        let plan = writing.plan(session.operation, drafts.workers())?;
+        Ok(Some(Self { writing, client: client.clone(), drafts, plan }))
+    }
+
+    /// The rows of the statement, which come when what its tasks have written is there.
+    fn committed(self, run: DistributedRun, plan: &Arc<dyn ExecutionPlan>) -> DistributedRun {
+        let DistributedRun { stream, progress } = run;
+        let stream = drafts::committed(stream, &self.writing, &self.client, self.drafts, plan.schema());
+        DistributedRun { stream, progress }
+    }
 }
 
 /// Why the engine itself keeps a plan here.
@@ -96,5 +136,12 @@ pub(super) async fn explained(
 
 /// Why a plan would run here; none when it would run on the cluster.
 fn place(engine: &Engine, elsewhere: &dyn Distribute, plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
-    keeps(engine, plan).map(|stays| stays.why).or_else(|| elsewhere.stays(plan))
+    keeps(engine, plan).map(|stays| stays.why).or_else(|| elsewhere.stays(&as_sent(plan)))
+}
+
+/// A plan as executors would run it.
+fn as_sent(plan: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    let writes =
+        Writing::of(plan).and_then(|writing| writing.map(|writing| writing.plan(OperationId(0), Vec::new())).transpose());
+    writes.ok().flatten().unwrap_or_else(|| Arc::clone(plan))
 }

@@ -274,7 +274,7 @@ impl Running {
                 _session: session,
             });
         };
-        let begun = caught(&seen, begin(engine, &session, sql, plan, writes)).await;
+        let begun = caught(&seen, begin(engine, &session, sql, plan)).await;
         let Begun { plan, stream, prefetching, elsewhere, notice } = begun??;
         let rows = Rows::of(stream, Arc::clone(&seen), engine.inner.settings.computing.clone());
         Ok(Self {
@@ -323,17 +323,14 @@ struct Begun {
 }
 
 /// Looks what a plan will read, and has it read ahead here, or run elsewhere.
-async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn ExecutionPlan>, writes: bool) -> Result<Begun> {
+async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn ExecutionPlan>) -> Result<Begun> {
     let context = session.context.task_ctx();
-    let notice = match writes {
-        true => None,
-        false => match away::begin(engine, session, sql, &plan).await? {
-            away::Begun::There(DistributedRun { stream, progress }) => {
-                let (prefetching, elsewhere) = (Prefetching::default(), Some(progress));
-                return Ok(Begun { plan, stream, prefetching, elsewhere, notice: None });
-            }
-            away::Begun::Here(notice) => notice,
-        },
+    let notice = match away::begin(engine, session, sql, &plan).await? {
+        away::Begun::There(DistributedRun { stream, progress }) => {
+            let (prefetching, elsewhere) = (Prefetching::default(), Some(progress));
+            return Ok(Begun { plan, stream, prefetching, elsewhere, notice: None });
+        }
+        away::Begun::Here(notice) => notice,
     };
     let prefetching = Prefetching::start(&plan, &context, session.fetcher.clone(), session.cells.as_ref());
     let plan = match &session.cells {

@@ -1,5 +1,5 @@
 //! Rules of planning that gave wrong rows: joins by `=`, which no null is equal in, beside joins by `is not distinct from`, which nulls
-//! are equal in; and aggregates without groups, which give a row also over nothing.
+//! are equal in; and aggregates without groups, which give a row also over nothing. And the order of joins.
 
 use std::time::{Duration, Instant};
 
@@ -133,4 +133,30 @@ async fn a_query_that_computes_for_ever_leaves_room_for_others() {
         assert!(ended.is_err(), "{query}");
         assert!(started.elapsed() < Duration::from_secs(10), "{:?}: {query}", started.elapsed());
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_few_rows_are_joined_before_many_wherever_they_are_named() {
+    let lake = Lake::new();
+    for (table, select) in [
+        ("f", "select value as id, value % 10 as k, value % 1000 as d from generate_series(1, 6000) as t(value)"),
+        ("g", "select value % 10 as k, value as v from generate_series(1, 6000) as t(value)"),
+        ("d", "select value as id, value as y from generate_series(0, 999) as t(value)"),
+    ] {
+        lake.rows(&format!("copy ({select}) to '/lake/{table}.parquet'")).await;
+    }
+    // The second is joined by ten keys only, and of the third one row is left.
+    let sql = "select count(*), sum(f.id), sum(g.v) from '/lake/f.parquet' f join '/lake/g.parquet' g on f.k = g.k \
+               join '/lake/d.parquet' d on f.d = d.id where d.y = 7 and g.v > f.id";
+    let last = async || {
+        let plan = lake.rows(&format!("explain {sql}")).await;
+        plan.lines().find(|line| line.contains("HashJoinExec")).unwrap_or_default().to_string()
+    };
+    let reordered = last().await;
+    assert!(reordered.contains("k@"), "{reordered}");
+    let rows = lake.rows(sql).await;
+    lake.rows("set datafusion.optimizer.join_reordering = false").await;
+    let as_named = last().await;
+    assert!(as_named.contains("HashJoinExec") && !as_named.contains("k@"), "{as_named}");
+    assert_eq!(lake.rows(sql).await, rows);
 }

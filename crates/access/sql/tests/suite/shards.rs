@@ -1,15 +1,19 @@
 //! Datasets of shards as tables, against the same rows in a Parquet file.
 
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use forebay_runtime::Computing;
 use forebay_shard::{Key, Value};
 use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
 use forebay_shards::create;
-use forebay_sql::Engine;
-use forebay_testbed::{Spans, traceparent};
+use forebay_sql::{Engine, EngineSettings};
+use forebay_testbed::{Spans, trace_id, traceparent};
 use forebay_trace::{Span, TraceParent};
 use forebay_types::ErrorKind;
 
 use crate::cluster::Cluster;
-use crate::support::{error, rows};
+use crate::support::{error, parquet, rows, settings};
 
 const ROWS: i64 = 2500;
 const SHARDS: usize = 3;
@@ -185,8 +189,8 @@ async fn a_dataset_is_an_external_table_that_stays() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn questions_to_shards_are_a_part_of_their_statements_trace() {
-    let (_cluster, engine) = lake().await;
+async fn what_statements_ask_and_read_is_a_part_of_their_trace() {
+    let (cluster, engine) = lake().await;
     let spans = Spans::collected().await;
     let asked = [
         ("select count(*) from '/lake/t.shards' where note like '%summer%'", "ask_shard"),
@@ -194,14 +198,31 @@ async fn questions_to_shards_are_a_part_of_their_statements_trace() {
         ("select name, count(*) from '/lake/t.shards' group by name order by name", "ask_shard"),
         ("select name from '/lake/t.shards' where id in (7, 8, 9)", "get_records"),
     ];
-    for (number, (sql, question)) in asked.into_iter().enumerate() {
+    for (number, (sql, question)) in asked.iter().enumerate() {
         let span = Span::asked(TraceParent::read(&traceparent(number)), "asked");
         let mut query = span.around(engine.execute(sql)).await.unwrap();
         assert!(!query.collect().await.unwrap().is_empty(), "{sql}");
         drop((query, span));
-        spans.come(number, &["asked", "query", question, "answer"]).await;
+        spans.come(number, &["asked", "query", *question, "answer"]).await;
     }
     // The first that wants all of a shard has it brought.
     spans.come(0, &["asked", "query", "ask_shard", "answer", "bring shard", "storage get"]).await;
-    spans.finish().await;
+    // A door asks what a statement gives before it runs, which is found by threads of their own: they read the file's footer.
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100));
+    cluster.put("planned.parquet", &parquet(&[RecordBatch::try_from_iter([("id", ids)]).unwrap()], 100));
+    let computing = Some(Computing::start("query").unwrap());
+    let planning = Engine::over_client(cluster.client.clone(), EngineSettings { computing, ..settings() });
+    let number = asked.len();
+    let span = Span::asked(TraceParent::read(&traceparent(number)), "asked");
+    span.around(planning.describe("select * from '/lake/planned.parquet'")).await.unwrap();
+    drop(span);
+    let all = spans.finish().await;
+    let of = |name: &str| all.iter().find(|span| span["traceId"] == trace_id(number) && span["name"] == name);
+    let read = of("storage get").unwrap_or_else(|| panic!("what planning read is in no trace: {all:#?}"));
+    let (mut above, mut parent) = (Vec::new(), &read["parentSpanId"]);
+    while let Some(span) = all.iter().find(|span| span["spanId"] == *parent) {
+        above.push(span["name"].as_str().unwrap());
+        parent = &span["parentSpanId"];
+    }
+    assert!(above.ends_with(&["describe", "asked"]), "{above:?}");
 }

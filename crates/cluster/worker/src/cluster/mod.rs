@@ -142,7 +142,7 @@ impl Cluster {
 
     /// Another worker misses pages of a segment and will have them: who was the last to say that before.
     pub(crate) fn missed_by(&self, asker: WorkerId, segment: SegmentId) -> Option<WorkerId> {
-        let before = self.whereabouts.of(segment).filter(|worker| *worker != asker);
+        let before = self.whereabouts.of(segment).into_iter().find(|worker| *worker != asker);
         if asker != self.id && self.worker(asker).is_some() {
             self.whereabouts.note(segment, asker);
         }

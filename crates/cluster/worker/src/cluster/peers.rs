@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_block_store::pages_verify;
 use forebay_metrics::table;
-use forebay_protocol::{DataReply, DataRequest, DatasetId, PeerRequest, ShardHeld, WorkerInfo, decode_from, encode, request_for};
+use forebay_protocol::{
+    DataReply, DataRequest, DatasetId, Kept, PeerRequest, ShardHeld, WorkerInfo, decode_from, encode, request_for,
+};
 use forebay_shard_store::AskedShares;
 use forebay_transport::{Address, Answer, Connection, Security};
-use forebay_types::{Error, ErrorKind, FormId, PAGE_BYTES, PageRun, Result, SegmentId, TextForm, WorkerId};
+use forebay_types::{Error, ErrorKind, FormId, Key, MountId, PAGE_BYTES, PageRun, Result, SegmentId, TextForm, WorkerId};
 use parking_lot::Mutex;
 
 /// How long a peer may take to hear of a write.
@@ -19,6 +21,8 @@ const TELL_WITHIN: Duration = Duration::from_secs(1);
 const COPY_WITHIN: Duration = Duration::from_secs(30);
 /// How long a peer may take to say whether it has a shard, which somebody may wait for.
 const HELD_WITHIN: Duration = Duration::from_millis(500);
+/// How long a peer may take to have an object of a log on its disk, or to say what it has.
+const CLAIM_WITHIN: Duration = Duration::from_secs(2);
 /// How long a peer may take for what concerns temporary nodes.
 const NODES_WITHIN: Duration = Duration::from_secs(5);
 /// How long a peer that did not answer is not told itself: writes don't wait for it each.
@@ -160,6 +164,61 @@ impl Peers {
         }
     }
 
+    /// Has a peer know on its disk that this worker is about to claim a log, by the object that is to say so.
+    pub(crate) async fn claim_begin(
+        &self,
+        peer: &WorkerInfo,
+        claim: u128,
+        writer: WorkerId,
+        mount: MountId,
+        key: &Key,
+    ) -> Result<()> {
+        let request = PeerRequest::ClaimBegin { claim, writer, mount, key: key.clone() };
+        self.of_claim(peer, &request, Vec::new()).await.map(drop)
+    }
+
+    /// Has a peer keep the next object under a claim on its disk.
+    pub(crate) async fn claim_keep(&self, peer: &WorkerInfo, claim: u128, number: u64, object: Bytes) -> Result<()> {
+        self.of_claim(peer, &PeerRequest::ClaimKeep { claim, number }, vec![object]).await.map(drop)
+    }
+
+    /// What a peer has under a claim from a number on, as its objects; none where it knows nothing of the claim.
+    pub(crate) async fn claim_kept(&self, peer: &WorkerInfo, claim: u128, from: u64, close: bool) -> Result<Option<KeptThere>> {
+        let request = PeerRequest::ClaimKept { claim, from, close };
+        let (DataReply::Kept(kept), mut payload) = self.of_claim(peer, &request, Vec::new()).await? else {
+            return Err(Error::internal("a peer answered a question about a claim with something else"));
+        };
+        let Some(Kept { end, is_closed, bytes }) = kept else { return Ok(None) };
+        let mut objects = Vec::with_capacity(bytes.len());
+        for bytes in bytes {
+            if bytes as usize > payload.len() {
+                return Err(Error::invalid("the answer about a claim has fewer bytes than it says"));
+            }
+            objects.push(payload.split_to(bytes as usize));
+        }
+        Ok(Some(KeptThere { end, is_closed, objects }))
+    }
+
+    /// Tells a peer that a claim is over; it finds that out by itself otherwise.
+    pub(crate) async fn claim_end(&self, peer: &WorkerInfo, claim: u128) {
+        if let Err(error) = self.of_claim(peer, &PeerRequest::ClaimEnd { claim }, Vec::new()).await {
+            tracing::debug!(worker = %peer.id, %error, "a peer did not hear that a claim is over");
+        }
+    }
+
+    /// One that does not answer is asked for nothing of the kind for a while.
+    async fn of_claim(&self, peer: &WorkerInfo, request: &PeerRequest, payload: Vec<Bytes>) -> Result<(DataReply, Bytes)> {
+        let call = self.ask(peer, request.encode(), payload);
+        let answer = forebay_runtime::time::timeout(CLAIM_WITHIN, call).await;
+        let answer = answer.unwrap_or_else(|_| Err(Error::retry("no answer about a claim in time"))).inspect_err(|_| {
+            self.lines.lock().insert(peer.id, Contact::AwayUntil(forebay_runtime::now() + AWAY_FOR));
+        })?;
+        match decode_from(answer.version, &answer.meta)? {
+            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            reply => Ok((reply, answer.payload)),
+        }
+    }
+
     /// Says something about temporary nodes, and gives the answer.
     pub(crate) async fn ask_nodes(&self, peer: &WorkerInfo, message: Bytes, payload: Option<Bytes>) -> Result<Answer> {
         ask_nodes(&self.lines, &self.security, peer, message, payload).await
@@ -187,9 +246,20 @@ impl Peers {
         ask(&self.lines, &self.security, peer, message, payload).await
     }
 
-    fn is_away(&self, peer: WorkerId) -> bool {
+    /// Whether it did not answer a moment ago.
+    pub(crate) fn is_away(&self, peer: WorkerId) -> bool {
         matches!(self.lines.lock().get(&peer), Some(Contact::AwayUntil(until)) if forebay_runtime::now() < *until)
     }
+}
+
+/// What a peer has under a claim.
+pub(crate) struct KeptThere {
+    /// The number behind its last object.
+    pub(crate) end: u64,
+    /// It takes nothing more.
+    pub(crate) is_closed: bool,
+    /// Those that were asked for, perhaps not all.
+    pub(crate) objects: Vec<Bytes>,
 }
 
 /// What a peer has of pages that are missed.

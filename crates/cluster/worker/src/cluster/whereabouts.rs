@@ -9,15 +9,18 @@ use parking_lot::Mutex;
 
 /// Segments that are remembered at most; those that were asked for longest ago are forgotten first.
 const SEGMENTS_MAX: usize = 65_536;
+/// Workers that are remembered of one: tasks are brought what they read where they run, so that parts of a segment are on several.
+const PLACES_MAX: usize = 4;
 /// So long it stands that nobody had anything of a segment, unless somebody asks for it meanwhile.
 const NOBODY_FOR: Duration = Duration::from_secs(1);
 
-/// Who was the last to miss pages of a segment, and so has them by now: a worker that reads are not routed to asks their home before
+/// Who were the last to miss pages of a segment, and so have them by now: a worker that reads are not routed to asks their home before
 /// it fetches, and that one knows from then on where they are. A word that is wrong costs one question.
 pub(crate) struct Whereabouts(Mutex<LruCache<SegmentId, Seen>>);
 
 enum Seen {
-    At(WorkerId),
+    /// The last one first; at least one.
+    At(Vec<WorkerId>),
     /// All that could be asked had nothing, at that time.
     Nowhere(Instant),
 }
@@ -31,21 +34,31 @@ impl Default for Whereabouts {
 impl Whereabouts {
     /// A worker has pages of it, or soon will.
     pub(crate) fn note(&self, segment: SegmentId, worker: WorkerId) {
-        self.0.lock().put(segment, Seen::At(worker));
+        let mut seen = self.0.lock();
+        let mut places = match seen.pop(&segment) {
+            Some(Seen::At(places)) => places,
+            _ => Vec::with_capacity(1),
+        };
+        places.retain(|place| *place != worker);
+        places.insert(0, worker);
+        places.truncate(PLACES_MAX);
+        seen.put(segment, Seen::At(places));
     }
 
-    /// Who has pages of it.
-    pub(crate) fn of(&self, segment: SegmentId) -> Option<WorkerId> {
+    /// Who has pages of it, the last who asked first.
+    pub(crate) fn of(&self, segment: SegmentId) -> Vec<WorkerId> {
         match self.0.lock().get(&segment) {
-            Some(Seen::At(worker)) => Some(*worker),
-            _ => None,
+            Some(Seen::At(places)) => places.clone(),
+            _ => Vec::new(),
         }
     }
 
     /// A worker has nothing of it any more.
     pub(crate) fn forget(&self, segment: SegmentId, worker: WorkerId) {
         let mut seen = self.0.lock();
-        if matches!(seen.peek(&segment), Some(Seen::At(at)) if *at == worker) {
+        let Some(Seen::At(places)) = seen.peek_mut(&segment) else { return };
+        places.retain(|place| *place != worker);
+        if places.is_empty() {
             seen.pop(&segment);
         }
     }
@@ -73,14 +86,21 @@ mod tests {
         let (whereabouts, segment) = (Whereabouts::default(), SegmentId(1));
         assert!(!whereabouts.is_nowhere(segment));
         whereabouts.nowhere(segment);
-        assert!(whereabouts.is_nowhere(segment) && whereabouts.of(segment).is_none());
+        assert!(whereabouts.is_nowhere(segment) && whereabouts.of(segment).is_empty());
         whereabouts.note(segment, WorkerId(7));
         whereabouts.nowhere(segment);
         assert!(!whereabouts.is_nowhere(segment), "somebody has asked for it since");
         whereabouts.forget(segment, WorkerId(8));
-        assert_eq!(whereabouts.of(segment), Some(WorkerId(7)));
+        assert_eq!(whereabouts.of(segment), [WorkerId(7)]);
         whereabouts.forget(segment, WorkerId(7));
-        assert_eq!(whereabouts.of(segment), None);
+        assert!(whereabouts.of(segment).is_empty());
+        assert!(!whereabouts.is_nowhere(segment));
+        for worker in [1, 2, 3, 2, 4, 5] {
+            whereabouts.note(segment, WorkerId(worker));
+        }
+        assert_eq!(whereabouts.of(segment), [5, 4, 2, 3].map(WorkerId), "the last ones, each once");
+        whereabouts.forget(segment, WorkerId(2));
+        assert_eq!(whereabouts.of(segment), [5, 4, 3].map(WorkerId));
         for other in 0..2 * SEGMENTS_MAX as u128 {
             whereabouts.note(SegmentId(other), WorkerId(1));
         }

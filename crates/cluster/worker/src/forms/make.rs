@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_block_store::SegmentSpec;
-use forebay_metrics::table;
 use forebay_placement::FormRoom;
 use forebay_types::{Cell, Error, HotForm, Owner, PageRun, Result, SegmentId};
 
@@ -96,7 +95,6 @@ impl Forms {
         if let Some(index) = cell.index() {
             self.signals.popularity.learn(id, &job.version, index);
         }
-        table::WORKER_DECODED_BYTES.only().add(len);
         Ok(())
     }
 

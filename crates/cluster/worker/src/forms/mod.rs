@@ -1,4 +1,5 @@
-//! The table form of popular columns: made once from the bytes that are held, kept as any segment, never written anywhere.
+//! The table form of popular columns: made once from the bytes that are held, kept as any segment. Where it is there again sooner from disk
+//! than decoded anew, the disk tier has it too, compressed.
 //!
 //! A column of a row group of Parquet is made by itself. Of text, the columns of a chunk that readers ask for together are
 //! made in one reading of its lines, which is most of the work.
@@ -14,6 +15,7 @@
 mod cell;
 mod clock;
 mod costs;
+mod disk;
 mod gather;
 mod known;
 mod make;
@@ -26,6 +28,7 @@ mod thread;
 
 use std::sync::Arc;
 
+use forebay_placement::FormDisk;
 use forebay_types::{Cell, FormId, ObjectVersion, SegmentId, TextForm};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
@@ -43,6 +46,8 @@ use select::Selectors;
 pub(crate) struct Forms {
     wishes: Wishes,
     costs: Costs,
+    /// What columns have cost that came back from the disk tier.
+    disk: Mutex<FormDisk>,
     footers: Footers,
     known: KnownForms,
     /// What each byte more of the DRAM tier would save as blocks.
@@ -59,6 +64,7 @@ impl Forms {
         Self {
             wishes: Wishes::default(),
             costs: Costs::default(),
+            disk: Mutex::default(),
             footers: Footers::default(),
             known: KnownForms::default(),
             margin: Mutex::default(),
@@ -97,8 +103,8 @@ impl Forms {
         self.wishes.order(version, cell, id).await;
     }
 
-    /// The cells that were made of the object whose first segment this is; they are forgotten here.
+    /// The cells that were made of the object whose first segment this is, and their copies on disk; they are forgotten here.
     pub(crate) fn take_cells(&self, first: SegmentId) -> Vec<SegmentId> {
-        self.wishes.take_cells(first)
+        self.wishes.take_cells(first).into_iter().flat_map(|id| [id, id.packed()]).collect()
     }
 }

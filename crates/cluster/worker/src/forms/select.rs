@@ -1,15 +1,17 @@
 //! Rows of cells for readers of other hosts.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_metrics::table;
-use forebay_protocol::{AccessWay, WantedRows};
+use forebay_placement::Packing;
+use forebay_protocol::{AccessWay, ROW_BYTES_MAX, WantedRows};
 use forebay_runtime::time::timeout;
-use forebay_table::{Selected, Selecting, select};
+use forebay_table::{Selected, Selecting, pack, select};
 use forebay_types::{Cell, Error, ErrorKind, Result, RowTest, SegmentId};
+use parking_lot::Mutex;
 
 use super::Forms;
 use super::thread::Threads;
@@ -21,12 +23,67 @@ const THREADS_MAX: usize = 4;
 const WAITING_MAX: usize = 64;
 /// How long a selection and its wait may take: who asks waits a second longer, and takes the worker for gone then.
 const WITHIN: Duration = Duration::from_secs(2);
-/// Bytes of an answer at most.
-const ANSWER_BYTES_MAX: usize = 32 << 20;
 
-/// The threads that select rows, from the first selection on.
+/// The threads that select rows, from the first selection on, and what compressing answers has cost.
 #[derive(Default)]
-pub(crate) struct Selectors(OnceLock<Option<Threads>>);
+pub(crate) struct Selectors {
+    threads: OnceLock<Option<Threads>>,
+    packing: Arc<Mutex<Packing>>,
+}
+
+/// Rows that were selected, as they are sent.
+pub(crate) struct Sending {
+    /// Rows that there are.
+    pub(crate) rows: u64,
+    /// What is sent; none where it would have more bytes than it may.
+    pub(crate) payload: Option<Bytes>,
+    /// Bytes of the table where the payload is what it was compressed to.
+    pub(crate) packed: Option<u32>,
+}
+
+/// How many bytes an answer may have that is sent, and what its way carries.
+struct Way {
+    most: u64,
+    link_bytes_per_sec: Option<u64>,
+}
+
+impl Way {
+    /// Bytes that a table may have before it is seen whether it goes compressed.
+    fn before(&self, packing: &Packing) -> u64 {
+        let packs = packing.pays(self.most, self.link_bytes_per_sec);
+        let before = if packs { packing.before(self.most).min(ROW_BYTES_MAX.into()) } else { self.most };
+        assert!((self.most..=ROW_BYTES_MAX.into()).contains(&before), "{before} bytes before {} are left", self.most);
+        before
+    }
+
+    /// What is sent of a selection.
+    fn sending(&self, selected: Selected, packing: &Mutex<Packing>) -> Sending {
+        let rows = selected.rows;
+        let Some(table) = selected.table else { return Sending { rows: 0, payload: None, packed: None } };
+        let plain = |table: Bytes| match table.len() as u64 <= self.most {
+            true => Sending { rows, payload: Some(table), packed: None },
+            false => Sending { rows: 0, payload: None, packed: None },
+        };
+        let bytes = table.len() as u64;
+        let now = *packing.lock();
+        if !now.pays(bytes, self.link_bytes_per_sec) {
+            if self.link_bytes_per_sec.is_some() {
+                packing.lock().passed(bytes);
+            }
+            return plain(table);
+        }
+        let began = forebay_runtime::now();
+        let less = pack(&table);
+        let took = forebay_runtime::now().saturating_duration_since(began);
+        packing.lock().packed(bytes, less.len() as u64, took.as_secs_f64());
+        match u32::try_from(table.len()) {
+            Ok(len) if less.len() < table.len() && less.len() as u64 <= self.most => {
+                Sending { rows, payload: Some(less), packed: Some(len) }
+            }
+            _ => plain(table),
+        }
+    }
+}
 
 impl Selectors {
     fn threads(&self) -> Option<&Threads> {
@@ -37,7 +94,7 @@ impl Selectors {
                 .inspect_err(|error| tracing::warn!(%error, "no threads to select rows: readers of other hosts read raw bytes"))
                 .ok()
         };
-        self.0.get_or_init(start).as_ref()
+        self.threads.get_or_init(start).as_ref()
     }
 }
 
@@ -46,13 +103,13 @@ impl Forms {
     ///
     /// # Errors
     /// `Invalid` for a condition that is none on these columns.
-    pub(crate) async fn select_rows(&self, wanted: WantedRows) -> Result<Option<Selected>> {
+    pub(crate) async fn select_rows(&self, wanted: WantedRows) -> Result<Option<Sending>> {
         let began = forebay_runtime::now();
         RowTest::check(&wanted.tests, wanted.columns.len())?;
         if wanted.columns.is_empty() {
             return Err(Error::invalid("rows of no column at all are asked for"));
         }
-        let most = u64::from(wanted.bytes_max).min(ANSWER_BYTES_MAX as u64);
+        let most = u64::from(wanted.bytes_max.min(ROW_BYTES_MAX));
         let raw_bytes = wanted.raw_bytes.min(wanted.version.size);
         let Some(source) = self.source(wanted.version, wanted.form).await? else { return Ok(None) };
         let named = source.named();
@@ -73,10 +130,14 @@ impl Forms {
             return Ok(None);
         }
         let Some(threads) = self.selectors.threads() else { return Ok(None) };
-        let selecting = Selecting { tests: wanted.tests, limit: wanted.limit, bytes_max: most as usize };
+        let way = Way { most, link_bytes_per_sec: wanted.link_bytes_per_sec };
+        let packing = Arc::clone(&self.selectors.packing);
+        let bytes_max = way.before(&packing.lock()) as usize;
+        let selecting = Selecting { tests: wanted.tests, limit: wanted.limit, bytes_max };
         let columns: Vec<Bytes> = cells.iter().map(|(_, bytes)| bytes.clone()).collect();
-        let selected = match timeout(WITHIN, threads.have(move || select(&columns, &selecting))).await {
-            Ok(Ok(selected)) => selected,
+        let answer = move || select(&columns, &selecting).map(|selected| way.sending(selected, &packing));
+        let sending = match timeout(WITHIN, threads.have(answer)).await {
+            Ok(Ok(sending)) => sending,
             Err(_) => return Ok(None),
             Ok(Err(error)) => match error.kind() {
                 ErrorKind::Invalid => return Err(error),
@@ -85,7 +146,7 @@ impl Forms {
                     let key = &source.version().key;
                     tracing::warn!(%key, row_group = wanted.row_group, %error, "decoded columns can't be read: they are dropped");
                     let ids: Vec<_> = cells.into_iter().map(|(id, _)| id).collect();
-                    ids.into_iter().for_each(|id| {
+                    ids.into_iter().flat_map(|id| [id, id.packed()]).for_each(|id| {
                         self.origin.store.free(id);
                     });
                     return Ok(None);
@@ -93,16 +154,13 @@ impl Forms {
                 _ => return Ok(None),
             },
         };
-        debug_assert!(
-            selected.table.as_ref().is_none_or(|table| table.len() as u64 <= most),
-            "an answer of more than it may have"
-        );
         let took = began.elapsed();
-        let sent = selected.table.as_ref().map_or(0, |table| table.len() as u64);
+        let sent = sending.payload.as_ref().map_or(0, |payload| payload.len() as u64);
+        debug_assert!(sent <= most, "an answer of more than it may have");
         for (id, bytes) in &cells {
             self.signals.popularity.read(wanted.operation, *id, 1, bytes.len() as u64, took / cells.len() as u32);
         }
-        if selected.table.is_some() {
+        if sending.payload.is_some() {
             for (_, bytes) in &cells {
                 self.signals.accessed.made(&Made {
                     operation: Some(wanted.operation),
@@ -118,6 +176,6 @@ impl Forms {
             table::WORKER_SELECTED_BYTES.only().add(sent);
             table::WORKER_SPARED_BYTES.only().add(raw_bytes.saturating_sub(sent));
         }
-        Ok(Some(selected))
+        Ok(Some(sending))
     }
 }

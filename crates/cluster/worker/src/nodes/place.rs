@@ -6,6 +6,7 @@ use forebay_block_store::BlockFill;
 use forebay_nodes::{BlockRef, NodeError, NodeErrorKind, NodeResult, StorageClass};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, Span};
 use forebay_transport::{Place, Response};
+use forebay_types::Error;
 
 use super::values::reply;
 use super::{Brought, Nodes};
@@ -18,13 +19,15 @@ pub(crate) struct Placed {
     len: u32,
     /// None when it has come.
     fill: Option<BlockFill>,
+    /// Why a piece of it could not be written.
+    failed: Option<Error>,
     who: Brought,
 }
 
 impl Placed {
     fn new(nodes: &Arc<Nodes>, len: u32, who: Brought) -> Option<Self> {
         let (number, fill) = nodes.place_block(len)?;
-        Some(Self { nodes: Arc::clone(nodes), number, len, fill: Some(fill), who })
+        Some(Self { nodes: Arc::clone(nodes), number, len, fill: Some(fill), failed: None, who })
     }
 
     /// All of it is there.
@@ -75,13 +78,26 @@ impl Nodes {
 }
 
 impl Place for Placed {
-    fn memory(&mut self) -> &mut [u8] {
+    fn bytes(&self) -> usize {
+        self.len as usize
+    }
+
+    fn memory(&mut self) -> Option<&mut [u8]> {
         let len = self.len as usize;
-        self.fill.as_mut().map_or(&mut [], |fill| &mut fill.memory()[..len])
+        self.fill.as_mut()?.memory().map(|memory| &mut memory[..len])
+    }
+
+    fn put(&mut self, piece: &[u8]) {
+        if let (Some(fill), None) = (&mut self.fill, &self.failed) {
+            self.failed = fill.write(piece).err();
+        }
     }
 
     fn filled(self: Box<Self>) -> Response {
-        reply(&NodeReply::Block(self.keep()))
+        reply(&match &self.failed {
+            Some(error) => NodeReply::Failed(NodeError::new(NodeErrorKind::Retry, error.to_string())),
+            None => NodeReply::Block(self.keep()),
+        })
     }
 }
 

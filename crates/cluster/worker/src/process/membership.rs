@@ -9,6 +9,7 @@ use forebay_protocol::{
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result};
 
+use super::need::need_changed;
 use crate::cluster::{Cluster, ask};
 use crate::rooms::Rooms;
 use crate::settings::Tuning;
@@ -16,8 +17,6 @@ use crate::signals::{Standing, publish};
 
 /// Longest time between two tries to reach it.
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
-/// How often a worker looks whether its shares still fit.
-const NEED_LOOK: Duration = Duration::from_millis(50);
 /// How long a start waits until all others know of it.
 const SETTLE_WITHIN: Duration = Duration::from_secs(1);
 /// Shortest time between two heartbeats, whoever asks for news.
@@ -90,13 +89,15 @@ impl Membership {
 
     /// Beats for ever.
     pub(crate) async fn keep(mut self, tuning: Tuning) {
+        let mut told = forebay_runtime::now();
         loop {
             let wait = if self.failures == 0 { tuning.beat } else { self.backoff(tuning.beat.min(Duration::from_millis(200))) };
             tokio::select! {
                 () = forebay_runtime::time::sleep(wait) => {}
                 () = self.rooms.cluster.news_wanted() => forebay_runtime::time::sleep(BEAT_GAP).await,
-                () = need_changed(&self.rooms), if self.failures == 0 => {}
+                () = need_changed(&self.rooms, told), if self.failures == 0 => {}
             }
+            told = forebay_runtime::now();
             self.beat().await;
             // Off the thread that keeps the heartbeat.
             let replicas = Arc::clone(&self.rooms.replicas);
@@ -257,16 +258,6 @@ impl Membership {
 
     fn backoff(&self, first: Duration) -> Duration {
         first.saturating_mul(1 << self.failures.min(10)).min(BACKOFF_MAX)
-    }
-}
-
-/// Waits until the worker's shares of bounds fit worse or better than the coordinator knows.
-async fn need_changed(rooms: &Rooms) {
-    loop {
-        forebay_runtime::time::sleep(NEED_LOOK).await;
-        if rooms.origin.mounts.need_changed() {
-            return;
-        }
     }
 }
 

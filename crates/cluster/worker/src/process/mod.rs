@@ -12,6 +12,7 @@ pub(crate) mod bed;
 mod damage;
 mod identity;
 mod membership;
+mod need;
 mod scrub;
 mod start;
 

@@ -45,6 +45,7 @@ struct Running {
     news: JoinHandle<()>,
     scrub: JoinHandle<()>,
     navigate: JoinHandle<()>,
+    claims: JoinHandle<()>,
 }
 
 impl Drop for Running {
@@ -55,6 +56,7 @@ impl Drop for Running {
         self.news.abort();
         self.scrub.abort();
         self.navigate.abort();
+        self.claims.abort();
     }
 }
 
@@ -124,9 +126,10 @@ impl Worker {
             }
         });
         let navigate = forebay_runtime::spawn(shards::navigate(Arc::clone(&rooms.shards), tuning.navigate_every));
+        let claims = forebay_runtime::spawn(shards::look_after(Arc::clone(&rooms.shards)));
         rooms.forms.start();
         tracing::info!(worker = %id, %address, "worker serves");
-        let running = Mutex::new(Some(Running { servers, beats, sweep, drain, news, scrub, navigate }));
+        let running = Mutex::new(Some(Running { servers, beats, sweep, drain, news, scrub, navigate, claims }));
         Ok(Self { rooms, address, coordinator, security, running })
     }
 
@@ -199,6 +202,7 @@ impl Worker {
         running.drain.abort();
         running.scrub.abort();
         running.navigate.abort();
+        running.claims.abort();
         // Ended by the line above, which is no error.
         let _ = (&mut running.beats).await;
         let servers = std::mem::take(&mut running.servers);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{
-    AccessWay, DataReply, DataRequest, DatasetId, Hint, PeerRequest, PutCondition, Shared, WantedRecords, encode,
+    AccessWay, DataReply, DataRequest, DatasetId, DraftCall, Hint, PeerRequest, PutCondition, Shared, WantedRecords, encode,
 };
 use forebay_rights::needs;
 use forebay_transport::Response;
@@ -24,7 +24,7 @@ const WITHIN_MS_MAX: u32 = 600_000;
 const DEPARTED_WITHIN_MS_MAX: u32 = 60_000;
 
 impl WorkerSession {
-    pub(super) async fn answer_peer(&self, request: Result<PeerRequest>) -> Result<Response> {
+    pub(super) async fn answer_peer(&self, request: Result<PeerRequest>, payload: Bytes) -> Result<Response> {
         let (request, rooms) = (request?, &self.rooms);
         self.may(|| needs::peer(&request), || of_peer((&request).into()))?;
         Ok(match request {
@@ -58,6 +58,23 @@ impl WorkerSession {
                 let payload = vec![rooms.shards.part(shard, file, start, bytes).await?];
                 rooms.signals.send(&payload).await;
                 Response { meta: encode(&DataReply::Done), payload, ..Response::default() }
+            }
+            PeerRequest::ClaimBegin { claim, writer, mount, key } => {
+                rooms.shards.claim_begin(claim, writer, mount, &key).await?;
+                reply(DataReply::Done)
+            }
+            PeerRequest::ClaimKeep { claim, number } => {
+                rooms.shards.claim_keep(claim, number, payload).await?;
+                reply(DataReply::Done)
+            }
+            PeerRequest::ClaimKept { claim, from, close } => {
+                let (kept, payload) = rooms.shards.claim_kept(claim, from, close).await?.unzip();
+                let meta = encode(&DataReply::Kept(kept));
+                Response { meta, payload: payload.unwrap_or_default(), ..Response::default() }
+            }
+            PeerRequest::ClaimEnd { claim } => {
+                rooms.shards.claim_end(claim).await;
+                reply(DataReply::Done)
             }
         })
     }
@@ -111,9 +128,10 @@ impl WorkerSession {
             }
             DataRequest::PutCommit { upload, parts, condition } => self.commit(upload, parts, condition).await?,
             DataRequest::PutAbort { upload } => {
-                self.uploads.abort(upload).await?;
+                self.uploads.abort(&rooms.writes, upload).await?;
                 reply(DataReply::Done)
             }
+            DataRequest::Drafts { operation, call } => self.drafts(operation, call).await?,
             DataRequest::Delete { mount, key } => self.delete(mount, &key).await?,
             DataRequest::Refresh { mount, prefix } => {
                 rooms.writes.refresh(mount, &prefix);
@@ -190,7 +208,7 @@ impl WorkerSession {
 
     /// A log of a shard is an object too, whoever writes it.
     async fn put(&self, mount: MountId, key: &Key, condition: PutCondition, payload: Bytes) -> Result<Response> {
-        self.may_order(mount, key, Some(&payload)).await?;
+        self.may_order(mount, key, Some((&condition, &payload))).await?;
         let put = self.rooms.writes.put(mount, key, condition, payload).await;
         self.rooms.shards.note_change(mount, key);
         let info = put?;
@@ -199,6 +217,9 @@ impl WorkerSession {
     }
 
     async fn commit(&self, upload: u64, parts: u32, condition: PutCondition) -> Result<Response> {
+        if let Some((mount, key)) = self.uploads.draft(&self.rooms.writes, upload) {
+            self.may_commit(mount, &key).await?;
+        }
         let info = self.uploads.commit(&self.rooms.writes, upload, parts, condition).await?;
         self.rooms.shards.note_change(info.version.mount, &info.version.key);
         self.written(&info);
@@ -206,6 +227,7 @@ impl WorkerSession {
     }
 
     async fn delete(&self, mount: MountId, key: &Key) -> Result<Response> {
+        self.may_order_without(mount, key).await?;
         let deleted = self.rooms.writes.delete(mount, key).await;
         self.rooms.shards.note_change(mount, key);
         deleted?;
@@ -227,6 +249,23 @@ impl WorkerSession {
         self.may_order(mount, key, None).await?;
         let (upload, part_bytes) = self.uploads.begin(&self.rooms.writes, mount, key).await?;
         Ok(reply(DataReply::Upload { upload, part_bytes }))
+    }
+
+    async fn drafts(&self, operation: OperationId, call: DraftCall) -> Result<Response> {
+        let (uploads, writes) = (&self.uploads, &self.rooms.writes);
+        match call {
+            DraftCall::Open { mount, below } => {
+                // What a manifest orders is looked at where it is written as one object.
+                self.may_order(mount, &below, None).await?;
+                uploads.open_drafts(writes, operation, mount, below).await?;
+            }
+            DraftCall::Begin { mount, key } => {
+                let (upload, part_bytes) = uploads.begin_draft(writes, operation, mount, &key).await?;
+                return Ok(reply(DataReply::Upload { upload, part_bytes }));
+            }
+            DraftCall::End => uploads.end_drafts(writes, operation).await,
+        }
+        Ok(reply(DataReply::Done))
     }
 
     async fn merge_shard(&self, dataset: DatasetId, shard: u32, within_ms: u32) -> Result<Response> {

@@ -62,7 +62,7 @@ impl Service for WorkerService {
     type Session = WorkerSession;
 
     fn open(&self, peer: Peer) -> Result<WorkerSession> {
-        let (rooms, uploads) = (Arc::clone(&self.rooms), SessionUploads::default());
+        let (rooms, uploads) = (Arc::clone(&self.rooms), SessionUploads::new(&self.rooms.writes));
         let refused = Arc::clone(&self.refused);
         let (bringer, pins) = (rooms.origin.claims.bringer(), rooms.in_place.session());
         let (attached, records) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -88,7 +88,7 @@ impl WorkerSession {
         }
         let version = self.peer.version;
         let answer = match speaking(version, || PeerRequest::decode(&meta)) {
-            Some(request) => self.answer_peer(request).await,
+            Some(request) => self.answer_peer(request, payload).await,
             None => self.answer(decode_from(version, &meta), payload).await,
         };
         let answer = answer.unwrap_or_else(|error| failed(&error));

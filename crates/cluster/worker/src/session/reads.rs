@@ -59,13 +59,13 @@ impl WorkerSession {
 
     pub(super) async fn select_rows(&self, wanted: WantedRows) -> Result<Response> {
         let mut queued = self.rooms.signals.load.begin();
-        let Some(selected) = self.rooms.forms.select_rows(wanted).await? else {
+        let Some(sending) = self.rooms.forms.select_rows(wanted).await? else {
             return Ok(reply(DataReply::NoCell { hint: self.turn(&mut queued, &Answer::default()).await }));
         };
-        let (rows, fits) = (selected.rows, selected.table.is_some());
-        let answer = Answer { payload: selected.table.into_iter().collect(), hit: true, ..Answer::default() };
+        let (rows, fits, packed) = (sending.rows, sending.payload.is_some(), sending.packed);
+        let answer = Answer { payload: sending.payload.into_iter().collect(), hit: true, ..Answer::default() };
         let hint = self.turn(&mut queued, &answer).await;
-        Ok(with_answer(answer, queued, |_| DataReply::Selected(SelectedRows { rows, fits, hint })))
+        Ok(with_answer(answer, queued, |_| DataReply::Selected(SelectedRows { rows, fits, hint, packed })))
     }
 
     /// Waits for an answer's turn to be sent; says how the worker stands then.

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use forebay_protocol::{DataRequest, WantedRecords, WantedRows};
+use forebay_protocol::{DataRequest, DraftCall, PutCondition, WantedRecords, WantedRows};
 use forebay_rights::{Need, Place, needs};
 use forebay_transport::{Deed, is_audited, unix_now};
 use forebay_types::{ForebayPath, Key, MountId, MountName, Result};
@@ -40,15 +40,34 @@ impl WorkerSession {
         self.peer.caller.may(&need(), unix_now(), |mount| self.mount_name(mount))
     }
 
-    /// `Denied` where an object is the manifest of a dataset that orders something of its replicas which the one before does not, and the one at
-    /// the other end may write there and no more. Without bytes, where these come later, it is taken for one.
-    pub(super) async fn may_order(&self, mount: MountId, key: &Key, bytes: Option<&Bytes>) -> Result<()> {
+    /// `Denied` where an object that is written changes what the manifests of a dataset order of its replicas, and the one at the other end
+    /// may write there and no more. Without what is written, where that comes later, it is taken for such a one.
+    pub(super) async fn may_order(&self, mount: MountId, key: &Key, written: Option<(&PutCondition, &Bytes)>) -> Result<()> {
         // Processes of the cluster have looked at whom they serve.
-        if self.may_quietly(Need::serve).is_ok() || !self.rooms.shards.orders_else(mount, key, bytes).await? {
+        if self.may_quietly(Need::serve).is_ok() || !self.rooms.shards.orders_else(mount, key, written).await? {
             return Ok(());
         }
+        self.may_administer_orders(mount, key)
+    }
+
+    /// The same of an object that is deleted.
+    pub(super) async fn may_order_without(&self, mount: MountId, key: &Key) -> Result<()> {
+        if self.may_quietly(Need::serve).is_ok() || !self.rooms.shards.orders_else_without(mount, key).await? {
+            return Ok(());
+        }
+        self.may_administer_orders(mount, key)
+    }
+
+    fn may_administer_orders(&self, mount: MountId, key: &Key) -> Result<()> {
         let on = || self.mount_name(mount).map(|name| ForebayPath::new(name, key.clone()).to_string()).unwrap_or_default();
         self.may(|| needs::manifest_orders(mount), || Deed { port: "data", what: "shard_orders", on: on() })
+    }
+
+    /// `Denied` where the one at the other end may not write an object of which another process has written a draft for it.
+    pub(super) async fn may_commit(&self, mount: MountId, key: &Key) -> Result<()> {
+        let on = || self.mount_name(mount).map(|name| ForebayPath::new(name, key.clone()).to_string()).unwrap_or_default();
+        self.may(|| Need::write(Place::Mount(mount)), || Deed { port: "data", what: "draft_commit", on: on() })?;
+        self.may_order(mount, key, None).await
     }
 
     /// Rights go by names, and a mount that was just made may have none here yet: with one that is not there at all, the request
@@ -71,6 +90,7 @@ impl WorkerSession {
         let object = match request {
             DataRequest::Put { mount, key, .. }
             | DataRequest::PutBegin { mount, key, .. }
+            | DataRequest::Drafts { call: DraftCall::Open { mount, below: key } | DraftCall::Begin { mount, key }, .. }
             | DataRequest::Delete { mount, key }
             | DataRequest::Changed { mount, key, .. }
             | DataRequest::Open { mount, key, .. }

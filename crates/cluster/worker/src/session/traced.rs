@@ -21,8 +21,16 @@ pub(super) fn placed(asked: Option<TraceContext>, worker: WorkerId, place: Box<d
 }
 
 impl Place for Traced {
-    fn memory(&mut self) -> &mut [u8] {
+    fn bytes(&self) -> usize {
+        self.place.bytes()
+    }
+
+    fn memory(&mut self) -> Option<&mut [u8]> {
         self.place.memory()
+    }
+
+    fn put(&mut self, piece: &[u8]) {
+        self.place.put(piece);
     }
 
     fn filled(self: Box<Self>) -> Response {

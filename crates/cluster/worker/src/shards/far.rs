@@ -302,6 +302,6 @@ fn where_to(known: Option<&Far>, planned: &[Planned], asked: &Asked) -> Residenc
 
 /// On a thread that may take its time.
 async fn unpacking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = forebay_runtime::spawn_blocking(work).await;
     done.map_err(|error| Error::internal(format!("a block was not unpacked: {error}")))?
 }

@@ -83,7 +83,12 @@ impl Shards {
     }
 
     /// The objects that begin with a prefix, by the name that their last part is of.
-    async fn named<N>(&self, door: &MountDoor, prefix: &Key, name: impl Fn(&str) -> Option<N>) -> Result<Vec<Stored<N>>> {
+    pub(super) async fn named<N>(
+        &self,
+        door: &MountDoor,
+        prefix: &Key,
+        name: impl Fn(&str) -> Option<N>,
+    ) -> Result<Vec<Stored<N>>> {
         let storage = door.storage()?;
         let mut all = Vec::new();
         let mut after: Option<Key> = None;

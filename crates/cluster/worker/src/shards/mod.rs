@@ -4,8 +4,8 @@
 //! them, a queue for each, the layers that each is kept with here and what is ordered of them, and answering for those that are
 //! asked too rarely to be brought.
 //!
-//! Never does: keep the only copy of anything. Shared storage has the base of each shard and the log of what was changed since; what
-//! is derived from them here may go at any time.
+//! Never does: keep the only copy of anything, but for changes of datasets that are to have it so, for seconds and beside another worker.
+//! Shared storage has the base of each shard and the log of what was changed since; what is derived from them here may go at any time.
 //!
 //! Start with [`Shards::ask`].
 
@@ -14,6 +14,7 @@ mod at_hand;
 mod bring;
 mod budget;
 mod changes;
+mod claims;
 mod dial;
 mod far;
 mod folder;
@@ -47,6 +48,8 @@ use crate::write::Writes;
 pub(crate) use answer::Asking;
 use answer::Questions;
 use changes::{Move, moved};
+use claims::Claims;
+pub(crate) use claims::look_after;
 use far::{FAR_MAX, Far};
 use folder::Kept;
 use log::Told;
@@ -71,6 +74,7 @@ pub(crate) struct Shards {
     turns: Turns,
     garbage: Garbage,
     told: Told,
+    claims: Claims,
     writes: Arc<Writes>,
     origin: Arc<Origin>,
     cluster: Arc<Cluster>,
@@ -156,9 +160,10 @@ impl Asked {
 }
 
 impl Shards {
-    /// Keeps files below `folder`; what a process before this one left there is found again.
+    /// Keeps files below `folder`, and what is changed and not in shared storage yet below `claims`; what a process before this one left there
+    /// is found again.
     pub(crate) fn open(
-        folder: &std::path::Path,
+        (folder, claims): (&std::path::Path, &std::path::Path),
         limits: Limits,
         writes: Arc<Writes>,
         origin: Arc<Origin>,
@@ -186,6 +191,7 @@ impl Shards {
             },
             garbage: Garbage { collected: Mutex::new(LruCache::new(manifests)), after: garbage_after },
             told: Told::default(),
+            claims: Claims::open(claims)?,
             writes,
             origin,
             cluster,
@@ -345,6 +351,7 @@ impl Shards {
 
     /// Calls that are under way end; nothing begins any more.
     pub(crate) fn stop(&self) {
+        self.claims.stop();
         self.turns.room.close();
         self.turns.layering.close();
     }

@@ -4,12 +4,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use forebay_protocol::PutCondition;
 use forebay_shard_store::{Dataset, DatasetOrders, manifest_number};
-use forebay_types::{ErrorKind, Key, MountId, Result};
+use forebay_types::{Error, ErrorKind, Key, MountId, Result};
 
+use super::bring::below;
 use super::folder::Pin;
 use super::served::Served;
 use super::{Asked, Manifest, Shards};
+use crate::origin::MountDoor;
+
+/// Objects that are named as manifests and may be none, of which one that is one is looked for.
+const LOOKED_AT_MAX: usize = 64;
 
 impl Shards {
     /// Has a shard return to the size that this worker's place among its holders says, and be kept as the dataset's orders say.
@@ -29,24 +35,82 @@ impl Shards {
         }
     }
 
-    /// Whether an object that is about to be written is a manifest that orders something else of the dataset's replicas than the one before
-    /// it; without bytes whether it is any.
-    pub(crate) async fn orders_else(&self, mount: MountId, key: &Key, bytes: Option<&Bytes>) -> Result<bool> {
-        let (folder, name) = key.as_str().rsplit_once('/').unwrap_or(("", key.as_str()));
-        let Some(number) = manifest_number(name) else { return Ok(false) };
-        let Some(bytes) = bytes else { return Ok(true) };
+    /// Whether an object that is about to be written changes what a dataset's manifests order of its replicas, with the condition and the
+    /// bytes that it is written with; without these whether it is named as a manifest.
+    pub(crate) async fn orders_else(&self, mount: MountId, key: &Key, written: Option<(&PutCondition, &Bytes)>) -> Result<bool> {
+        let Some((folder, number)) = manifest_at(key)? else { return Ok(false) };
+        let Some((condition, bytes)) = written else { return Ok(true) };
+        let door = self.origin.mount(mount).await?;
         // What is no manifest orders nothing.
-        let Ok(next) = Dataset::decode(bytes, key.as_str()) else { return Ok(false) };
-        let (door, folder) = (self.origin.mount(mount).await?, Key::new(folder)?);
-        let before = match number.checked_sub(1) {
-            None => None,
-            Some(before) => match self.read_manifest(&door, &folder, before).await {
-                Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Corrupt) => None,
-                read => read?,
-            },
+        let next = Dataset::decode(bytes, key.as_str()).ok().map(|next| next.orders);
+        let there = match condition {
+            // It takes the place of none.
+            PutCondition::Absent => None,
+            _ => self.orders_of(&door, &folder, number).await?,
         };
-        let before = before.map_or_else(DatasetOrders::default, |before| before.dataset.orders);
-        Ok(next.orders != before)
+        match (there, next) {
+            (Some(there), Some(next)) => Ok(next != there),
+            (Some(there), None) => self.matters(&door, &folder, number, there).await,
+            (None, Some(next)) => Ok(next != self.orders_before(&door, &folder, number).await?),
+            (None, None) => Ok(false),
+        }
+    }
+
+    /// The same of an object that is about to be deleted.
+    pub(crate) async fn orders_else_without(&self, mount: MountId, key: &Key) -> Result<bool> {
+        let Some((folder, number)) = manifest_at(key)? else { return Ok(false) };
+        let door = self.origin.mount(mount).await?;
+        match self.orders_of(&door, &folder, number).await? {
+            Some(there) => self.matters(&door, &folder, number, there).await,
+            None => Ok(false),
+        }
+    }
+
+    /// Whether it matters to the orders of a dataset that a manifest with these is there: it is the last one, and it orders something, or the
+    /// one before it does, which would be the last.
+    async fn matters(&self, door: &MountDoor, folder: &Key, number: u64, there: DatasetOrders) -> Result<bool> {
+        if self.last_orders(door, folder, |other| other > number).await?.is_some() {
+            return Ok(false);
+        }
+        Ok(!there.is_none() || !self.orders_before(door, folder, number).await?.is_none())
+    }
+
+    /// What the last manifest before a number orders: that with the number before it, unless this is missing or none.
+    async fn orders_before(&self, door: &MountDoor, folder: &Key, number: u64) -> Result<DatasetOrders> {
+        if let Some(before) = number.checked_sub(1)
+            && let Some(orders) = self.orders_of(door, folder, before).await?
+        {
+            return Ok(orders);
+        }
+        Ok(self.last_orders(door, folder, |other| other < number).await?.unwrap_or_default())
+    }
+
+    /// What the last manifest orders of those in a folder whose numbers are `among` some; none where there is none.
+    async fn last_orders(&self, door: &MountDoor, folder: &Key, among: impl Fn(u64) -> bool) -> Result<Option<DatasetOrders>> {
+        let named = self.named(door, &below(folder, "manifest-")?, manifest_number).await?;
+        let mut numbers: Vec<u64> = named.into_iter().map(|stored| stored.name).filter(|number| among(*number)).collect();
+        numbers.sort_unstable_by(|one, other| other.cmp(one));
+        debug_assert!(numbers.is_sorted_by(|one, other| one > other), "the last one first, and each once");
+        for number in numbers.iter().take(LOOKED_AT_MAX) {
+            if let Some(orders) = self.orders_of(door, folder, *number).await? {
+                return Ok(Some(orders));
+            }
+        }
+        match numbers.len() > LOOKED_AT_MAX {
+            true => {
+                Err(Error::invalid(format!("{folder}: {LOOKED_AT_MAX} objects are named as manifests and are none: delete them")))
+            }
+            false => Ok(None),
+        }
+    }
+
+    /// What a manifest orders; none where there is none, or something that is no manifest.
+    async fn orders_of(&self, door: &MountDoor, folder: &Key, number: u64) -> Result<Option<DatasetOrders>> {
+        match self.read_manifest(door, folder, number).await {
+            Ok(manifest) => Ok(manifest.map(|manifest| manifest.dataset.orders)),
+            Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Corrupt) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether a shard is to be here, whatever it is asked.
@@ -125,6 +189,13 @@ impl Shards {
     }
 }
 
+/// The folder and the number of a manifest; none of what is not named as one. A dataset is in a folder.
+fn manifest_at(key: &Key) -> Result<Option<(Key, u64)>> {
+    let Some((folder, name)) = key.as_str().rsplit_once('/').filter(|(folder, _)| !folder.is_empty()) else { return Ok(None) };
+    let Some(number) = manifest_number(name) else { return Ok(None) };
+    Ok(Some((Key::new(folder)?, number)))
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -165,7 +236,7 @@ mod tests {
         if let (Some(file), Some(bytes)) = (&packed.shard.cold, packed.cold_bytes().unwrap()) {
             put(&data_key(&file.object), &bytes);
         }
-        let orders = DatasetOrders { pin: Some(DatasetPin::default()), frozen: false };
+        let orders = DatasetOrders { pin: Some(DatasetPin::default()), frozen: false, ..DatasetOrders::default() };
         let dataset = Dataset {
             columns,
             replicas: vec![0.5],

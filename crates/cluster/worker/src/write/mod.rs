@@ -1,6 +1,6 @@
 //! Changes of objects: those that are made here, and those that are found.
 //!
-//! Owns: writes and uploads under way, telling everyone of a change before its writer hears that it is done, looking for changes
+//! Owns: writes, uploads and drafts under way, telling everyone of a change before its writer hears that it is done, looking for changes
 //! that others make, and the new versions of which the coordinator has not heard.
 //!
 //! Never does: acknowledge a write that shared storage has not.
@@ -9,6 +9,7 @@
 
 mod changes;
 mod discover;
+mod drafts;
 mod fresh;
 mod put;
 mod uploads;
@@ -27,6 +28,7 @@ use crate::origin::Origin;
 use crate::signals::Signals;
 use changes::Overlap;
 use discover::Discoveries;
+use drafts::Drafts;
 use fresh::Fresh;
 pub(crate) use uploads::SessionUploads;
 
@@ -36,7 +38,9 @@ pub(crate) struct Writes {
     under_way: Mutex<HashMap<(MountId, Key), Overlap>>,
     pub(crate) fresh: Fresh,
     discoveries: Discoveries,
-    next_upload: AtomicU64,
+    drafts: Drafts,
+    /// Of uploads and of the connections that begin them.
+    next_number: AtomicU64,
     origin: Arc<Origin>,
     catalogue: Arc<Catalogue>,
     cluster: Arc<Cluster>,
@@ -56,7 +60,8 @@ impl Writes {
             under_way: Mutex::default(),
             fresh: Fresh::default(),
             discoveries: Discoveries::default(),
-            next_upload: AtomicU64::new(forebay_runtime::random::<u32>().into()),
+            drafts: Drafts::default(),
+            next_number: AtomicU64::new(forebay_runtime::random::<u32>().into()),
             origin,
             catalogue,
             cluster,

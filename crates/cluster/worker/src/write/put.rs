@@ -51,7 +51,7 @@ impl Writes {
 
     /// Puts what was written into the tiers, where this worker is the one who will be asked for it and the version is
     /// certain: an ETag is given to the very bytes that were sent, a file's times are looked at after the write.
-    fn keep_written(&self, door: &Arc<MountDoor>, info: &ObjectInfo, payload: Bytes) {
+    pub(super) fn keep_written(&self, door: &Arc<MountDoor>, info: &ObjectInfo, payload: Bytes) {
         let version = &info.version;
         let here = self.cluster.routed_here()(RouteKey::of(version.mount, &version.key, 0));
         let certain =

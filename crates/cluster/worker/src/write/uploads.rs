@@ -3,27 +3,28 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::PutCondition;
-use forebay_shared_storage::Upload;
 use forebay_trace::{current, within};
-use forebay_types::{Error, Key, MountId, ObjectInfo, Result};
+use forebay_types::{Error, Key, MountId, ObjectInfo, OperationId, Result};
+use futures::future::join_all;
 use parking_lot::Mutex;
-use tokio::sync::{RwLock, oneshot};
+use tokio::sync::oneshot;
 
 use super::Writes;
 use super::changes::Write;
+use super::drafts::{By, Draft, give_up};
 
 /// Uploads of one connection at a time.
 const UPLOADS_MAX: usize = 256;
-/// How long the parts of an abandoned upload are tried to be removed.
-const ABORT_WITHIN: Duration = Duration::from_secs(30);
 
-/// The uploads that a connection has begun. Those that it did not commit are given up with it.
-#[derive(Default)]
-pub(crate) struct SessionUploads(Mutex<Table>);
+/// The uploads that a connection has begun. Those that it did not commit are given up with it, and the drafts that it has opened.
+pub(crate) struct SessionUploads {
+    /// The connection's, which tells it from others.
+    number: u64,
+    table: Mutex<Table>,
+}
 
 #[derive(Default)]
 struct Table {
@@ -31,51 +32,98 @@ struct Table {
     closed: bool,
 }
 
-struct Draft {
-    mount: MountId,
-    key: Key,
-    /// Parts are written under the shared lock, the end takes the upload out under the exclusive one.
-    upload: RwLock<Option<Upload>>,
-}
-
 impl SessionUploads {
+    pub(crate) fn new(writes: &Writes) -> Self {
+        Self { number: writes.next_number.fetch_add(1, Relaxed), table: Mutex::default() }
+    }
+
     /// Begins an upload: its id and the bytes of each part.
     pub(crate) async fn begin(&self, writes: &Arc<Writes>, mount: MountId, key: &Key) -> Result<(u64, u64)> {
         let door = writes.writable(mount, key).await?;
-        if self.0.lock().open.len() >= UPLOADS_MAX {
+        if self.table.lock().open.len() >= UPLOADS_MAX {
             return Err(Error::retry(format!("{UPLOADS_MAX} uploads are open on this connection: finish one first")));
         }
         let upload = door.storage()?.begin_upload(key).await?;
-        let (id, part_bytes) = (writes.next_upload.fetch_add(1, Relaxed), upload.part_bytes());
-        let draft = Draft { mount, key: key.clone(), upload: RwLock::new(Some(upload)) };
-        let closed = {
-            let mut table = self.0.lock();
+        let (id, part_bytes) = (writes.next_number.fetch_add(1, Relaxed), upload.part_bytes());
+        let draft = Arc::new(Draft::new(mount, key, upload));
+        {
+            let mut table = self.table.lock();
             if !table.closed {
-                let known = table.open.insert(id, Arc::new(draft));
+                let known = table.open.insert(id, draft);
                 assert!(known.is_none(), "an upload's id is given once");
                 return Ok((id, part_bytes));
             }
-            draft
-        };
-        give_up(writes, Arc::new(closed));
+        }
+        give_up(writes, draft);
         Err(Error::closed("the connection has ended"))
     }
 
+    /// Lets drafts of an operation begin below a place, which are this connection's to commit.
+    pub(crate) async fn open_drafts(
+        &self,
+        writes: &Arc<Writes>,
+        operation: OperationId,
+        mount: MountId,
+        below: Key,
+    ) -> Result<()> {
+        writes.writable(mount, &below).await?;
+        let table = self.table.lock();
+        // Under the lock, so that they are there before the connection's end looks for them, or not at all.
+        match table.closed {
+            true => Err(Error::closed("the connection has ended")),
+            false => writes.drafts.open(operation, self.number, mount, below),
+        }
+    }
+
+    /// Begins a draft for who has opened the operation's, as [`Self::begin`].
+    pub(crate) async fn begin_draft(
+        &self,
+        writes: &Arc<Writes>,
+        operation: OperationId,
+        mount: MountId,
+        key: &Key,
+    ) -> Result<(u64, u64)> {
+        let door = writes.writable(mount, key).await?;
+        writes.drafts.check(operation, mount, key)?;
+        let upload = door.storage()?.begin_upload(key).await?;
+        let (id, part_bytes) = (writes.next_number.fetch_add(1, Relaxed), upload.part_bytes());
+        match writes.drafts.begin(operation, id, self.number, Draft::new(mount, key, upload)) {
+            Ok(()) => Ok((id, part_bytes)),
+            Err((error, draft)) => {
+                give_up(writes, draft);
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives up what this connection has opened for an operation, and did not commit.
+    pub(crate) async fn end_drafts(&self, writes: &Writes, operation: OperationId) {
+        let left = writes.drafts.end(operation, self.number);
+        join_all(left.iter().map(|draft| draft.given_up())).await;
+    }
+
+    /// The object of a draft that is this connection's to commit.
+    pub(crate) fn draft(&self, writes: &Writes, id: u64) -> Option<(MountId, Key)> {
+        let draft = writes.drafts.find(id, By::Opener(self.number))?;
+        Some((draft.mount, draft.key.clone()))
+    }
+
     pub(crate) async fn part(&self, writes: &Writes, id: u64, part: u32, payload: Bytes) -> Result<()> {
-        let draft = self.find(id)?;
+        let draft = self.find(writes, id, By::Writer(self.number))?;
         let upload = draft.upload.read().await;
         let upload = upload.as_ref().ok_or_else(|| unknown(id))?;
         let bytes = payload.len() as u64;
-        upload.put_part(part, vec![payload]).await?;
+        upload.put_part(part, vec![payload.clone()]).await?;
+        draft.keep(part, &payload);
         writes.signals.meters.written(bytes);
         Ok(())
     }
 
     /// Makes the object of its parts.
     pub(crate) async fn commit(&self, writes: &Arc<Writes>, id: u64, parts: u32, when: PutCondition) -> Result<ObjectInfo> {
-        let draft = self.find(id)?;
+        let draft = self.find(writes, id, By::Opener(self.number))?;
         let upload = draft.upload.write().await.take().ok_or_else(|| unknown(id))?;
-        self.0.lock().open.remove(&id);
+        self.remove(writes, id);
         // Goes on when the writer goes away: half a commit would leave parts behind.
         let (send, receive) = oneshot::channel();
         let owner = Arc::clone(writes);
@@ -93,6 +141,9 @@ impl SessionUploads {
             };
             if let Ok(Some(info)) = &ended {
                 owner.fresh.add(&info.version);
+                if let (Some(bytes), Some(door)) = (draft.take_kept(parts), owner.origin.mounts.find(draft.mount)) {
+                    owner.keep_written(&door, info, bytes);
+                }
             }
             // Nobody may be there any more to hear of it.
             let _ = send.send(ended);
@@ -102,40 +153,36 @@ impl SessionUploads {
     }
 
     /// Gives an upload up.
-    pub(crate) async fn abort(&self, id: u64) -> Result<()> {
-        let draft = self.find(id)?;
+    pub(crate) async fn abort(&self, writes: &Writes, id: u64) -> Result<()> {
+        let of_writer = self.find(writes, id, By::Writer(self.number));
+        let draft = of_writer.or_else(|_| self.find(writes, id, By::Opener(self.number)))?;
         let upload = draft.upload.write().await.take().ok_or_else(|| unknown(id))?;
-        self.0.lock().open.remove(&id);
+        self.remove(writes, id);
         upload.abort().await
     }
 
-    /// The connection has ended: gives all uploads up, in the background.
+    /// The connection has ended: gives all uploads up, in the background, and the drafts that it has opened.
     pub(crate) fn close(&self, writes: &Arc<Writes>) {
         let open = {
-            let mut table = self.0.lock();
+            let mut table = self.table.lock();
             table.closed = true;
             std::mem::take(&mut table.open)
         };
-        for draft in open.into_values() {
+        for draft in open.into_values().chain(writes.drafts.gone(self.number)) {
             give_up(writes, draft);
         }
     }
 
-    fn find(&self, id: u64) -> Result<Arc<Draft>> {
-        self.0.lock().open.get(&id).cloned().ok_or_else(|| unknown(id))
+    fn find(&self, writes: &Writes, id: u64, by: By) -> Result<Arc<Draft>> {
+        let own = self.table.lock().open.get(&id).cloned();
+        own.or_else(|| writes.drafts.find(id, by)).ok_or_else(|| unknown(id))
     }
-}
 
-fn give_up(writes: &Arc<Writes>, draft: Arc<Draft>) {
-    writes.background.spawn(async move {
-        // A part that is being written ends with its connection, so the lock is free soon.
-        let Some(upload) = draft.upload.write().await.take() else { return };
-        match forebay_runtime::time::timeout(ABORT_WITHIN, upload.abort()).await {
-            Ok(Ok(())) => tracing::info!(key = %draft.key, "upload given up with its connection"),
-            Ok(Err(error)) => tracing::warn!(key = %draft.key, %error, "parts of an upload may be left in shared storage"),
-            Err(_) => tracing::warn!(key = %draft.key, "parts of an upload may be left in shared storage"),
+    fn remove(&self, writes: &Writes, id: u64) {
+        if self.table.lock().open.remove(&id).is_none() {
+            writes.drafts.remove(id);
         }
-    });
+    }
 }
 
 fn unknown(id: u64) -> Error {

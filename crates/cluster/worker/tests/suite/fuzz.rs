@@ -9,12 +9,12 @@ use bytes::Bytes;
 use forebay_fuzz::{Mutator, Tally, resident_bytes, shape};
 use forebay_nodes::{BlockRef, CreateOptions, DirId, NodeType, ROOT, StorageClass};
 use forebay_protocol::{
-    AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, FrameKind, Heartbeat,
+    AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, DraftCall, FrameKind, Heartbeat,
     InPlaceCount, MemberRequest, NODE_MESSAGE, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerRequest,
     PutCondition, RangeSpec, Raw, SegmentUse, TraceContext, WantedAccesses, WindowReport, WorkerInfo, decode, encode,
 };
 use forebay_transport::{Connection, Security};
-use forebay_types::{ErrorKind, HostId, ObjectVersion, PageRun, SegmentId, Standing, WorkerId};
+use forebay_types::{ErrorKind, HostId, Key, MountId, ObjectVersion, PageRun, SegmentId, Standing, WorkerId};
 use futures::future::join_all;
 use tokio::io::AsyncWriteExt;
 
@@ -104,6 +104,8 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
         DataRequest::PutPart { upload: 1, part: 0 },
         DataRequest::PutCommit { upload: 1, parts: 1, condition: PutCondition::Absent },
         DataRequest::PutAbort { upload: 1 },
+        DataRequest::Drafts { operation, call: DraftCall::Open { mount, below: key.clone() } },
+        DataRequest::Drafts { operation, call: DraftCall::Begin { mount, key: key.clone() } },
         DataRequest::Refresh { mount, prefix: key.clone() },
         DataRequest::Changed { mount, key, info: None },
         DataRequest::Free { segments: vec![segment, SegmentId(1)] },
@@ -157,6 +159,10 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
     seeds.push(PeerRequest::Missed { asker: WorkerId(1), segment, start: 0, pages: 300 }.encode().to_vec());
     seeds.push(PeerRequest::ShardHeld { shard: 7 }.encode().to_vec());
     seeds.push(PeerRequest::ShardPart { shard: 7, file: 0, start: 0, bytes: 1 << 20 }.encode().to_vec());
+    let claimed = Key::new("x/log/0123456789abcdef/0001-0000000001").unwrap();
+    seeds.push(PeerRequest::ClaimBegin { claim: 7, writer: WorkerId(1), mount: MountId(1), key: claimed }.encode().to_vec());
+    seeds.push(PeerRequest::ClaimKeep { claim: 7, number: 2 }.encode().to_vec());
+    seeds.push(PeerRequest::ClaimKept { claim: 7, from: 2, close: false }.encode().to_vec());
     for op in by_hand::of_peers(worker, dir, block) {
         seeds.push(PeerCall { from: dir, path: "", op: op.clone() }.encode().to_vec());
         seeds.push(PeerCall { from: ROOT, path: "dir", op }.encode().to_vec());

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest, PutCondition};
+use forebay_protocol::{DataReply, DataRequest, DraftCall, PutCondition};
 use forebay_testing::Fault;
-use forebay_types::{ErrorKind, Key, MountOptions, ObjectInfo, Result, Validate};
+use forebay_types::{ErrorKind, Key, MountOptions, ObjectInfo, OperationId, Result, Validate};
 
 use crate::bed::{Bed, Client, MIB, Plan, noise, until};
 
@@ -114,6 +114,75 @@ async fn an_upload_ends_with_its_connection() {
     let (upload, _) = begin(&other, "given up").await.unwrap();
     other.call(DataRequest::PutAbort { upload }).await.unwrap();
     assert_eq!(bed.s3.counters().deletes, 2);
+}
+
+/// Says something of the drafts of one operation.
+async fn drafts(client: &Client, call: DraftCall) -> Result<DataReply> {
+    Ok(client.call(DataRequest::Drafts { operation: OperationId(5), call }).await?.0)
+}
+
+async fn open_drafts(client: &Client, below: &str) -> Result<DataReply> {
+    drafts(client, DraftCall::Open { mount: client.mount, below: Key::new(below)? }).await
+}
+
+/// Begins a draft and writes its only part.
+async fn draft(client: &Client, key: &str, data: &[u8]) -> Result<u64> {
+    let DataReply::Upload { upload, .. } = drafts(client, DraftCall::Begin { mount: client.mount, key: Key::new(key)? }).await?
+    else {
+        panic!("an upload")
+    };
+    client.send(DataRequest::PutPart { upload, part: 0 }, vec![Bytes::copy_from_slice(data)]).await?;
+    Ok(upload)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_draft_is_written_by_one_and_committed_by_who_opened_it() {
+    let bed = Bed::new(Plan::default()).await;
+    let (asks, writes) = (bed.client().await, bed.client().await);
+    assert_eq!(draft(&writes, "out/a", b"x").await.unwrap_err().kind(), ErrorKind::NotFound, "nobody has opened any");
+    open_drafts(&asks, "out/").await.unwrap();
+    assert_eq!(open_drafts(&writes, "out/").await.unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(draft(&writes, "elsewhere/a", b"x").await.unwrap_err().kind(), ErrorKind::NotFound);
+    let data = noise("draft", 300_001);
+    let upload = draft(&writes, "out/a", &data).await.unwrap();
+    assert_eq!(asks.open("out/a").await.unwrap_err().kind(), ErrorKind::NotFound, "nobody sees a draft");
+    let part = asks.send(DataRequest::PutPart { upload, part: 0 }, vec![Bytes::from_static(b"other bytes")]).await;
+    assert_eq!(part.unwrap_err().kind(), ErrorKind::NotFound, "its parts are of who began it");
+    let commit = DataRequest::PutCommit { upload, parts: 1, condition: PutCondition::Any };
+    assert_eq!(writes.call(commit.clone()).await.unwrap_err().kind(), ErrorKind::NotFound, "and its end of who opened it");
+    bed.s3.reset_counters();
+    let DataReply::Info(info) = asks.call(commit).await.unwrap().0 else { panic!("an object") };
+    assert_eq!(asks.read(&info.version, 0, data.len()).await.unwrap(), data);
+    assert_eq!(bed.s3.counters().gets, 0, "it is in the tier");
+    assert_eq!(bed.s3.uploads_open(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn drafts_end_with_who_opened_them_and_not_with_who_writes() {
+    let bed = Bed::new(Plan::default()).await;
+    let (asks, writes) = (bed.client().await, bed.client().await);
+    open_drafts(&asks, "").await.unwrap();
+    let mut begun = Vec::new();
+    for key in ["a", "b"] {
+        begun.push(draft(&writes, key, b"some").await.unwrap());
+    }
+    writes.connection.close();
+    drop(writes);
+    let commit = DataRequest::PutCommit { upload: begun[0], parts: 1, condition: PutCondition::Any };
+    asks.call(commit).await.unwrap();
+    assert_eq!(bed.s3.uploads_open(), 1);
+    drafts(&asks, DraftCall::End).await.unwrap();
+    assert_eq!(bed.s3.uploads_open(), 0, "it is given up before that is answered");
+    let late = bed.client().await;
+    assert_eq!(draft(&late, "c", b"some").await.unwrap_err().kind(), ErrorKind::NotFound);
+    open_drafts(&asks, "").await.unwrap();
+    draft(&late, "d", b"some").await.unwrap();
+    asks.connection.close();
+    drop(asks);
+    until("the draft is given up with the connection", async || bed.s3.uploads_open() == 0).await;
+    for key in ["b", "c", "d"] {
+        assert_eq!(late.open(key).await.unwrap_err().kind(), ErrorKind::NotFound, "{key}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

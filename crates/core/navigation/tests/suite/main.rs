@@ -2,6 +2,7 @@
 
 mod budgets;
 mod choices;
+mod claims;
 mod lendings;
 mod orders;
 mod plans;

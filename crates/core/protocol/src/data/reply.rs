@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
 use crate::objects::ListPage;
-use crate::peer::Shared;
+use crate::peer::{Kept, Shared};
 use crate::placement::Accesses;
 use crate::report::WorkerReport;
 use crate::rows::SelectedRows;
@@ -147,4 +147,6 @@ pub enum DataReply {
         /// As in `Failed`.
         message: String,
     },
+    /// To `ClaimKept`, the objects being the payload; none where nothing is known of the claim.
+    Kept(Option<Kept>),
 }

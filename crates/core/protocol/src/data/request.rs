@@ -9,7 +9,7 @@ use strum::{IntoStaticStr, VariantNames};
 #[cfg(doc)]
 use super::reply::DataReply;
 use crate::limits::{RANGES_MAX, RUNS_MAX, SEGMENTS_MAX, at_most};
-use crate::objects::{PutCondition, RangeSpec};
+use crate::objects::{DraftCall, PutCondition, RangeSpec};
 use crate::placement::WantedAccesses;
 use crate::rows::WantedRows;
 use crate::shards::{DatasetId, WantedRecords};
@@ -272,6 +272,14 @@ pub enum DataRequest {
     SelectRows(WantedRows),
     /// Which objects are read and written here, from the first such question on: [`DataReply::Accesses`].
     Accesses(WantedAccesses),
+    /// About the drafts of an operation: objects that processes of the cluster write for who opened them, and that nobody sees until
+    /// he commits each ([`Self::PutCommit`]). They end with his connection.
+    Drafts {
+        /// Whose they are. Nobody else's: two can't open the same.
+        operation: OperationId,
+        /// What is to be done.
+        call: DraftCall,
+    },
 }
 
 impl DataRequest {

@@ -10,7 +10,7 @@ use crate::data::{DataReply, DataRequest};
 use crate::nodes::{NodeCall, NodeOp, NodeReply, PeerCall, PeerOp};
 use crate::notice::DataNotice;
 use crate::peer::PeerRequest;
-use crate::version::{Kind, PROTOCOL_VERSION, ROWS_SINCE, YOUNG_SINCE, check_known, encode_for, speaking};
+use crate::version::{CLAIMS_SINCE, Kind, PROTOCOL_VERSION, ROWS_SINCE, YOUNG_SINCE, check_known, encode_for, speaking};
 
 /// A request to a worker, which was written in this build's version, for a peer of `version`: for what is said to several. `Retry`
 /// when that one does not know it.
@@ -55,7 +55,7 @@ impl Kind for DataRequest {
             | Self::Present { .. } | Self::ReadCell { .. } | Self::Ring | Self::AskShard { .. } | Self::Shards { .. }
             | Self::MergeShard { .. } | Self::ChangeShard { .. } | Self::Departed { .. } | Self::GetRecords(_) => 8,
             Self::SelectRows(_) => ROWS_SINCE,
-            Self::Accesses(_) => 9,
+            Self::Accesses(_) | Self::Drafts { .. } => 9,
         }
     }
 }
@@ -71,6 +71,7 @@ impl Kind for DataReply {
             | Self::ShardChanged { .. } | Self::Shared(_) | Self::Departed(_) | Self::ShardHeld(_) => 8,
             Self::Selected(_) => ROWS_SINCE,
             Self::Accesses(_) | Self::Busy { .. } => 9,
+            Self::Kept(_) => CLAIMS_SINCE,
         }
     }
 }
@@ -89,6 +90,7 @@ impl Kind for PeerRequest {
         match self {
             Self::Copy { .. } | Self::Form { .. } | Self::Coming { .. } | Self::Missed { .. } | Self::ShardHeld { .. }
             | Self::ShardPart { .. } => 8,
+            Self::ClaimBegin { .. } | Self::ClaimKeep { .. } | Self::ClaimKept { .. } | Self::ClaimEnd { .. } => CLAIMS_SINCE,
         }
     }
 }

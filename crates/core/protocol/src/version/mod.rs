@@ -23,6 +23,9 @@ pub const ORDERS_SINCE: u16 = 9;
 /// Since when a worker knows that a dataset may be about to have other shards.
 pub const RESHARD_SINCE: u16 = 9;
 
+/// Since when a worker may be the second one of a claim, and reads logs that have some.
+pub const CLAIMS_SINCE: u16 = 9;
+
 /// Since when a worker selects rows of decoded columns.
 pub const ROWS_SINCE: u16 = 9;
 

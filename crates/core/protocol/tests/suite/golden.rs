@@ -48,6 +48,10 @@ fn requests() {
     );
     let wanted = WantedAccesses { since: 300, one_in: 2, within_ms: 1_000 };
     golden(DataRequest::Accesses(wanted), "1f ac 02 02 e8 07");
+    let drafts = |call| DataRequest::Drafts { operation: OperationId(9), call };
+    golden(drafts(DraftCall::Open { mount: MountId(7), below: key("x/") }), "20 09 00 07 02 78 2f");
+    golden(drafts(DraftCall::Begin { mount: MountId(7), key: key("x/a") }), "20 09 01 07 03 78 2f 61");
+    golden(drafts(DraftCall::End), "20 09 02");
     let cell = |form| DataRequest::ReadCell {
         operation: OperationId(9),
         version: version(),
@@ -64,12 +68,17 @@ fn requests() {
     golden(
         DataRequest::SelectRows(wanted_rows()),
         "1e 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 00 03 02 00 c8 01 03 00 00 03 02 05 00 01 \
-         01 02 01 61 00 00 03 01 ac 02 80 80 40 80 80 80 01",
+         01 02 01 61 00 00 03 01 ac 02 80 80 40 80 80 80 01 01 ac 02",
     );
     assert_eq!(&PeerRequest::Form { form: FormId(130) }.encode()[..], [b'p', 1, 0x82, 1]);
     assert_eq!(&PeerRequest::ShardHeld { shard: 130 }.encode()[..], [b'p', 4, 0x82, 1]);
     let part = PeerRequest::ShardPart { shard: 130, file: 2, start: 300, bytes: 129 };
     assert_eq!(&part.encode()[..], [b'p', 5, 0x82, 1, 2, 0xac, 2, 0x81, 1]);
+    let begin = PeerRequest::ClaimBegin { claim: 130, writer: WorkerId(2), mount: MountId(300), key: key("a") };
+    assert_eq!(&begin.encode()[..], [b'p', 6, 0x82, 1, 2, 0xac, 2, 1, 0x61]);
+    assert_eq!(&PeerRequest::ClaimKeep { claim: 1, number: 300 }.encode()[..], [b'p', 7, 1, 0xac, 2]);
+    assert_eq!(&PeerRequest::ClaimKept { claim: 1, from: 300, close: true }.encode()[..], [b'p', 8, 1, 0xac, 2, 1]);
+    assert_eq!(&PeerRequest::ClaimEnd { claim: 130 }.encode()[..], [b'p', 9, 0x82, 1]);
 }
 
 #[test]
@@ -78,9 +87,12 @@ fn replies() {
     let hint = Hint { queue: 2, routes: 129 };
     golden(DataReply::Read { in_place: None, hint }, "04 00 02 81 01");
     golden(DataReply::Busy { after_ms: 300, message: "a".into() }, "1c ac 02 01 61");
-    golden(DataReply::Selected(SelectedRows { rows: 300, fits: true, hint }), "1a ac 02 01 02 81 01");
+    golden(DataReply::Selected(SelectedRows { rows: 300, fits: true, hint, packed: None }), "1a ac 02 01 02 81 01 00");
+    golden(DataReply::Selected(SelectedRows { rows: 300, fits: true, hint, packed: Some(300) }), "1a ac 02 01 02 81 01 01 ac 02");
     golden(DataReply::Read { in_place: Some((5, Span { offset: 4096, len: 300 })), hint }, "04 01 05 80 20 ac 02 02 81 01");
     golden(DataReply::Queue(hint), "0f 02 81 01");
+    golden(DataReply::Kept(None), "1d 00");
+    golden(DataReply::Kept(Some(Kept { end: 300, is_closed: true, bytes: vec![129] })), "1d 01 ac 02 01 01 81 01");
     golden(DataReply::Copied { runs: vec![(0, 1), (300, 1)], sums: vec![1, 300] }, "0e 02 00 01 ac 02 01 02 01 ac 02");
     golden(DataReply::Present(vec![true, false]), "10 02 01 00");
     golden(DataReply::Form(None), "12 00");

@@ -1,6 +1,6 @@
 //! The table of rights for a worker's port: reads, writes, notices, and what workers ask each other.
 
-use forebay_protocol::{DataNotice, DataRequest, PeerRequest, WantedRecords, WantedRows};
+use forebay_protocol::{DataNotice, DataRequest, DraftCall, PeerRequest, WantedRecords, WantedRows};
 use forebay_types::MountId;
 
 use crate::{Need, Place};
@@ -33,6 +33,10 @@ pub fn data(request: &DataRequest) -> Need {
         DataRequest::ChangeShard { dataset, .. } | DataRequest::MergeShard { dataset, .. } => {
             Need::write(Place::Mount(dataset.mount))
         }
+        DataRequest::Drafts { call: DraftCall::Open { mount, .. }, .. } => Need::write(Place::Mount(*mount)),
+        // For who opened them, whose right to write was looked at then.
+        DataRequest::Drafts { call: DraftCall::Begin { .. }, .. } => Need::serve(),
+        DataRequest::Drafts { call: DraftCall::End, .. } => Need::write(Place::Begun),
         DataRequest::PutPart { .. } | DataRequest::PutCommit { .. } | DataRequest::PutAbort { .. } => {
             Need::write(Place::Begun)
         }
@@ -69,6 +73,10 @@ pub fn peer(request: &PeerRequest) -> Need {
         | PeerRequest::Coming { .. }
         | PeerRequest::Missed { .. }
         | PeerRequest::ShardHeld { .. }
-        | PeerRequest::ShardPart { .. } => Need::serve(),
+        | PeerRequest::ShardPart { .. }
+        | PeerRequest::ClaimBegin { .. }
+        | PeerRequest::ClaimKeep { .. }
+        | PeerRequest::ClaimKept { .. }
+        | PeerRequest::ClaimEnd { .. } => Need::serve(),
     }
 }

@@ -2,6 +2,7 @@
 //! one before it, and a decoder makes room for as many as a number of 64 bits says.
 
 use super::header::Deltas;
+use super::runs::{packed, runs};
 use super::thrift::{Broken, Reader};
 use super::{PageFault, damage};
 
@@ -16,7 +17,7 @@ const LENGTH_BYTES: u64 = 4;
 const RLE: i32 = 3;
 const BIT_PACKED: i32 = 4;
 
-/// What a header says of a page of text that is to be looked at before it is decoded.
+/// What a header says of a page of text that is to be looked at before it is decoded; or of one whose values stand in a dictionary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParquetText {
     pub(super) deltas: Deltas,
@@ -31,46 +32,93 @@ impl ParquetText {
     /// # Errors
     /// It says that it has more lengths than values or than bytes for them, or they take more than `page_bytes_max` bytes of memory.
     pub fn check(&self, page: &[u8], page_bytes_max: u64) -> Result<(), PageFault> {
-        assert!((1..=2).contains(&self.deltas.streams), "lengths stand {} times before text", self.deltas.streams);
-        let mut reader = Reader::new(page);
-        self.pass_levels(&mut reader)?;
-        // Where all are null there may be nothing.
-        if reader.left() == 0 {
-            return Ok(());
-        }
-        let first = self.pass_lengths(&mut reader)?;
-        for _ in 1..self.deltas.streams {
-            let other = self.pass_lengths(&mut reader)?;
-            if other != first {
-                return damage(format!("a page says that its text has {first} lengths, and that it has {other}"));
-            }
-        }
-        let bytes = first * LENGTH_BYTES * self.deltas.streams;
+        let bytes = self.lengths(page)?.count * LENGTH_BYTES * self.deltas.streams;
         if bytes > page_bytes_max {
             return Err(PageFault::TooLarge { bytes, most: page_bytes_max });
         }
         Ok(())
     }
 
-    fn pass_levels(&self, reader: &mut Reader<'_>) -> Result<(), PageFault> {
-        let levels = [(self.repetition_level, self.deltas.repetition), (self.definition_level, self.deltas.definition)];
-        for (level, said) in levels {
-            let bytes = match (self.deltas.are_bytes, said) {
-                (true, bytes) => {
-                    u64::try_from(bytes).or_else(|_| damage(format!("a page says that levels have {bytes} bytes")))?
-                }
-                (false, _) if level <= 0 => 0,
-                (false, RLE) => reader.take(4)?.iter().rev().fold(0_u64, |length, byte| (length << 8) | u64::from(*byte)),
-                (false, BIT_PACKED) => (u64::from(self.values) * u64::from(i16::BITS - level.leading_zeros())).div_ceil(8),
-                (false, other) => return damage(format!("levels of a page can't have the encoding {other}")),
-            };
-            reader.pass(bytes)?;
-        }
-        Ok(())
+    /// Bytes that the page's text takes, where each value stands in full.
+    pub(super) fn text_bytes(&self, page: &[u8]) -> Result<u64, PageFault> {
+        Ok(self.lengths(page)?.bytes)
     }
 
-    /// Passes over lengths, and tells how many they are.
-    fn pass_lengths(&self, reader: &mut Reader<'_>) -> Result<u64, PageFault> {
+    /// Rows that begin in the page: none where that can't be seen.
+    pub(super) fn rows(&self, page: &[u8]) -> Result<u64, PageFault> {
+        let [repetition, _] = self.levels(&mut Reader::new(page))?;
+        match repetition {
+            Levels::Same => Ok(u64::from(self.values)),
+            Levels::Runs(levels) => self.count(levels, self.repetition_level, 0),
+            Levels::Backwards => Ok(0),
+        }
+    }
+
+    /// Passes over the levels of the page, and tells how many of its values are not null: all where that can't be seen.
+    pub(super) fn present(&self, reader: &mut Reader<'_>) -> Result<u64, PageFault> {
+        let [_, definition] = self.levels(reader)?;
+        match definition {
+            Levels::Runs(levels) => self.count(levels, self.definition_level, self.definition_level),
+            Levels::Same | Levels::Backwards => Ok(u64::from(self.values)),
+        }
+    }
+
+    /// How many values have a level.
+    fn count(&self, levels: &[u8], greatest: i16, wanted: i16) -> Result<u64, PageFault> {
+        let bits = i16::BITS - greatest.leading_zeros();
+        let mut found = 0;
+        runs(&mut Reader::new(levels), bits, u64::from(self.values), |level, times| {
+            if u64::try_from(wanted).is_ok_and(|wanted| wanted == level) {
+                found += times;
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn lengths(&self, page: &[u8]) -> Result<Lengths, PageFault> {
+        assert!((1..=2).contains(&self.deltas.streams), "lengths stand {} times before text", self.deltas.streams);
+        let mut reader = Reader::new(page);
+        self.levels(&mut reader)?;
+        // Where all are null there may be nothing.
+        if reader.left() == 0 {
+            return Ok(Lengths::default());
+        }
+        let mut all = self.pass_lengths(&mut reader)?;
+        for _ in 1..self.deltas.streams {
+            let other = self.pass_lengths(&mut reader)?;
+            if other.count != all.count {
+                return damage(format!("a page says that its text has {} lengths, and that it has {}", all.count, other.count));
+            }
+            all.bytes += other.bytes;
+        }
+        Ok(all)
+    }
+
+    fn levels<'a>(&self, reader: &mut Reader<'a>) -> Result<[Levels<'a>; 2], PageFault> {
+        let repetition = self.pass_level(reader, self.repetition_level, self.deltas.repetition)?;
+        let definition = self.pass_level(reader, self.definition_level, self.deltas.definition)?;
+        Ok([repetition, definition])
+    }
+
+    fn pass_level<'a>(&self, reader: &mut Reader<'a>, level: i16, said: i32) -> Result<Levels<'a>, PageFault> {
+        let bytes = match (self.deltas.are_bytes, said) {
+            (true, bytes) => u64::try_from(bytes).or_else(|_| damage(format!("a page says that levels have {bytes} bytes")))?,
+            (false, _) if level <= 0 => 0,
+            (false, RLE) => reader.take(4)?.iter().rev().fold(0_u64, |length, byte| (length << 8) | u64::from(*byte)),
+            (false, BIT_PACKED) => (u64::from(self.values) * u64::from(i16::BITS - level.leading_zeros())).div_ceil(8),
+            (false, other) => return damage(format!("levels of a page can't have the encoding {other}")),
+        };
+        let levels = reader.take(bytes)?;
+        Ok(match (level, said) {
+            (..=0, _) => Levels::Same,
+            (_, BIT_PACKED) if !self.deltas.are_bytes => Levels::Backwards,
+            _ => Levels::Runs(levels),
+        })
+    }
+
+    /// Passes over lengths.
+    fn pass_lengths(&self, reader: &mut Reader<'_>) -> Result<Lengths, PageFault> {
         let (block, parts, lengths) = (reader.unsigned()?, reader.unsigned()?, reader.unsigned()?);
         let is_block = (128..=BLOCK_LENGTHS_MAX).contains(&block) && block.is_multiple_of(128);
         // No number but zero is a multiple of zero.
@@ -81,13 +129,13 @@ impl ParquetText {
             return damage(format!("a page says that its text has {lengths} lengths, and has {} values", self.values));
         }
         let part = block / parts;
-        // The first one.
-        reader.signed()?;
+        // Numbers of 64 bits that are more than lengths can be wrap, as decoders have it.
+        let mut length = reader.signed()? as i32;
+        let mut bytes = if lengths > 0 { text_of(length)? } else { 0 };
         let mut left = lengths.saturating_sub(1);
         while left > 0 {
             // What all of a block differ by at least.
-            reader.signed()?;
-            let mut bytes = 0;
+            let least = reader.signed()? as i32;
             for bits in reader.take(parts)? {
                 // What stands of parts that are not there may be anything.
                 if left == 0 {
@@ -96,13 +144,47 @@ impl ParquetText {
                 if *bits > BITS_MAX {
                     return damage(format!("lengths of a page's text differ by {bits} bits"));
                 }
-                bytes += u64::from(*bits) * part / 8;
-                left = left.saturating_sub(part);
+                let above = reader.take(u64::from(*bits) * part / 8)?;
+                let there = part.min(left);
+                left -= there;
+                if *bits == 0 {
+                    // Each differs by the same from the one before: they are as many times what the first and the last are on average.
+                    let first = i64::from(length) + i64::from(least);
+                    let last = i64::from(length) + i64::from(least) * there as i64;
+                    length = i32::try_from(last).or_else(|_| damage("a length of a page's text is none"))?;
+                    bytes += (text_of(length)? as i64 + first) as u64 * there / 2;
+                    continue;
+                }
+                for place in 0..there {
+                    let differs = least.wrapping_add(packed(above, u32::from(*bits), place) as u32 as i32);
+                    length = length.wrapping_add(differs);
+                    bytes += text_of(length)?;
+                }
             }
-            reader.pass(bytes)?;
         }
-        Ok(lengths)
+        Ok(Lengths { count: lengths, bytes })
     }
+}
+
+/// Lengths that stand before text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Lengths {
+    count: u64,
+    /// All of them together.
+    bytes: u64,
+}
+
+/// Levels of a page's values.
+enum Levels<'a> {
+    /// There is one level, which is not written.
+    Same,
+    Runs(&'a [u8]),
+    /// Packed with the highest bit first, as writers did long ago.
+    Backwards,
+}
+
+fn text_of(length: i32) -> Result<u64, PageFault> {
+    u64::try_from(length).or_else(|_| damage(format!("text of a page has {length} bytes")))
 }
 
 impl From<Broken> for PageFault {
@@ -260,7 +342,10 @@ mod tests {
             let twice = [&stream[..], &stream[..], &behind[..]].concat();
             prop_assert_eq!(text(2, values).check(&twice, MOST), Ok(()));
             let mut reader = Reader::new(&twice);
-            prop_assert_eq!(text(2, values).pass_lengths(&mut reader), Ok(lengths.len() as u64));
+            let (count, bytes) = (lengths.len() as u64, lengths.iter().map(|length| *length as u64).sum::<u64>());
+            prop_assert_eq!(text(2, values).pass_lengths(&mut reader), Ok(Lengths { count, bytes }));
+            prop_assert_eq!(text(1, values).text_bytes(&once), Ok(bytes));
+            prop_assert_eq!(text(2, values).text_bytes(&twice), Ok(2 * bytes));
             prop_assert_eq!(reader.at(), stream.len());
             if let Some(fewer) = (lengths.len() as u32).checked_sub(1) {
                 prop_assert!(text(1, fewer).check(&once, MOST).is_err());

@@ -1,6 +1,6 @@
 //! The header of a page, read as decoders read it, and no looser: what two readers may take for something else is refused.
 
-use super::thrift::{Broken, NUMBER, Read, Reader, STRUCT};
+use super::thrift::{Broken, FALSE, NUMBER, Read, Reader, STRUCT, TRUE};
 
 /// What stands before a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,6 +9,10 @@ pub(super) struct Header {
     pub(super) compressed: i32,
     /// Bytes that it takes when it is decoded.
     pub(super) uncompressed: i32,
+    /// Bytes of definition and repetition levels that stand before what is compressed.
+    pub(super) levels: [i32; 2],
+    /// Whether it says that it is not compressed, though its column is.
+    pub(super) is_plain: bool,
     pub(super) page: Page,
 }
 
@@ -21,10 +25,11 @@ pub(super) enum Page {
     Index,
 }
 
-/// Text of a data page in a delta encoding, and the levels that stand before it.
+/// Text of a data page in a delta encoding or in a dictionary, and the levels that stand before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deltas {
-    /// How often lengths stand before the text: those of what a value has in common with the one before it, and of the rest.
+    /// How often lengths stand before the text: those of what a value has in common with the one before it, and of the rest. Never where
+    /// values stand in a dictionary.
     pub(super) streams: u64,
     /// How repetition levels are encoded, or how many bytes they have.
     pub(super) repetition: i32,
@@ -35,8 +40,10 @@ pub(super) struct Deltas {
 }
 
 /// Encodings, numbered as the format does it.
+const PLAIN_DICTIONARY: i32 = 2;
 const DELTA_LENGTH_BYTE_ARRAY: i32 = 6;
 const DELTA_BYTE_ARRAY: i32 = 7;
+const RLE_DICTIONARY: i32 = 8;
 
 /// Numbers of a page's own header, which come before what else it has.
 const NUMBERS_OF_DATA: i16 = 4;
@@ -56,8 +63,8 @@ impl Header {
                 (1, NUMBER) => kind = Some(reader.number()?),
                 (2, NUMBER) => uncompressed = Some(reader.number()?),
                 (3, NUMBER) => compressed = Some(reader.number()?),
-                (5, STRUCT) => data = Some(numbers(reader, NUMBERS_OF_DATA)?),
-                (7, STRUCT) => dictionary = Some(numbers(reader, NUMBERS_OF_DICTIONARY)?),
+                (5, STRUCT) => data = Some(numbers(reader, NUMBERS_OF_DATA)?.0),
+                (7, STRUCT) => dictionary = Some(numbers(reader, NUMBERS_OF_DICTIONARY)?.0),
                 (8, STRUCT) => data_2 = Some(numbers(reader, NUMBERS_OF_DATA_2)?),
                 // A sum of the page's bytes, and the header of an index, which is empty.
                 (4, NUMBER) | (6, STRUCT) => reader.skip(of)?,
@@ -66,6 +73,13 @@ impl Header {
             }
             last = id;
         }
+        // Decoders go by these of a page of any kind.
+        let (levels, is_plain) = match data_2 {
+            Some(([.., definition, repetition], is_compressed)) => {
+                ([definition.ok_or(MISSING)?, repetition.ok_or(MISSING)?], is_compressed == Some(false))
+            }
+            None => ([0, 0], false),
+        };
         let page = match kind.ok_or(MISSING)? {
             0 => Page::of_data(data.ok_or(MISSING)?)?,
             1 => Page::Index,
@@ -73,10 +87,11 @@ impl Header {
                 let [values, ..] = dictionary.ok_or(MISSING)?;
                 Page::Dictionary(values.ok_or(MISSING)?)
             }
-            3 => Page::of_data_2(data_2.ok_or(MISSING)?)?,
+            3 => Page::of_data_2(data_2.ok_or(MISSING)?.0)?,
             _ => return Err(Broken::Odd("there is no such page")),
         };
-        Ok(Self { compressed: compressed.ok_or(MISSING)?, uncompressed: uncompressed.ok_or(MISSING)?, page })
+        let (compressed, uncompressed) = (compressed.ok_or(MISSING)?, uncompressed.ok_or(MISSING)?);
+        Ok(Self { compressed, uncompressed, levels, is_plain, page })
     }
 }
 
@@ -98,11 +113,12 @@ impl Page {
     }
 }
 
-/// How often lengths stand before text in an encoding; none in others.
+/// How often lengths stand before text in an encoding; none in encodings that are not looked at.
 fn streams(encoding: Option<i32>) -> Option<u64> {
     match encoding? {
         DELTA_LENGTH_BYTE_ARRAY => Some(1),
         DELTA_BYTE_ARRAY => Some(2),
+        PLAIN_DICTIONARY | RLE_DICTIONARY => Some(0),
         _ => None,
     }
 }
@@ -110,16 +126,18 @@ fn streams(encoding: Option<i32>) -> Option<u64> {
 /// The numbers that the header of a kind of page has first, in their order.
 type Numbers = [Option<i32>; NUMBERS_OF_DATA_2 as usize];
 
-/// Reads as many first numbers of the header of a kind of page, and passes over the rest.
-fn numbers(reader: &mut Reader<'_>, count: i16) -> Read<Numbers> {
-    let (mut numbers, mut last): (Numbers, i16) = Default::default();
+/// Reads as many first numbers of the header of a kind of page and what is true or false behind them, and passes over the rest.
+fn numbers(reader: &mut Reader<'_>, count: i16) -> Read<(Numbers, Option<bool>)> {
+    let (mut numbers, mut truth, mut last): (Numbers, Option<bool>, i16) = Default::default();
     while let Some((id, of)) = reader.field(last)? {
         match (id, of) {
             (id, NUMBER) if (1..=count).contains(&id) => numbers[id as usize - 1] = Some(reader.number()?),
             (id, _) if (1..=count).contains(&id) => return Err(OTHER_TYPE),
+            // It stands in the type.
+            (id, TRUE | FALSE) if id == count + 1 => truth = Some(of == TRUE),
             _ => reader.skip(of)?,
         }
         last = id;
     }
-    Ok(numbers)
+    Ok((numbers, truth))
 }

@@ -1,11 +1,13 @@
 //! Pages of Parquet files, checked by their headers before a decoder sees them: it makes room for what a header says, and a file of
 //! 3 KiB can say that it takes 32 GiB.
 //!
-//! Only headers are read, and how many lengths text in a delta encoding says that it has. Values, and whether pages become as many bytes
-//! as they say, are the decoder's to check.
+//! Only headers are read, and how many lengths text in a delta encoding says that it has. What is compressed is told, so that whoever knows
+//! its codec can see whether it becomes as many bytes as it says. Values are the decoder's to check.
 
+mod copies;
 mod deltas;
 mod header;
+mod runs;
 mod thrift;
 
 #[cfg(test)]
@@ -13,9 +15,9 @@ mod tests;
 
 use std::ops::Range;
 
-use bytes::Bytes;
 use forebay_types::{Error, format_bytes};
 
+pub use copies::ParquetCopies;
 pub use deltas::ParquetText;
 use header::{Deltas, Header, Page};
 use thrift::{Broken, Reader};
@@ -40,8 +42,23 @@ pub struct ParquetColumn {
 pub struct ParquetPage {
     /// Its bytes with its header.
     pub bytes: u64,
+    /// What of it is compressed, if anything is.
+    pub compressed: Option<ParquetCompressed>,
     /// What is to be looked at before it is decoded, which few pages have.
     pub text: Option<ParquetText>,
+    /// How many values it has, if it is a dictionary.
+    pub dictionary: Option<u32>,
+    /// The same as `text` of a page whose values stand in a dictionary.
+    pub indices: Option<ParquetText>,
+}
+
+/// The part of a page that is compressed: all of it from a place on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParquetCompressed {
+    /// Where it begins, counted from the page's header on.
+    pub at: u64,
+    /// Bytes that it becomes, as the header says it.
+    pub becomes: u64,
 }
 
 /// Why a page is not decoded.
@@ -51,7 +68,7 @@ pub enum PageFault {
     Damage(String),
     /// It takes more bytes when it is decoded than there may be; it may be damaged, or large.
     TooLarge {
-        /// What its header says.
+        /// What it says that it takes.
         bytes: u64,
         /// The bound.
         most: u64,
@@ -75,8 +92,8 @@ fn damage<T>(why: impl Into<String>) -> Result<T, PageFault> {
 }
 
 impl ParquetColumn {
-    /// Checks the pages that bytes of the column's are, the first at their start and each other one behind the one before it. Of those
-    /// that are to be looked at, `decompressed` gives the bytes behind the header, as the decoder would take them.
+    /// Checks the pages that bytes of the column's are, the first at their start and each other one behind the one before it. `look` looks
+    /// at what a page has behind its header.
     ///
     /// # Errors
     /// The first page that is not to be decoded.
@@ -84,9 +101,9 @@ impl ParquetColumn {
         &self,
         bytes: &[u8],
         page_bytes_max: u64,
-        decompressed: impl Fn(Range<usize>) -> Result<Bytes, PageFault>,
+        look: impl FnMut(&ParquetPage, Range<usize>) -> Result<(), PageFault>,
     ) -> Result<(), PageFault> {
-        self.pages(bytes, page_bytes_max, decompressed).try_for_each(|page| page.map(drop))
+        self.pages(bytes, page_bytes_max, look).try_for_each(|page| page.map(drop))
     }
 
     /// The same, with where each page is. It ends with the first fault.
@@ -94,25 +111,23 @@ impl ParquetColumn {
         &self,
         bytes: &[u8],
         page_bytes_max: u64,
-        decompressed: impl Fn(Range<usize>) -> Result<Bytes, PageFault>,
+        mut look: impl FnMut(&ParquetPage, Range<usize>) -> Result<(), PageFault>,
     ) -> impl Iterator<Item = Result<Range<usize>, PageFault>> {
         let mut at = 0;
         std::iter::from_fn(move || {
             if at >= bytes.len() {
                 return None;
             }
-            let page = self.page_from(at, bytes, page_bytes_max).and_then(|(page, text)| {
-                if let Some(text) = text {
-                    text.check(&decompressed(page.clone())?, page_bytes_max)?;
-                }
-                Ok(page)
+            let page = self.page_from(at, bytes, page_bytes_max).and_then(|(page, place)| {
+                look(&page, place.clone())?;
+                Ok(place)
             });
             at = page.as_ref().map_or(bytes.len(), |page| page.end);
             Some(page)
         })
     }
 
-    fn page_from(&self, at: usize, bytes: &[u8], page_bytes_max: u64) -> Result<(Range<usize>, Option<ParquetText>), PageFault> {
+    fn page_from(&self, at: usize, bytes: &[u8], page_bytes_max: u64) -> Result<(ParquetPage, Range<usize>), PageFault> {
         let rest = &bytes[at..];
         match self.page(rest, rest.len() as u64, page_bytes_max)? {
             Some(page) => {
@@ -122,7 +137,7 @@ impl ParquetColumn {
                     "a page of {} bytes ends within {left}, and behind its start",
                     page.bytes
                 );
-                Ok((at..at + page.bytes as usize, page.text))
+                Ok((page, at..at + page.bytes as usize))
             }
             None => damage("it ends within the header of a page"),
         }
@@ -154,18 +169,29 @@ impl ParquetColumn {
         if decoded > page_bytes_max {
             return Err(PageFault::TooLarge { bytes: decoded, most: page_bytes_max });
         }
-        let text = match header.page {
-            Page::Dictionary(values) => {
-                self.check_dictionary(values, if self.is_compressed { decoded } else { kept })?;
-                None
-            }
-            Page::Data(said, deltas) => match u32::try_from(said) {
-                Ok(values) if i64::from(values) <= self.values => deltas.map(|deltas| self.text(values, deltas)),
-                _ => return damage(format!("a page says that it has {said} values, and its column has {}", self.values)),
-            },
-            Page::Index => None,
+        let levels = header.levels.iter().try_fold(0, |sum, bytes| Some(sum + u64::try_from(*bytes).ok()?));
+        let Some(levels) = levels.filter(|levels| *levels <= kept.min(decoded)) else {
+            return damage(format!("a page says that its levels have {:?} bytes, and has {kept}", header.levels));
         };
-        Ok(Some(ParquetPage { bytes: size, text }))
+        let becomes = decoded - levels;
+        let is_compressed = self.is_compressed && !header.is_plain && becomes > 0;
+        let compressed = is_compressed.then_some(ParquetCompressed { at: begins + levels, becomes });
+        let mut page = ParquetPage { bytes: size, compressed, text: None, dictionary: None, indices: None };
+        match header.page {
+            Page::Dictionary(values) => {
+                page.dictionary = Some(self.check_dictionary(values, if self.is_compressed { decoded } else { kept })?);
+            }
+            Page::Data(said, deltas) => {
+                let Some(values) = u32::try_from(said).ok().filter(|values| i64::from(*values) <= self.values) else {
+                    return damage(format!("a page says that it has {said} values, and its column has {}", self.values));
+                };
+                let text = deltas.map(|deltas| self.text(values, deltas));
+                page.text = text.filter(|text| text.deltas.streams > 0);
+                page.indices = text.filter(|text| text.deltas.streams == 0);
+            }
+            Page::Index => {}
+        }
+        Ok(Some(page))
     }
 
     fn text(&self, values: u32, deltas: Deltas) -> ParquetText {
@@ -174,14 +200,14 @@ impl ParquetColumn {
     }
 
     /// A decoder makes room for all values that a dictionary says it has. Those of no bytes are all the same one.
-    fn check_dictionary(&self, values: i32, bytes: u64) -> Result<(), PageFault> {
+    fn check_dictionary(&self, values: i32, bytes: u64) -> Result<u32, PageFault> {
         let bits = self.value_bits();
         let fits = |values: u32| match bits {
             0 => values <= 1,
             bits => u128::from(values) * u128::from(bits) <= u128::from(bytes) * 8,
         };
         match u32::try_from(values) {
-            Ok(values) if fits(values) => Ok(()),
+            Ok(values) if fits(values) => Ok(values),
             _ => damage(format!("a dictionary says that it has {values} values, and has {bytes} bytes")),
         }
     }

@@ -52,7 +52,7 @@ fn data(values: i64, sizes: [i64; 2]) -> Vec<u8> {
 }
 
 fn data_2(values: i64, sizes: [i64; 2]) -> Vec<u8> {
-    let numbers = [values, 0, values, 8, 2, 0].map(|value| number(1, value));
+    let numbers = [values, 0, values, 8, 0, 0].map(|value| number(1, value));
     header(3, sizes, (8, fields(&[&numbers[..], &[(1, 2, Vec::new()), (1, 12, statistics())]].concat())))
 }
 
@@ -68,9 +68,9 @@ fn page(header: Vec<u8>, bytes: usize) -> Vec<u8> {
     [header, vec![7; bytes]].concat()
 }
 
-/// For pages that have no text to be looked at.
-fn nothing(_page: Range<usize>) -> Result<Bytes, PageFault> {
-    Ok(Bytes::new())
+/// For pages of which the header alone is looked at.
+fn nothing(_page: &ParquetPage, _place: Range<usize>) -> Result<(), PageFault> {
+    Ok(())
 }
 
 fn fault(column: ParquetColumn, bytes: &[u8]) -> PageFault {
@@ -228,10 +228,11 @@ fn text_in_a_delta_encoding_is_looked_at_and_no_other_page() {
             let told = |lengths: u64| {
                 let looks = Cell::new(0);
                 let lengths = [varint(128), varint(4), varint(lengths), signed(3), vec![0; 5]].concat();
-                let told = nullable.check(&bytes, MOST, |page| {
+                let told = nullable.check(&bytes, MOST, |page, place| {
+                    assert_eq!(place, 0..bytes.len());
+                    let Some(text) = page.text else { return Ok(()) };
                     looks.set(looks.get() + 1);
-                    assert_eq!(page, 0..bytes.len());
-                    Ok(Bytes::from([levels, &lengths[..], &lengths[..]].concat()))
+                    text.check(&[levels, &lengths[..], &lengths[..]].concat(), MOST)
                 });
                 (told, looks.get())
             };
@@ -247,6 +248,38 @@ fn text_in_a_delta_encoding_is_looked_at_and_no_other_page() {
     }
     let without_levels = fields(&[number(1, 5), number(1, 6)]);
     assert!(damage_of(NUMBERS, &page(header(0, [8, 8], (5, without_levels)), 8)).contains("missing"));
+}
+
+#[test]
+fn what_of_a_page_is_compressed_is_told() {
+    let compressed = |column: ParquetColumn, bytes: &[u8]| {
+        let page = column.page(bytes, bytes.len() as u64, MOST).unwrap().unwrap();
+        page.compressed.map(|part| (page.bytes - part.at, part.becomes))
+    };
+    let plain = ParquetColumn { is_compressed: false, ..NUMBERS };
+    for make in [data, dictionary] {
+        assert_eq!(compressed(NUMBERS, &page(make(1, [90, 8]), 8)), Some((8, 90)));
+        assert_eq!(compressed(NUMBERS, &page(make(0, [0, 8]), 8)), None, "nothing comes out of it");
+        assert_eq!(compressed(plain, &page(make(1, [90, 8]), 8)), None);
+    }
+    assert_eq!(compressed(NUMBERS, &page(index([90, 8]), 8)), Some((8, 90)));
+    assert_eq!(compressed(NUMBERS, &page(data_2(1, [90, 8]), 8)), None, "it says so itself");
+    // Levels stand before what is compressed, whatever kind the page is of.
+    let second = |kind: i64, [definition, repetition]: [i64; 2], says: Option<u8>| {
+        let mut part: Vec<_> = [1, 0, 1, 8, definition, repetition].map(|value| number(1, value)).to_vec();
+        part.extend(says.map(|says| (1, says, Vec::new())));
+        let first = fields(&[number(1, 1), number(1, 8), number(1, 3), number(1, 3)]);
+        let sizes = [number(1, kind), number(1, 90), number(1, 8)];
+        page(fields(&[&sizes[..], &[(2, 12, first), (3, 12, fields(&part))]].concat()), 8)
+    };
+    for kind in [0, 3] {
+        assert_eq!(compressed(NUMBERS, &second(kind, [2, 3], None)), Some((3, 85)));
+        assert_eq!(compressed(NUMBERS, &second(kind, [2, 3], Some(1))), Some((3, 85)));
+        assert_eq!(compressed(NUMBERS, &second(kind, [2, 3], Some(2))), None);
+        for lie in [[9, 0], [4, 5], [-1, 0], [0, -1], [i64::from(i32::MAX); 2]] {
+            assert!(damage_of(NUMBERS, &second(kind, lie, None)).contains("its levels have"), "{lie:?}");
+        }
+    }
 }
 
 proptest! {

@@ -5,6 +5,8 @@
 const DEPTH_MAX: u32 = 16;
 
 /// Types of fields.
+pub(super) const TRUE: u8 = 1;
+pub(super) const FALSE: u8 = 2;
 pub(super) const NUMBER: u8 = 5;
 pub(super) const STRUCT: u8 = 12;
 
@@ -63,7 +65,7 @@ impl<'a> Reader<'a> {
         let Some(depth) = depth.checked_sub(1) else { return Err(Broken::Odd("values stand too deep in each other")) };
         match kind {
             // What is true or false stands in the type.
-            1 | 2 => Ok(()),
+            TRUE | FALSE => Ok(()),
             3 => self.byte().map(drop),
             4..=6 => self.unsigned().map(drop),
             7 => self.pass(8),
@@ -100,7 +102,7 @@ impl<'a> Reader<'a> {
     /// Passes over as many values of each type.
     fn skip_all(&mut self, count: u64, kinds: &[u8], depth: u32) -> Read<()> {
         // Readers don't agree on how many bytes a truth value takes here, and no header has any.
-        if count > 0 && kinds.iter().any(|kind| matches!(kind, 1 | 2)) {
+        if count > 0 && kinds.iter().any(|kind| matches!(*kind, TRUE | FALSE)) {
             return Err(Broken::Odd("a list has values that are true or false"));
         }
         if count > self.left() as u64 {

@@ -1,7 +1,10 @@
 //! The rows of decoded columns that meet a condition, as a table of their own: what is sent to who can't read the columns in place.
 
 mod capped;
+mod codes;
+mod hex;
 mod narrow;
+mod packed;
 mod passing;
 mod plain;
 
@@ -13,7 +16,10 @@ use bytes::Bytes;
 use forebay_types::{Error, Result, RowTest};
 
 use self::capped::Capped;
+pub use self::codes::Coded;
+use self::codes::Codes;
 pub use self::narrow::Narrow;
+pub use self::packed::{pack, unpack};
 use self::passing::passing;
 use self::plain::{plain, plain_type};
 use crate::read::{Chunk, Selection, Source, Table, Verified};
@@ -48,51 +54,90 @@ pub struct Selected {
 }
 
 /// Selects rows of columns of which each is the first of a table, cut into row groups as the others are; texts and binary behind views
-/// come without these, and whole numbers [narrow](Narrow), which are fewer bytes. Every byte that is looked at has
-/// to verify; where no row of a row group passes, only the columns of the condition are.
+/// come without these, or [a byte each](Coded) where few values differ, and whole numbers [narrow](Narrow), which are fewer bytes. Every
+/// byte that is looked at has to verify; where no row of a row group passes, only the columns of the condition are.
 ///
 /// # Errors
 /// `Invalid` for a condition that is none on these columns, or compares with what is not of their type; `Corrupt` for columns that
 /// can't be what was written, or do not belong together.
 pub fn select(columns: &[Bytes], wanted: &Selecting) -> Result<Selected> {
     RowTest::check(&wanted.tests, columns.len())?;
-    let columns = columns.iter().map(Column::open).collect::<Result<Vec<_>>>()?;
+    let mut columns = columns.iter().map(Column::open).collect::<Result<Vec<_>>>()?;
+    loop {
+        if let Some(selected) = selected(&mut columns, wanted)? {
+            return Ok(selected);
+        }
+        // More values differ in one of them than it looked like.
+        assert!(columns.iter().any(|column| column.differs), "a column that did not keep to it begins anew");
+        columns.iter_mut().for_each(|column| column.codes = None);
+    }
+}
+
+/// The same; none where a column's values differ more than the first ones did, which is told to the column.
+fn selected(columns: &mut [Column], wanted: &Selecting) -> Result<Option<Selected>> {
+    let nothing = || Selected { table: None, rows: 0 };
     let Some(first) = columns.first() else { return Err(Error::invalid("rows of no column at all")) };
-    let schema = schema(&columns)?;
-    let options = Options { row_group_rows: BATCH_ROWS, row_group_bytes: HELD_MAX, ..Options::default() };
-    let mut writer = Writer::new(Capped::new(wanted.bytes_max), Arc::clone(&schema), options)?;
+    let row_groups = first.table.row_groups();
+    // Before anything is read of them: they may not belong together.
+    schema(columns)?;
+    let mut writer: Option<Writer<Capped>> = None;
     let (mut left, mut rows) = (wanted.limit.unwrap_or(u64::MAX), 0);
-    for at in 0..first.table.row_groups() {
+    for at in 0..row_groups {
         if left == 0 {
             break;
         }
-        let selection = selection(&columns, at, &wanted.tests, left)?;
+        let selection = selection(columns, at, &wanted.tests, left)?;
         if selection.is_empty() {
             continue;
         }
-        let Some(arrays) = gathered(&columns, at, &selection)? else { return Ok(Selected { table: None, rows: 0 }) };
+        let Some(arrays) = gathered(columns, at, &selection, writer.is_none())? else {
+            let differs = columns.iter().any(|column| column.differs && column.codes.is_some());
+            return Ok((!differs).then(nothing));
+        };
+        let schema = schema(columns)?;
         let batch = RecordBatch::try_new(Arc::clone(&schema), arrays);
-        writer.push(&batch.map_err(|error| Error::corrupt(format!("rows of decoded columns: {error}")))?)?;
+        let batch = batch.map_err(|error| Error::corrupt(format!("rows of decoded columns: {error}")))?;
+        let writer = match &mut writer {
+            Some(writer) => writer,
+            none => none.insert(begun(schema, wanted)?),
+        };
+        writer.push(&batch)?;
         let found = selection.rows().len() as u64;
         debug_assert!(found <= left, "no more rows than are wanted");
         (left, rows) = (left - found, rows + found);
         if writer.sink_mut().is_over() {
-            return Ok(Selected { table: None, rows: 0 });
+            return Ok(Some(nothing()));
         }
     }
+    // With all values that have come.
+    let schema = schema(columns)?;
+    let writer = match writer {
+        Some(mut writer) => {
+            writer.describe(schema)?;
+            writer
+        }
+        None => begun(schema, wanted)?,
+    };
     let (sink, written) = writer.finish()?;
     assert_eq!(written.rows, rows, "each row that was found is in the answer");
-    Ok(match sink.bytes() {
-        Some(table) => Selected { table: Some(table), rows },
-        None => Selected { table: None, rows: 0 },
-    })
+    Ok(Some(sink.bytes().map_or_else(nothing, |table| Selected { table: Some(table), rows })))
 }
 
-/// Rows of a row group of all columns; none where they have more bytes than may be held.
-fn gathered(columns: &[Column], at: usize, selection: &Selection) -> Result<Option<Vec<ArrayRef>>> {
+fn begun(schema: SchemaRef, wanted: &Selecting) -> Result<Writer<Capped>> {
+    let options = Options { row_group_rows: BATCH_ROWS, row_group_bytes: HELD_MAX, ..Options::default() };
+    Writer::new(Capped::new(wanted.bytes_max), schema, options)
+}
+
+/// Rows of a row group of all columns, as they are sent; with the first ones it is decided how texts are. None where they have more bytes than
+/// may be held, or a column's values differ too much.
+fn gathered(columns: &mut [Column], at: usize, selection: &Selection, are_first: bool) -> Result<Option<Vec<ArrayRef>>> {
     let (mut arrays, mut bytes) = (Vec::with_capacity(columns.len()), 0usize);
     for column in columns {
         let array = column.gather(at, selection)?;
+        if are_first && !column.differs && column.narrow.is_none() {
+            column.codes = Codes::of(&array);
+        }
+        let Some(array) = column.sent(&array)? else { return Ok(None) };
         assert_eq!(array.len(), selection.rows().len(), "each row that was selected is gathered");
         // Of types that are not counted so, the writer counts.
         bytes = bytes.saturating_add(array.to_data().get_slice_memory_size().unwrap_or(0));
@@ -127,9 +172,10 @@ fn selection(columns: &[Column], at: usize, tests: &[RowTest], left: u64) -> Res
 fn schema(columns: &[Column]) -> Result<SchemaRef> {
     let field = |(place, column): (usize, &Column)| {
         let field = &column.table.schema().arrow().fields()[0];
-        match &column.narrow {
-            Some(narrow) => narrow.field(&place.to_string(), field.is_nullable()),
-            None => Ok(Field::new(place.to_string(), plain_type(field.data_type()), field.is_nullable())),
+        match (&column.narrow, &column.codes) {
+            (Some(narrow), _) => narrow.field(&place.to_string(), field.is_nullable()),
+            (None, Some(codes)) => Ok(codes.field(&place.to_string(), field.is_nullable())),
+            (None, None) => Ok(Field::new(place.to_string(), plain_type(field.data_type()), field.is_nullable())),
         }
     };
     let fields = columns.iter().enumerate().map(field).collect::<Result<Vec<_>>>()?;
@@ -147,6 +193,9 @@ struct Column {
     projection: Projection,
     /// How it is sent, where that is not as it is.
     narrow: Option<Narrow>,
+    codes: Option<Codes>,
+    /// More of its values differ than a byte tells apart.
+    differs: bool,
     /// What of it has verified: a condition and the answer look at the same bytes.
     verified: Verified,
 }
@@ -161,7 +210,7 @@ impl Column {
         }
         let (projection, verified) = (table.schema().projection(), Verified::none_of(&table));
         let narrow = Narrow::of(&table)?;
-        Ok(Self { bytes: bytes.clone(), table, projection, narrow, verified })
+        Ok(Self { bytes: bytes.clone(), table, projection, narrow, codes: None, differs: false, verified })
     }
 
     fn chunk(&self, at: usize) -> Result<Chunk> {
@@ -175,10 +224,19 @@ impl Column {
     }
 
     fn gather(&self, at: usize, selection: &Selection) -> Result<ArrayRef> {
-        let batch = self.chunk(at)?.gather(selection)?;
-        match &self.narrow {
-            Some(narrow) => narrow.narrow(batch.column(0)),
-            None => Ok(plain(batch.column(0))),
+        Ok(Arc::clone(self.chunk(at)?.gather(selection)?.column(0)))
+    }
+
+    /// Values as they are sent; none where they can't be sent as those before.
+    fn sent(&mut self, array: &ArrayRef) -> Result<Option<ArrayRef>> {
+        match (&self.narrow, &mut self.codes) {
+            (Some(narrow), _) => narrow.narrow(array).map(Some),
+            (None, Some(codes)) => {
+                let sent = codes.encode(array)?;
+                self.differs = sent.is_none();
+                Ok(sent)
+            }
+            (None, None) => Ok(Some(plain(array))),
         }
     }
 }

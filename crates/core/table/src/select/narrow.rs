@@ -9,6 +9,7 @@ use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, Schema};
 use forebay_types::{Error, Result};
 
+use super::hex::{from_hex, to_hex};
 use crate::read::Table;
 use crate::schema::{schema_from_bytes, schema_to_bytes};
 
@@ -75,8 +76,7 @@ impl Narrow {
     /// The field that it is sent as.
     pub(super) fn field(&self, name: &str, nullable: bool) -> Result<Field> {
         let of = schema_to_bytes(&Schema::new(vec![Field::new("v", self.data_type.clone(), nullable)]))?;
-        let digits = of.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        let said = [(BASE.to_string(), self.base.to_string()), (TYPE.to_string(), digits)];
+        let said = [(BASE.to_string(), self.base.to_string()), (TYPE.to_string(), to_hex(&of))];
         let sent = DataType::FixedSizeBinary(self.width as i32);
         Ok(Field::new(name, sent, nullable).with_metadata(HashMap::from(said)))
     }
@@ -148,11 +148,6 @@ fn number(value: &[u8], is_signed: bool) -> i128 {
     let mut bytes = [if is_negative { 0xff } else { 0 }; 16];
     bytes[..value.len()].copy_from_slice(value);
     i128::from_le_bytes(bytes)
-}
-
-fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
-    text.len().is_multiple_of(2).then(|| (0..text.len()).step_by(2).map(digits).collect())?
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, SortOptions};
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 use bytes::Bytes;
-use forebay_table::{Grouping, Narrow, Selecting, Table, select};
+use forebay_table::{Coded, Grouping, Narrow, Selecting, Table, select};
 use forebay_types::{Comparison, ErrorKind, RowTest};
 use proptest::prelude::*;
 
@@ -119,9 +119,13 @@ fn condition(batch: &RecordBatch, n: &mut Numbers, steps: usize) -> Vec<(RowTest
 /// A batch as it was before it was sent, but for views.
 fn widened(batch: &RecordBatch) -> RecordBatch {
     let schema = batch.schema();
-    let columns = schema.fields().iter().zip(batch.columns()).map(|(field, array)| match Narrow::of_field(field).unwrap() {
-        Some(narrow) => (field.name(), narrow.widen(array).unwrap(), true),
-        None => (field.name(), Arc::clone(array), true),
+    let columns = schema.fields().iter().zip(batch.columns()).map(|(field, array)| {
+        let array = match (Narrow::of_field(field).unwrap(), Coded::of_field(field).unwrap()) {
+            (Some(narrow), _) => narrow.widen(array).unwrap(),
+            (None, Some(coded)) => coded.decode(array).unwrap(),
+            (None, None) => Arc::clone(array),
+        };
+        (field.name(), array, true)
     });
     RecordBatch::try_from_iter_with_nullable(columns).unwrap()
 }
@@ -172,6 +176,25 @@ proptest! {
                 prop_assert_eq!(found.columns(), &expected[..]);
             }
         }
+    }
+}
+
+/// Texts of so many rows, `first` different ones in the first half of them and `last` in the rest.
+fn texts(rows: usize, first: usize, last: usize) -> RecordBatch {
+    let text = |row: usize| format!("text {}", if row < rows / 2 { row % first } else { row % last });
+    let texts: ArrayRef = Arc::new((0..rows).map(|row| Some(text(row))).collect::<StringArray>());
+    RecordBatch::try_from_iter_with_nullable([("t", texts, true)]).unwrap()
+}
+
+#[test]
+fn texts_of_few_values_come_in_a_byte_each_and_others_as_they_are() {
+    for (first, last, most) in [(3, 3, 2.0), (3, 250, 3.0), (3, 1000, 20.0), (1000, 3, 20.0)] {
+        let batch = texts(10_000, first, last);
+        let selected = select(&[cell(&batch, 0)], &selecting(vec![])).unwrap();
+        let table = selected.table.unwrap();
+        assert!(table.len() as f64 <= 10_000.0 * most, "{} bytes with {first} and {last} values", table.len());
+        let found = rows_of(&table);
+        assert_eq!(concat_batches(&found[0].schema(), &found).unwrap().column(0), batch.column(0), "{first} and {last} values");
     }
 }
 

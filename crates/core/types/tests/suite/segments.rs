@@ -33,6 +33,7 @@ fn ids_and_routes_stay_as_they_are() {
     let version = version(7, "sales/2024.parquet", "\"9bb58f26192e4ba00f01e2e7b136bbd8\"", 123_456_789);
     assert_eq!(SegmentId::of(&version, 0).to_string(), "0bbf5ed034742624683657cb817101bc");
     assert_eq!(SegmentId::of(&version, 1).to_string(), "4824c338fc4db57cc0a2a8487e7d295e");
+    assert_eq!(SegmentId::of(&version, 0).packed().to_string(), "67c56a8f5b127945375232a8ee1564d8");
     assert_eq!(RouteKey::of(version.mount, &version.key, 0).0, 0xff7e_774c_a6c8_757d);
     assert_eq!(RouteKey::of(version.mount, &version.key, 1).0, 0xbf58_33f0_aa89_94a8);
     assert_eq!(RouteKey::of_listing(version.mount).0, 0xee5e_7a73_d787_7489);

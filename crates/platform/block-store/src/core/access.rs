@@ -134,23 +134,18 @@ impl WritePages {
     /// Copies bytes to the pages, as many as they hold.
     pub fn copy_in(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         assert_eq!(bytes.len() as u64, u64::from(self.run.len) * PAGE_BYTES);
-        self.core.arena.copy_in(self.page, bytes)
+        self.core.arena.copy_in(self.page * PAGE_BYTES, bytes)
     }
 
-    /// Copies bytes to the first pages; the others stay as they are.
-    pub fn copy_part_in(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        assert!(bytes.len() as u64 <= u64::from(self.run.len) * PAGE_BYTES);
-        self.core.arena.copy_in(self.page, bytes)
+    /// Copies bytes to a place in the pages; what is around them stays as it is.
+    pub fn copy_part_in(&mut self, at: usize, bytes: &[u8]) -> std::io::Result<()> {
+        assert!((at + bytes.len()) as u64 <= u64::from(self.run.len) * PAGE_BYTES);
+        self.core.arena.copy_in(self.page * PAGE_BYTES + at as u64, bytes)
     }
 
     /// The first of them in the tier.
     pub fn page(&self) -> u64 {
         self.page
-    }
-
-    /// Gives the pages their memory.
-    pub fn populate(&self) {
-        self.core.arena.populate(self.page, self.run.len.into());
     }
 
     pub fn bytes(&mut self) -> &mut [u8] {

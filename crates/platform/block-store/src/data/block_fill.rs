@@ -16,10 +16,10 @@ pub struct BlockFill {
     spec: SegmentSpec,
     /// None once it is finished.
     pages: Option<WritePages>,
-    /// Its pages have no memory yet.
-    fresh: bool,
-    /// They hold what a freed block held.
+    /// Its pages hold what a freed block held; others have no memory yet.
     used: bool,
+    /// Bytes that have been written one after the other.
+    written: usize,
     reservation: Reservation,
     _pin: BlockPin,
 }
@@ -60,16 +60,14 @@ impl BlockFill {
         let pages = WritePages::claim(core, &mut shard, segment, run, ClaimKind::Fill);
         drop(shard);
         let (core, pin) = (core.clone(), BlockPin::new(core, segment, run));
-        Ok(Self { core, segment, spec, pages: Some(pages), fresh, used: !fresh, reservation, _pin: pin })
+        Ok(Self { core, segment, spec, pages: Some(pages), used: !fresh, written: 0, reservation, _pin: pin })
     }
 
-    /// The block's bytes. What they hold before they are written is of no meaning.
-    pub fn memory(&mut self) -> &mut [u8] {
+    /// The block's bytes, to be written there; none where its pages have no memory yet, so that [`Self::write`] costs less. What they
+    /// hold before is of no meaning.
+    pub fn memory(&mut self) -> Option<&mut [u8]> {
         let pages = self.pages.as_mut().expect("there until finished");
-        if std::mem::take(&mut self.fresh) {
-            pages.populate();
-        }
-        &mut pages.bytes()[..self.spec.bytes as usize]
+        self.used.then(|| &mut pages.bytes()[..self.spec.bytes as usize])
     }
 
     /// Where its bytes lie in the DRAM tier, for a process that writes them by the tier's descriptor.
@@ -77,16 +75,19 @@ impl BlockFill {
         self.pages.as_ref().expect("there until finished").page() * PAGE_BYTES
     }
 
-    /// Copies bytes to the beginning of the block. `Retry` when the system has no memory left.
+    /// Copies bytes behind those that were copied before. `Retry` when the system has no memory left.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        if !self.fresh {
-            self.memory()[..bytes.len()].copy_from_slice(bytes);
-            return Ok(());
+        let (from, to) = (self.written, self.written + bytes.len());
+        assert!(to <= self.spec.bytes as usize, "no more than the block has");
+        match self.memory() {
+            Some(memory) => memory[from..to].copy_from_slice(bytes),
+            None => self.pages.as_mut().expect("there until finished").copy_part_in(from, bytes).map_err(|error| {
+                let message = format!("the system gives the DRAM tier no memory: make the tier smaller ({error})");
+                Error::retry(message).with_source(error)
+            })?,
         }
-        let pages = self.pages.as_mut().expect("there until finished");
-        pages.copy_part_in(bytes).map_err(|error| {
-            Error::retry(format!("the system gives the DRAM tier no memory: make the tier smaller ({error})")).with_source(error)
-        })
+        self.written = to;
+        Ok(())
     }
 
     /// Its first `written` bytes are what it is to hold: makes it readable. Nothing of a freed block is left behind them.
@@ -126,7 +127,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = BlockStore::open(StoreSettings::new(folder.path(), 8 << 20)).unwrap();
         let mut fill = store.begin_block(spec(1)).unwrap();
-        fill.memory().fill(7);
+        fill.write(&[7; 1 << 20]).unwrap();
         assert!(store.pin(SegmentId(1), PageRun::new(0, 256)).is_none(), "not readable before it is finished");
         drop(fill);
         assert!(store.segments().is_empty());
@@ -140,7 +141,7 @@ mod tests {
         let store = BlockStore::open(StoreSettings::new(folder.path(), 4 << 20)).unwrap();
         let mut first = store.begin_block(spec(1)).unwrap();
         let at = first.arena_offset();
-        first.memory().fill(7);
+        first.write(&[7; 1 << 20]).unwrap();
         first.finish(1 << 20);
         store.free(SegmentId(1));
         // Received where it lies, then copied there; also of a length that is not the segment's.
@@ -149,7 +150,7 @@ mod tests {
             let mut fill = store.begin_block(spec).unwrap();
             assert_eq!(fill.arena_offset(), at, "block {number} is in the memory of the one before");
             match number {
-                2 => fill.memory()[..written].fill(8),
+                2 => fill.memory().expect("the memory of a freed block")[..written].fill(8),
                 _ => fill.write(&vec![8; written]).unwrap(),
             }
             fill.finish(written);
@@ -160,9 +161,35 @@ mod tests {
             // The next finds old bytes everywhere again.
             store.free(SegmentId(number));
             let mut fill = store.begin_block(self::spec(number + 100)).unwrap();
-            fill.memory().fill(7);
+            fill.write(&[7; 1 << 20]).unwrap();
             fill.finish(1 << 20);
             store.free(SegmentId(number + 100));
+        }
+    }
+
+    #[test]
+    fn a_block_that_comes_in_pieces_is_the_same_in_new_and_in_used_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = BlockStore::open(StoreSettings::new(folder.path(), 4 << 20)).unwrap();
+        let expected: Vec<u8> = (0..(1 << 20) - 5).map(|at: u32| (at / 7) as u8).collect();
+        for (number, is_used) in [(1, false), (2, true)] {
+            let mut fill = store.begin_block(spec(number)).unwrap();
+            assert_eq!(fill.memory().is_some(), is_used);
+            // Neither whole pages nor all alike.
+            let mut left = &expected[..];
+            for bytes in [1, 4095, 4097, 100_000, 300_001].into_iter().cycle() {
+                let (piece, rest) = left.split_at(bytes.min(left.len()));
+                fill.write(piece).unwrap();
+                left = rest;
+                if left.is_empty() {
+                    break;
+                }
+            }
+            fill.finish(expected.len());
+            let pinned = store.pin(SegmentId(number), PageRun::new(0, 256)).unwrap();
+            assert!(pinned[..expected.len()] == expected[..] && pinned[expected.len()..] == [0; 5]);
+            drop(pinned);
+            store.free(SegmentId(number));
         }
     }
 
@@ -180,7 +207,7 @@ mod tests {
                 }
             };
             let mut fill = begun;
-            fill.memory().fill(number as u8);
+            fill.write(&[number as u8; 1 << 20]).unwrap();
             fill.finish(1 << 20);
         }
         store.flush().await;
@@ -197,7 +224,7 @@ mod tests {
         let store = BlockStore::open(StoreSettings::new(folder.path(), 4 << 20)).unwrap();
         let written = |number| {
             let mut fill = store.begin_block(spec(number)).unwrap();
-            fill.memory().fill(number as u8);
+            fill.write(&[number as u8; 1 << 20]).unwrap();
             fill.finish(1 << 20);
             store.pin(SegmentId(number), PageRun::new(0, 256)).unwrap()
         };

@@ -18,7 +18,7 @@ use crate::table::{ClaimKind, Place, Segment, SegmentRef, TierKind, by_block};
 
 pub use block_fill::BlockFill;
 pub(crate) use flush::flush;
-pub(crate) use off_memory::{read as read_off_memory, write as write_off_memory};
+pub(crate) use off_memory::{read as read_off_memory, read_whole as read_whole_off_memory, write as write_off_memory};
 pub(crate) use read::load;
 pub(crate) use scrub::scrub;
 pub use scrub::{ScrubCursor, ScrubStep};

@@ -1,4 +1,5 @@
-//! Temporary blocks that go to the disk tier and come back with no page of the DRAM tier, which has better use for its room.
+//! Temporary blocks, and decoded columns that were compressed, go to the disk tier and come back with no page of the DRAM tier, which has
+//! better use for its room.
 
 use std::sync::Arc;
 
@@ -44,10 +45,11 @@ impl Drop for Written {
     }
 }
 
-/// Writes a block of temporary data to the disk tier, with nothing of it in the DRAM tier: to the disk that room and load name, to the
-/// next where that has no room or fails. `Retry` when none takes it, `Invalid` without a disk tier.
+/// Writes a block of temporary data, or a column, to the disk tier, with nothing of it in the DRAM tier: to the disk that room and load
+/// name, to the next where that has no room or fails. `Retry` when none takes it, `Invalid` without a disk tier.
 pub(crate) async fn write(core: &Arc<Core>, spec: SegmentSpec, bytes: Bytes) -> Result<()> {
-    assert!(spec.owner == Owner::Temporary && spec.pages() <= PAGES_PER_BLOCK, "a block of temporary data");
+    let is_block = spec.owner == Owner::Temporary && spec.pages() <= PAGES_PER_BLOCK;
+    assert!(is_block || spec.owner == Owner::Form, "a block of temporary data, or a column");
     assert_eq!(bytes.len(), spec.bytes as usize);
     core.check_disk()?;
     let mut tried = Vec::new();
@@ -72,6 +74,14 @@ pub(crate) async fn read(core: &Arc<Core>, id: SegmentId, run: PageRun) -> Resul
     core.check_disk()?;
     let Some(disk) = core.disk_of(id) else { return Ok(None) };
     on_disk(disk, move |core| read_verified(core, id, run)).await
+}
+
+/// All of a column, verified and without what its last page is padded with; none when it is not there (any more), or the disk does not
+/// give it.
+pub(crate) async fn read_whole(core: &Arc<Core>, id: SegmentId) -> Result<Option<Bytes>> {
+    core.check_disk()?;
+    let Some(disk) = core.disk_of(id) else { return Ok(None) };
+    on_disk(disk, move |core| read_whole_verified(core, id)).await
 }
 
 /// Does something on a disk's own threads.
@@ -122,6 +132,15 @@ fn write_to(core: &Arc<Core>, disk: &Disk, spec: SegmentSpec, bytes: &[u8]) -> R
             Err(Error::retry(format!("the disk tier does not take a block: {error}")).with_source(error))
         }
     }
+}
+
+fn read_whole_verified(core: &Arc<Core>, id: SegmentId) -> Option<Bytes> {
+    let (bytes, run) = {
+        let mut shard = core.table.by_id(id);
+        let entry = shard.by_id(id)?;
+        (entry.bytes as usize, PageRun::new(0, entry.pages()))
+    };
+    read_verified(core, id, run).map(|pages| pages.slice(..bytes))
 }
 
 fn read_verified(core: &Arc<Core>, id: SegmentId, run: PageRun) -> Option<Bytes> {
@@ -233,6 +252,31 @@ mod tests {
             std::task::Poll::Pending => std::task::Poll::Ready(None),
         })
         .await
+    }
+
+    #[tokio::test]
+    async fn columns_are_there_after_a_restart_and_take_no_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || BlockStore::open(StoreSettings::new(folder.path(), 2 << 20).with_disk(16 << 20)).unwrap();
+        let store = open();
+        let bytes: Bytes = (0..5_000_001u32).map(|at| (at / 9) as u8).collect();
+        let before = store.usage();
+        let column = SegmentSpec { id: SegmentId(1), bytes: bytes.len() as u32, owner: Owner::Form, keep: false };
+        store.write_to_disk(column, bytes.clone()).await.unwrap();
+        assert!(store.read_all_from_disk(SegmentId(1)).await.unwrap().unwrap() == bytes);
+        assert_eq!(store.usage().dram.used_bytes, before.dram.used_bytes);
+        assert!(store.usage().disk.bytes_of(Owner::Form) >= bytes.len() as u64);
+        store.flush().await;
+        drop(store);
+        let store = open();
+        assert!(store.read_all_from_disk(SegmentId(1)).await.unwrap().unwrap() == bytes);
+        let start = store.core().table.by_id(SegmentId(1)).by_id(SegmentId(1)).unwrap().disk.extent.unwrap();
+        store.core().disks[0].file.write(start + 700, Aligned::new(4096).memory.as_ref()).unwrap();
+        assert!(store.read_all_from_disk(SegmentId(1)).await.unwrap().is_none(), "damaged");
+        assert_eq!(store.held(SegmentId(1)).bytes, 0);
+        store.write_to_disk(column, bytes.clone()).await.unwrap();
+        assert!(store.free(SegmentId(1)) > 0);
+        assert!(store.read_all_from_disk(SegmentId(1)).await.unwrap().is_none());
     }
 
     #[tokio::test]

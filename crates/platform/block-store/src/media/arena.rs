@@ -70,16 +70,6 @@ impl Arena {
         format!("/proc/self/fd/{}", self.memfd.as_fd().as_raw_fd())
     }
 
-    /// Has the system give data pages their memory all at once, which is cheaper than a page fault for each. What it can't give
-    /// now comes by page faults, or not.
-    pub fn populate(&self, page: u64, pages: u64) {
-        assert!(page + pages <= self.data_pages);
-        let (offset, len) = ((page * PAGE_BYTES) as usize, (pages * PAGE_BYTES) as usize);
-        if let Err(error) = self.map.advise_range(Advice::PopulateWrite, offset, len) {
-            tracing::debug!(page, pages, %error, "memory of the DRAM tier was not given at once");
-        }
-    }
-
     /// Gives the memory of data pages back.
     pub fn punch(&self, page: u64, pages: u64) {
         assert!(page + pages <= self.data_pages);
@@ -125,14 +115,13 @@ impl Arena {
         unsafe { std::slice::from_raw_parts_mut(self.at(page), (pages * PAGE_BYTES) as usize) }
     }
 
-    /// Copies bytes to pages that nobody else touches. By a system call: the kernel need not clear the pages first, nor
-    /// fault them in one by one, by which it is about twice as fast as copying through the mapping.
-    pub fn copy_in(&self, page: u64, bytes: &[u8]) -> std::io::Result<()> {
-        let end = page + (bytes.len() as u64).div_ceil(PAGE_BYTES);
-        assert!(end <= self.data_pages);
+    /// Copies bytes to an offset of data pages that nobody else touches. By a system call: the kernel need not clear the pages first,
+    /// nor fault them in one by one, by which it is about twice as fast as copying through the mapping, or receiving there.
+    pub fn copy_in(&self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+        assert!(offset + bytes.len() as u64 <= self.data_pages * PAGE_BYTES);
         let mut done = 0;
         while done < bytes.len() {
-            match rustix::io::pwrite(&self.memfd, &bytes[done..], page * PAGE_BYTES + done as u64) {
+            match rustix::io::pwrite(&self.memfd, &bytes[done..], offset + done as u64) {
                 Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
                 Ok(written) => done += written,
                 Err(rustix::io::Errno::INTR) => {}

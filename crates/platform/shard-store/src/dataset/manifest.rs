@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::AskedShares;
     use crate::columns::{Column, ColumnKind};
-    use crate::dataset::{DatasetFile, DatasetPin};
+    use crate::dataset::{Acknowledged, DatasetFile, DatasetPin};
 
     fn dataset(shards: usize) -> Dataset {
         let columns = Columns::new(vec![Column::new("k", ColumnKind::Int), Column::new("v", ColumnKind::Text)], "k").unwrap();
@@ -188,16 +188,20 @@ mod tests {
     fn orders_come_back_and_name_no_other_shard() {
         let plain = dataset(1);
         assert!(!String::from_utf8(plain.encode().unwrap()).unwrap().contains("orders"));
-        for (size, frozen) in [(None, false), (Some(0.8), true), (None, true)] {
-            let orders = DatasetOrders { pin: Some(DatasetPin { size }), frozen };
+        let (storage, two) = (Acknowledged::Storage, Acknowledged::TwoWorkers);
+        for (size, frozen, ack) in [(None, false, two), (Some(0.8), true, storage), (None, true, two)] {
+            let orders = DatasetOrders { pin: Some(DatasetPin { size }), frozen, ack };
             let ordered = Dataset { orders, ..plain.clone() };
             assert_eq!(Dataset::decode(&ordered.encode().unwrap(), "m").unwrap(), ordered);
             assert_eq!(ordered.shard_id(1, "a", 0), plain.shard_id(1, "a", 0));
             assert_eq!(orders.least(0.5), Some(size.unwrap_or(0.5)));
         }
+        let alone = DatasetOrders { ack: two, ..DatasetOrders::default() };
+        let ordered = Dataset { orders: alone, ..plain.clone() };
+        assert!(String::from_utf8(ordered.encode().unwrap()).unwrap().contains(r#""orders":{"ack":"two-workers"}"#));
         assert_eq!(plain.orders.least(0.5), None);
         for size in [0.0, -1.0, f64::NAN, 17.0] {
-            let orders = DatasetOrders { pin: Some(DatasetPin { size: Some(size) }), frozen: false };
+            let orders = DatasetOrders { pin: Some(DatasetPin { size: Some(size) }), frozen: false, ..DatasetOrders::default() };
             assert!(Dataset { orders, ..plain.clone() }.encode().is_err(), "{size}");
         }
     }

@@ -6,8 +6,7 @@
 
 mod following;
 mod garbage;
-mod log_object;
-mod log_place;
+mod log;
 mod manifest;
 mod merge;
 mod names;
@@ -20,13 +19,12 @@ mod sources;
 
 pub use following::{DatasetFollowing, KEY_BYTES_MAX, KEYS_MAX, decode_keys, encode_keys};
 pub use garbage::{GARBAGE_AFTER, Stored, garbage, needed};
-pub use log_object::{LogObject, LoggedCall};
-pub use log_place::LogPlace;
+pub use log::{LogClaim, LogObject, LogPlace, LoggedCall};
 pub use manifest::Dataset;
 pub use merge::merge;
 pub use names::{data_key, manifest_key, manifest_number, manifest_tag};
 pub use next::{NextShards, Tail, moved_call};
-pub use orders::{DatasetOrders, DatasetPin};
+pub use orders::{Acknowledged, DatasetOrders, DatasetPin};
 pub use pack::{Packed, pack};
 pub use recut::recut;
 pub use shard::{DatasetCold, DatasetFile, DatasetShard, key_hash, shard_of};

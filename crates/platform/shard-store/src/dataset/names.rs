@@ -18,7 +18,7 @@ pub fn manifest_key(number: u64) -> String {
 /// The number in such a key.
 pub fn manifest_number(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("manifest-")?;
-    (digits.len() == 10).then(|| digits.parse().ok())?
+    (digits.len() == 10 && digits.bytes().all(|digit| digit.is_ascii_digit())).then(|| digits.parse().ok())?
 }
 
 /// The key of an object below a dataset's folder.
@@ -43,7 +43,7 @@ mod tests {
     #[test]
     fn numbers_are_read_from_names_of_manifests_only() {
         assert_eq!(manifest_number(&manifest_key(12)), Some(12));
-        for name in ["manifest-1", "manifest-", "manifest-00000000x1", "data"] {
+        for name in ["manifest-1", "manifest-", "manifest-+000000001", "manifest-00000000x1", "data"] {
             assert_eq!(manifest_number(name), None, "{name}");
         }
     }

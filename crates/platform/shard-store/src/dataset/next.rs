@@ -4,7 +4,7 @@ use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use super::log_object::{LogObject, LoggedCall};
+use super::log::{LogObject, LoggedCall};
 use super::names::is_log;
 use super::shard::{DatasetShard, shard_of};
 
@@ -111,7 +111,7 @@ mod tests {
             replicas: vec![0.5],
             shards: shards(2, 5),
             log: Some("0".repeat(16)),
-            orders: DatasetOrders { pin: None, frozen: true },
+            orders: DatasetOrders { pin: None, frozen: true, ..DatasetOrders::default() },
             following: None,
             next: Some(next),
             before: Vec::new(),

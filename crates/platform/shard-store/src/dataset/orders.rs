@@ -1,4 +1,4 @@
-//! What an operator orders of a dataset's replicas, whatever they are asked.
+//! What an operator orders of a dataset: of its replicas, whatever they are asked, and when its changes are acknowledged.
 
 use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,54 @@ pub struct DatasetOrders {
     /// Layers of its replicas stay as they are.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub frozen: bool,
+    /// When a change of its records is acknowledged.
+    #[serde(default, skip_serializing_if = "Acknowledged::is_usual")]
+    pub ack: Acknowledged,
+}
+
+/// When a change is acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Acknowledged {
+    /// Shared storage has it.
+    #[default]
+    Storage,
+    /// The disks of two workers have it; shared storage has it within seconds.
+    TwoWorkers,
+}
+
+impl Acknowledged {
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Storage => "storage",
+            Self::TwoWorkers => "two-workers",
+        }
+    }
+
+    /// Whether it is as nobody has to order it.
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl std::fmt::Display for Acknowledged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl std::str::FromStr for Acknowledged {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let all = [Self::Storage, Self::TwoWorkers];
+        all.into_iter().find(|one| one.as_str() == text).ok_or_else(|| {
+            Error::invalid(format!(
+                "{text:?}: a change is acknowledged when it is in `storage`, or on the disks of `two-workers`"
+            ))
+        })
+    }
 }
 
 /// How a dataset is pinned.

@@ -12,6 +12,7 @@ use tracing::debug;
 
 use crate::asking::calls::Calls;
 use crate::asking::dial;
+use crate::asking::speed::{LARGE_BYTES, Speed};
 use crate::frames::batch::OutFrame;
 use crate::frames::frame_reader::FrameReader;
 use crate::frames::outbox::Outbox;
@@ -37,6 +38,7 @@ struct Shared {
     outbox: Arc<Outbox>,
     calls: Calls,
     ring: OnceLock<Ring>,
+    speed: Speed,
     hangup: Hangup,
     ended: CancellationToken,
 }
@@ -55,6 +57,7 @@ impl Framed {
             outbox,
             calls: Calls::default(),
             ring: OnceLock::new(),
+            speed: Speed::default(),
             hangup,
             ended: CancellationToken::new(),
         });
@@ -125,6 +128,14 @@ impl Framed {
         self.shared.ring.get().map_or(0, Ring::answered)
     }
 
+    /// Bytes a second that come over a network; none where there is none between, or that is not known.
+    pub(crate) fn bytes_per_sec(&self) -> Option<u64> {
+        match &self.shared.address {
+            Address::Tcp(_) => self.shared.speed.known(),
+            Address::Unix(_) => None,
+        }
+    }
+
     pub(crate) fn notify(&self, meta: Bytes) -> Result<()> {
         let shared = &self.shared;
         if let Some(error) = shared.calls.ended() {
@@ -167,7 +178,11 @@ impl Shared {
                 reader.skip(frame.header.payload_len).await?;
                 continue;
             }
+            let began = (frame.header.payload_len >= LARGE_BYTES).then(forebay_runtime::now);
             let payload = reader.payload(&frame.header).await?;
+            if let Some(began) = began {
+                self.speed.came(frame.header.payload_len, forebay_runtime::now().saturating_duration_since(began));
+            }
             let (version, meta, descriptor) = (self.version, frame.meta, frame.descriptor);
             self.calls.answer(tag, Answer { version, meta, payload, descriptor });
         }

@@ -3,6 +3,7 @@
 pub(crate) mod calls;
 pub(crate) mod dial;
 pub(crate) mod framed;
+pub(crate) mod speed;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -115,6 +116,15 @@ impl Connection {
         match &self.0 {
             Way::Framed(framed) => framed.version(),
             Way::Local(_) => PROTOCOL_VERSION,
+        }
+    }
+
+    /// Bytes a second that answers come with over a network, by those with large payloads; none where both ends are on one host by a Unix
+    /// socket or in one process, and before there were a few.
+    pub fn bytes_per_sec(&self) -> Option<u64> {
+        match &self.0 {
+            Way::Framed(framed) => framed.bytes_per_sec(),
+            Way::Local(_) => None,
         }
     }
 

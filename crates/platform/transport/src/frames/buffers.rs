@@ -1,6 +1,7 @@
 //! Memory of payloads, used again by all connections of the process.
 
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
@@ -41,6 +42,23 @@ struct Payload {
     from: Weak<Buffers>,
 }
 
+/// A buffer that goes back when it is dropped.
+pub(crate) struct Borrowed(Payload);
+
+impl Deref for Borrowed {
+    type Target = Vec<u8>;
+
+    fn deref(&self) -> &Vec<u8> {
+        &self.0.buffer
+    }
+}
+
+impl DerefMut for Borrowed {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.0.buffer
+    }
+}
+
 impl Buffers {
     /// The process's; holding it says that payloads are expected.
     pub(crate) fn shared() -> Arc<Self> {
@@ -69,6 +87,11 @@ impl Buffers {
             }
             None => Vec::with_capacity(len),
         }
+    }
+
+    /// A buffer as from [`Self::take`], which comes back when it is dropped.
+    pub(crate) fn borrow(self: &Arc<Self>, len: usize) -> Borrowed {
+        Borrowed(Payload { buffer: self.take(len), from: Arc::downgrade(self) })
     }
 
     /// The bytes of a buffer, which comes back when they are dropped.

@@ -187,6 +187,36 @@ impl FrameReader {
         checked(header, &sum)
     }
 
+    /// The payload of a frame, piece by piece: each is in a buffer that all have, and taken over before the next one comes.
+    pub(crate) async fn payload_in_pieces(&mut self, header: &FrameHeader, mut put: impl FnMut(&[u8])) -> Result<()> {
+        let mut sum = sum(header);
+        let mut left = header.payload_len as usize;
+        let buffers = self.payloads.get_or_insert_with(Buffers::shared).clone();
+        let mut piece = buffers.borrow(TURN_BYTES);
+        while left > 0 {
+            piece.clear();
+            let buffered = left.min(self.end - self.start);
+            piece.extend_from_slice(&self.buffer[self.start..self.start + buffered]);
+            self.start += buffered;
+            let end = left.min(TURN_BYTES);
+            let mut turn = None;
+            if piece.len() < end {
+                let outbox = &self.outbox;
+                let (received, taken) = in_turn(self.source.receive_to(&mut piece, end, || flush(outbox))).await;
+                if received.map_err(lost)? == 0 {
+                    return Err(cut_off());
+                }
+                turn = Some(taken);
+            }
+            add(&mut sum, &piece);
+            put(&piece);
+            left -= piece.len();
+            self.give_way(piece.len()).await;
+            drop(turn);
+        }
+        checked(header, &sum)
+    }
+
     /// Leaves out the next `len` bytes.
     pub(crate) async fn skip(&mut self, len: u32) -> Result<()> {
         let mut left = len as usize;

@@ -96,7 +96,10 @@ impl<S: Session> Inner<S> {
             }
             FrameKind::Request => {
                 if let Some(mut place) = self.place(&meta, header.payload_len) {
-                    reader.payload_into(&header, place.memory()).await?;
+                    match place.memory() {
+                        Some(memory) => reader.payload_into(&header, memory).await?,
+                        None => reader.payload_in_pieces(&header, |piece| place.put(piece)).await?,
+                    }
                     let response = caught(|| place.filled()).unwrap_or_else(|| self.failed(&meta));
                     if let Some(frame) = self.reply(header.tag, response) {
                         self.outbox.push(frame);
@@ -132,8 +135,8 @@ impl<S: Session> Inner<S> {
             return None;
         }
         caught(|| {
-            let mut place = self.session.place(meta, payload_len)?;
-            (place.memory().len() == payload_len as usize).then_some(place)
+            let place = self.session.place(meta, payload_len)?;
+            (place.bytes() == payload_len as usize).then_some(place)
         })?
     }
 }

@@ -85,11 +85,12 @@ async fn payloads_come_where_the_service_wants_them() {
     for (_folder, open) in both().await {
         let connection = open.connect().await;
         let mut calls = JoinSet::new();
-        for bytes in [1, 100, 16 << 10, 100_000, 3 << 20, (1 << 20) + 7, 5] {
+        let sizes = [1, 100, 16 << 10, 100_000, 3 << 20, (1 << 20) + 7, 5];
+        for (what, bytes) in ["place", "pieces"].into_iter().flat_map(|what| sizes.map(|bytes| (what, bytes))) {
             let (connection, payload) = (connection.clone(), Bytes::from(pattern(bytes)));
             calls.spawn(async move {
                 let sum = forebay_types::crc32c(&payload).to_le_bytes();
-                assert_eq!(connection.call("place".into(), vec![payload]).await.unwrap().meta, sum.as_slice());
+                assert_eq!(connection.call(what.into(), vec![payload]).await.unwrap().meta, sum.as_slice());
                 connection.call("echo".into(), vec![]).await.unwrap();
             });
         }
@@ -104,11 +105,13 @@ async fn payloads_come_where_the_service_wants_them() {
 async fn a_place_whose_payload_is_cut_off_is_given_up() {
     let open = open().await;
     let Address::Tcp(address) = &open.address else { unreachable!("it listens on TCP") };
-    let mut stream = raw::client(address).await;
-    let frame = raw::frame(raw::REQUEST, 1, b"place", 1 << 20);
-    stream.write_all(&[&frame, &pattern(500_000)[..]].concat()).await.unwrap();
-    drop(stream);
-    until(|| open.desk.dropped.load(Ordering::SeqCst) == 1).await;
+    for (given_up, what) in [(1, "place"), (2, "pieces")] {
+        let mut stream = raw::client(address).await;
+        let frame = raw::frame(raw::REQUEST, 1, what.as_bytes(), 1 << 20);
+        stream.write_all(&[&frame, &pattern(500_000)[..]].concat()).await.unwrap();
+        drop(stream);
+        until(|| open.desk.dropped.load(Ordering::SeqCst) == given_up).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

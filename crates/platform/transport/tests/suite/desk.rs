@@ -100,16 +100,26 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Where payloads of "place" come.
+/// Where payloads of "place" come, and in pieces those of "pieces".
 struct DeskPlace {
     desk: Arc<Desk>,
+    bytes: usize,
+    in_pieces: bool,
     memory: Vec<u8>,
     filled: bool,
 }
 
 impl Place for DeskPlace {
-    fn memory(&mut self) -> &mut [u8] {
-        &mut self.memory
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn memory(&mut self) -> Option<&mut [u8]> {
+        (!self.in_pieces).then_some(&mut self.memory)
+    }
+
+    fn put(&mut self, piece: &[u8]) {
+        self.memory.extend_from_slice(piece);
     }
 
     fn filled(mut self: Box<Self>) -> Response {
@@ -181,8 +191,10 @@ impl Session for DeskSession {
     }
 
     fn place(self: &Arc<Self>, meta: &Bytes, payload_bytes: u32) -> Option<Box<dyn Place>> {
-        let memory = vec![0; payload_bytes as usize];
-        (meta == "place").then(|| Box::new(DeskPlace { desk: self.desk.clone(), memory, filled: false }) as Box<dyn Place>)
+        let (bytes, in_pieces) = (payload_bytes as usize, meta == "pieces");
+        let memory = vec![0; if in_pieces { 0 } else { bytes }];
+        let place = || DeskPlace { desk: self.desk.clone(), bytes, in_pieces, memory, filled: false };
+        (meta == "place" || in_pieces).then(|| Box::new(place()) as Box<dyn Place>)
     }
 
     fn failed(&self, meta: &Bytes) -> Response {

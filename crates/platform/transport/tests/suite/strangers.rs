@@ -142,8 +142,9 @@ async fn another_version_is_refused_by_the_client() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_whose_payload_changed_on_the_way_is_not_taken() {
     let open = open().await;
-    // One that fits the buffer that frames are read through, one that does not, and one with a place of its own.
-    for (round, (meta, len)) in [("echo", 3000), ("echo", 1 << 20), ("place", 1 << 20)].into_iter().enumerate() {
+    // One that fits the buffer that frames are read through, one that does not, and those with a place of their own.
+    let kinds = [("echo", 3000), ("echo", 1 << 20), ("place", 1 << 20), ("pieces", 1 << 20)];
+    for (round, (meta, len)) in kinds.into_iter().enumerate() {
         let payload = pattern(len);
         let crc = forebay_types::crc32c(&payload);
         let mut stream = raw::client(&tcp(&open)).await;

@@ -1,6 +1,8 @@
 //! What the clients of a world do.
 
+mod followed;
 mod outlaws;
+mod records;
 mod resident;
 mod sets;
 mod tree;
@@ -95,6 +97,13 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
         tasks.push(forebay_runtime::spawn(tree::moves(client.clone(), Arc::clone(&course), draw(&mut chance))));
         tasks.push(forebay_runtime::spawn(sets::makes(client.clone(), Arc::clone(&course), draw(&mut chance))));
     }
+    if course.crowd.has_shards {
+        tasks.push(forebay_runtime::spawn(records::asks(client.clone(), Arc::clone(&course), number, draw(&mut chance))));
+    }
+    if course.crowd.has_shards && number == 0 {
+        tasks.push(forebay_runtime::spawn(records::works(client.clone(), Arc::clone(&course), draw(&mut chance))));
+        tasks.push(forebay_runtime::spawn(followed::follows(client.clone(), Arc::clone(&course), draw(&mut chance))));
+    }
     for task in tasks {
         // Failed by a defect, which is told as such.
         let _ = task.await;
@@ -110,6 +119,10 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
     }
     if number == 0 {
         sets::looks(&client, &course).await;
+        if course.crowd.has_shards {
+            records::looks(&client, &course).await;
+            followed::looks(&client, &course).await;
+        }
         // What is not there any more needs no removing.
         let _ = timeout(GIVEN_UP_AFTER, client.nodes().delete(nodes::ROOT, true)).await;
     }

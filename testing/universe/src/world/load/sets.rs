@@ -78,7 +78,8 @@ async fn look(client: &Client, course: &Course, number: u64) -> Result<()> {
     Ok(())
 }
 
-fn columns() -> Result<Columns> {
+/// Of all datasets.
+pub(super) fn columns() -> Result<Columns> {
     Columns::new(vec![Column::new("id", ColumnKind::Uint), Column::new("text", ColumnKind::Text)], "id")
 }
 

@@ -29,11 +29,18 @@ async fn replicas_are_pinned_and_frozen_until_that_is_ended() {
     let frozen = bed.order("PUT", "freeze", &[]).await.json();
     assert_eq!(frozen, json!({"dataset": DATASET, "manifest": 3, "orders": {"pin": {"size": 0.75}, "frozen": true}}));
     let of_program = bed.shards().await.orders();
-    assert_eq!(of_program, DatasetOrders { pin: Some(DatasetPin { size: Some(0.75) }), frozen: true });
+    assert_eq!(
+        of_program,
+        DatasetOrders { pin: Some(DatasetPin { size: Some(0.75) }), frozen: true, ..DatasetOrders::default() }
+    );
     assert_eq!(bed.order("PUT", "freeze", &[]).await.json()["manifest"], 3, "what holds already is not ordered anew");
     let free = bed.order("DELETE", "pin", &[]).await.json();
     assert_eq!(free, json!({"dataset": DATASET, "manifest": 4, "orders": {"frozen": true}}));
     assert_eq!(bed.order("DELETE", "freeze", &[]).await.json()["orders"], json!({}));
+    let two = bed.order("PUT", "ack", &[("ack", "two-workers")]).await.json();
+    assert_eq!(two["orders"], json!({"ack": "two-workers"}));
+    assert_eq!(bed.of_dataset("status", &[]).await.json()["shards"][0]["ack"], "two-workers");
+    assert_eq!(bed.order("PUT", "ack", &[("ack", "storage")]).await.json()["orders"], json!({}));
     let at_its_size = bed.order("PUT", "pin", &[]).await.json();
     assert_eq!((&at_its_size["orders"], &at_its_size["here"]), (&json!({"pin": {}}), &json!(4)));
 }
@@ -45,9 +52,13 @@ async fn what_can_t_be_ordered_is_refused_and_changes_nothing() {
         let answer = bed.order("PUT", "pin", &[("size", size)]).await;
         assert_eq!(answer.wrong(), (400, "invalid".into()), "{size}");
     }
-    for (method, what, parameter) in
-        [("DELETE", "pin", ("size", "1")), ("PUT", "freeze", ("size", "1")), ("PUT", "pin", ("shard", "1"))]
-    {
+    for (method, what, parameter) in [
+        ("DELETE", "pin", ("size", "1")),
+        ("PUT", "freeze", ("size", "1")),
+        ("PUT", "pin", ("shard", "1")),
+        ("PUT", "ack", ("ack", "one-worker")),
+        ("PUT", "ack", ("size", "1")),
+    ] {
         assert_eq!(bed.order(method, what, &[parameter]).await.wrong(), (400, "invalid".into()), "{method} {what}");
     }
     let answer = bed.order("POST", "pin", &[]).await;

@@ -43,6 +43,7 @@ mod tests {
     use super::super::Ended;
     use super::*;
     use crate::scheduler::RUN_AGAIN;
+    use crate::scheduler::job::Cut;
     use crate::travel::Ticket;
 
     const EXECUTOR: &str = "0000000000000007-0000000000000001";
@@ -53,7 +54,7 @@ mod tests {
         books.executor_asks(EXECUTOR, 2, Some(1 << 30));
         for job in ["a", "b"] {
             books.job_seen(job, || Ticket::silent(OperationId(1)));
-            books.stage_begins(job, 1, 0, false, String::new(), Some(Arc::new(vec![Vec::new(); 3])));
+            books.stage_begins(job, 1, 0, Cut::Each, String::new(), Some(Arc::new(vec![Vec::new(); 3])));
             books.waiting(job, 1, &[0, 1, 2]);
         }
         let chosen = books.choose(EXECUTOR).expect("a task for a free slot");
@@ -126,7 +127,7 @@ mod tests {
         books.executor_asks(EXECUTOR, 2, Some(1 << 30));
         for job in ["a", "b"] {
             books.job_seen(job, ticket);
-            books.stage_begins(job, 1, 0, false, String::new(), Some(Arc::new(vec![Vec::new(); 3])));
+            books.stage_begins(job, 1, 0, Cut::Each, String::new(), Some(Arc::new(vec![Vec::new(); 3])));
             books.waiting(job, 1, &[0, 1, 2]);
         }
         let chosen = books.choose(EXECUTOR).expect("a task for a free slot");

@@ -97,6 +97,11 @@ impl Books {
         }
     }
 
+    /// Whether an executor has no task, as far as is known here.
+    pub(in crate::scheduler) fn rests(&self, id: &str) -> bool {
+        self.jobs.values().all(|job| job.running.values().all(|running| running.executor != id))
+    }
+
     /// Workers beside executors, while there are jobs.
     pub(in crate::scheduler) fn workers_at_work(&self) -> HashSet<WorkerId> {
         let beside = self.executors.values().filter(|entry| entry.has_worker() && !self.jobs.is_empty());
@@ -115,9 +120,11 @@ mod tests {
 
     use forebay_scheduling::ScheduleSettings;
     use forebay_types::OperationId;
+    use futures::FutureExt;
 
     use super::*;
     use crate::scheduler::books::Ended;
+    use crate::scheduler::job::Cut;
     use crate::travel::Ticket;
 
     const BESIDE: &str = "0000000000000007-0000000000000001";
@@ -127,7 +134,7 @@ mod tests {
         let mut books = Books::new(ScheduleSettings::default());
         books.executor_asks(BESIDE, 2, Some(1 << 30));
         books.job_seen("j", || Ticket::silent(OperationId(1)));
-        books.stage_begins("j", 1, 0, false, String::new(), Some(Arc::new(vec![Vec::new(); 4])));
+        books.stage_begins("j", 1, 0, Cut::Each, String::new(), Some(Arc::new(vec![Vec::new(); 4])));
         books.waiting("j", 1, &[0, 1, 2, 3]);
         books
     }
@@ -141,6 +148,7 @@ mod tests {
     fn an_idle_executor_that_twice_says_nothing_of_a_task_has_lost_it() {
         let mut books = books();
         give(&mut books, BESIDE, 0);
+        assert!(!books.rests(BESIDE) && books.rests(BESIDE_TOO));
         assert!(books.runs("j", 1, 0, 0) && !books.runs("j", 1, 1, 0) && !books.runs("j", 1, 0, 1));
         assert!(!books.has_lost_tasks(BESIDE, false), "busy");
         assert!(!books.has_lost_tasks(BESIDE, true), "word of it may be on its way");
@@ -149,7 +157,68 @@ mod tests {
         assert!(books.has_lost_tasks(BESIDE, true));
         let ended = Ended { job: "j", stage: 1, attempt: 0, task: 0, done: true, took: Duration::ZERO, bytes_passed: 0 };
         books.ended(&ended);
-        assert!(!books.has_lost_tasks(BESIDE, true) && !books.runs("j", 1, 0, 0));
+        assert!(books.rests(BESIDE) && !books.has_lost_tasks(BESIDE, true) && !books.runs("j", 1, 0, 0));
+    }
+
+    #[test]
+    fn whose_question_is_held_hears_of_each_task_that_is_new() {
+        let mut books = books();
+        let news = Arc::clone(&books.news);
+        // One for whoever asks next is left of the tasks that nobody waited for.
+        assert!(news.notified().now_or_never().is_some());
+        let mut waiting: Vec<_> = (0..3).map(|_| Box::pin(news.notified())).collect();
+        assert!(waiting.iter_mut().all(|one| one.as_mut().now_or_never().is_none()));
+        books.waiting("j", 1, &[0, 1, 2, 3]);
+        assert!(waiting.iter_mut().all(|one| one.as_mut().now_or_never().is_none()), "they are known");
+        books.stage_begins("j", 2, 0, Cut::Runs(Arc::from([0, 0, 2, 2])), String::new(), Some(Arc::default()));
+        books.waiting("j", 2, &[0, 1, 2, 3]);
+        let heard = waiting.iter_mut().filter_map(|one| one.as_mut().now_or_never()).count();
+        assert_eq!(heard, 2, "one for each of two tasks");
+    }
+
+    /// What an executor with free slots is given, in the order of their partitions.
+    fn given(books: &mut Books) -> Vec<Option<Vec<usize>>> {
+        let mut given = Vec::new();
+        while let Some(chosen) = books.choose(BESIDE) {
+            books.began(&chosen, 0, given.len());
+            given.push(chosen.partitions);
+        }
+        given.sort_unstable();
+        given
+    }
+
+    #[test]
+    fn a_run_of_partitions_is_one_task() {
+        let mut books = Books::new(ScheduleSettings::default());
+        books.executor_asks(BESIDE, 4, Some(1 << 30));
+        books.job_seen("j", || Ticket::silent(OperationId(1)));
+        books.stage_begins("j", 1, 0, Cut::Runs(Arc::from([0, 0, 0, 3])), String::new(), Some(Arc::default()));
+        books.waiting("j", 1, &[0, 1, 2, 3]);
+        assert_eq!(given(&mut books), [Some(vec![0, 1, 2]), Some(vec![3])]);
+        assert_eq!(books.jobs["j"].sums.tasks, 2);
+        // The first one is lost, and what waits of it is cut in another way in the next attempt.
+        books.stage_begins("j", 1, 1, Cut::Runs(Arc::from([0, 0, 2, 2])), String::new(), Some(Arc::default()));
+        books.waiting("j", 1, &[1, 2]);
+        assert_eq!(given(&mut books), [Some(vec![0, 1]), Some(vec![2, 3])], "Ballista's books say which of them wait");
+    }
+
+    #[test]
+    fn what_reads_files_is_cut_when_it_is_known_what_it_reads_and_then_once() {
+        let mut books = Books::new(ScheduleSettings::default());
+        books.executor_asks(BESIDE, 4, Some(1 << 30));
+        books.job_seen("j", || Ticket::silent(OperationId(1)));
+        books.stage_begins("j", 1, 0, Cut::Each, String::new(), None);
+        books.waiting("j", 1, &[0, 1, 2, 3]);
+        assert!(given(&mut books).is_empty(), "nothing is known of it yet");
+        let inputs = || Arc::new(vec![Vec::new(); 4]);
+        books.inputs_known("j", 1, 0, (inputs(), Cut::Runs(Arc::from([0, 0, 0, 3]))), []);
+        books.waiting("j", 1, &[0, 1, 2, 3]);
+        assert_eq!(given(&mut books), [Some(vec![0, 1, 2]), Some(vec![3])]);
+        // Another attempt, of which it is found out again.
+        books.stage_begins("j", 1, 1, Cut::Each, String::new(), None);
+        books.inputs_known("j", 1, 1, (inputs(), Cut::Runs(Arc::from([0, 0, 2, 2]))), []);
+        books.waiting("j", 1, &[0, 1, 2]);
+        assert_eq!(given(&mut books), [Some(vec![0, 1, 2])], "by the cut that it was offered by");
     }
 
     #[test]

@@ -1,25 +1,27 @@
 //! The schedule of `core/scheduling` kept in step with Ballista's jobs, stages and tasks, and what people are shown of them.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_protocol::{JobState, TaskState};
+use forebay_protocol::JobState;
 use forebay_scheduling::{BlockRange, IoRates, JobId, Schedule, ScheduleSettings, TaskInput, TaskSpec, Transfer};
 use forebay_types::{ObjectVersion, OperationId, SEGMENT_BYTES, SegmentId, Standing, WorkerId};
+use tokio::sync::Notify;
 
 use deciding::{Refused, failpoint};
 use executors::ExecutorEntry;
 pub(super) use executors::Told;
 
 use super::attempts::{Attempts, RUN_AGAIN};
-use super::job::{Inputs, Job, Running, Stage, Sums, WHOLE, split, task_id};
+use super::job::{Cut, Inputs, Job, Running, Stage, Sums, split, task_id};
 use super::tasks::TasksOver;
 use crate::travel::Ticket;
 
 mod counts;
 pub(super) mod deciding;
 mod executors;
+mod shown;
 #[cfg(test)]
 mod weather;
 
@@ -41,6 +43,8 @@ pub(crate) struct Books {
     pub(super) brought_bytes: u64,
     pub(super) attempts: Attempts,
     refused: Refused,
+    /// Tells whose questions are held that a task may be for them.
+    pub(super) news: Arc<Notify>,
     /// A job that takes so long, or longer, is told to the log; none for no job.
     pub(super) slow_query: Option<Duration>,
 }
@@ -62,8 +66,8 @@ struct Over {
 pub(super) struct Chosen {
     pub(super) job: String,
     pub(super) stage: usize,
-    /// None for all partitions that wait.
-    pub(super) partition: Option<usize>,
+    /// None for all that wait.
+    pub(super) partitions: Option<Vec<usize>>,
     pub(super) places: crate::travel::Places,
     /// What to bring as the task begins.
     pub(super) bring: Vec<Transfer>,
@@ -97,6 +101,7 @@ impl Books {
             brought_bytes: 0,
             attempts: Attempts::default(),
             refused: Refused::default(),
+            news: Arc::default(),
             slow_query: None,
             settings,
         }
@@ -134,25 +139,27 @@ impl Books {
         job: &str,
         stage: usize,
         attempt: usize,
-        collapses: bool,
+        cut: Cut,
         kind: String,
         inputs: Option<Inputs>,
     ) {
         let Some(job) = self.jobs.get_mut(job) else { return };
-        let (offered, counted) = match job.stages.remove(&stage) {
-            Some(earlier) => (earlier.offered, earlier.counted),
-            None => Default::default(),
+        let (offered, counted, cut) = match job.stages.remove(&stage) {
+            // Tasks are offered by the earlier cut, until it is found out what they read.
+            Some(earlier) if inputs.is_none() => (earlier.offered, earlier.counted, earlier.cut),
+            Some(earlier) => (earlier.offered, earlier.counted, cut),
+            None => (HashSet::new(), HashSet::new(), cut),
         };
-        job.stages.insert(stage, Stage { attempt, collapses, kind, inputs, offered, counted });
+        job.stages.insert(stage, Stage { attempt, cut, kind, inputs, offered, counted });
     }
 
-    /// What a stage's partitions read was found out.
+    /// What a stage's partitions read was found out, and how they are cut into tasks by that.
     pub(super) fn inputs_known(
         &mut self,
         job_id: &str,
         stage: usize,
         attempt: usize,
-        inputs: Inputs,
+        (inputs, cut): (Inputs, Cut),
         versions: impl IntoIterator<Item = (SegmentId, (Arc<ObjectVersion>, u32))>,
     ) {
         let Some(job) = self.jobs.get_mut(job_id) else { return };
@@ -162,6 +169,9 @@ impl Books {
         }
         let Some(known) = job.stages.get_mut(&stage).filter(|known| known.attempt == attempt) else { return };
         known.inputs = Some(inputs);
+        if known.cut == Cut::Each {
+            known.cut = cut;
+        }
         let rate = self.rates.estimate(&known.kind);
         self.schedule.set_io_rate(job.number, rate);
     }
@@ -171,13 +181,8 @@ impl Books {
         let Some(job) = self.jobs.get_mut(job_id) else { return };
         let Some(stage) = job.stages.get_mut(&stage_id) else { return };
         let Some(inputs) = stage.inputs.clone() else { return };
-        let tasks: Vec<u32> = match stage.collapses {
-            true if pending.is_empty() => Vec::new(),
-            true => vec![WHOLE],
-            false => pending.iter().map(|partition| *partition as u32).collect(),
-        };
         let mut specs = Vec::new();
-        for task in tasks {
+        for task in stage.cut.tasks(pending) {
             // What waits in Ballista's books does not run, whatever was said of it.
             let runs = job.running.iter().find(|((of, _), running)| *of == stage_id && running.task == task).map(|(key, _)| *key);
             if let Some(lost) = runs.and_then(|key| job.running.remove(&key)) {
@@ -188,19 +193,21 @@ impl Books {
             if !stage.offered.insert(task) {
                 continue;
             }
-            let inputs = match task {
-                WHOLE => pending.iter().flat_map(|partition| inputs.get(*partition)).flatten().cloned().collect(),
-                partition => inputs.get(partition as usize).cloned().unwrap_or_default(),
-            };
+            let partitions = stage.cut.partitions(task);
+            let partitions = partitions.as_deref().unwrap_or(pending);
+            let inputs: Vec<TaskInput> =
+                partitions.iter().flat_map(|partition| inputs.get(*partition)).flatten().cloned().collect();
             if stage.counted.insert(task) {
                 job.sums.tasks += 1;
-                job.sums.bytes += inputs.iter().map(|input: &TaskInput| input.range.len_bytes()).sum::<u64>();
+                job.sums.bytes += inputs.iter().map(|input| input.range.len_bytes()).sum::<u64>();
             }
             specs.push(TaskSpec { id: task_id(stage_id, task), inputs });
         }
         debug_assert!(stage.offered.is_subset(&stage.counted), "what is offered was counted");
         failpoint(format_args!("waiting of {job_id}"));
         if !specs.is_empty() {
+            // Each may be for somebody whose question is held.
+            specs.iter().for_each(|_| self.news.notify_one());
             self.schedule.add_tasks(job.number, specs);
         }
     }
@@ -213,7 +220,9 @@ impl Books {
         let job = &self.jobs[&job_id];
         assert_eq!(job.number, assignment.job, "a job is known by its number");
         let (stage, task) = split(assignment.task);
-        let inputs = job.stages.get(&stage).and_then(|known| known.inputs.clone());
+        let known = job.stages.get(&stage);
+        let inputs = known.and_then(|known| known.inputs.clone());
+        let partitions = known.map_or_else(|| Some(Vec::new()), |known| known.cut.partitions(task));
         let peers: HashMap<BlockRange, WorkerId> = assignment
             .bring
             .iter()
@@ -222,9 +231,9 @@ impl Books {
                 forebay_scheduling::Source::Storage => None,
             })
             .collect();
-        let of_task = inputs.iter().flat_map(|inputs| match task {
-            WHOLE => inputs.iter().flatten().collect::<Vec<_>>(),
-            partition => inputs.get(partition as usize).into_iter().flatten().collect(),
+        let of_task = inputs.iter().flat_map(|inputs| match &partitions {
+            None => inputs.iter().flatten().collect::<Vec<_>>(),
+            Some(partitions) => partitions.iter().filter_map(|partition| inputs.get(*partition)).flatten().collect(),
         });
         let has_worker = self.executors.get(executor).is_some_and(|entry| entry.has_worker());
         let places = of_task
@@ -235,16 +244,7 @@ impl Books {
             .collect();
         let from_storage = |transfer: &&Transfer| transfer.from == forebay_scheduling::Source::Storage;
         let bring = assignment.bring.iter().filter(from_storage).copied().collect();
-        Some(Chosen {
-            job: job_id,
-            stage,
-            partition: (task != WHOLE).then_some(task as usize),
-            places,
-            bring,
-            assignment,
-            worker,
-            executor: executor.to_string(),
-        })
+        Some(Chosen { job: job_id, stage, partitions, places, bring, assignment, worker, executor: executor.to_string() })
     }
 
     /// The chosen task runs now under Ballista's number.
@@ -343,20 +343,6 @@ impl Books {
         assert!(self.over.jobs.len() <= OVER_MAX, "{} jobs that are over are shown", self.over.jobs.len());
     }
 
-    /// A job that is over.
-    pub(super) fn over_job(&self, id: &str) -> Option<&JobState> {
-        self.over.jobs.iter().rfind(|over| over.id == id)
-    }
-
-    /// A job is done with so many rows.
-    pub(super) fn has_rows(&mut self, id: &str, rows: u64) {
-        if let Some(job) = self.jobs.get_mut(id) {
-            job.rows = Some(rows);
-        } else if let Some(over) = self.over.jobs.iter_mut().rfind(|over| over.id == id) {
-            over.rows = Some(rows);
-        }
-    }
-
     /// The version that a range is of, the job that reads it, and where the range lies in it: (start, length).
     pub(super) fn locate(&self, range: &BlockRange) -> Option<Located> {
         let of_job = |job: &Job| {
@@ -375,24 +361,5 @@ impl Books {
     /// Whether a job was ended to be run again because an executor was lost.
     pub(super) fn runs_again(&self, job: &str) -> bool {
         self.attempts.runs_again(job) || self.over.jobs.iter().any(|over| over.id == job && over.error == RUN_AGAIN)
-    }
-
-    /// All jobs as people see them, the oldest first.
-    pub(super) fn shown(&self) -> Vec<JobState> {
-        let running: BTreeMap<_, _> =
-            self.jobs.iter().map(|(id, job)| (job.number, job.shown(id, "running", String::new()))).collect();
-        self.over.jobs.iter().cloned().chain(running.into_values()).collect()
-    }
-
-    /// Tasks that are over, the last ones, and those that run.
-    pub(super) fn tasks_shown(&self) -> Vec<TaskState> {
-        self.over.tasks.shown(self.jobs.iter())
-    }
-
-    /// The job of this id, or of this operation.
-    pub(super) fn named(&self, name: &str) -> Option<String> {
-        let operation = u64::from_str_radix(name, 16).ok();
-        let is_it = |(id, job): &(&String, &Job)| id.as_str() == name || operation == Some(job.ticket.operation.0);
-        self.jobs.iter().find(is_it).map(|(id, _)| id.clone())
     }
 }

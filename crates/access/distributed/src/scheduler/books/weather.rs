@@ -11,6 +11,7 @@ use forebay_types::OperationId;
 
 use super::Books;
 use crate::scheduler::gate::sift;
+use crate::scheduler::job::Cut;
 use crate::travel::Ticket;
 
 /// Partitions of each stage of a plan; each stage reads the one before it.
@@ -72,10 +73,13 @@ impl Graph {
     /// An executor says that a task is done; nothing of a task that waits again. Whether the job is over.
     fn hears(&mut self, from: usize, status: &TaskStatus) -> bool {
         let told = Partition::Runs { on: from, task: status.task_id as usize };
-        let found = self.partitions.iter().position(|partition| *partition == told && status.stage_id as usize == self.stage());
-        let Some(partition) = found else { return false };
-        self.partitions[partition] = Partition::Done;
-        self.done_by[partition] = from;
+        if status.stage_id as usize != self.stage() || !self.partitions.contains(&told) {
+            return false;
+        }
+        for (partition, done_by) in self.partitions.iter_mut().zip(&mut self.done_by).filter(|(partition, _)| **partition == told)
+        {
+            (*partition, *done_by) = (Partition::Done, from);
+        }
         if self.partitions.iter().any(|partition| *partition != Partition::Done) {
             return false;
         }
@@ -213,7 +217,11 @@ impl Weather {
             self.books.job_seen(id, || Ticket::silent(OperationId(1)));
             if self.books.is_new_stage(id, stage, 0) {
                 let inputs = Arc::new(vec![Vec::new(); graph.partitions.len()]);
-                self.books.stage_begins(id, stage, 0, false, String::new(), Some(inputs));
+                // Some stages have runs of two, some of three.
+                let run = random_range(1..4_u32);
+                let firsts = (0..graph.partitions.len() as u32).map(|partition| partition - partition % run).collect();
+                let cut = if run == 1 || graph.plan == AT_ONCE { Cut::Each } else { Cut::Runs(firsts) };
+                self.books.stage_begins(id, stage, 0, cut, String::new(), Some(inputs));
             }
             self.books.waiting(id, stage, &graph.pending());
         }
@@ -227,16 +235,17 @@ impl Weather {
         {
             let graph = self.graphs.iter_mut().find(|graph| graph.id == chosen.job && graph.stage() == chosen.stage);
             let waits = graph.and_then(|graph| {
-                let partition = chosen.partition.filter(|partition| graph.partitions[*partition] == Partition::Waits)?;
-                Some((graph, partition))
+                let mut partitions = chosen.partitions.clone()?;
+                partitions.retain(|partition| graph.partitions[*partition] == Partition::Waits);
+                (!partitions.is_empty()).then_some((graph, partitions))
             });
-            let Some((graph, partition)) = waits else {
+            let Some((graph, partitions)) = waits else {
                 self.books.not_there(&chosen);
                 continue;
             };
             let task = graph.tasks;
             graph.tasks += 1;
-            graph.partitions[partition] = Partition::Runs { on: number, task };
+            partitions.into_iter().for_each(|partition| graph.partitions[partition] = Partition::Runs { on: number, task });
             self.books.began(&chosen, 0, task);
             let status = TaskStatus {
                 task_id: task as u32,

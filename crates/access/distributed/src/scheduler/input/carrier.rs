@@ -239,6 +239,7 @@ mod tests {
     use forebay_types::{ForebayPath, PageRun};
 
     use super::*;
+    use crate::scheduler::job::Cut;
     use crate::travel::Ticket;
 
     const MIB: u64 = 1 << 20;
@@ -252,7 +253,7 @@ mod tests {
         let mut books = Books::new(ScheduleSettings::default());
         books.executor_asks(&format!("{:x}-1", worker.0), 1, Some(12 << 20));
         books.job_seen("job", || Ticket::silent(OperationId(7)));
-        books.inputs_known("job", 1, 0, Arc::default(), [(range.segment, (Arc::new(x), 0))]);
+        books.inputs_known("job", 1, 0, (Arc::default(), Cut::Each), [(range.segment, (Arc::new(x), 0))]);
         let books = Arc::new(Mutex::new(books));
         let carrier = Carrier::new(Arc::clone(&books), client, true);
         carrier.bring(&[Transfer { range, from: Source::Storage, to: worker, urgent: false }]);
@@ -280,7 +281,7 @@ mod tests {
         let versions: Vec<_> = books.lock().jobs["job"].versions.iter().map(|(id, version)| (*id, version.clone())).collect();
         let ticket = Ticket::silent(OperationId(8));
         books.lock().job_seen("other", || ticket);
-        books.lock().inputs_known("other", 1, 0, Arc::default(), versions);
+        books.lock().inputs_known("other", 1, 0, (Arc::default(), Cut::Each), versions);
         books.lock().job_over("job", "failed", String::new());
         carrier.let_go();
         assert!(!carrier.holding.lock().is_empty() && test.pinned() == MIB);

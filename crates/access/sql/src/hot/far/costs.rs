@@ -63,6 +63,8 @@ fn width(data_type: &DataType, chunk: &ColumnChunkMetaData) -> f64 {
         DataType::FixedSizeBinary(width) => f64::from(*width),
         other => match other.primitive_width() {
             Some(width) => narrow(width, chunk),
+            // A column whose values take a byte in the file, or less, has few of them: they are sent so too.
+            None if chunk.uncompressed_size() <= chunk.num_values() => 1.0,
             None => {
                 let bytes = chunk.unencoded_byte_array_data_bytes().unwrap_or_else(|| chunk.uncompressed_size());
                 OFFSET_BYTES + bytes as f64 / chunk.num_values().max(1) as f64

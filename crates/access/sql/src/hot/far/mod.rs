@@ -1,13 +1,16 @@
 //! Rows of decoded columns that workers of other hosts select, where they are fewer bytes than the file's own.
 
+mod branches;
 mod condition;
 mod costs;
+mod values;
 
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::physical_plan::metrics::Count;
 use forebay_client::{FarPart, FarRows, FarScan, RowsQuestion};
+use forebay_table::unpack;
 use forebay_types::{CellSource, RowTest};
 use parking_lot::Mutex;
 
@@ -67,16 +70,21 @@ impl Far {
             bytes_max,
             raw_bytes: costs.raw_bytes,
         };
-        let (table, rows) = match cells.select(source, question).await {
+        let (table, rows, packed) = match cells.select(source, question).await {
             FarRows::NotThere => return None,
             FarRows::TooMany => {
                 self.scan.lock().did_not_fit();
                 return None;
             }
-            FarRows::Rows { table, rows } => (table, rows),
+            FarRows::Rows { table, rows, packed } => (table, rows, packed),
         };
         let bytes = table.len();
-        let opened = RowGroup::of_rows(&table, schema, rows, costs.rows).unwrap_or_else(|error| {
+        assert!(bytes as u64 <= bytes_max, "{bytes} bytes came where {bytes_max} were the most");
+        let whole = match packed {
+            Some(len) => unpack(&table, len as usize),
+            None => Ok(table),
+        };
+        let opened = whole.and_then(|table| RowGroup::of_rows(&table, schema, rows, costs.rows)).unwrap_or_else(|error| {
             let key = &source.version().key;
             tracing::warn!(%key, part, %error, "rows that a worker has sent can't be read: the raw form is");
             None

@@ -122,7 +122,8 @@ impl FileFormat for Guarded {
         // The engine's Arrow format chooses another source, by what the first file is.
         let plan = self.0.create_physical_plan(state, scan).await?;
         let most = decoded_bytes_max(state.runtime_env());
-        Ok(parquet::checked(&plan, most).unwrap_or_else(|| guarded_of(plan, most)))
+        let batch_rows = state.config().batch_size();
+        Ok(parquet::checked(&plan, most, batch_rows).unwrap_or_else(|| guarded_of(plan, most)))
     }
 
     async fn create_writer_physical_plan(

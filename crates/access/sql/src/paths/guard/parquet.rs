@@ -1,10 +1,13 @@
-//! Parquet files, whose pages are checked before the engine's reader decodes them: their headers, and how many lengths text says that it
-//! has. The source stays the engine's own, which others look for in plans: only where its readers get their bytes is another.
+//! Parquet files, whose pages are checked before the engine's reader decodes them: their headers, what they become when they are
+//! decompressed, how many lengths text says that it has, and what values take that are copied for each row. The source stays the engine's
+//! own, which others look for in plans: only where its readers get their bytes is another.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
@@ -13,12 +16,13 @@ use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
+use datafusion::parquet::basic::Type;
 use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
-use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
+use datafusion::parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use forebay_parquet_pages::{column_of, decompressed};
-use forebay_table::PageFault;
+use forebay_parquet_pages::{column_of, look};
+use forebay_table::{PageFault, ParquetCopies, ParquetPage};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use object_store::ObjectMeta;
@@ -30,6 +34,8 @@ use crate::scans::{config, parquet_source};
 /// Bytes of a page that are decoded however little SQL may use: one value alone may have as many, and what decoders hold is not what
 /// queries count.
 const PAGE_BYTES_MIN: u64 = 64 << 20;
+/// Rows of a batch, of a scan that was planned by a release that does not say it.
+const BATCH_ROWS: usize = 8192;
 /// Columns that lie at one place, whose bytes are checked once for each: none do in the files of writers.
 const COLUMNS_AT_A_PLACE_MAX: usize = 8;
 
@@ -37,7 +43,7 @@ const COLUMNS_AT_A_PLACE_MAX: usize = 8;
 pub(crate) fn with_checked_pages(plan: Arc<dyn ExecutionPlan>, runtime: &RuntimeEnv) -> Result<Arc<dyn ExecutionPlan>> {
     let page_bytes_max = decoded_bytes_max(runtime);
     plan.transform_up(|node| {
-        Ok(match checked(&node, page_bytes_max) {
+        Ok(match checked(&node, page_bytes_max, BATCH_ROWS) {
             Some(checked) => Transformed::yes(checked),
             None => Transformed::no(node),
         })
@@ -45,24 +51,57 @@ pub(crate) fn with_checked_pages(plan: Arc<dyn ExecutionPlan>, runtime: &Runtime
     .data()
 }
 
-/// A scan of Parquet files that checks pages, of one that doesn't; none of any other node.
-pub(super) fn checked(node: &Arc<dyn ExecutionPlan>, page_bytes_max: u64) -> Option<Arc<dyn ExecutionPlan>> {
+/// A scan of Parquet files that checks pages, of one that doesn't; none of any other node. Its batches have `batch_rows` rows, if it says
+/// nothing else.
+pub(super) fn checked(node: &Arc<dyn ExecutionPlan>, page_bytes_max: u64, batch_rows: usize) -> Option<Arc<dyn ExecutionPlan>> {
     let scan = config(node)?;
     let source = parquet_source(scan)?;
     // Both planning and what reads plans of other processes set one.
     let own = Arc::clone(source.parquet_file_reader_factory()?);
-    let page_bytes_max = page_bytes_max.max(PAGE_BYTES_MIN);
+    let batch_rows = scan.batch_size.unwrap_or(batch_rows).max(1);
+    let fields = scan.file_schema().fields().iter();
+    let views = fields.filter(|field| matches!(field.data_type(), DataType::Utf8View | DataType::BinaryView));
+    let bounds = Arc::new(Bounds {
+        page_bytes_max: page_bytes_max.max(PAGE_BYTES_MIN),
+        batch_rows: batch_rows as u64,
+        views: views.map(|field| field.name().clone()).collect(),
+    });
     let mut scan = scan.clone();
-    scan.file_source = Arc::new(source.clone().with_parquet_file_reader_factory(Arc::new(Files { own, page_bytes_max })));
+    // Executors are told, too.
+    scan.batch_size = Some(batch_rows);
+    scan.file_source = Arc::new(source.clone().with_parquet_file_reader_factory(Arc::new(Files { own, bounds })));
     let node = node.downcast_ref::<DataSourceExec>()?.clone();
     Some(Arc::new(node.with_data_source(Arc::new(scan))))
 }
+
+/// What pages may take.
+#[derive(Debug)]
+struct Bounds {
+    page_bytes_max: u64,
+    batch_rows: u64,
+    /// Columns of text that is not copied for each row that has it.
+    views: HashSet<String>,
+}
+
+impl Bounds {
+    /// What the values of a column of a row group take in a batch is counted by this.
+    fn copies(&self, chunk: &ColumnChunkMetaData) -> ParquetCopies {
+        let in_views = match chunk.column_path().parts() {
+            [name] => chunk.column_type() == Type::BYTE_ARRAY && self.views.contains(name),
+            _ => false,
+        };
+        ParquetCopies::new(column_of(chunk), self.batch_rows, self.page_bytes_max, in_views)
+    }
+}
+
+/// What was counted of each column of each row group, of which pages are read together.
+type Copies = HashMap<(usize, usize), ParquetCopies>;
 
 /// Opens files whose pages are checked.
 #[derive(Debug)]
 struct Files {
     own: Arc<dyn ParquetFileReaderFactory>,
-    page_bytes_max: u64,
+    bounds: Arc<Bounds>,
 }
 
 impl ParquetFileReaderFactory for Files {
@@ -75,7 +114,7 @@ impl ParquetFileReaderFactory for Files {
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
         let meta = file.object_meta.clone();
         let own = self.own.create_reader(partition, file, footer_bytes, metrics)?;
-        Ok(Box::new(Checked { own, meta, page_bytes_max: self.page_bytes_max, footer: None }))
+        Ok(Box::new(Checked { own, meta, bounds: Arc::clone(&self.bounds), footer: None }))
     }
 }
 
@@ -83,7 +122,7 @@ impl ParquetFileReaderFactory for Files {
 struct Checked {
     own: Box<dyn AsyncFileReader + Send>,
     meta: ObjectMeta,
-    page_bytes_max: u64,
+    bounds: Arc<Bounds>,
     /// What the decoder has too; none where it may have been told more since.
     footer: Option<Arc<Footer>>,
 }
@@ -115,8 +154,9 @@ impl AsyncFileReader for Checked {
         async move {
             let footer = self.footer().await?;
             let bytes = self.own.as_mut().get_byte_ranges(ranges.clone()).await?;
+            let mut copies = Copies::new();
             for (range, bytes) in ranges.iter().zip(&bytes) {
-                let told = footer.check(range, bytes, self.page_bytes_max);
+                let told = footer.check(range, bytes, &self.bounds, &mut copies);
                 told.map_err(|fault| ParquetError::External(Box::new(fault.of(&self.meta))))?;
             }
             Ok(bytes)
@@ -159,7 +199,7 @@ impl Footer {
     }
 
     /// Checks the pages of a range that a decoder has asked for: a column's, or some of its pages.
-    fn check(&self, range: &Range<u64>, bytes: &Bytes, page_bytes_max: u64) -> fault::Result<()> {
+    fn check(&self, range: &Range<u64>, bytes: &Bytes, bounds: &Bounds, copies: &mut Copies) -> fault::Result<()> {
         if range.is_empty() {
             return Ok(());
         }
@@ -175,34 +215,48 @@ impl Footer {
             if columns > COLUMNS_AT_A_PLACE_MAX {
                 return damage(format!("more than {COLUMNS_AT_A_PLACE_MAX} of its columns lie at one place"));
             }
-            self.check_column(place, range, bytes, page_bytes_max)?;
+            let chunk = self.read.row_group(place.row_group).column(place.column);
+            let copies = copies.entry((place.row_group, place.column)).or_insert_with(|| bounds.copies(chunk));
+            self.check_column(place, (range, bytes), bounds.page_bytes_max, copies)?;
         }
         if columns > 0 { Ok(()) } else { damage("pages lie outside of its columns") }
     }
 
-    fn check_column(&self, place: &Place, range: &Range<u64>, bytes: &Bytes, page_bytes_max: u64) -> fault::Result<()> {
+    fn check_column(
+        &self,
+        place: &Place,
+        (range, bytes): (&Range<u64>, &Bytes),
+        page_bytes_max: u64,
+        copies: &mut ParquetCopies,
+    ) -> fault::Result<()> {
         let chunk = self.read.row_group(place.row_group).column(place.column);
         let named = |why: String| Fault::Damage(format!("column '{}': {why}", chunk.column_path().string()));
-        let mut starts = Vec::new();
-        let whole = |page: Range<usize>| decompressed(chunk, bytes.slice(page));
-        for page in column_of(chunk).pages(bytes, page_bytes_max, whole) {
+        let mut pages: Vec<Range<u64>> = Vec::new();
+        let seen = |page: &ParquetPage, place: Range<usize>| look(chunk, page, bytes.slice(place), page_bytes_max, copies);
+        for page in column_of(chunk).pages(bytes, page_bytes_max, seen) {
             let page = page.map_err(|fault| match fault {
                 PageFault::Damage(why) => named(why),
                 PageFault::TooLarge { bytes, most } => Fault::TooLarge { bytes, most },
             })?;
-            starts.push(range.start + page.start as u64);
+            pages.push(range.start + page.start as u64..range.start + page.end as u64);
         }
-        debug_assert!(starts.is_sorted_by(|one, next| one < next), "each page begins behind the one before it");
-        // Of a column that is read as a whole, the decoder takes pages from where the index says that they are.
-        if (range.start, range.end) != (place.start, place.end) {
-            return Ok(());
-        }
+        debug_assert!(pages.is_sorted_by(|one, next| one.end == next.start), "each page begins where the one before it ends");
         let index = self.read.offset_index().and_then(|index| index.get(place.row_group)?.get(place.column));
-        let is_start = |offset: i64| u64::try_from(offset).is_ok_and(|offset| starts.binary_search(&offset).is_ok());
-        match index.is_none_or(|index| index.page_locations().iter().all(|page| is_start(page.offset))) {
-            true => Ok(()),
-            false => Err(named("its index has a page where none begins".to_string())),
+        let is_whole = (range.start, range.end) == (place.start, place.end);
+        for said in index.into_iter().flat_map(|index| index.page_locations()) {
+            let begins = u64::try_from(said.offset).ok();
+            let page = begins.and_then(|begins| pages.binary_search_by_key(&begins, |page| page.start).ok());
+            match page.map(|page| &pages[page]) {
+                // The decoder takes what the index says, and what comes behind a page may be more of what is compressed.
+                Some(page) if u64::try_from(said.compressed_page_size).is_ok_and(|size| size > page.end - page.start) => {
+                    return Err(named("its index has a page that is longer than it says itself".to_string()));
+                }
+                // Of a column that is read as a whole, the decoder takes pages from where the index says that they are.
+                None if is_whole => return Err(named("its index has a page where none begins".to_string())),
+                _ => {}
+            }
         }
+        Ok(())
     }
 }
 
@@ -234,84 +288,4 @@ fn places(footer: &ParquetMetaData) -> Vec<Place> {
 }
 
 #[cfg(test)]
-mod tests {
-    use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-    use datafusion::parquet::arrow::ArrowWriter;
-    use datafusion::parquet::file::metadata::ParquetMetaDataReader;
-    use datafusion::parquet::file::properties::WriterProperties;
-
-    use super::*;
-
-    const MOST: u64 = 1 << 20;
-
-    /// A file of two row groups with several pages, and its footer.
-    fn file() -> (Bytes, ParquetMetaData) {
-        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000));
-        let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|row| format!("word {}", row % 9))));
-        let batch = RecordBatch::try_from_iter([("id", ids), ("word", words)]).unwrap();
-        let properties = WriterProperties::builder().set_data_page_row_count_limit(100).set_write_batch_size(50);
-        let properties = properties.set_max_row_group_row_count(Some(500)).build();
-        let mut bytes = Vec::new();
-        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
-        writer.write(&batch).unwrap();
-        writer.close().unwrap();
-        let bytes = Bytes::from(bytes);
-        let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
-        let footer = reader.parse_and_finish(&bytes).unwrap();
-        (bytes, footer)
-    }
-
-    fn told(footer: &Footer, file: &Bytes, range: Range<u64>) -> Option<String> {
-        let bytes = file.slice(range.start as usize..range.end as usize);
-        match footer.check(&range, &bytes, MOST) {
-            Ok(()) => None,
-            Err(Fault::Damage(why)) => Some(why),
-            Err(other) => panic!("{other:?}"),
-        }
-    }
-
-    #[test]
-    fn columns_and_some_of_their_pages_are_found_by_where_they_are() {
-        let (file, read) = file();
-        assert!(has_index(&read) && read.num_row_groups() == 2);
-        let footer = Footer::of(Arc::new(read.clone()));
-        for (row_group, group) in read.row_groups().iter().enumerate() {
-            for (column, chunk) in group.columns().iter().enumerate() {
-                let (start, length) = chunk.byte_range();
-                assert_eq!(told(&footer, &file, start..start + length), None);
-                let pages = read.offset_index().unwrap()[row_group][column].page_locations();
-                let (first, last) = (pages[0].offset as u64, pages.last().unwrap().offset as u64);
-                assert!(pages.len() > 2 && first > start, "a dictionary and pages: {pages:?}");
-                for range in [start..first, first..last, last..start + length, start..start] {
-                    assert_eq!(told(&footer, &file, range.clone()), None, "{range:?}");
-                }
-                for range in [start..first - 1, first + 1..last, start + 1..start + length] {
-                    assert!(told(&footer, &file, range.clone()).is_some(), "{range:?}");
-                }
-                let short = footer.check(&(start..start + length), &file.slice(..9), MOST);
-                assert!(matches!(short, Err(Fault::Damage(why)) if why.contains("shorter")));
-                let large = footer.check(&(start..first), &file.slice(start as usize..first as usize), 8);
-                assert!(matches!(large, Err(Fault::TooLarge { most: 8, .. })));
-            }
-        }
-        for range in [0..file.len() as u64, 0..4, file.len() as u64 - 9..file.len() as u64] {
-            assert_eq!(told(&footer, &file, range.clone()).unwrap(), "pages lie outside of its columns", "{range:?}");
-        }
-    }
-
-    #[test]
-    fn bytes_are_not_checked_for_any_number_of_columns_that_lie_there() {
-        let (file, read) = file();
-        let (start, length) = read.row_group(0).column(0).byte_range();
-        let end = start + length;
-        let over = |columns: usize| Footer {
-            read: Arc::new(read.clone()),
-            places: OnceLock::from(
-                (0..columns).map(|_| Place { start, end, end_max: end, row_group: 0, column: 0 }).collect::<Vec<_>>(),
-            ),
-        };
-        assert_eq!(told(&over(COLUMNS_AT_A_PLACE_MAX), &file, start..end), None);
-        let why = told(&over(COLUMNS_AT_A_PLACE_MAX + 1), &file, start..end).unwrap();
-        assert!(why.contains("lie at one place"), "{why}");
-    }
-}
+mod tests;

@@ -42,7 +42,19 @@ impl Placement {
     /// Popularity, replicas and routing of the most popular segments.
     pub(crate) fn status(&self, limit: usize, name: impl Fn(MountId) -> Option<MountName>) -> PlacementStatus {
         let accesses = |it: &Tracked| self.popularity.of(it.segment).accesses;
-        let mut all: Vec<_> = self.segments.iter().map(|(key, it)| (accesses(it), *key, it)).collect();
+        // There may be half a million, and the state is locked: each is looked at once.
+        let (mut held, mut loading) = (0, 0);
+        let mut all = Vec::with_capacity(self.segments.len());
+        for (key, it) in &self.segments {
+            for replica in it.replicas.values() {
+                match replica.state {
+                    ReplicaState::Held => held += 1,
+                    ReplicaState::Loading => loading += 1,
+                    ReplicaState::Dropping => {}
+                }
+            }
+            all.push((accesses(it), *key, it));
+        }
         let by_popularity = |one: &(f64, forebay_types::RouteKey, &Tracked), other: &(f64, forebay_types::RouteKey, &Tracked)| {
             other
                 .0
@@ -55,8 +67,6 @@ impl Placement {
         }
         all.truncate(limit);
         all.sort_by(by_popularity);
-        let count =
-            |state| self.segments.values().flat_map(|it| it.replicas.values()).filter(|it| it.state == state).count() as u64;
         let segments = all.into_iter().filter_map(|(popularity, key, it)| {
             let path = ForebayPath::new(name(it.version.mount)?, it.version.key.clone());
             let of = |state: ReplicaState| it.replicas.iter().filter(move |(_, replica)| replica.state == state);
@@ -83,8 +93,8 @@ impl Placement {
             segments_known: self.segments.len() as u64,
             replicas_planned: self.plans.last.replicas,
             lower_bound: self.plans.last.lower_bound,
-            replicas_held: count(ReplicaState::Held),
-            replicas_loading: count(ReplicaState::Loading),
+            replicas_held: held,
+            replicas_loading: loading,
             replicas_ordered: self.plans.last.ordered,
             replicas_dropped: self.plans.last.dropped,
             routes: self.routes.len() as u64,

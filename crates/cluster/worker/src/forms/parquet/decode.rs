@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
-use forebay_parquet_pages::{column_of, decompressed};
-use forebay_types::{Error, Result, SEGMENT_BYTES};
+use forebay_parquet_pages::{column_of, look};
+use forebay_table::ParquetCopies;
+use forebay_types::{Error, Result, SEGMENT_BYTES, format_bytes};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::basic::Type;
@@ -55,10 +58,12 @@ pub(in crate::forms) fn decode(column: &Column) -> Result<Made> {
         return Err(Error::invalid(format!("column {} is nested: it stays raw", column.column)));
     }
     let chunk = column.footer.row_group(column.row_group).column(column.column);
-    column_of(chunk)
-        .check(&column.raw, SEGMENT_BYTES, |page| decompressed(chunk, column.raw.slice(page)))
-        .map_err(|fault| Error::from(fault).context(format!("column {}", column.column)))?;
     let schema = with_views(plain.schema());
+    let in_views = matches!(schema.field(root).data_type(), DataType::Utf8View | DataType::BinaryView);
+    let mut copies = ParquetCopies::new(column_of(chunk), BATCH_ROWS as u64, SEGMENT_BYTES, in_views);
+    column_of(chunk)
+        .check(&column.raw, SEGMENT_BYTES, |page, place| look(chunk, page, column.raw.slice(place), SEGMENT_BYTES, &mut copies))
+        .map_err(|fault| Error::from(fault).context(format!("column {}", column.column)))?;
     let mut writer = cell_writer(schema.field(root).data_type(), field.is_nullable())?;
     let options = ArrowReaderOptions::new().with_schema(schema);
     let metadata = ArrowReaderMetadata::try_new(Arc::clone(&column.footer), options).map_err(|error| corrupt(&error))?;
@@ -73,6 +78,11 @@ pub(in crate::forms) fn decode(column: &Column) -> Result<Made> {
     for batch in reader {
         let batch = batch.map_err(|error| corrupt(&error))?;
         rows += batch.num_rows() as i64;
+        let bytes = text_bytes(batch.column(0));
+        if bytes > SEGMENT_BYTES {
+            let (rows, bytes) = (batch.num_rows(), format_bytes(bytes));
+            return Err(Error::invalid(format!("column {}: text of {rows} rows takes {bytes}: it stays raw", column.column)));
+        }
         writer.push(&batch)?;
     }
     let said = column.footer.row_group(column.row_group).num_rows();
@@ -80,6 +90,15 @@ pub(in crate::forms) fn decode(column: &Column) -> Result<Made> {
         return Err(corrupt(&format_args!("{rows} rows where the footer says {said}")));
     }
     Ok(Made { cells: vec![finish(writer)?], took: clock.elapsed(), read })
+}
+
+/// Bytes of a column's text in full, of which a batch may have one for many rows, but a cell has one for each.
+fn text_bytes(column: &ArrayRef) -> u64 {
+    match column.data_type() {
+        DataType::Utf8View => column.as_string_view().lengths().map(u64::from).sum(),
+        DataType::BinaryView => column.as_binary_view().lengths().map(u64::from).sum(),
+        _ => 0,
+    }
 }
 
 /// The schema as engines ask for it: strings and binary as views.
@@ -138,7 +157,7 @@ impl ChunkReader for Part {
 
 #[cfg(test)]
 mod tests {
-    use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+    use arrow_array::{FixedSizeBinaryArray, Int64Array, RecordBatch, StringArray};
     use forebay_types::ErrorKind;
     use parquet::arrow::ArrowWriter;
     use parquet::basic::{Compression, Encoding};
@@ -157,7 +176,11 @@ mod tests {
     fn written(properties: WriterPropertiesBuilder, column: usize) -> Column {
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS));
         let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..ROWS).map(|row| format!("word {}", row % 7))));
-        let batch = RecordBatch::try_from_iter([("number", numbers), ("word", words)]).unwrap();
+        of([("number", numbers), ("word", words)], properties, column)
+    }
+
+    fn of<const N: usize>(columns: [(&str, ArrayRef); N], properties: WriterPropertiesBuilder, column: usize) -> Column {
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
         let mut file = Vec::new();
         let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties.build())).unwrap();
         writer.write(&batch).unwrap();
@@ -171,9 +194,44 @@ mod tests {
 
     #[test]
     fn pages_that_agree_with_their_footer_are_decoded() {
-        for compression in [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::ZSTD(Default::default())] {
+        for compression in codecs() {
             for place in 0..2 {
                 assert_eq!(decode(&column(compression, place)).unwrap().cells.len(), 1);
+            }
+        }
+    }
+
+    fn codecs() -> [Compression; 7] {
+        [
+            Compression::UNCOMPRESSED,
+            Compression::SNAPPY,
+            Compression::ZSTD(Default::default()),
+            Compression::GZIP(Default::default()),
+            Compression::BROTLI(Default::default()),
+            Compression::LZ4,
+            Compression::LZ4_RAW,
+        ]
+    }
+
+    #[test]
+    fn a_page_that_becomes_more_or_less_than_it_says_is_refused() {
+        for compression in codecs().into_iter().skip(1) {
+            let honest = column(compression, 1);
+            // The dictionary of seven words of ten bytes: that it is one, and that it becomes 70 bytes, as Thrift writes it.
+            assert_eq!(honest.raw[..5], *b"\x15\x04\x15\x8c\x01", "{compression}");
+            for says in [69_u8, 71] {
+                let mut raw = honest.raw.to_vec();
+                raw[3] = 0x80 | ((says << 1) & 0x7f);
+                let lies = Column { footer: Arc::clone(&honest.footer), raw: Bytes::from(raw), ..honest };
+                let error = decode(&lies).err().unwrap();
+                assert_eq!(error.kind(), ErrorKind::Corrupt, "{compression}: {error}");
+                if !matches!(compression, Compression::ZSTD(_) | Compression::LZ4 | Compression::LZ4_RAW) {
+                    let becomes = if says < 70 { "more" } else { "70" };
+                    let told = format!(
+                        "column 1: a page says that what is compressed of it becomes {says} bytes, and it becomes {becomes}"
+                    );
+                    assert!(error.message().contains(&told), "{error}");
+                }
             }
         }
     }
@@ -192,6 +250,33 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
             assert!(error.message().contains("column 0: a dictionary says that it has 1048575 values"), "{error}");
         }
+    }
+
+    #[test]
+    fn long_values_that_repeat_are_not_copied_for_each_row() {
+        let rows = 1_000;
+        let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|_| "x".repeat(100_000))));
+        let lengths = vec![vec![7_u8; 100_000]; rows];
+        let fixed: ArrayRef = Arc::new(FixedSizeBinaryArray::try_from_iter(lengths.iter()).unwrap());
+        for (column, told) in [(text, "takes 95.4 MiB"), (fixed, "takes 95.4 MiB of memory")] {
+            // Values of one length stand in a dictionary since the second version.
+            let properties = WriterProperties::builder().set_writer_version(WriterVersion::PARQUET_2_0);
+            let column = of([("v", column)], properties, 0);
+            assert!(column.raw.len() < 1 << 20, "it stands in a dictionary");
+            let error = decode(&column).err().unwrap();
+            assert!(error.kind() == ErrorKind::Invalid && error.message().contains(told), "{error}");
+        }
+    }
+
+    #[test]
+    fn text_that_begins_as_the_one_before_it_is_counted_in_full() {
+        let text: ArrayRef =
+            Arc::new(StringArray::from_iter_values((0..1_000).map(|row| "x".repeat(100_000) + &row.to_string())));
+        let properties = WriterProperties::builder().set_dictionary_enabled(false).set_encoding(Encoding::DELTA_BYTE_ARRAY);
+        let column = of([("v", text)], properties, 0);
+        assert!(column.raw.len() < 1 << 20);
+        let error = decode(&column).err().unwrap();
+        assert!(error.kind() == ErrorKind::Invalid && error.message().contains("takes 95.4 MiB of memory"), "{error}");
     }
 
     #[test]

@@ -47,17 +47,22 @@ impl Forms {
             self.costs.doubt(of);
             return Ok(Outcome::NotNow);
         }
+        let own = (job.cell, job.id);
+        if self.bring_back(decoder, job, own, (self.costs.now(of), candidate(estimate))).await? {
+            return Ok(Outcome::Made);
+        }
         let raw = self.gather(door, version, chunk.clone()).await?;
         self.wait_for_readers().await;
         let (row_group, column) = (job.cell.row_group as usize, job.cell.column as usize);
         let work = Column { footer, row_group, column, start: chunk.start, raw };
         let made = decoder.have(move || decode(&work)).await?;
         let costs = self.costs.measured(of, made.read, (made.bytes(), made.took));
-        if !pays(costs, made.bytes() as u64) {
+        let made_bytes = made.bytes() as u64;
+        if !pays(costs, made_bytes) {
             return Ok(Outcome::NotNow);
         }
-        for cell in &made.cells {
-            self.keep_form(job, job.cell, job.id, cell).await?;
+        for cell in made.cells {
+            self.keep_made(decoder, job, own, cell, (costs, candidate(made_bytes))).await?;
         }
         Ok(Outcome::Made)
     }

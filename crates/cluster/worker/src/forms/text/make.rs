@@ -59,11 +59,16 @@ impl Forms {
             self.costs.doubt(kind);
             return Ok(Outcome::NotNow);
         }
+        // Of the time that the chunk's lines take each column has its share.
+        let of_each = |decoded_bytes| FormCandidate { raw_bytes: raw_bytes / numbers.len() as u64, ..candidate(decoded_bytes) };
+        if self.bring_all_back(decoder, job, columns, (self.costs.now(kind), of_each(estimate / numbers.len() as u64))).await? {
+            return Ok(Outcome::Made);
+        }
         let Some(raw) = self.gather_rows(door, version, &form, job.cell.row_group).await? else {
             return Ok(never(job, &Error::invalid("a row is longer than a chunk")));
         };
         self.wait_for_readers().await;
-        let work = Rows { form, schema, columns: numbers, first: chunk.start == 0, raw };
+        let work = Rows { form, schema, columns: numbers.clone(), first: chunk.start == 0, raw };
         let made = match decoder.have(move || decode(&work)).await {
             Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Invalid) => return Ok(never(job, &error)),
             made => made?,
@@ -72,8 +77,9 @@ impl Forms {
         if !form_pays((costs, candidate(made.bytes() as u64)), &[], self.form_room()) {
             return Ok(Outcome::NotNow);
         }
-        for ((cell, id), bytes) in columns.iter().zip(&made.cells) {
-            self.keep_form(job, *cell, *id, bytes).await?;
+        for (column, bytes) in columns.iter().zip(made.cells) {
+            let decoding = (costs, of_each(bytes.len() as u64));
+            self.keep_made(decoder, job, *column, bytes, decoding).await?;
         }
         Ok(Outcome::Made)
     }

@@ -1,5 +1,7 @@
 //! A flight's pages by where they come from.
 
+use std::cmp::Reverse;
+
 use bytes::Bytes;
 use forebay_types::PageRun;
 
@@ -7,6 +9,8 @@ use super::Given;
 
 /// Requests to shared storage of one flight; where other workers' pages leave more gaps, some pages are fetched that they have.
 const GAPS_MAX: usize = 4;
+/// Pages between two gaps that are worth a request then: 256 KiB.
+const WORTH_PAGES: u32 = 64;
 
 /// Consecutive pages of a flight.
 #[derive(Debug, PartialEq)]
@@ -33,7 +37,7 @@ pub(crate) fn with_gaps(run: PageRun, given: Vec<Given>) -> Vec<Part> {
         parts.push(Part::Missing(PageRun::new(at, run.end())));
     }
     let gaps = parts.iter().filter(|part| matches!(part, Part::Missing(_))).count();
-    let parts = if gaps > GAPS_MAX { with_one_gap(parts) } else { parts };
+    let parts = if gaps > GAPS_MAX { with_few_gaps(parts) } else { parts };
     let len = |part: &Part| match part {
         Part::Given(run, _) | Part::Missing(run) => run.len,
     };
@@ -41,18 +45,32 @@ pub(crate) fn with_gaps(run: PageRun, given: Vec<Given>) -> Vec<Part> {
     parts
 }
 
-/// From the first gap to the last one everything is fetched.
-fn with_one_gap(mut parts: Vec<Part>) -> Vec<Part> {
+/// The same with gaps that are joined: of what was given between two of them, that counts which saves most, if it is worth a request.
+fn with_few_gaps(parts: Vec<Part>) -> Vec<Part> {
     let gap = |part: &Part| match part {
         Part::Missing(run) => Some(*run),
         Part::Given(..) => None,
     };
-    let (first, last) = (parts.iter().position(|part| gap(part).is_some()), parts.iter().rposition(|part| gap(part).is_some()));
-    if let (Some(first), Some(last)) = (first, last) {
-        let ends = parts.iter().filter_map(gap).map(|run| (run.start, run.end())).reduce(|one, other| (one.0, other.1));
-        let (start, end) = ends.expect("there are gaps");
-        parts.splice(first..=last, [Part::Missing(PageRun::new(start, end))]);
+    let gaps: Vec<PageRun> = parts.iter().filter_map(gap).collect();
+    let behind = |at: usize| gaps[at + 1].start - gaps[at].end();
+    let mut splits: Vec<usize> = (0..gaps.len() - 1).filter(|at| behind(*at) >= WORTH_PAGES).collect();
+    splits.sort_by_key(|at| Reverse(behind(*at)));
+    splits.truncate(GAPS_MAX - 1);
+    splits.sort_unstable();
+    let (mut joined, mut first) = (Vec::with_capacity(GAPS_MAX), 0);
+    for last in splits.into_iter().chain([gaps.len() - 1]) {
+        joined.push(PageRun::new(gaps[first].start, gaps[last].end()));
+        first = last + 1;
     }
+    let stays = |part: &Part| match part {
+        Part::Given(run, _) => !joined.iter().any(|gap| gap.start <= run.start && run.end() <= gap.end()),
+        Part::Missing(_) => false,
+    };
+    let mut parts: Vec<Part> = parts.into_iter().filter(stays).collect();
+    parts.extend(joined.iter().map(|gap| Part::Missing(*gap)));
+    parts.sort_by_key(|part| match part {
+        Part::Given(run, _) | Part::Missing(run) => run.start,
+    });
     parts
 }
 
@@ -88,5 +106,30 @@ mod tests {
         let run = PageRun::new(0, 20);
         let holes = given(&[(0, 2), (3, 4), (5, 6), (7, 8), (9, 10), (11, 20)]);
         assert_eq!(shown(&with_gaps(run, holes)), [(true, 0, 2), (false, 2, 11), (true, 11, 20)]);
+    }
+
+    #[test]
+    fn what_is_large_between_many_gaps_is_not_fetched_again() {
+        let run = PageRun::new(0, 2_513);
+        let columns = given(&[(1, 2), (3, 4), (5, 505), (506, 507), (508, 2_508), (2_509, 2_510), (2_511, 2_512)]);
+        assert_eq!(
+            shown(&with_gaps(run, columns)),
+            [(false, 0, 5), (true, 5, 505), (false, 505, 508), (true, 508, 2_508), (false, 2_508, 2_513)]
+        );
+        // Of five the three largest, so that four requests do.
+        let run = PageRun::new(0, 1_000);
+        let columns = given(&[(1, 101), (102, 302), (303, 403), (404, 604), (605, 905)]);
+        assert_eq!(
+            shown(&with_gaps(run, columns)),
+            [
+                (false, 0, 102),
+                (true, 102, 302),
+                (false, 302, 404),
+                (true, 404, 604),
+                (false, 604, 605),
+                (true, 605, 905),
+                (false, 905, 1_000)
+            ]
+        );
     }
 }

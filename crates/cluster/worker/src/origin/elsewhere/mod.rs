@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_metrics::table;
-use forebay_types::{PageRun, RouteKey, SEGMENT_BYTES, WorkerId};
+use forebay_types::{PageRun, PageSet, RouteKey, SEGMENT_BYTES, WorkerId};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
@@ -57,17 +57,19 @@ impl Elsewhere {
         }
         let Ok(_asking) = self.asking.try_acquire() else { return Vec::new() };
         let mut asked = Vec::with_capacity(ASKED_MAX);
-        let mut is_held = false;
+        let (mut is_held, mut found) = (false, Found::default());
         while let Some(worker) = left.pop_front().filter(|_| asked.len() < ASKED_MAX) {
+            let missing = found.pages.missing(run);
+            let (Some(first), Some(last)) = (missing.first(), missing.last()) else { break };
             assert!(worker != self.cluster.id && !asked.contains(&worker), "{worker} asks itself, or is asked twice");
             asked.push(worker);
-            let Some(shared) = self.ask_one(worker, segment, run).await else { continue };
-            if !shared.runs.is_empty() {
+            let wanted = PageRun::new(first.start, last.end());
+            let Some(shared) = self.ask_one(worker, segment, wanted).await else { continue };
+            let gives = !shared.runs.is_empty();
+            is_held |= shared.holds || gives;
+            if gives {
                 whereabouts.note(segment.id, worker);
-                return given(segment, shared);
-            }
-            is_held |= shared.holds;
-            if !shared.holds {
+            } else if !shared.holds {
                 whereabouts.forget(segment.id, worker);
             }
             let known = |other: &WorkerId| *other != self.cluster.id && !asked.contains(other) && self.is_well(*other);
@@ -75,11 +77,14 @@ impl Elsewhere {
                 left.retain(|it| *it != other);
                 left.push_front(other);
             }
+            if gives {
+                found.add(segment, given(segment, shared));
+            }
         }
         if !is_held {
             whereabouts.nowhere(segment.id);
         }
-        Vec::new()
+        found.in_order()
     }
 
     async fn ask_one(&self, worker: WorkerId, segment: &Segment, run: PageRun) -> Option<Shared> {
@@ -105,7 +110,7 @@ impl Elsewhere {
     fn candidates(&self, segment: &Segment) -> VecDeque<WorkerId> {
         let route = RouteKey::of(segment.version.mount, &segment.version.key, (segment.start / SEGMENT_BYTES) as u32);
         let routes = self.cluster.routes();
-        let mut all: Vec<WorkerId> = self.cluster.whereabouts.of(segment.id).into_iter().collect();
+        let mut all = self.cluster.whereabouts.of(segment.id);
         match routes.holders(route) {
             Some(line) => {
                 let mut line = line.to_vec();
@@ -134,6 +139,31 @@ impl Elsewhere {
     }
 }
 
+/// Pages that workers have given, none of them twice.
+#[derive(Default)]
+struct Found {
+    pages: PageSet,
+    given: Vec<Given>,
+}
+
+impl Found {
+    fn add(&mut self, segment: &Segment, given: Vec<Given>) {
+        for (run, bytes) in given {
+            let begins = segment.bytes_of(run).start;
+            for part in self.pages.missing(run) {
+                let of = segment.bytes_of(part);
+                self.given.push((part, bytes.slice((of.start - begins) as usize..(of.end - begins) as usize)));
+                self.pages.insert(part);
+            }
+        }
+    }
+
+    fn in_order(mut self) -> Vec<Given> {
+        self.given.sort_by_key(|(run, _)| run.start);
+        self.given
+    }
+}
+
 /// The bytes of the runs that were given: the last page of a segment may be short.
 fn given(segment: &Segment, shared: Shared) -> Vec<Given> {
     let mut at = 0;
@@ -147,4 +177,29 @@ fn given(segment: &Segment, shared: Shared) -> Vec<Given> {
     assert_eq!(at, shared.pages.len(), "pages that were compared belong to runs, all of them");
     table::WORKER_COPIED_BYTES.only().add(given.iter().map(|(_, bytes)| bytes.len() as u64).sum());
     given
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_types::{Key, MountId, ObjectVersion, PAGE_BYTES, VersionTag};
+
+    use super::*;
+
+    #[test]
+    fn what_several_workers_have_is_put_together_and_no_page_twice() {
+        let (mount, key, tag) = (MountId(1), Key::new("a").unwrap(), VersionTag::etag("\"t\""));
+        let version = ObjectVersion { mount, key, tag, size: 9 * PAGE_BYTES + 100 };
+        let segment = Segment::holding(&version, 0).unwrap();
+        // Each byte is its page's number.
+        let of = |start, end| {
+            let run = PageRun::new(start, end);
+            let bytes: Vec<u8> = segment.bytes_of(run).map(|at| (at / PAGE_BYTES) as u8).collect();
+            (run, Bytes::from(bytes))
+        };
+        let mut found = Found::default();
+        found.add(&segment, vec![of(6, 10)]);
+        assert_eq!(found.pages.missing(PageRun::new(0, 10)), [PageRun::new(0, 6)]);
+        found.add(&segment, vec![of(0, 2), of(4, 8)]);
+        assert_eq!(found.in_order(), [of(0, 2), of(4, 6), of(6, 10)]);
+    }
 }

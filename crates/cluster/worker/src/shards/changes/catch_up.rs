@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use forebay_metrics::table;
 use forebay_navigation::MERGE_LIMITS;
 use forebay_shard_store::LogObject;
@@ -11,11 +12,14 @@ use futures::future::try_join_all;
 
 use crate::origin::MountDoor;
 use crate::shards::Shards;
+use crate::shards::claims::Since;
 use crate::shards::log::{Follower, Looked};
 use crate::shards::served::Served;
 
 /// Objects that are asked for at once, once there is more than one.
 const AHEAD_MAX: u64 = 16;
+/// How often a look begins anew, as the claim that a log stands under ends or is made.
+const LOOKS_MAX: usize = 64;
 
 impl Shards {
     /// Has a shard see every change that was acknowledged before `came`, and of the records with these hashes every one that anybody
@@ -65,22 +69,34 @@ impl Shards {
         })
     }
 
-    /// Takes over all that the log has.
+    /// Takes over all that the log has, and what is acknowledged beyond that.
     async fn look(self: &Arc<Self>, door: &MountDoor, served: &Served, log: &Follower) -> Result<()> {
         let (began, words) = (forebay_runtime::now(), self.told.words(&log.name));
-        let (mut next, mut ahead) = (log.read().next, 1);
+        for _ in 0..LOOKS_MAX {
+            self.look_at_stored(door, served, log).await?;
+            if self.look_at_kept(door, served, log).await? {
+                log.set_looked(Looked { began, words });
+                return Ok(());
+            }
+        }
+        Err(Error::retry(format!("{}: who changes the shard's records is another worker time after time", served.part.folder)))
+    }
+
+    async fn look_at_stored(self: &Arc<Self>, door: &MountDoor, served: &Served, log: &Follower) -> Result<()> {
+        let (mut next, mut ahead) = (log.first_unseen(), 1);
         loop {
-            let objects = try_join_all((next..next + ahead).map(|number| self.object(door, served, log, number))).await?;
-            for object in objects {
-                match object {
-                    Some(object) if !log.read().is_sealed => {
-                        // Where others have merged it since, their files want none of that.
-                        served.take_over(next, object).inspect_err(|_| self.merge_much(Some(served.id)))?;
-                    }
-                    _ => {
-                        log.set_looked(Looked { began, words });
-                        return Ok(());
-                    }
+            let objects = try_join_all((next..next + ahead).map(|number| self.object(door, log, number))).await?;
+            for bytes in objects {
+                match bytes {
+                    Some(bytes) if !log.read().is_sealed => match log.see(next, &bytes) {
+                        Some(true) => {}
+                        Some(false) => return Err(self.was_given_up(served)),
+                        None => {
+                            let object = decode(door, served, log, next, &bytes)?;
+                            self.take_over(served, next, object)?;
+                        }
+                    },
+                    _ => return Ok(()),
                 }
                 next += 1;
             }
@@ -88,7 +104,42 @@ impl Shards {
         }
     }
 
-    async fn object(&self, door: &MountDoor, served: &Served, log: &Follower, number: u64) -> Result<Option<LogObject>> {
+    /// Takes over what is acknowledged and not in shared storage; false where that has more by now.
+    async fn look_at_kept(self: &Arc<Self>, door: &MountDoor, served: &Served, log: &Follower) -> Result<bool> {
+        loop {
+            let (claim, next) = {
+                let read = log.read();
+                (read.claim(), read.next)
+            };
+            let Some(claim) = claim else { return Ok(true) };
+            let objects = match self.since(log, claim, next).await? {
+                Since::Objects(objects) => objects,
+                Since::Nothing => return Ok(true),
+                Since::Stored | Since::Over => return Ok(false),
+            };
+            for (number, bytes) in (next..).zip(objects) {
+                let object = decode(door, served, log, number, &bytes)?;
+                let taken = served.take_over_kept(number, object, &bytes);
+                taken.inspect_err(|_| self.merge_much(Some(served.id)))?;
+            }
+        }
+    }
+
+    fn take_over(self: &Arc<Self>, served: &Served, number: u64, object: LogObject) -> Result<()> {
+        // Where others have merged it since, their files want none of that.
+        served.take_over(number, object).inspect_err(|_| self.merge_much(Some(served.id)))
+    }
+
+    /// What was answered from until now was given up by an operator, or put back to before it: the shard is opened anew.
+    fn was_given_up(&self, served: &Served) -> Error {
+        self.served.lock().remove(&served.id);
+        // One that is far away goes by the name that is the other's turned round.
+        self.far.lock().pop(&!served.id);
+        Error::retry(format!("{}: changes were given up that only two workers had: ask again", served.part.folder))
+    }
+
+    /// The bytes of an object of a log; none where there is none.
+    async fn object(&self, door: &MountDoor, log: &Follower, number: u64) -> Result<Option<Bytes>> {
         let key = log.place().key(number)?;
         let bytes = match self.origin.read_whole(door, &key).await {
             Ok(bytes) => bytes,
@@ -96,21 +147,39 @@ impl Shards {
             Err(error) => return Err(error.context(format!("/{}/{key}", door.mount.name))),
         };
         table::WORKER_SHARD_LOG_READ.only().add(1);
-        let schema = served.store.load().records()?.schema();
-        LogObject::decode(&bytes, number, &schema, &format!("/{}/{key}", door.mount.name)).map(Some)
+        Ok(Some(Bytes::from(bytes)))
     }
+}
+
+fn decode(door: &MountDoor, served: &Served, log: &Follower, number: u64, bytes: &[u8]) -> Result<LogObject> {
+    let key = log.place().key(number)?;
+    let schema = served.store.load().records()?.schema();
+    LogObject::decode(bytes, number, &schema, &format!("/{}/{key}", door.mount.name))
 }
 
 impl Served {
     /// Has what begins from now on see what the next object of the log says.
     pub(super) fn take_over(&self, number: u64, object: LogObject) -> Result<()> {
-        let Some(log) = &self.log else { return Ok(()) };
-        // Writers stop at half of it, by their own count.
-        if self.store.load().update_bytes() as u64 > 2 * MERGE_LIMITS.shard_bytes {
-            return Err(full(self));
+        if let Some(log) = self.log_with_room()? {
+            log.take_over(number, object, |call| self.store.load().add_updates(number, call.changes));
         }
-        log.take_over(number, object, |call| self.store.load().add_updates(number, call.changes));
         Ok(())
+    }
+
+    /// The same of an object with these bytes, which shared storage may not have yet.
+    pub(super) fn take_over_kept(&self, number: u64, object: LogObject, bytes: &[u8]) -> Result<()> {
+        if let Some(log) = self.log_with_room()? {
+            log.take_over_kept(number, object, bytes, |call| self.store.load().add_updates(number, call.changes));
+        }
+        Ok(())
+    }
+
+    fn log_with_room(&self) -> Result<Option<&Follower>> {
+        // Writers stop at half of it, by their own count.
+        match self.store.load().update_bytes() as u64 > 2 * MERGE_LIMITS.shard_bytes {
+            true => Err(full(self)),
+            false => Ok(self.log.as_ref()),
+        }
     }
 }
 

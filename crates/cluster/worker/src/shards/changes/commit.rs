@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 
 use super::catch_up::full;
 use super::moving::replaced;
+use crate::shards::claims::Way;
 use crate::shards::log::{Call, Follower, Read, Standing, Verdict, decide};
 use crate::shards::served::Served;
 use crate::shards::{Asked, Shards};
@@ -100,6 +101,7 @@ impl Shards {
         if calls.is_empty() {
             return Ok(false);
         }
+        let way = self.way(served, log).await?;
         let key = log.place().key(next)?;
         let records = of_records(calls, |_| true);
         self.told.coming(log.mount(), &key, records.clone());
@@ -110,9 +112,16 @@ impl Shards {
             .map_err(|error| Error::retry(format!("nothing was changed: {}", error.message())))?;
         let logged =
             |call: &Call| LoggedCall { id: call.id, changes: call.changes.iter().map(|wanted| wanted.change.clone()).collect() };
-        let object = LogObject::Calls(calls.iter().map(logged).collect());
+        let logged = calls.iter().map(logged).collect();
+        let object = match &way {
+            Way::Store => LogObject::Calls(logged),
+            Way::Keep(own) => LogObject::Kept(own.claim, logged),
+        };
         let payload = Bytes::from(object.encode(next));
-        let put = self.writes.put(log.mount(), &key, PutCondition::Absent, payload).await;
+        let put = match &way {
+            Way::Store => self.writes.put(log.mount(), &key, PutCondition::Absent, payload.clone()).await.map(drop),
+            Way::Keep(own) => self.keep(own, next, &key, payload.clone()).await,
+        };
         if let Err(error) = put {
             // There is something, or may be: of somebody who does not tell this worker, too.
             self.told.came(log.mount(), &key);
@@ -120,7 +129,13 @@ impl Shards {
         }
         table::WORKER_SHARD_LOG_WRITTEN.only().add(1);
         table::WORKER_SHARD_CHANGES.only().add(calls.iter().map(|call| call.changes.len() as u64).sum());
-        served.take_over(next, object)?;
+        match &way {
+            Way::Store => served.take_over(next, object)?,
+            Way::Keep(own) => {
+                served.take_over_kept(next, object, &payload)?;
+                log.seen_before(own.stored_before());
+            }
+        }
         // The shard may be served in other files too.
         if let Some(words) = self.told.came(log.mount(), &key) {
             log.heard(words);

@@ -6,11 +6,12 @@ use bytes::Bytes;
 use forebay_metrics::table;
 use forebay_navigation::{MERGE_LIMITS, Unmerged, merge_next, merge_part_bytes};
 use forebay_protocol::PutCondition;
-use forebay_shard_store::{DatasetShard, Packed, data_key, manifest_key, merge};
+use forebay_shard_store::{DatasetShard, Packed, Standing, data_key, manifest_key, merge};
 use forebay_types::{Error, ErrorKind, Key, Result, ResultExt};
 
 use super::moving::Move;
 use crate::shards::bring::{Reserved, below};
+use crate::shards::log::Follower;
 use crate::shards::served::Served;
 use crate::shards::{Asked, Manifest, Shards};
 
@@ -18,6 +19,8 @@ use crate::shards::{Asked, Manifest, Shards};
 const BASE_SIZE: f64 = 0.01;
 /// How often the next manifest is tried while other shards of the dataset are merged.
 const ATTEMPTS: usize = 4096;
+/// How often a claim is ended that another worker has made meanwhile.
+const CUTS: usize = 16;
 
 impl Shards {
     /// Begins the merge that is worth it most, or that makes room for more changes, if there is one; nothing waits for it. `written` is a
@@ -92,10 +95,7 @@ impl Shards {
             return Ok(false);
         }
         let asked = &Asked { manifest: newest, number: asked.number };
-        let (cut, standing) = {
-            let read = log.read();
-            (read.next, served.store.load().standing()?)
-        };
+        let (cut, standing) = self.cut(served, log).await?;
         assert!(cut >= log.from, "a log is read forwards");
         if cut == log.from || standing.is_unchanged() {
             return Ok(false);
@@ -128,6 +128,24 @@ impl Shards {
         Ok(true)
     }
 
+    /// What is merged: all before a number of the log, behind which no claim reaches. Who begins with the files that are made sees nothing of
+    /// the log before that.
+    async fn cut(self: &Arc<Self>, served: &Served, log: &Follower) -> Result<(u64, Standing)> {
+        let _quiet = self.claims.keep_quiet(&log.name);
+        for _ in 0..CUTS {
+            let claim = {
+                let read = log.read();
+                match read.claim() {
+                    None => return Ok((read.next, served.store.load().standing()?)),
+                    Some(claim) => claim,
+                }
+            };
+            self.end_claim(&log.claimed(claim), log.first_unseen()).await?;
+            self.catch_up(served, forebay_runtime::now(), Vec::new).await?;
+        }
+        Err(Error::retry(format!("{}: other workers change the shard's records time after time: try again", served.part.folder)))
+    }
+
     /// Has a shard answered by the files of a later manifest: what was merged elsewhere takes up room here until then.
     async fn go_over(self: &Arc<Self>, manifest: Arc<Manifest>, number: u32) {
         let behind = Arc::new(Asked { manifest, number });
@@ -153,7 +171,8 @@ impl Shards {
     }
 
     /// Says in the next manifest what a shard is made of; none where another worker has merged it meanwhile, or the dataset was
-    /// replaced.
+    /// replaced. A worker that is stopped with a manifest in hand takes nothing back when it goes on: its number is taken by then, since manifests
+    /// stay, and what it tries next is made of the last one, with all that this orders.
     async fn publish(&self, asked: &Asked, shard: DatasetShard) -> Result<Option<Arc<Manifest>>> {
         let door = self.origin.mount(asked.manifest.id.mount).await?;
         let mut latest = Arc::clone(&asked.manifest);

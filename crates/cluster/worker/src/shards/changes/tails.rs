@@ -1,10 +1,12 @@
 //! Logs that end, and what they have that new shards do not have yet.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use forebay_navigation::{LogState, SWITCH_LIMITS, Share, SwitchStep, recut, switch, tails_fit};
 use forebay_protocol::{DataRequest, PutCondition, encode};
 use forebay_shard::Schema;
-use forebay_shard_store::{LogObject, LogPlace, NextShards, Tail};
+use forebay_shard_store::{ClaimedLog, LogClaim, LogObject, LogPlace, NextShards, Tail};
 use forebay_types::{Error, ErrorKind, Key, Result};
 use futures::stream::{self, StreamExt, TryStreamExt};
 
@@ -48,6 +50,10 @@ impl Logs<'_> {
         self.place(self.log, shard)
     }
 
+    fn claimed(&self, place: &LogPlace, claim: LogClaim) -> ClaimedLog {
+        ClaimedLog { mount: self.manifest.id.mount.0, place: place.clone(), claim }
+    }
+
     fn replaced(&self) -> Error {
         replaced(&self.manifest.id.folder)
     }
@@ -56,7 +62,12 @@ impl Logs<'_> {
 impl Shards {
     /// Ends the logs of a dataset's shards, and has those of the next ones begin with what these have not; gives the number that they begin
     /// with. None where they have too much for that, and none of them was ended.
-    pub(super) async fn end_logs(&self, door: &MountDoor, manifest: &Manifest, next: &NextShards) -> Result<Option<u64>> {
+    pub(super) async fn end_logs(
+        self: &Arc<Self>,
+        door: &MountDoor,
+        manifest: &Manifest,
+        next: &NextShards,
+    ) -> Result<Option<u64>> {
         let Some(log) = manifest.dataset.log.as_deref() else { return Ok(None) };
         let logs = Logs { door, manifest, log, schema: manifest.dataset.columns.schema() };
         let logs = &logs;
@@ -89,31 +100,49 @@ impl Shards {
         }
     }
 
-    /// Looks for the end of a log.
-    async fn find_end(&self, logs: &Logs<'_>, shard: usize, cut: u64) -> Result<Found> {
-        let (storage, place) = (logs.door.storage()?, logs.old(shard));
+    /// Looks for the end of a log, behind which no claim reaches.
+    async fn find_end(self: &Arc<Self>, logs: &Logs<'_>, shard: usize, cut: u64) -> Result<Found> {
+        let place = logs.old(shard);
+        for _ in 0..ATTEMPTS {
+            let (end, bytes) = self.list_end(logs, &place, cut).await?;
+            let last = if end > cut { self.log_object(logs, &place, end - 1).await? } else { None };
+            match last.and_then(|last| last.claim()) {
+                Some(claim) => self.end_claim(&logs.claimed(&place, claim), end).await?,
+                None => return self.read_end(logs, &place, cut, end, bytes).await,
+            }
+        }
+        Err(Error::retry(format!("{}: too much is being changed to end the log of shard {shard}: try again", place.folder)))
+    }
+
+    /// The number behind the last object of a log that is listed, and the bytes of those from `cut` on.
+    async fn list_end(&self, logs: &Logs<'_>, place: &LogPlace, cut: u64) -> Result<(u64, u64)> {
+        let storage = logs.door.storage()?;
         let before = place.key(cut - 1)?;
         let prefix = Key::new(before.as_str().trim_end_matches(|digit: char| digit.is_ascii_digit()))?;
         let (mut end, mut bytes, mut after) = (cut, 0, Some(before));
         while let Some(behind) = after {
             let page = storage.list(&prefix, false, Some(&behind), PAGE).await?;
             for info in &page.objects {
-                if let Some((_, number)) = LogPlace::parse(&info.version.key).filter(|(of, _)| *of == place) {
+                if let Some((_, number)) = LogPlace::parse(&info.version.key).filter(|(of, _)| of == place) {
                     (end, bytes) = (end.max(number + 1), bytes + info.version.size);
                 }
             }
             after = page.next;
         }
+        Ok((end, bytes))
+    }
+
+    async fn read_end(&self, logs: &Logs<'_>, place: &LogPlace, cut: u64, end: u64, bytes: u64) -> Result<Found> {
         // Who wants to replace the dataset ends logs that have ended already once more; one that only he has ended is no open one.
         let mut is_open = end == cut;
         for number in (cut..end).rev() {
-            match self.log_object(logs, &place, number).await? {
+            match self.log_object(logs, place, number).await? {
                 Some(LogObject::Sealed) => continue,
                 Some(LogObject::Moved) => {
-                    self.tell_of(logs, &place, number).await?;
+                    self.tell_of(logs, place, number).await?;
                     return Ok(Found { state: LogState { next: cut, end: number, is_sealed: true }, bytes });
                 }
-                Some(LogObject::Calls(_)) if number + 1 == end => {
+                Some(LogObject::Calls(_) | LogObject::Over) if number + 1 == end => {
                     is_open = true;
                     break;
                 }
@@ -127,7 +156,7 @@ impl Shards {
     }
 
     /// Ends a log; gives the number of the object that says so. All workers have heard of it then.
-    async fn end_log(&self, logs: &Logs<'_>, shard: usize, from: u64) -> Result<u64> {
+    async fn end_log(self: &Arc<Self>, logs: &Logs<'_>, shard: usize, from: u64) -> Result<u64> {
         let (mount, place) = (logs.manifest.id.mount, logs.old(shard));
         let mut number = from;
         for _ in 0..ATTEMPTS {
@@ -141,7 +170,11 @@ impl Shards {
                 Err(error) => return Err(error),
             }
             match self.log_object(logs, &place, number).await? {
-                Some(LogObject::Calls(_)) => number += 1,
+                Some(LogObject::Claim(claim) | LogObject::Kept(claim, _)) => {
+                    number += 1;
+                    self.end_claim(&logs.claimed(&place, claim), number).await?;
+                }
+                Some(LogObject::Calls(_) | LogObject::Over) => number += 1,
                 Some(LogObject::Moved) => return self.tell_of(logs, &place, number).await.map(|()| number),
                 Some(LogObject::Sealed) => return Err(logs.replaced()),
                 None => {}
@@ -181,7 +214,7 @@ impl Shards {
             let reading = (states[source].next..states[source].end).map(|number| self.log_object(logs, &old, number));
             let mut objects = stream::iter(reading).buffered(READ_AT_ONCE);
             while let Some(object) = objects.next().await {
-                let Some(LogObject::Calls(calls)) = object? else {
+                let Some(calls) = object?.and_then(LogObject::into_calls) else {
                     return Err(Error::corrupt(format!("{}: a part of the log of shard {source} is gone", old.folder)));
                 };
                 if let Some(object) = tail.push(calls) {

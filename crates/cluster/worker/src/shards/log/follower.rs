@@ -3,8 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
-use forebay_shard_store::{LogObject, LogPlace, LoggedCall};
-use forebay_types::MountId;
+use forebay_shard_store::{ClaimedLog, LogClaim, LogObject, LogPlace, LoggedCall};
+use forebay_types::{MountId, crc32c};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::told::{Name, Words};
@@ -32,7 +32,12 @@ pub(in crate::shards) struct Read {
     pub(in crate::shards) is_moved: bool,
     calls: Calls,
     looked: Option<Looked>,
+    claim: Option<LogClaim>,
+    kept: Unseen,
 }
+
+/// Objects that were taken over before shared storage was seen to have them, the last ones: their numbers and checksums.
+type Unseen = VecDeque<(u64, u32)>;
 
 /// A look for what is new, which found nothing more than was read.
 #[derive(Clone, Copy)]
@@ -50,7 +55,15 @@ struct Calls {
 
 impl Follower {
     pub(in crate::shards) fn new(mount: MountId, place: LogPlace, from: u64) -> Self {
-        let read = Read { next: from, is_sealed: false, is_moved: false, calls: Calls::default(), looked: None };
+        let read = Read {
+            next: from,
+            is_sealed: false,
+            is_moved: false,
+            calls: Calls::default(),
+            looked: None,
+            claim: None,
+            kept: Unseen::new(),
+        };
         Self { name: (mount, place), from, read: Mutex::new(read) }
     }
 
@@ -111,27 +124,71 @@ impl Follower {
         self.read.lock().looked = Some(looked);
     }
 
+    /// The log with a claim of it.
+    pub(in crate::shards) fn claimed(&self, claim: LogClaim) -> ClaimedLog {
+        ClaimedLog { mount: self.mount().0, place: self.place().clone(), claim }
+    }
+
+    /// The number of the first object that shared storage was not seen to have.
+    pub(in crate::shards) fn first_unseen(&self) -> u64 {
+        let read = self.read.lock();
+        read.kept.front().map_or(read.next, |(number, _)| *number)
+    }
+
+    /// Shared storage has an object: whether it is the one that was taken over before; none where it was not, or was seen before.
+    pub(in crate::shards) fn see(&self, number: u64, bytes: &[u8]) -> Option<bool> {
+        let mut read = self.read.lock();
+        let (_, sum) = *read.kept.front().filter(|(first, _)| *first == number)?;
+        read.kept.pop_front();
+        Some(sum == crc32c(bytes))
+    }
+
+    /// Shared storage has all objects before a number, as they were taken over.
+    pub(in crate::shards) fn seen_before(&self, number: u64) {
+        self.read.lock().kept.retain(|(kept, _)| *kept >= number);
+    }
+
     /// Takes over the next object: its calls are handed over in their order. Nothing happens with one that was taken over before.
     pub(in crate::shards) fn take_over(&self, number: u64, object: LogObject, each: impl FnMut(LoggedCall)) {
+        self.take(number, object, None, each);
+    }
+
+    /// The same of one, with these bytes, that shared storage may not have yet.
+    pub(in crate::shards) fn take_over_kept(&self, number: u64, object: LogObject, bytes: &[u8], each: impl FnMut(LoggedCall)) {
+        self.take(number, object, Some(crc32c(bytes)), each);
+    }
+
+    fn take(&self, number: u64, object: LogObject, kept: Option<u32>, each: impl FnMut(LoggedCall)) {
         let mut read = self.read.lock();
         if number != read.next {
             assert!(number < read.next, "objects are taken over without gaps");
             return;
         }
+        read.claim = object.claim();
         match object {
-            LogObject::Calls(calls) => {
+            LogObject::Sealed => read.is_sealed = true,
+            LogObject::Moved => (read.is_sealed, read.is_moved) = (true, true),
+            LogObject::Calls(calls) | LogObject::Kept(_, calls) => {
                 assert!(!read.is_sealed, "nothing comes behind the end of a log");
                 calls.iter().for_each(|call| read.calls.remember(call.id, number));
                 calls.into_iter().for_each(each);
                 read.next += 1;
+                read.kept.extend(kept.map(|sum| (number, sum)));
             }
-            LogObject::Sealed => read.is_sealed = true,
-            LogObject::Moved => (read.is_sealed, read.is_moved) = (true, true),
+            LogObject::Claim(_) | LogObject::Over => {
+                assert!(!read.is_sealed, "nothing comes behind the end of a log");
+                read.next += 1;
+            }
         }
     }
 }
 
 impl Read {
+    /// The claim that what follows stands under.
+    pub(in crate::shards) fn claim(&self) -> Option<LogClaim> {
+        self.claim
+    }
+
     /// The number of the object that has a call.
     pub(in crate::shards) fn number_of(&self, call: u128) -> Option<u64> {
         self.calls.numbers.get(&call).copied()
@@ -154,6 +211,8 @@ impl Calls {
 
 #[cfg(test)]
 mod tests {
+    use forebay_types::WorkerId;
+
     use super::*;
 
     #[test]
@@ -172,6 +231,27 @@ mod tests {
         let moved = Follower::new(MountId(1), follower.place().clone(), 3);
         moved.take_over(3, LogObject::Moved, |_| unreachable!());
         assert!(moved.read().is_sealed && moved.is_moved());
+    }
+
+    #[test]
+    fn what_was_taken_over_before_shared_storage_had_it_is_compared_when_it_has() {
+        let place = LogPlace { folder: "x".into(), log: "0123456789abcdef".into(), shard: 0 };
+        let follower = Follower::new(MountId(1), place, 3);
+        let claim = LogClaim { id: 9, writer: WorkerId(1), second: WorkerId(2), number: 3 };
+        follower.take_over(3, LogObject::Claim(claim), |_| unreachable!());
+        assert_eq!((follower.read().claim(), follower.first_unseen()), (Some(claim), 4));
+        (4..8u64).for_each(|number| {
+            let object = LogObject::Kept(claim, vec![LoggedCall { id: u128::from(number), changes: vec![] }]);
+            follower.take_over_kept(number, object.clone(), &object.encode(number), |_| ());
+        });
+        let stored = LogObject::Kept(claim, vec![LoggedCall { id: 4, changes: vec![] }]).encode(4);
+        assert_eq!((follower.first_unseen(), follower.read().next), (4, 8));
+        assert_eq!((follower.see(4, &stored), follower.see(4, &stored)), (Some(true), None));
+        assert_eq!(follower.see(5, &LogObject::Over.encode(5)), Some(false), "it is another one");
+        follower.seen_before(7);
+        assert_eq!(follower.first_unseen(), 7);
+        follower.take_over(8, LogObject::Over, |_| unreachable!());
+        assert_eq!((follower.read().claim(), follower.read().next), (None, 9));
     }
 
     #[test]

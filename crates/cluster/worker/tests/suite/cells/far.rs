@@ -7,7 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use bytes::Bytes;
 use forebay_protocol::{AccessWay, DataReply, DataRequest, SelectedRows, WantedAccesses, WantedRows};
-use forebay_table::Narrow;
+use forebay_table::{Coded, Narrow, unpack};
 use forebay_types::{Comparison, ErrorKind, HotForm, MountOptions, ObjectVersion, OperationId, RowTest};
 
 use crate::bed::{Bed, Client, Plan};
@@ -43,7 +43,11 @@ async fn selected(client: &Client, wanted: &WantedRows) -> (SelectedRows, Bytes)
 fn values(table: &Bytes) -> Vec<(Option<i64>, String)> {
     let of = |batch: RecordBatch| {
         let narrow = Narrow::of_field(batch.schema().field(0)).unwrap().expect("its numbers take few bytes");
-        let (ids, words) = (narrow.widen(batch.column(0)).unwrap(), batch.column(1).as_string::<i32>());
+        let words = match Coded::of_field(batch.schema().field(1)).unwrap() {
+            Some(coded) => coded.decode(batch.column(1)).unwrap(),
+            None => batch.column(1).clone(),
+        };
+        let (ids, words) = (narrow.widen(batch.column(0)).unwrap(), words.as_string::<i32>());
         ids.as_primitive::<Int64Type>().iter().zip(words.iter().map(|word| word.unwrap().to_string())).collect::<Vec<_>>()
     };
     rows(table).into_iter().flat_map(of).collect()
@@ -88,6 +92,35 @@ async fn rows_that_meet_a_condition_are_sent_and_no_others() {
     let (answer, table) = selected(&client, &too_many).await;
     assert_eq!((answer.rows, answer.fits, table.len()), (0, false, 0));
     assert_eq!(bed.s3.counters().bytes_out, fetched, "nothing is fetched for it");
+}
+
+#[tokio::test]
+async fn an_answer_is_compressed_for_a_slow_link_and_for_no_other() {
+    let bed = Bed::new(hot()).await;
+    let client = bed.client().await;
+    let version = opened(&bed, &client, 0).await;
+    // Some columns more than once, so that there is something to compress.
+    let wanted = WantedRows { row_group: 1, ..rows_of(OperationId(1), &version, &[0, 1, 0, 0, 0, 0], vec![]) };
+    let over = |link| WantedRows { link_bytes_per_sec: Some(link), ..wanted.clone() };
+    let (plain, table) = selected(&client, &wanted).await;
+    assert_eq!((plain.packed, values(&table)), (None, all()), "nobody knows the link");
+    assert!(table.len() > 100_000, "{} bytes", table.len());
+    let (fast, same) = selected(&client, &over(u64::MAX)).await;
+    assert_eq!((fast.packed, same == table), (None, true), "a link that is faster than any compressor");
+    let slow = over(1_000_000);
+    for _ in 0..5 {
+        let (packed, payload) = selected(&client, &slow).await;
+        assert!(payload.len() * 2 < table.len(), "{} bytes of {}", payload.len(), table.len());
+        let whole = unpack(&payload, packed.packed.unwrap() as usize).unwrap();
+        assert_eq!((packed.rows, packed.fits, whole == table), (plain.rows, true, true));
+    }
+    let (few, payload) = selected(&client, &WantedRows { limit: Some(3), ..slow.clone() }).await;
+    assert_eq!((few.packed, values(&payload)), (None, all()[..3].to_vec()), "small ones go as they are");
+    // An answer may have so many bytes on its way.
+    let bytes_max = table.len() as u32 / 4 * 3;
+    let fits = async |wanted: &WantedRows| selected(&client, &WantedRows { bytes_max, ..wanted.clone() }).await.0.fits;
+    assert!(fits(&slow).await);
+    assert!(!fits(&wanted).await && !fits(&over(u64::MAX)).await);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Columns in the table form: made when they are popular, never stale, never in the way.
 
+mod disk;
 mod far;
 mod text;
 
@@ -73,6 +74,7 @@ pub fn rows_of(operation: OperationId, version: &ObjectVersion, columns: &[u32],
         limit: None,
         bytes_max: bytes,
         raw_bytes: bytes.into(),
+        link_bytes_per_sec: None,
     }
 }
 

@@ -4,6 +4,7 @@
 mod blocks;
 mod orders;
 mod table;
+mod takes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use tempfile::TempDir;
 
 use crate::bed::{start_worker, until};
 use table::*;
+use takes::*;
 
 /// A coordinator and a worker, and a credential of each kind.
 struct Cluster {

@@ -1,5 +1,6 @@
 //! What is ordered of a dataset's replicas is written by who may administer its mount.
 
+use bytes::Bytes;
 use forebay_protocol::*;
 use forebay_shard_store::{
     Column, ColumnKind, Columns, Dataset, DatasetFile, DatasetOrders, DatasetPin, DatasetShard, manifest_key,
@@ -7,6 +8,7 @@ use forebay_shard_store::{
 use forebay_types::Key;
 
 use super::table::*;
+use super::takes::*;
 use super::{Cluster, is_refused};
 
 fn manifest(orders: DatasetOrders) -> Vec<u8> {
@@ -28,8 +30,8 @@ fn manifest(orders: DatasetOrders) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_only_writes_may_make_and_change_a_dataset_and_order_nothing_of_its_replicas() {
     let cluster = Cluster::start().await;
-    let (plain, frozen) = (DatasetOrders::default(), DatasetOrders { pin: None, frozen: true });
-    let pinned = DatasetOrders { pin: Some(DatasetPin { size: Some(0.9) }), frozen: false };
+    let (plain, frozen) = (DatasetOrders::default(), DatasetOrders { pin: None, frozen: true, ..DatasetOrders::default() });
+    let pinned = DatasetOrders { pin: Some(DatasetPin { size: Some(0.9) }), frozen: false, ..DatasetOrders::default() };
     let owner = cluster.connect(&cluster.worker.address(), "owner").await.unwrap();
     let put = |folder: &str, number: u64| {
         let key = Key::new(format!("{folder}/{}", manifest_key(number))).unwrap();
@@ -62,5 +64,45 @@ async fn who_only_writes_may_make_and_change_a_dataset_and_order_nothing_of_its_
         let answer = connection.call(encode(&begin), Vec::new()).await.unwrap();
         assert_eq!(!is_refused(&answer.meta), orders, "{credential}: a manifest in parts");
     }
+    cluster.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_only_writes_takes_no_order_back() {
+    let cluster = Cluster::start().await;
+    let (plain, pinned) = (DatasetOrders::default(), DatasetOrders { pin: Some(DatasetPin { size: Some(0.9) }), frozen: false });
+    let key = |number: u64| Key::new(format!("kept.shards/{}", manifest_key(number))).unwrap();
+    let put = |number: u64, condition: PutCondition| encode(&DataRequest::Put { mount: LAKE, key: key(number), condition });
+    let delete = |number: u64| (encode(&DataRequest::Delete { mount: LAKE, key: key(number) }), Vec::new());
+    let (any, new) = (PutCondition::Any, PutCondition::Absent);
+    let with = |of: DatasetOrders| vec![Bytes::from(manifest(of))];
+    let nothing = || vec![Bytes::from_static(b"this is no manifest")];
+    let owner = cluster.connect(&cluster.worker.address(), "owner").await.unwrap();
+    for (number, of) in [(1, plain), (2, pinned)] {
+        let stored = owner.call(put(number, new.clone()), with(of)).await.unwrap();
+        assert!(!is_refused(&stored.meta), "the owner may");
+    }
+    let writer = cluster.connect(&cluster.worker.address(), "write lake").await.unwrap();
+    let steps = [
+        ("another one over it", false, (put(2, any.clone()), with(plain))),
+        ("no manifest over it", false, (put(2, any.clone()), nothing())),
+        ("one that is not behind it at once", false, (put(9, new.clone()), with(plain))),
+        ("without it", false, delete(2)),
+        ("no manifest behind it", true, (put(3, new.clone()), nothing())),
+        ("one behind that", false, (put(4, new.clone()), with(plain))),
+        ("without it, once there is something behind it", false, delete(2)),
+        ("one that carries it on", true, (put(4, new), with(pinned))),
+        ("the same over that", true, (put(4, any), with(pinned))),
+        ("without those before", true, delete(2)),
+        ("without the first", true, delete(1)),
+        ("without the last", false, delete(4)),
+    ];
+    for (what, may, (request, payload)) in steps {
+        let answer = writer.call(request, payload).await.unwrap();
+        assert_eq!(!is_refused(&answer.meta), may, "{what}: {:?}", decode::<DataReply>(&answer.meta));
+    }
+    let admin = cluster.connect(&cluster.worker.address(), "admin lake").await.unwrap();
+    let (request, payload) = delete(4);
+    assert!(!is_refused(&admin.call(request, payload).await.unwrap().meta), "who administers the mount may");
     cluster.worker.shutdown().await;
 }

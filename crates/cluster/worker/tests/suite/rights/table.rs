@@ -1,4 +1,4 @@
-//! The rows: each request, what it takes, and who has that.
+//! The rows: each request, and what it takes.
 
 use std::collections::BTreeSet;
 
@@ -10,55 +10,7 @@ use forebay_types::{
     Standing, VersionTag, WorkerId,
 };
 
-/// What a request takes, as people would say it. Written down apart from what decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    /// Any credential.
-    Anything,
-    /// Reading this mount.
-    Reading,
-    /// Writing it.
-    Writing,
-    /// Writing what the connection has begun.
-    WritingOn,
-    /// Writing everywhere.
-    WritingAll,
-    /// Reading everywhere.
-    ReadingAll,
-    /// Reading temporary data.
-    ReadingTmp,
-    /// Writing temporary data.
-    WritingTmp,
-    /// Administering this mount.
-    Administering,
-    /// Administering everywhere.
-    AdministeringAll,
-    /// Being a process of the cluster.
-    Serving,
-}
-
-/// The credentials, by what they are for.
-pub const CREDENTIALS: [&str; 11] =
-    ["owner", "member", "admin", "write", "read", "write lake", "read lake", "admin lake", "write other", "read tmp", "expired"];
-
-/// Whether a credential has what a request takes.
-pub fn has(credential: &str, takes: Takes) -> bool {
-    use Takes::*;
-    match credential {
-        "owner" => true,
-        "member" => !matches!(takes, Administering | AdministeringAll),
-        "admin" => takes != Serving,
-        "write" => !matches!(takes, Administering | AdministeringAll | Serving),
-        "read" => matches!(takes, Anything | Reading | ReadingAll | ReadingTmp),
-        "admin lake" => matches!(takes, Anything | Reading | Writing | WritingOn | Administering),
-        "write lake" => matches!(takes, Anything | Reading | Writing | WritingOn),
-        "read lake" => matches!(takes, Anything | Reading),
-        "write other" => matches!(takes, Anything | WritingOn),
-        "read tmp" => matches!(takes, Anything | ReadingTmp),
-        "expired" => false,
-        other => unreachable!("{other}"),
-    }
-}
+use super::takes::Takes;
 
 pub const LAKE: MountId = MountId(1);
 
@@ -199,6 +151,11 @@ pub fn of_data(request: &DataRequest) -> Takes {
         | DataRequest::ChangeShard { .. }
         | DataRequest::MergeShard { .. } => Takes::Writing,
         DataRequest::PutPart { .. } | DataRequest::PutCommit { .. } | DataRequest::PutAbort { .. } => Takes::WritingOn,
+        DataRequest::Drafts { call, .. } => match call {
+            DraftCall::Open { .. } => Takes::Writing,
+            DraftCall::Begin { .. } => Takes::Serving,
+            DraftCall::End => Takes::WritingOn,
+        },
         DataRequest::Free { .. } | DataRequest::Keep { .. } | DataRequest::Accesses(_) => Takes::AdministeringAll,
         DataRequest::Held { .. }
         | DataRequest::Present { .. }
@@ -220,6 +177,7 @@ pub fn data_requests() -> Vec<DataRequest> {
         DataRequest::Prefetch { operation, version: version(), ranges, keep, urgent: false, hold_ms: 10, standing }
     };
     let segments = || vec![SegmentId(1)];
+    let drafts = |call| DataRequest::Drafts { operation, call };
     of_every_kind(vec![
         DataRequest::Attach,
         DataRequest::Open { mount, key: key() },
@@ -251,6 +209,10 @@ pub fn data_requests() -> Vec<DataRequest> {
         DataRequest::PutPart { upload: 999, part: 0 },
         DataRequest::PutCommit { upload: 999, parts: 0, condition: PutCondition::Any },
         DataRequest::PutAbort { upload: 999 },
+        // Before any are open, so that nothing begins.
+        drafts(DraftCall::Begin { mount, key: key() }),
+        drafts(DraftCall::Open { mount, below: key() }),
+        drafts(DraftCall::End),
         DataRequest::Free { segments: segments() },
         DataRequest::Keep { segments: segments(), keep: true },
         DataRequest::Held { segments: segments() },
@@ -372,6 +334,10 @@ pub fn peer_requests() -> Vec<PeerRequest> {
         PeerRequest::Missed { asker: WorkerId(1), segment: SegmentId(1), start: 0, pages: 1 },
         PeerRequest::ShardHeld { shard: 1 },
         PeerRequest::ShardPart { shard: 1, file: 0, start: 0, bytes: 1 },
+        PeerRequest::ClaimBegin { claim: 1, writer: WorkerId(1), mount: LAKE, key: key() },
+        PeerRequest::ClaimKeep { claim: 1, number: 1 },
+        PeerRequest::ClaimKept { claim: 1, from: 1, close: true },
+        PeerRequest::ClaimEnd { claim: 1 },
     ])
 }
 

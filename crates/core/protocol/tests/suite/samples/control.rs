@@ -183,6 +183,15 @@ pub fn peer_requests() -> Vec<PeerRequest> {
         PeerRequest::Missed { asker: WorkerId(1), segment: SegmentId::of(&version(), 0), start: 1, pages: 1024 },
         PeerRequest::ShardHeld { shard: u128::MAX },
         PeerRequest::ShardPart { shard: 7, file: 1, start: 1 << 40, bytes: 4 << 20 },
+        PeerRequest::ClaimBegin {
+            claim: u128::MAX,
+            writer: WorkerId(1),
+            mount: MountId(7),
+            key: key("x/log/0123456789abcdef/0001-0000000001"),
+        },
+        PeerRequest::ClaimKeep { claim: 7, number: 1 << 40 },
+        PeerRequest::ClaimKept { claim: 7, from: 300, close: true },
+        PeerRequest::ClaimEnd { claim: 7 },
     ]
 }
 

@@ -96,6 +96,7 @@ pub fn requests() -> Vec<DataRequest> {
         }),
         DataRequest::SelectRows(wanted_rows()),
         DataRequest::Accesses(WantedAccesses { since: 1 << 40, one_in: 300, within_ms: 1_000 }),
+        DataRequest::Drafts { operation, call: DraftCall::Open { mount, below: key("x/") } },
     ]
 }
 
@@ -105,7 +106,8 @@ pub fn wanted_rows() -> WantedRows {
     let tests = vec![few, RowTest::OneOf { column: 1, values: vec![b"a".to_vec(), vec![]], negated: false }, RowTest::And];
     let (operation, form, limit) = (OperationId(9), None, Some(300));
     let (row_group, columns, bytes_max, raw_bytes) = (3, vec![0, 200], 1 << 20, 2 << 20);
-    WantedRows { operation, version: version(), form, row_group, columns, tests, limit, bytes_max, raw_bytes }
+    let link_bytes_per_sec = Some(300);
+    WantedRows { operation, version: version(), form, row_group, columns, tests, limit, bytes_max, raw_bytes, link_bytes_per_sec }
 }
 
 pub fn replies() -> Vec<DataReply> {
@@ -143,9 +145,10 @@ pub fn replies() -> Vec<DataReply> {
             came: Vec::new(),
         }),
         DataReply::ShardHeld(Some(ShardHeld { bytes: 1 << 40, queue: 3 })),
-        DataReply::Selected(SelectedRows { rows: 300, fits: true, hint }),
+        DataReply::Selected(SelectedRows { rows: 300, fits: true, hint, packed: Some(300) }),
         DataReply::Accesses(Accesses { next: 1 << 40, lost: 300, made: vec![] }),
         DataReply::Busy { after_ms: 300, message: "/lake: later".into() },
+        DataReply::Kept(Some(Kept { end: 1 << 40, is_closed: true, bytes: vec![1, 300] })),
     ]
 }
 

@@ -133,6 +133,19 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
+    /// Says of the columns what was not known when the table was begun: `schema` has the same ones.
+    ///
+    /// # Errors
+    /// Those of [`Writer::new`].
+    pub(crate) fn describe(&mut self, schema: SchemaRef) -> Result<()> {
+        let (schema, shape) = (TableSchema::new(schema)?, &self.encoder.shape);
+        let types = |schema: &TableSchema| schema.leaves().iter().map(|leaf| leaf.data_type().clone()).collect::<Vec<_>>();
+        assert_eq!(types(&schema), types(&shape.schema), "what has come is of these columns");
+        let shape = Shape { schema, groups: shape.groups.clone(), blooms: shape.blooms.clone() };
+        self.encoder = Encoder { shape: Arc::new(shape) };
+        Ok(())
+    }
+
     fn check_value(&self, load: &Load) -> Result<()> {
         let Some((leaf, bytes)) = load.too_large() else { return Ok(()) };
         let path = self.encoder.shape.schema.leaves()[leaf].path();

@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use forebay_types::{Error, Result};
@@ -14,8 +14,7 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use object_store::RetryConfig;
-use object_store::aws::{AmazonS3Builder, AwsCredential};
+use object_store::aws::AwsCredential;
 use parking_lot::Mutex;
 use reqsign_aws_v4::{
     AssumeRoleGrant, AssumeRoleGranter, Credential, ProcessCredentialProvider, SSOCredentialProvider, StaticCredentialProvider,
@@ -23,11 +22,10 @@ use reqsign_aws_v4::{
 use reqsign_core::{CommandExecute, CommandOutput, Context, Env, FileRead, Granter, HttpSend, ProvideCredential};
 use tokio::io::AsyncReadExt;
 
+use super::machine::{Hand, Machine};
 use super::profile::Environment;
 use super::source::{Role, Source, Sso};
 
-/// Longest wait for whoever hands out credentials.
-pub(super) const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest answer that one gives, and most that a command prints.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// What of a refusal is shown.
@@ -65,7 +63,7 @@ impl Exchange {
             match source {
                 Source::Keys(keys) => Ok(Fetched { credential: copy(keys), until: None }),
                 Source::Environment => self.variables(),
-                Source::Machine => machine(&self.region).await,
+                Source::Machine(hand) => self.machine(*hand).await,
                 Source::Process(command) => self.process(command).await,
                 Source::Sso(sso) => self.login(sso).await,
                 Source::Role(role, of) => self.role(role, self.fetch(of).await?).await,
@@ -82,6 +80,12 @@ impl Exchange {
             ));
         };
         Ok(Fetched { credential: AwsCredential { key_id, secret_key, token: self.env.get("AWS_SESSION_TOKEN") }, until: None })
+    }
+
+    /// It is asked for anew each minute.
+    async fn machine(&self, hand: Hand) -> Result<Fetched> {
+        let credential = Machine::find(hand, &self.env, &self.region)?.get().await?;
+        Ok(Fetched { credential: copy(&credential), until: None })
     }
 
     async fn process(&self, command: &str) -> Result<Fetched> {
@@ -103,7 +107,7 @@ impl Exchange {
             // By this name the token is found, be it the session's or the URL.
             .with_start_url(&sso.login);
         let refused = Refused::default();
-        let provided = provider.provide_credential(&self.context(&refused)).await;
+        let provided = provider.provide_credential(&self.context_at("AWS_ENDPOINT_URL_SSO", &refused)?).await;
         provided.ok().flatten().map(fetched).ok_or_else(|| {
             let why = refused.take().map_or_else(|| "nobody is logged in, or no more".into(), |why| format!("the portal {why}"));
             Error::denied(format!("{why}: run `aws sso login` (for {:?})", sso.login))
@@ -120,12 +124,23 @@ impl Exchange {
             source = source.with_session_token(token);
         }
         let refused = Refused::default();
-        let granter = Granter::new(self.context(&refused), source, AssumeRoleGranter::new(&self.region, grant));
+        let granter =
+            Granter::new(self.context_at("AWS_ENDPOINT_URL_STS", &refused)?, source, AssumeRoleGranter::new(&self.region, grant));
         granter.grant(None).await.map(fetched).map_err(|error| {
             // Nothing of the answer but a refusal is shown: another one may hold a secret.
             let why = refused.take().map_or_else(|| format!("gave nothing ({:?})", error.kind()), |why| why.to_string());
             Error::denied(format!("{}: STS in {} {why}", role.arn, self.region))
         })
+    }
+
+    /// What is asked over HTTP goes where a variable says, if it is set: to an endpoint within a VPC, say.
+    fn context_at(&self, endpoint: &str, refused: &Refused) -> Result<Context> {
+        let server = match self.env.get(endpoint) {
+            Some(url) => Some(url.parse::<Uri>().map_err(|_| Error::denied(format!("{endpoint} is no URL")))?),
+            None => None,
+        };
+        let http = Http { server: self.http.server.clone().or(server), ..self.http.clone() };
+        Ok(Self { http, ..self.clone() }.context(refused))
     }
 
     fn context(&self, refused: &Refused) -> Context {
@@ -148,16 +163,6 @@ fn fetched(credential: Credential) -> Fetched {
     let Credential { access_key_id, secret_access_key, session_token, .. } = credential;
     let credential = AwsCredential { key_id: access_key_id, secret_key: secret_access_key, token: session_token };
     Fetched { credential, until }
-}
-
-/// What `object_store` finds: web identity, container, instance. It renews it itself, so that this is asked for anew each minute.
-async fn machine(region: &str) -> Result<Fetched> {
-    let retry = RetryConfig { max_retries: 1, retry_timeout: FETCH_TIMEOUT, ..Default::default() };
-    let builder = AmazonS3Builder::from_env().with_bucket_name("unused").with_region(region).with_retry(retry);
-    let none = |_| Error::denied("this machine hands out no credentials");
-    let store = builder.with_allow_http(true).build().map_err(none)?;
-    let credential = store.credentials().get_credential().await.map_err(none)?;
-    Ok(Fetched { credential: copy(&credential), until: None })
 }
 
 /// What whoever was asked last had against it.
@@ -250,7 +255,7 @@ type Sender = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 #[derive(Clone, Default)]
 struct Http {
     sender: Arc<OnceLock<Sender>>,
-    /// Where all of them go, for tests.
+    /// Where they go instead of to AWS.
     server: Option<Uri>,
     refused: Refused,
 }

@@ -2,9 +2,10 @@
 //!
 //! Owns: where it comes from, AWS's own order of that, and its renewal. Never does: show or log a secret.
 //! Start with [`Credentials::find`]. What a profile means is in [`source`]; what of it is exchanged for credentials in [`exchange`], by
-//! `reqsign`; web identity, container and instance are `object_store`'s.
+//! `reqsign`; web identity, container and instance are `object_store`'s, by [`machine`].
 
 mod exchange;
+mod machine;
 mod profile;
 mod renewed;
 mod source;
@@ -14,11 +15,11 @@ mod tests;
 use std::sync::Arc;
 
 use forebay_types::{Error, Mount, Result};
-use object_store::RetryConfig;
-use object_store::aws::{AmazonS3Builder, AwsCredential, AwsCredentialProvider};
+use object_store::aws::AwsCredential;
 
 use crate::settings::{AccessKey, StorageSettings};
-use exchange::{Exchange, FETCH_TIMEOUT};
+use exchange::Exchange;
+use machine::{Hand, Machine};
 use profile::Environment;
 pub(super) use profile::{Profile, env, region};
 use renewed::Renewed;
@@ -37,8 +38,8 @@ enum Kind {
     Fixed(Arc<AwsCredential>),
     /// Of a profile, renewed here.
     Renewed(Box<Renewed>),
-    /// Temporary ones, fetched and renewed by `object_store`: web identity, container, instance.
-    Fetched(AwsCredentialProvider),
+    /// Of the machine, renewed by `object_store`.
+    Machine(Machine),
 }
 
 impl Credentials {
@@ -51,11 +52,21 @@ impl Credentials {
         if let Some(AccessKey { id, secret }) = &settings.access_key {
             return Self::fixed(id.clone(), secret.clone(), None, "the program that opened the mount".into());
         }
-        if mount.options.profile.is_none()
-            && let (Some(id), Some(secret)) = (env("AWS_ACCESS_KEY_ID"), env("AWS_SECRET_ACCESS_KEY"))
-        {
-            let origin = "the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)".into();
-            return Self::fixed(id, secret, env("AWS_SESSION_TOKEN"), origin);
+        if mount.options.profile.is_none() {
+            match (env("AWS_ACCESS_KEY_ID"), env("AWS_SECRET_ACCESS_KEY")) {
+                (Some(id), Some(secret)) => {
+                    let origin = "the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY)".into();
+                    return Self::fixed(id, secret, env("AWS_SESSION_TOKEN"), origin);
+                }
+                (None, None) => {}
+                (id, _) => {
+                    let (set, lacking) = match id {
+                        Some(_) => ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
+                        None => ("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"),
+                    };
+                    return Err(Error::denied(format!("mount {}: {set} is set and {lacking} is not: set both", mount.name)));
+                }
+            }
         }
         let named = mount.options.profile.clone();
         if let Some(profile) = profile {
@@ -74,13 +85,10 @@ impl Credentials {
                 )));
             }
         }
-        let retry = RetryConfig { max_retries: 1, retry_timeout: FETCH_TIMEOUT, ..Default::default() };
-        let builder = AmazonS3Builder::from_env().with_bucket_name("unused").with_region(region).with_retry(retry);
-        let store = builder
-            .with_allow_http(true)
-            .build()
-            .map_err(|error| Error::denied(format!("mount {}: no credentials: {error}", mount.name)))?;
-        Ok(Self { kind: Kind::Fetched(Arc::clone(store.credentials())), origin: "this machine's role".into() })
+        let machine = Machine::find(Hand::Any, &Environment::default(), region)
+            .map_err(|error| error.context(format!("mount {}", mount.name)))?;
+        let origin = machine.link().to_string();
+        Ok(Self { kind: Kind::Machine(machine), origin })
     }
 
     fn fixed(key_id: String, secret_key: String, token: Option<String>, origin: String) -> Result<Self> {
@@ -95,15 +103,12 @@ impl Credentials {
             Kind::Anonymous => Ok(None),
             Kind::Fixed(credential) => Ok(Some(Arc::clone(credential))),
             Kind::Renewed(renewed) => renewed.get().await.map(Some),
-            Kind::Fetched(provider) => match forebay_runtime::time::timeout(FETCH_TIMEOUT, provider.get_credential()).await {
-                Ok(Ok(credential)) => Ok(Some(credential)),
-                // The cause may quote an answer that holds a secret.
-                Ok(Err(_)) | Err(_) => Err(Error::denied(format!(
+            Kind::Machine(machine) => machine.get().await.map(Some).map_err(|error| {
+                error.context(
                     "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of \
-                     ~/.aws/credentials (--profile, AWS_PROFILE), or mount with --anonymous; {} gave none either",
-                    self.origin
-                ))),
-            },
+                     ~/.aws/credentials (--profile, AWS_PROFILE), or mount with --anonymous",
+                )
+            }),
         }
     }
 

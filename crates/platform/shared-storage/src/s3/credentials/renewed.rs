@@ -9,7 +9,8 @@ use forebay_types::{Error, Result};
 use object_store::aws::AwsCredential;
 use parking_lot::Mutex;
 
-use super::exchange::{Exchange, FETCH_TIMEOUT, Fetched};
+use super::exchange::{Exchange, Fetched};
+use super::machine::FETCH_TIMEOUT;
 use super::profile::{Environment, Profile};
 use super::source::Source;
 

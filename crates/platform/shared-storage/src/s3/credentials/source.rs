@@ -3,6 +3,7 @@
 use forebay_types::{Error, Result};
 use object_store::aws::AwsCredential;
 
+use super::machine::Hand;
 use super::profile::{Environment, Profile, sso_session};
 
 /// Profiles that lead to each other at most.
@@ -23,7 +24,7 @@ pub(super) enum Source {
     /// The variables of this process.
     Environment,
     /// What the machine hands out.
-    Machine,
+    Machine(Hand),
 }
 
 /// An account and a role of IAM Identity Center.
@@ -71,7 +72,8 @@ impl Source {
                         .ok_or_else(|| wrong(&format!("its source_profile {name:?} has no credentials")))?
                 }
                 (None, Some("Environment")) => Self::Environment,
-                (None, Some("Ec2InstanceMetadata" | "EcsContainer")) => Self::Machine,
+                (None, Some("Ec2InstanceMetadata")) => Self::Machine(Hand::Instance),
+                (None, Some("EcsContainer")) => Self::Machine(Hand::Container),
                 (None, Some(other)) => return Err(wrong(&format!("credential_source = {other} is none that there is"))),
                 (None, None) => return Err(wrong("role_arn needs source_profile or credential_source beside it")),
             };
@@ -96,7 +98,8 @@ impl Source {
             Self::Sso(sso) => format!("the login to account {} as {}", sso.account, sso.role),
             Self::Role(role, of) => format!("{} by {}", role.arn, of.describe()),
             Self::Environment => "the environment".into(),
-            Self::Machine => "this machine's role".into(),
+            Self::Machine(Hand::Container) => "the container".into(),
+            Self::Machine(Hand::Any | Hand::Instance) => "the instance's metadata".into(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Profiles of every kind against a server that hands credentials out.
+//! Credentials of every kind against a server that hands them out.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,10 +16,11 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 
 use super::exchange::Exchange;
+use super::machine::{Hand, Machine};
 use super::profile::Environment;
 use super::renewed::Renewed;
 
-/// STS and the portal of IAM Identity Center: each answer is of a number of its own, and good for so long.
+/// STS, the portal of IAM Identity Center, an instance's metadata and a container's agent: each answer is of a number of its own, and good for so long.
 struct Server {
     uri: Uri,
     asked: Arc<Mutex<Vec<String>>>,
@@ -51,6 +52,11 @@ impl Server {
     fn asked(&self) -> usize {
         self.asked.lock().len()
     }
+
+    /// The variable of its metadata.
+    fn metadata(&self) -> (&'static str, String) {
+        ("AWS_METADATA_ENDPOINT", self.uri.to_string().trim_end_matches('/').to_string())
+    }
 }
 
 async fn answer(
@@ -73,14 +79,19 @@ async fn answer(
         return refused;
     }
     let until = chrono::Utc::now() + life;
-    let text = match bearer.is_empty() {
-        true => format!(
+    let time = until.format("%Y-%m-%dT%H:%M:%SZ");
+    let text = match (uri.as_str(), bearer.is_empty()) {
+        ("/latest/api/token", _) => "a session".to_string(),
+        ("/latest/meta-data/iam/security-credentials/", _) => "reader".to_string(),
+        ("/latest/meta-data/iam/security-credentials/reader" | "/container", _) => format!(
+            r#"{{"AccessKeyId": "ASIAHAND0000000{number:03}", "SecretAccessKey": "s", "Token": "token{number}", "Expiration": "{time}"}}"#
+        ),
+        (_, true) => format!(
             "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>ASIAROLE0000000{number:03}</AccessKeyId>\
              <SecretAccessKey>role secret</SecretAccessKey><SessionToken>token{number}</SessionToken>\
-             <Expiration>{}</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>",
-            until.format("%Y-%m-%dT%H:%M:%SZ")
+             <Expiration>{time}</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>"
         ),
-        false => format!(
+        (_, false) => format!(
             r#"{{"roleCredentials": {{"accessKeyId": "ASIASSO0000000{number:03}", "secretAccessKey": "sso secret",
                 "sessionToken": "token{number}", "expiration": {}}}}}"#,
             until.timestamp_millis()
@@ -257,4 +268,74 @@ async fn keys_that_are_changed_in_the_file_are_taken_within_a_minute() {
     home.write("credentials", &KEYS.replace("AKIABASE000000000", "AKIAOTHER00000000"));
     tokio::time::sleep(Duration::from_secs(61)).await;
     assert_eq!(key(&base).await, "AKIAOTHER00000000");
+}
+
+#[tokio::test]
+async fn a_role_is_taken_by_what_the_machine_hands_out_whatever_keys_the_environment_has() {
+    let role = |name: &str, by: &str| {
+        format!("[profile {name}]\nrole_arn = arn:aws:iam::123456789012:role/reader\ncredential_source = {by}\n")
+    };
+    let config = role("instance", "Ec2InstanceMetadata") + &role("container", "EcsContainer");
+    let (home, server) = (Home::new(&config, ""), Server::start(HOUR).await);
+    home.write("authorization", "of the agent");
+    let (metadata, container) = (server.metadata().1, format!("{}container", server.uri));
+    let file = home.0.path().join(".aws/authorization").display().to_string();
+    let keys = [
+        ("AWS_ACCESS_KEY_ID", "AKIAENV0000000000"),
+        ("AWS_SECRET_ACCESS_KEY", "s"),
+        ("AWS_METADATA_ENDPOINT", metadata.as_str()),
+    ];
+    let instance = home.with(home.env(&keys), "instance", &server);
+    // A session, the role's name, its credentials, and STS.
+    assert_eq!(key(&instance).await, "ASIAROLE0000000004");
+    assert!(server.asked.lock()[3].contains("ASIAHAND0000000003"), "{:?}", server.asked.lock());
+
+    let error = home.with(home.env(&keys), "container", &server).get().await.unwrap_err();
+    assert!(error.message().contains("AWS_CONTAINER_CREDENTIALS_FULL_URI"), "{error}");
+    let agent =
+        [("AWS_CONTAINER_CREDENTIALS_FULL_URI", container.as_str()), ("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", file.as_str())];
+    let contained = home.with(home.env(&[&keys[..], &agent[..]].concat()), "container", &server);
+    assert_eq!(key(&contained).await, "ASIAROLE0000000006");
+    let asked = server.asked.lock().clone();
+    assert!(asked[4].contains("/container") && asked[4].contains("of the agent"), "{asked:?}");
+    assert!(asked[5].contains("ASIAHAND0000000005"), "{asked:?}");
+}
+
+#[tokio::test]
+async fn what_a_machine_hands_out_is_renewed_and_who_gives_none_is_named() {
+    let server = Server::start(Duration::from_secs(2)).await;
+    let (name, metadata) = server.metadata();
+    let env = |more: &[(&'static str, &str)]| {
+        let more = more.iter().map(|(name, value)| (*name, value.to_string()));
+        Environment::of(more.chain([(name, metadata.clone())]))
+    };
+    let instance = Machine::find(Hand::Any, &env(&[]), "eu-west-1").unwrap();
+    assert_eq!(instance.get().await.unwrap().key_id, "ASIAHAND0000000003");
+    tokio::time::sleep(Duration::from_millis(2100)).await;
+    assert_eq!(instance.get().await.unwrap().key_id, "ASIAHAND0000000006");
+
+    server.refuses_from.store(0, SeqCst);
+    tokio::time::sleep(Duration::from_millis(2100)).await;
+    let refused = instance.get().await.unwrap_err();
+    assert!(refused.message().contains("the instance's metadata gave none"), "{refused}");
+    assert!(!refused.message().contains("AccessDenied"), "what was answered may be a secret: {refused}");
+    let half = [("AWS_WEB_IDENTITY_TOKEN_FILE", "/none")];
+    let refused = Machine::find(Hand::Any, &env(&half), "eu-west-1").unwrap().get().await.unwrap_err();
+    assert!(refused.message().contains("AWS_WEB_IDENTITY_TOKEN_FILE is set and AWS_ROLE_ARN is not"), "{refused}");
+    let whole = [("AWS_WEB_IDENTITY_TOKEN_FILE", "/none"), ("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/reader")];
+    let refused = Machine::find(Hand::Any, &env(&whole), "eu-west-1").unwrap().get().await.unwrap_err();
+    assert!(refused.message().contains("web identity") && refused.message().contains("role/reader"), "{refused}");
+}
+
+#[tokio::test]
+async fn sts_and_the_portal_are_asked_where_variables_say() {
+    let config = "[profile work]\nrole_arn = arn:aws:iam::123456789012:role/reader\nsource_profile = base\n";
+    let (home, server) = (Home::new(config, KEYS), Server::start(HOUR).await);
+    let of = |url: &str| {
+        let env = home.env(&[("AWS_ENDPOINT_URL_STS", url)]);
+        Renewed::new(env.clone(), Some("work".to_string()), Exchange::new(env, "eu-west-1"))
+    };
+    assert_eq!(key(&of(&server.uri.to_string())).await, "ASIAROLE0000000001");
+    let error = of("not a url").get().await.unwrap_err();
+    assert!(error.message().contains("AWS_ENDPOINT_URL_STS"), "{error}");
 }

@@ -8,6 +8,7 @@ use forebay_types::OperationId;
 
 use super::*;
 use crate::scheduler::books::Ended;
+use crate::scheduler::job::Cut;
 use crate::travel::Ticket;
 
 const GOOD: &str = "0000000000000007-0000000000000001";
@@ -28,7 +29,7 @@ fn looks(books: &mut Books, job: &str, attempt: usize, pending: &[usize]) -> boo
     let looked = books.decide("a look", Sender::Job(job), |books| {
         books.job_seen(job, || Ticket::silent(OperationId(1)));
         if books.is_new_stage(job, 1, attempt) {
-            books.stage_begins(job, 1, attempt, false, String::new(), Some(Arc::new(vec![Vec::new(); 4])));
+            books.stage_begins(job, 1, attempt, Cut::Each, String::new(), Some(Arc::new(vec![Vec::new(); 4])));
         }
         books.waiting(job, 1, pending);
     });
@@ -77,22 +78,16 @@ fn what_was_half_made_of_one_job_costs_no_task_of_others() {
     fail_at(None);
     assert!(books.runs("good", 1, 0, 0), "who runs goes on");
     // Ballista says what waits, and each of it is given once.
-    let waits: Vec<usize> = (0..4).filter(|partition| Some(*partition) != running.partition).collect();
+    let waits: Vec<usize> = (0..4).filter(|partition| running.partitions != Some(vec![*partition])).collect();
     assert!(looks(&mut books, "good", 0, &waits));
     let mut given: Vec<usize> = std::iter::from_fn(|| {
         let chosen = books.choose(GOOD)?;
-        books.began(&chosen, 0, chosen.partition? + 10);
-        let ended = Ended {
-            job: "good",
-            stage: 1,
-            attempt: 0,
-            task: chosen.partition? + 10,
-            done: true,
-            took: Duration::ZERO,
-            bytes_passed: 0,
-        };
+        let partition = chosen.partitions.as_ref().unwrap()[0];
+        books.began(&chosen, 0, partition + 10);
+        let ended =
+            Ended { job: "good", stage: 1, attempt: 0, task: partition + 10, done: true, took: Duration::ZERO, bytes_passed: 0 };
         books.ended(&ended);
-        chosen.partition
+        Some(partition)
     })
     .collect();
     given.sort_unstable();

@@ -3,17 +3,23 @@
 use forebay_shard::{Key, KeyType, Schema, Value, ValueType};
 use forebay_types::{Error, Result};
 
+use super::claim::LogClaim;
 use crate::update::Change;
 
 const MAGIC: &[u8; 8] = b"FBDSTLOG";
 const VERSION: u32 = 1;
 /// That of an object which says that its shard has moved: who does not know it must not go on.
 const VERSION_MOVED: u32 = 2;
+/// That of one that is under a claim, makes it, or ends it: who does not know it must not write.
+const VERSION_CLAIM: u32 = 3;
 /// Magic, version, checksum of what follows, number, kind, count of calls.
 const HEADER_BYTES: usize = 32;
 const CHANGES: u32 = 0;
 const SEALED: u32 = 1;
 const MOVED: u32 = 2;
+const CLAIM: u32 = 3;
+const KEPT: u32 = 4;
+const OVER: u32 = 5;
 
 /// What an object of a shard's log says.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +30,12 @@ pub enum LogObject {
     Sealed,
     /// Nothing follows: the dataset's records are in other shards from here on, those that its latest manifest has or is about to have.
     Moved,
+    /// From here on one worker writes, and another one has the same: what follows may be acknowledged before it is here.
+    Claim(LogClaim),
+    /// As `Calls`, under a claim.
+    Kept(LogClaim, Vec<LoggedCall>),
+    /// The claim before it is over, and nothing more comes by it: anyone writes from here on.
+    Over,
 }
 
 /// The changes of one call: all of them were made, at once.
@@ -36,14 +48,33 @@ pub struct LoggedCall {
 }
 
 impl LogObject {
+    /// The claim that what follows it stands under.
+    pub fn claim(&self) -> Option<LogClaim> {
+        match self {
+            Self::Claim(claim) | Self::Kept(claim, _) => Some(*claim),
+            Self::Calls(_) | Self::Sealed | Self::Moved | Self::Over => None,
+        }
+    }
+
+    /// The calls that it has; none where it has no part in that.
+    pub fn into_calls(self) -> Option<Vec<LoggedCall>> {
+        match self {
+            Self::Calls(calls) | Self::Kept(_, calls) => Some(calls),
+            Self::Claim(_) | Self::Over => Some(Vec::new()),
+            Self::Sealed | Self::Moved => None,
+        }
+    }
+
     /// Its bytes, as the object with a number.
     pub fn encode(&self, number: u64) -> Vec<u8> {
-        let (kind, calls) = match self {
-            Self::Calls(calls) => (CHANGES, calls.as_slice()),
-            Self::Sealed => (SEALED, &[][..]),
-            Self::Moved => (MOVED, &[][..]),
+        let (version, kind, calls) = match self {
+            Self::Calls(calls) => (VERSION, CHANGES, calls.as_slice()),
+            Self::Sealed => (VERSION, SEALED, &[][..]),
+            Self::Moved => (VERSION_MOVED, MOVED, &[][..]),
+            Self::Claim(_) => (VERSION_CLAIM, CLAIM, &[][..]),
+            Self::Kept(_, calls) => (VERSION_CLAIM, KEPT, calls.as_slice()),
+            Self::Over => (VERSION_CLAIM, OVER, &[][..]),
         };
-        let version = if kind == MOVED { VERSION_MOVED } else { VERSION };
         let mut bytes = Vec::with_capacity(HEADER_BYTES);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&version.to_le_bytes());
@@ -51,6 +82,7 @@ impl LogObject {
         bytes.extend_from_slice(&number.to_le_bytes());
         bytes.extend_from_slice(&kind.to_le_bytes());
         bytes.extend_from_slice(&length(calls.len()));
+        self.claim().iter().for_each(|claim| claim.encode(&mut bytes));
         for call in calls {
             bytes.extend_from_slice(&call.id.to_le_bytes());
             bytes.extend_from_slice(&length(call.changes.len()));
@@ -63,39 +95,73 @@ impl LogObject {
 
     /// Reads what [`Self::encode`] wrote, from whoever it comes, for a shard of that schema. `what` names it in errors.
     pub fn decode(bytes: &[u8], number: u64, schema: &Schema, what: &str) -> Result<Self> {
-        let damaged = || {
-            Error::corrupt(format!(
-                "{what}: this part of the log is damaged: restore it from a copy, or put back the dataset as it was before"
-            ))
-        };
-        let (header, mut rest) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(damaged)?;
-        let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
-        if &header[..8] != MAGIC {
-            return Err(damaged());
-        }
-        if word(8) > VERSION_MOVED {
-            return Err(Error::invalid(format!("{what}: it is of a newer version of Forebay: use that one")));
-        }
-        let version = if word(24) == MOVED { VERSION_MOVED } else { VERSION };
-        let is_whole = word(8) == version && word(12) == forebay_types::crc32c(&bytes[16..]);
-        if !is_whole || header[16..24] != number.to_le_bytes() {
-            return Err(damaged());
-        }
-        let (kind, count) = (word(24), word(28));
-        if kind == SEALED && count == 0 && rest.is_empty() {
-            return Ok(Self::Sealed);
-        }
-        if kind == MOVED && count == 0 && rest.is_empty() {
-            return Ok(Self::Moved);
-        }
-        if kind != CHANGES {
-            return Err(damaged());
+        let (kind, count, mut rest) = parts(bytes, number, what)?;
+        let claim = claim_of(kind, &mut rest, number).ok_or_else(|| damaged(what))?;
+        if !matches!(kind, CHANGES | KEPT) {
+            return match (kind, claim) {
+                _ if count > 0 || !rest.is_empty() => Err(damaged(what)),
+                (SEALED, _) => Ok(Self::Sealed),
+                (MOVED, _) => Ok(Self::Moved),
+                (OVER, _) => Ok(Self::Over),
+                (CLAIM, Some(claim)) => Ok(Self::Claim(claim)),
+                _ => Err(damaged(what)),
+            };
         }
         let mut calls = Vec::new();
         for _ in 0..count {
-            calls.push(decode_call(&mut rest, schema).ok_or_else(damaged)?);
+            calls.push(decode_call(&mut rest, schema).ok_or_else(|| damaged(what))?);
         }
-        if rest.is_empty() { Ok(Self::Calls(calls)) } else { Err(damaged()) }
+        match claim {
+            _ if !rest.is_empty() => Err(damaged(what)),
+            Some(claim) => Ok(Self::Kept(claim, calls)),
+            None => Ok(Self::Calls(calls)),
+        }
+    }
+
+    /// The claim that what follows an object stands under, of whatever schema its shard is. Fails as [`Self::decode`].
+    pub fn claim_in(bytes: &[u8], number: u64, what: &str) -> Result<Option<LogClaim>> {
+        let (kind, _, mut rest) = parts(bytes, number, what)?;
+        claim_of(kind, &mut rest, number).ok_or_else(|| damaged(what))
+    }
+}
+
+fn damaged(what: &str) -> Error {
+    Error::corrupt(format!(
+        "{what}: this part of the log is damaged: restore it from a copy, or put back the dataset as it was before"
+    ))
+}
+
+/// The kind of an object, how many calls it has, and what comes behind that; verified.
+fn parts<'b>(bytes: &'b [u8], number: u64, what: &str) -> Result<(u32, u32, &'b [u8])> {
+    let (header, rest) = bytes.split_first_chunk::<HEADER_BYTES>().ok_or_else(|| damaged(what))?;
+    let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
+    if &header[..8] != MAGIC {
+        return Err(damaged(what));
+    }
+    if word(8) > VERSION_CLAIM {
+        return Err(Error::invalid(format!("{what}: it is of a newer version of Forebay: use that one")));
+    }
+    let version = match word(24) {
+        CLAIM | KEPT | OVER => VERSION_CLAIM,
+        MOVED => VERSION_MOVED,
+        _ => VERSION,
+    };
+    let is_whole = word(8) == version && word(12) == forebay_types::crc32c(&bytes[16..]);
+    if !is_whole || header[16..24] != number.to_le_bytes() {
+        return Err(damaged(what));
+    }
+    Ok((word(24), word(28), rest))
+}
+
+/// The claim that an object of a kind begins with, if one of that kind does; none at all where it should and does not.
+fn claim_of(kind: u32, rest: &mut &[u8], number: u64) -> Option<Option<LogClaim>> {
+    let fits = |claim: &LogClaim| match kind {
+        CLAIM => claim.number == number,
+        _ => claim.number < number,
+    };
+    match kind {
+        CLAIM | KEPT => LogClaim::decode(rest).filter(fits).map(Some),
+        _ => Some(None),
     }
 }
 
@@ -147,6 +213,8 @@ fn is_of(value: &Value, wanted: ValueType) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use forebay_types::WorkerId;
+
     use super::*;
 
     fn schema() -> Schema {
@@ -161,12 +229,28 @@ mod tests {
         ])
     }
 
+    fn claim(number: u64) -> LogClaim {
+        LogClaim { id: u128::MAX - 1, writer: WorkerId(1), second: WorkerId(u64::MAX), number }
+    }
+
+    #[test]
+    fn a_claim_stands_before_what_is_under_it() {
+        for object in [LogObject::Claim(claim(8)), LogObject::Kept(claim(9), vec![])] {
+            let bytes = object.encode(9);
+            assert!(LogObject::decode(&bytes, 9, &schema(), "log").is_err(), "{object:?}");
+            assert!(LogObject::claim_in(&bytes, 9, "log").is_err(), "{object:?}");
+        }
+    }
+
     #[test]
     fn objects_come_back_and_no_flipped_bit_passes() {
-        for object in [object(), LogObject::Sealed, LogObject::Moved] {
+        let Some(calls) = object().into_calls() else { panic!("calls") };
+        let claimed = [LogObject::Claim(claim(9)), LogObject::Kept(claim(4), calls), LogObject::Over];
+        for object in [object(), LogObject::Sealed, LogObject::Moved].into_iter().chain(claimed) {
             let bytes = object.encode(9);
             assert_eq!(LogObject::decode(&bytes, 9, &schema(), "log").unwrap(), object);
             assert!(LogObject::decode(&bytes, 8, &schema(), "log").is_err(), "it is another one's");
+            assert_eq!(LogObject::claim_in(&bytes, 9, "log").unwrap(), object.claim());
             for at in 0..bytes.len() {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= 1;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
-use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
+use super::Task;
 use crate::cluster::Commands;
 
 /// How many shards it is to have, one after the other.
@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(300);
 
 /// The processes, one after the other.
 pub struct Resharding {
-    task: JoinHandle<()>,
+    pub(super) task: Task,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -36,7 +36,7 @@ struct Seen {
 
 impl Resharding {
     /// Begins with a dataset; `seed` says when its processes are killed.
-    pub fn begin(commands: Commands, dataset: String, seed: u64) -> Self {
+    pub(super) fn begin(commands: Commands, dataset: String, seed: u64) -> Self {
         let seen = Arc::<Mutex<Seen>>::default();
         let told = Arc::clone(&seen);
         let task = tokio::spawn(async move {
@@ -56,14 +56,11 @@ impl Resharding {
                 sleep(PAUSE).await;
             }
         });
-        Self { task, seen }
+        Self { task: Some(task), seen }
     }
 
-    /// Kills the one that runs. An error where none has done anything: then nothing was tried.
-    pub async fn end(self) -> io::Result<()> {
-        self.task.abort();
-        // Ended as it was told to.
-        let _ = self.task.await;
+    /// An error where none has done anything: then nothing was tried.
+    pub(super) fn end(&self) -> io::Result<()> {
         let seen = self.seen.lock();
         match seen.killed + seen.done {
             0 => Err(Error::other(format!("the dataset was given no other shards: {}", seen.refused))),

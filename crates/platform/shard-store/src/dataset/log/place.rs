@@ -2,7 +2,7 @@
 
 use forebay_types::{Key, Result};
 
-use super::names::is_log;
+use crate::dataset::names::is_log;
 
 /// The part of a dataset's log that belongs to one shard: what was changed since its files were made, as numbered objects
 /// that never change.

@@ -1,0 +1,156 @@
+//! The writing of a statement's files, which the engine has no message for but its sink's own.
+
+use std::sync::Arc;
+
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::TaskContext;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion_proto::physical_plan::{AsExecutionPlan, PhysicalExtensionCodec};
+use datafusion_proto::protobuf::PhysicalPlanNode;
+use forebay_client::Client;
+use forebay_sql::{DraftsTo, drafts_of, drafts_to_send};
+use forebay_types::WorkerId;
+
+use super::external;
+
+/// First bytes of the node as it is written. Little-endian, a CRC-32C of all that comes then, and the length of what is told of the
+/// drafts; that, as JSON, and after it the engine's message of the sink, over nothing.
+const MARK: &[u8] = b"forebay.drafts.";
+
+/// A node of this file as it is written; none for any other.
+pub(super) fn to_bytes(node: &Arc<dyn ExecutionPlan>, codec: &dyn PhysicalExtensionCodec) -> Result<Option<Vec<u8>>> {
+    let Some((to, sink)) = drafts_to_send(node) else { return Ok(None) };
+    let to = serde_json::to_vec(&to).map_err(|error| DataFusionError::External(Box::new(error)))?;
+    let Ok(length) = u32::try_from(to.len()) else { return Err(damaged()) };
+    let mut told = length.to_le_bytes().to_vec();
+    told.extend_from_slice(&to);
+    PhysicalPlanNode::try_from_physical_plan(sink, codec)?.try_encode(&mut told)?;
+    Ok(Some([MARK, forebay_types::crc32c(&told).to_le_bytes().as_slice(), told.as_slice()].concat()))
+}
+
+/// The node that was written, over its input; none where the bytes are of another one.
+pub(super) fn of_bytes(
+    bytes: &[u8],
+    inputs: &[Arc<dyn ExecutionPlan>],
+    context: &TaskContext,
+    codec: &dyn PhysicalExtensionCodec,
+    runs: Option<(Client, Option<WorkerId>)>,
+) -> Option<Result<Arc<dyn ExecutionPlan>>> {
+    let read = |rest| {
+        let (to, sink) = parts(rest)?;
+        let [input] = inputs else { return Err(damaged()) };
+        let sink = sink.try_into_physical_plan(context, codec)?;
+        drafts_of(to, sink, Arc::clone(input), runs).map_err(external)
+    };
+    bytes.strip_prefix(MARK).map(read)
+}
+
+/// What is told of the drafts, and the message of the sink, if they are what was written.
+fn parts(written: &[u8]) -> Result<(DraftsTo, PhysicalPlanNode)> {
+    let (sum, told) = written.split_first_chunk::<4>().ok_or_else(damaged)?;
+    if forebay_types::crc32c(told) != u32::from_le_bytes(*sum) {
+        return Err(damaged());
+    }
+    let (length, rest) = told.split_first_chunk::<4>().ok_or_else(damaged)?;
+    let (to, sink) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(damaged)?;
+    let to = serde_json::from_slice(to).map_err(|_| damaged())?;
+    Ok((to, PhysicalPlanNode::try_decode(sink)?))
+}
+
+fn damaged() -> DataFusionError {
+    DataFusionError::Internal("what writes a statement's files came damaged".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::csv::WriterBuilder;
+    use datafusion::arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::common::file_options::csv_writer::CsvWriterOptions;
+    use datafusion::common::parsers::CompressionTypeVariant;
+    use datafusion::datasource::file_format::csv::CsvSink;
+    use datafusion::datasource::listing::ListingTableUrl;
+    use datafusion::datasource::physical_plan::{FileGroup, FileOutputMode, FileSinkConfig};
+    use datafusion::datasource::sink::DataSinkExec;
+    use datafusion::execution::object_store::ObjectStoreUrl;
+    use datafusion::logical_expr::dml::InsertOp;
+    use datafusion::physical_plan::displayable;
+    use datafusion::physical_plan::empty::EmptyExec;
+    use datafusion_proto::physical_plan::DefaultPhysicalProtoConverter;
+    use forebay_types::OperationId;
+
+    use super::*;
+    use crate::codec::Codec;
+
+    fn schema() -> Arc<Schema> {
+        Arc::new(Schema::new(vec![Field::new("id", DataType::Int64, true)]))
+    }
+
+    fn sink(url: &str) -> Arc<dyn ExecutionPlan> {
+        let target = ListingTableUrl::parse(url).unwrap();
+        let config = FileSinkConfig {
+            original_url: String::new(),
+            object_store_url: target.object_store(),
+            file_group: FileGroup::new(Vec::new()),
+            table_paths: vec![target],
+            output_schema: schema(),
+            table_partition_cols: Vec::new(),
+            insert_op: InsertOp::Append,
+            keep_partition_by_columns: false,
+            file_extension: "csv".to_string(),
+            file_output_mode: FileOutputMode::Automatic,
+        };
+        let options = CsvWriterOptions::new(WriterBuilder::new().with_header(true), CompressionTypeVariant::UNCOMPRESSED);
+        let sink = Arc::new(CsvSink::new(config, options));
+        Arc::new(DataSinkExec::new(Arc::new(EmptyExec::new(schema())), sink, None))
+    }
+
+    fn rows(partitions: usize) -> Arc<dyn ExecutionPlan> {
+        Arc::new(EmptyExec::new(schema()).with_partitions(partitions))
+    }
+
+    fn node() -> Arc<dyn ExecutionPlan> {
+        let to = DraftsTo { operation: OperationId(7), open_at: vec![WorkerId(3), WorkerId(1 << 60)] };
+        drafts_of(to, sink("forebay:///lake/out/"), rows(3), None).unwrap()
+    }
+
+    #[test]
+    fn what_writes_files_arrives_as_it_was_sent() {
+        let sent = node();
+        let message = PhysicalPlanNode::try_from_physical_plan(Arc::clone(&sent), &Codec::default()).unwrap();
+        let got = message.try_into_physical_plan(&TaskContext::default(), &Codec::default()).unwrap();
+        let shown = |plan: &Arc<dyn ExecutionPlan>| displayable(plan.as_ref()).indent(true).to_string();
+        assert_eq!(shown(&got), shown(&sent));
+        let (to, written) = drafts_to_send(&got).unwrap();
+        assert_eq!(to, drafts_to_send(&sent).unwrap().0);
+        assert_eq!(written.schema(), sink("forebay:///lake/out/").schema());
+        assert_eq!(got.properties().partitioning.partition_count(), 3, "each task writes what it has");
+        assert!(got.execute(0, Arc::new(TaskContext::default())).is_err(), "nobody is there to write");
+    }
+
+    #[test]
+    fn a_damaged_message_is_refused() {
+        let codec = Codec::default();
+        let bytes = to_bytes(&node(), &codec).unwrap().unwrap();
+        let read = |bytes: &[u8], inputs: &[Arc<dyn ExecutionPlan>]| {
+            codec.try_decode(bytes, inputs, &TaskContext::default(), &DefaultPhysicalProtoConverter {}).is_ok()
+        };
+        assert!(read(&bytes, &[rows(3)]) && !read(&bytes, &[]) && !read(&bytes, &[rows(1), rows(1)]));
+        for length in MARK.len()..bytes.len() {
+            assert!(!read(&bytes[..length], &[rows(3)]), "{length} bytes of {}", bytes.len());
+        }
+        for at in MARK.len()..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 1 << (at % 8);
+            assert!(!read(&flipped, &[rows(3)]), "byte {at} of {}", bytes.len());
+        }
+    }
+
+    #[test]
+    fn nothing_is_written_past_mounts() {
+        let to = || DraftsTo { operation: OperationId(7), open_at: Vec::new() };
+        assert!(drafts_of(to(), sink("file:///tmp/out/"), rows(1), None).is_err());
+        assert!(drafts_of(to(), rows(1), rows(1), None).is_err(), "a node that writes nothing");
+        assert_eq!(sink("forebay:///lake/out/").name(), "DataSinkExec");
+        assert!(ObjectStoreUrl::parse("forebay:///").is_ok());
+    }
+}

@@ -1,0 +1,4 @@
+//! What a statement reads and writes, as its objects change.
+
+mod snapshots;
+mod written;

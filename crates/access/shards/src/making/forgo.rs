@@ -1,0 +1,73 @@
+//! Giving up what was acknowledged by two workers' disks and is gone with both.
+
+use bytes::Bytes;
+use forebay_client::PutCondition;
+use forebay_shard_store::{LogClaim, LogObject, LogPlace};
+use forebay_types::{Error, ErrorKind, ForebayPath, Result};
+
+use crate::Shards;
+
+impl Shards {
+    /// Gives up changes that were acknowledged when two workers' disks had them, of shards of which neither has any more: others go on from what
+    /// shared storage has. What one of the two has goes there first. Gives the numbers of the shards that may have lost some.
+    pub async fn forgo(&self) -> Result<Vec<usize>> {
+        let mut given_up = Vec::new();
+        for place in self.logs() {
+            let next = self.next_of_log(&place).await?;
+            if self.claim_before(&place, next).await?.is_none() {
+                continue;
+            }
+            // A merge ends the claim, by what the two have.
+            match self.merge_one(place.shard as usize).await {
+                Ok(()) => continue,
+                Err(error) if error.kind() == ErrorKind::DataLost => {}
+                Err(error) => return Err(error),
+            }
+            let next = self.next_of_log(&place).await?;
+            let over = Bytes::from(LogObject::Over.encode(next));
+            match self.client.put(&self.log_object(&place, next)?, over, PutCondition::Absent).await {
+                Ok(_) => given_up.push(place.shard as usize),
+                Err(error) if error.kind() == ErrorKind::Conflict => {
+                    return Err(Error::retry(format!("{}: one of the two workers is back: nothing more is given up", self.path)));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(given_up)
+    }
+
+    /// The logs of all shards.
+    pub(super) fn logs(&self) -> Vec<LogPlace> {
+        let Some(log) = &self.dataset.log else { return Vec::new() };
+        let folder = self.path.key().as_str().trim_end_matches('/');
+        let place = |shard: usize| LogPlace { folder: folder.to_string(), log: log.clone(), shard: shard as u32 };
+        (0..self.dataset.shards.len()).map(place).collect()
+    }
+
+    pub(super) fn log_object(&self, place: &LogPlace, number: u64) -> Result<ForebayPath> {
+        Ok(ForebayPath::new(self.path.mount().clone(), place.key(number)?))
+    }
+
+    /// The number that the next object of a log has.
+    pub(super) async fn next_of_log(&self, place: &LogPlace) -> Result<u64> {
+        let prefix = self.log_object(place, 0)?.to_string();
+        let prefix: ForebayPath = prefix.trim_end_matches(|c: char| c.is_ascii_digit()).parse()?;
+        let objects = self.client.list_all(&prefix).await?;
+        let numbers = objects.iter().filter_map(|info| LogPlace::parse(&info.version.key).map(|(_, number)| number));
+        let first = self.dataset.shards[place.shard as usize].log_from;
+        Ok(numbers.max().map_or(first, |last| last + 1))
+    }
+
+    /// The claim that an object of this number would stand under.
+    pub(super) async fn claim_before(&self, place: &LogPlace, number: u64) -> Result<Option<LogClaim>> {
+        assert!(number > 0, "objects of a log are numbered from 1");
+        let before = self.log_object(place, number - 1)?;
+        let info = match self.client.open(&before).await {
+            Ok(info) => info,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let bytes = self.client.read(self.client.operation(), &info.version, 0..info.version.size).await?;
+        LogObject::claim_in(&bytes, number - 1, &before.to_string())
+    }
+}

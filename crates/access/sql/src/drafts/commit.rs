@@ -1,0 +1,95 @@
+//! The end of a statement whose files executors have drafted: all of them become visible, or none stays.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{RecordBatch, UInt64Array};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::internal_err;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use forebay_client::{Client, Draft, Drafts};
+use forebay_types::{Error, Result as Done};
+use futures::future::join_all;
+use futures::{TryStreamExt, stream};
+
+use super::rows::heard;
+use super::writing::Writing;
+use crate::error::{ended_early, external};
+
+/// Files that are made visible at once.
+const AT_ONCE: usize = 16;
+
+/// The one row of a statement, which says how many rows it has written: it comes when all of its files are there.
+pub(crate) fn committed(
+    told: SendableRecordBatchStream,
+    writing: &Writing,
+    client: &Client,
+    drafts: Drafts,
+    schema: SchemaRef,
+) -> SendableRecordBatchStream {
+    let (client, single, columns) = (client.clone(), writing.single, Arc::clone(&schema));
+    let count = async move {
+        let (all, count) = match written(told).await {
+            Ok(written) => written,
+            Err(error) => {
+                drafts.end().await;
+                return Err(error);
+            }
+        };
+        // Goes on when who asked goes away: half of the files would be left.
+        let committing = forebay_runtime::spawn(async move {
+            let made = commit(&client, &drafts, &all, single).await;
+            drafts.end().await;
+            made
+        });
+        committing.await.map_err(|_| external(ended_early()))?.map_err(external)?;
+        Ok(RecordBatch::try_new(columns, vec![Arc::new(UInt64Array::from(vec![count]))])?)
+    };
+    Box::pin(RecordBatchStreamAdapter::new(schema, stream::once(count)))
+}
+
+/// The drafts that tasks have told of, and the number of their rows.
+async fn written(mut told: SendableRecordBatchStream) -> Result<(Vec<Draft>, u64), DataFusionError> {
+    let (mut all, mut count) = (Vec::new(), 0u64);
+    while let Some(batch) = told.try_next().await? {
+        count = count.saturating_add(heard(&batch, &mut all)?);
+    }
+    let paths = all.iter().map(|draft| &draft.path).collect::<BTreeSet<_>>().len();
+    match paths == all.len() {
+        true => Ok((all, count)),
+        false => internal_err!("two tasks have written the same file"),
+    }
+}
+
+/// Makes drafts objects. Where one can't be, those that are made already are removed again; `single` is the name that the statement says,
+/// below which there may have been something before.
+async fn commit(client: &Client, drafts: &Drafts, all: &[Draft], single: bool) -> Done<()> {
+    for (turn, some) in all.chunks(AT_ONCE).enumerate() {
+        let made = join_all(some.iter().map(|draft| drafts.commit(draft))).await;
+        if let Some(error) = made.into_iter().find_map(|made| made.err()) {
+            let tried = turn * AT_ONCE + some.len();
+            assert!((1..=all.len()).contains(&tried), "{tried} of {} files were to be made", all.len());
+            if !single {
+                remove(client, &all[..tried]).await;
+            }
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// Removes files whose names are this statement's own, whether they were made or not.
+async fn remove(client: &Client, files: &[Draft]) {
+    for some in files.chunks(AT_ONCE) {
+        let removed = join_all(some.iter().map(|draft| client.delete(&draft.path))).await;
+        for (draft, error) in some.iter().zip(removed).filter_map(|(draft, removed)| Some((draft, removed.err()?))) {
+            warn_left(draft, &error);
+        }
+    }
+}
+
+fn warn_left(draft: &Draft, error: &Error) {
+    tracing::warn!(path = %draft.path, %error, "a file of a statement that failed is left: remove it");
+}

@@ -1,0 +1,217 @@
+//! Files whose pages lie, and honest ones.
+
+use datafusion::arrow::array::{ArrayRef, Int64Array, ListBuilder, RecordBatch, StringArray, StringBuilder};
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::basic::{Compression, Encoding};
+use datafusion::parquet::file::metadata::ParquetMetaDataReader;
+use datafusion::parquet::file::page_index::offset_index::{OffsetIndexMetaData, PageLocation};
+use datafusion::parquet::file::properties::WriterProperties;
+
+use super::*;
+
+const MOST: u64 = 1 << 20;
+
+fn bounds(page_bytes_max: u64) -> Bounds {
+    Bounds { page_bytes_max, batch_rows: 1_000, views: HashSet::new() }
+}
+
+/// A file of two row groups with several pages, and its footer.
+fn file() -> (Bytes, ParquetMetaData) {
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1_000));
+    let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|row| format!("word {}", row % 9))));
+    let batch = RecordBatch::try_from_iter([("id", ids), ("word", words)]).unwrap();
+    let properties = WriterProperties::builder().set_data_page_row_count_limit(100).set_write_batch_size(50);
+    let properties = properties.set_max_row_group_row_count(Some(500)).build();
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let bytes = Bytes::from(bytes);
+    let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
+    let footer = reader.parse_and_finish(&bytes).unwrap();
+    (bytes, footer)
+}
+
+fn told(footer: &Footer, file: &Bytes, range: Range<u64>) -> Option<String> {
+    let bytes = file.slice(range.start as usize..range.end as usize);
+    match footer.check(&range, &bytes, &bounds(MOST), &mut Copies::new()) {
+        Ok(()) => None,
+        Err(Fault::Damage(why)) => Some(why),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn columns_and_some_of_their_pages_are_found_by_where_they_are() {
+    let (file, read) = file();
+    assert!(has_index(&read) && read.num_row_groups() == 2);
+    let footer = Footer::of(Arc::new(read.clone()));
+    for (row_group, group) in read.row_groups().iter().enumerate() {
+        for (column, chunk) in group.columns().iter().enumerate() {
+            let (start, length) = chunk.byte_range();
+            assert_eq!(told(&footer, &file, start..start + length), None);
+            let pages = read.offset_index().unwrap()[row_group][column].page_locations();
+            let (first, last) = (pages[0].offset as u64, pages.last().unwrap().offset as u64);
+            assert!(pages.len() > 2 && first > start, "a dictionary and pages: {pages:?}");
+            for range in [start..first, first..last, last..start + length, start..start] {
+                assert_eq!(told(&footer, &file, range.clone()), None, "{range:?}");
+            }
+            for range in [start..first - 1, first + 1..last, start + 1..start + length] {
+                assert!(told(&footer, &file, range.clone()).is_some(), "{range:?}");
+            }
+            let short = footer.check(&(start..start + length), &file.slice(..9), &bounds(MOST), &mut Copies::new());
+            assert!(matches!(short, Err(Fault::Damage(why)) if why.contains("shorter")));
+            let large =
+                footer.check(&(start..first), &file.slice(start as usize..first as usize), &bounds(8), &mut Copies::new());
+            assert!(matches!(large, Err(Fault::TooLarge { most: 8, .. })));
+        }
+    }
+    for range in [0..file.len() as u64, 0..4, file.len() as u64 - 9..file.len() as u64] {
+        assert_eq!(told(&footer, &file, range.clone()).unwrap(), "pages lie outside of its columns", "{range:?}");
+    }
+}
+
+#[test]
+fn a_page_that_becomes_more_or_less_than_it_says_is_damage() {
+    let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|row| format!("word {}", row % 9))));
+    let batch = RecordBatch::try_from_iter([("word", words)]).unwrap();
+    let codecs = [
+        Compression::SNAPPY,
+        Compression::GZIP(Default::default()),
+        Compression::BROTLI(Default::default()),
+        Compression::LZ4,
+        Compression::LZ4_RAW,
+        Compression::ZSTD(Default::default()),
+    ];
+    for codec in codecs {
+        let properties = WriterProperties::builder().set_compression(codec).build();
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let read = ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(bytes.clone())).unwrap();
+        let (start, length) = read.row_group(0).column(0).byte_range();
+        let footer = Footer::of(Arc::new(read));
+        assert_eq!(told(&footer, &Bytes::from(bytes.clone()), start..start + length), None, "{codec}");
+        // The dictionary of nine words of ten bytes: that it is one, and that it becomes 90 bytes, as Thrift writes it.
+        let at = start as usize;
+        assert_eq!(bytes[at..at + 5], *b"\x15\x04\x15\xb4\x01", "{codec}");
+        for (says, becomes) in [(89_u8, "more"), (91, "90")] {
+            bytes[at + 3] = 0x80 | ((says << 1) & 0x7f);
+            let why = told(&footer, &Bytes::from(bytes.clone()), start..start + length);
+            if matches!(codec, Compression::LZ4 | Compression::LZ4_RAW | Compression::ZSTD(_)) {
+                assert_eq!(why, None, "{codec}: its decoder takes no more than the page says, and tells");
+                continue;
+            }
+            let says = format!("column 'word': a page says that what is compressed of it becomes {says} bytes");
+            assert_eq!(why, Some(format!("{says}, and it becomes {becomes}")), "{codec}");
+        }
+    }
+}
+
+/// A file whose only row group has one column, where that is, and its footer.
+fn one_column(column: ArrayRef, properties: WriterProperties) -> (Bytes, Range<u64>, ParquetMetaData) {
+    let batch = RecordBatch::try_from_iter([("v", column)]).unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let bytes = Bytes::from(bytes);
+    let read = ParquetMetaDataReader::new().parse_and_finish(&bytes).unwrap();
+    let (start, length) = read.row_group(0).column(0).byte_range();
+    (bytes, start..start + length, read)
+}
+
+#[test]
+fn a_long_value_of_a_dictionary_takes_no_more_in_a_batch_than_there_is() {
+    // Text in lists, which the engine has no views of: two values a list, every tenth of which is long.
+    let lists = |length: usize| {
+        let long = "x".repeat(length);
+        let mut lists = ListBuilder::new(StringBuilder::new());
+        for row in 0..2_000 {
+            lists.values().append_value(if row % 10 == 0 { long.as_str() } else { "short" });
+            lists.values().append_value("short");
+            lists.append(true);
+        }
+        let list: ArrayRef = Arc::new(lists.finish());
+        list
+    };
+    let text = |length: usize| {
+        let long = "x".repeat(length);
+        let text: ArrayRef =
+            Arc::new(StringArray::from_iter_values((0..2_000).map(|row| if row % 10 == 0 { long.as_str() } else { "short" })));
+        text
+    };
+    let check = |column: ArrayRef, view: Option<&str>, codec: Compression| {
+        let properties = WriterProperties::builder().set_compression(codec).set_data_page_row_count_limit(100);
+        let (file, range, read) = one_column(column, properties.set_write_batch_size(50).build());
+        let bounds = Bounds { views: view.into_iter().map(str::to_string).collect(), ..bounds(MOST) };
+        let bytes = file.slice(range.start as usize..range.end as usize);
+        Footer::of(Arc::new(read)).check(&range, &bytes, &bounds, &mut Copies::new())
+    };
+    for codec in [Compression::UNCOMPRESSED, Compression::SNAPPY, Compression::GZIP(Default::default())] {
+        // Of 1,000 rows a hundred have the long value; up to two hundred more lie in the pages where a batch begins and ends.
+        for length in [100, 8_000] {
+            assert!(check(lists(length), None, codec).is_ok(), "{codec}: {length}");
+            assert!(check(text(length), None, codec).is_ok(), "{codec}: {length}");
+        }
+        for column in [lists(11_000), text(11_000)] {
+            let told = check(column, None, codec);
+            assert!(matches!(told, Err(Fault::TooLarge { most: MOST, bytes }) if bytes < 2 * MOST), "{codec}: {told:?}");
+        }
+        assert!(check(text(11_000), Some("v"), codec).is_ok(), "a view is no copy");
+    }
+}
+
+#[test]
+fn text_that_begins_as_the_one_before_it_takes_no_more_in_a_batch_than_there_is() {
+    let begin = "x".repeat(1_100);
+    let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|row| format!("{begin}{row}"))));
+    let properties = WriterProperties::builder().set_dictionary_enabled(false).set_encoding(Encoding::DELTA_BYTE_ARRAY);
+    let (file, range, read) = one_column(text, properties.build());
+    assert!(range.end - range.start < 20_000);
+    let bytes = file.slice(range.start as usize..range.end as usize);
+    let footer = Footer::of(Arc::new(read));
+    for views in [HashSet::new(), HashSet::from(["v".to_string()])] {
+        let bounds = Bounds { views, ..bounds(MOST) };
+        let told = footer.check(&range, &bytes, &bounds, &mut Copies::new());
+        assert!(matches!(told, Err(Fault::TooLarge { .. })), "{told:?}");
+        let more = Bounds { page_bytes_max: 2 * MOST, ..bounds };
+        assert!(footer.check(&range, &bytes, &more, &mut Copies::new()).is_ok());
+    }
+}
+
+#[test]
+fn a_page_is_no_longer_than_it_says_whatever_the_index_says() {
+    let (file, read) = file();
+    let (start, length) = read.row_group(0).column(0).byte_range();
+    let honest = read.offset_index().unwrap().clone();
+    let said = |longer: i32| {
+        let mut index = honest.clone();
+        let pages = index[0][0].page_locations().iter().map(|page| {
+            let compressed_page_size = page.compressed_page_size + longer;
+            PageLocation { compressed_page_size, ..page.clone() }
+        });
+        index[0][0] = OffsetIndexMetaData { page_locations: pages.collect(), unencoded_byte_array_data_bytes: None };
+        let read = read.clone().into_builder().set_offset_index(Some(index)).build();
+        told(&Footer::of(Arc::new(read)), &file, start..start + length)
+    };
+    assert_eq!(said(0), None);
+    assert_eq!(said(1).unwrap(), "column 'id': its index has a page that is longer than it says itself");
+}
+
+#[test]
+fn bytes_are_not_checked_for_any_number_of_columns_that_lie_there() {
+    let (file, read) = file();
+    let (start, length) = read.row_group(0).column(0).byte_range();
+    let end = start + length;
+    let over = |columns: usize| Footer {
+        read: Arc::new(read.clone()),
+        places: OnceLock::from(
+            (0..columns).map(|_| Place { start, end, end_max: end, row_group: 0, column: 0 }).collect::<Vec<_>>(),
+        ),
+    };
+    assert_eq!(told(&over(COLUMNS_AT_A_PLACE_MAX), &file, start..end), None);
+    let why = told(&over(COLUMNS_AT_A_PLACE_MAX + 1), &file, start..end).unwrap();
+    assert!(why.contains("lie at one place"), "{why}");
+}

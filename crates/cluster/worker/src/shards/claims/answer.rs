@@ -1,0 +1,59 @@
+//! What other workers ask about claims.
+
+use bytes::Bytes;
+use forebay_protocol::Kept;
+use forebay_shard_store::{ClaimedLog, LogClaim, LogPlace};
+use forebay_types::{Error, Key, MountId, Result, WorkerId};
+
+use super::since::Since;
+use crate::shards::Shards;
+
+impl Shards {
+    /// Another worker is about to claim a log, and this one is to have what it writes: done once the disk knows it.
+    pub(crate) async fn claim_begin(&self, claim: u128, writer: WorkerId, mount: MountId, key: &Key) -> Result<()> {
+        let (place, number) =
+            LogPlace::parse(key).ok_or_else(|| Error::invalid(format!("{key} is no object of a shard's log")))?;
+        if writer == self.cluster.id {
+            return Err(Error::invalid("a worker is not the second one of its own claim"));
+        }
+        if self.claims.of(claim).is_some() {
+            return Err(Error::conflict("this claim is there already"));
+        }
+        let claim = LogClaim { id: claim, writer, second: self.cluster.id, number };
+        self.claims.begin(ClaimedLog { mount: mount.0, place, claim }, "second").await.map(drop)
+    }
+
+    /// The next object under another worker's claim: done once it is on disk.
+    pub(crate) async fn claim_keep(&self, claim: u128, number: u64, object: Bytes) -> Result<()> {
+        match self.claims.of(claim).filter(|held| held.of.claim.writer != self.cluster.id) {
+            Some(held) => held.keep(number, object).await,
+            None => Err(Error::conflict("this worker knows no such claim")),
+        }
+    }
+
+    /// What there is under a claim from a number on; none where nothing is known of it here.
+    pub(crate) async fn claim_kept(&self, claim: u128, from: u64, close: bool) -> Result<Option<(Kept, Vec<Bytes>)>> {
+        if !close && let Some(own) = self.claims.own_by_id(claim).filter(|own| !own.is_over()) {
+            let (end, objects) = match own.since(from) {
+                Since::Objects(objects) => (from + objects.len() as u64, objects),
+                Since::Nothing => (from, Vec::new()),
+                Since::Stored | Since::Over => (from.saturating_add(1), Vec::new()),
+            };
+            return Ok(Some((told(end, false, &objects), objects)));
+        }
+        let Some(held) = self.claims.of(claim) else { return Ok(None) };
+        let found = held.found(from, close).await?;
+        // Its writer went on with it in another process: what it has is for who ends it.
+        let is_closed = found.is_closed || held.of.claim.writer == self.cluster.id;
+        Ok(Some((told(found.end, is_closed, &found.objects), found.objects)))
+    }
+
+    /// A claim is over.
+    pub(crate) async fn claim_end(&self, claim: u128) {
+        self.claims.forget(claim).await;
+    }
+}
+
+fn told(end: u64, is_closed: bool, objects: &[Bytes]) -> Kept {
+    Kept { end, is_closed, bytes: objects.iter().map(|object| object.len() as u32).collect() }
+}

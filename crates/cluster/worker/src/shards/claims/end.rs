@@ -1,0 +1,171 @@
+//! Ending claims: what the two workers have goes to shared storage, and then an object that says that it is over.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use forebay_navigation::{Ending, Word, ending};
+use forebay_protocol::PutCondition;
+use forebay_shard_store::{ClaimedLog, LogObject};
+use forebay_types::{Error, ErrorKind, MountId, Result, WorkerId};
+
+use super::named;
+use crate::origin::MountDoor;
+use crate::shards::Shards;
+
+/// How often claims are looked at that their writers may have left.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long a writer may be silent until its second worker ends the claim: one that lives ends it by itself.
+const SILENT_FOR: Duration = Duration::from_secs(10);
+
+/// Goes on for ever: ends the claims that their writers have left, processes of this worker among them.
+pub(crate) async fn look_after(shards: Arc<Shards>) {
+    loop {
+        for held in shards.claims.all() {
+            let claim = &held.of.claim;
+            let is_left = match claim.writer == shards.cluster.id {
+                true => shards.claims.own_by_id(claim.id).is_none(),
+                false => shards.cluster.worker(claim.writer).is_none() || held.heard().elapsed() > SILENT_FOR,
+            };
+            if is_left && let Err(error) = shards.end_claim(&held.of, claim.number).await {
+                tracing::debug!(folder = %held.of.place.folder, shard = held.of.place.shard, %error, "a claim is not over yet");
+            }
+        }
+        forebay_runtime::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// What one of the two has, as far as it was asked for.
+#[derive(Default)]
+struct Rest {
+    /// The number of the first one.
+    from: u64,
+    objects: VecDeque<Bytes>,
+}
+
+impl Shards {
+    /// Ends a claim, in whose log shared storage was seen to have all before `from`: what its two workers have that was acknowledged is there then, and anyone
+    /// writes. `DataLost` where neither has it any more.
+    pub(in crate::shards) async fn end_claim(self: &Arc<Self>, of: &ClaimedLog, from: u64) -> Result<()> {
+        let asking = self.claims.ending.join(of.claim.id);
+        let mut turn = asking.turn().await;
+        // Whoever had the turn before has ended it.
+        if turn.is_some() {
+            return Ok(());
+        }
+        let mount = MountId(of.mount);
+        let door = self.origin.mount(mount).await?;
+        debug_assert!(from >= of.claim.number, "what comes before a claim says nothing of it");
+        let (mut number, mut rest) = (from.max(of.claim.number), Rest::default());
+        loop {
+            match self.stands_under(&door, of, number).await? {
+                Some(true) => {
+                    number += 1;
+                    continue;
+                }
+                // It is over, or never came to be.
+                Some(false) => break,
+                None => {}
+            }
+            let next = self.next_of(of, number, &mut rest).await;
+            // Who has ended it meanwhile has told the two.
+            if next.is_err() && self.stands_under(&door, of, number).await?.is_some() {
+                continue;
+            }
+            let object = next?;
+            let is_last = object.is_none();
+            let object = object.unwrap_or_else(|| Bytes::from(LogObject::Over.encode(number)));
+            let key = of.place.key(number)?;
+            let put = self.writes.put(mount, &key, PutCondition::Absent, object).await;
+            self.told.came(mount, &key);
+            match put {
+                Ok(_) if is_last => break,
+                Ok(_) => number += 1,
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) => return Err(error),
+            }
+        }
+        *turn = Some(());
+        drop(turn);
+        self.forget_everywhere(of).await;
+        Ok(())
+    }
+
+    /// Whether the object of a number makes the claim or is under it; none where there is none.
+    async fn stands_under(&self, door: &MountDoor, of: &ClaimedLog, number: u64) -> Result<Option<bool>> {
+        let key = of.place.key(number)?;
+        let what = format!("/{}/{key}", door.mount.name);
+        match self.origin.read_whole(door, &key).await {
+            Ok(bytes) => LogObject::claim_in(&bytes, number, &what).map(|claim| Some(claim == Some(of.claim))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.context(what)),
+        }
+    }
+
+    /// What the two workers have of a number; none where they have nothing, and will not.
+    async fn next_of(&self, of: &ClaimedLog, number: u64, rest: &mut Rest) -> Result<Option<Bytes>> {
+        while rest.from < number && rest.objects.pop_front().is_some() {
+            rest.from += 1;
+        }
+        if rest.from != number || rest.objects.is_empty() {
+            let objects = self.objects_of(of, number).await?;
+            *rest = Rest { from: number, objects };
+        }
+        Ok(rest.objects.front().cloned())
+    }
+
+    /// What the two have from a number on, who take nothing more from then on.
+    async fn objects_of(&self, of: &ClaimedLog, from: u64) -> Result<VecDeque<Bytes>> {
+        let (writer, second) = (of.claim.writer, of.claim.second);
+        let ((of_writer, first), (of_second, other)) =
+            futures::join!(self.word_of(of, writer, from), self.word_of(of, second, from));
+        let who = || format!("{} and {}", named(writer), named(second));
+        let what = format!("{} shard {}", of.place.folder, of.place.shard);
+        match ending(of_writer, of_second) {
+            Ending::ByWriter => Ok(first),
+            Ending::BySecond => Ok(other),
+            Ending::Wait => {
+                Err(Error::retry(format!("{what}: its last changes are on the disks of {}, who don't answer", who())))
+            }
+            Ending::Lost => Err(Error::data_lost(format!(
+                "{what}: changes that were acknowledged in the last seconds were on the disks of {} alone, and neither is there any more: \
+                 start one of them with its data folder, or give these changes up by `forebay shard forgo`",
+                who()
+            ))),
+        }
+    }
+
+    async fn word_of(&self, of: &ClaimedLog, worker: WorkerId, from: u64) -> (Word, VecDeque<Bytes>) {
+        let none = VecDeque::new();
+        if worker == self.cluster.id {
+            return match self.claims.of(of.claim.id) {
+                None => (Word::Unknown, none),
+                Some(held) => match held.found(from, true).await {
+                    Ok(found) => (Word::Closed(found.end), found.objects.into()),
+                    Err(error) => {
+                        tracing::warn!(%error, "what is on disk under a claim can't be read");
+                        (Word::Silent, none)
+                    }
+                },
+            };
+        }
+        let Some(info) = self.cluster.worker(worker) else { return (Word::Gone, none) };
+        match self.cluster.peers.claim_kept(&info, of.claim.id, from, true).await {
+            Ok(Some(told)) if told.is_closed => (Word::Closed(told.end), told.objects.into()),
+            Ok(None) => (Word::Unknown, none),
+            Ok(Some(_)) | Err(_) => (Word::Silent, none),
+        }
+    }
+
+    async fn forget_everywhere(&self, of: &ClaimedLog) {
+        for worker in [of.claim.writer, of.claim.second] {
+            if worker == self.cluster.id {
+                self.claims.forget(of.claim.id).await;
+            } else if let Some(info) = self.cluster.worker(worker) {
+                // Who does not hear looks for itself.
+                self.cluster.peers.claim_end(&info, of.claim.id).await;
+            }
+        }
+    }
+}

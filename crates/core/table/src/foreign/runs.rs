@@ -1,0 +1,51 @@
+//! Numbers of some bits, as the format has them: in runs and in packs.
+
+use super::PageFault;
+use super::thrift::Reader;
+
+/// Reads at most `count` numbers of some bits, which stand in runs and in packs of eight, and tells each with how often it stands there.
+pub(super) fn runs(
+    reader: &mut Reader<'_>,
+    bits: u32,
+    count: u64,
+    mut each: impl FnMut(u64, u64) -> Result<(), PageFault>,
+) -> Result<(), PageFault> {
+    let mut left = count;
+    while left > 0 && reader.left() > 0 {
+        let head = reader.unsigned()?;
+        if head & 1 == 0 {
+            let value =
+                reader.take(u64::from(bits.div_ceil(8)))?.iter().rev().fold(0, |value, byte| (value << 8) | u64::from(*byte));
+            let times = left.min(head >> 1);
+            each(value, times)?;
+            left -= times;
+            continue;
+        }
+        let packs = head >> 1;
+        // The last ones need not all be there.
+        let bytes = reader.take(packs.saturating_mul(u64::from(bits)).min(reader.left() as u64))?;
+        let values = left.min(packs.saturating_mul(8));
+        if bits == 0 {
+            each(0, values)?;
+            left -= values;
+            continue;
+        }
+        let values = values.min(bytes.len() as u64 * 8 / u64::from(bits));
+        for place in 0..values {
+            each(packed(bytes, bits, place), 1)?;
+        }
+        left -= values;
+    }
+    Ok(())
+}
+
+/// The number at a place among those of as many bits, at most 32, the lowest bit first.
+pub(super) fn packed(bytes: &[u8], bits: u32, place: u64) -> u64 {
+    let bit = place * u64::from(bits);
+    let from = (bit / 8) as usize;
+    let mut word = [0; 8];
+    for (byte, read) in word.iter_mut().zip(&bytes[from..]) {
+        *byte = *read;
+    }
+    (u64::from_le_bytes(word) >> (bit % 8)) & ((1 << bits) - 1)
+}
