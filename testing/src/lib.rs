@@ -4,6 +4,8 @@
 //! and faults on demand. Keys are byte-exact, every write has its ETag from the start, a GET reads one open file and
 //! obeys `If-Match`.
 //!
+//! Beside it [`SecondServer`] starts one that others wrote, for what both must say the same of.
+//!
 //! Never does: durability. Writes are atomic but not synced; this server stands in for a store, it isn't one.
 //!
 //! It runs on a thread of its own, so that what it does is neither scheduled with nor blocked by what is tested.
@@ -13,6 +15,7 @@ mod counters;
 mod faults;
 mod gate;
 mod pace;
+mod second_server;
 mod server;
 mod service;
 mod settings;
@@ -20,5 +23,6 @@ mod store;
 
 pub use counters::S3Counters;
 pub use faults::Fault;
+pub use second_server::SecondServer;
 pub use server::S3Server;
 pub use settings::{ACCESS_KEY, S3Settings, SECRET_KEY};

@@ -21,6 +21,8 @@ pub enum Rule {
     Circles,
     /// A module that uses one which ARCHITECTURE.md has not on a floor below its own.
     Floors,
+    /// Functions of a type that lie outside of its room.
+    Rooms,
     /// A relative link that leads nowhere.
     Links,
     /// A page that nobody finds by the table of contents.
@@ -37,7 +39,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them, in the order of the report.
-    pub const ALL: [Rule; 14] = [
+    pub const ALL: [Rule; 15] = [
         Rule::Rings,
         Rule::FileLines,
         Rule::FunctionLines,
@@ -46,6 +48,7 @@ impl Rule {
         Rule::Words,
         Rule::Circles,
         Rule::Floors,
+        Rule::Rooms,
         Rule::Links,
         Rule::Pages,
         Rule::Assertions,
@@ -65,6 +68,7 @@ impl Rule {
             Rule::Words => "words",
             Rule::Circles => "circles",
             Rule::Floors => "floors",
+            Rule::Rooms => "rooms",
             Rule::Links => "links",
             Rule::Pages => "pages",
             Rule::Assertions => "assertions",
@@ -91,6 +95,9 @@ impl Rule {
             Rule::Circles => "move what both modules need into a third one, or hand it over as an argument",
             Rule::Floors => {
                 "move what is needed to a floor below both; where the floors are other ones by now, say so in ARCHITECTURE.md"
+            }
+            Rule::Rooms => {
+                "move the functions to their type, make them functions of the room that they are in, or give that room a type"
             }
             Rule::Links => "let the link lead to where the file or the heading is now",
             Rule::Pages => "give the page its line in docs/SUMMARY.md, where who looks for it would look",

@@ -17,15 +17,18 @@ pub enum Bar {
     Nothing,
 }
 
-/// One measured figure with its peer's from the same run.
+/// One measured figure, with its peer's from the same run where there is one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
     what: String,
     value: f64,
     unit: &'static str,
-    peer: String,
-    peer_value: f64,
-    ratio: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    peer_value: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
     bar: String,
     met: bool,
 }
@@ -40,15 +43,25 @@ impl Figure {
         peer_value: f64,
         bar: Bar,
     ) -> Self {
-        let ratio = value / peer_value;
+        Self::of(what.into(), value, unit, Some((peer.into(), peer_value)), bar)
+    }
+
+    /// A figure by itself.
+    pub fn alone(what: impl Into<String>, value: f64, unit: &'static str, bar: Bar) -> Self {
+        Self::of(what.into(), value, unit, None, bar)
+    }
+
+    fn of(what: String, value: f64, unit: &'static str, peer: Option<(String, f64)>, bar: Bar) -> Self {
+        let ratio = peer.as_ref().map(|(_, peer_value)| value / peer_value);
         let (bar, met) = match bar {
             Bar::ValueAtLeast(least) => (format!(">= {least} {unit}"), value >= least),
             Bar::ValueAtMost(most) => (format!("<= {most} {unit}"), value <= most),
-            Bar::RatioAtLeast(least) => (format!(">= {least}x"), ratio >= least),
-            Bar::RatioAtMost(most) => (format!("<= {most}x"), ratio <= most),
+            Bar::RatioAtLeast(least) => (format!(">= {least}x"), ratio.is_some_and(|ratio| ratio >= least)),
+            Bar::RatioAtMost(most) => (format!("<= {most}x"), ratio.is_some_and(|ratio| ratio <= most)),
             Bar::Nothing => ("none".to_string(), true),
         };
-        Self { what: what.into(), value, unit, peer: peer.into(), peer_value, ratio, bar, met }
+        let (peer, peer_value) = peer.unzip();
+        Self { what, value, unit, peer, peer_value, ratio, bar, met }
     }
 
     /// Prints the figure: a JSON line, or a line for people.
@@ -58,14 +71,14 @@ impl Figure {
             println!("{}", serde_json::to_string(self).expect("figures are plain"));
         } else {
             println!(
-                "{:4} {:72} {:>12} {:10} {:>12} {:40} {:>7.3}x  bar {}",
+                "{:4} {:72} {:>12} {:10} {:>12} {:40} {:>8}  bar {}",
                 if self.met { "met" } else { "MISS" },
                 self.what,
                 short(self.value),
                 self.unit,
-                short(self.peer_value),
-                self.peer,
-                self.ratio,
+                self.peer_value.map(short).unwrap_or_default(),
+                self.peer.as_deref().unwrap_or_default(),
+                self.ratio.map(|ratio| format!("{ratio:.3}x")).unwrap_or_default(),
                 self.bar
             );
         }

@@ -74,7 +74,6 @@ impl Clients {
         self.in_flight.load(Relaxed)
     }
 
-    /// Notes a kill.
     pub(super) fn note_kill(&self) {
         let mut counts = self.counts.lock();
         counts.kills += 1;

@@ -106,7 +106,6 @@ impl Counts {
         self
     }
 
-    /// Done.
     pub(super) fn done(&self) -> u64 {
         self.done
     }

@@ -9,6 +9,7 @@ mod heads;
 mod links;
 mod pages;
 mod rings;
+mod rooms;
 mod sizes;
 mod words;
 
@@ -24,6 +25,7 @@ pub(crate) fn run(tree: &Tree) -> Vec<Finding> {
         words::find,
         circles::find,
         floors::find,
+        rooms::find,
         links::find,
         pages::find,
         density::find,

@@ -79,6 +79,21 @@ fn a_path_into_somebodys_home_is_found_and_one_into_anybodys_is_not() {
 }
 
 #[test]
+fn functions_of_a_type_outside_of_its_room_are_found() {
+    let hall = "//! A.\npub struct Hall<T>(T);\nimpl<T: Fn() -> u8> Hall<T> {}\nimpl Drop for Cellar {}\n";
+    let up = "//! A.\nstruct Stair;\nimpl<T> super::super::Hall<T> {}\n";
+    let down = "//! A.\nimpl Stair {}\n#[cfg(test)]\nmod tests {\n    impl Hall<u16> {}\n}\n";
+    let cellar = "//! A.\nimpl<T: Fn() -> u8> crate::Hall<T> {}\nimpl Default for Hall<u8> {}\nfn a(of: impl Fn(Hall<u8>)) {}\n";
+    let checkout = Checkout::new()
+        .file("crates/access/door/src/hall/mod.rs", hall)
+        .file("crates/access/door/src/hall/stairs/up.rs", up)
+        .file("crates/access/door/src/hall/stairs/deep/down.rs", down)
+        .file("crates/access/door/src/cellar.rs", cellar);
+    let found = ["crates/access/door/src/cellar.rs:2", "crates/access/door/src/hall/stairs/deep/down.rs:2"];
+    assert_eq!(checkout.places(Rule::Rooms), found);
+}
+
+#[test]
 fn a_link_that_leads_nowhere_is_found() {
     let page = "[there](b.md#part) [gone](c.md)\n[web](https://a.b/c.md) `[code](d.md)`\n```\n[block](e.md)\n```\n";
     let checkout = Checkout::new().file("docs/a.md", page).file("docs/b.md", "# B\n\n## Part\n");

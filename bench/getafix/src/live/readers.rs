@@ -12,7 +12,6 @@ use tokio::task::JoinSet;
 use super::LiveSettings;
 use super::rig::{Rig, content};
 
-/// Bytes of one read.
 const READ_BYTES: usize = 1 << 20;
 
 /// Tasks that read, one read after the other, each an operation of its own.

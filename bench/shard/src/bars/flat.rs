@@ -1,9 +1,10 @@
 //! Substring search in the records as flat text, beside what C++ Succinct is known to do at the same sizes.
 
+use forebay_bench_harness::{Bar, Figure};
 use forebay_shard::{FlatText, build_flat};
 use forebay_types::Result;
 
-use crate::measure::{Bar, Figure, a_cpu_second};
+use crate::measure::a_cpu_second;
 use crate::workload::{ATTRIBUTES, Records, Skew, searches};
 
 /// What the original C++ Succinct did with the same searches over the same text on such a machine, with uniform samples alone:
@@ -38,7 +39,7 @@ pub(crate) fn flat(records: &Records, cpu_secs: f64) -> Result<()> {
     builder.steps().into_iter().for_each(|step| builder.run(step));
     let parts: std::collections::BTreeMap<_, _> = builder.finish()?.into_iter().collect();
     let hits: usize = patterns.iter().take(1000).map(|pattern| everything.count(pattern) as usize).sum();
-    Figure::new("flat text: hits of a search", hits as f64 / 1000.0, "hits", Bar::None).print();
+    Figure::alone("flat text: hits of a search", hits as f64 / 1000.0, "hits", Bar::Nothing).print(true);
     for (ratio, reference) in SUCCINCT {
         for extraction in [true, false] {
             let flat = FlatText::open(built.base.clone(), [])?;
@@ -51,9 +52,9 @@ pub(crate) fn flat(records: &Records, cpu_secs: f64) -> Result<()> {
             });
             let (what, bar) = match extraction {
                 true => ("search, with samples for extraction", Bar::RatioAtLeast(3.0)),
-                false => ("search alone", Bar::None),
+                false => ("search alone", Bar::Nothing),
             };
-            Figure::against(
+            Figure::new(
                 format!("flat text at {ratio}x ({:.3}x): {what}", flat.ratio()),
                 rate,
                 "a CPU-second",
@@ -61,7 +62,7 @@ pub(crate) fn flat(records: &Records, cpu_secs: f64) -> Result<()> {
                 reference,
                 bar,
             )
-            .print();
+            .print(true);
         }
     }
     Ok(())

@@ -4,12 +4,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use forebay_bench_harness::cpu::ThreadClock;
+use forebay_bench_harness::{Bar, Figure};
 use forebay_shard::{Key, LayerId, LayerKind, Shard, Value};
 use forebay_shard_store::{Column, ColumnKind, Columns, Store};
 use forebay_types::Result;
 
 use super::Bench;
-use crate::measure::{Bar, Figure, resident_bytes};
+use crate::measure::resident_bytes;
 use crate::subject::{Mix, construct};
 use crate::workload::{ATTRIBUTES, Records, Skew};
 
@@ -20,13 +21,13 @@ pub(crate) fn layers(bench: &Bench) -> Result<()> {
     let open = || Shard::open(subject.base.clone(), []);
     let everything: Vec<LayerId> = subject.layers.keys().copied().collect();
     let pass = &subject.pass;
-    Figure::new(
+    Figure::alone(
         format!("all {} layers, {:.2}x of the input, in parallel", everything.len(), pass.bytes as f64 / input),
         pass.secs,
         "s",
-        Bar::None,
+        Bar::Nothing,
     )
-    .print();
+    .print(true);
 
     // One pass: every record read along its chains, one after the other.
     let shard = open()?;
@@ -36,16 +37,16 @@ pub(crate) fn layers(bench: &Bench) -> Result<()> {
     use LayerKind::{Blocks, Index, IsaAttribute, Plain, Postings, SaAttribute, SaRate};
     for (name, kinds, bar) in [
         ("layers of samples", &[IsaAttribute, SaAttribute, SaRate][..], Bar::RatioAtMost(1.0)),
-        ("postings", &[Postings], Bar::None),
-        ("layers of record text", &[Blocks, Plain], Bar::None),
-        ("all layers", &[IsaAttribute, SaAttribute, SaRate, Blocks, Plain, Index, Postings], Bar::None),
+        ("postings", &[Postings], Bar::Nothing),
+        ("layers of record text", &[Blocks, Plain], Bar::Nothing),
+        ("all layers", &[IsaAttribute, SaAttribute, SaRate, Blocks, Plain, Index, Postings], Bar::Nothing),
     ] {
         let ids: Vec<LayerId> = everything.iter().copied().filter(|id| kinds.contains(&id.kind)).collect();
         let clock = ThreadClock::start();
         std::hint::black_box(run_here(&shard, &ids)?);
         let secs = clock.elapsed().as_secs_f64();
         let what = format!("{name} ({}), one thread", ids.len());
-        Figure::against(what, secs, "CPU-seconds", "one read of all records along psi", one_pass, bar).print();
+        Figure::new(what, secs, "CPU-seconds", "one read of all records along psi", one_pass, bar).print(true);
     }
 
     // A reader on one core while layers are built on the other.
@@ -65,7 +66,7 @@ pub(crate) fn layers(bench: &Bench) -> Result<()> {
         builder.join().expect("the builder")?;
         Ok(rate)
     })?;
-    Figure::against(
+    Figure::new(
         "half and half while layers are built on the other core",
         during,
         "a CPU-second",
@@ -73,7 +74,7 @@ pub(crate) fn layers(bench: &Bench) -> Result<()> {
         before,
         Bar::RatioAtLeast(0.8),
     )
-    .print();
+    .print(true);
     drops(&bench.records)
 }
 
@@ -91,9 +92,8 @@ fn run_here(shard: &Shard, ids: &[LayerId]) -> Result<usize> {
 fn drops(records: &Records) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("lineitem.shard");
-    let column = |name: &str, kind| Column { name: name.to_string(), kind };
-    let all =
-        std::iter::once(column("key", ColumnKind::Int)).chain(ATTRIBUTES.iter().map(|name| column(name, ColumnKind::Binary)));
+    let all = std::iter::once(Column::new("key", ColumnKind::Int))
+        .chain(ATTRIBUTES.iter().map(|name| Column::new(*name, ColumnKind::Binary)));
     let mut building = Store::build(&path, Columns::new(all.collect(), "key")?, 3.0)?;
     let rows = records.len().min(300_000);
     for row in 0..rows {
@@ -133,16 +133,16 @@ fn drops(records: &Records) -> Result<()> {
         stop.store(true, Ordering::Relaxed);
         reader.join().expect("the reader")?;
         let count = plain.len();
-        Figure::new(
+        Figure::alone(
             format!("dropping a layer under a reader, longest of {count}"),
             hidden.as_secs_f64() * 1e3,
             "ms",
-            Bar::AtMost(1.0),
+            Bar::ValueAtMost(1.0),
         )
-        .print();
-        Figure::new("the same until the folder hasn't it", durable.as_secs_f64() * 1e3, "ms", Bar::None).print();
+        .print(true);
+        Figure::alone("the same until the folder hasn't it", durable.as_secs_f64() * 1e3, "ms", Bar::Nothing).print(true);
         let what = format!("memory back within a second, of {bytes} bytes in memory");
-        Figure::new(what, back as f64 / bytes.max(1) as f64, "of it", Bar::AtLeast(0.9)).print();
+        Figure::alone(what, back as f64 / bytes.max(1) as f64, "of it", Bar::ValueAtLeast(0.9)).print(true);
         Ok(())
     })?;
     Ok(())

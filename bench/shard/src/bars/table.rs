@@ -1,10 +1,11 @@
 //! The bars of size and throughput: compressed, beside zstd blocks of equal size, and beside hash maps at the top.
 
+use forebay_bench_harness::{Bar, Figure};
 use forebay_shard::{LayerKind, Record};
 use forebay_types::Result;
 
 use super::Bench;
-use crate::measure::{Bar, Figure, a_cpu_second};
+use crate::measure::a_cpu_second;
 use crate::peers::{Blocks, Plain, Row};
 use crate::subject::{Mix, Operations};
 use crate::workload::{SELECTIVE, Skew};
@@ -19,23 +20,24 @@ const TOP: f64 = 1000.0;
 pub(crate) fn table(bench: &Bench) -> Result<()> {
     let subject = &bench.subject;
     let input = bench.records.input_bytes() as f64;
-    Figure::new("random read of 256 MiB", bench.latency_ns, "ns", Bar::None).print();
-    Figure::new("input", input, "bytes", Bar::None).print();
+    Figure::alone("random read of 256 MiB", bench.latency_ns, "ns", Bar::Nothing).print(true);
+    Figure::alone("input", input, "bytes", Bar::Nothing).print(true);
     let rate = input / 1e6 / subject.built.cpu_secs;
-    Figure::new("build, a core, end to end", rate, "MB/s", Bar::AtLeast(4.0)).print();
-    Figure::new("build, elapsed", subject.built.secs, "s", Bar::None).print();
-    Figure::new("build, peak memory a byte of input", subject.built.peak_bytes as f64 / input, "bytes", Bar::AtMost(10.0))
-        .print();
-    Figure::new("compressed end, every attribute searched", subject.base.len() as f64 / input, "x", Bar::AtMost(0.35)).print();
+    Figure::alone("build, a core, end to end", rate, "MB/s", Bar::ValueAtLeast(4.0)).print(true);
+    Figure::alone("build, elapsed", subject.built.secs, "s", Bar::Nothing).print(true);
+    Figure::alone("build, peak memory a byte of input", subject.built.peak_bytes as f64 / input, "bytes", Bar::ValueAtMost(10.0))
+        .print(true);
+    Figure::alone("compressed end, every attribute searched", subject.base.len() as f64 / input, "x", Bar::ValueAtMost(0.35))
+        .print(true);
     let counters = bench.half_counters()?;
     let plain = Plain::new(&bench.records, &SELECTIVE);
     let level = 9;
     let blocks = Blocks::new(&bench.records, level)?;
     let blocks_ratio = blocks.bytes() as f64 / input;
-    Figure::new(format!("zstd blocks (level {level}) + postings"), blocks_ratio, "x", Bar::None).print();
+    Figure::alone(format!("zstd blocks (level {level}) + postings"), blocks_ratio, "x", Bar::Nothing).print(true);
     let of_text = subject.layers.iter().filter(|(id, _)| id.kind == LayerKind::Blocks).map(|(_, part)| part.len());
     let text_from = (subject.base.len() + of_text.sum::<usize>()) as f64 / input;
-    Figure::new("the record text layer fits from", text_from, "x", Bar::None).print();
+    Figure::alone("the record text layer fits from", text_from, "x", Bar::Nothing).print(true);
     for skew in [Skew::Uniform, Skew::Zipf] {
         let operations = bench.operations(skew);
         verify(bench, &operations, &plain, &blocks)?;
@@ -45,8 +47,8 @@ pub(crate) fn table(bench: &Bench) -> Result<()> {
             for (mix, bar) in [(Mix::Gets, gets), (Mix::Searches, searches)] {
                 let rate = operations.rate(mix, &shard, bench.cpu_secs);
                 let what = format!("{} at {ratio}x ({size:.3}x), {}", mix.name(), skew.name());
-                let bar = if skew == Skew::Uniform { Bar::AtLeast(bar) } else { Bar::None };
-                Figure::new(what, rate, "a CPU-second", bar).print();
+                let bar = if skew == Skew::Uniform { Bar::ValueAtLeast(bar) } else { Bar::Nothing };
+                Figure::alone(what, rate, "a CPU-second", bar).print(true);
             }
         }
         let (name, mut reader, mut row) = (skew.name(), blocks.reader()?, Row::default());
@@ -66,14 +68,14 @@ pub(crate) fn table(bench: &Bench) -> Result<()> {
                 let rate = operations.rate(mix, &shard, bench.cpu_secs);
                 both &= rate >= least * peer;
                 // The bar is at equal size, and from about 0.65x on.
-                let bar = if ratio >= 0.65 { Bar::RatioAtLeast(least) } else { Bar::None };
+                let bar = if ratio >= 0.65 { Bar::RatioAtLeast(least) } else { Bar::Nothing };
                 let peer_name = format!("zstd blocks + postings at {blocks_ratio:.3}x");
-                Figure::against(what, rate, "a CPU-second", peer_name, peer, bar).print();
+                Figure::new(what, rate, "a CPU-second", peer_name, peer, bar).print(true);
             }
             both_from = if both { both_from.or(Some(size)) } else { None };
         }
         let what = format!("get and search both keep up with zstd blocks + postings from here on, {name}");
-        Figure::new(what, both_from.unwrap_or(TOP), "x", Bar::AtMost(0.69)).print();
+        Figure::alone(what, both_from.unwrap_or(TOP), "x", Bar::ValueAtMost(0.69)).print(true);
         let shard = subject.at(TOP, &counters)?;
         let size = shard.info().ratio();
         let peer_get =
@@ -84,7 +86,7 @@ pub(crate) fn table(bench: &Bench) -> Result<()> {
         for (mix, peer, peer_name) in [(Mix::Gets, peer_get, "hash map"), (Mix::Searches, peer_search, "inverted index")] {
             let rate = operations.rate(mix, &shard, bench.cpu_secs);
             let what = format!("{} at the top ({size:.3}x), {name}", mix.name());
-            Figure::against(what, rate, "a CPU-second", peer_name, peer, Bar::RatioAtLeast(0.5)).print();
+            Figure::new(what, rate, "a CPU-second", peer_name, peer, Bar::RatioAtLeast(0.5)).print(true);
         }
     }
     Ok(())

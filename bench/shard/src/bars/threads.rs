@@ -2,11 +2,10 @@
 
 use std::sync::Barrier;
 
-use forebay_bench_harness::median;
+use forebay_bench_harness::{Bar, Figure, median};
 use forebay_types::Result;
 
 use super::Bench;
-use crate::measure::{Bar, Figure};
 use crate::subject::Mix;
 use crate::workload::Skew;
 
@@ -38,7 +37,7 @@ pub(crate) fn threads(bench: &Bench) -> Result<()> {
         }
         let what = format!("two reader threads at {ratio}x");
         let peer = "one reader thread";
-        Figure::against(what, median(twos), "a second, summed", peer, median(ones), Bar::RatioAtLeast(1.8)).print();
+        Figure::new(what, median(twos), "a second, summed", peer, median(ones), Bar::RatioAtLeast(1.8)).print(true);
     }
     Ok(())
 }

@@ -88,7 +88,6 @@ impl Blocks {
     }
 }
 
-/// Records from `first` on.
 fn block(records: &Records, first: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(4096);
     for at in first..(first + RECORDS_A_BLOCK).min(records.len()) {

@@ -1,10 +1,10 @@
 //! What questions take of shared storage that are about a shard which no worker has.
 
+use forebay_bench_harness::{Bar, Figure};
 use forebay_types::{Error, Result};
 
 use super::data::{Data, literal};
 use super::rig::{Rig, Settings};
-use crate::measure::{Bar, Figure};
 use crate::workload::Skew;
 
 /// Shards of the dataset; each question is the first one of its shard.
@@ -62,6 +62,6 @@ async fn equality(rig: &mut Rig, data: &Data) -> Result<()> {
 }
 
 fn tell(what: &str, requests: u64, bytes: u64, bar: f64) {
-    Figure::new(format!("{what}: requests"), requests as f64, "requests", Bar::AtMost(bar)).print();
-    Figure::new(format!("{what}: bytes"), bytes as f64, "bytes", Bar::AtMost(BYTES)).print();
+    Figure::alone(format!("{what}: requests"), requests as f64, "requests", Bar::ValueAtMost(bar)).print(true);
+    Figure::alone(format!("{what}: bytes"), bytes as f64, "bytes", Bar::ValueAtMost(BYTES)).print(true);
 }

@@ -31,8 +31,8 @@ impl Data {
 
     /// Their columns.
     pub(crate) fn columns(&self) -> Result<Columns> {
-        let key = Column { name: KEY.to_string(), kind: ColumnKind::Uint };
-        let attributes = ATTRIBUTES.iter().map(|name| Column { name: name.to_string(), kind: ColumnKind::Text });
+        let key = Column::new(KEY, ColumnKind::Uint);
+        let attributes = ATTRIBUTES.iter().map(|name| Column::new(*name, ColumnKind::Text));
         Columns::new(std::iter::once(key).chain(attributes).collect(), KEY)
     }
 

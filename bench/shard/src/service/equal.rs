@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_bench_harness::Rounds;
+use forebay_bench_harness::{Bar, Figure, Rounds};
 use forebay_shared_storage::{Class, Get, GetRange, Storage};
 use forebay_types::{Error, ObjectVersion, Result};
 
@@ -13,7 +13,6 @@ use super::gets::{IN_FLIGHT, rate_of_json, tell};
 use super::redis::{Connection, Redis};
 use super::rig::{Rig, Settings};
 use super::wait::{stored_bytes, until_at_rest};
-use crate::measure::{Bar, Figure};
 use crate::workload::Skew;
 
 /// What the records as Redis keeps them are over what either has of memory.
@@ -45,8 +44,8 @@ async fn at(data: &Data, rounds: usize, seconds: u64, (over, memory): (f64, f64)
         return Err(Error::internal(format!("the shards take {ours} bytes, which is more than the {memory} that both may have")));
     }
     let what = format!("equal memory, records {over}x of it");
-    Figure::against(format!("{what}: bytes of the shards"), ours, "bytes", "what Redis has", memory, Bar::RatioAtMost(1.0))
-        .print();
+    Figure::new(format!("{what}: bytes of the shards"), ours, "bytes", "what Redis has", memory, Bar::RatioAtMost(1.0))
+        .print(true);
     let most = format!("{}", memory as u64);
     let redis = Redis::start(&["--maxmemory", &most, "--maxmemory-policy", "allkeys-lfu"])?;
     rig.until_heard().await;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use forebay_bench_harness::{Rounds, cpu};
+use forebay_bench_harness::{Bar, Figure, Rounds, cpu};
 use forebay_client::Client;
 use forebay_shard::Key;
 use forebay_shards::Shards;
@@ -12,7 +12,6 @@ use super::data::{Data, literal};
 use super::redis::Redis;
 use super::rig::{Rig, Settings, at};
 use super::wait::until_at_rest;
-use crate::measure::{Bar, Figure};
 use crate::workload::Skew;
 
 /// Gets under way at once.
@@ -33,7 +32,7 @@ pub(crate) async fn figures(data: &Data, rounds: usize, seconds: u64) -> Result<
     check(&shards, data, &keys).await?;
     let (begun, _) = rate(&shards, &keys, Duration::from_secs(seconds)).await?;
     let what = format!("gets over TCP, {IN_FLIGHT} in flight, of a worker that has begun within two minutes");
-    Figure::new(what, begun, "ops/s", Bar::None).print();
+    Figure::alone(what, begun, "ops/s", Bar::Nothing).print(true);
     rig.until_heard().await;
     let bed = Bed { data, rig: &rig, redis: &redis, keys: &keys, rounds, length: Duration::from_secs(seconds) };
     bed.compare("TCP", &of_client(&rig.client, &shards), false).await?;
@@ -72,11 +71,11 @@ impl Bed<'_> {
         }
         let what = format!("gets over {kind}, {IN_FLIGHT} in flight, all in memory");
         tell(&what, &single, "redis", Bar::RatioAtLeast(0.8));
-        tell(&format!("{what}: as JSON"), &json, "redis", Bar::None);
+        tell(&format!("{what}: as JSON"), &json, "redis", Bar::Nothing);
         tell(&format!("{what}: {TOGETHER} keys a call"), &many, "redis", Bar::RatioAtLeast(0.8));
-        tell(&format!("{what}: the transport's limit"), &echo, "echo", Bar::None);
+        tell(&format!("{what}: the transport's limit"), &echo, "echo", Bar::Nothing);
         let (us, theirs) = (forebay_bench_harness::median(us), forebay_bench_harness::median(their_us));
-        Figure::against(format!("{what}: the server's CPU"), us, "us a get", "redis", theirs, Bar::None).print();
+        Figure::new(format!("{what}: the server's CPU"), us, "us a get", "redis", theirs, Bar::Nothing).print(true);
         Ok(())
     }
 
@@ -91,7 +90,7 @@ impl Bed<'_> {
 /// The middle of the rounds, and how far they lie apart.
 pub(crate) fn tell(what: &str, rounds: &Rounds, peer: &str, bar: Bar) {
     let ((ours, theirs), (_, low, high)) = (rounds.medians(), rounds.ratio());
-    Figure::against(format!("{what} (ratio {low:.2} to {high:.2})"), ours, "ops/s", peer, theirs, bar).print();
+    Figure::new(format!("{what} (ratio {low:.2} to {high:.2})"), ours, "ops/s", peer, theirs, bar).print(true);
 }
 
 fn of_client(client: &Client, shards: &Shards) -> Shards {

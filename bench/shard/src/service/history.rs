@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use forebay_bench_harness::{Bar, Figure};
 use forebay_oracle::{RecordCall, RecordOp, Rule, is_certain, records};
 use forebay_shard::Key;
 use forebay_shard_store::ChangeIf;
@@ -16,7 +17,6 @@ use serde_json::{Value as Json, json};
 use super::data::{Data, literal};
 use super::rig::{Rig, Settings};
 use super::wait::until_at_rest;
-use crate::measure::{Bar, Figure};
 
 /// Keys that all change, and those who do.
 const KEYS: usize = 24;
@@ -65,12 +65,22 @@ pub(crate) async fn figures(data: &Data, operations: usize) -> Result<()> {
         done.len() - searches,
         kills?
     );
-    Figure::new(format!("{what}: keys in no order that explains them"), count(Rule::Linearizable), "keys", Bar::AtMost(0.0))
-        .print();
-    Figure::new(format!("{what}: keys whose order was not found out in time"), count(Rule::Decided), "keys", Bar::AtMost(0.0))
-        .print();
+    Figure::alone(
+        format!("{what}: keys in no order that explains them"),
+        count(Rule::Linearizable),
+        "keys",
+        Bar::ValueAtMost(0.0),
+    )
+    .print(true);
+    Figure::alone(
+        format!("{what}: keys whose order was not found out in time"),
+        count(Rule::Decided),
+        "keys",
+        Bar::ValueAtMost(0.0),
+    )
+    .print(true);
     let failed = clients.failed.load(Relaxed) as f64;
-    Figure::new(format!("{what}: gets and searches that failed"), failed, "answers", Bar::AtMost(0.0)).print();
+    Figure::alone(format!("{what}: gets and searches that failed"), failed, "answers", Bar::ValueAtMost(0.0)).print(true);
     Ok(())
 }
 

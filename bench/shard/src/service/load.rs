@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use forebay_bench_harness::{Bar, Figure};
 use forebay_shards::Shards;
 use forebay_types::{Error, Result};
 use serde_json::Value as Json;
@@ -11,7 +12,6 @@ use super::data::Data;
 use super::gets::IN_FLIGHT;
 use super::rig::{PERIOD, Rig, Settings};
 use super::wait::until_at_rest;
-use crate::measure::{Bar, Figure};
 use crate::workload::Skew;
 
 /// The size that the shard begins at, as a part of its input.
@@ -58,7 +58,7 @@ async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
         asked.skew.name(),
         period.as_millis()
     );
-    Figure::new(format!("{what}: sustained at {START}x"), unit * UNITS, "searches/s", Bar::None).print();
+    Figure::alone(format!("{what}: sustained at {START}x"), unit * UNITS, "searches/s", Bar::Nothing).print(true);
     let load = Load {
         shards: &shards,
         conditions: &conditions,
@@ -67,11 +67,11 @@ async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
         over: AtomicU64::new(0),
     };
     let calm = load.run(LOW * unit, period * 20, |_, _| false).await?;
-    Figure::new(format!("{what}: queue before"), calm.queue_mean, "searches", Bar::None).print();
+    Figure::alone(format!("{what}: queue before"), calm.queue_mean, "searches", Bar::Nothing).print(true);
     // Drained: none waits longer than one that is alone.
     let high = load.run(HIGH * unit, period * ADAPT_PERIODS, |queue, waited| waited > period * 10 && queue <= 2).await?;
     tell_rise(&what, &high, period, asked);
-    Figure::against(format!("{what}: size"), size(&shards).await?, "x", "at the start", start, Bar::None).print();
+    Figure::new(format!("{what}: size"), size(&shards).await?, "x", "at the start", start, Bar::Nothing).print(true);
     let began = Instant::now();
     let mut back = size(&shards).await?;
     while back > start && began.elapsed() < period * CALM_PERIODS {
@@ -80,7 +80,7 @@ async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
     }
     let after = of_cluster(began.elapsed(), period);
     let name = format!("{what}: size {after:.0} s (of a cluster) after the load has dropped");
-    Figure::against(name, back, "x", "at the start", start, Bar::RatioAtMost(1.0)).print();
+    Figure::new(name, back, "x", "at the start", start, Bar::RatioAtMost(1.0)).print(true);
     Ok(())
 }
 
@@ -88,11 +88,12 @@ async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
 fn tell_rise(what: &str, high: &Ran, period: Duration, asked: &Asked) {
     // Adapted: as many are answered as come.
     let peak = of_cluster(high.peak_at, period);
-    Figure::new(format!("{what}: adapted (the queue falls), in time of a cluster"), peak, "s", Bar::AtMost(asked.adapted))
-        .print();
+    Figure::alone(format!("{what}: adapted (the queue falls), in time of a cluster"), peak, "s", Bar::ValueAtMost(asked.adapted))
+        .print(true);
     let drained = high.ended.map_or(f64::INFINITY, |after| of_cluster(after, period));
-    Figure::new(format!("{what}: drained, in time of a cluster"), drained, "s", Bar::AtMost(asked.drained)).print();
-    Figure::new(format!("{what}: refused for want of room in the queue"), high.over as f64, "searches", Bar::None).print();
+    Figure::alone(format!("{what}: drained, in time of a cluster"), drained, "s", Bar::ValueAtMost(asked.drained)).print(true);
+    Figure::alone(format!("{what}: refused for want of room in the queue"), high.over as f64, "searches", Bar::Nothing)
+        .print(true);
 }
 
 /// Seconds of a cluster, which looks at its queues every [`PERIOD`].

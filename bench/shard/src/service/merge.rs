@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use forebay_bench_harness::{Bar, Figure};
 use forebay_shard::Key;
 use forebay_shards::{Shards, latest_manifest};
 use forebay_types::{Error, ForebayPath, Result, ResultExt};
@@ -13,7 +14,6 @@ use serde_json::{Value as Json, json};
 use super::data::Data;
 use super::rig::{Rig, Settings};
 use super::wait::until_at_rest;
-use crate::measure::{Bar, Figure};
 use crate::workload::Skew;
 
 /// Gets at once, beside the changes.
@@ -71,10 +71,11 @@ pub(crate) async fn figures(data: &Data, seconds: u64) -> Result<()> {
         return Err(Error::internal("nothing was merged: give it more with --values-bytes"));
     }
     let amplified = written as f64 / changed as f64;
-    Figure::new(format!("{what}: bytes stored a byte changed, with the log"), amplified, "x", Bar::AtMost(12.0)).print();
+    Figure::alone(format!("{what}: bytes stored a byte changed, with the log"), amplified, "x", Bar::ValueAtMost(12.0))
+        .print(true);
     let peak = peak.load(Relaxed) as f64 / f64::from(1 << 20);
-    Figure::new(format!("{what}: memory of a worker beyond that before"), peak, "MiB", Bar::AtMost(512.0)).print();
-    Figure::against(format!("{what}: p99 of gets meanwhile"), during, "ms", "before", before, Bar::RatioAtMost(2.0)).print();
+    Figure::alone(format!("{what}: memory of a worker beyond that before"), peak, "MiB", Bar::ValueAtMost(512.0)).print(true);
+    Figure::new(format!("{what}: p99 of gets meanwhile"), during, "ms", "before", before, Bar::RatioAtMost(2.0)).print(true);
     Ok(())
 }
 

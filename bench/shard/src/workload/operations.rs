@@ -60,7 +60,6 @@ impl Rows {
     }
 }
 
-/// `count` gets.
 pub(crate) fn gets(records: &Records, skew: Skew, count: usize, seed: u64) -> Vec<Get> {
     let mut random = rand::rngs::StdRng::seed_from_u64(seed);
     let rows = Rows::new(skew, records.len());

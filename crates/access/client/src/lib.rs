@@ -33,8 +33,8 @@ pub use nodes::{NodeBlock, NodeEntry, NodePlace, NodeReader, NodeSnapshot, NodeW
 pub use prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
 pub use read::{FarRows, FirstRead, ObjectRead, RowsQuestion};
 pub use settings::ClientSettings;
-pub use shards::WantedRecords;
-pub use store::{DraftStore, LiveStore, SnapshotStore, from_store_error, to_store_error};
+pub use shards::{ShardCalls, WantedRecords};
+pub use store::{DraftStore, LiveStore, SnapshotStore};
 pub use write::{Draft, Drafts, Writer};
 
 pub use forebay_nodes::{

@@ -4,7 +4,7 @@
 //!
 //! Never does: choose the worker, which `forebay-shards` does.
 //!
-//! Start with [`Shards::ask`].
+//! Start with [`ShardCalls::ask`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::route::Routes;
 /// What an answer may take on its way beyond the time that the worker has for it.
 const ON_ITS_WAY: Duration = Duration::from_secs(2);
 /// How long a worker may take to say what it has.
-const STATES_WITHIN: Duration = Duration::from_secs(5);
+const STATES_WITHIN: Duration = Duration::from_secs(3);
 
 /// Whose records are wanted, and what of them.
 #[derive(Clone, Copy, Debug)]
@@ -34,19 +34,18 @@ pub struct WantedRecords<'a> {
     pub versioned: bool,
 }
 
-/// The shards of all workers.
-pub(crate) struct Shards {
+/// Calls to one worker about a shard. Each is `Retry` when the worker has no turn for it `within` that time, or can't be reached.
+pub struct ShardCalls {
     routes: Arc<Routes>,
 }
 
-impl Shards {
+impl ShardCalls {
     pub(crate) fn new(routes: Arc<Routes>) -> Self {
         Self { routes }
     }
 
-    /// Asks a worker questions about a shard, one JSON object a line: a line for each, and the length of the shard's queue.
-    /// `Retry` when it has no turn for them `within` that time, or can't be reached.
-    pub(crate) async fn ask(
+    /// Asks questions, one JSON object a line: a line for each, and the length of the shard's queue.
+    pub async fn ask(
         &self,
         worker: WorkerId,
         dataset: &DatasetId,
@@ -54,24 +53,18 @@ impl Shards {
         questions: Bytes,
         within: Duration,
     ) -> Result<(Bytes, u32)> {
-        let link = self.routes.link_to(worker, gone).await?;
         let request = DataRequest::AskShard { dataset: dataset.clone(), shard, within_ms: millis(within) };
-        match ask_for(&link, &request, vec![questions], within + ON_ITS_WAY).await.map_err(Failure::into_error)? {
-            (DataReply::Shard { queue }, answers) => Ok((answers, queue)),
-            _ => Err(misfit(&link, "a question to a shard").into_error()),
-        }
+        self.call(worker, "a question to a shard", request, vec![questions], within, answers).await
     }
 
-    /// Asks a worker for records of a shard by their keys, in the bytes of docs/specs/protocol.md: an answer for each, and the length
-    /// of the shard's queue. `Retry` as [`Self::ask`].
-    pub(crate) async fn records(
+    /// Asks for records by their keys, in the bytes of docs/specs/protocol.md: an answer for each, and the length of the shard's queue.
+    pub async fn records(
         &self,
         worker: WorkerId,
         wanted: &WantedRecords<'_>,
         keys: Bytes,
         within: Duration,
     ) -> Result<(Bytes, u32)> {
-        let link = self.routes.link_to(worker, gone).await?;
         let request = DataRequest::GetRecords(protocol::WantedRecords {
             dataset: wanted.dataset.clone(),
             shard: wanted.shard,
@@ -79,14 +72,12 @@ impl Shards {
             attributes: wanted.attributes.to_vec(),
             versioned: wanted.versioned,
         });
-        match ask_for(&link, &request, vec![keys], within + ON_ITS_WAY).await.map_err(Failure::into_error)? {
-            (DataReply::Shard { queue }, answers) => Ok((answers, queue)),
-            _ => Err(misfit(&link, "a question for records").into_error()),
-        }
+        self.call(worker, "a question for records", request, vec![keys], within, answers).await
     }
 
-    /// Asks a worker to change records of a shard: their version then.
-    pub(crate) async fn change(
+    /// Changes records, one JSON object a line, all of them or none: the version that they have then. What ends in `Retry` may be done
+    /// all the same; asked again with the same number `call`, of any worker, it is done once.
+    pub async fn change(
         &self,
         worker: WorkerId,
         dataset: &DatasetId,
@@ -95,33 +86,52 @@ impl Shards {
         changes: Bytes,
         within: Duration,
     ) -> Result<u64> {
-        let link = self.routes.link_to(worker, gone).await?;
         let request = DataRequest::ChangeShard { dataset: dataset.clone(), shard, call, within_ms: millis(within) };
-        match ask_for(&link, &request, vec![changes], within + ON_ITS_WAY).await.map_err(Failure::into_error)? {
-            (DataReply::ShardChanged { version }, _) => Ok(version),
-            _ => Err(misfit(&link, "a change of a shard").into_error()),
-        }
+        self.call(worker, "a change of a shard", request, vec![changes], within, |reply, _| match reply {
+            DataReply::ShardChanged { version } => Some(version),
+            _ => None,
+        })
+        .await
     }
 
-    /// Has a worker compress what was changed in a shard into its files.
-    pub(crate) async fn merge(&self, worker: WorkerId, dataset: &DatasetId, shard: u32, within: Duration) -> Result<()> {
-        let link = self.routes.link_to(worker, gone).await?;
+    /// Has the worker compress what was changed in a shard into its files, for all workers. Where that takes longer it goes on.
+    pub async fn merge(&self, worker: WorkerId, dataset: &DatasetId, shard: u32, within: Duration) -> Result<()> {
         let request = DataRequest::MergeShard { dataset: dataset.clone(), shard, within_ms: millis(within) };
-        match ask_for(&link, &request, Vec::new(), within + ON_ITS_WAY).await.map_err(Failure::into_error)? {
-            (DataReply::Done, _) => Ok(()),
-            _ => Err(misfit(&link, "a merge of a shard").into_error()),
-        }
+        self.call(worker, "a merge of a shard", request, Vec::new(), within, |reply, _| match reply {
+            DataReply::Done => Some(()),
+            _ => None,
+        })
+        .await
     }
 
-    /// The shards of a dataset that a worker has.
-    pub(crate) async fn states(&self, worker: WorkerId, dataset: &DatasetId) -> Result<Vec<ShardState>> {
-        let link = self.routes.link_to(worker, gone).await?;
+    /// The shards of a dataset that the worker has.
+    pub async fn states(&self, worker: WorkerId, dataset: &DatasetId) -> Result<Vec<ShardState>> {
         let request = DataRequest::Shards { dataset: dataset.clone() };
-        match ask_for(&link, &request, Vec::new(), STATES_WITHIN).await.map_err(Failure::into_error)? {
-            (DataReply::Shards(states), _) => Ok(states),
-            _ => Err(misfit(&link, "a question for shards").into_error()),
-        }
+        self.call(worker, "a question for shards", request, Vec::new(), STATES_WITHIN, |reply, _| match reply {
+            DataReply::Shards(states) => Some(states),
+            _ => None,
+        })
+        .await
     }
+
+    /// One call, and what `answer` finds in its reply; without that it is not one to what was `asked`.
+    async fn call<T>(
+        &self,
+        worker: WorkerId,
+        asked: &str,
+        request: DataRequest,
+        payload: Vec<Bytes>,
+        within: Duration,
+        answer: impl FnOnce(DataReply, Bytes) -> Option<T>,
+    ) -> Result<T> {
+        let link = self.routes.link_to(worker, gone).await?;
+        let (reply, bytes) = ask_for(&link, &request, payload, within + ON_ITS_WAY).await.map_err(Failure::into_error)?;
+        answer(reply, bytes).ok_or_else(|| misfit(&link, asked).into_error())
+    }
+}
+
+fn answers(reply: DataReply, answers: Bytes) -> Option<(Bytes, u32)> {
+    if let DataReply::Shard { queue } = reply { Some((answers, queue)) } else { None }
 }
 
 fn millis(within: Duration) -> u32 {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use forebay_transport::TlsSettings;
-use forebay_types::{Grant, MountName, Role, Scope};
+use forebay_types::{Grant, Mount, MountId, MountName, MountOptions, Role, Scope};
 
 /// How the gateway listens, and whom it lets in. Start from [`GatewaySettings::new`].
 #[derive(Clone, Debug)]
@@ -43,6 +43,22 @@ pub struct NewBuckets {
     pub url: String,
     /// Where the store is, as in a mount's options.
     pub endpoint: Option<String>,
+}
+
+impl NewBuckets {
+    /// The mount that a bucket of this name is.
+    pub(crate) fn mount(&self, name: MountName) -> Mount {
+        let slash = if self.url.ends_with('/') { "" } else { "/" };
+        let end = if self.is_whole_buckets() || self.url.starts_with("file:") { "" } else { "/" };
+        let url = format!("{}{slash}{name}{end}", self.url);
+        let options = MountOptions { endpoint: self.endpoint.clone(), ..MountOptions::default() };
+        Mount { id: MountId(0), name, url, options }
+    }
+
+    /// Each is a bucket of its own at the store.
+    pub(crate) fn is_whole_buckets(&self) -> bool {
+        self.url.trim_end_matches('/') == "s3:"
+    }
 }
 
 impl GatewaySettings {

@@ -44,7 +44,7 @@ impl Shards {
 
     async fn ask_lines(&self, shard: usize, lines: Bytes) -> Result<Bytes> {
         let ask = |worker, within| {
-            let asking = self.client.ask_shard(worker, &self.id, shard as u32, lines.clone(), within);
+            let asking = self.client.shards().ask(worker, &self.id, shard as u32, lines.clone(), within);
             self.ask_worker(worker, shard, asking)
         };
         self.until_answered(|| self.whom_to_ask(shard), ask).await

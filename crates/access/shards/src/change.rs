@@ -115,7 +115,7 @@ impl Shards {
         if shard >= self.dataset.shards.len() {
             return Ok(());
         }
-        let ask = |worker, within| self.client.merge_shard(worker, &self.id, shard as u32, within);
+        let ask = |worker, within| self.client.shards().merge(worker, &self.id, shard as u32, within);
         self.until_answered(|| self.in_rank(shard), ask).await
     }
 
@@ -190,7 +190,7 @@ impl Shards {
 
     async fn ask_to_change(&self, worker: WorkerId, shard: usize, call: u128, lines: Bytes, within: Duration) -> Result<u64> {
         let mut under_way = UnderWay::begin(self, shard, worker);
-        let answer = self.client.change_shard(worker, &self.id, shard as u32, call, lines, within).await;
+        let answer = self.client.shards().change(worker, &self.id, shard as u32, call, lines, within).await;
         if answer.as_ref().is_err_and(|error| !is_final(error)) {
             under_way.ended = Ended::Failed;
         }

@@ -100,7 +100,7 @@ impl Shards {
         let question = Bytes::from(format!("{}\n", json!({"count": null})));
         let asked = places.into_iter().map(|(shard, worker)| {
             let question = question.clone();
-            async move { self.client.ask_shard(worker, &self.id, shard as u32, question, self.within).await.is_ok() }
+            async move { self.client.shards().ask(worker, &self.id, shard as u32, question, self.within).await.is_ok() }
         });
         let here =
             stream::iter(asked).buffer_unordered(BROUGHT_AT_ONCE).filter(|is_here| std::future::ready(*is_here)).count().await;

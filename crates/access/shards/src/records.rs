@@ -80,7 +80,8 @@ impl Shards {
         let (bytes, attributes) = (Bytes::from(bytes), wanted.places());
         let of =
             WantedRecords { dataset: &self.id, shard: shard as u32, attributes: &attributes, versioned: wanted.is_versioned() };
-        let ask = |worker, within| self.ask_worker(worker, shard, self.client.get_records(worker, &of, bytes.clone(), within));
+        let ask =
+            |worker, within| self.ask_worker(worker, shard, self.client.shards().records(worker, &of, bytes.clone(), within));
         let answers = self.until_answered(|| self.whom_to_ask(shard), ask).await?;
         read_records(&answers, keys.len(), self.columns(), wanted).map_err(|error| error.context(&self.path))
     }

@@ -52,7 +52,7 @@ impl Shards {
     /// All shards, in order of their numbers.
     pub async fn status(&self) -> Result<Vec<ShardStatus>> {
         let workers: Vec<WorkerId> = self.client.view().workers.iter().map(|worker| worker.id).collect();
-        let asked = workers.iter().map(async |worker| (*worker, self.client.shard_states(*worker, &self.id).await));
+        let asked = workers.iter().map(async |worker| (*worker, self.client.shards().states(*worker, &self.id).await));
         let mut states: Vec<(WorkerId, ShardState)> = Vec::new();
         for (worker, answer) in join_all(asked).await {
             match answer {

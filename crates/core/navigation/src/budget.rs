@@ -10,8 +10,7 @@ use forebay_types::{Error, Result};
 pub struct Step {
     /// Bytes that it takes beside the steps before it.
     pub bytes: u64,
-    /// Seconds that it saves in each second, of all who wait together, as measured: what comes a second, times the time that each
-    /// waits less.
+    /// Seconds of waiting that it saves in each second, as measured: requests a second, times the time that each waits less.
     pub saved: f64,
     /// It is there now: to take it away and make it again is work, and saves nobody anything.
     pub is_held: bool,
@@ -37,11 +36,11 @@ const STEPS_MAX: usize = 1 << 10;
 
 /// Divides room among ladders so that the time saved is nearly the most: steps in the order of what they save a byte. What is held is
 /// worth `inertia` more, as a share: what is hardly better takes nothing from it, so that a division made of the last one does not
-/// swing. Steps that save little before one that saves much count together with it.
+/// swing. A step that saves little and is followed by one that saves much counts together with that one.
 ///
-/// Without inertia the time saved is at most that of one ladder's steps below the best that there is, which only who tries all can
-/// find; where steps have one size and save less and less, it is the best. O(n log n) for n steps where all fit; each that does not
-/// costs as many steps again as it counts together.
+/// Without inertia the time saved differs from the optimum, which takes trying all divisions, by at most what one ladder saves; where
+/// steps have one size and save less and less, it is the optimum. O(n log n) for n steps where all fit; each that does not fit costs as
+/// many steps again as it counts together.
 ///
 /// # Errors
 /// `Invalid`: too many ladders or steps, a step without bytes, a time that is negative or no number.
@@ -108,7 +107,7 @@ impl Climb {
             // Of a zero without its sign: ordered by bits, a negative one would come first.
             let weighed = step.saved.abs() * if step.is_held { 1.0 + inertia } else { 1.0 };
             let mut rung = Rung { steps: 1, bytes: step.bytes, weighed };
-            // One that is worth more than the one that it needs is taken with it.
+            // A step that is worth more than the one below it, which it needs, is taken together with that one.
             while let Some(before) = rungs.pop_if(|before| before.worth() < rung.worth()) {
                 rung.steps += before.steps;
                 rung.bytes += before.bytes;

@@ -59,10 +59,10 @@ impl FormCosts {
     }
 }
 
-/// Whether decoding a column once pays: as many reads as there were lately save more than the decoding costs and than the blocks
-/// would save in that time which go for the form, and the tier has room for it within its share. A read saves only when all columns
-/// that it takes of the row group are decoded, so that `others`, those that are read together with this one, count on both sides:
-/// one that is hardly worth it alone must not keep the rest raw.
+/// Whether decoding a column once pays: the tier has room for it within its share, and as many reads as there were lately save more
+/// than the decoding costs, and more than the blocks that go for it would save. A read is faster only when all columns that it reads
+/// of the row group are decoded, so `others`, the columns that are read together with this one, count on both sides: a column that is
+/// hardly worth it alone must not keep the rest raw.
 pub fn form_pays(own: (FormCosts, FormCandidate), others: &[(FormCosts, FormCandidate)], room: FormRoom) -> bool {
     let (_, column) = own;
     let fits = room.form_bytes.saturating_add(column.decoded_bytes) <= room.most_bytes();

@@ -17,9 +17,9 @@ pub struct WindowReport {
     /// Segments that were read or that the worker was ordered to hold.
     #[serde(deserialize_with = "at_most::<USES_MAX, _, _>")]
     pub uses: Vec<SegmentUse>,
-    /// Time in which it had answers to send, their last byte included, and the bytes that it sent: how fast it is.
+    /// Time in which the worker had answers to send, up to their last byte. With `busy_bytes` it tells how fast the worker is.
     pub busy: Duration,
-    /// These bytes.
+    /// Bytes that it sent in that time.
     pub busy_bytes: u64,
     /// Reads that are in none of these because there were too many.
     pub reads_left_out: u64,

@@ -15,7 +15,7 @@ pub struct Span {
 /// What a worker says about itself with each answer to a read, so that clients route by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hint {
-    /// Reads that it had under way when it answered, this one not among them.
+    /// Reads under way at the worker when it answered, without this one.
     pub queue: u32,
     /// Version of the routing table that it knows; 0 for none.
     pub routes: u64,

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use forebay_types::{Error, Result};
 use zstd::zstd_safe::DDict;
 
-use crate::bits::packed::Packed;
+use crate::bits::Packed;
 use crate::bits::word::{load, width_of};
 use crate::keys::KeyIndex;
 use crate::model::alphabet::Alphabet;

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use crate::bits::elias_fano::{self, EliasFano};
-use crate::bits::packed::{Packed, pack};
 use crate::bits::word::{load, width_of};
+use crate::bits::{Packed, pack};
 use crate::model::key::{Key, KeyType};
 use crate::part::Part;
 use crate::record::varint;
@@ -129,7 +129,6 @@ impl KeyIndex {
         below + u32::from(inclusive && found)
     }
 
-    /// The key of `record`.
     pub(crate) fn get(&self, record: u32) -> Key {
         match self {
             Self::Numbers(keys) => Key::U64(keys.get(record as usize)),
@@ -137,7 +136,6 @@ impl KeyIndex {
         }
     }
 
-    /// The keys of `records`.
     pub(crate) fn get_all(&self, records: &[u32]) -> Keys {
         match self {
             Self::Numbers(keys) => Keys::U64(keys.get_all(records)),

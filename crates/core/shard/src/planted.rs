@@ -1,22 +1,22 @@
 //! Planted defects of what a shard is made of, and that what must hold of it catches each.
 
 use crate::base::Base;
-use crate::bits::{elias_fano, packed};
-use crate::build::builder::Builder;
+use crate::bits::{elias_fano, pack};
+use crate::build::Builder;
 use crate::build::input::Input;
 use crate::keys;
+use crate::layers::LayerSet;
 use crate::layers::build::LayerBuilder;
 use crate::layers::id::{LayerId, LayerKind};
-use crate::layers::set::LayerSet;
 use crate::layers::sliced::{Sliced, Slot};
 use crate::layers::texts::{Text, gather};
 use crate::model::key::{Key, KeyType};
 use crate::model::schema::Schema;
 use crate::model::value::{Value, ValueType};
 use crate::psi::{Column, PsiWriter};
+use crate::record::Record;
 use crate::record::blocks::{BLOCK_RECORDS, RawBlock};
 use crate::record::codes::{self, Codes};
-use crate::record::output::Record;
 
 fn schema() -> Schema {
     Schema::new("id", KeyType::U64).with("name", ValueType::Text).with("place", ValueType::Text)
@@ -90,7 +90,7 @@ fn columns_out_of_order_are_caught() {
 #[test]
 #[should_panic(expected = "has no room in the width")]
 fn a_number_that_is_too_large_is_caught() {
-    packed::pack([1, 2, 300], 255);
+    pack([1, 2, 300], 255);
 }
 
 #[test]

@@ -14,16 +14,16 @@ use crate::keys::Keys;
 use crate::layers::build::LayerBuilder;
 use crate::layers::id::LayerId;
 use crate::layers::plan;
-use crate::layers::set::{LayerInfo, LayerSet, VerifiedLayer};
+use crate::layers::{LayerInfo, LayerSet, VerifiedLayer};
 use crate::model::key::{Key, KeyType};
 use crate::model::schema::Schema;
 use crate::model::value::Value;
+use crate::query::Searcher;
 use crate::query::chains::{self, ChainScratch};
 use crate::query::predicate::Query;
-use crate::query::search::Searcher;
+use crate::record::Record;
 use crate::record::blocks::{self, BLOCK_RECORDS, BlockPlace, BlockReader};
 use crate::record::body;
-use crate::record::output::Record;
 use crate::sampling::{QueryCounters, Sampler};
 use crate::window::Window;
 
@@ -177,7 +177,6 @@ impl Shard {
         Ok(())
     }
 
-    /// Whether a layer has a record as text.
     fn has_text(&self, set: &LayerSet, record: u32) -> bool {
         let record = u64::from(record);
         matches!(set.plain.get((record >> set.plain_shift) as usize), Some(Some(_)))
@@ -337,30 +336,28 @@ impl Shard {
         VerifiedLayer::new(&self.base, part)
     }
 
-    /// Drops slices and puts others in, of which each takes the place of the one that is there. A query sees all of it or
-    /// nothing.
+    /// Drops slices and puts others in; a new slice replaces one with its id. A query sees all of these changes or none.
     pub fn replace_layers(&self, gone: &[LayerId], new: &[VerifiedLayer]) {
         replace(&self.layers, &self.base, gone, new);
     }
 
-    /// Drops a slice; false if it was not there. Its memory goes with its last reader.
-    pub fn remove_layer(&self, id: LayerId) -> bool {
-        self.change(|set| Ok(set.remove(&self.base, id))).unwrap_or(false)
-    }
-
     /// Begins to fill a slice with what queries compute anyway. It is used as far as it is filled.
     pub fn begin_filling(&self, id: LayerId) -> Result<()> {
-        self.change(|set| set.begin_filling(&self.base, id))
+        loop {
+            let present = self.layers.load();
+            let mut next = (**present).clone();
+            next.begin_filling(&self.base, id)?;
+            let seen = self.layers.compare_and_swap(&present, Arc::new(next));
+            // Else another change came first.
+            if Arc::ptr_eq(&Guard::into_inner(seen), &present) {
+                return Ok(());
+            }
+        }
     }
 
     /// The part of a slice that queries have filled, for [`add_layer`](Self::add_layer); `None` while values are missing.
     pub fn seal(&self, id: LayerId) -> Option<Bytes> {
         self.layers.load().seal(&self.base, id).map(Bytes::from)
-    }
-
-    /// Makes the next set of layers from the present one.
-    fn change<T>(&self, changed: impl Fn(&mut LayerSet) -> Result<T>) -> Result<T> {
-        change(&self.layers, changed)
     }
 
     /// The layers that bring the shard to `ratio` of its input, or as near below as slices allow, chosen by throughput
@@ -382,17 +379,4 @@ pub(crate) fn replace(layers: &ArcSwap<LayerSet>, base: &Base, gone: &[LayerId],
         next.replace(base, gone, new);
         next
     });
-}
-
-/// Puts a changed copy of the present set in its place; begins again if another change came first.
-pub(crate) fn change<T>(layers: &ArcSwap<LayerSet>, change: impl Fn(&mut LayerSet) -> Result<T>) -> Result<T> {
-    loop {
-        let present = layers.load();
-        let mut next = (**present).clone();
-        let result = change(&mut next)?;
-        let seen = layers.compare_and_swap(&present, Arc::new(next));
-        if Arc::ptr_eq(&Guard::into_inner(seen), &present) {
-            return Ok(result);
-        }
-    }
 }

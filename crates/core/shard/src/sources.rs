@@ -81,7 +81,7 @@ fn is_name_like(pattern: &str, name: &str) -> bool {
     pattern[at..].iter().all(|rest| *rest == '*')
 }
 
-/// Keys that came from sources which go, until it is known who else has them.
+/// Keys of sources that have gone, until it is known whether another source has them.
 #[derive(Clone, Debug, Default)]
 pub struct LeftKeys {
     /// With the place of the last source that goes and has the key.
@@ -97,7 +97,7 @@ impl LeftKeys {
         }
     }
 
-    /// A source that is read now, behind all others, has these keys: nothing else becomes of them.
+    /// These keys are in a source that is read now and comes after all others: they stay.
     pub fn come(&mut self, keys: &[Key]) {
         keys.iter().for_each(|key| {
             self.keys.remove(key);

@@ -25,8 +25,7 @@ mod worker;
 pub use checksum::{crc32c, crc32c_append};
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use form::{
-    Cell, CellSource, Comparison, CsvLines, FormId, ROW_TESTS_MAX, RowTest, TEXT_CHUNK_BYTES, TextForm, TextLines, at_most,
-    text_chunk,
+    Cell, CellSource, Comparison, CsvLines, ROW_TESTS_MAX, RowTest, TEXT_CHUNK_BYTES, TextForm, TextLines, at_most, text_chunk,
 };
 pub use grant::{CallerInfo, Grant, Role, Scope, TokenInfo, TokenKeys, Verifier, check_token_name};
 pub use key::Key;
@@ -38,7 +37,7 @@ pub use segment::{
     OBJECT_BYTES_MAX, RouteKey, SegmentId, SegmentRange, check_object_bytes, segment_bytes, segment_count, split_range,
 };
 pub use units::{BitRate, ByteSize, format_bytes, format_duration, parse_duration};
-pub use version::{Attributes, ObjectInfo, ObjectVersion, VersionTag};
+pub use version::{Attributes, FormId, ObjectInfo, ObjectVersion, VersionTag};
 pub use worker::{HostId, OperationId, Owner, PlanTurn, Standing, WorkerId};
 
 /// Bytes of a page: the unit of presence, accounting, checksum and fetching.

@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Key, MountId};
 
+/// Between an object's tag and a form's id. No header of HTTP can have it, so that no ETag does.
+const FORM: char = '\u{1f}';
+
 /// What tells two versions of an object apart: its ETag as the store gave it (with its quotes), or size and
 /// modification time (of files more than that) where the store has none.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -60,6 +63,35 @@ pub struct ObjectVersion {
     pub tag: VersionTag,
     /// Size of the object in bytes.
     pub size: u64,
+}
+
+/// What the lines of a text file are taken for ([`TextForm`](crate::TextForm)), as a hash of all that it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct FormId(pub u128);
+
+impl ObjectVersion {
+    /// Whether the object's name says that it may have cells without a form: those of Parquet files are made.
+    pub fn has_cells(&self) -> bool {
+        let key = self.key.as_str();
+        let ends = |ending: &str| {
+            key.len() > ending.len() && key.as_bytes()[key.len() - ending.len()..].eq_ignore_ascii_case(ending.as_bytes())
+        };
+        ends(".parquet") || ends(".parq")
+    }
+
+    /// The version under which cells that a form makes of this one go: another form makes other segments.
+    pub fn in_form(&self, form: FormId) -> Self {
+        let tag = VersionTag::etag(&format!("{}{FORM}{:032x}", self.tag, form.0));
+        Self { tag, ..self.clone() }
+    }
+
+    /// The version of the object, and the form, of one that [`Self::in_form`] has made.
+    pub fn form(&self) -> Option<(Self, FormId)> {
+        let (tag, form) = self.tag.as_str().rsplit_once(FORM)?;
+        let form = FormId(u128::from_str_radix(form, 16).ok()?);
+        let version = Self { tag: VersionTag::etag(tag), ..self.clone() };
+        Some((version, form))
+    }
 }
 
 /// An object version with what a listing shows beside it.

@@ -33,15 +33,15 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// The turn of an operation's plan; one of which nobody said when it was made counts from `now_ms` on.
+    /// The turn of an operation's plan. A plan without a time counts as made at `now_ms`.
     pub fn turn(self, operation: OperationId, now_ms: u64) -> PlanTurn {
         let began_ms = if self.began_ms == 0 { now_ms } else { self.began_ms };
         PlanTurn { standing: Self { began_ms, ..self }, operation }
     }
 }
 
-/// Where a plan stands among all others, the smallest first: by priority, then by when it was made, then by its operation's number. It is
-/// the same at every worker, so that all of them bring what the first plan needs before what the second one does.
+/// Where a plan stands among all others, the smallest first: by priority, then by when it was made, then by its operation's number. All
+/// workers have the same order, so that each brings what the first plan needs before what the second plan needs.
 ///
 /// ```
 /// use forebay_types::{OperationId, Standing};

@@ -5,11 +5,10 @@
 //! Never does: shared storage, sockets, or any decision about what should be fetched.
 //!
 //! Start with [`BlockStore`]. From the ground up: `table/` is what is known in memory of each segment, `books/` what of a tier
-//! is taken and who goes next, `media/` memory and files, which `core/` puts together; `control/` decides (admit, evict, pin,
-//! recover), `data/` moves bytes. The bytes on disk are specified in `docs/specs/disk-tier.md`.
+//! is taken and who goes next, `media/` memory and files, which `core/` puts together and decides on (admit, evict, pin, recover);
+//! `data/` moves bytes. The bytes on disk are specified in `docs/specs/disk-tier.md`.
 
 mod books;
-mod control;
 mod core;
 mod data;
 mod lent;
@@ -20,8 +19,8 @@ mod table;
 mod threads;
 mod usage;
 
-pub use crate::core::Change;
-pub use data::{BlockFill, Fill, Pinned, ScrubCursor, ScrubStep};
+pub use crate::core::{Change, Pinned};
+pub use data::{BlockFill, Fill, ScrubCursor, ScrubStep};
 pub use lent::Lent;
 pub use media::{ArenaHandle, pages_verify};
 pub use settings::{DiskFolder, SegmentSpec, StoreSettings};

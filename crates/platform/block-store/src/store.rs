@@ -9,8 +9,8 @@ use forebay_protocol::Held;
 use forebay_types::{PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
 
 use crate::books::{OWNERS, Tier};
-use crate::core::{Change, Core, Disk, leave_out};
-use crate::data::{BlockFill, Fill, Pinned, ReadPages, ScrubCursor, ScrubStep};
+use crate::core::{Change, Core, Disk, Pinned, ReadPages, leave_out};
+use crate::data::{BlockFill, Fill, ScrubCursor, ScrubStep};
 use crate::lent::Lent;
 use crate::media::{ArenaHandle, Direction, Folder};
 use crate::settings::{SegmentSpec, StoreSettings};

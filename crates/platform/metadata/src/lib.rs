@@ -11,20 +11,17 @@
 #![warn(unreachable_pub)]
 
 mod connect;
-mod counters;
 mod database;
 mod dialect;
-mod epoch;
 mod faults;
 mod leadership;
 mod location;
 mod memory;
 mod metadata;
-mod records;
 mod schema;
 mod sqlite_file;
 
+pub use database::StoredTable;
 pub use memory::Memory;
 pub use metadata::Metadata;
-pub use records::StoredTable;
 pub use schema::SCHEMA_VERSION;

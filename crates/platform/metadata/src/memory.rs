@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use forebay_types::{Error, Key, Mount, MountId, MountName, MountOptions, Result, Verifier};
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::records::{CHECKPOINT_BYTES_MAX, StoredTable};
+use crate::database::{CHECKPOINT_BYTES_MAX, StoredTable};
 
 /// What there is in this process, by its URL.
 static DATABASES: Mutex<BTreeMap<String, Arc<Mutex<Tables>>>> = Mutex::new(BTreeMap::new());

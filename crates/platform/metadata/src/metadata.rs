@@ -2,9 +2,8 @@
 
 use forebay_types::{Key, Mount, MountId, MountName, MountOptions, Result, Verifier};
 
-use crate::database::Database;
+use crate::database::{Database, StoredTable};
 use crate::memory::{self, Session};
-use crate::records::StoredTable;
 
 /// The metadata database. Cheap to clone.
 ///

@@ -25,7 +25,7 @@ pub use literal::Literal;
 pub use log::{LocalLog, Log};
 pub use question::{Condition, Test};
 pub use store::{
-    Answered, Batch, Building, FarAnswer, FarQuestion, Inspection, PartInspection, Sealer, SentRecord, Standing, Store,
-    UpdateLimits, Wanted, read_keys, read_records, write_keys,
+    Answered, Batch, Building, FarAnswer, FarQuestion, Inspection, PartInspection, SentRecord, Standing, Store, UpdateLimits,
+    Wanted, read_keys, read_records, write_keys,
 };
 pub use update::{Change, ChangeIf, WantedChange};

@@ -35,7 +35,7 @@ mod upload;
 
 pub use body::Body;
 pub use forward::{Forward, ForwardBody, Forwarded, PayloadHash, Place};
-pub use request::{Class, Get, GetRange, ListPage, PutCondition, coalesce};
+pub use request::{Class, Get, GetRange, ListPage, PutCondition};
 pub use settings::{AccessKey, StorageSettings};
 pub use storage::Storage;
 pub use upload::Upload;

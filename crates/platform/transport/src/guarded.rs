@@ -15,7 +15,7 @@ use crate::credentials::admission::unknown;
 use crate::credentials::audit;
 use crate::credentials::token::{self, NONCE_BYTES, Nonce, PROOF_BYTES, Proof, Transcript};
 use crate::handshake::{ID_BYTES_MAX, left, nothing_to_show, stranger};
-use crate::sockets::socket;
+use crate::sockets;
 use crate::tls::{Acceptor, Spoken};
 use crate::{Address, Security, tls};
 
@@ -53,7 +53,7 @@ impl Guard {
 
     /// Lets a connection in that has just been accepted, or says why not. Ends within the time of a handshake.
     pub async fn admit(&self, stream: TcpStream) -> Result<Guarded> {
-        socket::set_tcp_options(&stream)?;
+        sockets::set_tcp_options(&stream)?;
         let from = stream.peer_addr().map_or_else(|_| String::new(), |address| address.to_string());
         let admitted = async {
             let mut io: Box<dyn Io> = match &self.tls {
@@ -101,7 +101,7 @@ impl Guarded {
         let connected = timeout(CONNECT_TIMEOUT, TcpStream::connect(host_port)).await;
         let stream = connected.map_err(|_| Error::retry(format!("{address} does not answer")))?;
         let stream = stream.map_err(|error| Error::retry(format!("{address} can't be reached: {error}")))?;
-        socket::set_tcp_options(&stream)?;
+        sockets::set_tcp_options(&stream)?;
         let proved = async {
             let mut io: Box<dyn Io> = match &security.tls {
                 Some(settings) => {

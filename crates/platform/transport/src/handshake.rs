@@ -7,12 +7,12 @@ use forebay_types::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::Security;
+use crate::credentials::OWNER;
 use crate::credentials::admission::unknown;
-use crate::credentials::credential::OWNER;
 use crate::credentials::token::{self, Nonce, Transcript};
+use crate::frames::Sink;
 use crate::frames::batch::{Batch, OutFrame};
 use crate::frames::frame_reader::{FrameReader, Incoming};
-use crate::frames::link::Sink;
 
 /// Longest message of a handshake: who has not proved anything yet gets no memory.
 const HELLO_BYTES_MAX: u32 = 4 << 10;

@@ -10,7 +10,7 @@ use forebay_runtime::net::{self, Stream};
 use forebay_types::{Error, Result};
 use tokio::net::UnixListener;
 
-use crate::sockets::socket;
+use crate::sockets;
 use crate::sockets::unix_file::{self, UnixFile};
 use crate::{Address, Peer};
 
@@ -85,14 +85,14 @@ impl Listener {
             ListenerSocket::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
                 if let Stream::Tcp(tcp) = &stream {
-                    socket::set_tcp_options(tcp)?;
+                    sockets::set_tcp_options(tcp)?;
                 }
                 let peer = unknown(address, false, false);
                 Ok(Accepted { connection: Incoming::Remote(stream), peer })
             }
             ListenerSocket::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
-                let (uid, same_user) = socket::unix_peer(&stream)?;
+                let (uid, same_user) = sockets::unix_peer(&stream)?;
                 let peer = unknown(format!("unix:uid={uid}"), true, same_user);
                 Ok(Accepted { connection: Incoming::Unix(stream.into_std()?.into()), peer })
             }

@@ -19,7 +19,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 use tracing::error;
 
 use crate::caught::caught;
-use crate::credentials::credential::OWNER;
+use crate::credentials::OWNER;
 use crate::{Address, Admission, Answer, Credential, Peer, Response, Service, Session};
 
 /// What this process serves at Unix sockets, by their paths.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_protocol::{AtHand, Handed};
-use forebay_rights::Caller;
 use forebay_types::Result;
+
+use crate::Peer;
 
 /// What a server offers: makes a [`Session`] for each connection.
 pub trait Service: Send + Sync + 'static {
@@ -63,21 +64,6 @@ pub trait Place: Send {
 
     /// The payload is there: the answer, which must be at hand.
     fn filled(self: Box<Self>) -> Response;
-}
-
-/// Who is at the other end.
-#[derive(Clone, Debug)]
-pub struct Peer {
-    /// Who has proved to be there, and what that one may.
-    pub caller: Caller,
-    /// `host:port`, or `unix:` with the user's number.
-    pub address: String,
-    /// Connected by a Unix socket, so that descriptors can be passed.
-    pub unix: bool,
-    /// Of the same user as this process; known of Unix sockets only.
-    pub same_user: bool,
-    /// The version of the protocol that both sides speak: requests are of it, and answers are to be.
-    pub version: u16,
 }
 
 /// What a [`Session`] answers.

@@ -1,8 +1,8 @@
 //! What becomes of a query's accesses: which worker is asked, what a wrong view costs, when the last one is answered.
 
 use crate::cluster::{Has, Knowledge};
-use crate::run::engine::{Engine, Pending};
 use crate::run::events::Event;
+use crate::run::{Engine, Pending};
 use crate::run::{Fact, Observer};
 use crate::workload::{Micros, Query};
 

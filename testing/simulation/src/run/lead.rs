@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use crate::cluster::{Concurrent, Has, Table};
 use crate::decide::{Planner, State, Steps};
-use crate::run::engine::Engine;
+use crate::run::Engine;
 use crate::run::events::Event;
 use crate::run::{Fact, Observer};
 

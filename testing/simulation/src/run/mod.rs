@@ -1,11 +1,187 @@
 //! A run of the model: queries, loads, plans and polls in the order of time.
 
 mod access;
-mod engine;
 mod events;
 mod lead;
 mod observer;
 mod pick;
 
-pub(crate) use engine::{Run, run};
+use std::rc::Rc;
+
+use forebay_placement::{Candidate, QueueView};
+
+use crate::cluster::{Client, ClusterSettings, InFlight, Routing, Table, Worker};
+use crate::decide::Planner;
+use crate::metrics::{Measures, Outcome};
+use crate::random::Random;
+use crate::run::events::{Event, Events};
+use crate::workload::{Micros, Query};
+
 pub use observer::{Fact, Observer, Unobserved};
+
+/// What a run consists of, beside its queries and decisions.
+pub(crate) struct Run<'a> {
+    pub(crate) cluster: &'a ClusterSettings,
+    pub(crate) routing: Routing,
+    /// Segments at the start.
+    pub(crate) segments: usize,
+    /// When further segments come into being, in order.
+    pub(crate) fresh: Vec<Micros>,
+    /// Of whatever is drawn at random but the queries.
+    pub(crate) seed: u64,
+}
+
+/// Runs `queries` through the cluster until its end.
+pub(crate) fn run(
+    what: &Run<'_>,
+    decide: &mut Planner,
+    queries: impl Iterator<Item = Query>,
+    observer: &mut impl Observer,
+) -> Outcome {
+    let end = what.cluster.end();
+    let mut engine = Engine::new(what, decide, observer);
+    for query in queries.take_while(|query| query.at < end) {
+        engine.until(query.at);
+        engine.query(query);
+    }
+    engine.until(end);
+    engine.drain();
+    let busy: Vec<Micros> = engine.workers.iter().map(|worker| worker.busy).collect();
+    engine.measures.outcome(what.segments + what.fresh.len(), &busy, what.cluster)
+}
+
+/// A query that isn't answered yet.
+#[derive(Debug, Default)]
+struct Pending {
+    number: u64,
+    at: Micros,
+    client: u32,
+    left: usize,
+    accesses: usize,
+    done: Micros,
+}
+
+struct Engine<'a, O> {
+    cluster: &'a ClusterSettings,
+    routing: Routing,
+    decide: &'a mut Planner,
+    observer: &'a mut O,
+    workers: Vec<Worker>,
+    clients: Vec<Client>,
+    /// Which workers have each segment, or will.
+    holders: Vec<Vec<u32>>,
+    table: Rc<Table>,
+    /// Whether who holds what has changed since the table was made.
+    table_is_old: bool,
+    events: Events,
+    pending: Vec<Pending>,
+    free: Vec<u32>,
+    asked: u64,
+    counts: Vec<u64>,
+    in_flight: Option<InFlight>,
+    known: usize,
+    random: Random,
+    /// Kept for its memory.
+    candidates: Vec<Candidate>,
+    measures: Measures,
+    now: Micros,
+    ending: bool,
+}
+
+impl<'a, O: Observer> Engine<'a, O> {
+    fn new(what: &Run<'a>, decide: &'a mut Planner, observer: &'a mut O) -> Self {
+        let cluster = what.cluster;
+        let total = what.segments + what.fresh.len();
+        let mut events = Events::default();
+        for (at, time) in what.fresh.iter().enumerate() {
+            events.push(*time, Event::Fresh { segment: (what.segments + at) as u32 });
+        }
+        for window in 1..=cluster.windows {
+            events.push(window * cluster.window, Event::Window);
+        }
+        for client in 0..cluster.clients {
+            // Clients were not started at the same time.
+            let first = cluster.poll * (client as u64 + 1) / cluster.clients as u64;
+            events.push(first, Event::Poll { client: client as u32, periodic: true });
+        }
+        let table = Rc::new(Table { version: 0, routes: vec![Vec::new(); total] });
+        let client = || Client {
+            table: table.clone(),
+            polled_at: 0,
+            queues: vec![QueueView::default(); cluster.workers],
+            on_the_way: vec![0; cluster.workers],
+        };
+        let mut engine = Self {
+            cluster,
+            routing: what.routing,
+            in_flight: decide.needs_concurrency().then(|| InFlight::new(total)),
+            decide,
+            observer,
+            workers: (0..cluster.workers).map(|_| Worker::new(total)).collect(),
+            clients: (0..cluster.clients).map(|_| client()).collect(),
+            holders: vec![Vec::new(); total],
+            table,
+            table_is_old: false,
+            events,
+            pending: Vec::new(),
+            free: Vec::new(),
+            asked: 0,
+            counts: vec![0; total],
+            known: what.segments,
+            random: Random::new(what.seed, 3),
+            candidates: Vec::new(),
+            measures: Measures::new(cluster),
+            now: 0,
+            ending: false,
+        };
+        engine.start();
+        engine
+    }
+
+    /// Everything that happens up to `time`.
+    fn until(&mut self, time: Micros) {
+        while self.events.next_at() <= time {
+            let (at, event) = self.events.pop().expect("there is a next one");
+            self.measures.pass(self.now, at);
+            self.now = at;
+            self.event(event);
+        }
+        self.measures.pass(self.now, time);
+        self.now = time;
+    }
+
+    /// Lets those who wait be answered after the last query.
+    fn drain(&mut self) {
+        self.ending = true;
+        while let Some((at, event)) = self.events.pop() {
+            self.now = self.now.max(at);
+            if matches!(event, Event::Access { .. } | Event::Asked { .. } | Event::Loaded { .. }) {
+                self.event(event);
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        match event {
+            Event::Loaded { worker, segment } => self.loaded(worker, segment),
+            Event::Access { query, segment, worker, tries } => self.access(query, segment, worker, tries),
+            Event::Asked { query, segment, worker } => {
+                let client = self.pending[query as usize].client;
+                self.clients[client as usize].on_the_way[worker as usize] -= 1;
+                self.access(query, segment, worker, 0);
+            }
+            Event::Poll { client, periodic } => {
+                self.poll(client);
+                if periodic {
+                    self.events.push(self.now + self.cluster.poll, Event::Poll { client, periodic });
+                }
+            }
+            Event::Fresh { segment } => {
+                self.known = self.known.max(segment as usize + 1);
+                let steps = self.decided(&[], None, |decide, state| decide.fresh(state, segment));
+                self.carry_out(&steps);
+            }
+            Event::Window => self.window(),
+        }
+    }
+}

@@ -3,8 +3,8 @@
 use forebay_placement::{Candidate, Pick, pick};
 
 use crate::cluster::Knowledge;
+use crate::run::Engine;
 use crate::run::Observer;
-use crate::run::engine::Engine;
 use crate::workload::Micros;
 
 impl<O: Observer> Engine<'_, O> {

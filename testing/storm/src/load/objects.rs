@@ -49,7 +49,6 @@ pub fn family(key: u32) -> Family {
     }
 }
 
-/// The mount that a key is in.
 fn mount(key: u32) -> &'static str {
     if family(key) == Family::Fresh { FRESH } else { AGING }
 }

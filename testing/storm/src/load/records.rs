@@ -276,8 +276,7 @@ pub fn dataset() -> String {
 }
 
 fn columns() -> Result<Columns> {
-    let column = |name: &str, kind| Column { name: name.into(), kind };
-    Columns::new(vec![column("id", ColumnKind::Uint), column("text", ColumnKind::Text)], "id")
+    Columns::new(vec![Column::new("id", ColumnKind::Uint), Column::new("text", ColumnKind::Text)], "id")
 }
 
 fn still(key: u64) -> String {

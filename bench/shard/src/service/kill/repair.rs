@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use forebay_bench_harness::{Bar, Figure};
 use forebay_shards::{ShardStatus, Shards};
 use forebay_types::{Error, Result};
 use tokio::sync::Mutex;
 
-use crate::measure::{Bar, Figure};
 use crate::service::data::{Data, literal};
 use crate::service::rig::{Rig, Settings};
 use crate::service::wait::until_at_rest;
@@ -62,12 +62,12 @@ pub(crate) async fn figures(data: &Data, seconds: u64) -> Result<()> {
     let input: u64 = before.iter().map(|shard| shard.input_bytes).sum();
     let what = format!("one of {WORKERS} workers lost, {REPLICAS:?}, {} MB of input", input / 1_000_000);
     let secs = (repaired - killed).as_secs_f64();
-    Figure::new(format!("{what}: all replicas there again, lease counted in"), secs, "s", Bar::None).print();
+    Figure::alone(format!("{what}: all replicas there again, lease counted in"), secs, "s", Bar::Nothing).print(true);
     let of_rs = input as f64 * RS_STORED / WORKERS as f64 * RS_BLOCKS;
     let moved = format!("{what}: bytes that are moved");
-    Figure::against(moved, lost as f64, "bytes", "Reed-Solomon (10,2) reads", of_rs, Bar::RatioAtMost(0.2)).print();
+    Figure::new(moved, lost as f64, "bytes", "Reed-Solomon (10,2) reads", of_rs, Bar::RatioAtMost(0.2)).print(true);
     let stored = format!("{what}: bytes of shared storage");
-    Figure::against(stored, from_storage as f64, "bytes", "bytes that are moved", lost as f64, Bar::RatioAtMost(0.05)).print();
+    Figure::new(stored, from_storage as f64, "bytes", "bytes that are moved", lost as f64, Bar::RatioAtMost(0.05)).print(true);
     let ended = ended.lock().await;
     let rate = |from: Instant, to: Instant| {
         let count = ended.iter().filter(|ended| (from..to).contains(*ended)).count();
@@ -76,7 +76,7 @@ pub(crate) async fn figures(data: &Data, seconds: u64) -> Result<()> {
     // The first half is of askers' beginning.
     let (during, usual) = (rate(killed, repaired), rate(killed - quiet / 2, killed));
     let throughput = format!("{what}: gets meanwhile");
-    Figure::against(throughput, during, "gets/s", "before", usual, Bar::RatioAtLeast(0.88)).print();
+    Figure::new(throughput, during, "gets/s", "before", usual, Bar::RatioAtLeast(0.88)).print(true);
     Ok(())
 }
 

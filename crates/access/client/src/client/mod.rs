@@ -25,7 +25,7 @@ use crate::prefetch::Prefetches;
 use crate::read::Reads;
 use crate::route::Routes;
 use crate::settings::ClientSettings;
-use crate::shards::Shards;
+use crate::shards::ShardCalls;
 use crate::write::Writes;
 
 /// A program's way into a cluster. Cheap to clone; clones share connections, pins and the view. When the last one is
@@ -44,7 +44,7 @@ struct Rooms {
     writes: Arc<Writes>,
     prefetches: Prefetches,
     nodes: Nodes,
-    shards: Shards,
+    shards: ShardCalls,
     counters: Arc<Counters>,
 }
 
@@ -58,7 +58,7 @@ impl Rooms {
             writes: Arc::new(Writes::new(Arc::clone(&routes), Arc::clone(&control), &settings)),
             prefetches: Prefetches::new(Arc::clone(&routes), Arc::clone(&reads.courses), settings.prefetch_bytes),
             nodes: Nodes::new(Arc::clone(&routes), Arc::clone(&counters)),
-            shards: Shards::new(Arc::clone(&routes)),
+            shards: ShardCalls::new(Arc::clone(&routes)),
             control_deadline: settings.control_deadline,
             control,
             routes,

@@ -12,7 +12,7 @@ use forebay_runtime::time::timeout;
 use forebay_trace::Span as Tracing;
 use forebay_types::{Error, ErrorKind, Result, SegmentId};
 
-use super::connections::Link;
+use super::Link;
 use super::traced::{of_data, said};
 use crate::in_place::{Pin, Rescued, pin_of_read};
 

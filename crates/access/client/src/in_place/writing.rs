@@ -12,7 +12,6 @@ impl Writing {
         Self(descriptor)
     }
 
-    /// Writes all of `bytes` from `offset` on.
     pub(crate) fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         let mut done = 0;
         while done < bytes.len() {

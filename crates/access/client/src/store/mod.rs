@@ -24,7 +24,6 @@ mod versioned;
 mod versions;
 
 pub use drafts::DraftStore;
-pub use errors::{from_store_error, to_store_error};
 pub use live::LiveStore;
 pub use snapshot::SnapshotStore;
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use forebay_client::from_store_error;
 use forebay_types::ErrorKind;
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
@@ -180,7 +179,8 @@ async fn a_snapshot_never_mixes_versions() {
         // Nothing but what was read is held of the old version.
         let error = store.get_range(&at(location), 200_000..300_000).await.unwrap_err();
         assert!(matches!(error, Error::Precondition { .. }), "{location}: {error}");
-        assert_eq!(from_store_error(error).kind(), ErrorKind::Conflict);
+        let original = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<forebay_types::Error>());
+        assert_eq!(original.map(forebay_types::Error::kind), Some(ErrorKind::Conflict));
         assert_eq!(store.head(&at(location)).await.unwrap().size, 300_000);
     }
     let again = client.snapshot([]);

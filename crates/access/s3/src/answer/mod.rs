@@ -28,7 +28,6 @@ pub(crate) fn plain(status: StatusCode) -> Answer {
     answer
 }
 
-/// An answer that is a document.
 pub(crate) fn document(xml: Bytes) -> Answer {
     let mut answer = Response::new(AnswerBody::of(xml));
     answer.headers_mut().insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static("application/xml"));

@@ -9,8 +9,8 @@ use ring::hmac;
 
 use super::canonical::Canonical;
 use super::credential::{ALGORITHM, Signed, hex};
-use super::keys::{Caller, Keys};
 use super::stamp::parse_time;
+use super::{Caller, Keys};
 use crate::dialect::Query;
 use crate::dialect::{S3Error, S3Result};
 

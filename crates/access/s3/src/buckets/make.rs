@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_client::AdminRequest;
 use forebay_shared_storage::{PayloadHash, Storage};
-use forebay_types::{ErrorKind, ForebayPath, Key, Mount, MountId, MountName, MountOptions};
+use forebay_types::{ErrorKind, ForebayPath, Key, Mount, MountName};
 use http::header::{CONTENT_LENGTH, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
@@ -96,22 +96,6 @@ pub(crate) async fn remove(context: &Arc<Context>, request: &Request, may: &MayW
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 async fn control(context: &Context, _may: &MayMake, request: AdminRequest) -> forebay_types::Result<()> {
     context.client.control(request).await.map(drop)
-}
-
-impl NewBuckets {
-    /// The mount that a bucket of this name is.
-    fn mount(&self, name: MountName) -> Mount {
-        let slash = if self.url.ends_with('/') { "" } else { "/" };
-        let end = if self.is_whole_buckets() || self.url.starts_with("file:") { "" } else { "/" };
-        let url = format!("{}{slash}{name}{end}", self.url);
-        let options = MountOptions { endpoint: self.endpoint.clone(), ..MountOptions::default() };
-        Mount { id: MountId(0), name, url, options }
-    }
-
-    /// Each is a bucket of its own at the store.
-    fn is_whole_buckets(&self) -> bool {
-        self.url.trim_end_matches('/') == "s3:"
-    }
 }
 
 /// Makes what the mount needs to be there. What is there already was not meant for who asks now.

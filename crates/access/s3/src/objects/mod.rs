@@ -1,11 +1,129 @@
 //! Objects: reads from the tiers, copies, and writes to what does not speak S3.
 
 mod copy;
-mod get;
 mod local;
 mod parts;
 pub(crate) mod uploads;
 
+use std::ops::Range;
+use std::sync::Arc;
+
+use forebay_client::{FirstRead, ObjectRead, RangeSpec};
+use forebay_types::{ErrorKind, ObjectInfo};
+use http::Method;
+use http::header::RANGE;
+
+use crate::answer::{Answer, AnswerBody, FIRST_BYTES, Head, rest};
+use crate::auth::Caller;
+use crate::context::Context;
+use crate::dialect::{S3Error, S3Result, check_conditions, may_be_known, parse_range, resolve_range};
+use crate::mounts::is_temporary;
+use crate::request::Request;
+use crate::rights::Object;
+use crate::temporary;
+use parts::part_range;
+
 pub(crate) use copy::copy;
-pub(crate) use get::get;
 pub(crate) use local::{NULL_VERSION, delete, delete_local, delete_not_checked, put_local};
+
+/// Bytes that an object of which nothing is known is asked for at once: what is larger comes in several requests.
+const UNKNOWN_BYTES: u64 = 16 << 20;
+
+/// Answers GET and HEAD of an object, out of the tiers where it is there.
+pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Object) -> S3Result<Answer> {
+    let is_head = request.parts.method == Method::HEAD;
+    if matches!(request.caller, Caller::Anonymous(_)) && Head::is_set_by(&request.target.query) {
+        return Err(S3Error::invalid_request("Request specific response headers cannot be used for anonymous GET requests."));
+    }
+    let checksums = request.header("x-amz-checksum-mode").is_some_and(|mode| mode.eq_ignore_ascii_case("enabled"));
+    if is_temporary(object.mount()) {
+        return temporary::get(context, request, object).await;
+    }
+    if request.target.query.has("partNumber") {
+        return part(context, request, object, is_head).await;
+    }
+    let wanted = parse_range(request.header(RANGE.as_str()))?;
+    if is_head || may_be_known(request.headers()) {
+        let (info, attributes) = context.client.stat(&object.path(), checksums && wanted.is_none()).await?;
+        check_conditions(request.headers(), &info)?;
+        let range = wanted.map(|wanted| resolve_range(wanted, info.version.size)).transpose()?;
+        let query = &request.target.query;
+        let head = Head { query, info: &info, attributes: &attributes, range: range.clone(), checksums };
+        if is_head {
+            return head.answer(AnswerBody::empty());
+        }
+        let body = read_version(context, &info, range.unwrap_or(0..info.version.size)).await?;
+        return head.answer(body);
+    }
+    let operation = context.client.operation();
+    let read = ObjectRead { range: first_range(wanted, checksums), first: FIRST_BYTES, complete: checksums && wanted.is_none() };
+    let first = match context.client.read_object(operation, &object.path(), read).await {
+        Ok(first) => first,
+        // The object may end before the range.
+        Err(error) if error.kind() == ErrorKind::Invalid && wanted.is_some() => {
+            let (info, _) = context.client.stat(&object.path(), false).await?;
+            check_conditions(request.headers(), &info)?;
+            resolve_range(wanted.unwrap_or(RangeSpec::From { start: 0 }), info.version.size)?;
+            return Err(error.into());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let FirstRead { info, attributes, bytes, hit, .. } = first;
+    context.meters.read(hit);
+    check_conditions(request.headers(), &info)?;
+    let range = wanted.map(|wanted| resolve_range(wanted, info.version.size)).transpose()?;
+    let all = range.clone().unwrap_or(0..info.version.size);
+    let sent = all.start + bytes.len() as u64;
+    let body = match sent >= all.end {
+        true => AnswerBody::of(bytes),
+        false => {
+            let (client, room) = (context.client.clone(), Arc::clone(&context.large_pieces));
+            let rest = rest(client, room, operation, info.version.clone(), sent..all.end, !hit);
+            AnswerBody::stream(bytes, rest, Some(all.end - all.start))
+        }
+    };
+    Head { query: &request.target.query, info: &info, attributes: &attributes, range, checksums }.answer(body)
+}
+
+/// What the worker asks an object for that nothing is known of: as much as is wanted, but not without end.
+fn first_range(wanted: Option<RangeSpec>, checksums: bool) -> RangeSpec {
+    match wanted {
+        None if checksums => RangeSpec::From { start: 0 },
+        None => RangeSpec::Bounded { start: 0, len: UNKNOWN_BYTES },
+        Some(RangeSpec::From { start }) => RangeSpec::Bounded { start, len: UNKNOWN_BYTES },
+        Some(RangeSpec::Bounded { start, len }) => RangeSpec::Bounded { start, len: len.min(UNKNOWN_BYTES) },
+        Some(suffix) => suffix,
+    }
+}
+
+/// A part of an object that was made of parts: the store knows where it lies, the tiers have its bytes.
+async fn part(context: &Arc<Context>, request: &Request, object: &Object, is_head: bool) -> S3Result<Answer> {
+    if request.headers().contains_key(RANGE) {
+        return Err(S3Error::invalid_request("Cannot specify both Range header and partNumber query parameter"));
+    }
+    let (info, attributes) = context.client.stat(&object.path(), false).await?;
+    check_conditions(request.headers(), &info)?;
+    let part = part_range(context, request, object, &info).await?;
+    let query = &request.target.query;
+    let head = Head { query, info: &info, attributes: &attributes, range: part.range.clone(), checksums: false };
+    let body = match (is_head, part.range.clone()) {
+        (true, _) => AnswerBody::empty(),
+        (false, range) => read_version(context, &info, range.unwrap_or(0..info.version.size)).await?,
+    };
+    let mut answer = head.answer(body)?;
+    answer.headers_mut().extend(part.headers);
+    Ok(answer)
+}
+
+/// Bytes of a version that is known, as they come.
+async fn read_version(context: &Arc<Context>, info: &ObjectInfo, range: Range<u64>) -> S3Result<AnswerBody> {
+    let operation = context.client.operation();
+    let first_end = range.end.min(range.start + u64::from(FIRST_BYTES));
+    let first = context.client.read(operation, &info.version, range.start..first_end).await?;
+    if first_end == range.end {
+        return Ok(AnswerBody::of(first));
+    }
+    let room = Arc::clone(&context.large_pieces);
+    let rest = rest(context.client.clone(), room, operation, info.version.clone(), first_end..range.end, true);
+    Ok(AnswerBody::stream(first, rest, Some(range.end - range.start)))
+}

@@ -1,10 +1,10 @@
 //! Buckets that clients make: each is a mount.
 
 use forebay_s3::{AccessRule, NewBuckets};
+use forebay_testing::SecondServer;
 
 use crate::rig::client::{Answer, Signed, request};
 use crate::rig::cluster::{Cluster, gateway_settings};
-use crate::rig::store::Versity;
 
 fn is(answer: &Answer, status: u16, code: &str) {
     assert_eq!((answer.status, answer.code().as_str()), (status, code), "{}", answer.text());
@@ -64,7 +64,7 @@ async fn a_bucket_s_life(cluster: &Cluster) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn buckets_of_the_store() {
-    let store = Versity::start(&["elsewhere"]);
+    let store = SecondServer::start(&["elsewhere"]);
     let cluster = makes_at("s3://", Some(&store.endpoint)).await;
     a_bucket_s_life(&cluster).await;
     let at = cluster.address();

@@ -15,12 +15,6 @@ fn immutable(options: &mut forebay_types::MountOptions) {
     options.validate = Validate::Immutable;
 }
 
-impl Cluster {
-    fn at_hand(&self) -> u64 {
-        self.client.counters().reads_at_hand
-    }
-}
-
 /// The same request, and with a header that only the way of all requests knows: the head's lines without what differs from
 /// answer to answer, and the body.
 async fn both(at: SocketAddr, text: &str) -> [(u16, Vec<String>, Vec<u8>); 2] {

@@ -51,7 +51,7 @@ pub async fn record_at(client: &Client, shards: &Shards, worker: WorkerId, key: 
     let mut keys = Vec::new();
     write_keys([&key], &mut keys);
     let of = WantedRecords { dataset: shards.id(), shard, attributes: &[0], versioned: false };
-    let (answer, _) = client.get_records(worker, &of, keys.into(), Duration::from_secs(20)).await?;
+    let (answer, _) = client.shards().records(worker, &of, keys.into(), Duration::from_secs(20)).await?;
     let wanted = Wanted::new(shards.columns(), Some(vec![0]), false).unwrap();
     let record = read_records(&answer, 1, shards.columns(), &wanted).unwrap().remove(0).record;
     Ok(record.map(|record| String::from_utf8(record.bytes(0).unwrap().to_vec()).unwrap()))
@@ -61,7 +61,7 @@ pub async fn record_at(client: &Client, shards: &Shards, worker: WorkerId, key: 
 pub async fn answer_at(client: &Client, shards: &Shards, worker: WorkerId, key: i64, question: Json) -> Result<Json> {
     let shard = shards.dataset().shard_of(&forebay_shard::Key::U64(key as u64)) as u32;
     let question = Bytes::from(question.to_string());
-    let (answer, _) = client.ask_shard(worker, shards.id(), shard, question, Duration::from_secs(20)).await?;
+    let (answer, _) = client.shards().ask(worker, shards.id(), shard, question, Duration::from_secs(20)).await?;
     Ok(serde_json::from_slice(&answer).unwrap())
 }
 
@@ -69,7 +69,7 @@ async fn change_at(bed: &Bed, shards: &Shards, worker: WorkerId, call: u128, cha
     let key = change["put"]["id"].as_i64().unwrap();
     let shard = shards.dataset().shard_of(&forebay_shard::Key::U64(key as u64)) as u32;
     let change = Bytes::from(change.to_string());
-    bed.client.change_shard(worker, shards.id(), shard, call, change, Duration::from_secs(20)).await
+    bed.client.shards().change(worker, shards.id(), shard, call, change, Duration::from_secs(20)).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

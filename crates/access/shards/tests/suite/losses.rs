@@ -149,7 +149,7 @@ async fn a_copy_knows_what_the_shard_was_asked_elsewhere() {
     let (keys, mut bytes) = ((0..2000u64).map(Key::U64).collect::<Vec<_>>(), Vec::new());
     write_keys(keys.iter(), &mut bytes);
     let of = WantedRecords { dataset: shards.id(), shard: 0, attributes: &[1], versioned: false };
-    bed.client.get_records(order[1], &of, bytes.into(), Duration::from_secs(20)).await.unwrap();
+    bed.client.shards().records(order[1], &of, bytes.into(), Duration::from_secs(20)).await.unwrap();
     let place = place_of(&bed, order[0]);
     drop(bed.take_worker(place));
     comes_to(&bed, &shards, order[2], |_| true).await;

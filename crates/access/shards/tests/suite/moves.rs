@@ -27,7 +27,7 @@ async fn one_does_what_is_left_for_all_who_meet_an_ended_log() {
     bed.cluster.s3.reset_counters();
     let ask = |_| {
         let question = Bytes::from_static(b"{\"count\":null}\n");
-        bed.client.ask_shard(worker, announced.id(), 0, question, Duration::from_secs(30))
+        bed.client.shards().ask(worker, announced.id(), 0, question, Duration::from_secs(30))
     };
     for answer in join_all((0..200).map(ask)).await {
         let error = answer.unwrap_err();

@@ -8,8 +8,8 @@ use forebay_types::{Error, WorkerId};
 
 use super::event::answer;
 use super::ledger::Holder;
+use super::parts::{Hearing, MEMBERS_MAX, Member};
 use super::shares::by_mount;
-use super::state::{Hearing, MEMBERS_MAX, Member};
 use super::whole::failpoint;
 use super::{Command, State};
 

@@ -73,7 +73,6 @@ impl Shared {
         ControlReply::Credentials { version, verifiers }
     }
 
-    /// The name of a mount.
     pub(crate) fn mount_name(&self, id: MountId) -> Option<MountName> {
         self.state.lock().state.mount_name(id)
     }

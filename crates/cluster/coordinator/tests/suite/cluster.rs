@@ -61,18 +61,7 @@ impl Cluster {
     /// A heartbeat; the view, when the worker's was old, and its shares.
     pub async fn beat(&self, worker: u64, have: u64, demand: &[(MountId, u64)]) -> (Option<ClusterView>, Vec<MountShare>) {
         let report = WorkerReport { reads: 42, ..WorkerReport::default() };
-        let heartbeat = Heartbeat {
-            worker: WorkerId(worker),
-            have,
-            demand: demand.to_vec(),
-            report,
-            window: None,
-            ended: Vec::new(),
-            fresh: Vec::new(),
-            heard: None,
-            background: Vec::new(),
-            ahead: Vec::new(),
-        };
+        let heartbeat = Heartbeat { have, demand: demand.to_vec(), report, ..Heartbeat::silent(WorkerId(worker)) };
         match self.ask(MemberRequest::Heartbeat(heartbeat)).await.unwrap() {
             ControlReply::Beat { view, shares, .. } => (view, shares),
             other => panic!("{other:?} is no beat"),

@@ -38,7 +38,6 @@ const NEWS_WITHIN: Duration = Duration::from_millis(1500);
 
 /// Who else is there, what reads are routed where, and whether this worker is told of everything.
 pub(crate) struct Cluster {
-    /// This worker.
     pub(crate) id: WorkerId,
     pub(crate) hearing: Hearing,
     pub(crate) lease: Lease,

@@ -101,7 +101,6 @@ impl Nodes {
         self.extents(at, name, offset, bytes)
     }
 
-    /// Deletes a node.
     pub(super) async fn delete(&self, at: impl Into<Reached>, name: &str, recursive: bool) -> NodeResult<()> {
         let at = at.into();
         let elsewhere = self.reached(at)?.elsewhere(at.dir, name)?;

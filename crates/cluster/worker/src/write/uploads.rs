@@ -108,7 +108,6 @@ impl SessionUploads {
         Some((draft.mount, draft.key.clone()))
     }
 
-    /// Writes a part.
     pub(crate) async fn part(&self, writes: &Writes, id: u64, part: u32, payload: Bytes) -> Result<()> {
         let draft = self.find(writes, id, By::Writer(self.number))?;
         let upload = draft.upload.read().await;

@@ -11,8 +11,7 @@ use forebay_nodes::{BlockRef, CreateOptions, DirId, NodeType, ROOT, StorageClass
 use forebay_protocol::{
     AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, DraftCall, FrameKind, Heartbeat,
     InPlaceCount, MemberRequest, NODE_MESSAGE, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerRequest,
-    PutCondition, RangeSpec, Raw, SegmentUse, TraceContext, WantedAccesses, WindowReport, WorkerInfo, WorkerReport, decode,
-    encode,
+    PutCondition, RangeSpec, Raw, SegmentUse, TraceContext, WantedAccesses, WindowReport, WorkerInfo, decode, encode,
 };
 use forebay_transport::{Connection, Security};
 use forebay_types::{ErrorKind, HostId, Key, MountId, ObjectVersion, PageRun, SegmentId, Standing, WorkerId};
@@ -318,16 +317,13 @@ fn control_seeds(bed: &Bed, version: &ObjectVersion) -> Vec<Vec<u8>> {
     }];
     let window = WindowReport { window: 1 << 32, lasted: Duration::from_secs(60), uses, ..WindowReport::default() };
     let heartbeat = |window| Heartbeat {
-        worker,
-        have: 0,
         demand: vec![(bed.mount.id, 1000)],
-        report: WorkerReport::default(),
         window,
         ended: vec![forebay_protocol::OrderEnd { segment: SegmentId::of(version, 0), hold: true, held_bytes: 1 << 20 }],
         fresh: vec![version.clone()],
-        ahead: vec![],
         heard: Some(1),
         background: vec![(bed.mount.id, 1000)],
+        ..Heartbeat::silent(worker)
     };
     let path = "/lake/a".parse().unwrap();
     let calls: [ControlCall; 18] = [

@@ -6,8 +6,8 @@ use super::exchange::Exchange;
 use super::outcome::Reason;
 use super::signal::Signal;
 
-/// Who has less than its lowest level, as one that was pinned there since, comes to it in one pass; where there is no room others drop
-/// what they have above theirs.
+/// Replicas below their lowest level, for instance since they were pinned there, are brought to it in one pass. Where there is no room,
+/// others drop what they have above their lowest level.
 pub(super) fn hold(draft: &mut Draft<'_>) {
     for at in 0..draft.entries.len() {
         let (entry, lowest) = (&draft.entries[at], draft.entries[at].replica.lowest);

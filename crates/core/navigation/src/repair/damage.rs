@@ -10,7 +10,7 @@ use crate::shard::ShardId;
 pub struct RepairRoom {
     /// Which worker.
     pub worker: WorkerId,
-    /// Bytes that it could give to copies, those on their way to it already taken off.
+    /// Bytes that it has for copies, less the copies on their way to it.
     pub free_bytes: u64,
     /// What fails together has the same number: a host, a rack, a zone.
     pub domain: u32,
@@ -36,7 +36,7 @@ pub struct Damaged {
     pub base_bytes: u64,
     /// Replicas that it should have.
     pub wanted: u32,
-    /// Requests that wait for it: of equally endangered shards the one that more wait for comes first.
+    /// Requests that wait for it: of two shards with as few replicas left the one with more requests comes first.
     pub waiting: u64,
     /// Replicas that are left and copies on their way.
     pub survivors: Vec<Survivor>,

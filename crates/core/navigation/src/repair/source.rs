@@ -7,8 +7,8 @@ use forebay_types::WorkerId;
 use super::CopySource;
 use super::damage::Survivor;
 
-/// What orders shards that have lost replicas, the least first: those of which fewest whole ones are left, and of these those that
-/// most requests wait for.
+/// The order in which shards that have lost replicas are repaired, smallest first: fewest whole replicas left, then most requests
+/// waiting.
 ///
 /// ```
 /// use forebay_navigation::urgency;

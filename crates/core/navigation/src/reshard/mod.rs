@@ -5,9 +5,33 @@
 //! what comes next. All that is decided by stands in shared storage, so whoever comes after a crash goes on by the same rule.
 
 mod cut;
-mod dial;
 mod switch;
 
 pub use cut::{SHARDS_MAX, Share, hashes, recut, shards_for};
-pub use dial::{KeptAt, start};
 pub use switch::{LogState, SWITCH_LIMITS, SwitchLimits, SwitchStep, TAIL_BYTES_MAX, may_switch, switch, tails_fit};
+
+/// A replica of a shard that keys come from, on the worker where the new one is to be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KeptAt {
+    /// Its size, as a part of its input.
+    pub size: f64,
+    /// Bytes of the input that go into the new shard.
+    pub bytes: f64,
+}
+
+/// The size that the new one starts with, as a part of its input: what is kept for its keys now is kept for them then. None where nothing is
+/// kept for any of them here: it starts as its place among the holders says.
+pub fn start(from: &[KeptAt]) -> Option<f64> {
+    let counted =
+        || from.iter().filter(|kept| kept.size > 0.0 && kept.size.is_finite() && kept.bytes > 0.0 && kept.bytes.is_finite());
+    let bytes: f64 = counted().map(|kept| kept.bytes).sum();
+    if bytes <= 0.0 || !bytes.is_finite() {
+        return None;
+    }
+    let mean = counted().map(|kept| kept.size * (kept.bytes / bytes)).sum::<f64>();
+    let least = counted().map(|kept| kept.size).fold(f64::INFINITY, f64::min);
+    let most = counted().map(|kept| kept.size).fold(0.0, f64::max);
+    // Sums are not exact.
+    assert!(least <= most, "there are some");
+    Some(mean.clamp(least, most))
+}

@@ -26,7 +26,7 @@ pub struct SwitchLimits {
 
 /// What a dataset that is served is held to: what is brought over before its logs are ended is in the new shards already.
 pub const SWITCH_LIMITS: SwitchLimits = SwitchLimits { tail_max: 16_384, rounds_max: 0 };
-/// Bytes that the logs of the shards which a new one is made of may have left together: it has them in memory until it is merged.
+/// Bytes that may be left in the logs of the old shards of one new shard together: it keeps them in memory until it is merged.
 pub const TAIL_BYTES_MAX: u64 = 64 << 20;
 
 /// Whether what the logs of all shards have left, in bytes, fits into the memory of so many shards `after`.
@@ -67,7 +67,7 @@ pub fn switch(logs: &[LogState], round: u32, limits: &SwitchLimits) -> SwitchSte
     };
     let (open, behind) = (of(|log| !log.is_sealed), of(|log| log.next < log.end));
     let tail = logs.iter().fold(0u64, |tail, log| tail.saturating_add(log.end - log.next));
-    // Who has ended one goes on, or whoever comes next does: nobody can write to it any more.
+    // Once a log has ended nobody can write to it any more, so the switch goes on, by this worker or the next one that looks.
     let has_begun = open.len() < logs.len();
     if open.is_empty() {
         return if behind.is_empty() { SwitchStep::Switch } else { SwitchStep::Replay(behind) };

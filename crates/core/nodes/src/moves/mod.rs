@@ -24,8 +24,8 @@ impl Namespace {
         blocks.map(|(block, node)| (block, self.location(node))).collect()
     }
 
-    /// Puts blocks in the places of others with the same bytes, each at once, and gives those that have one now. Blocks of
-    /// nodes on their way stay as they are. The old ones are the caller's. O(nodes).
+    /// Replaces blocks by others with the same bytes, and returns the old ones that were replaced, which are the caller's. Blocks of
+    /// nodes on their way stay as they are. O(nodes).
     pub fn replace_blocks(&mut self, moved: &HashMap<BlockRef, BlockRef>) -> HashSet<BlockRef> {
         let mut replaced = HashSet::new();
         let other = |block: BlockRef| {

@@ -56,8 +56,8 @@ impl Namespace {
                 return id.map(|id| (id, place.0));
             }
             names.step_arriving(place.0, &place.1, None);
-            // Without a commit its blocks are those of the node that stays at the source. With one its container was deleted
-            // recursively meanwhile, and it with it: nobody has its blocks any more.
+            // Without a commit the node stays at the source, with its blocks. With a commit its new container was deleted
+            // recursively meanwhile, and the node with it: nobody has its blocks any more.
             if committed {
                 names.step_freed(blocks);
             }

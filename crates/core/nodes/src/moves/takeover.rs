@@ -78,9 +78,8 @@ impl Namespace {
         id.into_iter().for_each(|id| self.drop_takeover(id));
     }
 
-    /// Last step: the source has given it up, or is gone. Its name is in `parent`, when that is known. Gives the containers in
-    /// it, which are to be told that their names are in another one now ([`Self::set_parent`]), and the one that its own name
-    /// is in.
+    /// Last step: the source has given it up, or is gone. Its name is in `parent`, when that is known. Returns the containers in
+    /// it, which have to be told of their new parent ([`Self::set_parent`]), and the container that has its own name.
     pub fn settle_takeover(&mut self, id: DirId, parent: Option<DirId>) -> (Vec<DirId>, Option<DirId>) {
         let (coming, known) = (self.coming.get(&id).copied(), self.tables.get(&id).map(|table| table.parent));
         self.whole(|names| {

@@ -59,7 +59,7 @@ impl Namespace {
         self.bounded > 0 && self.over(dir).iter().any(|at| self.has_quota(*at))
     }
 
-    /// Whether a container stays with the others of a quota: it has one and holds containers, or is in one that has.
+    /// Whether a quota ties a container to this worker: it has one and holds containers, or a container above it has one.
     pub fn is_tied(&self, id: DirId) -> bool {
         let holds = self.tables.get(&id).is_some_and(|table| table.quota.is_some() && !table.inside.is_empty());
         holds || self.bounded > 0 && self.over(id).iter().any(|at| *at != id && self.has_quota(*at))
@@ -124,7 +124,7 @@ impl Namespace {
         up.take(self.links.len() + 1)
     }
 
-    /// A container, all that it is in, and all that one of these is about to come into.
+    /// A container and all containers above it, those that one of them is being renamed into among them.
     fn over(&self, dir: DirId) -> Vec<DirId> {
         let (mut over, mut next) = (self.way_of(dir).collect::<Vec<_>>(), 0);
         while let Some(&at) = over.get(next) {
@@ -138,7 +138,7 @@ impl Namespace {
         over
     }
 
-    /// A container, and those in it or about to come into one of them, wherever their nodes are.
+    /// A container and all containers below it, those being renamed into one of them among them, wherever their nodes are.
     fn tree(&self, dir: DirId) -> Vec<DirId> {
         let (mut tree, mut known, mut next) = (vec![dir], HashSet::from([dir]), 0);
         while let Some(&at) = tree.get(next) {

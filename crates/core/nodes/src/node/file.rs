@@ -219,8 +219,8 @@ impl File {
         check_offset(name, offset, len).map(|()| len)
     }
 
-    /// Writes over what of a range lies in the tail. `Retry` when it is not the file of that serial, whose tail begins there and
-    /// which the range is within.
+    /// Writes over the part of a range that lies in the tail. `Retry` when the file has another serial, its tail begins elsewhere, or
+    /// the range goes past its end.
     pub(crate) fn write_tail(
         &mut self,
         name: &str,

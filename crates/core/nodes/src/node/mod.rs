@@ -84,7 +84,6 @@ impl Node {
         }
     }
 
-    /// What a container is.
     pub(crate) fn container(&self) -> Option<DirId> {
         match self {
             Self::Container(_, link) => Some(link.1),
@@ -110,7 +109,7 @@ impl Node {
         }
     }
 
-    /// The container that it is the name of, if it is one, is another one.
+    /// Makes the name of a container lead to another container; other nodes stay as they are.
     pub(crate) fn lead_to(&mut self, id: DirId) {
         if let Self::Container(_, link) = self {
             link.1 = id;

@@ -44,8 +44,8 @@ impl Namespace {
         Ok(At::Here(dir, rest))
     }
 
-    /// The container of a path, where the last name is one too: the path of what is to be listed. With it the rest of the path
-    /// that goes on in it, when it is a container of another worker.
+    /// The container that a whole path names, for what is to be listed. When it leads to a container of another worker, the rest of
+    /// the path comes with that.
     pub fn container<'p>(&self, from: DirId, path: &'p str) -> NodeResult<(DirId, &'p str)> {
         match self.walk(from, path)? {
             At::Itself => Ok((from, "")),

@@ -2,7 +2,7 @@
 
 use crate::terms::{BlockRef, DirId, ROOT};
 
-/// A worker that can take what another one gives up, and the room that it has, in bytes.
+/// A worker that can take over what a draining worker has, and its room in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Haven {
     /// The worker.
@@ -41,8 +41,8 @@ pub fn plan_containers(containers: &[(DirId, u64)], havens: &[Haven]) -> Moves<D
 }
 
 /// Where blocks go, in the order in which they are given, up to `in_flight_max` bytes (one block in any case): the rest waits
-/// until these are there. `is_disk` says of a block that it is of the class `disk`, `asks_for` whether its node asks for a worker:
-/// before all others it goes to one of these.
+/// until these are there. `is_disk` says whether a block is of the class `disk`, `asks_for` whether its node asks for a worker's
+/// location: such workers come before all others.
 pub fn plan_blocks(
     blocks: &[BlockRef],
     havens: &[Haven],

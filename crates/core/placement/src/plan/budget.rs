@@ -12,7 +12,7 @@ const MOVING_SHARE: f64 = 0.02;
 /// worker that is busy for 0.7 of its time (M. Mitzenmacher, "The power of two choices in randomized load balancing", 2001,
 /// theorem 4). Past the last one nothing is gained that counts.
 const WAITS: [f64; 5] = [2.33, 0.61, 0.36, 0.24, 0.18];
-/// How much more one that isn't held must gain than one that is.
+/// How much more a replica that isn't held yet must gain than one that is held.
 const STICKY: f64 = 1.5;
 
 /// What is asked for, with minima raised so that replicas take what the budget (bytes) allows: each goes where it saves the most

@@ -47,9 +47,9 @@ pub(crate) fn without_crowded(snapshot: &Snapshot<'_>, capacity: &[u64]) -> Opti
         if moved.len() >= most {
             break;
         }
-        let scores = neighbours.scores(segment, |other| moved.get(&other).map_or(known(held, other, workers), |(_, then)| then));
+        let scores = neighbours.scores(segment, |other| moved.get(&other).map_or(snapshot.holders(other), |(_, then)| then));
         let worth = (WORTH_A_MOVE * average / count(snapshot, segment) as f64).max(WORTH_A_MOVE_MIN) * f64::from(NEXT);
-        let mine = known(held, segment, workers);
+        let mine = snapshot.holders(segment);
         let Some(worst) = mine.iter().copied().max_by_key(|worker| (scores[*worker as usize], *worker)) else { continue };
         if f64::from(scores[worst as usize]) < worth {
             continue;
@@ -92,7 +92,7 @@ pub(crate) fn crowding(snapshot: &Snapshot<'_>, packing: &Packing) -> u128 {
 fn loads(snapshot: &Snapshot<'_>) -> Vec<u64> {
     let mut loads = vec![0; snapshot.workers.len()];
     for segment in 0..snapshot.segments.len() as u32 {
-        let mine = known(snapshot.held, segment, loads.len());
+        let mine = snapshot.holders(segment);
         mine.iter().for_each(|worker| loads[*worker as usize] += count(snapshot, segment) / mine.len() as u64);
     }
     loads
@@ -100,10 +100,4 @@ fn loads(snapshot: &Snapshot<'_>) -> Vec<u64> {
 
 fn count(snapshot: &Snapshot<'_>, segment: u32) -> u64 {
     snapshot.segments[segment as usize].count
-}
-
-/// The workers of the snapshot that hold `segment`; holdings are sorted, so those that aren't in it come last.
-fn known(held: &Holdings, segment: u32, workers: usize) -> &[u32] {
-    let all = held.of(segment);
-    &all[..all.partition_point(|worker| (*worker as usize) < workers)]
 }

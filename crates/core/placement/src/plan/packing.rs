@@ -89,7 +89,6 @@ impl Packing {
         }
     }
 
-    /// Replicas in all.
     pub(crate) fn replicas(&self) -> u64 {
         self.bags.iter().map(|bag| bag.len() as u64).sum()
     }

@@ -146,10 +146,10 @@ impl Popularity {
         kept
     }
 
-    /// Starts a segment that was just written or discovered with the popularity of the newest one of its dataset before
-    /// it: who reads the newest data will read this. Says whether it does, for then a plan should be made at once: until there
-    /// is one, the one worker that takes the segment serves all who want it. Nothing happens when it is counted already, or
-    /// that one isn't.
+    /// Starts a segment that was just written or discovered with the popularity of the newest segment of its dataset before it:
+    /// readers of the newest data will read this one. Nothing happens when it is counted already, or when that other segment isn't
+    /// counted. Returns whether it was started: then a plan should be made at once, since until then one worker serves all of its
+    /// readers.
     pub fn start_like(&mut self, fresh: SegmentId, newest_before: SegmentId) -> bool {
         let (usage, window) = (self.of(newest_before), self.window);
         let starts = usage.accesses >= Self::FADED && !self.records.contains_key(&fresh);

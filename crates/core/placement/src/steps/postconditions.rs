@@ -1,7 +1,7 @@
 //! Planted defects of steps, and that what must hold of steps catches each.
 
-use super::changes::of_changes;
 use super::garbage::of_garbage;
+use super::of_changes;
 use crate::{Changes, Garbage, Holdings, InFlight, Load, Plan, PlanSettings, Policy, SegmentDemand, Snapshot, WorkerRoom, plan};
 
 /// One segment, planned on one of two workers and held by `held`, with changes and garbage as they are given.

@@ -75,7 +75,7 @@ pub struct Heartbeat {
     /// Object versions that were written here or discovered since then.
     #[serde(deserialize_with = "at_most::<USES_MAX, _, _>")]
     pub fresh: Vec<ObjectVersion>,
-    /// The number of the last beat with which it forgot what it knew of versions and listings.
+    /// The number with which it was last told to forget what it knew of versions and listings, and did.
     pub heard: Option<u64>,
     /// Bytes a second that background work would take beside `demand`.
     #[serde(serialize_with = "write_since::<9, _, _>", deserialize_with = "mounts_since_9")]
@@ -83,6 +83,24 @@ pub struct Heartbeat {
     /// What it would take beside `demand` to bring what plans will read, the first plan of a mount before its others.
     #[serde(serialize_with = "write_since::<9, _, _>", deserialize_with = "plans_since_9")]
     pub ahead: Vec<AheadNeed>,
+}
+
+impl Heartbeat {
+    /// One that says no more than that the worker is there.
+    pub fn silent(worker: WorkerId) -> Self {
+        Self {
+            worker,
+            have: 0,
+            demand: Vec::new(),
+            report: WorkerReport::default(),
+            window: None,
+            ended: Vec::new(),
+            fresh: Vec::new(),
+            heard: None,
+            background: Vec::new(),
+            ahead: Vec::new(),
+        }
+    }
 }
 
 /// What a worker would take of a mount with a bound for one plan, were there none, ahead of who reads it.
@@ -153,7 +171,7 @@ pub struct ClusterView {
 }
 
 impl ClusterView {
-    /// The workers that may be given something new: those that don't drain, or all when all do.
+    /// The workers that may be given something new: those that are not draining, or all if all are draining.
     pub fn placeable(&self) -> impl Iterator<Item = &WorkerInfo> {
         let all_drain = self.workers.iter().all(|worker| worker.draining);
         self.workers.iter().filter(move |worker| all_drain || !worker.draining)

@@ -1,5 +1,6 @@
 //! What is asked of a worker about what is cached and served, and what it answers.
 
+mod failed;
 mod reply;
 mod request;
 

@@ -65,7 +65,7 @@ pub enum DataReply {
         /// Every part but the last has exactly this many bytes.
         part_bytes: u64,
     },
-    /// To what has no answer but that it is done, and to `ShardPart`, whose bytes are the payload.
+    /// To requests whose only answer is that they are done, and to `ShardPart`, whose bytes are the payload.
     Done,
     /// To `Free`.
     Freed {
@@ -115,12 +115,12 @@ pub enum DataReply {
     Form(Option<Arc<TextForm>>),
     /// To `Changed` and `Coming`: what was known of the object is forgotten.
     Heard {
-        /// Version of the view that the worker has, when that names every worker that keeps what it knows of objects; else 0.
+        /// Version of the view that the worker has, if that view names every worker that remembers versions of objects; else 0.
         view: u64,
     },
     /// To `AskShard`, the payload having a line for each question, and to `GetRecords`, with an answer for each key.
     Shard {
-        /// Calls to this shard that were under way or waiting when this one was answered, this one not among them.
+        /// Other calls to this shard that were under way or waiting when this one was answered.
         queue: u32,
     },
     /// To `Shards`, in order of their numbers.

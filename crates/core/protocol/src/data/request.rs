@@ -83,7 +83,7 @@ pub enum DataRequest {
         urgent: bool,
         /// How long what is there is held for the operation's reads at most, in milliseconds; 0: not at all, and unless urgent in the background.
         hold_ms: u32,
-        /// What the plan counts for that has it brought: where it is not urgent, what others have brought that stand before it comes first.
+        /// Where the plan that wants this stands among all plans. What is not urgent comes after what plans before it want.
         #[serde(with = "crate::version::since_9")]
         standing: forebay_types::Standing,
     },
@@ -280,4 +280,19 @@ pub enum DataRequest {
         /// What is to be done.
         call: DraftCall,
     },
+}
+
+impl DataRequest {
+    /// What it is a part of, where that is said.
+    pub fn operation(&self) -> Option<OperationId> {
+        match self {
+            Self::Read { operation, .. }
+            | Self::ReadLatest { operation, .. }
+            | Self::ReadObject { operation, .. }
+            | Self::ReadCell { operation, .. }
+            | Self::SelectRows(WantedRows { operation, .. })
+            | Self::Prefetch { operation, .. } => Some(*operation),
+            _ => None,
+        }
+    }
 }

@@ -94,7 +94,7 @@ pub struct SchedulerNumbers {
     pub tasks_running: u64,
     /// Tasks that are done.
     pub tasks_done: u64,
-    /// Tasks that failed or were lost, and those of jobs that ended before them.
+    /// Tasks that failed, were lost, or whose job ended before they did.
     pub tasks_failed: u64,
     /// Bytes of files that tasks read which are done.
     pub task_bytes: u64,

@@ -1,8 +1,6 @@
 //! Since which version of the protocol there is each kind of message. A new kind is not sent to a peer of a version before: who adds
 //! one says so here, and gives a sample of it, which the golden bytes of that version are written from.
 
-mod failed;
-
 use bytes::Bytes;
 use forebay_types::Result;
 

@@ -3,17 +3,14 @@
 use std::fmt;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use forebay_types::OperationId;
 use serde::{Deserialize, Serialize};
 
-use crate::data::DataRequest;
 use crate::nodes::NODE_PEER_MESSAGE;
 use crate::peer::PEER_MESSAGE;
-use crate::rows::WantedRows;
 use crate::version::TRACED_SINCE;
 
-/// First byte of a [`DataRequest`], a [`NodeCall`](crate::NodeCall) or a [`ControlCall`](crate::ControlCall) of which it is said what it
-/// is done for; no other message begins with it.
+/// First byte of a [`DataRequest`](crate::DataRequest), a [`NodeCall`](crate::NodeCall) or a [`ControlCall`](crate::ControlCall) of
+/// which it is said what it is done for; no other message begins with it.
 pub const TRACED_MESSAGE: u8 = b't';
 /// What begins with these is said of no other message.
 const OTHERS: [u8; 3] = [TRACED_MESSAGE, NODE_PEER_MESSAGE, PEER_MESSAGE];
@@ -45,7 +42,7 @@ impl TraceContext {
         bytes.freeze()
     }
 
-    /// What is asked with its place in a trace before it, where it has one that is recorded and a peer of `version` knows what that means.
+    /// The message, with its place in a trace before it if there is one and a peer of `version` knows what that means.
     pub fn told(context: Option<Self>, version: u16, message: Bytes) -> Bytes {
         match context {
             Some(context) if version >= TRACED_SINCE => context.before(&message),
@@ -53,8 +50,8 @@ impl TraceContext {
         }
     }
 
-    /// A message without what stands before it, and that, where there is something. What workers say to each other is left as it is,
-    /// which is no message then.
+    /// Takes the place in a trace off a message, if there is one. Messages between workers never have one: such bytes are left as they
+    /// are, and no reader takes them for a message.
     pub fn split(message: Bytes) -> (Option<Self>, Bytes) {
         let is_traced = message.first() == Some(&TRACED_MESSAGE);
         if !is_traced || message.get(HEAD_BYTES).is_none_or(|first| OTHERS.contains(first)) {
@@ -114,21 +111,6 @@ impl TraceParent {
 fn hexadecimal(text: &str) -> Option<u128> {
     let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     text.bytes().all(is_digit).then(|| u128::from_str_radix(text, 16).ok()).flatten()
-}
-
-impl DataRequest {
-    /// What it is a part of, where that is said.
-    pub fn operation(&self) -> Option<OperationId> {
-        match self {
-            Self::Read { operation, .. }
-            | Self::ReadLatest { operation, .. }
-            | Self::ReadObject { operation, .. }
-            | Self::ReadCell { operation, .. }
-            | Self::SelectRows(WantedRows { operation, .. })
-            | Self::Prefetch { operation, .. } => Some(*operation),
-            _ => None,
-        }
-    }
 }
 
 #[cfg(test)]

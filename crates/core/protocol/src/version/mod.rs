@@ -32,7 +32,7 @@ pub const ROWS_SINCE: u16 = 9;
 /// Since when a mount may have a rule of age.
 pub const YOUNG_SINCE: u16 = 9;
 
-/// The versions that one side of a connection speaks: these two, and what is between them.
+/// The versions that one side of a connection speaks, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoken {
     /// The oldest.

@@ -53,7 +53,7 @@ pub fn data(request: &DataRequest) -> Need {
     }
 }
 
-/// What it takes beside that to write a dataset's manifest that orders something else of its replicas than the one before: as over HTTP.
+/// What writing a dataset's manifest needs as well when it changes what is ordered of replicas, as over HTTP.
 pub fn manifest_orders(mount: MountId) -> Need {
     Need::administer(Place::Mount(mount))
 }

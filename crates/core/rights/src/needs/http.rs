@@ -19,7 +19,7 @@ pub fn dataset_change(mount: &MountName) -> Need {
     Need::write(Place::Named(mount.clone()))
 }
 
-/// To order what becomes of the replicas of a dataset that lies in a mount, whatever they are asked: what others' shards have left is less.
+/// To order the sizes and layers of a dataset's replicas, which leaves less room for the shards of others.
 pub fn dataset_orders(mount: &MountName) -> Need {
     Need::administer(Place::Named(mount.clone()))
 }

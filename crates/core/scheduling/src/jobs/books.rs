@@ -67,7 +67,6 @@ impl Schedule {
         self.range_at.get(key).copied()
     }
 
-    /// The ranges of a segment.
     pub(super) fn of_segment(&self, segment: SegmentId) -> impl Iterator<Item = &Range> {
         // The first that there can be.
         let first = BlockRange { segment, pages: PageRun { start: 0, len: 1 } };

@@ -109,7 +109,7 @@ pub struct Assignment {
     pub job: JobId,
     /// The task.
     pub task: TaskId,
-    /// Bytes of its input that no other worker has: those that this one has and those that come to it from shared storage.
+    /// Bytes of its input that need not come from another worker: they are here, or come from shared storage.
     pub local_bytes: u64,
     /// Bytes of its input.
     pub input_bytes: u64,

@@ -25,8 +25,8 @@ pub(super) struct Orders {
     pub cold: BTreeSet<Turn>,
     /// Those with input at, or on its way to, some worker.
     pub near: BTreeSet<Turn>,
-    /// As their input is brought, which is as slots are expected to be given: those that need what nobody has, and those
-    /// for which something was brought ahead.
+    /// In the order in which input is brought, which is the order in which slots are expected to be given: jobs that need what no
+    /// worker has, and jobs for which something was brought ahead.
     pub transfers: BTreeSet<Turn>,
 }
 

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 
-use super::packed::{Packed, pack};
 use super::prefetch::with_bit_instructions;
 use super::word::{load, select_in_word, width_of};
+use super::{Packed, pack};
 use crate::steps::step;
 
 /// Ones of the high part between two samples of the selection index.
@@ -168,7 +168,6 @@ impl EliasFano {
 }
 
 with_bit_instructions! {
-    /// Appends the values `indexes`.
     fn append_all(values: &EliasFano, indexes: &[u32], out: &mut Vec<u64>) {
         // What an iterator's adapter calls would be compiled without.
         for index in indexes {

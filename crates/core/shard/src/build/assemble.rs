@@ -7,7 +7,7 @@ use super::dictionary::{Sampled, sample};
 use super::input::{Input, KeyList};
 use super::rows::{Rows, sort_lean, sort_rows};
 use crate::base::{BASE_KIND, Base, Numbers, record_bits};
-use crate::bits::packed::pack;
+use crate::bits::pack;
 use crate::keys;
 use crate::layers::build::LayerBuilder;
 use crate::layers::id::LayerId;

@@ -6,9 +6,9 @@ use forebay_types::Result;
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
 
 use super::input::{Input, for_each_value};
+use crate::record::Record;
 use crate::record::blocks::{self, BLOCK_RECORDS, BlockWriter, RawBlock};
 use crate::record::codes::{self, Codes};
-use crate::record::output::Record;
 
 /// The dictionary of the record text: at most this much, and at most a 64th of the input.
 const DICTIONARY_BYTES: usize = 110 << 10;
@@ -56,7 +56,7 @@ pub(super) fn sample(input: &Input, attributes: usize, input_bytes: u64) -> Resu
     let dictionary = zstd::dict::from_continuous(&raw, &sizes, most).unwrap_or_else(|_| raw[..most.min(raw.len())].to_vec());
     let packer = blocks::packer(&dictionary);
     let mut writer = BlockWriter::new(&packer)?;
-    // Others than those that it has learnt from, if there are any: of those it makes less than of the rest.
+    // Other blocks than those that the dictionary was made of, if there are any: it packs its own better than the rest.
     let others = step * count.div_ceil(step).div_ceil(SAMPLED_BLOCKS);
     let blocks = blocks_of(input, attributes, &codes, others, step / 2)?;
     let (mut packed, mut sampled) = (Vec::new(), 0);

@@ -4,8 +4,8 @@ use forebay_types::{Error, Result};
 
 use super::cursor::{Cursor, put_key};
 use crate::model::key::{Key, KeyType};
+use crate::record::Record;
 use crate::record::body;
-use crate::record::output::Record;
 use crate::record::varint;
 
 /// Fast to write, and a twentieth larger than what takes ten times as long.

@@ -7,7 +7,7 @@ use forebay_types::{Error, Result, ResultExt};
 use super::block::{Block, CANT_WRITE, RAW_BYTES_MAX, checksum, key_code};
 use super::cursor::put_key;
 use super::postings::{self, Noted};
-use crate::build::builder::Builder;
+use crate::build::Builder;
 use crate::build::distinct::Distinct;
 use crate::build::input::{KeyList, for_each_value};
 use crate::model::key::Key;
@@ -32,10 +32,10 @@ pub struct ColdFile {
     pub tail_bytes: u64,
 }
 
-impl Builder {
-    /// The records so far as a cold file; none where one of them is too large to be read so.
-    pub fn cold(&mut self) -> Result<Option<ColdFile>> {
-        let (schema, input, input_bytes) = self.sorted();
+impl ColdFile {
+    /// The records of a builder so far; none where one of them is too large to be read so.
+    pub fn of(builder: &mut Builder) -> Result<Option<Self>> {
+        let (schema, input, input_bytes) = builder.sorted();
         let attributes = schema.attributes.len();
         let mut writer = ColdWriter::new(schema.clone(), input_bytes, Vec::new(), vec![Vec::new(); attributes]);
         let mut written = Ok(());
@@ -48,7 +48,7 @@ impl Builder {
         });
         written?;
         let written = writer.finish(|noted| Ok(std::io::Cursor::new(noted)))?;
-        Ok(written.map(|(bytes, tail_bytes)| ColdFile { bytes, tail_bytes }))
+        Ok(written.map(|(bytes, tail_bytes)| Self { bytes, tail_bytes }))
     }
 }
 

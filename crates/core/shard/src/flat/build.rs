@@ -3,14 +3,13 @@
 use bytes::Bytes;
 use forebay_types::{Error, Result};
 
-use super::BASE_RATE;
 use super::layers::FlatLayerBuilder;
-use super::text::{FlatText, dial};
+use super::{BASE_RATE, FlatText, dial};
 use crate::base::{BASE_KIND, Numbers};
-use crate::bits::packed::pack;
+use crate::bits::pack;
 use crate::bits::word::width_of;
+use crate::build::INPUT_BYTES_MAX;
 use crate::build::assemble::BuiltShard;
-use crate::build::builder::INPUT_BYTES_MAX;
 use crate::build::rows::sort_rows;
 use crate::keys;
 use crate::model::alphabet::{Alphabet, END};

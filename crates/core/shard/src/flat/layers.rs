@@ -10,11 +10,10 @@ use super::BASE_RATE;
 use crate::base::Base;
 use crate::layers::filling::Filling;
 use crate::layers::id::{LayerId, LayerKind};
-use crate::layers::set::{LayerSet, write_array};
 use crate::layers::shape::{Shape, rate_place};
 use crate::layers::sliced::{Sliced, Slot};
+use crate::layers::{LayerSet, write_array};
 
-/// Samples of a step.
 const STEP_SAMPLES: u32 = 4096;
 /// Chains that go on side by side.
 const CHAINS: usize = 24;

@@ -95,7 +95,6 @@ impl IndexSlice {
     }
 }
 
-/// Keys from entries.
 pub(crate) fn keys_of(key_type: KeyType, entries: Vec<u64>, key: impl Fn(u32) -> Vec<u8>) -> Keys {
     match key_type {
         KeyType::U64 => Keys::U64(entries),

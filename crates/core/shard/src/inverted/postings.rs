@@ -8,9 +8,9 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::Base;
 use crate::bits::elias_fano::{self, EliasFano};
-use crate::bits::packed::{Packed, pack};
 use crate::bits::prefetch::with_bit_instructions;
 use crate::bits::word::{load, width_of};
+use crate::bits::{Packed, pack};
 use crate::model::alphabet::Meaning;
 use crate::part::Part;
 use crate::window::Window;

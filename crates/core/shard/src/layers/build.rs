@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use forebay_types::{Error, Result};
 use zstd::zstd_safe::CDict;
 
+use super::LayerSet;
 use super::filling::Filling;
 use super::id::{LayerId, LayerKind};
-use super::set::LayerSet;
 use super::shape::{Shape, rate_place};
 use super::sliced::{Sliced, Slot};
 use super::texts::Text;

@@ -12,8 +12,8 @@ use super::sink::Sink;
 use crate::base::Base;
 use crate::model::alphabet::Meaning;
 use crate::psi::Place;
+use crate::record::Record;
 use crate::record::blocks::BLOCK_RECORDS;
-use crate::record::output::Record;
 
 /// Chains that go on side by side: those of one block.
 const CHAINS: usize = BLOCK_RECORDS as usize;

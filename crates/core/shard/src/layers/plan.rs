@@ -51,7 +51,7 @@ pub(crate) fn dial(base: &Base, ratio: f64, counters: &QueryCounters) -> Vec<Lay
     best.map_or_else(Vec::new, |plan| plan.chosen)
 }
 
-/// Layers, what queries cost with them, and those of them that change nothing about it while others are missing.
+/// The chosen layers, what queries cost with them, and the arrays that lower the cost only once others are there too.
 struct Plan {
     chosen: Vec<LayerId>,
     cost: f64,

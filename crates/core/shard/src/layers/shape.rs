@@ -70,7 +70,6 @@ impl Shape {
         from.min(self.entries)..(from + (1 << self.shift)).min(self.entries)
     }
 
-    /// Bytes of `slice`.
     pub(crate) fn slice_bytes(&self, slice: u32) -> f64 {
         let range = self.range(slice);
         self.bytes * (range.end - range.start) as f64 / self.entries as f64

@@ -4,9 +4,9 @@ use forebay_types::Result;
 
 use super::build::LayerBuilder;
 use super::texts::Text;
+use crate::record::Record;
 use crate::record::blocks::{BLOCK_RECORDS, BlockWriter, RawBlock};
 use crate::record::body;
-use crate::record::output::Record;
 
 /// Where the records of a step go, in order.
 pub(crate) struct Sink<'b> {

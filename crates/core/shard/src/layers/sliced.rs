@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::filling::Filling;
-use crate::bits::packed::Packed;
+use crate::bits::Packed;
 use crate::steps::step;
 
 /// One slice of an array of integers.

@@ -9,9 +9,9 @@ use forebay_types::{Error, Result};
 
 use super::build::LayerBuilder;
 use super::id::{LayerId, LayerKind};
-use super::set::write_array;
 use super::shape::Shape;
 use super::texts::{Text, gather};
+use super::write_array;
 use crate::base::Base;
 use crate::interval::nulls;
 use crate::inverted::index::IndexWriter;

@@ -2,10 +2,10 @@
 
 use crate::base::Base;
 use crate::bits::prefetch::with_bit_instructions;
-use crate::layers::set::LayerSet;
+use crate::layers::LayerSet;
 use crate::model::alphabet::Meaning;
 use crate::psi::Place;
-use crate::record::output::Record;
+use crate::record::Record;
 
 /// Chains of one record at most; more gain nothing.
 const CHAINS_MAX: usize = 16;

@@ -6,9 +6,9 @@
 use forebay_types::Result;
 
 use super::predicate::Query;
-use super::search::{CHECK_COST, Searcher};
 use super::test::Test;
-use crate::record::output::Record;
+use super::{CHECK_COST, Searcher};
+use crate::record::Record;
 use crate::window::Window;
 
 impl Searcher<'_> {

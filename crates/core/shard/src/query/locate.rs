@@ -3,7 +3,7 @@
 use super::chains::keep;
 use crate::base::Base;
 use crate::bits::prefetch::with_bit_instructions;
-use crate::layers::set::LayerSet;
+use crate::layers::LayerSet;
 use crate::layers::shape::rate_place;
 use crate::model::alphabet::Meaning;
 use crate::psi::Place;

@@ -125,7 +125,7 @@ impl Query {
         }
     }
 
-    /// The values of one attribute of which it wants one, if that is all.
+    /// The attribute and the values, for a query that asks only whether one attribute has one of some values.
     pub(crate) fn equalities(&self) -> Option<(usize, Vec<&Value>)> {
         match self {
             Self::Eq { attribute, value } => Some((*attribute, vec![value])),

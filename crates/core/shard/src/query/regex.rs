@@ -19,7 +19,7 @@ pub(crate) struct Expression {
 const REGEX_BYTES_MAX: usize = 8 << 20;
 /// Strings of a group: five letters in either case.
 const STRINGS_MAX: usize = 32;
-/// Letters of a class that are taken one by one: those of one letter in all cases.
+/// A class of more letters is not taken apart; one letter in all its cases has as many.
 const LETTERS_MAX: u64 = 4;
 /// Groups that are looked up, of which one is used.
 const GROUPS_MAX: usize = 8;
@@ -37,8 +37,7 @@ impl Expression {
         Ok(Self { regex, required: required.groups })
     }
 
-    /// The rows of the group whose strings are the rarest: where it matches, one of them begins. `None` where it may match
-    /// anywhere.
+    /// The rows of the group with the rarest strings: each match has one of these strings. `None` when it may match anywhere.
     pub(crate) fn rows(&self, base: &impl Suffixes) -> Option<Vec<Range<u32>>> {
         let of_group = |group: &Vec<Vec<u8>>| {
             let rows = group.iter().map(|string| rows_with(base, string));

@@ -5,14 +5,12 @@ use forebay_types::{Error, Result};
 use zstd::zstd_safe::{CCtx, CDict, CParameter, DCtx, DDict, DParameter, FrameFormat, compress_bound};
 
 use super::codes::{Codes, Numbers};
-use super::output::Record;
-use super::varint;
-use crate::bits::packed::{Packed, pack};
+use super::{Record, varint};
 use crate::bits::word::{BitWriter, bits, load, width_of};
+use crate::bits::{Packed, pack};
 use crate::model::schema::ATTRIBUTES_MAX;
 use crate::part::Part;
 
-/// Records of a block.
 pub(crate) const BLOCK_RECORDS: u32 = 16;
 /// A compromise: level 19 is a tenth smaller and fifty times slower to write; reading is the same.
 const LEVEL: i32 = 9;

@@ -1,7 +1,6 @@
 //! A whole record in one piece: for each attribute its length plus one, or 0 for null; then the bytes of all values.
 
-use super::output::Record;
-use super::varint;
+use super::{Record, varint};
 
 /// Appends `record`, which has all attributes.
 pub(crate) fn write(record: &Record, out: &mut Vec<u8>) {

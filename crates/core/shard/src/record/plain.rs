@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 
-use crate::bits::packed::{Packed, pack};
 use crate::bits::word::{load, width_of};
+use crate::bits::{Packed, pack};
 use crate::part::Part;
 
 /// A slice of the plain records: bodies back to back, and where each begins.

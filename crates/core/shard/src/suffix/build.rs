@@ -2,14 +2,14 @@
 
 use forebay_types::{Error, Result};
 
-use super::store::SuffixStore;
+use super::SuffixStore;
 use crate::build::sort::suffix_array;
 use crate::model::alphabet::Alphabet;
 use crate::model::key::Key;
 use crate::model::schema::Schema;
 use crate::model::value::Value;
 use crate::psi::Column;
-use crate::record::output::Record;
+use crate::record::Record;
 
 /// The text of a store is at most this long: five bytes of memory a symbol.
 const TEXT_BYTES_MAX: usize = 1 << 30;

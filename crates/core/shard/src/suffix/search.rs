@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use forebay_types::Result;
 
-use super::store::SuffixStore;
+use super::SuffixStore;
 use crate::interval::{rows_ending, rows_with};
 use crate::model::key::Key;
 use crate::query::predicate::Query;
 use crate::query::regex::Expression;
-use crate::record::output::Record;
+use crate::record::Record;
 
 impl SuffixStore {
     /// The keys of the records where `query` holds, in order.

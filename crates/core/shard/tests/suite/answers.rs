@@ -104,7 +104,8 @@ fn check_all_settings(model: &Model, keys: &[Key], queries: &[Query]) {
     }
     model.check(&shard, keys, queries);
     for (step, id) in ids.iter().enumerate() {
-        assert!(shard.remove_layer(*id));
+        shard.replace_layers(&[*id], &[]);
+        assert!(shard.layers().iter().all(|layer| layer.id != *id));
         if step % every == every / 2 {
             model.check(&shard, keys, queries);
         }

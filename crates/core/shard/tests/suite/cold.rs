@@ -29,7 +29,7 @@ fn build(key_type: KeyType, records: u64) -> (ColdFile, Shard) {
     for number in (0..records).rev().chain(0..records.min(5)) {
         builder.push(&key(key_type, number), &record(number)).unwrap();
     }
-    let cold = builder.cold().unwrap().unwrap();
+    let cold = ColdFile::of(&mut builder).unwrap().unwrap();
     let built = builder.finish(0.01).unwrap();
     (cold, Shard::open(built.base, []).unwrap())
 }

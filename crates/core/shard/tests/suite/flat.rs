@@ -47,7 +47,8 @@ proptest! {
         check(&text, &flat, &patterns);
         let ids = fill(&flat, || check(&text, &flat, &patterns));
         for id in ids.into_iter().rev() {
-            prop_assert!(flat.remove_layer(id));
+            flat.replace_layers(&[id], &[]);
+            prop_assert!(flat.layers().iter().all(|layer| layer.id != id));
         }
         check(&text, &flat, &patterns);
     }

@@ -64,7 +64,6 @@ fn index(sizes: [i64; 2]) -> Vec<u8> {
     header(1, sizes, (6, fields(&[])))
 }
 
-/// A header and its page.
 fn page(header: Vec<u8>, bytes: usize) -> Vec<u8> {
     [header, vec![7; bytes]].concat()
 }

@@ -21,7 +21,7 @@ const MAGIC: &[u8; 8] = b"FBYTABLE";
 /// Largest metadata block, in bytes.
 const METADATA_BYTES_MAX: u64 = 1 << 30;
 
-/// The version of a table with these columns: no later one than it needs, so that programs that know no later one read it.
+/// The oldest version that can have these columns, so that older programs can read the table.
 pub(crate) fn version_of(schema: &TableSchema, has_blooms: bool) -> u32 {
     match schema.has_nested() {
         _ if has_blooms => VERSION_OF_BLOOMS,

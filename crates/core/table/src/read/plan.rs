@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_types::{Error, Result};
 
+use super::Table;
 use super::chunk::{Cell, Chunk};
 use super::source::Source;
-use super::table::Table;
 use super::verified::Verified;
 use crate::cell::{ColumnCell, RowCell};
 use crate::metadata::Block;

@@ -4,7 +4,7 @@ use arrow_array::{Array, ArrayRef, Datum, UInt64Array};
 use arrow_ord::cmp::{gt_eq, lt_eq};
 use forebay_types::{Error, Result};
 
-use super::table::Table;
+use super::Table;
 use crate::cell::Builder;
 use crate::metadata::{Bound, LeafStatistics};
 

@@ -5,11 +5,11 @@ use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 use forebay_types::{Error, Result};
 
+use super::Table;
 #[cfg(doc)]
 use super::plan::Plan;
 use super::selection::Selection;
 use super::source::Source;
-use super::table::Table;
 use crate::schema::Projection;
 
 /// Rows by their number in the table, in the order asked for; a row may be asked for twice. As with [`Plan::read_trusted`] no

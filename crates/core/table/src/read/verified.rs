@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::table::Table;
+use super::Table;
 
 /// Which cells of one version of a file have verified. Bytes that have once been what was written, and that are kept since by
 /// what verifies its own (tiers do), need not be verified at each scan.

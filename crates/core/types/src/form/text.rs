@@ -6,16 +6,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::cell::COLUMN_MAX;
-use crate::{Cell, Error, ObjectVersion, Result, RouteKey, SegmentId, VersionTag};
+use super::COLUMN_MAX;
+use crate::{Cell, Error, FormId, ObjectVersion, Result, RouteKey, SegmentId};
 
 /// Bytes of a chunk of a text file: what stands for a row group there. A chunk's rows are those whose first byte lies in it.
 pub const TEXT_CHUNK_BYTES: u64 = 4 << 20;
 
 /// Bytes that the schema of a [`TextForm`] may have; files of more columns stay raw.
 const SCHEMA_BYTES_MAX: usize = 32 << 10;
-/// Between an object's tag and a form's id. No header of HTTP can have it, so that no ETag does.
-const FORM: char = '\u{1f}';
 
 /// What a query takes the lines of a text file for. Other options or another schema make other columns of the same bytes, so
 /// that it is part of the key of what is decoded.
@@ -54,10 +52,6 @@ pub struct CsvLines {
     /// Lines may have too few values.
     pub truncated_rows: bool,
 }
-
-/// A [`TextForm`], as a hash of all that it says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct FormId(pub u128);
 
 impl TextForm {
     /// Its id.
@@ -150,26 +144,10 @@ impl CellSource {
     }
 }
 
-impl ObjectVersion {
-    /// The version under which cells that a form makes of this one go: another form makes other segments.
-    pub fn in_form(&self, form: FormId) -> Self {
-        let tag = VersionTag::etag(&format!("{}{FORM}{:032x}", self.tag, form.0));
-        Self { tag, ..self.clone() }
-    }
-
-    /// The version of the object, and the form, of one that [`Self::in_form`] has made.
-    pub fn form(&self) -> Option<(Self, FormId)> {
-        let (tag, form) = self.tag.as_str().rsplit_once(FORM)?;
-        let form = FormId(u128::from_str_radix(form, 16).ok()?);
-        let version = Self { tag: VersionTag::etag(tag), ..self.clone() };
-        Some((version, form))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Key, MountId};
+    use crate::{Key, MountId, VersionTag};
 
     fn csv() -> CsvLines {
         CsvLines {

@@ -1,32 +1,16 @@
 //! What eviction remembers of blocks that are gone, so that one which comes back soon is known to be wanted.
 
 use std::collections::{HashSet, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
-/// Fingerprints are hashes already: the map's own mixing is one multiplication.
-#[derive(Default)]
-pub(crate) struct FingerprintHasher(u64);
-
-impl Hasher for FingerprintHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
-    }
-
-    fn write_u32(&mut self, fingerprint: u32) {
-        self.0 = u64::from(fingerprint).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
+use crate::table::HashedAlready;
 
 /// Blocks that went without having been used again, the latest ones, by fingerprint: at most 20 bytes each. Two blocks
 /// with one fingerprint (1 in 4 billion) cost a wrong guess of the policy, no more.
 #[derive(Default)]
 pub(crate) struct Ghost {
     order: VecDeque<u32>,
-    set: HashSet<u32, BuildHasherDefault<FingerprintHasher>>,
+    set: HashSet<u32, BuildHasherDefault<HashedAlready>>,
 }
 
 impl Ghost {

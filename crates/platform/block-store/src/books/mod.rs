@@ -7,11 +7,111 @@ mod ghost;
 mod s3_fifo;
 mod spares;
 mod spread;
-mod tier;
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+
+use forebay_types::PAGE_BYTES;
+use parking_lot::Mutex;
+
+use eviction::Eviction;
+use s3_fifo::S3Fifo;
 
 pub(crate) use account::{Account, OWNERS};
 pub(crate) use allocate::Addresses;
 pub(crate) use eviction::Verdict;
 pub(crate) use spares::Spares;
 pub(crate) use spread::{DiskRoom, choose};
-pub(crate) use tier::Tier;
+
+/// The books of one tier: its addresses, how much of it is taken and by whom, and who goes next.
+pub(crate) struct Tier {
+    /// In pages.
+    capacity: u64,
+    /// Pages that are there, promised to someone, or hold checksums.
+    used: AtomicU64,
+    pub account: Account,
+    pub addresses: Mutex<Addresses>,
+    pub policy: Mutex<Box<dyn Eviction>>,
+    /// Grows whenever something changes that may make a block evictable.
+    changes: AtomicU64,
+    /// `changes` when the policy last found nothing to evict: as long as they are equal, asking again would be in vain.
+    stuck_at: AtomicU64,
+}
+
+impl Tier {
+    /// A tier of `capacity` pages in `addresses` pages of address space.
+    pub fn new(capacity: u64, addresses: u64) -> Self {
+        Self {
+            capacity,
+            used: AtomicU64::new(0),
+            account: Account::default(),
+            addresses: Mutex::new(Addresses::new(addresses)),
+            policy: Mutex::new(Box::<S3Fifo>::default()),
+            changes: AtomicU64::new(0),
+            stuck_at: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// Takes room for `pages` more pages, if there is.
+    pub fn try_reserve(&self, pages: u64) -> bool {
+        let more = |used: u64| used.checked_add(pages).filter(|used| *used <= self.capacity);
+        self.used.fetch_update(Relaxed, Relaxed, more).is_ok()
+    }
+
+    /// Takes room whether or not there is any, as recovery does before it evicts.
+    pub fn force_reserve(&self, pages: u64) {
+        self.used.fetch_add(pages, Relaxed);
+    }
+
+    /// Gives room back.
+    pub fn release(&self, pages: u64) {
+        if pages > 0 {
+            let before = self.used.fetch_sub(pages, Relaxed);
+            assert!(before >= pages, "{pages} pages given back of {before}");
+            self.unstick();
+        }
+    }
+
+    pub fn is_overfull(&self) -> bool {
+        self.used.load(Relaxed) > self.capacity
+    }
+
+    /// Something changed that may make a block evictable.
+    pub fn unstick(&self) {
+        self.changes.fetch_add(1, SeqCst);
+    }
+
+    pub fn is_stuck(&self) -> bool {
+        self.stuck_at.load(SeqCst) == self.changes.load(SeqCst)
+    }
+
+    /// To be handed to [`Self::stick`] if a search that begins now finds nothing.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(SeqCst)
+    }
+
+    pub fn stick(&self, changes: u64) {
+        self.stuck_at.store(changes, SeqCst);
+    }
+
+    pub fn capacity_pages(&self) -> u64 {
+        self.capacity
+    }
+
+    pub fn capacity_bytes(&self) -> u64 {
+        self.capacity * PAGE_BYTES
+    }
+
+    /// Pages that are free.
+    pub fn free_pages(&self) -> u64 {
+        self.capacity.saturating_sub(self.used.load(Relaxed))
+    }
+
+    pub fn used_bytes(&self) -> u64 {
+        self.used.load(Relaxed) * PAGE_BYTES
+    }
+
+    /// Bytes on the heap, about.
+    pub fn heap_bytes(&self) -> usize {
+        self.policy.lock().heap_bytes() + self.addresses.lock().heap_bytes()
+    }
+}

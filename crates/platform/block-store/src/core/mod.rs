@@ -1,7 +1,18 @@
-//! Both tiers with their books, put together for all who work on them, and the few steps that need every part at once.
+//! Both tiers with their books, put together for all who work on them: what is where, room, eviction, what is kept and pinned, what
+//! goes with a disk, what comes back after a restart.
 
+mod access;
+mod admit;
 mod disk;
+mod evict;
+mod forget;
+mod free;
+mod pin;
 mod pool;
+mod reclaim;
+mod recover;
+mod spare;
+mod write;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -15,7 +26,13 @@ use crate::books::{DiskRoom, Spares, Tier, choose};
 use crate::media::{Arena, Record, SUMS_PER_PAGE, SumGroups};
 use crate::settings::{DiskFolder, StoreSettings};
 use crate::table::{DiskNo, Place, Segment, Table};
+use reclaim::Reclaim;
+
+pub use access::Pinned;
+pub(crate) use access::{ReadPages, WritePages};
+pub(crate) use admit::Reservation;
 pub(crate) use disk::Disk;
+pub(crate) use pin::BlockPin;
 
 /// Addresses of the DRAM tier at least, in bytes, so that small tiers don't run out of them.
 const ADDRESS_BYTES_MIN: u64 = 1 << 40;

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use forebay_types::{Error, Owner, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result};
 
-use super::WritePages;
-use crate::control::{BlockPin, Reservation};
-use crate::core::Core;
+use crate::core::{BlockPin, Core, Reservation, WritePages};
 use crate::media::SumGroups;
 use crate::settings::SegmentSpec;
 use crate::table::{ClaimKind, SegmentRef};

@@ -32,7 +32,7 @@ pub(crate) async fn flush(core: &Arc<Core>) {
             let ((done, synced), no) = (oneshot::channel(), disk.no);
             disk.pool.task(move |core| {
                 core.write_index(core.disk(no));
-                core.sync(core.disk(no));
+                sync(core, core.disk(no));
                 // The flush may have been given up.
                 let _ = done.send(());
             });
@@ -54,22 +54,10 @@ fn working(core: &Core) -> impl Iterator<Item = &Disk> {
     core.disks.iter().filter(move |disk| is_alone || disk.takes())
 }
 
-impl Core {
-    /// Writes the pending records of a disk's index, or all of it when it is stale.
-    pub fn write_index(&self, disk: &Disk) {
-        if !disk.index.has_work() || !disk.health.is_on(Direction::Write) {
-            return;
-        }
-        let live = disk.tier.account.blocks() * 2;
-        if let Err(error) = disk.index.write_out(live, || self.snapshot(disk)) {
-            self.disk_failed(disk, Direction::Write, true, format_args!("the index was not written: {error}"));
-        }
-    }
-
-    fn sync(&self, disk: &Disk) {
-        let synced = disk.file.sync().and_then(|()| disk.sums.sync()).and_then(|()| disk.index.sync());
-        if let Err(error) = synced {
-            self.disk_failed(disk, Direction::Write, false, error);
-        }
+/// What has been written to a disk is there for good.
+fn sync(core: &Core, disk: &Disk) {
+    let synced = disk.file.sync().and_then(|()| disk.sums.sync()).and_then(|()| disk.index.sync());
+    if let Err(error) = synced {
+        core.disk_failed(disk, Direction::Write, false, error);
     }
 }

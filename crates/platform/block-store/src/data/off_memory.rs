@@ -7,8 +7,7 @@ use bytes::{Bytes, BytesMut};
 use forebay_types::{Error, ErrorKind, Owner, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
 use tokio::sync::oneshot;
 
-use crate::control::BlockPin;
-use crate::core::{Core, Disk};
+use crate::core::{BlockPin, Core, Disk};
 use crate::media::{Direction, SumGroups, page_sum};
 use crate::settings::SegmentSpec;
 use crate::table::{Place, SegmentRef, TierKind};
@@ -57,7 +56,7 @@ pub(crate) async fn write(core: &Arc<Core>, spec: SegmentSpec, bytes: Bytes) -> 
     let mut refused = Error::retry("the disk tier takes no more: the rest of it is kept, or its disks fail");
     while let Some(disk) = core.disk_without(spec.id, spec.owner, &tried) {
         let (no, bytes) = (disk.no, bytes.clone());
-        match on_disk(disk, move |core| core.write_off_memory(core.disk(no), spec, &bytes)).await? {
+        match on_disk(disk, move |core| write_to(core, core.disk(no), spec, &bytes)).await? {
             Ok(written) => {
                 written.keep();
                 return Ok(());
@@ -74,7 +73,7 @@ pub(crate) async fn write(core: &Arc<Core>, spec: SegmentSpec, bytes: Bytes) -> 
 pub(crate) async fn read(core: &Arc<Core>, id: SegmentId, run: PageRun) -> Result<Option<Bytes>> {
     core.check_disk()?;
     let Some(disk) = core.disk_of(id) else { return Ok(None) };
-    on_disk(disk, move |core| core.read_off_memory(id, run)).await
+    on_disk(disk, move |core| read_verified(core, id, run)).await
 }
 
 /// All of a column, verified and without what its last page is padded with; none when it is not there (any more), or the disk does not
@@ -82,7 +81,7 @@ pub(crate) async fn read(core: &Arc<Core>, id: SegmentId, run: PageRun) -> Resul
 pub(crate) async fn read_whole(core: &Arc<Core>, id: SegmentId) -> Result<Option<Bytes>> {
     core.check_disk()?;
     let Some(disk) = core.disk_of(id) else { return Ok(None) };
-    on_disk(disk, move |core| core.read_whole_off_memory(id)).await
+    on_disk(disk, move |core| read_whole_verified(core, id)).await
 }
 
 /// Does something on a disk's own threads.
@@ -95,91 +94,89 @@ async fn on_disk<T: Send + 'static>(disk: &Disk, work: impl FnOnce(&Arc<Core>) -
     waiting.await.map_err(|_| Error::closed("the store is being closed"))
 }
 
-impl Core {
-    fn write_off_memory(self: &Arc<Self>, disk: &Disk, spec: SegmentSpec, bytes: &[u8]) -> Result<Written> {
-        let place = Place::Disk(disk.no);
-        let run = PageRun::new(0, spec.pages());
-        spec.validate(run)?;
-        let len = u64::from(run.len);
-        // One page of sums more for a border of their pages that the block may cross.
-        let mut reservation = self.make_room(place, len + SumGroups::pages_of(1023, len))?;
-        let (segment, pin) = {
-            let mut shard = self.table.by_id(spec.id);
-            let segment = shard.find_or_add(&spec)?;
-            self.pin_blocks(shard.get(segment), run);
-            (segment, BlockPin::new(self, segment, run))
-        };
-        let Some(start) = self.claim_on_disk(disk, segment, run) else {
-            self.free(spec.id);
-            return Err(Error::retry("the disk tier has no addresses left and all of it is kept"));
-        };
-        let mut pages = Aligned::new(run.len as usize * PAGE_BYTES as usize);
-        pages.memory[..bytes.len()].copy_from_slice(bytes);
-        let each = pages.memory.chunks_exact(PAGE_BYTES as usize);
-        let sums: Vec<u32> = run.pages().zip(each).map(|(page, bytes)| page_sum(spec.id, page, bytes)).collect();
-        let fresh = disk.sum_groups.add(start, len);
-        match disk.file.write(start, &pages.memory).and_then(|()| disk.sums.store(start, &sums)) {
-            Ok(()) => {
-                disk.health.succeeded(Direction::Write);
-                reservation.spend(len + fresh);
-                self.publish(TierKind::Disk, segment, run);
-                Ok(Written(Some((self.clone(), spec.id))))
-            }
-            Err(error) => {
-                self.disk_failed(disk, Direction::Write, false, &error);
-                self.punch(place, start, len);
-                self.unclaim(TierKind::Disk, segment, run);
-                drop(pin);
-                self.free(spec.id);
-                Err(Error::retry(format!("the disk tier does not take a block: {error}")).with_source(error))
-            }
+fn write_to(core: &Arc<Core>, disk: &Disk, spec: SegmentSpec, bytes: &[u8]) -> Result<Written> {
+    let place = Place::Disk(disk.no);
+    let run = PageRun::new(0, spec.pages());
+    spec.validate(run)?;
+    let len = u64::from(run.len);
+    // One page of sums more for a border of their pages that the block may cross.
+    let mut reservation = core.make_room(place, len + SumGroups::pages_of(1023, len))?;
+    let (segment, pin) = {
+        let mut shard = core.table.by_id(spec.id);
+        let segment = shard.find_or_add(&spec)?;
+        core.pin_blocks(shard.get(segment), run);
+        (segment, BlockPin::new(core, segment, run))
+    };
+    let Some(start) = core.claim_on_disk(disk, segment, run) else {
+        core.free(spec.id);
+        return Err(Error::retry("the disk tier has no addresses left and all of it is kept"));
+    };
+    let mut pages = Aligned::new(run.len as usize * PAGE_BYTES as usize);
+    pages.memory[..bytes.len()].copy_from_slice(bytes);
+    let each = pages.memory.chunks_exact(PAGE_BYTES as usize);
+    let sums: Vec<u32> = run.pages().zip(each).map(|(page, bytes)| page_sum(spec.id, page, bytes)).collect();
+    let fresh = disk.sum_groups.add(start, len);
+    match disk.file.write(start, &pages.memory).and_then(|()| disk.sums.store(start, &sums)) {
+        Ok(()) => {
+            disk.health.succeeded(Direction::Write);
+            reservation.spend(len + fresh);
+            core.publish(TierKind::Disk, segment, run);
+            Ok(Written(Some((core.clone(), spec.id))))
+        }
+        Err(error) => {
+            core.disk_failed(disk, Direction::Write, false, &error);
+            core.punch(place, start, len);
+            core.unclaim(TierKind::Disk, segment, run);
+            drop(pin);
+            core.free(spec.id);
+            Err(Error::retry(format!("the disk tier does not take a block: {error}")).with_source(error))
         }
     }
+}
 
-    fn read_whole_off_memory(self: &Arc<Self>, id: SegmentId) -> Option<Bytes> {
-        let (bytes, run) = {
-            let mut shard = self.table.by_id(id);
-            let entry = shard.by_id(id)?;
-            (entry.bytes as usize, PageRun::new(0, entry.pages()))
-        };
-        self.read_off_memory(id, run).map(|pages| pages.slice(..bytes))
-    }
+fn read_whole_verified(core: &Arc<Core>, id: SegmentId) -> Option<Bytes> {
+    let (bytes, run) = {
+        let mut shard = core.table.by_id(id);
+        let entry = shard.by_id(id)?;
+        (entry.bytes as usize, PageRun::new(0, entry.pages()))
+    };
+    read_verified(core, id, run).map(|pages| pages.slice(..bytes))
+}
 
-    fn read_off_memory(self: &Arc<Self>, id: SegmentId, run: PageRun) -> Option<Bytes> {
-        let (segment, extent, disk, _pin) = {
-            let mut shard = self.table.by_id(id);
-            let segment = shard.find(id)?;
-            let entry = shard.get(segment);
-            if !entry.has(TierKind::Disk, run) {
-                return None;
-            }
-            let extent = entry.disk.extent?;
-            let disk = self.disk(entry.disk_no);
-            self.pin_blocks(entry, run);
-            (segment, extent, disk, BlockPin::new(self, segment, run))
-        };
-        let start = extent + u64::from(run.start);
-        let mut pages = Aligned::new(run.len as usize * PAGE_BYTES as usize);
-        let read = disk.file.read(start, &mut pages.memory).and_then(|()| disk.sums.load(start, u64::from(run.len)));
-        match read {
-            Ok(sums) => {
-                disk.health.succeeded(Direction::Read);
-                let each = pages.memory.chunks_exact(PAGE_BYTES as usize).zip(sums);
-                let is_good = run.pages().zip(each).all(|(page, (bytes, sum))| page_sum(id, page, bytes) == sum);
-                is_good.then(|| pages.memory.freeze()).or_else(|| self.drop_damaged(segment, id, run))
-            }
-            Err(error) => {
-                self.disk_failed(disk, Direction::Read, false, error);
-                None
-            }
+fn read_verified(core: &Arc<Core>, id: SegmentId, run: PageRun) -> Option<Bytes> {
+    let (segment, extent, disk, _pin) = {
+        let mut shard = core.table.by_id(id);
+        let segment = shard.find(id)?;
+        let entry = shard.get(segment);
+        if !entry.has(TierKind::Disk, run) {
+            return None;
+        }
+        let extent = entry.disk.extent?;
+        let disk = core.disk(entry.disk_no);
+        core.pin_blocks(entry, run);
+        (segment, extent, disk, BlockPin::new(core, segment, run))
+    };
+    let start = extent + u64::from(run.start);
+    let mut pages = Aligned::new(run.len as usize * PAGE_BYTES as usize);
+    let read = disk.file.read(start, &mut pages.memory).and_then(|()| disk.sums.load(start, u64::from(run.len)));
+    match read {
+        Ok(sums) => {
+            disk.health.succeeded(Direction::Read);
+            let each = pages.memory.chunks_exact(PAGE_BYTES as usize).zip(sums);
+            let is_good = run.pages().zip(each).all(|(page, (bytes, sum))| page_sum(id, page, bytes) == sum);
+            is_good.then(|| pages.memory.freeze()).or_else(|| drop_damaged(core, segment, id, run))
+        }
+        Err(error) => {
+            core.disk_failed(disk, Direction::Read, false, error);
+            None
         }
     }
+}
 
-    fn drop_damaged(&self, segment: SegmentRef, id: SegmentId, run: PageRun) -> Option<Bytes> {
-        tracing::warn!(segment = %id, pages = run.len, "pages of the disk tier do not verify and are dropped");
-        self.drop_pages(TierKind::Disk, segment, run);
-        None
-    }
+fn drop_damaged(core: &Core, segment: SegmentRef, id: SegmentId, run: PageRun) -> Option<Bytes> {
+    tracing::warn!(segment = %id, pages = run.len, "pages of the disk tier do not verify and are dropped");
+    core.drop_pages(TierKind::Disk, segment, run);
+    None
 }
 
 #[cfg(test)]
@@ -249,7 +246,6 @@ mod tests {
         assert_eq!((store.usage().disk.used_bytes, store.segments().len()), (0, 0));
     }
 
-    /// Polls once.
     async fn polled_once<F: Future>(mut future: std::pin::Pin<&mut F>) -> Option<F::Output> {
         std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
             std::task::Poll::Ready(output) => std::task::Poll::Ready(Some(output)),

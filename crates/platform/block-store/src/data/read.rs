@@ -6,9 +6,7 @@ use forebay_runtime::{Defect, planted};
 use forebay_types::{PAGE_BYTES, PageRun, PageSet, Result, SegmentId};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::WritePages;
-use crate::control::{BlockPin, Reservation};
-use crate::core::Core;
+use crate::core::{BlockPin, Core, Reservation, WritePages};
 use crate::media::{Direction, SumGroups, page_sum};
 use crate::table::{ClaimKind, DiskNo, Landing, PageBits, Place, SegmentRef, TierKind, by_block};
 

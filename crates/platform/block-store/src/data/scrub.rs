@@ -6,9 +6,7 @@ use forebay_types::{BLOCK_BYTES, Owner, PAGE_BYTES, PageRun, SegmentId};
 use memmap2::MmapMut;
 use tokio::sync::oneshot;
 
-use super::ReadPages;
-use crate::control::BlockPin;
-use crate::core::{Core, Disk};
+use crate::core::{BlockPin, Core, Disk, ReadPages};
 use crate::media::{Direction, page_sum};
 use crate::table::{BlockRef, DiskNo, SegmentRef, TierKind};
 
@@ -49,81 +47,79 @@ fn step(core: &Arc<Core>, from: ScrubCursor, budget_bytes: u64) -> ScrubStep {
             step.next = Some(ScrubCursor(at));
             break;
         }
-        core.scrub_block(block, &mut step);
+        scrub_block(core, block, &mut step);
         at = block.raw().saturating_add(1);
     }
     step
 }
 
-impl Core {
-    fn scrub_block(self: &Arc<Self>, block: BlockRef, step: &mut ScrubStep) {
-        let (segment, index) = (block.segment(), block.block());
-        let Some(found) = self.pin_for_scrub(segment, index) else { return };
-        for run in self.bad_in_dram(segment, index, step) {
-            self.drop_bad(&found, segment, TierKind::Dram, run, step);
-        }
-        let Some((extent, no)) = found.extent else { return };
-        let disk = self.disk(no);
-        if !disk.health.is_on(Direction::Read) {
-            return;
-        }
-        for run in &found.on_disk {
-            step.bytes += u64::from(run.len) * PAGE_BYTES;
-            for bad in self.bad_on_disk(disk, &found, extent, *run) {
-                self.drop_bad(&found, segment, TierKind::Disk, bad, step);
-            }
+fn scrub_block(core: &Arc<Core>, block: BlockRef, step: &mut ScrubStep) {
+    let (segment, index) = (block.segment(), block.block());
+    let Some(found) = pin_for_scrub(core, segment, index) else { return };
+    for run in bad_in_dram(core, segment, index, step) {
+        drop_bad(core, &found, segment, TierKind::Dram, run, step);
+    }
+    let Some((extent, no)) = found.extent else { return };
+    let disk = core.disk(no);
+    if !disk.health.is_on(Direction::Read) {
+        return;
+    }
+    for run in &found.on_disk {
+        step.bytes += u64::from(run.len) * PAGE_BYTES;
+        for bad in bad_on_disk(core, disk, &found, extent, *run) {
+            drop_bad(core, &found, segment, TierKind::Disk, bad, step);
         }
     }
+}
 
-    fn pin_for_scrub(self: &Arc<Self>, segment: SegmentRef, block: u32) -> Option<Scrubbed> {
-        let mut shard = self.table.of(segment);
-        let entry = shard.find_held(segment)?;
-        let whole = entry.all(block).runs(block)[0];
-        let extent = entry.disk.extent.map(|start| (start, entry.disk_no));
-        let (id, owner, on_disk) = (entry.id, entry.owner, entry.present(TierKind::Disk, block).runs(block));
-        self.pin_blocks(entry, whole);
-        Some(Scrubbed { id, owner, extent, on_disk, _pin: BlockPin::new(self, segment, whole) })
-    }
+fn pin_for_scrub(core: &Arc<Core>, segment: SegmentRef, block: u32) -> Option<Scrubbed> {
+    let mut shard = core.table.of(segment);
+    let entry = shard.find_held(segment)?;
+    let whole = entry.all(block).runs(block)[0];
+    let extent = entry.disk.extent.map(|start| (start, entry.disk_no));
+    let (id, owner, on_disk) = (entry.id, entry.owner, entry.present(TierKind::Disk, block).runs(block));
+    core.pin_blocks(entry, whole);
+    Some(Scrubbed { id, owner, extent, on_disk, _pin: BlockPin::new(core, segment, whole) })
+}
 
-    fn bad_in_dram(self: &Arc<Self>, segment: SegmentRef, block: u32, step: &mut ScrubStep) -> Vec<PageRun> {
-        let (id, pages) = {
-            let mut shard = self.table.of(segment);
-            let entry = shard.get(segment);
-            if entry.owner == Owner::Temporary {
-                // Has its checksums on disk only.
-                return Vec::new();
-            }
-            let (id, runs) = (entry.id, entry.present(TierKind::Dram, block).runs(block));
-            let pin = |run| ReadPages::pin(self, &mut shard, segment, run);
-            (id, runs.into_iter().filter_map(pin).collect::<Vec<_>>())
-        };
-        step.bytes += pages.iter().map(|pages| pages.bytes().len() as u64).sum::<u64>();
-        let bad = pages.iter().flat_map(|pages| bad_runs(id, pages.run(), pages.bytes(), &pages.sums()));
-        bad.collect()
-    }
+fn bad_in_dram(core: &Arc<Core>, segment: SegmentRef, block: u32, step: &mut ScrubStep) -> Vec<PageRun> {
+    let (id, pages) = {
+        let mut shard = core.table.of(segment);
+        let entry = shard.get(segment);
+        if entry.owner == Owner::Temporary {
+            // Has its checksums on disk only.
+            return Vec::new();
+        }
+        let (id, runs) = (entry.id, entry.present(TierKind::Dram, block).runs(block));
+        let pin = |run| ReadPages::pin(core, &mut shard, segment, run);
+        (id, runs.into_iter().filter_map(pin).collect::<Vec<_>>())
+    };
+    step.bytes += pages.iter().map(|pages| pages.bytes().len() as u64).sum::<u64>();
+    let bad = pages.iter().flat_map(|pages| bad_runs(id, pages.run(), pages.bytes(), &pages.sums()));
+    bad.collect()
+}
 
-    fn bad_on_disk(&self, disk: &Disk, found: &Scrubbed, extent: u64, run: PageRun) -> Vec<PageRun> {
-        let start = extent + u64::from(run.start);
-        let read = || {
-            // Anonymous memory is page aligned, as O_DIRECT wants it.
-            let mut scratch = MmapMut::map_anon(BLOCK_BYTES as usize)?;
-            let bytes = &mut scratch[..run.len as usize * PAGE_BYTES as usize];
-            disk.file.read(start, bytes)?;
-            let sums = disk.sums.load(start, u64::from(run.len))?;
-            std::io::Result::Ok(bad_runs(found.id, run, bytes, &sums))
-        };
-        read().unwrap_or_else(|error| {
-            self.disk_failed(disk, Direction::Read, false, error);
-            // As `drop_unread` has it.
-            if found.owner == Owner::Temporary { Vec::new() } else { vec![run] }
-        })
-    }
+fn bad_on_disk(core: &Core, disk: &Disk, found: &Scrubbed, extent: u64, run: PageRun) -> Vec<PageRun> {
+    let start = extent + u64::from(run.start);
+    let read = || {
+        // Anonymous memory is page aligned, as O_DIRECT wants it.
+        let mut scratch = MmapMut::map_anon(BLOCK_BYTES as usize)?;
+        let bytes = &mut scratch[..run.len as usize * PAGE_BYTES as usize];
+        disk.file.read(start, bytes)?;
+        let sums = disk.sums.load(start, u64::from(run.len))?;
+        std::io::Result::Ok(bad_runs(found.id, run, bytes, &sums))
+    };
+    read().unwrap_or_else(|error| {
+        core.disk_failed(disk, Direction::Read, false, error);
+        // As `drop_unread` has it.
+        if found.owner == Owner::Temporary { Vec::new() } else { vec![run] }
+    })
+}
 
-    fn drop_bad(&self, found: &Scrubbed, segment: SegmentRef, tier: TierKind, run: PageRun, step: &mut ScrubStep) {
-        tracing::warn!(segment = %found.id, tier = tier.name(), page = run.start, pages = run.len, "pages do not verify");
-        step.bad_pages += u64::from(run.len);
-        self.drop_pages(tier, segment, run);
-    }
+fn drop_bad(core: &Core, found: &Scrubbed, segment: SegmentRef, tier: TierKind, run: PageRun, step: &mut ScrubStep) {
+    tracing::warn!(segment = %found.id, tier = tier.name(), page = run.start, pages = run.len, "pages do not verify");
+    step.bad_pages += u64::from(run.len);
+    core.drop_pages(tier, segment, run);
 }
 
 /// A block under scrub.

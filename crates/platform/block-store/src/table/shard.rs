@@ -61,17 +61,21 @@ impl SegmentRef {
     }
 }
 
-/// Ids are hashes already.
+/// Mixes what is a hash already: ids and fingerprints.
 #[derive(Default)]
-pub(crate) struct IdHasher(u64);
+pub(crate) struct HashedAlready(u64);
 
-impl Hasher for IdHasher {
+impl Hasher for HashedAlready {
     fn finish(&self) -> u64 {
         self.0
     }
 
     fn write(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u32(&mut self, fingerprint: u32) {
+        self.0 = u64::from(fingerprint).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
 
     fn write_u128(&mut self, id: u128) {
@@ -84,7 +88,7 @@ impl Hasher for IdHasher {
 #[derive(Default)]
 pub(crate) struct Shard {
     index: usize,
-    slots: HashMap<SegmentId, u32, BuildHasherDefault<IdHasher>>,
+    slots: HashMap<SegmentId, u32, BuildHasherDefault<HashedAlready>>,
     segments: Vec<Option<Segment>>,
     vacant: Vec<u32>,
 }

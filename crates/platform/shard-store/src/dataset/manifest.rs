@@ -169,8 +169,7 @@ mod tests {
     use crate::dataset::{Acknowledged, DatasetFile, DatasetPin};
 
     fn dataset(shards: usize) -> Dataset {
-        let column = |name: &str, kind| Column { name: name.into(), kind };
-        let columns = Columns::new(vec![column("k", ColumnKind::Int), column("v", ColumnKind::Text)], "k").unwrap();
+        let columns = Columns::new(vec![Column::new("k", ColumnKind::Int), Column::new("v", ColumnKind::Text)], "k").unwrap();
         let file = DatasetFile { name: "manifest".into(), object: format!("{:032x}", 7), bytes: 3, crc32c: 1 };
         let shard = DatasetShard { records: 1, input_bytes: 2, files: vec![file], log_from: 1, cold: None, asked: None };
         Dataset {

@@ -33,8 +33,7 @@ mod tests {
     fn the_merged_shard_answers_as_the_one_with_its_changes_on_top() {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
-        let column = |name: &str, kind| Column { name: name.into(), kind };
-        let columns = Columns::new(vec![column("k", ColumnKind::Uint), column("v", ColumnKind::Text)], "k").unwrap();
+        let columns = Columns::new(vec![Column::new("k", ColumnKind::Uint), Column::new("v", ColumnKind::Text)], "k").unwrap();
         let mut building = Store::build(&from, columns, 0.9).unwrap();
         let value = |text: String| vec![Value::Text(text)];
         (0..5000u64).for_each(|key| building.push(Key::U64(key), value(format!("value {key}"))).unwrap());
@@ -62,8 +61,7 @@ mod tests {
     fn records_that_are_more_than_is_read_at_once_are_all_there() {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
-        let column = |name: &str, kind| Column { name: name.into(), kind };
-        let columns = Columns::new(vec![column("k", ColumnKind::Uint), column("v", ColumnKind::Text)], "k").unwrap();
+        let columns = Columns::new(vec![Column::new("k", ColumnKind::Uint), Column::new("v", ColumnKind::Text)], "k").unwrap();
         let mut building = Store::build(&from, columns, 0.5).unwrap();
         let text = |key: u64| format!("{key} ").repeat(8 << 10);
         (0..150).for_each(|key| building.push(Key::U64(key), vec![Value::Text(text(key))]).unwrap());

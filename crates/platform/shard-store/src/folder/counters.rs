@@ -49,7 +49,6 @@ impl CountersFile {
         read_from(&self.file)
     }
 
-    /// Writes it.
     pub(crate) fn write(&mut self, counters: &QueryCounters) -> Result<()> {
         let bytes = encode(counters)?;
         self.file.set_len(0)?;

@@ -36,7 +36,6 @@ pub(crate) struct Manifest {
 /// A cold file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ColdEntry {
-    /// The file.
     #[serde(flatten)]
     pub(crate) entry: FileEntry,
     /// How many of its bytes, at the end, are its tail.

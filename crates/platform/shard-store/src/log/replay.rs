@@ -11,7 +11,6 @@ pub(super) const PART_HEADER_BYTES: usize = 24;
 const MAGIC: &[u8; 8] = b"FBSHDLOG";
 const VERSION: u32 = 1;
 
-/// The header of a part.
 pub(super) fn part_header(first: u64) -> [u8; PART_HEADER_BYTES] {
     let mut header = [0; PART_HEADER_BYTES];
     header[..8].copy_from_slice(MAGIC);

@@ -3,8 +3,7 @@
 
 use forebay_types::{Error, Result};
 
-use super::condition::check_depth;
-use super::{Condition, Test};
+use super::{Condition, Test, check_depth};
 
 /// Tests, of which each value of `in` is one.
 const TESTS_MAX: usize = 1000;

@@ -2,8 +2,7 @@
 
 use forebay_types::{Error, Result};
 
-use super::condition::check_depth;
-use super::{Condition, Test};
+use super::{Condition, Test, check_depth};
 use crate::literal::{Literal, parse_hex};
 
 /// Tests as they are written; longer ones first where one begins with another.

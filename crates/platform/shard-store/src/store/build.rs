@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use forebay_shard::{Builder, Key, QueryCounters, Record, Value};
+use forebay_shard::{Builder, ColdFile, Key, QueryCounters, Record, Value};
 use forebay_types::{Error, Result, ResultExt};
 
 use super::Store;
@@ -190,7 +190,7 @@ impl Parts {
             writer.take_back(&one.entry.file)?;
         }
         if self.keeps_cold && self.files.is_empty() {
-            self.cold = builder.cold()?.map(|cold| writer.cold(&cold)).transpose()?;
+            self.cold = ColdFile::of(&mut builder)?.map(|cold| writer.cold(&cold)).transpose()?;
         }
         let built = builder.finish_for(self.size, &self.counters)?;
         self.files.push(writer.shard(&built)?);

@@ -140,8 +140,7 @@ mod tests {
     use crate::columns::{Column, ColumnKind, Columns};
 
     fn columns() -> Columns {
-        let column = |name: &str, kind| Column { name: name.into(), kind };
-        Columns::new(vec![column("k", ColumnKind::Uint), column("v", ColumnKind::Text)], "k").unwrap()
+        Columns::new(vec![Column::new("k", ColumnKind::Uint), Column::new("v", ColumnKind::Text)], "k").unwrap()
     }
 
     fn put(key: u64, text: &str) -> Change {

@@ -27,7 +27,6 @@ use parking_lot::{Mutex, RwLock};
 pub use answer::{Answered, Batch};
 pub use build::Building;
 pub use inspect::{Inspection, PartInspection};
-pub use layers::Sealer;
 pub use limits::UpdateLimits;
 pub use merge::Standing;
 pub(crate) use merge::rewrite;

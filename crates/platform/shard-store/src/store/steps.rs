@@ -20,8 +20,8 @@ fn value(key: u64) -> Vec<Value> {
 }
 
 fn build(path: &Path) {
-    let column = |name: &str, kind| Column { name: name.to_string(), kind };
-    let columns = vec![column("id", ColumnKind::Int), column("word", ColumnKind::Text), column("number", ColumnKind::Int)];
+    let columns =
+        vec![Column::new("id", ColumnKind::Int), Column::new("word", ColumnKind::Text), Column::new("number", ColumnKind::Int)];
     let mut building = Store::build(path, Columns::new(columns, "id").unwrap(), 0.6).unwrap();
     (0..RECORDS).for_each(|key| building.push(Key::U64(key), value(key)).unwrap());
     building.finish().unwrap();

@@ -72,8 +72,7 @@ mod tests {
     use crate::columns::{Column, ColumnKind};
 
     fn parse(line: &Json) -> Result<WantedChange> {
-        let column = |name: &str, kind| Column { name: name.into(), kind };
-        let columns = Columns::new(vec![column("k", ColumnKind::Uint), column("v", ColumnKind::Text)], "k").unwrap();
+        let columns = Columns::new(vec![Column::new("k", ColumnKind::Uint), Column::new("v", ColumnKind::Text)], "k").unwrap();
         WantedChange::parse(&columns, line.to_string().as_bytes())
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use forebay_shard::{Key, LayerId, LayerKind, Value};
-use forebay_shard_store::{Change, Condition, Sealer, Store};
+use forebay_shard::{Key, LayerId, Value};
+use forebay_shard_store::{Change, Condition, Store};
 use rand::Rng;
 
 use crate::support::{build, check, random, records};
@@ -56,61 +56,6 @@ fn answers_stay_right_while_layers_records_and_files_change() {
         readers.into_iter().for_each(|reader| reader.join().unwrap());
     });
     check(&store, &all, 99);
-}
-
-#[test]
-fn layers_that_queries_filled_are_written_and_found_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    let all = records(&mut random(5), 300);
-    build(&path, &all, 0.1);
-    let store = Arc::new(Store::open_to_change(&path).unwrap());
-    store.tune(0.01).unwrap();
-    assert!(store.layers().is_empty());
-    let id = LayerId { kind: LayerKind::IsaAttribute, which: 2, slice: 0 };
-    store.fill_layers(&[id]).unwrap();
-    check(&store, &all, 1);
-    let sealer = Sealer::start(store.clone()).unwrap();
-    for key in all.keys() {
-        assert_eq!(store.get(key, None).unwrap().as_ref(), all.get(key));
-    }
-    let started = std::time::Instant::now();
-    let on_disk = || Store::open(&path).unwrap().layers().iter().any(|layer| layer.id == id);
-    while !on_disk() && started.elapsed().as_secs() < 10 {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    assert!(on_disk());
-    sealer.stop().unwrap();
-    check(&store, &all, 2);
-    check(&Store::open(&path).unwrap(), &all, 2);
-}
-
-#[test]
-fn a_sealer_that_could_not_write_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, away) = (folder.path().join("x.shard"), folder.path().join("away"));
-    let all = records(&mut random(6), 300);
-    build(&path, &all, 0.1);
-    let store = Arc::new(Store::open_to_change(&path).unwrap());
-    store.tune(0.01).unwrap();
-    let id = LayerId { kind: LayerKind::IsaAttribute, which: 2, slice: 0 };
-    store.fill_layers(&[id]).unwrap();
-    std::fs::rename(&path, &away).unwrap();
-    let sealer = Sealer::start(store.clone()).unwrap();
-    for key in all.keys() {
-        assert_eq!(store.get(key, None).unwrap().as_ref(), all.get(key));
-    }
-    assert!(store.seal_filled().is_err());
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    std::fs::rename(&away, &path).unwrap();
-    let started = std::time::Instant::now();
-    let on_disk = || Store::open(&path).unwrap().layers().iter().any(|layer| layer.id == id);
-    while !on_disk() && started.elapsed().as_secs() < 20 {
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    }
-    assert!(on_disk());
-    sealer.stop().unwrap();
-    check(&Store::open(&path).unwrap(), &all, 2);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use forebay_shard::{LayerId, LayerKind};
+use forebay_shard::LayerId;
 use forebay_shard_store::Store;
 
 use crate::support::{Records, build, check, random, records};
@@ -48,25 +48,6 @@ fn memory_is_as_the_folder(store: &Store) {
 }
 
 #[test]
-fn a_slice_that_could_not_be_published_is_sealed_the_next_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    let (store, all) = shard(&path, 0.1);
-    store.tune(0.01).unwrap();
-    let id = LayerId { kind: LayerKind::IsaAttribute, which: 2, slice: 0 };
-    store.fill_layers(&[id]).unwrap();
-    all.keys().for_each(|key| drop(store.get(key, None).unwrap()));
-    {
-        let _no_manifest = NoManifest::new(&path);
-        store.seal_filled().unwrap_err();
-        check(&store, &all, 1);
-    }
-    assert_eq!(store.seal_filled().unwrap(), [id]);
-    memory_is_as_the_folder(&store);
-    check(&store, &all, 2);
-}
-
-#[test]
 fn layers_that_could_not_be_published_are_built_the_next_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.shard");
@@ -99,20 +80,5 @@ fn layers_are_only_dropped_together_with_their_files() {
     store.drop_layers(&some).unwrap();
     memory_is_as_the_folder(&store);
     assert!(ids(&store).iter().all(|id| !some.contains(id)));
-    check(&store, &all, 1);
-}
-
-#[test]
-fn a_layer_that_questions_fill_does_not_stand_for_the_one_that_the_size_asks_for() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    let (store, all) = shard(&path, 3.0);
-    let filled: Vec<LayerId> = ids(&store).into_iter().filter(|id| id.kind == LayerKind::IsaAttribute).collect();
-    assert!(!filled.is_empty());
-    store.drop_layers(&filled).unwrap();
-    store.fill_layers(&filled).unwrap();
-    store.tune_with(3.0, 1).unwrap();
-    memory_is_as_the_folder(&store);
-    assert!(filled.iter().all(|id| ids(&store).contains(id)));
     check(&store, &all, 1);
 }

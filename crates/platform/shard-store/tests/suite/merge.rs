@@ -147,8 +147,8 @@ const BYTES_MORE: i64 = 3 << 20;
 fn a_merge_takes_the_memory_of_one_part_however_large_the_shard_is() {
     let folder = tempfile::tempdir().unwrap();
     let (from, to) = (folder.path().join("from"), folder.path().join("to"));
-    let column = |name: &str, kind| Column { name: name.to_string(), kind };
-    let all = vec![column("id", ColumnKind::Uint), column("text", ColumnKind::Text), column("other", ColumnKind::Text)];
+    let all =
+        vec![Column::new("id", ColumnKind::Uint), Column::new("text", ColumnKind::Text), Column::new("other", ColumnKind::Text)];
     let mut building = Store::build(&from, Columns::new(all, "id").unwrap(), 0.6).unwrap().with_cold();
     let mut random = random(5);
     let mut records = 0_u64;

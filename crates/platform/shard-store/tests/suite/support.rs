@@ -13,13 +13,12 @@ pub type Records = BTreeMap<Key, Vec<Value>>;
 
 /// A key, text, bytes, a number and a day.
 pub fn columns() -> Columns {
-    let column = |name: &str, kind| Column { name: name.to_string(), kind };
     let all = vec![
-        column("id", ColumnKind::Int),
-        column("word", ColumnKind::Text),
-        column("bytes", ColumnKind::Binary),
-        column("number", ColumnKind::Int),
-        column("day", ColumnKind::Date),
+        Column::new("id", ColumnKind::Int),
+        Column::new("word", ColumnKind::Text),
+        Column::new("bytes", ColumnKind::Binary),
+        Column::new("number", ColumnKind::Int),
+        Column::new("day", ColumnKind::Date),
     ];
     Columns::new(all, "id").unwrap()
 }

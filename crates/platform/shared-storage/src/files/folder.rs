@@ -36,7 +36,6 @@ impl Inner {
         entries.map(|_| ()).map_err(|errno| self.failed("", errno))
     }
 
-    /// Opens what is at `path` below `root`.
     pub(super) fn open_below(&self, root: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::CLOEXEC;
         loop {

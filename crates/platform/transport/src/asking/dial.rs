@@ -12,8 +12,8 @@ use futures::stream::FuturesUnordered;
 use tokio::net::UnixStream;
 
 use crate::frames::frame_reader::FrameReader;
-use crate::frames::link::{Hangup, Link, Sink};
-use crate::sockets::socket;
+use crate::frames::{Hangup, Link, Sink};
+use crate::sockets;
 use crate::{Address, Security, handshake, tls};
 
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
@@ -90,7 +90,7 @@ async fn connect(address: &Address) -> Result<Connected> {
         Address::Tcp(host_port) => {
             let stream = net::connect(host_port).await.map_err(unreachable)?;
             if let Stream::Tcp(tcp) = &stream {
-                socket::set_tcp_options(tcp).map_err(unreachable)?;
+                sockets::set_tcp_options(tcp).map_err(unreachable)?;
             }
             Ok(Connected::Remote(stream))
         }
@@ -98,7 +98,7 @@ async fn connect(address: &Address) -> Result<Connected> {
         Address::Unix(_) if is_simulated() => Err(unreachable(std::io::ErrorKind::NotFound.into())),
         Address::Unix(path) => {
             let stream = UnixStream::connect(path).await.map_err(unreachable)?;
-            let (_, same_user) = socket::unix_peer(&stream).map_err(unreachable)?;
+            let (_, same_user) = sockets::unix_peer(&stream).map_err(unreachable)?;
             Ok(Connected::Unix(stream.into_std().map_err(unreachable)?.into(), same_user))
         }
     }

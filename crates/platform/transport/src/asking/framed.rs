@@ -15,8 +15,8 @@ use crate::asking::dial;
 use crate::asking::speed::{LARGE_BYTES, Speed};
 use crate::frames::batch::OutFrame;
 use crate::frames::frame_reader::FrameReader;
-use crate::frames::link::{Hangup, Sink};
 use crate::frames::outbox::Outbox;
+use crate::frames::{Hangup, Sink};
 use crate::ring::{Asked, Ring};
 use crate::{Address, Answer, Security};
 

@@ -10,7 +10,7 @@ use forebay_types::{Error, Result, Verifier};
 use parking_lot::RwLock;
 
 use crate::Credential;
-use crate::credentials::credential::{MEMBER, OWNER};
+use crate::credentials::{MEMBER, OWNER};
 
 /// Whom a listener lets in: credentials that the configuration names, and those that the coordinator keeps.
 #[derive(Default)]

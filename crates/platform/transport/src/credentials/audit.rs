@@ -3,12 +3,8 @@
 use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use forebay_rights::{Action, Need};
-use forebay_types::{Error, ErrorKind, MountId, MountName, Result};
+use forebay_types::{Error, ErrorKind};
 use tracing::Level;
-
-use crate::Peer;
-use crate::credentials::admission::unix_now;
 
 /// The target of these events. They are of level info, and have the fields `port`, `who`, `from`, `what`, `on`, `verdict`, `why`.
 pub const AUDIT: &str = "forebay_audit";
@@ -53,18 +49,5 @@ pub fn tell(who: impl Display, from: &str, deed: &Deed, refused: Option<&Error>)
 pub(crate) fn tell_stranger(from: &str, error: &Error) {
     if error.kind() == ErrorKind::Denied && is_audited() {
         tell("unknown", from, &Deed { port: "connection", what: "connect", on: String::new() }, Some(error));
-    }
-}
-
-impl Peer {
-    /// `Denied`, with what is missing, where the peer has not what is needed. What changes something, and what is refused, is
-    /// told to the audit log; what processes of the cluster tell each other is not.
-    pub fn may(&self, need: &Need, name_of: impl Fn(MountId) -> Option<MountName>, deed: impl FnOnce() -> Deed) -> Result<()> {
-        let decided = self.caller.may(need, unix_now(), name_of);
-        let tells = decided.is_err() || matches!(need.action, Action::Write | Action::Administer);
-        if tells && is_audited() {
-            tell(self.caller.who(), &self.address, &deed(), decided.as_ref().err());
-        }
-        decided
     }
 }

@@ -5,9 +5,7 @@ use forebay_types::{Error, Result, TokenKeys};
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{digest, hmac};
 
-/// Bytes of a nonce.
 pub(crate) const NONCE_BYTES: usize = 32;
-/// Bytes of a proof.
 pub(crate) const PROOF_BYTES: usize = 32;
 
 /// A random number that is used for one handshake.

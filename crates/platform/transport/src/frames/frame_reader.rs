@@ -10,9 +10,9 @@ use forebay_protocol::{FRAME_HEADER_BYTES, FrameHeader, PROTOCOL_VERSION};
 use forebay_runtime::time::timeout;
 use forebay_types::{Error, Result};
 
+use crate::frames::Source;
 use crate::frames::batch::{PayloadSum, checksum};
 use crate::frames::buffers::Buffers;
-use crate::frames::link::Source;
 use crate::frames::outbox::Outbox;
 use crate::frames::turns::{TURN_BYTES, in_turn};
 
@@ -330,7 +330,7 @@ mod tests {
     use forebay_protocol::FrameKind;
 
     use super::*;
-    use crate::frames::link::Link;
+    use crate::frames::Link;
 
     fn frame(payload: &[u8]) -> Vec<u8> {
         let mut header = FrameHeader {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use crate::frames::link::Hangup;
+use crate::frames::Hangup;
 
 /// What a session has left for as long as its peer lives.
 pub(super) struct Kept {

@@ -10,7 +10,6 @@ use crate::workload::{Access, Micros, Query};
 const SEGMENTS_MAX: usize = 1_000_000;
 /// Reads of a segment, by all queries together, at most: a GB or so.
 const READS_MAX: usize = 10_000_000;
-/// A second.
 const SECOND: Micros = 1_000_000;
 
 /// What was read so far.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use forebay_types::{Error, Result};
 
-use super::access::{Access, AccessKind};
+use super::{Access, AccessKind};
 
 /// Windows counts time in steps of 100 ns from the year 1601; so many of them were there in 1970.
 const FILETIME_OF_1970: u64 = 116_444_736_000_000_000;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::mounted::Mounted;
+use super::Mounted;
 use super::volume::Volume;
 
 /// A mounted file system in memory; unmounted when dropped.

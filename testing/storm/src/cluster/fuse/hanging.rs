@@ -8,7 +8,7 @@ use std::sync::Arc;
 use forebay_oracle::contents;
 use parking_lot::{Condvar, Mutex};
 
-use super::mounted::Mounted;
+use super::Mounted;
 use super::still::Still;
 
 /// Objects that are its files, each by its number. Their only version is the first.

@@ -80,8 +80,7 @@ async fn look(client: &Client, course: &Course, number: u64) -> Result<()> {
 
 /// Of all datasets.
 pub(super) fn columns() -> Result<Columns> {
-    let column = |name: &str, kind| Column { name: name.into(), kind };
-    Columns::new(vec![column("id", ColumnKind::Uint), column("text", ColumnKind::Text)], "id")
+    Columns::new(vec![Column::new("id", ColumnKind::Uint), Column::new("text", ColumnKind::Text)], "id")
 }
 
 fn text(number: u64, key: u64) -> String {

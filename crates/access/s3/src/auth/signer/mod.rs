@@ -6,9 +6,9 @@ use std::sync::Arc;
 use ring::digest::{SHA256, digest};
 use ring::hmac;
 
+use super::Keys;
 use super::canonical::{is_encoded, squeeze};
 use super::credential::{ALGORITHM, hex_into, unhex};
-use super::keys::Keys;
 use super::stamp::seconds_of;
 use super::verify::{EXPIRES_MAX_SECS, SKEW};
 use crate::settings::AccessRule;
@@ -18,7 +18,6 @@ pub(crate) struct Sent<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) query: &'a str,
-    /// All headers.
     pub(crate) headers: &'a [httparse::Header<'a>],
     pub(crate) authorization: Option<&'a str>,
     pub(crate) date: Option<&'a str>,

@@ -1,10 +1,9 @@
 //! What a store that others wrote passes, the gateway over it passes too.
 
-use forebay_testing::{ACCESS_KEY, SECRET_KEY};
+use forebay_testing::{ACCESS_KEY, SECRET_KEY, SecondServer};
 
 use super::clients::{command, run, script, tool};
 use crate::rig::cluster::{Cluster, gateway_settings};
-use crate::rig::store::Versity;
 
 /// Runs the checks; gives what failed and all that were run.
 async fn check(endpoint: &str, bucket: &str, key: Option<(&str, &str)>) -> (Vec<String>, Vec<String>) {
@@ -35,7 +34,7 @@ fn name(failure: &str) -> &str {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_store_passes_the_gateway_passes() {
-    let store = Versity::start(&["direct", "behind", "below"]);
+    let store = SecondServer::start(&["direct", "behind", "below"]);
     let mut cluster = Cluster::start().await;
     cluster.mount("lake", "s3://behind", &store.endpoint, |_| {}).await;
     cluster.mount("deep", "s3://below/some/prefix", &store.endpoint, |_| {}).await;

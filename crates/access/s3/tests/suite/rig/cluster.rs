@@ -22,6 +22,12 @@ pub struct Cluster {
     _folder: tempfile::TempDir,
 }
 
+#[allow(unsafe_code, reason = "the environment is set before any other thread of the tests reads it")]
+fn set_env(name: &str, value: &str) {
+    // SAFETY: called once, in the first test that starts a cluster; nothing here changes the environment afterwards.
+    unsafe { std::env::set_var(name, value) }
+}
+
 pub fn store_key() -> StorageSettings {
     let access_key = Some(AccessKey { id: ACCESS_KEY.into(), secret: SECRET_KEY.into() });
     StorageSettings { max_retries: 2, access_key, ..StorageSettings::default() }
@@ -40,7 +46,7 @@ impl Cluster {
         static ONCE: std::sync::Once = std::sync::Once::new();
         ONCE.call_once(|| {
             let set = [("AWS_ACCESS_KEY_ID", ACCESS_KEY), ("AWS_SECRET_ACCESS_KEY", SECRET_KEY)];
-            set.iter().for_each(|(name, value)| super::store::set_env(name, value));
+            set.iter().for_each(|(name, value)| set_env(name, value));
         });
         let folder = tempfile::tempdir().unwrap();
         let mut node = Node::lead_in(folder.path(), Security::default()).await.unwrap();
@@ -88,6 +94,11 @@ impl Cluster {
 
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address())
+    }
+
+    /// Reads that were answered at hand.
+    pub fn at_hand(&self) -> u64 {
+        self.client.counters().reads_at_hand
     }
 
     /// Bytes that the tiers hold.

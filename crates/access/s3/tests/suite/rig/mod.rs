@@ -1,5 +1,4 @@
-//! What the tests stand on: a small cluster with a gateway, a client that can be wrong, and a store that others wrote.
+//! What the tests stand on: a small cluster with a gateway, and a client that can be wrong.
 
 pub mod client;
 pub mod cluster;
-pub mod store;

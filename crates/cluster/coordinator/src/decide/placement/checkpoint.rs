@@ -21,7 +21,6 @@ const LAYOUT: u8 = 1;
 /// the workers say.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Checkpoint {
-    /// The window that it is as of.
     pub(crate) window: u64,
     /// [`Popularity::encode`].
     pub(crate) popularity: Vec<u8>,

@@ -114,7 +114,6 @@ impl Placement {
         Some(key)
     }
 
-    /// Has a worker hold a segment.
     pub(super) fn order_hold(&mut self, segment: SegmentId, worker: WorkerId, first: Option<WorkerId>) {
         let Some(tracked) = self.by_id.get(&segment).and_then(|key| self.segments.get_mut(key)) else { return };
         if !self.workers.contains(&worker) {
@@ -155,7 +154,6 @@ impl Placement {
         self.orders.has_new()
     }
 
-    /// Who they are.
     pub(crate) fn ordered(&mut self) -> Vec<WorkerId> {
         self.orders.take_new()
     }

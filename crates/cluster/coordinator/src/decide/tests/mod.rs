@@ -95,18 +95,7 @@ fn register(state: &mut State, now: f64, worker: u64) -> ClusterView {
 
 /// A heartbeat that says nothing.
 fn blank(worker: u64) -> Heartbeat {
-    Heartbeat {
-        worker: WorkerId(worker),
-        have: 0,
-        demand: Vec::new(),
-        report: WorkerReport::default(),
-        window: None,
-        ended: Vec::new(),
-        fresh: Vec::new(),
-        heard: None,
-        background: Vec::new(),
-        ahead: Vec::new(),
-    }
+    Heartbeat::silent(WorkerId(worker))
 }
 
 fn heartbeat(worker: u64, have: u64, demand: u64) -> MemberRequest {

@@ -5,19 +5,15 @@ use forebay_protocol::{Order, OrderEnd, SegmentUse, WindowReport};
 use forebay_types::{ObjectVersion, SegmentId, VersionTag};
 
 use super::placement::{
-    MIB, beat_with, holders, key_at_home, next_window, read, report, route, segment, table, tick, two_workers, version, workers,
+    MIB, beat_with, holders, key_at_home, next_window, read, report, route, segment, table, tick, two_workers,
+    two_workers_and_what_is_hot, version, workers,
 };
 use super::*;
 use crate::decide::Stored;
 
 #[test]
 fn an_overwritten_object_keeps_its_popularity_and_its_replicas_are_loaded_anew() {
-    let (mut state, now, window) = two_workers();
-    let hot = key_at_home(1, 2);
-    for worker in [1, 2] {
-        report(&mut state, now, worker, window, vec![read(&hot, 50, 5 * MIB)]);
-    }
-    tick(&mut state, now + 0.1);
+    let (mut state, now, hot) = two_workers_and_what_is_hot();
     let fresh = ObjectVersion { tag: VersionTag::etag("\"2\""), ..version(&hot) };
     beat_with(&mut state, now + 1.0, Heartbeat { fresh: vec![fresh.clone()], ..blank(1) });
     let status = state.placement_status(1);

@@ -101,6 +101,17 @@ pub(super) fn two_workers() -> (State, f64, u64) {
     workers(2)
 }
 
+/// Two workers that have told of reads of an object at home with the first, and the plan that came of it.
+pub(super) fn two_workers_and_what_is_hot() -> (State, f64, String) {
+    let (mut state, now, window) = two_workers();
+    let hot = key_at_home(1, 2);
+    for worker in [1, 2] {
+        report(&mut state, now, worker, window, vec![read(&hot, 50, 5 * MIB)]);
+    }
+    tick(&mut state, now + 0.1);
+    (state, now, hot)
+}
+
 pub(super) fn workers(count: u64) -> (State, f64, u64) {
     let mut state = state();
     for worker in 1..=count {
@@ -120,7 +131,6 @@ pub(super) fn workers(count: u64) -> (State, f64, u64) {
     (state, now + 0.01, window_now)
 }
 
-/// A key whose home is that worker.
 pub(super) fn key_at_home(worker: u64, count: u64) -> String {
     let ids: Vec<_> = (1..=count).map(WorkerId).collect();
     (0..).map(|n| format!("t/{n}")).find(|key| holder(route(key), &ids) == Some(WorkerId(worker))).unwrap()
@@ -248,12 +258,7 @@ fn what_is_not_needed_any_more_goes_one_at_a_time_and_only_when_no_client_can_na
 
 #[test]
 fn a_lost_worker_is_in_no_route_and_its_counts_stay() {
-    let (mut state, now, window) = two_workers();
-    let hot = key_at_home(1, 2);
-    for worker in [1, 2] {
-        report(&mut state, now, worker, window, vec![read(&hot, 50, 5 * MIB)]);
-    }
-    tick(&mut state, now + 0.1);
+    let (mut state, now, hot) = two_workers_and_what_is_hot();
     assert_eq!(holders(&table(&mut state, now + 0.2), &hot), [1, 2]);
     for second in 1..=6 {
         beat_with(&mut state, now + f64::from(second), blank(2));
@@ -267,12 +272,7 @@ fn a_lost_worker_is_in_no_route_and_its_counts_stay() {
 
 #[test]
 fn a_restarted_coordinator_goes_on_with_counts_and_routes() {
-    let (mut state, now, window) = two_workers();
-    let hot = key_at_home(1, 2);
-    for worker in [1, 2] {
-        report(&mut state, now, worker, window, vec![read(&hot, 50, 5 * MIB)]);
-    }
-    tick(&mut state, now + 0.1);
+    let (mut state, now, hot) = two_workers_and_what_is_hot();
     let now = next_window(&mut state, now, &[1, 2], |_| vec![read(&hot, 50, 5 * MIB)]);
     let mut kept = None;
     let mut later = now;
@@ -321,12 +321,7 @@ fn a_checkpoint_that_is_none_is_told_and_done_without() {
 
 #[test]
 fn a_worker_that_comes_back_empty_holds_nothing() {
-    let (mut state, now, window) = two_workers();
-    let hot = key_at_home(1, 2);
-    for worker in [1, 2] {
-        report(&mut state, now, worker, window, vec![read(&hot, 50, 5 * MIB)]);
-    }
-    tick(&mut state, now + 0.1);
+    let (mut state, now, hot) = two_workers_and_what_is_hot();
     assert_eq!(holders(&table(&mut state, now + 0.2), &hot), [1, 2]);
     register(&mut state, now + 0.3, 2);
     beat_with(&mut state, now + 0.4, blank(2));

@@ -6,6 +6,18 @@ use forebay_types::{ByteSize, MountOptions, OperationId, Standing};
 use super::*;
 use crate::decide::Stored;
 
+/// Two workers that have each asked for all of the bound for three seconds.
+fn two_that_share() -> State {
+    let mut state = state();
+    register(&mut state, 0.0, 1);
+    register(&mut state, 0.0, 2);
+    for second in 1..=3 {
+        rate(&mut state, f64::from(second), 1, u64::MAX);
+        rate(&mut state, f64::from(second), 2, u64::MAX);
+    }
+    state
+}
+
 #[test]
 fn one_worker_has_the_whole_bound_from_its_first_heartbeat() {
     let mut state = state();
@@ -158,13 +170,7 @@ fn plans_of_all_workers_are_served_in_one_order_behind_demand() {
 
 #[test]
 fn the_share_of_a_dead_worker_is_free_when_its_lease_ends() {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
-    register(&mut state, 0.0, 2);
-    for second in 1..=3 {
-        rate(&mut state, f64::from(second), 1, u64::MAX);
-        rate(&mut state, f64::from(second), 2, u64::MAX);
-    }
+    let mut state = two_that_share();
     // Worker 2 is silent from second 3 on: it may hold its share until 8.
     for tenth in 40..=79 {
         let now = f64::from(tenth) / 10.0;
@@ -177,13 +183,7 @@ fn the_share_of_a_dead_worker_is_free_when_its_lease_ends() {
 
 #[test]
 fn a_changed_bound_holds_from_the_next_heartbeat() {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
-    register(&mut state, 0.0, 2);
-    for second in 1..=3 {
-        rate(&mut state, f64::from(second), 1, u64::MAX);
-        rate(&mut state, f64::from(second), 2, u64::MAX);
-    }
+    let mut state = two_that_share();
     for (now, bound) in [(4.0, 10_000_000u64), (6.0, 80_000_000)] {
         let options = MountOptions {
             bandwidth: Some(BitRate::from_bytes_per_sec(bound)),

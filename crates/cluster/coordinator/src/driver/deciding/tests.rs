@@ -1,7 +1,7 @@
 //! What is left after decisions that fail in the middle.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
-use forebay_protocol::{AdminRequest, ControlRequest, Pin, SegmentUse, TableDefinition, WindowReport, WorkerInfo, WorkerReport};
+use forebay_protocol::{AdminRequest, ControlRequest, Pin, SegmentUse, TableDefinition, WindowReport, WorkerInfo};
 use forebay_types::{
     BitRate, ErrorKind, Grant, HostId, Key, Mount, MountId, MountOptions, ObjectVersion, Role, TokenKeys, Verifier, VersionTag,
 };
@@ -42,20 +42,7 @@ fn heartbeat(worker: u64, key: &str) -> MemberRequest {
     let (operations, service) = (1, Duration::from_millis(1));
     let uses = vec![SegmentUse { version, index: 0, operations, reads: 1, bytes: 9, service, peak: 1, held_bytes: 9 }];
     let window = Some(WindowReport { window: 1 << 32, lasted: Duration::from_secs(60), uses, ..WindowReport::default() });
-    let (demand, report) = (vec![(MountId(1), 1)], WorkerReport::default());
-    let worker = WorkerId(worker);
-    MemberRequest::Heartbeat(Heartbeat {
-        worker,
-        have: 0,
-        demand,
-        report,
-        window,
-        ended: Vec::new(),
-        fresh: Vec::new(),
-        heard: None,
-        background: Vec::new(),
-        ahead: Vec::new(),
-    })
+    MemberRequest::Heartbeat(Heartbeat { demand: vec![(MountId(1), 1)], window, ..Heartbeat::silent(WorkerId(worker)) })
 }
 
 fn ask(deciding: &mut Deciding, ms: u64, call: impl Into<ControlCall>) -> ControlReply {

@@ -12,7 +12,6 @@ use super::Priority;
 pub(super) struct Lane {
     priority: Priority,
     waiting: VecDeque<Waiter>,
-    /// Bytes of all in `waiting`.
     waiting_bytes: u64,
     pub(super) running: usize,
     /// Still to come.

@@ -123,18 +123,7 @@ pub fn member_requests() -> Vec<MemberRequest> {
         MemberRequest::PassRoot { from: WorkerId(1), to: WorkerId(2) },
         MemberRequest::Scheduler { serves: "127.0.0.1:1".into() },
         MemberRequest::Credentials,
-        MemberRequest::Heartbeat(Heartbeat {
-            worker: WorkerId(1),
-            have: 0,
-            demand: vec![],
-            report: WorkerReport::default(),
-            window: None,
-            ended: vec![],
-            fresh: vec![],
-            heard: None,
-            background: vec![],
-            ahead: vec![],
-        }),
+        MemberRequest::Heartbeat(Heartbeat::silent(WorkerId(1))),
     ])
 }
 

@@ -20,7 +20,6 @@ const EXACT_MAX: usize = 1000;
 pub(crate) struct Saving {
     /// Of the plan's parts.
     pub(crate) part: u32,
-    /// Of the workers.
     pub(crate) worker: u32,
     /// What needn't move then.
     pub(crate) bytes: u64,

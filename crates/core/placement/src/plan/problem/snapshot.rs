@@ -125,3 +125,11 @@ pub struct Snapshot<'a> {
     /// Who holds what now, in full: a replica that is still loading isn't held.
     pub held: &'a Holdings,
 }
+
+impl<'a> Snapshot<'a> {
+    /// Those of its workers that hold `segment`; holdings are sorted, so workers that aren't in it come last.
+    pub(crate) fn holders(&self, segment: u32) -> &'a [u32] {
+        let all = self.held.of(segment);
+        &all[..all.partition_point(|worker| (*worker as usize) < self.workers.len())]
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Sticky, known};
+use super::Sticky;
 use crate::WorkerRoom;
 use crate::plan::packing::{Packing, Piece};
 
@@ -38,7 +38,7 @@ impl Sticky<'_> {
         for apart_by in WorkerRoom::APART_BY {
             let part = |worker: u32| apart_by(&snapshot.workers[worker as usize]);
             let fits = |worker: u32| fits(worker) && mine.iter().all(|other| part(*other) != part(worker));
-            let held = known(snapshot, segment).iter().copied().filter(|worker| fits(*worker));
+            let held = snapshot.holders(segment).iter().copied().filter(|worker| fits(*worker));
             let held = held.max_by_key(|worker| (packing.room[*worker as usize], Reverse(*worker)));
             if let Some(worker) = held.or_else(|| self.spread(segment, piece.count, fits)) {
                 return Some(worker);

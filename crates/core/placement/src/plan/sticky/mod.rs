@@ -6,9 +6,9 @@ mod settle;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
+use crate::Snapshot;
 use crate::plan::neighbours::Neighbours;
 use crate::plan::packing::{Packing, Piece};
-use crate::{Holdings, Snapshot};
 
 /// Emptiest workers that are looked at for a segment that nobody holds.
 const CHOICE_MAX: usize = 16;
@@ -58,7 +58,7 @@ impl<'a> Sticky<'a> {
         if count > most {
             // It must be split, and a holder is nearly as good as the emptiest.
             let fits = |worker: &u32| packing.bytes[*worker as usize] >= bytes && room(packing, *worker) >= (most / 2).max(1);
-            let holders = known(self.snapshot, segment).iter().copied().filter(fits);
+            let holders = self.snapshot.holders(segment).iter().copied().filter(fits);
             if let Some(holder) = holders.max_by_key(|worker| (room(packing, *worker), Reverse(*worker))) {
                 return self.put(packing, holder, piece);
             }
@@ -77,7 +77,7 @@ impl<'a> Sticky<'a> {
         let (homes, held) = (&self.homes, self.snapshot);
         let scores = self.neighbours.scores(segment, |other| match homes[other as usize].as_slice() {
             // Not placed yet: it will most likely stay where it is.
-            [] => known(held, other),
+            [] => held.holders(other),
             workers => workers,
         });
         let choice = (self.snapshot.workers.len() / 2).clamp(2, CHOICE_MAX);
@@ -107,11 +107,4 @@ impl<'a> Sticky<'a> {
             self.open.insert((packing.room[worker as usize], !worker));
         }
     }
-}
-
-/// The workers of the snapshot that hold `segment`; holdings are sorted, so those that aren't in it come last.
-fn known<'a>(snapshot: &Snapshot<'a>, segment: u32) -> &'a [u32] {
-    let held: &'a Holdings = snapshot.held;
-    let all = held.of(segment);
-    &all[..all.partition_point(|worker| (*worker as usize) < snapshot.workers.len())]
 }

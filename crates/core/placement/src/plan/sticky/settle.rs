@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::{Sticky, known};
+use super::Sticky;
 use crate::plan::packing::{Packing, Piece};
 
 impl Sticky<'_> {
@@ -17,7 +17,7 @@ impl Sticky<'_> {
         let (mut single, mut several) = (Vec::new(), Vec::new());
         for segment in segments {
             let piece = Piece { segment: *segment, count: self.snapshot.segments[*segment as usize].count };
-            match known(self.snapshot, *segment) {
+            match self.snapshot.holders(*segment) {
                 _ if piece.count == 0 => {}
                 [] => rest.push(piece),
                 [holder] => single.push((piece, *holder)),
@@ -45,7 +45,7 @@ impl Sticky<'_> {
     fn settle_one(&mut self, packing: &mut Packing, piece: Piece, wanted: &Wanted) -> bool {
         let Piece { segment, count } = piece;
         let mut holders: Vec<(u32, u64)> =
-            known(self.snapshot, segment).iter().map(|worker| (*worker, self.room(packing, segment, *worker))).collect();
+            self.snapshot.holders(segment).iter().map(|worker| (*worker, self.room(packing, segment, *worker))).collect();
         holders.retain(|(_, room)| *room > 0);
         // Where nobody else wants to be, then where there is the most room.
         holders.sort_by_key(|(worker, room)| (!wanted.at(*worker).is_empty(), Reverse(*room), *worker));
@@ -69,7 +69,7 @@ impl Sticky<'_> {
 
     /// What `other` must have of `worker`, since its other holders have no room for it.
     fn needs(&self, packing: &Packing, other: u32, worker: u32) -> u64 {
-        let elsewhere = known(self.snapshot, other).iter().filter(|holder| **holder != worker);
+        let elsewhere = self.snapshot.holders(other).iter().filter(|holder| **holder != worker);
         let elsewhere: u64 = elsewhere.map(|holder| self.room(packing, other, *holder)).sum();
         self.snapshot.segments[other as usize].count.saturating_sub(elsewhere)
     }
@@ -96,7 +96,7 @@ impl Wanted {
         let mut by_worker = vec![Vec::new(); packing.room.len()];
         let mut waiting: Vec<(u32, u64, Vec<u32>)> = Vec::with_capacity(pieces.len());
         for piece in &pieces {
-            let with_room = known(sticky.snapshot, piece.segment).iter().copied();
+            let with_room = sticky.snapshot.holders(piece.segment).iter().copied();
             let with_room: Vec<u32> = with_room.filter(|worker| sticky.room(packing, piece.segment, *worker) > 0).collect();
             with_room.iter().for_each(|worker| by_worker[*worker as usize].push(piece.segment));
             waiting.push((piece.segment, piece.count, with_room));

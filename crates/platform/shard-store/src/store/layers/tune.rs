@@ -38,7 +38,7 @@ impl Store {
             let mut missing = Vec::new();
             for (place, mapped) in view.shards.iter().enumerate() {
                 let wanted: BTreeSet<LayerId> = mapped.shard.dial(size, &counters).into_iter().collect();
-                missing.push(drop_others(layers, place, &wanted, &mapped.shard.layers()));
+                missing.push(drop_others(layers, place, &wanted));
             }
             for ((place, mapped), missing) in view.shards.iter().enumerate().zip(&missing) {
                 add_to(&mapped.shard, place, missing, threads, layers)?;
@@ -77,13 +77,11 @@ impl Store {
     }
 }
 
-/// Drops the layers that nobody wants, and says which wanted ones are not in the folder. One that is being filled is not, and
-/// its place is taken by the one that is built.
-fn drop_others(layers: &mut LayerChange<'_>, place: usize, wanted: &BTreeSet<LayerId>, present: &[LayerInfo]) -> Vec<LayerId> {
-    let named: BTreeSet<LayerId> = layers.files(place).layer_ids().collect();
-    let present = present.iter().map(|layer| layer.id).chain(named.iter().copied());
-    layers.drop(place, &present.filter(|id| !wanted.contains(id)).collect::<Vec<_>>());
-    wanted.difference(&named).copied().collect()
+/// Drops the layers that nobody wants, and says which wanted ones are not there.
+fn drop_others(layers: &mut LayerChange<'_>, place: usize, wanted: &BTreeSet<LayerId>) -> Vec<LayerId> {
+    let there: BTreeSet<LayerId> = layers.files(place).layer_ids().collect();
+    layers.drop(place, &there.difference(wanted).copied().collect::<Vec<_>>());
+    wanted.difference(&there).copied().collect()
 }
 
 /// Builds layers in one pass, which takes as much memory as they do.
@@ -100,7 +98,7 @@ fn add_to(shard: &Shard, place: usize, ids: &[LayerId], threads: usize, layers: 
 /// Sets how much of flat text's samples are stored.
 fn tune_text(text: &FlatText, size: f64, threads: usize, layers: &mut LayerChange<'_>) -> Result<()> {
     let wanted: BTreeSet<LayerId> = text.dial(size, false).into_iter().collect();
-    let missing = drop_others(layers, 0, &wanted, &text.layers());
+    let missing = drop_others(layers, 0, &wanted);
     if missing.is_empty() {
         return Ok(());
     }

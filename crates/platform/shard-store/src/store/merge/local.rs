@@ -163,8 +163,11 @@ mod tests {
     }
 
     fn store(path: &std::path::Path, keys: u64) -> Store {
-        let column = |name: &str, kind| Column { name: name.to_string(), kind };
-        let columns = vec![column("id", ColumnKind::Int), column("word", ColumnKind::Text), column("number", ColumnKind::Int)];
+        let columns = vec![
+            Column::new("id", ColumnKind::Int),
+            Column::new("word", ColumnKind::Text),
+            Column::new("number", ColumnKind::Int),
+        ];
         let mut building = Store::build(path, Columns::new(columns, "id").unwrap(), 2.0).unwrap();
         (0..keys).for_each(|key| building.push(Key::U64(key), value(key)).unwrap());
         building.finish().unwrap();

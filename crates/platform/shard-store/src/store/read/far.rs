@@ -21,7 +21,6 @@ use crate::update::Values;
 pub enum FarQuestion {
     /// For the record of a key.
     Get {
-        /// The key.
         key: Key,
         /// The columns asked for; none for all.
         columns: Option<Vec<String>>,
@@ -155,13 +154,14 @@ fn order(kind: ColumnKind, a: &Key, b: &Key) -> Ordering {
 
 #[cfg(test)]
 mod tests {
+    use super::super::search::search;
     use super::*;
     use crate::columns::Column;
     use crate::update::Change;
 
     fn columns() -> Columns {
-        let column = |name: &str, kind| Column { name: name.into(), kind };
-        let all = vec![column("id", ColumnKind::Int), column("name", ColumnKind::Text), column("size", ColumnKind::Int)];
+        let all =
+            vec![Column::new("id", ColumnKind::Int), Column::new("name", ColumnKind::Text), Column::new("size", ColumnKind::Int)];
         Columns::new(all, "id").unwrap()
     }
 
@@ -206,7 +206,7 @@ mod tests {
                 FarQuestion::Get { key, .. } => FarAnswer::Record(alone.get(key, None).unwrap()),
                 FarQuestion::Equal { attribute, value, .. } => {
                     let query = Query::Eq { attribute: *attribute, value: value.clone() };
-                    FarAnswer::Keys(alone.search_query(&query, None, None).unwrap())
+                    FarAnswer::Keys(search(&alone.view.load(), &query, None, None).unwrap())
                 }
             };
             assert_eq!(far.answer_far(7, &parsed, said), Answered::to(&here, 7, &line), "{question}");

@@ -26,11 +26,6 @@ impl Store {
         keys.context(|| self.path.display())
     }
 
-    /// The same for a query that is prepared, in the order that keys are kept in.
-    pub fn search_query(&self, query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
-        search(&self.view.load(), query, after, limit).context(|| self.path.display())
-    }
-
     /// How many records meet a condition.
     pub fn count(&self, condition: &Condition) -> Result<u64> {
         self.count_query(&condition.query(self.records()?)?)
@@ -43,7 +38,7 @@ impl Store {
     }
 
     /// The same for a query that is prepared.
-    pub fn count_query(&self, query: &Query) -> Result<u64> {
+    fn count_query(&self, query: &Query) -> Result<u64> {
         let view = self.view.load();
         let count = match view.only_shards() {
             Some(all) => all.iter().map(|mapped| mapped.shard.count(query)).sum(),
@@ -59,7 +54,8 @@ pub(super) fn search_updates(view: &View, query: &Query) -> Result<Vec<Key>> {
     ViewSearch::new(view, query)?.keys(None, None)
 }
 
-fn search(view: &View, query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
+/// The keys in the order that they are kept in.
+pub(super) fn search(view: &View, query: &Query, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
     match view.only_shards() {
         Some(all) => search_each(all, query, after, limit),
         None => ViewSearch::new(view, query)?.keys(after, limit),

@@ -176,8 +176,11 @@ mod tests {
     use crate::update::Change;
 
     fn columns(key: ColumnKind) -> Columns {
-        let column = |name: &str, kind| Column { name: name.into(), kind };
-        Columns::new(vec![column("name", ColumnKind::Text), column("id", key), column("size", ColumnKind::Int)], "id").unwrap()
+        Columns::new(
+            vec![Column::new("name", ColumnKind::Text), Column::new("id", key), Column::new("size", ColumnKind::Int)],
+            "id",
+        )
+        .unwrap()
     }
 
     fn values(key: u64) -> Vec<Value> {

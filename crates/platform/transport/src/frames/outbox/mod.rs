@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use forebay_protocol::FrameKind;
 
+use crate::frames::Sink;
 use crate::frames::batch::{Batch, OutFrame};
-use crate::frames::link::Sink;
-use crate::sockets::socket::Socket;
+use crate::sockets::Socket;
 
 #[cfg(test)]
 #[cfg(feature = "models")]

@@ -1,0 +1,94 @@
+//! Mounts.
+
+use forebay_types::{Error, Mount, MountId, MountName, MountOptions, Result};
+use sqlx::Row;
+use sqlx::any::AnyRow;
+
+use super::Database;
+use super::counters::Counter;
+
+impl Database {
+    pub(crate) async fn mounts(&self) -> Result<Vec<Mount>> {
+        let rows = sqlx::query("SELECT id, name, url, options FROM mounts ORDER BY id").fetch_all(&self.inner.pool).await;
+        rows.map_err(|error| self.fault(error))?.iter().map(|row| self.mount(row)).collect()
+    }
+
+    pub(crate) async fn add_mount(&self, name: &MountName, url: &str, options: &MountOptions) -> Result<Mount> {
+        if url.contains('\0') {
+            return Err(Error::invalid(format!("mount {name}: its URL holds a NUL byte")));
+        }
+        let mut transaction = self.write().await?;
+        let id = MountId(self.next(Counter::MountId, &mut transaction).await?);
+        let inserted =
+            sqlx::query("INSERT INTO mounts (id, name, url, options) VALUES ($1, $2, $3, $4) ON CONFLICT (name) DO NOTHING")
+                .bind(id.0 as i64)
+                .bind(name.as_str())
+                .bind(url)
+                .bind(to_json(options))
+                .execute(&mut *transaction)
+                .await
+                .map_err(|error| self.fault(error))?;
+        if inserted.rows_affected() == 0 {
+            return Err(Error::conflict(format!("mount {name} exists already: choose another name, or remove that one first")));
+        }
+        self.commit(transaction).await?;
+        Ok(Mount { id, name: name.clone(), url: url.to_string(), options: options.clone() })
+    }
+
+    pub(crate) async fn set_mount_options(&self, name: &MountName, options: &MountOptions) -> Result<Mount> {
+        let mut transaction = self.write().await?;
+        let row = sqlx::query("UPDATE mounts SET options = $1 WHERE name = $2 RETURNING id, name, url, options")
+            .bind(to_json(options))
+            .bind(name.as_str())
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(|error| self.fault(error))?;
+        let Some(row) = row else { return Err(no_mount(name)) };
+        let mount = self.mount(&row)?;
+        self.commit(transaction).await?;
+        Ok(mount)
+    }
+
+    pub(crate) async fn remove_mount(&self, name: &MountName) -> Result<Mount> {
+        let mut transaction = self.write().await?;
+        let row = sqlx::query("DELETE FROM mounts WHERE name = $1 RETURNING id, name, url, options")
+            .bind(name.as_str())
+            .fetch_optional(&mut *transaction)
+            .await
+            .map_err(|error| self.fault(error))?;
+        let Some(row) = row else { return Err(no_mount(name)) };
+        let mount = self.mount(&row)?;
+        sqlx::query("DELETE FROM pins WHERE mount_id = $1")
+            .bind(mount.id.0 as i64)
+            .execute(&mut *transaction)
+            .await
+            .map_err(|error| self.fault(error))?;
+        self.commit(transaction).await?;
+        Ok(mount)
+    }
+
+    fn mount(&self, row: &AnyRow) -> Result<Mount> {
+        let text = |column: &str| row.try_get::<String, _>(column).map_err(|error| self.fault(error));
+        let id: i64 = row.try_get("id").map_err(|error| self.fault(error))?;
+        let (name, options) = (text("name")?, text("options")?);
+        let options = serde_json::from_str(&options).map_err(|error| {
+            Error::invalid(format!(
+                "mount {name} has options that this version can't read: {error}: run the version that wrote them"
+            ))
+        })?;
+        Ok(Mount { id: MountId(id as u64), name: name.parse()?, url: text("url")?, options })
+    }
+}
+
+/// Without the options that are not set: one that an older version does not know keeps it from no mount that has none of it.
+fn to_json(options: &MountOptions) -> String {
+    let mut options = serde_json::to_value(options).expect("options are plain data");
+    if let Some(options) = options.as_object_mut() {
+        options.retain(|_, value| !value.is_null());
+    }
+    options.to_string()
+}
+
+fn no_mount(name: &MountName) -> Error {
+    Error::not_found(format!("there is no mount {name}"))
+}
