@@ -107,12 +107,12 @@ impl Shards {
     /// Takes over what is acknowledged and not in shared storage; false where that has more by now.
     async fn look_at_kept(self: &Arc<Self>, door: &MountDoor, served: &Served, log: &Follower) -> Result<bool> {
         loop {
-            let (claim, next) = {
+            let (claim, next, unseen) = {
                 let read = log.read();
-                (read.claim(), read.next)
+                (read.claim(), read.next, read.first_unseen())
             };
             let Some(claim) = claim else { return Ok(true) };
-            let objects = match self.since(log, claim, next).await? {
+            let objects = match self.since(log, claim, (next, unseen)).await? {
                 Since::Objects(objects) => objects,
                 Since::Nothing => return Ok(true),
                 Since::Stored | Since::Over => return Ok(false),

@@ -133,14 +133,14 @@ impl Shards {
     async fn cut(self: &Arc<Self>, served: &Served, log: &Follower) -> Result<(u64, Standing)> {
         let _quiet = self.claims.keep_quiet(&log.name);
         for _ in 0..CUTS {
-            let claim = {
+            let (claim, unseen) = {
                 let read = log.read();
                 match read.claim() {
                     None => return Ok((read.next, served.store.load().standing()?)),
-                    Some(claim) => claim,
+                    Some(claim) => (claim, read.first_unseen()),
                 }
             };
-            self.end_claim(&log.claimed(claim), log.first_unseen()).await?;
+            self.end_claim(&log.claimed(claim), unseen).await?;
             self.catch_up(served, forebay_runtime::now(), Vec::new).await?;
         }
         Err(Error::retry(format!("{}: other workers change the shard's records time after time: try again", served.part.folder)))

@@ -31,9 +31,9 @@ impl Shards {
     /// How the next object of a log is written, that has been read to its end. `Conflict` where that is another one by now, as after a claim:
     /// whoever writes looks again.
     pub(in crate::shards) async fn way(self: &Arc<Self>, served: &Served, log: &Follower) -> Result<Way> {
-        let (claim, next) = {
+        let (claim, next, unseen) = {
             let read = log.read();
-            (read.claim(), read.next)
+            (read.claim(), read.next, read.first_unseen())
         };
         let own = claim.and_then(|claim| self.claims.own(&log.name, claim.id)).filter(|own| own.goes_on());
         let claimed = match (&claim, &own) {
@@ -48,7 +48,7 @@ impl Shards {
             (Turn::Keep, Some(own), ..) => Ok(Way::Keep(own)),
             (Turn::Claim, _, _, Some(second)) => self.claim(log, next, &second).await,
             (Turn::End, _, Some(claim), _) => {
-                self.end_claim(&log.claimed(claim), log.first_unseen()).await?;
+                self.end_claim(&log.claimed(claim), unseen).await?;
                 Err(Error::conflict("a claim is over"))
             }
             _ => Ok(Way::Store),

@@ -22,8 +22,14 @@ pub(in crate::shards) enum Since {
 }
 
 impl Shards {
-    /// What is acknowledged from a number on under the claim that a log stands under. A claim whose writer does not say is ended.
-    pub(in crate::shards) async fn since(self: &Arc<Self>, log: &Follower, claim: LogClaim, from: u64) -> Result<Since> {
+    /// What is acknowledged from a number on under the claim that a log stands under. A claim whose writer does not say is ended, from the first
+    /// object on that shared storage was not seen to have.
+    pub(in crate::shards) async fn since(
+        self: &Arc<Self>,
+        log: &Follower,
+        claim: LogClaim,
+        (from, unseen): (u64, u64),
+    ) -> Result<Since> {
         if claim.writer == self.cluster.id {
             if let Some(own) = self.claims.own(&log.name, claim.id).filter(|own| !own.is_over()) {
                 return Ok(own.since(from));
@@ -38,7 +44,7 @@ impl Shards {
                 false => Since::Objects(told.objects),
             });
         }
-        self.end_claim(&log.claimed(claim), log.first_unseen()).await?;
+        self.end_claim(&log.claimed(claim), unseen).await?;
         Ok(Since::Over)
     }
 }
