@@ -7,7 +7,7 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use forebay_types::{Error, Result, ResultExt};
+use forebay_types::{Error, ErrorKind, Result, ResultExt};
 
 use crate::dataset::{LogClaim, LogPlace};
 use crate::folder::{explain, sync_folder};
@@ -61,14 +61,17 @@ impl ClaimFile {
         Ok(Self { of, path, file, objects: Vec::new(), bytes: head.len() as u64 })
     }
 
-    /// What processes before this one left in `folder`. A file of which not even the beginning is whole was no claim's yet, and goes.
+    /// What processes before this one left in `folder`. A file of which not even the beginning is whole was no claim's yet, and goes; one that is
+    /// damaged stays where it is and is none of these, so that nobody takes it for all that there was.
     pub fn left(folder: &Path) -> Result<Vec<Self>> {
         let mut left = Vec::new();
         for entry in std::fs::read_dir(folder).context(|| folder.display())? {
             let path = entry.context(|| folder.display())?.path();
-            match Self::open(&path)? {
-                Some(file) => left.push(file),
-                None => std::fs::remove_file(&path).context(|| path.display())?,
+            match Self::open(&path) {
+                Ok(Some(file)) => left.push(file),
+                Ok(None) => std::fs::remove_file(&path).context(|| path.display())?,
+                Err(error) if error.kind() == ErrorKind::Corrupt => tracing::error!(%error, "a claim's file is left out"),
+                Err(error) => return Err(error),
             }
         }
         Ok(left)
@@ -84,11 +87,11 @@ impl ClaimFile {
             return Err(Error::invalid(format!("{}: {newer}", path.display())));
         }
         let at = |rest: &[u8]| bytes.len() - rest.len();
-        let Some(of) = pull(&mut rest).and_then(decode) else { return Ok(None) };
+        let Some(of) = pull(&mut rest, path)?.and_then(decode) else { return Ok(None) };
         let mut objects = Vec::new();
         let mut end = at(rest);
         // The last one may be torn, and was acknowledged to nobody then.
-        while let Some(object) = pull(&mut rest) {
+        while let Some(object) = pull(&mut rest, path)? {
             objects.push(((end + HEAD_BYTES) as u64, object.len()));
             end = at(rest);
         }
@@ -158,16 +161,26 @@ fn push(to: &mut Vec<u8>, part: &[u8]) {
     to.extend_from_slice(part);
 }
 
-/// The next part, if a whole one is there and it verifies.
-fn pull<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
-    let (head, behind) = rest.split_first_chunk::<HEAD_BYTES>()?;
+/// The next part, if a whole one is there; the last one may be torn. `Corrupt` where one does not verify that was written before others.
+fn pull<'b>(rest: &mut &'b [u8], path: &Path) -> Result<Option<&'b [u8]>> {
+    let Some((head, behind)) = rest.split_first_chunk::<HEAD_BYTES>() else { return Ok(None) };
     let word = |at: usize| u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"));
     let bytes = word(0) as usize;
-    let (part, behind) = behind.split_at_checked(bytes).filter(|_| bytes <= PART_BYTES_MAX)?;
-    (forebay_types::crc32c(part) == word(4)).then(|| {
+    // No part is empty: after a loss of power a file may end in zeros.
+    let is_one = (1..=PART_BYTES_MAX).contains(&bytes);
+    let Some((part, behind)) = behind.split_at_checked(bytes).filter(|_| is_one) else { return Ok(None) };
+    if forebay_types::crc32c(part) == word(4) {
         *rest = behind;
-        part
-    })
+        return Ok(Some(part));
+    }
+    match behind.iter().all(|byte| *byte == 0) {
+        true => Ok(None),
+        false => Err(Error::corrupt(format!(
+            "{}: changes in it are damaged that two workers had on their disks: the other one has them; delete the file once shared storage \
+             has them too",
+            path.display()
+        ))),
+    }
 }
 
 fn encode(of: &ClaimedLog) -> Vec<u8> {
@@ -206,7 +219,7 @@ mod tests {
     fn what_was_durable_is_found_by_the_next_process_and_a_torn_end_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let mut file = ClaimFile::create(folder.path(), "w", of(9)).unwrap();
-        let objects = [vec![1; 10], vec![], vec![3; 5000]];
+        let objects = [vec![1; 10], vec![2], vec![3; 5000]];
         objects.iter().for_each(|object| file.append(object).unwrap());
         assert_eq!((file.first(), file.end()), (42, 45));
         let path = file.path.clone();
@@ -223,9 +236,33 @@ mod tests {
             let count = (left.end() - left.first()) as usize;
             assert_eq!(left.read(42, usize::MAX).unwrap(), objects[..count], "cut at {cut}");
             assert!(cut < whole.len() || count == 3);
+            // What the disk was not told before the power went is zeros on some.
+            let zeros = [&whole[..cut], &[0; 100][..]].concat();
+            std::fs::write(&path, zeros).unwrap();
+            let left = ClaimFile::left(folder.path()).unwrap();
+            assert_eq!(left[0].read(42, usize::MAX).unwrap(), objects[..count], "zeros from {cut} on");
         }
+        std::fs::write(&path, &whole).unwrap();
         assert!(ClaimFile::create(folder.path(), "w", of(9)).is_err(), "a claim has one file of a role");
         ClaimFile::create(folder.path(), "s", of(9)).unwrap();
+    }
+
+    #[test]
+    fn what_is_damaged_before_its_end_is_not_taken_for_all_that_there_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = ClaimFile::create(folder.path(), "w", of(9)).unwrap();
+        let (head, path) = (file.bytes() as usize, file.path.clone());
+        (1..3u8).for_each(|object| file.append(&[object; 50]).unwrap());
+        for at in [head - 1, head + HEAD_BYTES] {
+            let mut damaged = std::fs::read(&path).unwrap();
+            damaged[at] ^= 1;
+            std::fs::write(&path, &damaged).unwrap();
+            assert!(ClaimFile::left(folder.path()).unwrap().is_empty(), "byte {at}");
+            assert!(path.exists(), "somebody may want it");
+            damaged[at] ^= 1;
+            std::fs::write(&path, &damaged).unwrap();
+        }
+        assert_eq!(ClaimFile::left(folder.path()).unwrap()[0].end(), 44);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use forebay_protocol::Kept;
 use forebay_shard_store::{ClaimedLog, LogClaim, LogPlace};
 use forebay_types::{Error, Key, MountId, Result, WorkerId};
 
+use super::is_under;
 use super::since::Since;
 use crate::shards::Shards;
 
@@ -26,7 +27,8 @@ impl Shards {
     /// The next object under another worker's claim: done once it is on disk.
     pub(crate) async fn claim_keep(&self, claim: u128, number: u64, object: Bytes) -> Result<()> {
         match self.claims.of(claim).filter(|held| held.of.claim.writer != self.cluster.id) {
-            Some(held) => held.keep(number, object).await,
+            Some(held) if is_under(&held.of, number, &object) => held.keep(number, object).await,
+            Some(_) => Err(Error::invalid(format!("this is not object {number} under the claim"))),
             None => Err(Error::conflict("this worker knows no such claim")),
         }
     }

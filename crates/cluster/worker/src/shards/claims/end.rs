@@ -10,7 +10,7 @@ use forebay_protocol::PutCondition;
 use forebay_shard_store::{ClaimedLog, LogObject};
 use forebay_types::{Error, ErrorKind, MountId, Result, WorkerId};
 
-use super::named;
+use super::{is_under, named};
 use crate::origin::MountDoor;
 use crate::shards::Shards;
 
@@ -142,7 +142,7 @@ impl Shards {
             return match self.claims.of(of.claim.id) {
                 None => (Word::Unknown, none),
                 Some(held) => match held.found(from, true).await {
-                    Ok(found) => (Word::Closed(found.end), found.objects.into()),
+                    Ok(found) => word(of, from, found.end, found.objects),
                     Err(error) => {
                         tracing::warn!(%error, "what is on disk under a claim can't be read");
                         (Word::Silent, none)
@@ -152,7 +152,7 @@ impl Shards {
         }
         let Some(info) = self.cluster.worker(worker) else { return (Word::Gone, none) };
         match self.cluster.peers.claim_kept(&info, of.claim.id, from, true).await {
-            Ok(Some(told)) if told.is_closed => (Word::Closed(told.end), told.objects.into()),
+            Ok(Some(told)) if told.is_closed => word(of, from, told.end, told.objects),
             Ok(None) => (Word::Unknown, none),
             Ok(Some(_)) | Err(_) => (Word::Silent, none),
         }
@@ -167,5 +167,40 @@ impl Shards {
                 self.cluster.peers.claim_end(&info, of.claim.id).await;
             }
         }
+    }
+}
+
+/// What one of the two says that takes nothing more: nothing where that is not what it can have from a number on.
+fn word(of: &ClaimedLog, from: u64, end: u64, objects: Vec<Bytes>) -> (Word, VecDeque<Bytes>) {
+    let first = of.claim.number + 1;
+    let is_all = end >= first && (end <= from || from < first || !objects.is_empty());
+    if is_all && (from..).zip(&objects).all(|(number, object)| is_under(of, number, object)) {
+        return (Word::Closed(end), objects.into());
+    }
+    tracing::warn!(folder = %of.place.folder, shard = of.place.shard, "what a worker has under a claim is damaged");
+    (Word::Silent, VecDeque::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_shard_store::{LogClaim, LogPlace};
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_object_of_the_claim_is_taken_from_nobody() {
+        let place = LogPlace { folder: "x".into(), log: "0123456789abcdef".into(), shard: 0 };
+        let claim = LogClaim { id: 7, writer: WorkerId(1), second: WorkerId(2), number: 4 };
+        let of = ClaimedLog { mount: 1, place, claim };
+        let object = |claim, number| Bytes::from(LogObject::Kept(claim, vec![]).encode(number));
+        let said = |from, end, objects: Vec<Bytes>| word(&of, from, end, objects).0;
+        assert_eq!(said(5, 7, vec![object(claim, 5), object(claim, 6)]), Word::Closed(7));
+        assert_eq!((said(7, 7, vec![]), said(4, 7, vec![])), (Word::Closed(7), Word::Closed(7)));
+        assert_eq!(said(5, 7, vec![]), Word::Silent, "it has some and gives none");
+        assert_eq!(said(5, 6, vec![object(claim, 6)]), Word::Silent, "of another number");
+        assert_eq!(said(5, 6, vec![object(LogClaim { id: 8, ..claim }, 5)]), Word::Silent, "of another claim");
+        assert_eq!(said(5, 6, vec![Bytes::from(LogObject::Over.encode(5))]), Word::Silent, "of none");
+        assert_eq!(said(5, 6, vec![Bytes::from_static(&[0; 100])]), Word::Silent);
+        assert_eq!(said(5, 4, vec![]), Word::Silent, "what it says of its end can't be");
     }
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use forebay_navigation::CLAIM_LIMITS;
-use forebay_shard_store::{ClaimFile, ClaimedLog};
+use forebay_shard_store::{ClaimFile, ClaimedLog, LogObject};
 use forebay_types::{Error, Result, ResultExt, WorkerId};
 use parking_lot::Mutex;
 
@@ -151,6 +151,11 @@ impl Drop for Quiet<'_> {
 
 /// Bytes of objects that one answer has, at most, but for one alone.
 const ANSWER_BYTES_MAX: usize = CLAIM_LIMITS.behind_bytes as usize;
+
+/// Whether bytes are the object with a number under a claim: nothing else comes to its log by it, whoever says that it does.
+fn is_under(of: &ClaimedLog, number: u64, object: &[u8]) -> bool {
+    LogObject::claim_in(object, number, &of.place.folder).is_ok_and(|claim| claim == Some(of.claim))
+}
 
 /// The name of a worker in errors.
 fn named(worker: WorkerId) -> String {
