@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_block_store::{BlockStore, TierUsage};
-use forebay_protocol::{ClusterView, WorkerReport};
+use forebay_protocol::{ClusterView, DrainReport, WorkerReport};
 use forebay_types::{Owner, Result, WorkerId};
 
 use crate::background::Background;
@@ -127,8 +127,15 @@ impl Rooms {
             bytes_hit,
             storage: self.origin.mounts.counters(),
             warnings: usage.warnings,
-            drain: self.nodes.drain_report(),
+            drain: self.drain_report(),
         }
+    }
+
+    /// How far it is with giving up what only it has, or it and another worker, while it is draining.
+    fn drain_report(&self) -> Option<DrainReport> {
+        let nodes = self.nodes.drain_report()?;
+        let (logs, bytes) = self.shards.on_two_disks();
+        Some(DrainReport { bytes: nodes.bytes + bytes, done: nodes.done && logs == 0, ..nodes })
     }
 
     /// Ends all work that goes on without a request.

@@ -35,16 +35,16 @@ pub struct WorkerReport {
     /// What is wrong, in words, as in "disk tier off: input/output error"; empty when all is well.
     #[serde(deserialize_with = "at_most::<WARNINGS_MAX, _, _>")]
     pub warnings: Vec<String>,
-    /// How far it is with giving up its temporary data, when it does.
+    /// How far it is with giving up its temporary data and such changes, when it does.
     pub drain: Option<DrainReport>,
 }
 
-/// What a draining worker still has of temporary data.
+/// What a draining worker still has of temporary data, and of changes of shards that shared storage may not have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrainReport {
     /// Containers.
     pub containers: u64,
-    /// Bytes of their names and small values, and of blocks.
+    /// Bytes of their names and small values, of blocks, and of these changes.
     pub bytes: u64,
     /// Of these, bytes that no other worker has room for now, and those of containers that a quota ties to this one.
     pub stuck_bytes: u64,

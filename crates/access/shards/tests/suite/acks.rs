@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use forebay_client::AdminRequest;
 use forebay_placement::rank;
 use forebay_shard_store::{Acknowledged, ChangeIf, LogObject, LogPlace};
 use forebay_shards::Shards;
@@ -167,4 +168,21 @@ async fn a_worker_alone_acknowledges_when_shared_storage_has_the_change() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(on_disk(&bed, 0), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_is_drained_when_shared_storage_has_what_is_on_its_disk_and_another_one_s() {
+    let (bed, shards, places) = started().await;
+    bed.cluster.s3.inject(Fault::Status(503), ALL);
+    put(&shards, 7, "on two disks").await.unwrap();
+    let second = &bed.cluster.node.workers[places[1]];
+    bed.client.control(AdminRequest::Drain { worker: second.id(), draining: true }).await.unwrap();
+    until_asked("it drains", async || second.report().drain.is_some()).await;
+    // It has nothing else, which it has found by then.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(second.report().drain.is_some_and(|drain| !drain.done && drain.bytes > 0));
+    bed.cluster.s3.clear_faults();
+    until_asked("it is drained", async || second.report().drain.is_some_and(|drain| drain.done)).await;
+    assert_eq!(on_disk(&bed, places[1]), 0);
+    assert_eq!(name_of(&shards, 7).await.as_deref(), Some("on two disks"));
 }

@@ -349,6 +349,11 @@ impl Shards {
         self.served.lock().values().map(|served| u64::from(served.lanes.queue())).sum()
     }
 
+    /// How many logs have changes on this worker's disk that shared storage may not have, and their bytes.
+    pub(crate) fn on_two_disks(&self) -> (usize, u64) {
+        self.claims.held()
+    }
+
     /// Calls that are under way end; nothing begins any more.
     pub(crate) fn stop(&self) {
         self.claims.stop();

@@ -8,7 +8,7 @@ use forebay_navigation::{CLAIM_LIMITS, Claimed, Turn, turn};
 use forebay_placement::rank;
 use forebay_protocol::{CLAIMS_SINCE, DataRequest, PutCondition, WorkerInfo, encode};
 use forebay_shard_store::{Acknowledged, ClaimedLog, LogClaim, LogObject};
-use forebay_types::{Error, ErrorKind, Key, Result, RouteKey};
+use forebay_types::{Error, ErrorKind, Key, Result, RouteKey, WorkerId};
 
 use super::own::Own;
 use crate::origin::MountDoor;
@@ -35,14 +35,16 @@ impl Shards {
             let read = log.read();
             (read.claim(), read.next, read.first_unseen())
         };
-        let own = claim.and_then(|claim| self.claims.own(&log.name, claim.id)).filter(|own| own.goes_on());
+        let own = claim.and_then(|claim| self.claims.own(&log.name, claim.id));
+        // Who drains is to have nothing of which it is the only disk but one.
+        let own = own.filter(|own| own.goes_on() && !self.drains(own.claim.second));
         let claimed = match (&claim, &own) {
             (None, _) => Claimed::Free,
             (Some(_), Some(_)) => Claimed::Here,
             (Some(_), None) => Claimed::Elsewhere,
         };
         let ack = self.latest_known(&served.part.manifest).dataset.orders.ack;
-        let wants_two = ack == Acknowledged::TwoWorkers && !self.claims.is_quiet(&log.name);
+        let wants_two = ack == Acknowledged::TwoWorkers && !self.claims.is_quiet(&log.name) && !self.drains(self.cluster.id);
         let second = if wants_two { self.second_of(served, log) } else { None };
         match (turn(wants_two, second.is_some(), claimed), own, claim, second) {
             (Turn::Keep, Some(own), ..) => Ok(Way::Keep(own)),
@@ -66,6 +68,11 @@ impl Shards {
         let order = rank(RouteKey::of(log.mount(), &served.part.folder, served.part.number), &workers);
         let second = order.into_iter().find(|worker| *worker != self.cluster.id && !self.cluster.peers.is_away(*worker))?;
         view.workers.iter().find(|worker| worker.id == second).cloned()
+    }
+
+    /// Whether a worker is about to leave.
+    fn drains(&self, worker: WorkerId) -> bool {
+        self.cluster.worker(worker).is_some_and(|worker| worker.draining)
     }
 
     /// Claims a log, as the object of a number, behind one that stands under no claim. `Conflict` once that is there, or another object is.

@@ -54,6 +54,11 @@ impl Held {
         Self { of, disk: Mutex::new(Disk { file, kept }), heard: Mutex::new(forebay_runtime::now()) }
     }
 
+    /// Bytes on disk; none while that is written to.
+    pub(super) fn bytes(&self) -> u64 {
+        self.disk.try_lock().map_or(0, |disk| disk.file.bytes())
+    }
+
     /// When the writer was heard last.
     pub(super) fn heard(&self) -> Instant {
         *self.heard.lock()

@@ -78,6 +78,12 @@ impl Claims {
         self.held.lock().values().cloned().collect()
     }
 
+    /// How many there are on disk here, and their bytes.
+    pub(super) fn held(&self) -> (usize, u64) {
+        let all = self.all();
+        (all.len(), all.iter().map(|held| held.bytes()).sum())
+    }
+
     /// Has a claim on disk from now on, with nothing under it.
     async fn begin(&self, of: ClaimedLog, role: &'static str) -> Result<Arc<Held>> {
         let id = of.claim.id;
