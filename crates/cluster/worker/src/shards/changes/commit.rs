@@ -9,7 +9,7 @@ use forebay_protocol::{CHANGES_MAX, DataRequest, PeerRequest, PutCondition, enco
 use forebay_runtime::time::Instant;
 use forebay_shard_store::{ChangeIf, LogObject, LoggedCall, WantedChange, key_hash};
 use forebay_trace::{current, within};
-use forebay_types::{Error, ErrorKind, Key, Result};
+use forebay_types::{Error, ErrorKind, Key, MountId, Result};
 use tokio::sync::oneshot;
 
 use super::catch_up::full;
@@ -104,10 +104,7 @@ impl Shards {
         let way = self.way(served, log).await?;
         let key = log.place().key(next)?;
         let records = of_records(calls, |_| true);
-        self.told.coming(log.mount(), &key, records.clone());
-        let coming = PeerRequest::Coming { mount: log.mount(), key: key.clone(), records };
-        self.cluster
-            .tell_everyone(log.mount(), coming.encode())
+        self.tell_coming(log.mount(), &key, records)
             .await
             .map_err(|error| Error::retry(format!("nothing was changed: {}", error.message())))?;
         let logged =
@@ -142,6 +139,13 @@ impl Shards {
         }
         calls.drain(..).for_each(|call| call.end(Ok(next)));
         Ok(true)
+    }
+
+    /// Has all workers know which records an object changes that is about to come.
+    pub(in crate::shards) async fn tell_coming(&self, mount: MountId, key: &Key, records: Vec<u64>) -> Result<()> {
+        self.told.coming(mount, key, records.clone());
+        let coming = PeerRequest::Coming { mount, key: key.clone(), records };
+        self.cluster.tell_everyone(mount, coming.encode()).await
     }
 
     /// Answers the calls that were made before or can't be made; gives the number of the object that the others go into.
@@ -233,7 +237,6 @@ fn parse(served: &Served, payload: &[u8]) -> Result<Vec<WantedChange>> {
 #[cfg(test)]
 mod tests {
     use forebay_shard_store::LogPlace;
-    use forebay_types::MountId;
 
     use super::*;
 

@@ -163,6 +163,9 @@ impl Shards {
 
     async fn store_kept(&self, own: &Own, number: u64, object: Bytes) -> Result<()> {
         let (mount, key) = (own.log.0, own.log.1.key(number)?);
+        if own.may_be_forgotten() {
+            self.tell_of_kept(&own.held.of, number, &object).await?;
+        }
         match self.writes.put(mount, &key, PutCondition::Absent, object.clone()).await {
             Ok(_) => own.set_stored(number),
             Err(error) if error.kind() == ErrorKind::Conflict => {

@@ -75,8 +75,14 @@ impl Shards {
             }
             let object = next?;
             let is_last = object.is_none();
-            let object = object.unwrap_or_else(|| Bytes::from(LogObject::Over.encode(number)));
             let key = of.place.key(number)?;
+            let object = match object {
+                Some(object) => {
+                    self.tell_of_kept(of, number, &object).await?;
+                    object
+                }
+                None => Bytes::from(LogObject::Over.encode(number)),
+            };
             let put = self.writes.put(mount, &key, PutCondition::Absent, object).await;
             self.told.came(mount, &key);
             match put {
@@ -90,6 +96,13 @@ impl Shards {
         drop(turn);
         self.forget_everywhere(of).await;
         Ok(())
+    }
+
+    /// All workers hear which records an object changes that goes from disks to shared storage: some may have heard that from its writer too long
+    /// ago to know it.
+    pub(super) async fn tell_of_kept(&self, of: &ClaimedLog, number: u64, object: &[u8]) -> Result<()> {
+        let records = LogObject::keys_in(object, number, &of.place.folder)?;
+        self.tell_coming(MountId(of.mount), &of.place.key(number)?, records).await
     }
 
     /// Whether the object of a number makes the claim or is under it; none where there is none.

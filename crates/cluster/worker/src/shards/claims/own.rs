@@ -14,7 +14,7 @@ use tokio::sync::{Notify, watch};
 use super::held::Held;
 use super::since::Since;
 use super::{ANSWER_BYTES_MAX, Claims};
-use crate::shards::log::Name;
+use crate::shards::log::{COMING_FOR, Name};
 
 /// How long a change waits for shared storage where it has to.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -137,6 +137,13 @@ impl Own {
     /// The next object that shared storage is to have.
     pub(super) fn first_behind(&self) -> Option<(u64, Bytes)> {
         self.state.lock().behind.front().map(|behind| (behind.number, behind.object.clone()))
+    }
+
+    /// Whether workers may have forgotten that the first of these is coming, and nobody has told them that it came. Its writer may have waited
+    /// long before it came here.
+    pub(super) fn may_be_forgotten(&self) -> bool {
+        let state = self.state.lock();
+        state.behind.front().is_some_and(|first| first.number >= state.told && first.since.elapsed() > COMING_FOR / 8)
     }
 
     /// Shared storage has the first of those that it had not.

@@ -14,4 +14,4 @@ mod told;
 pub(super) use decide::{Standing, Verdict, decide};
 pub(super) use follower::{Follower, Looked, Read};
 pub(super) use queue::{Call, Queue};
-pub(super) use told::{Name, Told};
+pub(super) use told::{COMING_FOR, Name, Told};

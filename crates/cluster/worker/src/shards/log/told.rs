@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 /// Logs of which something is remembered, at most.
 const LOGS_MAX: usize = 10_000;
 /// How long an object that was announced is waited for. Whoever writes it has given up by then, or tells that it came.
-const COMING_FOR: Duration = Duration::from_secs(120);
+pub(in crate::shards) const COMING_FOR: Duration = Duration::from_secs(120);
 
 /// A log: its mount, and its place there.
 pub(in crate::shards) type Name = (MountId, LogPlace);

@@ -4,6 +4,7 @@ use forebay_shard::{Key, KeyType, Schema, Value, ValueType};
 use forebay_types::{Error, Result};
 
 use super::claim::LogClaim;
+use crate::dataset::shard::key_hash;
 use crate::update::Change;
 
 const MAGIC: &[u8; 8] = b"FBDSTLOG";
@@ -109,7 +110,7 @@ impl LogObject {
         }
         let mut calls = Vec::new();
         for _ in 0..count {
-            calls.push(decode_call(&mut rest, schema).ok_or_else(|| damaged(what))?);
+            calls.push(decode_call(&mut rest, |change| fits(change, schema)).ok_or_else(|| damaged(what))?);
         }
         match claim {
             _ if !rest.is_empty() => Err(damaged(what)),
@@ -122,6 +123,18 @@ impl LogObject {
     pub fn claim_in(bytes: &[u8], number: u64, what: &str) -> Result<Option<LogClaim>> {
         let (kind, _, mut rest) = parts(bytes, number, what)?;
         claim_of(kind, &mut rest, number).ok_or_else(|| damaged(what))
+    }
+
+    /// The hashes of the keys of the records that an object changes, of whatever schema its shard is. Fails as [`Self::decode`].
+    pub fn keys_in(bytes: &[u8], number: u64, what: &str) -> Result<Vec<u64>> {
+        let (kind, count, mut rest) = parts(bytes, number, what)?;
+        claim_of(kind, &mut rest, number).ok_or_else(|| damaged(what))?;
+        let mut keys = Vec::new();
+        for _ in 0..count {
+            let call = decode_call(&mut rest, |_| true).ok_or_else(|| damaged(what))?;
+            keys.extend(call.changes.iter().map(|change| key_hash(change.key())));
+        }
+        Ok(keys)
     }
 }
 
@@ -169,14 +182,14 @@ fn length(count: usize) -> [u8; 4] {
     u32::try_from(count).expect("calls are bounded").to_le_bytes()
 }
 
-fn decode_call(rest: &mut &[u8], schema: &Schema) -> Option<LoggedCall> {
+fn decode_call(rest: &mut &[u8], fits: impl Fn(&Change) -> bool) -> Option<LoggedCall> {
     let (id, after) = rest.split_first_chunk()?;
     let (count, after) = after.split_first_chunk()?;
     *rest = after;
     let mut changes = Vec::new();
     for _ in 0..u32::from_le_bytes(*count) {
         let change = Change::decode(rest).ok()?;
-        fits(&change, schema).then_some(())?;
+        fits(&change).then_some(())?;
         changes.push(change);
     }
     Some(LoggedCall { id: u128::from_le_bytes(*id), changes })
@@ -251,6 +264,9 @@ mod tests {
             assert_eq!(LogObject::decode(&bytes, 9, &schema(), "log").unwrap(), object);
             assert!(LogObject::decode(&bytes, 8, &schema(), "log").is_err(), "it is another one's");
             assert_eq!(LogObject::claim_in(&bytes, 9, "log").unwrap(), object.claim());
+            let calls = object.clone().into_calls().unwrap_or_default();
+            let keys: Vec<u64> = calls.iter().flat_map(|call| &call.changes).map(|change| key_hash(change.key())).collect();
+            assert_eq!(LogObject::keys_in(&bytes, 9, "log").unwrap(), keys);
             for at in 0..bytes.len() {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= 1;
