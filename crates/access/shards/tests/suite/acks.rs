@@ -186,3 +186,23 @@ async fn a_worker_is_drained_when_shared_storage_has_what_is_on_its_disk_and_ano
     assert_eq!(on_disk(&bed, places[1]), 0);
     assert_eq!(name_of(&shards, 7).await.as_deref(), Some("on two disks"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_written_where_a_dataset_was_deleted_whose_log_was_claimed() {
+    let (bed, shards, places) = started().await;
+    put(&shards, 7, "gone").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let objects = async || bed.client.list_all(&path("orders.shards/")).await.unwrap();
+    until_asked("all is deleted", async || {
+        let there = objects().await;
+        for info in &there {
+            bed.client.delete(&path(info.version.key.as_str())).await.unwrap();
+        }
+        there.is_empty()
+    })
+    .await;
+    // So long that the claim is seen to be idle.
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert!(objects().await.is_empty());
+    assert!(on_disk(&bed, places[0]) <= 1, "what is gone is nothing that is claimed again and again");
+}

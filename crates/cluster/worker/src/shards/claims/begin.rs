@@ -7,7 +7,7 @@ use bytes::Bytes;
 use forebay_navigation::{CLAIM_LIMITS, Claimed, Turn, turn};
 use forebay_placement::rank;
 use forebay_protocol::{CLAIMS_SINCE, DataRequest, PutCondition, WorkerInfo, encode};
-use forebay_shard_store::{Acknowledged, ClaimedLog, LogClaim, LogObject};
+use forebay_shard_store::{Acknowledged, LogClaim, LogObject};
 use forebay_types::{Error, ErrorKind, Key, Result, RouteKey, WorkerId};
 
 use super::own::Own;
@@ -191,9 +191,16 @@ impl Shards {
     async fn end_own(self: &Arc<Self>, own: &Arc<Own>) -> Result<()> {
         // Who writes under it goes on first.
         let Ok(_turn) = own.turn.try_lock() else { return Ok(()) };
-        let of = ClaimedLog { mount: own.log.0.0, place: own.log.1.clone(), claim: own.claim };
-        // From the last one that is there: it may be the one that makes the claim, of which it is not known whether it is.
-        self.end_claim(&of, own.stored_before() - 1).await?;
+        let (of, stored) = (&own.held.of, own.stored_before());
+        let door = self.origin.mount(own.log.0).await?;
+        // Whether that one is there which makes the claim is not known.
+        let from = if stored > own.claim.number + 1 { stored } else { own.claim.number };
+        if from == stored && self.stands_under(&door, of, stored - 1).await?.is_none() {
+            tracing::info!(folder = %of.place.folder, "a log that was claimed is gone");
+            self.claims.let_go(own);
+            return Ok(());
+        }
+        self.end_claim(of, from).await?;
         own.end();
         Ok(())
     }

@@ -19,6 +19,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long a writer may be silent until its second worker ends the claim: one that lives ends it by itself.
 const SILENT_FOR: Duration = Duration::from_secs(10);
 
+/// How long what is on disk stays of a log that is gone: its dataset was deleted, or shared storage is not the one that it was, which may come back.
+const GONE_FOR: Duration = Duration::from_secs(60 * 60);
+
 /// Goes on for ever: ends the claims that their writers have left, processes of this worker among them.
 pub(crate) async fn look_after(shards: Arc<Shards>) {
     loop {
@@ -29,7 +32,12 @@ pub(crate) async fn look_after(shards: Arc<Shards>) {
                 false => shards.cluster.worker(claim.writer).is_none() || held.heard().elapsed() > SILENT_FOR,
             };
             if is_left && let Err(error) = shards.end_claim(&held.of, claim.number).await {
-                tracing::debug!(folder = %held.of.place.folder, shard = held.of.place.shard, %error, "a claim is not over yet");
+                let (folder, shard) = (&held.of.place.folder, held.of.place.shard);
+                tracing::debug!(%folder, shard, %error, "a claim is not over yet");
+                if error.kind() == ErrorKind::NotFound && held.heard().elapsed() > GONE_FOR {
+                    tracing::warn!(%folder, shard, "what this worker had on its disk of a log that is gone is given up");
+                    shards.claims.forget(claim.id).await;
+                }
             }
         }
         forebay_runtime::time::sleep(LOOK_EVERY).await;
@@ -41,12 +49,14 @@ pub(crate) async fn look_after(shards: Arc<Shards>) {
 struct Rest {
     /// The number of the first one.
     from: u64,
+    /// The number behind the last one that there is.
+    end: u64,
     objects: VecDeque<Bytes>,
 }
 
 impl Shards {
     /// Ends a claim, in whose log shared storage was seen to have all before `from`: what its two workers have that was acknowledged is there then, and anyone
-    /// writes. `DataLost` where neither has it any more.
+    /// writes. `DataLost` where neither has it any more, `NotFound` where the log is gone.
     pub(in crate::shards) async fn end_claim(self: &Arc<Self>, of: &ClaimedLog, from: u64) -> Result<()> {
         let asking = self.claims.ending.join(of.claim.id);
         let mut turn = asking.turn().await;
@@ -74,6 +84,10 @@ impl Shards {
                 continue;
             }
             let object = next?;
+            if number == of.claim.number && rest.end > number + 1 {
+                // What makes the claim was there before anything was under it.
+                return Err(Error::not_found(format!("{} shard {}: its log is gone", of.place.folder, of.place.shard)));
+            }
             let is_last = object.is_none();
             let key = of.place.key(number)?;
             let object = match object {
@@ -106,7 +120,7 @@ impl Shards {
     }
 
     /// Whether the object of a number makes the claim or is under it; none where there is none.
-    async fn stands_under(&self, door: &MountDoor, of: &ClaimedLog, number: u64) -> Result<Option<bool>> {
+    pub(super) async fn stands_under(&self, door: &MountDoor, of: &ClaimedLog, number: u64) -> Result<Option<bool>> {
         let key = of.place.key(number)?;
         let what = format!("/{}/{key}", door.mount.name);
         match self.origin.read_whole(door, &key).await {
@@ -122,22 +136,23 @@ impl Shards {
             rest.from += 1;
         }
         if rest.from != number || rest.objects.is_empty() {
-            let objects = self.objects_of(of, number).await?;
-            *rest = Rest { from: number, objects };
+            let (end, objects) = self.objects_of(of, number).await?;
+            *rest = Rest { from: number, end, objects };
         }
         Ok(rest.objects.front().cloned())
     }
 
-    /// What the two have from a number on, who take nothing more from then on.
-    async fn objects_of(&self, of: &ClaimedLog, from: u64) -> Result<VecDeque<Bytes>> {
+    /// What the two have from a number on, who take nothing more from then on, and the number behind it.
+    async fn objects_of(&self, of: &ClaimedLog, from: u64) -> Result<(u64, VecDeque<Bytes>)> {
         let (writer, second) = (of.claim.writer, of.claim.second);
         let ((of_writer, first), (of_second, other)) =
             futures::join!(self.word_of(of, writer, from), self.word_of(of, second, from));
         let who = || format!("{} and {}", named(writer), named(second));
         let what = format!("{} shard {}", of.place.folder, of.place.shard);
+        let end = |word| if let Word::Closed(end) = word { end } else { from };
         match ending(of_writer, of_second) {
-            Ending::ByWriter => Ok(first),
-            Ending::BySecond => Ok(other),
+            Ending::ByWriter => Ok((end(of_writer), first)),
+            Ending::BySecond => Ok((end(of_second), other)),
             Ending::Wait => {
                 Err(Error::retry(format!("{what}: its last changes are on the disks of {}, who don't answer", who())))
             }

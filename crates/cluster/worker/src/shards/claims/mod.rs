@@ -126,6 +126,12 @@ impl Claims {
         }
     }
 
+    /// Goes on with no claim whose log is gone; what is on disk of it stays for a while.
+    fn let_go(&self, own: &Own) {
+        self.own.lock().retain(|_, other| other.claim.id != own.claim.id);
+        own.end();
+    }
+
     /// Nobody here claims a log until what is given goes.
     pub(super) fn keep_quiet<'a>(&'a self, log: &Name) -> Quiet<'a> {
         self.quiet.lock().insert(log.clone());
