@@ -6,6 +6,7 @@ use bytes::Bytes;
 use forebay_shard_store::LogClaim;
 use forebay_types::Result;
 
+use super::is_under;
 use crate::shards::Shards;
 use crate::shards::log::Follower;
 
@@ -30,6 +31,7 @@ impl Shards {
         claim: LogClaim,
         (from, unseen): (u64, u64),
     ) -> Result<Since> {
+        let of = log.claimed(claim);
         if claim.writer == self.cluster.id {
             if let Some(own) = self.claims.own(&log.name, claim.id).filter(|own| !own.is_over()) {
                 return Ok(own.since(from));
@@ -37,6 +39,7 @@ impl Shards {
         } else if let Some(writer) = self.cluster.worker(claim.writer)
             && let Ok(Some(told)) = self.cluster.peers.claim_kept(&writer, claim.id, from, false).await
             && !told.is_closed
+            && (from..).zip(&told.objects).all(|(number, object)| is_under(&of, number, object))
         {
             return Ok(match told.objects.is_empty() {
                 true if told.end > from => Since::Stored,
@@ -44,7 +47,7 @@ impl Shards {
                 false => Since::Objects(told.objects),
             });
         }
-        self.end_claim(&log.claimed(claim), unseen).await?;
+        self.end_claim(&of, unseen).await?;
         Ok(Since::Over)
     }
 }
