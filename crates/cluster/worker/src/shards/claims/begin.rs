@@ -44,7 +44,7 @@ impl Shards {
             (Some(_), None) => Claimed::Elsewhere,
         };
         let ack = self.latest_known(&served.part.manifest).dataset.orders.ack;
-        let wants_two = ack == Acknowledged::TwoWorkers && !self.claims.is_quiet(&log.name) && !self.drains(self.cluster.id);
+        let wants_two = ack == Acknowledged::TwoWorkers && self.may_claim(log);
         let second = if wants_two { self.second_of(served, log) } else { None };
         match (turn(wants_two, second.is_some(), claimed), own, claim, second) {
             (Turn::Keep, Some(own), ..) => Ok(Way::Keep(own)),
@@ -57,13 +57,15 @@ impl Shards {
         }
     }
 
-    /// The worker that is to have the same as this one: the next in the rank of those who hold the shard that answers; none where there is none,
-    /// or where some worker can't read what is written so.
+    /// Whether this worker may write a log alone: every worker reads what is written so.
+    fn may_claim(&self, log: &Follower) -> bool {
+        let can_all_read = self.cluster.view().workers.iter().all(|worker| worker.protocol >= CLAIMS_SINCE);
+        can_all_read && !self.claims.is_quiet(&log.name) && !self.drains(self.cluster.id)
+    }
+
+    /// The worker that is to have the same as this one: the next in the rank of those who hold the shard that answers; none where there is none.
     fn second_of(&self, served: &Served, log: &Follower) -> Option<WorkerInfo> {
         let view = self.cluster.view();
-        if view.workers.iter().any(|worker| worker.protocol < CLAIMS_SINCE) {
-            return None;
-        }
         let workers: Vec<_> = view.placeable().map(|worker| worker.id).collect();
         let order = rank(RouteKey::of(log.mount(), &served.part.folder, served.part.number), &workers);
         let second = order.into_iter().find(|worker| *worker != self.cluster.id && !self.cluster.peers.is_away(*worker))?;
@@ -176,6 +178,7 @@ impl Shards {
                         // Another worker has ended the claim: by what the two had, or past it.
                         tracing::info!(%key, "a claim was ended by another worker");
                         self.claims.forget(own.claim.id).await;
+                        own.end();
                     }
                 }
             }

@@ -202,8 +202,10 @@ impl Own {
 }
 
 impl Claims {
+    /// Goes on with a claim of a log that is under none: one that this process had before is over, whether it has heard of that or not.
     pub(super) fn set_own(&self, own: &Arc<Own>) {
-        self.own.lock().insert(own.log.clone(), Arc::clone(own));
+        let before = self.own.lock().insert(own.log.clone(), Arc::clone(own));
+        before.iter().for_each(|before| before.end());
     }
 }
 
@@ -228,6 +230,18 @@ mod tests {
             Since::Over => vec!["over"],
             Since::Objects(objects) => objects.iter().map(|_| "object").collect(),
         }
+    }
+
+    #[tokio::test]
+    async fn a_claim_that_comes_after_another_one_of_the_log_ends_that() {
+        let (folder, before) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let claims = Claims::open(&folder.path().join("claims")).unwrap();
+        let (before, after) = (Arc::new(own(before.path())), Arc::new(own(folder.path())));
+        before.push(5, &Bytes::from_static(b"x")).unwrap();
+        claims.set_own(&before);
+        claims.set_own(&after);
+        assert!(before.is_over(), "or it would be stored for ever what has no place any more");
+        assert!(!after.is_over());
     }
 
     #[tokio::test]
