@@ -9,11 +9,15 @@ use forebay_navigation::{Ending, Word, ending};
 use forebay_protocol::PutCondition;
 use forebay_shard_store::{ClaimedLog, LogObject};
 use forebay_types::{Error, ErrorKind, MountId, Result, WorkerId};
+use futures::stream::{self, StreamExt};
 
+use super::held::Held;
 use super::{is_under, named};
 use crate::origin::MountDoor;
 use crate::shards::Shards;
 
+/// Claims that are ended at a time.
+const AT_ONCE: usize = 16;
 /// How often claims are looked at that their writers may have left.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long a writer may be silent until its second worker ends the claim: one that lives ends it by itself.
@@ -25,21 +29,9 @@ const GONE_FOR: Duration = Duration::from_secs(60 * 60);
 /// Goes on for ever: ends the claims that their writers have left, processes of this worker among them.
 pub(crate) async fn look_after(shards: Arc<Shards>) {
     loop {
-        for held in shards.claims.all() {
-            let claim = &held.of.claim;
-            let is_left = match claim.writer == shards.cluster.id {
-                true => shards.claims.own_by_id(claim.id).is_none(),
-                false => shards.cluster.worker(claim.writer).is_none() || held.heard().elapsed() > SILENT_FOR,
-            };
-            if is_left && let Err(error) = shards.end_claim(&held.of, claim.number).await {
-                let (folder, shard) = (&held.of.place.folder, held.of.place.shard);
-                tracing::debug!(%folder, shard, %error, "a claim is not over yet");
-                if error.kind() == ErrorKind::NotFound && held.heard().elapsed() > GONE_FOR {
-                    tracing::warn!(%folder, shard, "what this worker had on its disk of a log that is gone is given up");
-                    shards.claims.forget(claim.id).await;
-                }
-            }
-        }
+        // Until they are over, one disk alone may have what was acknowledged under them.
+        let ending: Vec<_> = shards.claims.all().into_iter().map(|held| shards.end_if_left(held)).collect();
+        stream::iter(ending).buffer_unordered(AT_ONCE).collect::<()>().await;
         forebay_runtime::time::sleep(LOOK_EVERY).await;
     }
 }
@@ -55,6 +47,22 @@ struct Rest {
 }
 
 impl Shards {
+    async fn end_if_left(self: &Arc<Self>, held: Arc<Held>) {
+        let claim = &held.of.claim;
+        let is_left = match claim.writer == self.cluster.id {
+            true => self.claims.own_by_id(claim.id).is_none(),
+            false => self.cluster.worker(claim.writer).is_none() || held.heard().elapsed() > SILENT_FOR,
+        };
+        if is_left && let Err(error) = self.end_claim(&held.of, claim.number).await {
+            let (folder, shard) = (&held.of.place.folder, held.of.place.shard);
+            tracing::debug!(%folder, shard, %error, "a claim is not over yet");
+            if error.kind() == ErrorKind::NotFound && held.heard().elapsed() > GONE_FOR {
+                tracing::warn!(%folder, shard, "what this worker had on its disk of a log that is gone is given up");
+                self.claims.forget(claim.id).await;
+            }
+        }
+    }
+
     /// Ends a claim, in whose log shared storage was seen to have all before `from`: what its two workers have that was acknowledged is there then, and anyone
     /// writes. `DataLost` where neither has it any more, `NotFound` where the log is gone.
     pub(in crate::shards) async fn end_claim(self: &Arc<Self>, of: &ClaimedLog, from: u64) -> Result<()> {

@@ -205,7 +205,9 @@ impl Claims {
     /// Goes on with a claim of a log that is under none: one that this process had before is over, whether it has heard of that or not.
     pub(super) fn set_own(&self, own: &Arc<Own>) {
         let before = self.own.lock().insert(own.log.clone(), Arc::clone(own));
-        before.iter().for_each(|before| before.end());
+        if let Some(before) = before {
+            before.end();
+        }
     }
 }
 
