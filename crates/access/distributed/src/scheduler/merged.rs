@@ -46,6 +46,7 @@ fn runs(bytes: &[u64], least: u64) -> Cut {
     tracing::debug!(partitions, tasks = runs.len(), "small partitions go together");
     let firsts: Arc<[u32]> = runs.into_iter().flat_map(|run| std::iter::repeat_n(run.start as u32, run.len())).collect();
     assert_eq!(firsts.len(), partitions, "each partition is of one task");
+    debug_assert!(firsts.iter().zip(0..).all(|(first, partition)| *first <= partition), "a task begins with its first partition");
     Cut::Runs(firsts)
 }
 
@@ -74,6 +75,7 @@ fn bytes_passed_on(node: &Arc<dyn ExecutionPlan>) -> Option<Vec<u64>> {
     for child in of_children.iter().filter(|child| child.len() == partitions) {
         bytes.iter_mut().zip(child).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
     }
+    debug_assert_eq!(bytes.len(), partitions, "each partition reads something, or nothing");
     Some(bytes)
 }
 

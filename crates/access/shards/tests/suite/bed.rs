@@ -12,7 +12,7 @@ use forebay_testbed::{TestCluster, add_mount};
 use forebay_types::ForebayPath;
 use forebay_worker::{Tuning, Worker};
 
-use crate::changes::Reference;
+use crate::changing::changes::Reference;
 
 pub const RECORDS: i64 = 3000;
 

@@ -10,7 +10,7 @@ use forebay_types::{ErrorKind, ForebayPath};
 use serde_json::json;
 
 use crate::bed::{BUCKET, Bed, RECORDS, path};
-use crate::changes::record;
+use crate::changing::changes::record;
 use crate::losses::{comes_to, held_by_two};
 
 async fn get(shards: &Shards, key: i64) -> forebay_types::Result<Option<serde_json::Value>> {

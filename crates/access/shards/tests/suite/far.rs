@@ -9,7 +9,7 @@ use forebay_types::WorkerId;
 use serde_json::{Value as Json, json};
 
 use crate::bed::{BUCKET, Bed, columns, path};
-use crate::changes::{answer_at, literal, record};
+use crate::changing::changes::{answer_at, literal, record};
 
 /// So many that a shard of them costs more to bring than some answers.
 const RECORDS: u64 = 20_000;

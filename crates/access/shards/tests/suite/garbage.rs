@@ -9,8 +9,8 @@ use forebay_testbed::until_asked;
 use serde_json::json;
 
 use crate::bed::{Bed, RECORDS, columns, path};
-use crate::changes::{literal, record};
-use crate::refresh::{followed, refresh, store};
+use crate::changing::changes::{literal, record};
+use crate::changing::refresh::{followed, refresh, store};
 
 /// Old enough to be deleted.
 const AFTER: Duration = Duration::from_secs(3);

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::bed::{Bed, path};
-use crate::changes::{literal, record};
+use crate::changing::changes::{literal, record};
 
 async fn replica(shards: &Shards) -> ReplicaStatus {
     shards.status().await.unwrap().remove(0).replicas.remove(0)

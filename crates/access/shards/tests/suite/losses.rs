@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::answers::compare;
 use crate::bed::{Bed, RECORDS};
-use crate::changes::answer_at;
+use crate::changing::changes::answer_at;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workers_that_are_killed_cost_no_answer() {

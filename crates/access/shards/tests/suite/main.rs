@@ -2,17 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that meets the unexpected fails")]
 
-mod acks;
 mod answers;
 mod bed;
 mod bringing;
-mod changes;
+mod changing;
 mod far;
 mod garbage;
-mod linearizable;
 mod load;
 mod losses;
 mod moves;
-mod refresh;
 mod refused;
-mod reshard;

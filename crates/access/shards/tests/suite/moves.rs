@@ -11,8 +11,8 @@ use forebay_types::{ErrorKind, ForebayPath};
 use futures::future::join_all;
 
 use crate::bed::{Bed, path, store};
-use crate::changes::{literal, name_of, put};
-use crate::reshard::{Model, NAME, announce, end_log, log_path, open, place};
+use crate::changing::changes::{literal, name_of, put};
+use crate::changing::reshard::{Model, NAME, announce, end_log, log_path, open, place};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_does_what_is_left_for_all_who_meet_an_ended_log() {

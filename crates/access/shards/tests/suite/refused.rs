@@ -10,7 +10,7 @@ use forebay_shards::{ReadRecords, Records, Shards};
 use forebay_types::Result;
 
 use crate::bed::{Bed, path};
-use crate::refresh::{Lines, MANY, delete, followed, names, refresh, refresh_until, store};
+use crate::changing::refresh::{Lines, MANY, delete, followed, names, refresh, refresh_until, store};
 
 /// Reads lines, of which the one of key 100001 has a name that workers refuse.
 struct Large;

@@ -94,6 +94,11 @@ impl ParquetCopies {
             self.pages.pop_front();
             self.all = Taken { rows: self.all.rows - first.rows, bytes: self.all.bytes - first.bytes };
         }
+        debug_assert_eq!(
+            self.all.rows,
+            self.pages.iter().map(|page| page.rows).sum::<u64>(),
+            "what is counted is of these pages"
+        );
         match self.all.bytes > self.bytes_max {
             true => Err(PageFault::TooLarge { bytes: self.all.bytes, most: self.bytes_max }),
             false => Ok(()),
@@ -119,6 +124,7 @@ impl ParquetCopies {
             reader.pass(u64::from(length))?;
             self.lengths.push(length);
         }
+        assert_eq!(self.lengths.len(), values as usize, "each value has a length");
         self.longest = self.lengths.iter().copied().max().unwrap_or(0);
         Ok(())
     }

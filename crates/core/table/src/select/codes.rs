@@ -86,6 +86,7 @@ impl Codes {
             }
             None => return None,
         };
+        debug_assert_eq!(self.values.len(), self.of.len(), "each value has one code");
         codes.push(code);
         Some(())
     }

@@ -70,7 +70,8 @@ async fn who_only_writes_may_make_and_change_a_dataset_and_order_nothing_of_its_
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_only_writes_takes_no_order_back() {
     let cluster = Cluster::start().await;
-    let (plain, pinned) = (DatasetOrders::default(), DatasetOrders { pin: Some(DatasetPin { size: Some(0.9) }), frozen: false });
+    let (plain, pinned) =
+        (DatasetOrders::default(), DatasetOrders { pin: Some(DatasetPin { size: Some(0.9) }), ..DatasetOrders::default() });
     let key = |number: u64| Key::new(format!("kept.shards/{}", manifest_key(number))).unwrap();
     let put = |number: u64, condition: PutCondition| encode(&DataRequest::Put { mount: LAKE, key: key(number), condition });
     let delete = |number: u64| (encode(&DataRequest::Delete { mount: LAKE, key: key(number) }), Vec::new());

@@ -13,8 +13,8 @@ use forebay_shards::{ReshardTo, Shards};
 use forebay_types::{ErrorKind, ForebayPath, Result};
 use serde_json::{Value as Json, json};
 
+use super::changes::{literal, record};
 use crate::bed::{Bed, RECORDS, path, store};
-use crate::changes::{literal, record};
 
 pub const NAME: &str = "orders.shards";
 /// Keys from here on are somebody else's.

@@ -11,8 +11,8 @@ use forebay_types::{ErrorKind, WorkerId};
 use parking_lot::Mutex;
 use serde_json::json;
 
+use super::changes::{literal, record, record_at};
 use crate::bed::{Bed, path};
-use crate::changes::{literal, record, record_at};
 
 /// Keys that all clients change and read.
 const KEYS: i64 = 6;

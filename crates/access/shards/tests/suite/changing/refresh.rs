@@ -13,8 +13,8 @@ use forebay_testbed::until;
 use forebay_types::{Error, ErrorKind, ForebayPath, Result};
 use serde_json::json;
 
+use super::changes::{literal, name_of, put, record};
 use crate::bed::{Bed, RECORDS, columns, path};
-use crate::changes::{literal, name_of, put, record};
 
 pub const MANY: usize = 1_000_000;
 

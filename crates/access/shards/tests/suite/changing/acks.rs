@@ -11,8 +11,8 @@ use forebay_testbed::until_asked;
 use forebay_testing::Fault;
 use forebay_types::{ErrorKind, RouteKey, WorkerId};
 
+use super::changes::{literal, name_of, put, record, record_at};
 use crate::bed::{Bed, path, store};
-use crate::changes::{literal, name_of, put, record, record_at};
 
 /// More requests than anyone makes in a test.
 const ALL: usize = 100_000;

@@ -1,0 +1,7 @@
+//! Records that are changed while they are served, and datasets that are made anew.
+
+mod acks;
+pub mod changes;
+mod linearizable;
+pub mod refresh;
+pub mod reshard;
