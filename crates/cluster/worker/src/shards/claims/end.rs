@@ -82,8 +82,11 @@ impl Shards {
                     number += 1;
                     continue;
                 }
-                // It is over, or never came to be.
-                Some(false) => break,
+                // It is over, or never came to be: who follows the log here may not have heard yet.
+                Some(false) => {
+                    self.told.came(mount, &of.place.key(number)?);
+                    break;
+                }
                 None => {}
             }
             let next = self.next_of(of, number, &mut rest).await;
