@@ -232,7 +232,7 @@ impl Footer {
         let chunk = self.read.row_group(place.row_group).column(place.column);
         let named = |why: String| Fault::Damage(format!("column '{}': {why}", chunk.column_path().string()));
         let mut pages: Vec<Range<u64>> = Vec::new();
-        let seen = |page: &ParquetPage, place: Range<usize>| look(chunk, page, bytes.slice(place), page_bytes_max, copies);
+        let seen = |page: &ParquetPage, place: Range<usize>| look(chunk, page, bytes.slice(place), copies);
         for page in column_of(chunk).pages(bytes, page_bytes_max, seen) {
             let page = page.map_err(|fault| match fault {
                 PageFault::Damage(why) => named(why),
