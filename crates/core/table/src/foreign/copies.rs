@@ -4,12 +4,10 @@
 use std::collections::VecDeque;
 
 use super::deltas::ParquetText;
-use super::runs::runs;
+use super::runs::{BITS_MAX, runs};
 use super::thrift::Reader;
 use super::{PageFault, ParquetColumn, ParquetPage, damage};
 
-/// Bits of an index at most.
-const INDEX_BITS_MAX: u32 = 32;
 /// How the format numbers text, and bytes of one length.
 const BYTES: i32 = 6;
 const FIXED_BYTES: i32 = 7;
@@ -97,6 +95,7 @@ impl ParquetCopies {
             self.pages.pop_front();
             self.all = Taken { rows: self.all.rows - first.rows, bytes: self.all.bytes - first.bytes };
         }
+        debug_assert_eq!(self.all.rows, self.pages.iter().map(|page| page.rows).sum::<u64>(), "what goes is taken off again");
         match self.all.bytes > self.bytes_max {
             true => Err(PageFault::TooLarge { bytes: self.all.bytes, most: self.bytes_max }),
             false => Ok(()),
@@ -130,12 +129,13 @@ impl ParquetCopies {
         if self.column.physical_type == FIXED_BYTES {
             return Ok(u64::from(self.longest) * present);
         }
+        debug_assert_eq!(self.column.physical_type, BYTES, "values of other types are as long as these");
         // Where all are null there may be nothing.
         if reader.left() == 0 {
             return Ok(0);
         }
         let bits = u32::from(reader.take(1)?[0]);
-        if bits > INDEX_BITS_MAX {
+        if bits > BITS_MAX {
             return damage(format!("a page says that its indices have {bits} bits"));
         }
         let mut bytes = 0;

@@ -3,6 +3,9 @@
 use super::thrift::Reader;
 use super::{PageFault, damage};
 
+/// Bits of a number at most.
+pub(super) const BITS_MAX: u32 = 32;
+
 /// Reads at most `count` numbers of some bits, which stand in runs and in packs of eight, and tells each with how often it stands there.
 pub(super) fn runs(
     reader: &mut Reader<'_>,
@@ -10,6 +13,7 @@ pub(super) fn runs(
     count: u64,
     mut each: impl FnMut(u64, u64) -> Result<(), PageFault>,
 ) -> Result<(), PageFault> {
+    debug_assert!(bits <= BITS_MAX, "numbers of {bits} bits");
     let mut left = count;
     while left > 0 && reader.left() > 0 {
         let head = reader.unsigned()?;
@@ -43,8 +47,9 @@ pub(super) fn runs(
     Ok(())
 }
 
-/// The number at a place among those of as many bits, at most 32, the lowest bit first.
+/// The number at a place among those of as many bits, the lowest bit first.
 pub(super) fn packed(bytes: &[u8], bits: u32, place: u64) -> u64 {
+    debug_assert!((1..=BITS_MAX).contains(&bits), "numbers of {bits} bits");
     let bit = place * u64::from(bits);
     let from = (bit / 8) as usize;
     let mut word = [0; 8];

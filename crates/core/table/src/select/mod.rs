@@ -73,6 +73,7 @@ pub fn select(columns: &[Bytes], wanted: &Selecting) -> Result<Selected> {
         // More values differ in one of them than it looked like.
         assert!(columns.iter().any(|column| column.differs), "a column that did not keep to it begins anew");
         anew += 1;
+        assert!(anew <= ANEW_MAX, "no column is sent so any more");
         for column in &mut columns {
             column.codes = None;
             column.differs |= anew == ANEW_MAX;
