@@ -8,13 +8,12 @@ use bytes::Bytes;
 use forebay_protocol::PutCondition;
 use forebay_trace::{current, within};
 use forebay_types::{Error, Key, MountId, ObjectInfo, OperationId, Result};
-use futures::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::Writes;
 use super::changes::Write;
-use super::drafts::{By, Draft, give_up};
+use super::drafts::{By, Draft, all_given_up, give_up};
 
 /// Uploads of one connection at a time.
 const UPLOADS_MAX: usize = 256;
@@ -104,10 +103,7 @@ impl SessionUploads {
     pub(crate) async fn end_drafts(&self, writes: &Writes, operation: OperationId) {
         let left = writes.drafts.end(operation, self.number);
         // Where the worker stops, they are given up as far as its time allows.
-        let _ = to_its_end(writes, async move {
-            join_all(left.iter().map(|draft| draft.given_up())).await;
-        })
-        .await;
+        let _ = to_its_end(writes, all_given_up(left)).await;
     }
 
     /// The object of a draft that is this connection's to commit.
@@ -173,8 +169,9 @@ impl SessionUploads {
             table.closed = true;
             std::mem::take(&mut table.open)
         };
-        for draft in open.into_values().chain(writes.drafts.gone(self.number)) {
-            give_up(writes, draft);
+        let left: Vec<_> = open.into_values().chain(writes.drafts.gone(self.number)).collect();
+        if !left.is_empty() {
+            writes.background.spawn(all_given_up(left));
         }
     }
 
