@@ -127,10 +127,12 @@ impl SessionUploads {
     /// Makes the object of its parts.
     pub(crate) async fn commit(&self, writes: &Arc<Writes>, id: u64, parts: u32, when: PutCondition) -> Result<ObjectInfo> {
         let draft = self.find(writes, id, By::Opener(self.number))?;
-        let upload = draft.upload.write().await.take().ok_or_else(|| unknown(id))?;
-        self.remove(writes, id);
+        self.table.lock().open.remove(&id);
         let owner = Arc::clone(writes);
         let ended = to_its_end(writes, async move {
+            // Held until it is over, so that who ends drafts, or gives this one up, is answered then.
+            let mut place = draft.upload.write().await;
+            let upload = place.take().ok_or_else(|| unknown(id))?;
             let ended = match Write::begin(&owner, draft.mount, &draft.key).await {
                 Ok(write) => {
                     let result = upload.commit(parts, when).await;
@@ -148,6 +150,7 @@ impl SessionUploads {
                     owner.keep_written(&door, info, bytes);
                 }
             }
+            owner.drafts.remove(id);
             ended
         });
         Ok(ended.await??.expect("a commit gives what it made"))
