@@ -88,6 +88,7 @@ fn check_column(file: &File, file_bytes: u64, chunks: &[&ColumnChunkMetaData], m
     let values = chunks.iter().fold(0_i64, |values, chunk| values.saturating_add(chunk.num_values()));
     let in_views = first.column_path().parts().len() == 1 && first.column_type() == Type::BYTE_ARRAY;
     let mut copies = ParquetCopies::new(ParquetColumn { values, ..column_of(first) }, ROWS_TOGETHER as u64, most, in_views);
+    copies.check_fixed()?;
     chunks.iter().try_for_each(|chunk| check_pages(file, file_bytes, chunk, most, &mut copies))
 }
 
@@ -107,7 +108,7 @@ fn check_pages(file: &File, file_bytes: u64, chunk: &ColumnChunkMetaData, most: 
             }
             let mut bytes = vec![0; page.bytes as usize];
             file.read_exact_at(&mut bytes, at)?;
-            look(chunk, &page, bytes.into(), most, copies)?;
+            look(chunk, &page, bytes.into(), copies)?;
         }
         (at, left) = (at + page.bytes, left - page.bytes);
     }
@@ -324,6 +325,21 @@ mod tests {
             let two = check_column(file.as_file(), bytes, &[chunk, chunk], 2 << 20).unwrap_err();
             assert!(two.message().contains("2.00 MiB are the most"), "{two}");
         }
+    }
+
+    #[test]
+    fn nulls_take_what_values_of_one_length_take() {
+        let nulls: ArrayRef = Arc::new(FixedSizeBinaryArray::new_null(1 << 16, 100));
+        let batch = RecordBatch::try_from_iter_with_nullable([("nulls", nulls, true)]).unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut writer = ArrowWriter::try_new(file.reopen().unwrap(), batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        let written = writer.close().unwrap();
+        let (chunk, bytes) = (written.row_group(0).column(0), file.as_file().metadata().unwrap().len());
+        assert!(bytes < 10_000);
+        check_column(file.as_file(), bytes, &[chunk], 8 << 20).unwrap();
+        let error = check_column(file.as_file(), bytes, &[chunk], 1 << 20).unwrap_err();
+        assert!(error.kind() == ErrorKind::Invalid && error.message().contains("1.00 MiB are the most"), "{error}");
     }
 
     #[test]

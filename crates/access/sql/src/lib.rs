@@ -46,7 +46,7 @@ pub use datafusion::arrow;
 pub use datafusion::common::ParamValues;
 pub use datafusion::scalar::ScalarValue;
 pub use distribute::{Distribute, DistributedQuery, DistributedRun, Progress};
-pub use drafts::{DraftsTo, drafts_of, drafts_to_send};
+pub use drafts::{DraftsTo, SinkOptions, drafts_of, drafts_to_send};
 pub use engine::Engine;
 pub use memory::{QueryMemory, QueryMemorySettings};
 pub use paths::{bare_scan, guarded_scan};

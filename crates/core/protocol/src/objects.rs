@@ -45,7 +45,8 @@ pub enum DraftCall {
         /// The object.
         key: Key,
     },
-    /// None may be begun any more, and those that are not committed are given up; nothing of them remains: `Done`.
+    /// None may be begun any more, and those that are not committed are given up: `Done`, when nothing of them remains and no commit is
+    /// under way.
     End,
 }
 

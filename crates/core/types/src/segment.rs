@@ -13,7 +13,8 @@ use crate::{Error, Key, MountId, ObjectVersion, Result, SEGMENT_BYTES};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SegmentId(pub u128);
 
-/// What tells the id of a compressed column from the column's own.
+/// What tells the id of a compressed column from the column's own. Another one where columns are decoded to something else from a release
+/// on: what lies on disk from before is not found then.
 const PACKED: u128 = 0x6c7a_345f_6f66_5f61_5f64_6563_6f64_6564;
 
 impl SegmentId {

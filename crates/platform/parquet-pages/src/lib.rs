@@ -40,13 +40,7 @@ pub fn is_looked_at(chunk: &ColumnChunkMetaData, page: &ParquetPage, copies: &Pa
 /// # Errors
 /// It becomes fewer or more bytes than its header says, its text is not to be decoded, or its values take more in all rows that are decoded
 /// together than `copies` allows.
-pub fn look(
-    chunk: &ColumnChunkMetaData,
-    page: &ParquetPage,
-    bytes: Bytes,
-    page_bytes_max: u64,
-    copies: &mut ParquetCopies,
-) -> Result<(), PageFault> {
+pub fn look(chunk: &ColumnChunkMetaData, page: &ParquetPage, bytes: Bytes, copies: &mut ParquetCopies) -> Result<(), PageFault> {
     assert_eq!(bytes.len() as u64, page.bytes, "a page is looked at as a whole");
     if let Some(compressed) = page.compressed {
         unpack::check(chunk.compression(), &bytes[compressed.at as usize..], compressed.becomes)?;
@@ -55,11 +49,7 @@ pub fn look(
     if !copies.wants(page) {
         return Ok(());
     }
-    let whole = decompressed(chunk, bytes)?;
-    if let Some(text) = &page.text {
-        text.check(&whole, page_bytes_max)?;
-    }
-    copies.count(page, &whole)
+    copies.count(page, &decompressed(chunk, bytes)?)
 }
 
 /// Of a page's bytes with its header, those behind that, no longer compressed.

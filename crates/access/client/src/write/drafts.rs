@@ -44,7 +44,7 @@ pub struct Drafts {
 }
 
 impl Writes {
-    /// Opens drafts of an operation at all workers that can be reached.
+    /// Opens drafts of an operation at all workers that can be reached. `Retry` where one of them takes none now.
     pub(crate) async fn open_drafts(self: &Arc<Self>, operation: OperationId, below: &ForebayPath) -> Result<Drafts> {
         let mount = self.open_to_writes(below).await?;
         let known = self.routes.view.known_arc();
@@ -70,8 +70,9 @@ impl Writes {
                 Ok(link) => {
                     drafts.links.insert(link.worker(), link);
                 }
-                Err(Failure::Answered(error)) if error.kind() != ErrorKind::Retry => return Err(error.context(below)),
-                // One of the release before, or that is away: the others write.
+                // It is there and takes none, as those of the release before do: who writes would ask it for the files of its own.
+                Err(Failure::Answered(error)) => return Err(error.context(below)),
+                // One that is away: the others write.
                 Err(failure) => last = failure.into_error(),
             }
         }

@@ -1,7 +1,7 @@
 //! Objects that are written, through one worker or past all of them.
 //!
-//! Owns: writes of one message and those in parts, drafts that others write for who makes them objects, what is said of a write whose worker was lost, and telling all workers of
-//! a change that was made past them.
+//! Owns: writes of one message and those in parts, drafts that others write for who makes them objects, what is said of a write whose
+//! worker was lost, and telling all workers of a change that was made past them.
 //!
 //! Never does: write to shared storage itself, or say that a write is done before shared storage has it.
 //!

@@ -70,7 +70,7 @@ impl PartUpload {
     pub(crate) async fn begin(writes: &Writes, path: &ForebayPath) -> Result<Self> {
         let mount = writes.writable(path).await?;
         let request = DataRequest::PutBegin { mount: mount.id, key: path.key().clone() };
-        Self::begin_by(writes, path, mount.id, &request, |_| true).await
+        Self::begin_by(writes, path, mount.id, &request, None).await
     }
 
     /// Begins a draft of an operation, at the worker of the path or the next one, of those at which such are open.
@@ -83,7 +83,7 @@ impl PartUpload {
         let mount = writes.writable(path).await?;
         let call = DraftCall::Begin { mount: mount.id, key: path.key().clone() };
         let request = DataRequest::Drafts { operation, call };
-        Self::begin_by(writes, path, mount.id, &request, |worker| open_at.contains(&worker)).await
+        Self::begin_by(writes, path, mount.id, &request, Some(open_at)).await
     }
 
     async fn begin_by(
@@ -91,21 +91,23 @@ impl PartUpload {
         path: &ForebayPath,
         mount: MountId,
         request: &DataRequest,
-        may: impl Fn(WorkerId) -> bool,
+        open_at: Option<&[WorkerId]>,
     ) -> Result<Self> {
         let deadline = writes.routes.connections.read_deadline();
-        let begun = writes.routes.at_home_singly(RouteKey::of(mount, path.key(), 0), |link| {
-            let may = may(link.worker());
-            async move {
-                if !may {
-                    let worker = link.worker();
-                    return Err(Failure::Answered(Error::retry(format!("no drafts are open at worker {worker}"))));
+        let begun = writes.routes.at_home_singly(RouteKey::of(mount, path.key(), 0), |link| async move {
+            // One that has begun anew since has forgotten that they are open: the next one may know.
+            let next = |worker: WorkerId| Failure::Answered(Error::retry(format!("no drafts are open at worker {worker}")));
+            if open_at.is_some_and(|open_at| !open_at.contains(&link.worker())) {
+                return Err(next(link.worker()));
+            }
+            writes.routes.is_there(&link).await?;
+            match ask(&link, request, Vec::new(), deadline).await {
+                Ok(DataReply::Upload { upload, part_bytes }) => Ok((link, upload, part_bytes)),
+                Ok(_) => Err(misfit(&link, "begin of a put")),
+                Err(Failure::Answered(error)) if open_at.is_some() && error.kind() == ErrorKind::NotFound => {
+                    Err(next(link.worker()))
                 }
-                writes.routes.is_there(&link).await?;
-                match ask(&link, request, Vec::new(), deadline).await? {
-                    DataReply::Upload { upload, part_bytes } => Ok((link, upload, part_bytes)),
-                    _ => Err(misfit(&link, "begin of a put")),
-                }
+                Err(failure) => Err(failure),
             }
         });
         let (link, upload, part_bytes) = begun.await.map_err(|error| error.into_error().context(path))?;

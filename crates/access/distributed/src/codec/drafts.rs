@@ -65,17 +65,22 @@ fn damaged() -> DataFusionError {
 mod tests {
     use datafusion::arrow::csv::WriterBuilder;
     use datafusion::arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::common::config::TableParquetOptions;
     use datafusion::common::file_options::csv_writer::CsvWriterOptions;
+    use datafusion::common::file_options::json_writer::JsonWriterOptions;
     use datafusion::common::parsers::CompressionTypeVariant;
     use datafusion::datasource::file_format::csv::CsvSink;
+    use datafusion::datasource::file_format::json::JsonSink;
+    use datafusion::datasource::file_format::parquet::ParquetSink;
     use datafusion::datasource::listing::ListingTableUrl;
     use datafusion::datasource::physical_plan::{FileGroup, FileOutputMode, FileSinkConfig};
-    use datafusion::datasource::sink::DataSinkExec;
+    use datafusion::datasource::sink::{DataSink, DataSinkExec};
     use datafusion::execution::object_store::ObjectStoreUrl;
     use datafusion::logical_expr::dml::InsertOp;
     use datafusion::physical_plan::displayable;
     use datafusion::physical_plan::empty::EmptyExec;
     use datafusion_proto::physical_plan::DefaultPhysicalProtoConverter;
+    use forebay_sql::SinkOptions;
     use forebay_types::OperationId;
 
     use super::*;
@@ -85,9 +90,9 @@ mod tests {
         Arc::new(Schema::new(vec![Field::new("id", DataType::Int64, true)]))
     }
 
-    fn sink(url: &str) -> Arc<dyn ExecutionPlan> {
+    fn config(url: &str) -> FileSinkConfig {
         let target = ListingTableUrl::parse(url).unwrap();
-        let config = FileSinkConfig {
+        FileSinkConfig {
             original_url: String::new(),
             object_store_url: target.object_store(),
             file_group: FileGroup::new(Vec::new()),
@@ -98,26 +103,46 @@ mod tests {
             keep_partition_by_columns: false,
             file_extension: "csv".to_string(),
             file_output_mode: FileOutputMode::Automatic,
-        };
-        let options = CsvWriterOptions::new(WriterBuilder::new().with_header(true), CompressionTypeVariant::UNCOMPRESSED);
-        let sink = Arc::new(CsvSink::new(config, options));
+        }
+    }
+
+    fn written_by(sink: Arc<dyn DataSink>) -> Arc<dyn ExecutionPlan> {
         Arc::new(DataSinkExec::new(Arc::new(EmptyExec::new(schema())), sink, None))
+    }
+
+    fn csv_sink(url: &str, writes: WriterBuilder, compression_level: Option<u32>) -> Arc<dyn ExecutionPlan> {
+        let compression = CompressionTypeVariant::GZIP;
+        let options = CsvWriterOptions { writer_options: writes.with_header(true), compression, compression_level };
+        written_by(Arc::new(CsvSink::new(config(url), options)))
+    }
+
+    fn sink(url: &str) -> Arc<dyn ExecutionPlan> {
+        csv_sink(url, WriterBuilder::new(), None)
     }
 
     fn rows(partitions: usize) -> Arc<dyn ExecutionPlan> {
         Arc::new(EmptyExec::new(schema()).with_partitions(partitions))
     }
 
+    fn to() -> DraftsTo {
+        let open_at = vec![WorkerId(3), WorkerId(1 << 60)];
+        DraftsTo { operation: OperationId(7), open_at, options: SinkOptions::default() }
+    }
+
     fn node() -> Arc<dyn ExecutionPlan> {
-        let to = DraftsTo { operation: OperationId(7), open_at: vec![WorkerId(3), WorkerId(1 << 60)] };
-        drafts_of(to, sink("forebay:///lake/out/"), rows(3), None).unwrap()
+        drafts_of(to(), sink("forebay:///lake/out/"), rows(3), None).unwrap()
+    }
+
+    /// A node as it arrives.
+    fn arrived(sent: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+        let message = PhysicalPlanNode::try_from_physical_plan(Arc::clone(sent), &Codec::default()).unwrap();
+        message.try_into_physical_plan(&TaskContext::default(), &Codec::default()).unwrap()
     }
 
     #[test]
     fn what_writes_files_arrives_as_it_was_sent() {
         let sent = node();
-        let message = PhysicalPlanNode::try_from_physical_plan(Arc::clone(&sent), &Codec::default()).unwrap();
-        let got = message.try_into_physical_plan(&TaskContext::default(), &Codec::default()).unwrap();
+        let got = arrived(&sent);
         let shown = |plan: &Arc<dyn ExecutionPlan>| displayable(plan.as_ref()).indent(true).to_string();
         assert_eq!(shown(&got), shown(&sent));
         let (to, written) = drafts_to_send(&got).unwrap();
@@ -125,6 +150,26 @@ mod tests {
         assert_eq!(written.schema(), sink("forebay:///lake/out/").schema());
         assert_eq!(got.properties().partitioning.partition_count(), 3, "each task writes what it has");
         assert!(got.execute(0, Arc::new(TaskContext::default())).is_err(), "nobody is there to write");
+    }
+
+    #[test]
+    fn what_the_engine_s_message_of_a_sink_leaves_out_arrives_too() {
+        let url = "forebay:///lake/out/";
+        let formats = WriterBuilder::new().with_date_format("%d.%m.%Y".to_string()).with_timestamp_tz_format("%+".to_string());
+        let json = JsonWriterOptions { compression: CompressionTypeVariant::GZIP, compression_level: Some(9) };
+        let metadata = [("of".to_string(), Some("a test".to_string())), ("none".to_string(), None)].into();
+        let parquet = TableParquetOptions { key_value_metadata: metadata, ..TableParquetOptions::default() };
+        for sink in [
+            csv_sink(url, WriterBuilder::new(), None),
+            csv_sink(url, formats, Some(9)),
+            written_by(Arc::new(JsonSink::new(config(url), json))),
+            written_by(Arc::new(ParquetSink::new(config(url), parquet))),
+        ] {
+            let options = SinkOptions::of(&sink);
+            let sent = drafts_of(DraftsTo { options: options.clone(), ..to() }, sink, rows(1), None).unwrap();
+            let (told, written) = drafts_to_send(&arrived(&sent)).unwrap();
+            assert_eq!((&told.options, &SinkOptions::of(&written)), (&options, &options));
+        }
     }
 
     #[test]
@@ -147,7 +192,6 @@ mod tests {
 
     #[test]
     fn nothing_is_written_past_mounts() {
-        let to = || DraftsTo { operation: OperationId(7), open_at: Vec::new() };
         assert!(drafts_of(to(), sink("file:///tmp/out/"), rows(1), None).is_err());
         assert!(drafts_of(to(), rows(1), rows(1), None).is_err(), "a node that writes nothing");
         assert_eq!(sink("forebay:///lake/out/").name(), "DataSinkExec");

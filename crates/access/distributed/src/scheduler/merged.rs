@@ -3,6 +3,7 @@
 //!
 //! The partitions stay what they are, in plans and in outputs: a task that is lost, or a stage that runs again, passes on what it did before.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ballista_core::execution_plans::ShuffleReaderExec;
@@ -17,6 +18,10 @@ use super::job::Cut;
 
 /// What passes between stages is so many times as long as the same in a file.
 const COMPRESSED: u64 = 4;
+
+/// Partitions of a task, at most: it has all of them under way at once, and a sort of each keeps 10 MiB for what it may spill, however
+/// little it sorts.
+const PARTITIONS_MAX: usize = 16;
 
 /// How a stage that reads nothing but what others have left is cut into tasks, which read at least so many bytes each.
 pub(super) fn cut(plan: &Arc<dyn ExecutionPlan>, partitions: usize, least: u64) -> Cut {
@@ -43,11 +48,19 @@ fn runs(bytes: &[u64], least: u64) -> Cut {
     if runs.len() == partitions {
         return Cut::Each;
     }
-    tracing::debug!(partitions, tasks = runs.len(), "small partitions go together");
-    let firsts: Arc<[u32]> = runs.into_iter().flat_map(|run| std::iter::repeat_n(run.start as u32, run.len())).collect();
+    let firsts: Arc<[u32]> = runs.into_iter().flat_map(parted).collect();
     assert_eq!(firsts.len(), partitions, "each partition is of one task");
     debug_assert!(firsts.iter().zip(0..).all(|(first, partition)| *first <= partition), "a task begins with its first partition");
+    let tasks = firsts.iter().enumerate().filter(|(partition, first)| *partition == **first as usize).count();
+    tracing::debug!(partitions, tasks, "small partitions go together");
     Cut::Runs(firsts)
+}
+
+/// For each partition of a run the first of its task: of one that is too long, as few tasks of the same length as there can be.
+fn parted(run: Range<usize>) -> impl Iterator<Item = u32> {
+    let tasks = run.len().div_ceil(PARTITIONS_MAX).max(1);
+    let (start, each) = (run.start, run.len().div_ceil(tasks).max(1));
+    run.map(move |partition| (partition - (partition - start) % each) as u32)
 }
 
 /// The bytes that each partition of a part of a plan reads of what other stages have left. None where it reads something else, where they are not
@@ -168,6 +181,15 @@ mod tests {
         assert_eq!(of(6), as_runs(&[0, 0, 0, 3, 3, 3]));
         assert_eq!(of(1_000), as_runs(&[0; 6]));
         assert_eq!(cut_of(reader(&[&[4], &[4]]), 4), Cut::Each, "large enough");
+    }
+
+    #[test]
+    fn a_task_has_so_many_partitions_at_most() {
+        let one: &[u64] = &[1];
+        let small = |partitions: usize| cut_of(reader(&vec![one; partitions]), 1_000);
+        assert_eq!(small(PARTITIONS_MAX), as_runs(&[0; PARTITIONS_MAX]));
+        let firsts = [[0; 14].as_slice(), &[14; 14], &[28; 12]].concat();
+        assert_eq!(small(40), as_runs(&firsts), "three of the same length, nearly");
     }
 
     #[test]

@@ -163,7 +163,8 @@ impl Policy {
             all.lock().decide("what a stage reads", Sender::Job(&job), |books| {
                 let cut = merged::cut_of_files(&plan, &inputs, task_bytes);
                 books.inputs_known(&job, id, attempt, (Arc::new(inputs), cut), versions);
-                books.waiting(&job, id, &waits);
+                // It was a while ago that they waited: some may run.
+                books.offer(&job, id, &waits);
             });
             carrier.go();
         });

@@ -10,7 +10,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use forebay_client::{Client, Draft, Drafts};
-use forebay_types::{Error, Result as Done};
+use forebay_types::Error;
 use futures::future::join_all;
 use futures::{TryStreamExt, stream};
 
@@ -40,9 +40,15 @@ pub(crate) fn committed(
         };
         // Goes on when who asked goes away: half of the files would be left.
         let committing = forebay_runtime::spawn(async move {
-            let made = commit(&client, &drafts, &all, single).await;
+            let made = commit(&drafts, &all).await;
+            // Back when nothing is being made any more that was waited for too long.
             drafts.end().await;
-            made
+            let Err((tried, error)) = made else { return Ok(()) };
+            assert!((1..=all.len()).contains(&tried), "{tried} of {} files were to be made", all.len());
+            if !single {
+                remove(&client, &all[..tried]).await;
+            }
+            Err(error)
         });
         committing.await.map_err(|_| external(ended_early()))?.map_err(external)?;
         Ok(RecordBatch::try_new(columns, vec![Arc::new(UInt64Array::from(vec![count]))])?)
@@ -63,18 +69,13 @@ async fn written(mut told: SendableRecordBatchStream) -> Result<(Vec<Draft>, u64
     }
 }
 
-/// Makes drafts objects. Where one can't be, those that are made already are removed again; `single` is the name that the statement says,
-/// below which there may have been something before.
-async fn commit(client: &Client, drafts: &Drafts, all: &[Draft], single: bool) -> Done<()> {
+/// Makes drafts objects. Where one can't be, how many were tried, which are to be removed again; but not one whose name the statement
+/// says: there may have been something before.
+async fn commit(drafts: &Drafts, all: &[Draft]) -> Result<(), (usize, Error)> {
     for (turn, some) in all.chunks(AT_ONCE).enumerate() {
         let made = join_all(some.iter().map(|draft| drafts.commit(draft))).await;
         if let Some(error) = made.into_iter().find_map(|made| made.err()) {
-            let tried = turn * AT_ONCE + some.len();
-            assert!((1..=all.len()).contains(&tried), "{tried} of {} files were to be made", all.len());
-            if !single {
-                remove(client, &all[..tried]).await;
-            }
-            return Err(error);
+            return Err((turn * AT_ONCE + some.len(), error));
         }
     }
     Ok(())

@@ -5,12 +5,14 @@
 
 mod commit;
 mod exec;
+mod options;
 mod rows;
 mod sink;
 mod travel;
 mod writing;
 
 pub(crate) use commit::committed;
+pub use options::SinkOptions;
 pub(crate) use sink::keeps;
 pub use travel::{DraftsTo, drafts_of, drafts_to_send};
 pub(crate) use writing::Writing;

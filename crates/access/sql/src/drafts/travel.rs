@@ -8,6 +8,7 @@ use forebay_types::{OperationId, Result, WorkerId};
 use serde::{Deserialize, Serialize};
 
 use super::exec::DraftExec;
+use super::options::SinkOptions;
 use crate::error::from_engine;
 
 /// Whose drafts a plan writes, and where.
@@ -17,13 +18,15 @@ pub struct DraftsTo {
     pub operation: OperationId,
     /// Workers at which they may begin.
     pub open_at: Vec<WorkerId>,
+    /// How their files are written, beside what the engine's message of the sink says.
+    pub options: SinkOptions,
 }
 
 /// What is written by a node that writes drafts, and the engine's sink, which has no rows; none of any other node.
 pub fn drafts_to_send(node: &Arc<dyn ExecutionPlan>) -> Option<(DraftsTo, Arc<dyn ExecutionPlan>)> {
     let writes = node.downcast_ref::<DraftExec>()?;
-    let to = DraftsTo { operation: writes.operation(), open_at: writes.open_at().to_vec() };
-    Some((to, Arc::clone(writes.sink())))
+    let (operation, open_at, options) = (writes.operation(), writes.open_at().to_vec(), SinkOptions::of(writes.sink()));
+    Some((DraftsTo { operation, open_at, options }, Arc::clone(writes.sink())))
 }
 
 /// The node again, over its input: written by a client, beside a worker, where it is to run.
@@ -36,5 +39,6 @@ pub fn drafts_of(
     input: Arc<dyn ExecutionPlan>,
     runs: Option<(Client, Option<WorkerId>)>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
+    let sink = to.options.put_into(&sink);
     Ok(Arc::new(DraftExec::new(input, sink, to.operation, to.open_at, runs).map_err(from_engine)?))
 }

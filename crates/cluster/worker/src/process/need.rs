@@ -14,7 +14,8 @@ const EARLY_A_SECOND: u32 = 400;
 pub(super) async fn need_changed(rooms: &Rooms, told: Instant) {
     loop {
         forebay_runtime::time::sleep(LOOK).await;
-        if told.elapsed() >= gap(rooms.cluster.view().workers.len()) && rooms.origin.mounts.need_changed() {
+        let since = forebay_runtime::now().saturating_duration_since(told);
+        if since >= gap(rooms.cluster.view().workers.len()) && rooms.origin.mounts.need_changed() {
             return;
         }
     }

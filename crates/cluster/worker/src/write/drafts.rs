@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use forebay_shared_storage::Upload;
 use forebay_types::{Error, Key, MountId, OperationId, Result, SEGMENT_BYTES};
+use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
 use tokio::sync::RwLock;
 
@@ -21,6 +22,8 @@ const DRAFTS_MAX: usize = 10_000;
 const KEPT_BYTES_MAX: u64 = 256 << 20;
 /// How long the parts of an abandoned upload are tried to be removed.
 const ABORT_WITHIN: Duration = Duration::from_secs(30);
+/// Uploads that are given up at once where many end together.
+const ABORTS_AT_ONCE: usize = 64;
 
 /// An object that is written in parts.
 pub(super) struct Draft {
@@ -63,6 +66,11 @@ impl Draft {
 /// Gives an upload up in the background.
 pub(super) fn give_up(writes: &Writes, draft: Arc<Draft>) {
     writes.background.spawn(async move { draft.given_up().await });
+}
+
+/// Gives all of these up.
+pub(super) async fn all_given_up(drafts: Vec<Arc<Draft>>) {
+    stream::iter(drafts).for_each_concurrent(ABORTS_AT_ONCE, |draft| async move { draft.given_up().await }).await;
 }
 
 /// The parts of a draft as they were written.

@@ -8,13 +8,12 @@ use bytes::Bytes;
 use forebay_protocol::PutCondition;
 use forebay_trace::{current, within};
 use forebay_types::{Error, Key, MountId, ObjectInfo, OperationId, Result};
-use futures::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::Writes;
 use super::changes::Write;
-use super::drafts::{By, Draft, give_up};
+use super::drafts::{By, Draft, all_given_up, give_up};
 
 /// Uploads of one connection at a time.
 const UPLOADS_MAX: usize = 256;
@@ -85,21 +84,26 @@ impl SessionUploads {
     ) -> Result<(u64, u64)> {
         let door = writes.writable(mount, key).await?;
         writes.drafts.check(operation, mount, key)?;
-        let upload = door.storage()?.begin_upload(key).await?;
-        let (id, part_bytes) = (writes.next_number.fetch_add(1, Relaxed), upload.part_bytes());
-        match writes.drafts.begin(operation, id, self.number, Draft::new(mount, key, upload)) {
-            Ok(()) => Ok((id, part_bytes)),
-            Err((error, draft)) => {
-                give_up(writes, draft);
-                Err(error)
+        let (storage, key, by, owner) = (door.storage()?, key.clone(), self.number, Arc::clone(writes));
+        let begun = to_its_end(writes, async move {
+            let upload = storage.begin_upload(&key).await?;
+            let (id, part_bytes) = (owner.next_number.fetch_add(1, Relaxed), upload.part_bytes());
+            match owner.drafts.begin(operation, id, by, Draft::new(mount, &key, upload)) {
+                Ok(()) => Ok((id, part_bytes)),
+                Err((error, draft)) => {
+                    give_up(&owner, draft);
+                    Err(error)
+                }
             }
-        }
+        });
+        begun.await?
     }
 
     /// Gives up what this connection has opened for an operation, and did not commit.
     pub(crate) async fn end_drafts(&self, writes: &Writes, operation: OperationId) {
         let left = writes.drafts.end(operation, self.number);
-        join_all(left.iter().map(|draft| draft.given_up())).await;
+        // Where the worker stops, they are given up as far as its time allows.
+        let _ = to_its_end(writes, all_given_up(left)).await;
     }
 
     /// The object of a draft that is this connection's to commit.
@@ -122,12 +126,12 @@ impl SessionUploads {
     /// Makes the object of its parts.
     pub(crate) async fn commit(&self, writes: &Arc<Writes>, id: u64, parts: u32, when: PutCondition) -> Result<ObjectInfo> {
         let draft = self.find(writes, id, By::Opener(self.number))?;
-        let upload = draft.upload.write().await.take().ok_or_else(|| unknown(id))?;
-        self.remove(writes, id);
-        // Goes on when the writer goes away: half a commit would leave parts behind.
-        let (send, receive) = oneshot::channel();
+        self.table.lock().open.remove(&id);
         let owner = Arc::clone(writes);
-        writes.background.spawn(within(current(), async move {
+        let ended = to_its_end(writes, async move {
+            // Held until it is over, so that who ends drafts, or gives this one up, is answered then.
+            let mut place = draft.upload.write().await;
+            let upload = place.take().ok_or_else(|| unknown(id))?;
             let ended = match Write::begin(&owner, draft.mount, &draft.key).await {
                 Ok(write) => {
                     let result = upload.commit(parts, when).await;
@@ -145,11 +149,10 @@ impl SessionUploads {
                     owner.keep_written(&door, info, bytes);
                 }
             }
-            // Nobody may be there any more to hear of it.
-            let _ = send.send(ended);
-        }));
-        let ended = receive.await.map_err(|_| Error::closed("the worker is stopping"))?;
-        Ok(ended?.expect("a commit gives what it made"))
+            owner.drafts.remove(id);
+            ended
+        });
+        Ok(ended.await??.expect("a commit gives what it made"))
     }
 
     /// Gives an upload up.
@@ -158,7 +161,7 @@ impl SessionUploads {
         let draft = of_writer.or_else(|_| self.find(writes, id, By::Opener(self.number)))?;
         let upload = draft.upload.write().await.take().ok_or_else(|| unknown(id))?;
         self.remove(writes, id);
-        upload.abort().await
+        to_its_end(writes, upload.abort()).await?
     }
 
     /// The connection has ended: gives all uploads up, in the background, and the drafts that it has opened.
@@ -168,8 +171,9 @@ impl SessionUploads {
             table.closed = true;
             std::mem::take(&mut table.open)
         };
-        for draft in open.into_values().chain(writes.drafts.gone(self.number)) {
-            give_up(writes, draft);
+        let left: Vec<_> = open.into_values().chain(writes.drafts.gone(self.number)).collect();
+        if !left.is_empty() {
+            writes.background.spawn(all_given_up(left));
         }
     }
 
@@ -183,6 +187,16 @@ impl SessionUploads {
             writes.drafts.remove(id);
         }
     }
+}
+
+/// Does something with an upload to its end, also when who waits goes away: what is half done leaves parts behind, which cost money.
+async fn to_its_end<T: Send + 'static>(writes: &Writes, work: impl Future<Output = T> + Send + 'static) -> Result<T> {
+    let (send, receive) = oneshot::channel();
+    writes.background.spawn(within(current(), async move {
+        // Nobody may be there any more to hear of it.
+        let _ = send.send(work.await);
+    }));
+    receive.await.map_err(|_| Error::closed("the worker is stopping"))
 }
 
 fn unknown(id: u64) -> Error {

@@ -186,6 +186,35 @@ async fn drafts_end_with_who_opened_them_and_not_with_who_writes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn drafts_are_given_up_also_where_nobody_waits_for_it() {
+    let bed = Bed::new(Plan::default()).await;
+    let asks = bed.client().await;
+    open_drafts(&asks, "").await.unwrap();
+    draft(&asks, "a", b"some").await.unwrap();
+    bed.s3.set_latency(Duration::from_millis(300));
+    bed.s3.inject(Fault::Status(503), 1);
+    let end = tokio::time::timeout(Duration::from_millis(100), drafts(&asks, DraftCall::End)).await;
+    assert!(end.is_err(), "shared storage takes longer");
+    bed.s3.set_latency(Duration::ZERO);
+    until("the draft is given up", async || bed.s3.uploads_open() == 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn drafts_are_over_when_no_commit_is_under_way() {
+    let bed = Bed::new(Plan::default()).await;
+    let asks = bed.client().await;
+    open_drafts(&asks, "").await.unwrap();
+    let upload = draft(&asks, "a", b"some").await.unwrap();
+    bed.s3.set_latency(Duration::from_millis(300));
+    let commit = asks.call(DataRequest::PutCommit { upload, parts: 1, condition: PutCondition::Any });
+    assert!(tokio::time::timeout(Duration::from_millis(100), commit).await.is_err(), "shared storage takes longer");
+    drafts(&asks, DraftCall::End).await.unwrap();
+    bed.s3.set_latency(Duration::ZERO);
+    asks.open("a").await.expect("what was to be made is there, and not some time later");
+    assert_eq!(bed.s3.uploads_open(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_only_mount_refuses_writes_and_says_why() {
     let bed = Bed::new(Plan { options: MountOptions { read_only: true, ..Default::default() }, ..Plan::default() }).await;
     let data = bed.object("a", 5000);

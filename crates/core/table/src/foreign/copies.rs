@@ -4,12 +4,10 @@
 use std::collections::VecDeque;
 
 use super::deltas::ParquetText;
-use super::runs::runs;
+use super::runs::{BITS_MAX, runs};
 use super::thrift::Reader;
 use super::{PageFault, ParquetColumn, ParquetPage, damage};
 
-/// Bits of an index at most.
-const INDEX_BITS_MAX: u32 = 32;
 /// How the format numbers text, and bytes of one length.
 const BYTES: i32 = 6;
 const FIXED_BYTES: i32 = 7;
@@ -22,7 +20,7 @@ pub struct ParquetCopies {
     bytes_max: u64,
     /// Whether values of a dictionary are not copied.
     in_views: bool,
-    /// Of the dictionary's values.
+    /// Of the dictionary's values, where they differ.
     lengths: Vec<u32>,
     longest: u32,
     /// The last pages that rows which are decoded together may be of.
@@ -42,7 +40,8 @@ impl ParquetCopies {
     /// dictionary is not copied.
     pub fn new(column: ParquetColumn, rows_together: u64, bytes_max: u64, in_views: bool) -> Self {
         let (lengths, pages) = (Vec::new(), VecDeque::new());
-        Self { column, rows_together, bytes_max, in_views, lengths, longest: 0, pages, all: Taken::default() }
+        let longest = if column.physical_type == FIXED_BYTES { u32::try_from(column.type_length).unwrap_or(0) } else { 0 };
+        Self { column, rows_together, bytes_max, in_views, lengths, longest, pages, all: Taken::default() }
     }
 
     /// Checks what values of one length take, which nulls and those of a dictionary take as well.
@@ -54,8 +53,8 @@ impl ParquetCopies {
         if self.column.physical_type != FIXED_BYTES || repetition_level > 0 {
             return Ok(());
         }
-        let length = u64::try_from(self.column.type_length).unwrap_or(0);
-        let bytes = length * self.rows_together.min(u64::try_from(self.column.values).unwrap_or(0));
+        let rows = self.rows_together.min(u64::try_from(self.column.values).unwrap_or(0));
+        let bytes = u64::from(self.longest).saturating_mul(rows);
         match bytes > self.bytes_max {
             true => Err(PageFault::TooLarge { bytes, most: self.bytes_max }),
             false => Ok(()),
@@ -64,9 +63,11 @@ impl ParquetCopies {
 
     /// Whether a page is to be counted.
     pub fn wants(&self, page: &ParquetPage) -> bool {
-        let is_text = matches!(self.column.physical_type, BYTES | FIXED_BYTES);
-        let is_copied = is_text && !self.in_views;
-        page.text.is_some() || (is_copied && (page.dictionary.is_some() || (page.indices.is_some() && self.may_be_too_many())))
+        let is_text = self.column.physical_type == BYTES && !self.in_views;
+        let is_copied = is_text || self.column.physical_type == FIXED_BYTES;
+        page.text.is_some()
+            || (is_text && page.dictionary.is_some())
+            || (is_copied && page.indices.is_some() && self.may_be_too_many())
     }
 
     /// Counts a page, which is its bytes behind the header, no longer compressed.
@@ -74,11 +75,11 @@ impl ParquetCopies {
     /// # Errors
     /// Rows that are decoded together take more than they may, or the page is at odds with itself.
     pub fn count(&mut self, page: &ParquetPage, bytes: &[u8]) -> Result<(), PageFault> {
-        if let Some(values) = page.dictionary {
+        if let Some(values) = page.dictionary.filter(|_| self.column.physical_type == BYTES) {
             return self.take_dictionary(values, bytes);
         }
         let taken = match (page.text, page.indices) {
-            (Some(text), _) => Taken { rows: text.rows(bytes)?, bytes: text.text_bytes(bytes)? },
+            (Some(text), _) => Taken { rows: text.rows(bytes)?, bytes: text.text_bytes(bytes, self.bytes_max)? },
             (None, Some(indices)) => Taken { rows: indices.rows(bytes)?, bytes: self.copied(&indices, bytes)? },
             (None, None) => return Ok(()),
         };
@@ -94,11 +95,7 @@ impl ParquetCopies {
             self.pages.pop_front();
             self.all = Taken { rows: self.all.rows - first.rows, bytes: self.all.bytes - first.bytes };
         }
-        debug_assert_eq!(
-            self.all.rows,
-            self.pages.iter().map(|page| page.rows).sum::<u64>(),
-            "what is counted is of these pages"
-        );
+        debug_assert_eq!(self.all.rows, self.pages.iter().map(|page| page.rows).sum::<u64>(), "what goes is taken off again");
         match self.all.bytes > self.bytes_max {
             true => Err(PageFault::TooLarge { bytes: self.all.bytes, most: self.bytes_max }),
             false => Ok(()),
@@ -117,10 +114,7 @@ impl ParquetCopies {
         let mut reader = Reader::new(bytes);
         self.lengths.clear();
         for _ in 0..values {
-            let length = match self.column.physical_type {
-                BYTES => reader.take(4)?.iter().rev().fold(0, |length, byte| (length << 8) | u32::from(*byte)),
-                _ => u32::try_from(self.column.type_length).unwrap_or(0),
-            };
+            let length = reader.take(4)?.iter().rev().fold(0, |length, byte| (length << 8) | u32::from(*byte));
             reader.pass(u64::from(length))?;
             self.lengths.push(length);
         }
@@ -133,12 +127,16 @@ impl ParquetCopies {
     fn copied(&self, indices: &ParquetText, page: &[u8]) -> Result<u64, PageFault> {
         let mut reader = Reader::new(page);
         let present = indices.present(&mut reader)?;
+        if self.column.physical_type == FIXED_BYTES {
+            return Ok(u64::from(self.longest) * present);
+        }
+        debug_assert_eq!(self.column.physical_type, BYTES, "values of other types are as long as these");
         // Where all are null there may be nothing.
         if reader.left() == 0 {
             return Ok(0);
         }
         let bits = u32::from(reader.take(1)?[0]);
-        if bits > INDEX_BITS_MAX {
+        if bits > BITS_MAX {
             return damage(format!("a page says that its indices have {bits} bits"));
         }
         let mut bytes = 0;
@@ -218,11 +216,31 @@ mod tests {
         assert_eq!(counted.count(&hundred, &indices(&[(0, 4), (1, 96)])), Ok(()));
         assert_eq!(counted.count(&hundred, &indices(&[(0, 9)])), too_large(1_000_000 + 40_000 + 288 + 90_000));
         // No more than the page has values.
-        assert_eq!(copies(column, 1_000).count(&hundred, &indices(&[(0, 1 << 40)])), Ok(()));
+        assert_eq!(copies(column, 1_000).count(&hundred, &indices(&[(0, 1 << 31)])), Ok(()));
         let beyond = copies(column, 1_000).count(&hundred, &[8, 2, 2]);
         assert!(matches!(beyond, Err(PageFault::Damage(why)) if why.contains("value 2 of a dictionary of 2")));
         let wide = copies(column, 1_000).count(&hundred, &[33, 2, 0]);
         assert!(matches!(wide, Err(PageFault::Damage(why)) if why.contains("33 bits")));
+    }
+
+    #[test]
+    fn what_decoders_read_in_two_ways_is_damage() {
+        let told = |column: ParquetColumn, bytes: &[u8]| match copies(column, 1_000).count(&page(column, 100, 0), bytes) {
+            Err(PageFault::Damage(why)) => why,
+            other => panic!("{other:?}"),
+        };
+        let plain = column([0, 0]);
+        // Of which a decoder takes 5 short ones, and long ones then.
+        for times in [5 | 1 << 32, 1 << 40, 1 << 62] {
+            assert!(told(plain, &indices(&[(1, times), (0, 95)])).contains(&format!("a run of {times} numbers")));
+        }
+        assert!(told(plain, &[vec![1], varint(1 << 31 | 1), vec![0; 40]].concat()).contains("a run of 1073741824 numbers"));
+        // The number behind it may be what comes next.
+        assert!(told(plain, &indices(&[(1, 0), (0, 100)])).contains("a run of 0 numbers"));
+        // What is neither 0 nor 1 may be there.
+        let nullable = column([0, 1]);
+        let why = told(nullable, &[levels(&[(2, 100)]), indices(&[(0, 100)])].concat());
+        assert_eq!(why, "a page has a level of 2, and its column has 1 at most");
     }
 
     #[test]
@@ -277,10 +295,11 @@ mod tests {
         assert!(!numbers.wants(&dictionary(&[9]).0));
         let fixed = ParquetColumn { physical_type: FIXED_BYTES, type_length: 10_000, ..column };
         let mut counted = ParquetCopies::new(fixed, 1_000, MOST, false);
-        counted.count(&dictionary(&[9_996]).0, &[7; 10_000]).unwrap();
-        assert!(counted.wants(&indices));
-        assert_eq!(counted.count(&indices, &[&[1], &runs_of(&[(0, 100)])[..]].concat()), Ok(()));
-        assert_eq!(counted.count(&indices, &[&[1], &runs_of(&[(0, 5)])[..]].concat()), too_large(1_050_000));
+        let runs_of_fixed = |times| [vec![1], runs_of(&[(0, times)])].concat();
+        assert!(counted.wants(&indices) && !counted.wants(&dictionary(&[9_996]).0), "its length is known");
+        assert_eq!(counted.count(&dictionary(&[9_996]).0, &[7; 10_000]), Ok(()));
+        assert_eq!(counted.count(&indices, &runs_of_fixed(100)), Ok(()));
+        assert_eq!(counted.count(&page(fixed, 5, 0), &runs_of_fixed(5)), too_large(1_050_000));
         assert_eq!(counted.check_fixed(), Err(PageFault::TooLarge { bytes: 10_000_000, most: MOST }));
         for few in [ParquetColumn { values: 104, ..fixed }, ParquetColumn { type_length: 1_048, ..fixed }, column] {
             assert_eq!(ParquetCopies::new(few, 1_000, MOST, false).check_fixed(), Ok(()), "{few:?}");

@@ -66,6 +66,7 @@ impl Codes {
             DataType::BinaryView => array.as_binary_view().iter().try_for_each(|bytes| self.code(bytes, most, &mut codes)),
             _ => None,
         }?;
+        debug_assert_eq!(self.of.len(), self.values.len(), "each value has one code");
         Some(codes)
     }
 

@@ -199,6 +199,27 @@ fn texts_of_few_values_come_in_a_byte_each_and_others_as_they_are() {
 }
 
 #[test]
+fn columns_that_differ_one_after_the_other_do_not_begin_anew_each() {
+    let texts = |few: usize| -> ArrayRef {
+        let text = |row: usize| format!("text {}", if row < few { row % 3 } else { row });
+        Arc::new((0..10_000).map(|row| Some(text(row))).collect::<StringArray>())
+    };
+    // The last one is a flag, and is sent as one, but for where too many others turn out to be none.
+    for (few, is_coded) in [(vec![2_000, 10_000], true), (vec![6_000, 4_000, 2_000, 10_000], false)] {
+        let columns = few.iter().enumerate().map(|(at, few)| (at.to_string(), texts(*few), true));
+        let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+        let cells: Vec<Bytes> = (0..few.len()).map(|column| cell(&batch, column)).collect();
+        let table = select(&cells, &selecting(vec![])).unwrap().table.unwrap();
+        let opened = Table::open(&table).unwrap();
+        let coded = opened.schema().arrow().fields().iter().map(|field| Coded::of_field(field).unwrap().is_some());
+        let expected: Vec<bool> = (1..=few.len()).map(|column| is_coded && column == few.len()).collect();
+        assert_eq!(coded.collect::<Vec<_>>(), expected);
+        let found = rows_of(&table);
+        assert_eq!(concat_batches(&found[0].schema(), &found).unwrap().columns(), batch.columns());
+    }
+}
+
+#[test]
 fn an_answer_of_more_bytes_than_it_may_have_is_none() {
     let batch = plain(&batch(3, 2000));
     let cells = [cell(&batch, 4), cell(&batch, 5)];

@@ -160,7 +160,7 @@ fn unwritten_blocks(segment: SegmentRef, entry: &Segment) -> impl Iterator<Item 
     counts.into_iter().filter(|(_, _, count)| *count > 0)
 }
 
-/// The pages of a block that are in DRAM, not on disk, and are to be there: a form is made again sooner than read from disk.
+/// The pages of a block that are in DRAM, not on disk, and are to be there: a decoded column goes to disk compressed, as another segment.
 fn unwritten(entry: &Segment, block: u32) -> PageBits {
     if entry.owner == Owner::Form {
         return PageBits::default();

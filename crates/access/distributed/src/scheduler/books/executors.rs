@@ -203,6 +203,49 @@ mod tests {
     }
 
     #[test]
+    fn tasks_of_an_attempt_that_is_over_keep_no_slot() {
+        let mut books = Books::new(ScheduleSettings::default());
+        books.executor_asks(BESIDE, 2, Some(1 << 30));
+        books.job_seen("j", || Ticket::silent(OperationId(1)));
+        for (attempt, firsts, expected) in [
+            (0, [0, 0, 2, 2], [Some(vec![0, 1]), Some(vec![2, 3])]),
+            (1, [0, 0, 0, 3], [Some(vec![0, 1, 2]), Some(vec![3])]),
+            (2, [0, 1, 1, 1], [Some(vec![0]), Some(vec![1, 2, 3])]),
+        ] {
+            books.stage_begins("j", 1, attempt, Cut::Runs(Arc::from(firsts)), String::new(), Some(Arc::default()));
+            books.waiting("j", 1, &[0, 1, 2, 3]);
+            assert_eq!(given(&mut books), expected, "both slots are free for attempt {attempt}");
+        }
+    }
+
+    #[test]
+    fn a_task_whose_number_another_one_gets_is_given_again() {
+        let mut books = Books::new(ScheduleSettings::default());
+        books.executor_asks(BESIDE, 4, Some(1 << 30));
+        books.job_seen("j", || Ticket::silent(OperationId(1)));
+        let each = |books: &mut Books, attempt| {
+            books.stage_begins("j", 1, attempt, Cut::Each, String::new(), Some(Arc::new(vec![Vec::new(); 4])));
+        };
+        each(&mut books, 0);
+        books.waiting("j", 1, &[0, 1, 2, 3]);
+        give(&mut books, BESIDE, 0);
+        // The stage has begun again, and nobody has looked since.
+        let chosen = books.choose(BESIDE).expect("a task waits");
+        books.began(&chosen, 1, 0);
+        each(&mut books, 1);
+        assert!(books.runs("j", 1, 1, 0));
+        let waits: Vec<usize> = (0..4).filter(|partition| chosen.partitions != Some(vec![*partition])).collect();
+        books.offer("j", 1, &[0, 1, 2, 3]);
+        assert!(books.runs("j", 1, 1, 0), "who may wait no more is not taken for one that does");
+        books.waiting("j", 1, &waits);
+        for number in 1..4 {
+            let chosen = books.choose(BESIDE).expect("three more wait, and have slots");
+            books.began(&chosen, 1, number);
+        }
+        assert_eq!(books.jobs["j"].running.len(), 4);
+    }
+
+    #[test]
     fn what_reads_files_is_cut_when_it_is_known_what_it_reads_and_then_once() {
         let mut books = Books::new(ScheduleSettings::default());
         books.executor_asks(BESIDE, 4, Some(1 << 30));

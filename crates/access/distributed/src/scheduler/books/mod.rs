@@ -136,14 +136,14 @@ impl Books {
     /// A stage can run from now on; `inputs` when what it reads is known already.
     pub(super) fn stage_begins(
         &mut self,
-        job: &str,
+        job_id: &str,
         stage: usize,
         attempt: usize,
         cut: Cut,
         kind: String,
         inputs: Option<Inputs>,
     ) {
-        let Some(job) = self.jobs.get_mut(job) else { return };
+        let Some(job) = self.jobs.get_mut(job_id) else { return };
         let (offered, counted, cut) = match job.stages.remove(&stage) {
             // Tasks are offered by the earlier cut, until it is found out what they read.
             Some(earlier) if inputs.is_none() => (earlier.offered, earlier.counted, earlier.cut),
@@ -151,6 +151,8 @@ impl Books {
             None => (HashSet::new(), HashSet::new(), cut),
         };
         job.stages.insert(stage, Stage { attempt, cut, kind, inputs, offered, counted });
+        // Ballista takes no word of earlier attempts, and numbers the tasks of this one anew.
+        self.run_no_more(job_id, stage, |running| running.attempt < attempt);
     }
 
     /// What a stage's partitions read was found out, and how they are cut into tasks by that.
@@ -178,18 +180,43 @@ impl Books {
 
     /// The partitions of a stage that wait: those that the schedule does not know are given to it.
     pub(super) fn waiting(&mut self, job_id: &str, stage_id: usize, pending: &[usize]) {
+        let stage = self.jobs.get(job_id).and_then(|job| job.stages.get(&stage_id));
+        let Some(stage) = stage.filter(|stage| stage.inputs.is_some()) else { return };
+        // What waits in Ballista's books does not run, whatever was said of it.
+        let waits: HashSet<u32> = stage.cut.tasks(pending).into_iter().collect();
+        self.run_no_more(job_id, stage_id, |running| waits.contains(&running.task));
+        self.offer(job_id, stage_id, pending);
+    }
+
+    /// Tasks of a stage that were taken for some that run do not.
+    fn run_no_more(&mut self, job_id: &str, stage_id: usize, which: impl Fn(&Running) -> bool) {
+        let Some(job) = self.jobs.get_mut(job_id) else { return };
+        let lost = job.running.extract_if(|(of, _), running| *of == stage_id && which(running));
+        let lost: Vec<Running> = lost.map(|(_, running)| running).collect();
+        lost.into_iter().for_each(|running| self.lost(job_id, stage_id, running));
+    }
+
+    /// A task does not run any more. It is offered anew, by the cut of then, if it waits.
+    fn lost(&mut self, job_id: &str, stage_id: usize, running: Running) {
+        let Some(job) = self.jobs.get_mut(job_id) else { return };
+        job.sums.tasks_again += 1;
+        if let Some(stage) = job.stages.get_mut(&stage_id) {
+            stage.offered.remove(&running.task);
+        }
+        self.schedule.finished(job.number, task_id(stage_id, running.task), true);
+        for range in &running.reads {
+            self.schedule.failed(*range, running.worker);
+        }
+        self.over.tasks.note(job_id, stage_id, running, false);
+    }
+
+    /// Gives those of these partitions to the schedule that it does not know, also if some do not wait any more.
+    pub(super) fn offer(&mut self, job_id: &str, stage_id: usize, pending: &[usize]) {
         let Some(job) = self.jobs.get_mut(job_id) else { return };
         let Some(stage) = job.stages.get_mut(&stage_id) else { return };
         let Some(inputs) = stage.inputs.clone() else { return };
         let mut specs = Vec::new();
         for task in stage.cut.tasks(pending) {
-            // What waits in Ballista's books does not run, whatever was said of it.
-            let runs = job.running.iter().find(|((of, _), running)| *of == stage_id && running.task == task).map(|(key, _)| *key);
-            if let Some(lost) = runs.and_then(|key| job.running.remove(&key)) {
-                self.over.tasks.note(job_id, stage_id, lost, false);
-                job.sums.tasks_again += 1;
-                self.schedule.finished(job.number, task_id(stage_id, task), false);
-            }
             if !stage.offered.insert(task) {
                 continue;
             }
@@ -261,7 +288,10 @@ impl Books {
             executor: chosen.executor.clone(),
             began: forebay_runtime::now(),
         };
-        job.running.insert((stage, ballista_task), running);
+        if let Some(earlier) = job.running.insert((stage, ballista_task), running) {
+            // Of an earlier attempt: the stage has begun again since it was looked at.
+            self.lost(&chosen.job, stage, earlier);
+        }
     }
 
     /// The chosen task does not wait any more in Ballista's books.
@@ -307,6 +337,8 @@ impl Books {
             }
         } else {
             job.sums.tasks_again += 1;
+            // A schedule that was made anew meanwhile does not know it.
+            job.stages.get_mut(&ended.stage).map(|stage| stage.offered.remove(&running.task));
         }
         self.over.tasks.note(ended.job, ended.stage, running, ended.done);
     }

@@ -27,10 +27,11 @@ use crate::bed::{Bed, rows};
 use crate::losses::{reading, slow};
 
 /// Rows that take a while to be read and written.
-const ROWS: &str = "select l_orderkey, l_linenumber, l_shipmode, l_comment from lineitem";
+const ROWS: &str = "select l_orderkey, l_linenumber, l_shipmode, l_shipdate, l_comment from lineitem";
 
 /// What tells that all rows are there, and once.
-const SUMS: &str = "select count(*), sum(l_orderkey), sum(l_linenumber), min(l_shipmode), max(l_shipmode) from";
+const SUMS: &str = "select count(*), sum(l_orderkey), sum(l_linenumber), min(l_shipmode), max(l_shipmode), min(l_shipdate), \
+                    max(l_shipdate) from";
 
 /// The objects below a path.
 async fn files(client: &Client, path: &str) -> Vec<String> {

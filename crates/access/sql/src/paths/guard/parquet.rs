@@ -232,7 +232,15 @@ impl Footer {
         let chunk = self.read.row_group(place.row_group).column(place.column);
         let named = |why: String| Fault::Damage(format!("column '{}': {why}", chunk.column_path().string()));
         let mut pages: Vec<Range<u64>> = Vec::new();
-        let seen = |page: &ParquetPage, place: Range<usize>| look(chunk, page, bytes.slice(place), page_bytes_max, copies);
+        let mut has_dictionary = false;
+        let seen = |page: &ParquetPage, at: Range<usize>| {
+            has_dictionary |= page.dictionary.is_some();
+            // With an index the decoder takes the first one for all pages, without one the last one before a page.
+            match page.dictionary.is_some() && range.start + at.start as u64 != place.start {
+                true => Err(PageFault::Damage("it has a dictionary that is not its first page".to_string())),
+                false => look(chunk, page, bytes.slice(at), copies),
+            }
+        };
         for page in column_of(chunk).pages(bytes, page_bytes_max, seen) {
             let page = page.map_err(|fault| match fault {
                 PageFault::Damage(why) => named(why),
@@ -254,6 +262,14 @@ impl Footer {
                 // Of a column that is read as a whole, the decoder takes pages from where the index says that they are.
                 None if is_whole => return Err(named("its index has a page where none begins".to_string())),
                 _ => {}
+            }
+        }
+        if is_whole && let Some(said) = index.map(|index| index.page_locations()) {
+            // Pages were counted as they lie there. The dictionary is none of them, or the first.
+            let is_in_order = said.windows(2).all(|two| two[0].offset < two[1].offset);
+            let is_said = said.first().is_some_and(|first| u64::try_from(first.offset) == Ok(place.start));
+            if !is_in_order || said.len() + usize::from(has_dictionary && !is_said) != pages.len() {
+                return Err(named("its index leaves pages out, or has them in another order".to_string()));
             }
         }
         Ok(())

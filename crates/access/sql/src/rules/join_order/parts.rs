@@ -8,7 +8,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{ColumnStatistics, JoinSide, JoinType, NullEquality, Statistics};
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::expressions::{BinaryExpr, Column};
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, LambdaVariable};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
@@ -206,6 +206,11 @@ impl Filter {
         let columns = self.columns.iter().map(place).collect::<Option<Vec<_>>>()?;
         let (expression, schema) = (Arc::clone(self.filter.expression()), self.filter.schema());
         let Some(other) = other else { return Some(JoinFilter::new(expression, columns, Arc::clone(schema))) };
+        // Variables of lambdas have the numbers after those of the columns, which are more then.
+        let has_lambda = |expression: &Arc<dyn PhysicalExpr>| expression.exists(|node| Ok(node.is::<LambdaVariable>()));
+        if has_lambda(&expression).unwrap_or(true) || has_lambda(other.expression()).unwrap_or(true) {
+            return None;
+        }
         let first = other.column_indices().len();
         let moved = |expression: Arc<dyn PhysicalExpr>| {
             let moved = expression.downcast_ref::<Column>().map(|column| Column::new(column.name(), first + column.index()));
@@ -241,4 +246,29 @@ fn distinct(table: &Statistics, column: usize, rows: f64) -> Option<f64> {
     let counted = |column: &ColumnStatistics| column.distinct_count.get_value().map(|count| *count as f64);
     let column = table.column_statistics.get(column)?;
     Some(counted(column).or_else(|| of_range(column))?.clamp(1.0, rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::datatypes::{DataType, Field};
+
+    use super::*;
+
+    #[test]
+    fn two_conditions_are_one_unless_columns_have_variables_behind_them() {
+        let field = |name: &str| Field::new(name, DataType::Boolean, true);
+        let of = |expression: Arc<dyn PhysicalExpr>| {
+            let columns = [JoinSide::Left, JoinSide::Right].map(|side| ColumnIndex { index: 0, side }).to_vec();
+            let filter = JoinFilter::new(expression, columns, Arc::new(Schema::new(vec![field("a"), field("b")])));
+            Filter { filter, columns: vec![(0, 0), (1, 0)] }
+        };
+        let (plain, lambda) = (of(Arc::new(Column::new("b", 1))), of(Arc::new(LambdaVariable::new(2, Arc::new(field("x"))))));
+        let beside =
+            |one: &Filter, other: Option<&Filter>| one.beside(other.map(|other| other.filter.clone()), &[(0, 0)], &[(1, 0)]);
+        let both = beside(&plain, Some(&plain)).unwrap();
+        assert_eq!(both.expression().to_string(), "b@1 AND b@3");
+        assert_eq!((both.column_indices().len(), both.schema().fields().len()), (4, 4));
+        assert!(beside(&lambda, None).is_some());
+        assert!(beside(&lambda, Some(&plain)).is_none() && beside(&plain, Some(&lambda)).is_none());
+    }
 }

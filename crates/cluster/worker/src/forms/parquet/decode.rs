@@ -62,7 +62,7 @@ pub(in crate::forms) fn decode(column: &Column) -> Result<Made> {
     let in_views = matches!(schema.field(root).data_type(), DataType::Utf8View | DataType::BinaryView);
     let mut copies = ParquetCopies::new(column_of(chunk), BATCH_ROWS as u64, SEGMENT_BYTES, in_views);
     column_of(chunk)
-        .check(&column.raw, SEGMENT_BYTES, |page, place| look(chunk, page, column.raw.slice(place), SEGMENT_BYTES, &mut copies))
+        .check(&column.raw, SEGMENT_BYTES, |page, place| look(chunk, page, column.raw.slice(place), &mut copies))
         .map_err(|fault| Error::from(fault).context(format!("column {}", column.column)))?;
     let mut writer = cell_writer(schema.field(root).data_type(), field.is_nullable())?;
     let options = ArrowReaderOptions::new().with_schema(schema);

@@ -5,7 +5,7 @@ use forebay_protocol::*;
 use forebay_shard_store::{
     Column, ColumnKind, Columns, Dataset, DatasetFile, DatasetOrders, DatasetPin, DatasetShard, manifest_key,
 };
-use forebay_types::Key;
+use forebay_types::{Key, OperationId};
 
 use super::table::*;
 use super::takes::*;
@@ -105,5 +105,32 @@ async fn who_only_writes_takes_no_order_back() {
     let admin = cluster.connect(&cluster.worker.address(), "admin lake").await.unwrap();
     let (request, payload) = delete(4);
     assert!(!is_refused(&admin.call(request, payload).await.unwrap().meta), "who administers the mount may");
+    cluster.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_only_writes_commits_no_manifest_that_was_drafted() {
+    let cluster = Cluster::start().await;
+    let address = cluster.worker.address();
+    let member = cluster.connect(&address, "member").await.unwrap();
+    let drafts = |number, call| encode(&DataRequest::Drafts { operation: OperationId(number), call });
+    for (number, credential) in [(1, "write lake"), (2, "admin lake")] {
+        let asks = cluster.connect(&address, credential).await.unwrap();
+        let below = Key::new("drafted.shards/").unwrap();
+        let opened = asks.call(drafts(number, DraftCall::Open { mount: LAKE, below }), Vec::new()).await.unwrap();
+        assert!(matches!(decode(&opened.meta), Ok(DataReply::Done)), "{credential}");
+        let administers = has(credential, Takes::Administering);
+        for (name, may) in [("part.csv".to_string(), true), (manifest_key(number), administers)] {
+            let key = Key::new(format!("drafted.shards/{name}")).unwrap();
+            let begun = member.call(drafts(number, DraftCall::Begin { mount: LAKE, key }), Vec::new()).await.unwrap();
+            let Ok(DataReply::Upload { upload, .. }) = decode(&begun.meta) else { panic!("an upload") };
+            let part = DataRequest::PutPart { upload, part: 0 };
+            member.call(encode(&part), vec![Bytes::from_static(b"x")]).await.unwrap();
+            let commit = DataRequest::PutCommit { upload, parts: 1, condition: PutCondition::Any };
+            let answer = asks.call(encode(&commit), Vec::new()).await.unwrap();
+            assert_eq!(!is_refused(&answer.meta), may, "{credential}: {name}");
+            assert_eq!(matches!(decode(&answer.meta), Ok(DataReply::Info(_))), may, "{credential}: {name}");
+        }
+    }
     cluster.worker.shutdown().await;
 }

@@ -96,6 +96,20 @@ fn what_was_half_made_of_one_job_costs_no_task_of_others() {
 }
 
 #[test]
+fn a_task_that_fails_when_the_schedule_was_made_anew_is_given_again() {
+    let mut books = books();
+    assert!(looks(&mut books, "good", 0, &[0]));
+    let running = books.choose(GOOD).unwrap();
+    books.began(&running, 0, 0);
+    fail_at(Some("waiting of bad"));
+    assert!(!looks(&mut books, "bad", 0, &[0]));
+    fail_at(None);
+    books.ended(&Ended { job: "good", stage: 1, attempt: 0, task: 0, done: false, took: Duration::ZERO, bytes_passed: 0 });
+    assert!(looks(&mut books, "good", 0, &[0]));
+    assert_eq!(runs(&mut books, GOOD, 0, 1).as_deref(), Some("good"));
+}
+
+#[test]
 fn an_executor_whose_question_fails_gets_no_task_and_others_do() {
     let mut books = books();
     fail_at(Some(&format!("question of {BAD}")));

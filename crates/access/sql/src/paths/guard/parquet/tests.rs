@@ -201,6 +201,40 @@ fn a_page_is_no_longer_than_it_says_whatever_the_index_says() {
 }
 
 #[test]
+fn an_index_has_all_pages_in_their_order() {
+    let (file, read) = file();
+    let (start, length) = read.row_group(0).column(0).byte_range();
+    let with = |change: fn(&mut Vec<PageLocation>)| {
+        let mut index = read.offset_index().unwrap().clone();
+        let mut page_locations = index[0][0].page_locations().to_vec();
+        change(&mut page_locations);
+        index[0][0] = OffsetIndexMetaData { page_locations, unencoded_byte_array_data_bytes: None };
+        let read = read.clone().into_builder().set_offset_index(Some(index)).build();
+        told(&Footer::of(Arc::new(read)), &file, start..start + length)
+    };
+    assert_eq!(with(|_| ()), None);
+    let changes: [fn(&mut Vec<PageLocation>); 3] =
+        [|pages| pages.swap(0, 1), |pages| drop(pages.remove(1)), |pages| pages.push(pages[0].clone())];
+    for change in changes {
+        assert_eq!(with(change).unwrap(), "column 'id': its index leaves pages out, or has them in another order");
+    }
+}
+
+#[test]
+fn a_dictionary_is_the_first_page() {
+    let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|row| format!("word {}", row % 9))));
+    let (file, range, read) = one_column(words, WriterProperties::builder().build());
+    let bytes = file.slice(range.start as usize..range.end as usize);
+    let first = column_of(read.row_group(0).column(0)).pages(&bytes, MOST, |_, _| Ok(())).next().unwrap().unwrap();
+    let twice = Bytes::from([&bytes[..], &bytes[first]].concat());
+    let (start, end) = (range.start, range.start + twice.len() as u64);
+    let place = Place { start, end, end_max: end, row_group: 0, column: 0 };
+    let footer = Footer { read: Arc::new(read), places: OnceLock::from(vec![place]) };
+    let told = footer.check(&(start..end), &twice, &bounds(MOST), &mut Copies::new());
+    assert!(matches!(&told, Err(Fault::Damage(why)) if why.contains("not its first page")), "{told:?}");
+}
+
+#[test]
 fn bytes_are_not_checked_for_any_number_of_columns_that_lie_there() {
     let (file, read) = file();
     let (start, length) = read.row_group(0).column(0).byte_range();
