@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use forebay_oracle::{RecordCall, RecordOp, Violation};
-use forebay_shard_store::{Acknowledged, ChangeIf};
+use forebay_shard_store::{Acknowledged, ChangeIf, LogObject, LogPlace};
 use forebay_shards::{ReshardTo, Shards};
 use forebay_types::{ErrorKind, WorkerId};
 use parking_lot::Mutex;
@@ -148,11 +148,24 @@ async fn are_linearizable(is_resharded: bool, ack: Acknowledged) -> String {
     }
     let (searches, reshards) = (searcher.await.unwrap(), reshards.await.unwrap());
     assert_eq!(reshards > 0, is_resharded);
+    let client = bed.read().await.client.clone();
+    assert_eq!(under_claims(&client).await > 0, ack == Acknowledged::TwoWorkers);
     let done = done.lock();
     let unknown = done.iter().filter(|done| done.ended.is_none()).count();
     let violations = forebay_oracle::records(&done);
     assert!(violations.is_empty(), "{}", violations.iter().map(Violation::to_string).collect::<Vec<_>>().join("\n"));
     format!("{} operations, {unknown} of them uncertain, {searches} searches, {kills} kills, {reshards} reshards", done.len())
+}
+
+/// How many objects of the dataset's logs were written under claims.
+async fn under_claims(client: &forebay_client::Client) -> usize {
+    let mut count = 0;
+    for info in client.list_all(&path("orders.shards/log/")).await.unwrap() {
+        let Some((_, number)) = LogPlace::parse(&info.version.key) else { continue };
+        let bytes = client.read(client.operation(), &info.version, 0..info.version.size).await.unwrap();
+        count += usize::from(LogObject::claim_in(&bytes, number, "log").unwrap().is_some());
+    }
+    count
 }
 
 /// Has the dataset have more or fewer shards, again and again; gives how often.
