@@ -45,7 +45,7 @@ impl Shards {
         };
         let ack = self.latest_known(&served.part.manifest).dataset.orders.ack;
         let wants_two = ack == Acknowledged::TwoWorkers && self.may_claim(log);
-        let second = if wants_two { self.second_of(served, log) } else { None };
+        let second = if wants_two && !self.claims.is_put_off() { self.second_of(served, log) } else { None };
         match (turn(wants_two, second.is_some(), claimed), own, claim, second) {
             (Turn::Keep, Some(own), ..) => Ok(Way::Keep(own)),
             (Turn::Claim, _, _, Some(second)) => self.claim(log, next, &second).await,
@@ -87,6 +87,7 @@ impl Shards {
             Ok(held) => held,
             Err(error) => {
                 tracing::warn!(%error, "changes are acknowledged when shared storage has them: this disk takes none");
+                self.claims.put_off();
                 return Ok(Way::Store);
             }
         };

@@ -18,6 +18,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use forebay_navigation::CLAIM_LIMITS;
 use forebay_shard_store::{ClaimFile, ClaimedLog, LogObject};
@@ -35,6 +36,9 @@ pub(super) use since::Since;
 /// Claims that are on disk here, at most: each is a file.
 const HELD_MAX: usize = 1024;
 
+/// How long no claims are made after this worker's disk took none.
+const PUT_OFF_FOR: Duration = Duration::from_secs(10);
+
 /// The claims that this worker has a part in.
 pub(super) struct Claims {
     folder: PathBuf,
@@ -46,6 +50,8 @@ pub(super) struct Claims {
     quiet: Mutex<HashSet<Name>>,
     /// Claims that are being ended.
     ending: SingleFlight<u128, ()>,
+    /// This disk took none a moment ago: none are made until then.
+    put_off: Mutex<Option<Instant>>,
     is_stopping: AtomicBool,
 }
 
@@ -65,6 +71,7 @@ impl Claims {
             own: Mutex::default(),
             quiet: Mutex::default(),
             ending: SingleFlight::default(),
+            put_off: Mutex::default(),
             is_stopping: AtomicBool::new(false),
         })
     }
@@ -136,6 +143,14 @@ impl Claims {
     pub(super) fn keep_quiet<'a>(&'a self, log: &Name) -> Quiet<'a> {
         self.quiet.lock().insert(log.clone());
         Quiet { claims: self, log: log.clone() }
+    }
+
+    fn put_off(&self) {
+        *self.put_off.lock() = Some(forebay_runtime::now() + PUT_OFF_FOR);
+    }
+
+    fn is_put_off(&self) -> bool {
+        self.put_off.lock().is_some_and(|until| forebay_runtime::now() < until)
     }
 
     fn is_quiet(&self, log: &Name) -> bool {
