@@ -90,7 +90,7 @@ pub enum PeerRequest {
         key: Key,
     },
     /// The next object under a claim, which is the payload: [`Done`](crate::DataReply::Done) once it is on disk. `Conflict` where nothing
-    /// more is taken.
+    /// more is taken, `Invalid` where it is not that object under that claim.
     ClaimKeep {
         /// Which.
         claim: u128,
