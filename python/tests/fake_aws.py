@@ -63,7 +63,8 @@ class FakeAws:
         """A new credential."""
         with self._lock:
             number = len(self.keys)
-            key, until = f"ASIA{kind.upper()}{number:04}", time.time() + (self.life if life is None else life)
+            # As long as AWS's are: who takes a role by one looks at that.
+            key, until = f"ASIA{kind.upper()}{number:012}", time.time() + (self.life if life is None else life)
             secret, token = f"secret/{number}+x", f"session{number}" if has_token else None
             self.keys[key] = (secret, token, until)
         expiration = datetime.fromtimestamp(until, timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")

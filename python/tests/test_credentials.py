@@ -62,7 +62,7 @@ def run_out() -> None:
 def test_profiles(clean, aws, tmp_path):
     keys = aws.key("keys", life=3600, has_token=False)
     command = tmp_path / "command"
-    # A new one each time: who runs it must look at when it ends.
+    # The one that stands there, which may have run out: who runs it must look at when it ends.
     command.write_text(f"#!/bin/sh\nexec cat {tmp_path}/printed\n")
     command.chmod(0o755)
     profiles = {
@@ -92,14 +92,15 @@ def test_profiles(clean, aws, tmp_path):
     clean.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:1")
     try:
         with forebay.connect(up.told["coordinator"], in_place=False) as fb:
-            print_one()
             for name in profiles:
+                # One that is printed is good for as long as any other: not from before the others were read by.
+                print_one()
                 mount(fb, aws, name, profile=name)
                 reads(fb, aws, name, "before")
             before = set(aws.readers)
             run_out()
-            print_one()
             for name in profiles:
+                print_one()
                 reads(fb, aws, name, "after")
             # Each kind has read by another one since, but for keys that do not end.
             kinds = [key[:8] for key in set(aws.readers) - before]

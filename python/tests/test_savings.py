@@ -89,7 +89,7 @@ def test_savings_are_within_two_percent_of_what_the_server_counts(clean: pytest.
         aws.objects["notes.bin"] = bytes(range(256)) * 1000
         with forebay.connect(up.told["coordinator"]) as fb:
             fb.mounts.add("lake", f"s3://{BUCKET}", endpoint=aws.url, validate="always")
-            before, counted_before = settled(up), dict(aws.counted)
+            before, counted_before = settled(up), aws.counted.copy()
             for _ in range(3):
                 load(up, fb, aws)
             # One object has another version: its bytes are fetched anew.

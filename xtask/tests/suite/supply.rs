@@ -112,6 +112,7 @@ fn tools_of_tests_have_the_version_that_stands_in_their_script() {
         "python/tests/requirements.txt",
         "dist/test/requirements.txt",
         "testing/api/requirements.txt",
+        "testing/console/requirements.txt",
         "testing/tpcds/requirements.txt",
     ] {
         let packages = lines(path);

@@ -100,8 +100,10 @@ pub async fn latest_manifest(client: &Client, path: &ForebayPath) -> Result<Opti
         Err(error) if error.kind() == ErrorKind::NotFound => return Err(error.context(path)),
         objects => objects?,
     };
-    let name = |key: &Key| key.as_str().rsplit('/').next().and_then(manifest_number);
-    Ok(objects.iter().filter_map(|info| name(&info.version.key)).max())
+    // Not those of a folder within that begins as they do.
+    let folder_len = prefix.key().as_str().rfind('/').map_or(0, |slash| slash + 1);
+    let number = |key: &Key| key.as_str().get(folder_len..).and_then(manifest_number);
+    Ok(objects.iter().filter_map(|info| number(&info.version.key)).max())
 }
 
 /// An object below a dataset's folder.

@@ -45,7 +45,7 @@ macro_rules! kind {
 table! {
     /// Always 1; what runs is in the label.
     BUILD_INFO: Gauges = "forebay_build_info" ["version"];
-    /// Tasks of the process that have begun and not ended: at rest as many as there were at rest before.
+    /// Tasks of the process that have begun and not ended, but for parts of queries: at rest as many as there were at rest before.
     PROCESS_TASKS: Gauges = "forebay_process_tasks" [];
 
     /// Bytes that a tier can hold.

@@ -1,9 +1,11 @@
 //! Answers are those that one shard with all records gives.
 
+use bytes::Bytes;
+use forebay_client::PutCondition;
 use forebay_shard::Key;
 use forebay_shard_store::{Condition, Literal, Store};
 use forebay_shards::Shards;
-use forebay_types::ErrorKind;
+use forebay_types::{ErrorKind, ForebayPath};
 use serde_json::{Value as Json, json};
 
 use crate::bed::{Bed, RECORDS, path, store};
@@ -108,6 +110,9 @@ async fn json_operations_are_answered_as_for_a_file() {
 async fn a_dataset_is_replaced_as_a_whole() {
     let bed = Bed::start(2).await;
     let before = bed.create("orders.shards", 2, vec![0.5]).await;
+    // An object of a folder within is none of its manifests.
+    let within: ForebayPath = format!("{}/manifest-copy/manifest-0000000009", path("orders.shards")).parse().unwrap();
+    bed.client.put(&within, Bytes::from_static(b"of somebody else"), PutCondition::Any).await.unwrap();
     let again = store(&bed.client, &path("orders.shards"), 3, vec![0.5], false, bed.folder()).await.unwrap_err();
     assert_eq!(again.kind(), ErrorKind::Conflict);
     assert_eq!(store(&bed.client, &path("orders.shards"), 3, vec![0.5], true, bed.folder()).await.unwrap(), 2);

@@ -44,21 +44,29 @@ impl WorkerSession {
     /// may write there and no more. Without what is written, where that comes later, it is taken for such a one.
     pub(super) async fn may_order(&self, mount: MountId, key: &Key, written: Option<(&PutCondition, &Bytes)>) -> Result<()> {
         // Processes of the cluster have looked at whom they serve.
-        if self.may_quietly(Need::serve).is_ok() || !self.rooms.shards.orders_else(mount, key, written).await? {
+        if self.may_quietly(Need::serve).is_ok() {
             return Ok(());
         }
-        self.may_administer_orders(mount, key)
+        let changes = self.rooms.shards.orders_else(mount, key, written).await;
+        self.may_change_orders(mount, key, changes)
     }
 
     /// The same of an object that is deleted.
     pub(super) async fn may_order_without(&self, mount: MountId, key: &Key) -> Result<()> {
-        if self.may_quietly(Need::serve).is_ok() || !self.rooms.shards.orders_else_without(mount, key).await? {
+        if self.may_quietly(Need::serve).is_ok() {
             return Ok(());
         }
-        self.may_administer_orders(mount, key)
+        let changes = self.rooms.shards.orders_else_without(mount, key).await;
+        self.may_change_orders(mount, key, changes)
     }
 
-    fn may_administer_orders(&self, mount: MountId, key: &Key) -> Result<()> {
+    /// Who may administer the mount is not held up where nobody can say whether orders change.
+    fn may_change_orders(&self, mount: MountId, key: &Key, changes: Result<bool>) -> Result<()> {
+        match changes {
+            Ok(false) => return Ok(()),
+            Err(error) if self.may_quietly(|| needs::manifest_orders(mount)).is_err() => return Err(error),
+            Ok(true) | Err(_) => {}
+        }
         let on = || self.mount_name(mount).map(|name| ForebayPath::new(name, key.clone()).to_string()).unwrap_or_default();
         self.may(|| needs::manifest_orders(mount), || Deed { port: "data", what: "shard_orders", on: on() })
     }

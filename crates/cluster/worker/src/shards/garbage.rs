@@ -45,8 +45,8 @@ impl Shards {
         let (folder, after) = (&manifest.id.folder, self.garbage.after);
         let door = self.origin.mount(manifest.id.mount).await?;
         // Whoever stored an object that is old here has named it by now, or never will.
-        let objects = self.named(&door, &below(folder, "data/")?, |name| Some(name.to_string())).await?;
-        let manifests = self.named(&door, &below(folder, "manifest-")?, manifest_number).await?;
+        let objects = self.named(&door, &below(folder, "data/")?, None, |name| Some(name.to_string())).await?;
+        let manifests = self.named(&door, &below(folder, "manifest-")?, None, manifest_number).await?;
         // The clock of shared storage, as far as it has been seen: no other one can be compared with what it tells.
         let times = objects.iter().map(|object| object.modified_ms).chain(manifests.iter().map(|manifest| manifest.modified_ms));
         let now_ms = times.max().unwrap_or(i64::MIN);
@@ -82,20 +82,22 @@ impl Shards {
         Ok(())
     }
 
-    /// The objects that begin with a prefix, by the name that their last part is of.
+    /// The objects of a folder that begin with a prefix, from behind a key, by the name that their last part is of. Those of folders in it
+    /// are others'.
     pub(super) async fn named<N>(
         &self,
         door: &MountDoor,
         prefix: &Key,
+        mut after: Option<Key>,
         name: impl Fn(&str) -> Option<N>,
     ) -> Result<Vec<Stored<N>>> {
         let storage = door.storage()?;
+        let folder_len = prefix.as_str().rfind('/').map_or(0, |slash| slash + 1);
         let mut all = Vec::new();
-        let mut after: Option<Key> = None;
         loop {
             let page = storage.list(prefix, false, after.as_ref(), PAGE).await?;
             let stored = |info: &ObjectInfo| {
-                let name = name(info.version.key.as_str().rsplit('/').next()?)?;
+                let name = name(info.version.key.as_str().get(folder_len..).filter(|rest| !rest.contains('/'))?)?;
                 Some(Stored { name, modified_ms: info.modified_ms })
             };
             all.extend(page.objects.iter().filter_map(stored));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_protocol::PutCondition;
-use forebay_shard_store::{Dataset, DatasetOrders, manifest_number};
+use forebay_shard_store::{Dataset, DatasetOrders, manifest_key, manifest_number};
 use forebay_types::{Error, ErrorKind, Key, MountId, Result};
 
 use super::bring::below;
@@ -69,10 +69,16 @@ impl Shards {
     /// Whether it matters to the orders of a dataset that a manifest with these is there: it is the last one, and it orders something, or the
     /// one before it does, which would be the last.
     async fn matters(&self, door: &MountDoor, folder: &Key, number: u64, there: DatasetOrders) -> Result<bool> {
-        if self.last_orders(door, folder, |other| other > number).await?.is_some() {
+        if self.is_followed(door, folder, number).await? {
             return Ok(false);
         }
         Ok(!there.is_none() || !self.orders_before(door, folder, number).await?.is_none())
+    }
+
+    /// Whether there is a manifest behind a number.
+    async fn is_followed(&self, door: &MountDoor, folder: &Key, number: u64) -> Result<bool> {
+        let is_next = self.orders_of(door, folder, number + 1).await?.is_some();
+        Ok(is_next || self.last_orders(door, folder, Some(number), u64::MAX).await?.is_some())
     }
 
     /// What the last manifest before a number orders: that with the number before it, unless this is missing or none.
@@ -82,15 +88,16 @@ impl Shards {
         {
             return Ok(orders);
         }
-        Ok(self.last_orders(door, folder, |other| other < number).await?.unwrap_or_default())
+        Ok(self.last_orders(door, folder, None, number).await?.unwrap_or_default())
     }
 
-    /// What the last manifest orders of those in a folder whose numbers are `among` some; none where there is none.
-    async fn last_orders(&self, door: &MountDoor, folder: &Key, among: impl Fn(u64) -> bool) -> Result<Option<DatasetOrders>> {
-        let named = self.named(door, &below(folder, "manifest-")?, manifest_number).await?;
-        let mut numbers: Vec<u64> = named.into_iter().map(|stored| stored.name).filter(|number| among(*number)).collect();
+    /// What the last manifest orders of those in a folder with numbers above one and below another; none where there is none.
+    async fn last_orders(&self, door: &MountDoor, folder: &Key, above: Option<u64>, until: u64) -> Result<Option<DatasetOrders>> {
+        let above = above.map(|number| below(folder, &manifest_key(number))).transpose()?;
+        let named = self.named(door, &below(folder, "manifest-")?, above, manifest_number).await?;
+        let mut numbers: Vec<u64> = named.into_iter().map(|stored| stored.name).filter(|number| *number < until).collect();
         numbers.sort_unstable_by(|one, other| other.cmp(one));
-        debug_assert!(numbers.is_sorted_by(|one, other| one > other), "the last one first, and each once");
+        numbers.dedup();
         for number in numbers.iter().take(LOOKED_AT_MAX) {
             if let Some(orders) = self.orders_of(door, folder, *number).await? {
                 return Ok(Some(orders));
@@ -189,9 +196,9 @@ impl Shards {
     }
 }
 
-/// The folder and the number of a manifest; none of what is not named as one. A dataset is in a folder.
+/// The folder and the number of a manifest; none of what is not named as one. Workers answer of one beside all folders, too.
 fn manifest_at(key: &Key) -> Result<Option<(Key, u64)>> {
-    let Some((folder, name)) = key.as_str().rsplit_once('/').filter(|(folder, _)| !folder.is_empty()) else { return Ok(None) };
+    let (folder, name) = key.as_str().rsplit_once('/').unwrap_or(("", key.as_str()));
     let Some(number) = manifest_number(name) else { return Ok(None) };
     Ok(Some((Key::new(folder)?, number)))
 }

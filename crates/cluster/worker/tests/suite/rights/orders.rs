@@ -102,6 +102,19 @@ async fn who_only_writes_takes_no_order_back() {
         let answer = writer.call(request, payload).await.unwrap();
         assert_eq!(!is_refused(&answer.meta), may, "{what}: {:?}", decode::<DataReply>(&answer.meta));
     }
+    let beside = [
+        ("manifest-0000000001", pinned, false),
+        ("manifest-0000000001", plain, true),
+        ("kept.shards/manifest-x/manifest-0000000009", plain, true),
+        ("kept.shards/manifest-y/manifest-0000000009", plain, true),
+    ];
+    for (at, of, may) in beside {
+        let request = DataRequest::Put { mount: LAKE, key: Key::new(at).unwrap(), condition: PutCondition::Absent };
+        let answer = writer.call(encode(&request), with(of)).await.unwrap();
+        assert_eq!(!is_refused(&answer.meta), may, "{at}: {:?}", decode::<DataReply>(&answer.meta));
+    }
+    let (request, payload) = delete(4);
+    assert!(is_refused(&writer.call(request, payload).await.unwrap().meta), "what lies in other folders is not behind it");
     let admin = cluster.connect(&cluster.worker.address(), "admin lake").await.unwrap();
     let (request, payload) = delete(4);
     assert!(!is_refused(&admin.call(request, payload).await.unwrap().meta), "who administers the mount may");

@@ -1,5 +1,6 @@
 //! Credentials for what a profile has: by a command, a login or another credential.
 
+use std::ops::RangeInclusive;
 use std::process::Stdio;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -28,6 +29,8 @@ use super::source::{Role, Source, Sso};
 
 /// Longest answer that one gives, and most that a command prints.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// Characters of the access keys that roles can be taken by.
+const KEY_CHARACTERS: RangeInclusive<usize> = 16..=128;
 /// What of a refusal is shown.
 const SHOWN_MAX: usize = 300;
 
@@ -119,7 +122,14 @@ impl Exchange {
         if let Some(external_id) = &role.external_id {
             grant = grant.with_external_id(external_id);
         }
-        let mut source = StaticCredentialProvider::new(&of.credential.key_id, &of.credential.secret_key);
+        let key = &of.credential.key_id;
+        if !KEY_CHARACTERS.contains(&key.len()) || !key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            let (arn, has) = (&role.arn, key.chars().count());
+            return Err(Error::denied(format!(
+                "{arn}: the access key that is to take it has {has} characters: those that STS knows have 16 to 128, letters and digits"
+            )));
+        }
+        let mut source = StaticCredentialProvider::new(key, &of.credential.secret_key);
         if let Some(token) = &of.credential.token {
             source = source.with_session_token(token);
         }

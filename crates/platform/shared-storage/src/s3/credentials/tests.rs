@@ -243,8 +243,10 @@ async fn what_a_profile_lacks_is_named() {
                   [profile b]\nrole_arn = arn:aws:iam::123456789012:role/y\nsource_profile = a\n\
                   [profile c]\nrole_arn = arn:aws:iam::123456789012:role/x\n\
                   [profile d]\nrole_arn = arn:aws:iam::123456789012:role/x\nsource_profile = base\nmfa_serial = arn:aws:iam::1:mfa/me\n\
-                  [profile e]\nsso_session = none\n[profile f]\nregion = eu-west-1\n";
-    let (home, server) = (Home::new(config, KEYS), Server::start(HOUR).await);
+                  [profile e]\nsso_session = none\n[profile f]\nregion = eu-west-1\n\
+                  [profile h]\nrole_arn = arn:aws:iam::123456789012:role/x\nsource_profile = short\n";
+    let keys = format!("{KEYS}[short]\naws_access_key_id = minioadmin\naws_secret_access_key = s\n");
+    let (home, server) = (Home::new(config, &keys), Server::start(HOUR).await);
     for (profile, what) in [
         ("a", "circle"),
         ("c", "source_profile or credential_source"),
@@ -252,6 +254,7 @@ async fn what_a_profile_lacks_is_named() {
         ("e", "[sso-session none]"),
         ("f", "no credentials"),
         ("g", "there is no profile"),
+        ("h", "has 10 characters"),
     ] {
         let error = home.of(profile, &server).get().await.unwrap_err();
         assert!(error.kind() == ErrorKind::Denied && error.message().contains(what), "{profile}: {error}");
