@@ -127,6 +127,7 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
         ("DELETE", of("pin", &[]), "", Needs::Order),
         ("PUT", of("freeze", &[]), "", Needs::Order),
         ("DELETE", of("freeze", &[]), "", Needs::Order),
+        ("PUT", of("ack", &[("ack", "storage")]), "", Needs::Order),
         ("GET", of("refresh", &[]), "", Needs::Lake),
         ("POST", of("refresh", &[]), "", Needs::Change),
         ("PUT", of("refresh", &[("every", "off")]), "", Needs::Change),
