@@ -48,6 +48,8 @@ pub(crate) struct Outcome {
     pub(crate) hash: String,
     pub(crate) simulated_seconds: u64,
     pub(crate) operations: u64,
+    /// Of these, calls on records of a dataset of shards.
+    pub(crate) of_records: u64,
     pub(crate) faults: BTreeMap<&'static str, u64>,
     /// What went wrong with disks, call by call, and page by page.
     pub(crate) disks: BTreeMap<&'static str, u64>,
@@ -118,6 +120,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         hash: format!("{:016x}", world.trace.hash()),
         simulated_seconds: world.now_us / 1_000_000,
         operations: (calls.len() + records.len()) as u64,
+        of_records: records.len() as u64,
         faults,
         disks: disks::happened(),
         errors: errors(&calls),

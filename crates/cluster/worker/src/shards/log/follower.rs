@@ -256,6 +256,8 @@ mod tests {
         assert_eq!(follower.see(5, &LogObject::Over.encode(5)), Some(false), "it is another one");
         follower.seen_before(7);
         assert_eq!(follower.first_unseen(), 7);
+        let last = LogObject::Kept(claim, vec![LoggedCall { id: 7, changes: vec![] }]).encode(7);
+        assert_eq!((follower.see(7, &last), follower.first_unseen()), (Some(true), 8));
         follower.take_over(8, LogObject::Over, |_| unreachable!());
         let read = follower.read();
         assert_eq!((read.claim(), read.next, read.first_unseen()), (None, 9, 9));
