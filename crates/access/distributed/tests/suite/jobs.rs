@@ -7,10 +7,11 @@ use ballista_core::serde::protobuf::scheduler_grpc_client::SchedulerGrpcClient;
 use ballista_core::serde::protobuf::{ExecutorRegistration, PollWorkParams};
 use ballista_core::serde::scheduler::{ExecutorOperatingSystemSpecification, ExecutorSpecification};
 use forebay_client::AdminRequest;
+use forebay_transport::Security;
 use forebay_types::{BitRate, ErrorKind, MountOptions};
-use tonic::transport::Endpoint;
 
 use crate::bed::{Bed, rows};
+use crate::calls::way;
 
 fn bound(rate: &str) -> MountOptions {
     MountOptions { bandwidth: Some(rate.parse::<BitRate>().unwrap()), ..Default::default() }
@@ -75,7 +76,7 @@ async fn a_bound_that_is_raised_holds_from_then_on() {
 
 /// How long an executor of two slots waits for the answer that there is nothing to do.
 async fn asks(bed: &Bed, free: u32) -> Duration {
-    let channel = Endpoint::from_shared(format!("http://{}", bed.scheduler_at())).unwrap().connect_lazy();
+    let channel = way(bed.scheduler_at(), &Security::default().shows.unwrap()).await.unwrap();
     let executor = ExecutorRegistration {
         id: "0000000000000063-0000000000000001".to_string(),
         host: Some("127.0.0.1".to_string()),

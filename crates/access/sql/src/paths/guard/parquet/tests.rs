@@ -100,7 +100,8 @@ fn a_page_that_becomes_more_or_less_than_it_says_is_damage() {
             bytes[at + 3] = 0x80 | ((says << 1) & 0x7f);
             let why = told(&footer, &Bytes::from(bytes.clone()), start..start + length);
             if matches!(codec, Compression::LZ4 | Compression::LZ4_RAW | Compression::ZSTD(_)) {
-                assert_eq!(why, None, "{codec}: its decoder takes no more than the page says, and tells");
+                let is_told = why.as_ref().is_none_or(|why| why.contains("can't be read"));
+                assert!(is_told, "{codec}: its decoder takes no more than the page says, and tells, not {why:?}");
                 continue;
             }
             let says = format!("column 'word': a page says that what is compressed of it becomes {says} bytes");
