@@ -173,6 +173,7 @@ impl Follower {
                 calls.into_iter().for_each(each);
                 read.next += 1;
                 read.kept.extend(kept.map(|sum| (number, sum)));
+                debug_assert!(read.kept.iter().is_sorted_by_key(|(kept, _)| *kept), "what is to be seen yet is in its order");
             }
             LogObject::Claim(_) | LogObject::Over => {
                 assert!(!read.is_sealed, "nothing comes behind the end of a log");
