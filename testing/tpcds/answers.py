@@ -14,8 +14,6 @@ Row = tuple[Any, ...]
 NEARLY = 1e-9
 # What DuckDB divides as doubles the engine divides as decimals, which it cuts, and then multiplies.
 CUT = 1e-6
-# Behind the sixth place, and by a hundred where a share is told in percent.
-CUT_PERCENT = 1e-4
 
 
 def write(rows: list[Row]) -> list[list[Any]]:
@@ -69,7 +67,7 @@ def _same(expected: Any, actual: Any) -> bool:
             unit = 10.0 ** -min(-value.as_tuple().exponent for value in (expected, actual))
             return math.isclose(float(expected), float(actual), rel_tol=NEARLY, abs_tol=unit)
         cut = isinstance(actual, Decimal) and isinstance(expected, float)
-        unit = max(10.0**actual.as_tuple().exponent, CUT_PERCENT) if cut else 0.0
+        unit = 10.0**actual.as_tuple().exponent if cut else 0.0
         return math.isclose(float(expected), float(actual), rel_tol=CUT if cut else NEARLY, abs_tol=unit)
     return str(expected) == str(actual)
 
