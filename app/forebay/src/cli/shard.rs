@@ -208,7 +208,7 @@ pub(crate) struct ShardAckArgs {
 pub(crate) struct ShardOrderArgs {
     /// The dataset: a folder of a mount
     pub(crate) dataset: ForebayPath,
-    /// What holds from now on as a JSON object
+    /// What holds from now on, or what was given up, as a JSON object
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -1,5 +1,7 @@
 //! Giving up what was acknowledged by two workers' disks and is gone with both.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use forebay_client::PutCondition;
 use forebay_shard_store::{LogClaim, LogObject, LogPlace};
@@ -7,21 +9,31 @@ use forebay_types::{Error, ErrorKind, ForebayPath, Result};
 
 use crate::Shards;
 
+/// Between two looks for workers that may be on their way back.
+const PAUSE: Duration = Duration::from_millis(500);
+
 impl Shards {
     /// Gives up changes that were acknowledged when two workers' disks had them, of shards of which neither has any more: others go on from what
-    /// shared storage has. What one of the two has goes there first. Gives the numbers of the shards that may have lost some.
+    /// shared storage has. What one of the two has goes there first: they are waited for as long as for an answer, since workers that are
+    /// started again are away for a moment too. Gives the numbers of the shards that may have lost some.
     pub async fn forgo(&self) -> Result<Vec<usize>> {
-        let mut given_up = Vec::new();
+        let (mut given_up, until) = (Vec::new(), forebay_runtime::now() + self.within);
         for place in self.logs() {
             let next = self.next_of_log(&place).await?;
             if self.claim_before(&place, next).await?.is_none() {
                 continue;
             }
             // A merge ends the claim, by what the two have.
-            match self.merge_one(place.shard as usize).await {
-                Ok(()) => continue,
-                Err(error) if error.kind() == ErrorKind::DataLost => {}
-                Err(error) => return Err(error),
+            let is_lost = loop {
+                match self.merge_one(place.shard as usize).await {
+                    Ok(()) => break false,
+                    Err(error) if error.kind() != ErrorKind::DataLost => return Err(error),
+                    Err(_) if forebay_runtime::now() >= until => break true,
+                    Err(_) => forebay_runtime::time::sleep(PAUSE).await,
+                }
+            };
+            if !is_lost {
+                continue;
             }
             let next = self.next_of_log(&place).await?;
             let over = Bytes::from(LogObject::Over.encode(next));

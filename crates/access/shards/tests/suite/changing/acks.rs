@@ -1,7 +1,7 @@
 //! Changes that are acknowledged when two workers' disks have them.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forebay_client::AdminRequest;
 use forebay_placement::rank;
@@ -134,7 +134,9 @@ async fn what_both_disks_lose_is_said_to_be_lost_until_it_is_given_up() {
     })
     .await;
     assert!(put(&impatient, 8, "not written past it").await.is_err());
+    let began = Instant::now();
     until_asked("it is given up", async || impatient.forgo().await.is_ok_and(|given_up| given_up == [0])).await;
+    assert!(began.elapsed() >= Duration::from_secs(3), "they are waited for as long as for an answer");
     assert_eq!(name_of(&shards, 7).await, before);
     put(&shards, 7, "after that").await.unwrap();
     assert_eq!(name_of(&shards, 7).await.as_deref(), Some("after that"));
