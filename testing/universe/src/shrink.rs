@@ -8,6 +8,10 @@ use serde_json::{Value, json};
 
 use crate::options::Options;
 
+/// Sets of few faults that are tried where taking faults out one by one leaves more: a fault less moves all that comes after it, so that
+/// fewer may fail where one less of many does not.
+const SETS_MAX: usize = 200;
+
 /// Runs the worlds that the options ask for.
 pub(crate) fn many(options: &Options) -> io::Result<ExitCode> {
     let mut running: VecDeque<(u64, Child)> = VecDeque::new();
@@ -36,19 +40,19 @@ pub(crate) fn many(options: &Options) -> io::Result<ExitCode> {
     Ok(if all_passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The faults that are left when many at a time, then each, were tried without, once more after each one less; a world without them has no
-/// violation.
+/// The faults that are left when many at a time, then each, were tried without, once more after each one less, and when sets of few were
+/// tried; a world without them has no violation.
 fn fewest(seed: u64, options: &Options) -> io::Result<Value> {
     let faults = options.plan(seed).faults;
     let quiet = Options { trace: false, ..options.clone() };
+    let fails = |without: &[usize]| Ok::<_, io::Error>(!passed(&line_of(start(seed, &quiet, without)?)?));
     let mut without = options.without.clone();
     let mut at_a_time = faults.len().div_ceil(2).max(1);
     loop {
         let before = without.len();
-        let left: Vec<usize> = (0..faults.len()).filter(|place| !without.contains(place)).collect();
-        for some in left.chunks(at_a_time) {
+        for some in others(&without, faults.len()).chunks(at_a_time) {
             let fewer = [&without[..], some].concat();
-            if !passed(&line_of(start(seed, &quiet, &fewer)?)?) {
+            if fails(&fewer)? {
                 without = fewer;
             }
         }
@@ -57,9 +61,41 @@ fn fewest(seed: u64, options: &Options) -> io::Result<Value> {
         }
         at_a_time = (at_a_time / 2).max(1);
     }
+    let (all, left) = (others(&options.without, faults.len()), faults.len() - without.len());
+    for few in (1..left).flat_map(|size| sets(&all, size)).take(SETS_MAX) {
+        let fewer = others(&few, faults.len());
+        if fails(&fewer)? {
+            without = fewer;
+            break;
+        }
+    }
     without.sort_unstable();
-    let left: Vec<_> = faults.iter().enumerate().filter(|(place, _)| !without.contains(place)).map(|(_, fault)| fault).collect();
+    let left: Vec<_> = others(&without, faults.len()).into_iter().map(|place| &faults[place]).collect();
     Ok(json!({ "faults": left, "without": without }))
+}
+
+/// The places that are not named, of so many.
+fn others(named: &[usize], of: usize) -> Vec<usize> {
+    (0..of).filter(|place| !named.contains(place)).collect()
+}
+
+/// Sets of so many of these, each once.
+fn sets(of: &[usize], size: usize) -> impl Iterator<Item = Vec<usize>> {
+    let mut at = (size <= of.len()).then(|| (0..size).collect::<Vec<usize>>());
+    std::iter::from_fn(move || {
+        let now = at.take()?;
+        let set = now.iter().map(|&place| of[place]).collect();
+        // The last that can go on does, and those behind it follow it.
+        if let Some(last) = (0..size).rev().find(|&last| now[last] < of.len() - size + last) {
+            let mut next = now;
+            next[last] += 1;
+            for place in last + 1..size {
+                next[place] = next[place - 1] + 1;
+            }
+            at = Some(next);
+        }
+        Some(set)
+    })
 }
 
 fn start(seed: u64, options: &Options, without: &[usize]) -> io::Result<Child> {
@@ -95,4 +131,23 @@ fn line_of(child: Child) -> io::Result<Value> {
 
 fn passed(line: &Value) -> bool {
     line["violations"] == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_each_once_and_all() {
+        let of = [3, 5, 7, 9];
+        assert_eq!(sets(&of, 1).collect::<Vec<_>>(), [[3], [5], [7], [9]]);
+        assert_eq!(sets(&of, 3).collect::<Vec<_>>(), [[3, 5, 7], [3, 5, 9], [3, 7, 9], [5, 7, 9]]);
+        assert_eq!(sets(&of, 4).collect::<Vec<_>>(), [of]);
+        assert_eq!(sets(&of, 5).count(), 0);
+        for size in 1..=10 {
+            let all: std::collections::BTreeSet<_> = sets(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], size).collect();
+            let expected = (0..1_u32 << 10).filter(|bits| bits.count_ones() as usize == size).count();
+            assert_eq!(all.len(), expected, "{size}");
+        }
+    }
 }
