@@ -42,6 +42,7 @@ pub use flat::layers::FlatLayerBuilder;
 pub use keys::Keys;
 pub use layers::build::LayerBuilder;
 pub use layers::id::{LayerId, LayerKind};
+pub use layers::layered::Layered;
 pub use layers::{LayerInfo, VerifiedLayer};
 pub use model::key::{Key, KeyType};
 pub use model::schema::{ATTRIBUTES_MAX, Attribute, Schema};
