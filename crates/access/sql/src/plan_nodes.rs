@@ -1,0 +1,28 @@
+//! What plan nodes of our own have in common.
+
+use std::sync::Arc;
+
+use datafusion::common::internal_err;
+use datafusion::error::Result;
+use datafusion::physical_plan::ExecutionPlan;
+
+/// What a plan node has that has no expressions.
+#[macro_export]
+macro_rules! no_expressions {
+    () => {
+        fn apply_expressions(
+            &self,
+            _: &mut dyn FnMut(
+                &::std::sync::Arc<dyn ::datafusion::physical_expr::PhysicalExpr>,
+            ) -> ::datafusion::error::Result<::datafusion::common::tree_node::TreeNodeRecursion>,
+        ) -> ::datafusion::error::Result<::datafusion::common::tree_node::TreeNodeRecursion> {
+            Ok(::datafusion::common::tree_node::TreeNodeRecursion::Continue)
+        }
+    };
+}
+
+/// The child of a plan node that has one.
+pub fn only_child(children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+    let [child] = <[_; 1]>::try_from(children).or_else(|others| internal_err!("one node is expected, not {}", others.len()))?;
+    Ok(child)
+}
