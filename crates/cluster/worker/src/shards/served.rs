@@ -14,11 +14,10 @@ use forebay_types::{Error, Key, Result, format_bytes};
 use parking_lot::Mutex;
 
 use super::answer::{Questions, answer_all};
-use super::at_hand::AT_HAND_US;
 use super::dial::Dial;
 use super::lanes::Lanes;
 use super::log::{Follower, Queue};
-use super::{Asked, Manifest};
+use super::{Asked, Manifest, Shards};
 
 /// A shard that is open.
 pub(super) struct Served {
@@ -51,6 +50,9 @@ pub(super) struct Part {
     pub(super) files: Vec<DatasetFile>,
 }
 
+/// What a call is presumed to take at most, in microseconds, that is answered by a thread which other calls wait for: about what a
+/// change of threads takes on a busy machine. A shard whose bytes have to come from disk is found out by its time.
+const AT_HAND_US: f64 = 100.0;
 /// How long a shard waits that was not merged when it was its turn: others come first meanwhile.
 const MERGE_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
@@ -286,6 +288,23 @@ impl Served {
             is_merging: self.merging.is_under_way(),
             is_put_off: self.merging.is_put_off(),
         }
+    }
+}
+
+impl Shards {
+    /// Answers gets of a shard that is here and has heard of all changes, and says how many other calls it has; none where
+    /// something has to be waited for, or may take long.
+    pub(super) fn at_hand(&self, asked: &Asked, questions: &Questions, deadline: Instant) -> Result<Option<(Vec<u8>, u32)>> {
+        let Some(served) = self.find(asked.id()).filter(|served| served.is_quick(questions)) else { return Ok(None) };
+        self.place(&served, asked);
+        if let Some(log) = &served.log {
+            let Some(door) = self.origin.mounts.find(log.mount()) else { return Ok(None) };
+            if !self.is_fresh(&door, log, || questions.records(&asked.manifest.dataset.columns)) {
+                return Ok(None);
+            }
+        }
+        let answers = served.answer_at_hand(questions, deadline).transpose()?;
+        Ok(answers.map(|answers| (answers, served.lanes.queue())))
     }
 }
 
