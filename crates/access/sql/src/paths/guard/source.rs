@@ -17,7 +17,7 @@ use object_store::ObjectStore;
 
 use super::arrow::ArrowOpener;
 use super::avro::AvroOpener;
-use super::bounds::decoded_bytes_max;
+use super::decoded_bytes_max;
 use crate::scans::config;
 
 /// The engine's source, for all but opening its files. It has no serialised form, so that none is read without the guard: who
