@@ -30,7 +30,6 @@ mod shard;
 mod sources;
 mod steps;
 mod suffix;
-mod sync;
 mod window;
 
 pub use build::assemble::BuiltShard;
