@@ -1,9 +1,11 @@
 //! The engine: the public way in to SQL, over Forebay, over a cluster of executors or over plain object stores. In its room, from the
-//! ground up: `session` (what one attempt at a statement runs in), `ddl` (external tables), `query` (the life of a statement), and
-//! `aside` (what an engine does beside running queries). What an engine is made of, nothing outside sees.
+//! ground up: `session` (what one attempt at a statement runs in), `ddl` (external tables), `query` (the life of a statement), and what
+//! an engine does beside running queries. What an engine is made of, nothing outside sees.
 
-mod aside;
+mod convert;
 mod ddl;
+mod describe;
+mod inspect;
 mod query;
 mod session;
 
@@ -33,7 +35,9 @@ use crate::settings::EngineSettings;
 use crate::statement::split;
 use crate::stores::Routes;
 
-pub use aside::{Conversion, ConversionProgress, Description, TableFile};
+pub use convert::{Conversion, ConversionProgress};
+pub use describe::Description;
+pub use inspect::TableFile;
 pub use query::Query;
 
 /// SQL over mounts. Cheap to clone; clones share the session: its views, its settings, its caches.
