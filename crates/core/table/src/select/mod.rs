@@ -5,11 +5,11 @@ mod codes;
 mod narrow;
 mod packed;
 mod passing;
-mod plain;
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 use forebay_types::{Error, Result, RowTest};
@@ -20,7 +20,6 @@ use self::codes::Codes;
 pub use self::narrow::Narrow;
 pub use self::packed::{pack, unpack};
 use self::passing::passing;
-use self::plain::{plain, plain_type};
 use crate::read::{Chunk, Selection, Source, Table, Verified};
 use crate::schema::Projection;
 use crate::write::{Options, Writer};
@@ -246,6 +245,27 @@ impl Column {
             (None, None) => Ok(Some(plain(array))),
         }
     }
+}
+
+/// The type of what [`plain`] makes.
+fn plain_type(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        other => other.clone(),
+    }
+}
+
+/// The same values, those behind views one after the other: twelve bytes a value less to send.
+fn plain(array: &ArrayRef) -> ArrayRef {
+    let out: ArrayRef = match array.data_type() {
+        DataType::Utf8View => Arc::new(array.as_string_view().iter().collect::<StringArray>()),
+        DataType::BinaryView => Arc::new(array.as_binary_view().iter().collect::<BinaryArray>()),
+        _ => Arc::clone(array),
+    };
+    let is_as_said = *out.data_type() == plain_type(array.data_type()) && out.len() == array.len();
+    assert!(is_as_said, "{} values of {} became {} of {}", array.len(), array.data_type(), out.len(), out.data_type());
+    out
 }
 
 /// Bytes in what is said of a field, which is text.
