@@ -127,7 +127,7 @@ impl Shards {
     fn follows<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
         self.ask(py, aio, |door| async move {
             let now = Door::open(door.client(), door.path()).await?;
-            json_of(&now.follows().await?)
+            json_of(&forebay_shards::Follows::of(&now).await?)
         })
     }
 
@@ -136,7 +136,7 @@ impl Shards {
     fn refresh<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
         self.ask(py, aio, |door| async move {
             let scratch = Scratch::below(&std::env::temp_dir())?;
-            json_of(&Door::refresh(door.client(), door.path(), Arc::new(Formats), scratch.path()).await?)
+            json_of(&forebay_shards::refresh(door.client(), door.path(), Arc::new(Formats), scratch.path()).await?)
         })
     }
 
@@ -159,7 +159,7 @@ impl Shards {
             let to: ReshardTo = to.parse()?;
             let scratch = Scratch::below(&std::env::temp_dir())?;
             let before = Door::open(door.client(), door.path()).await?.dataset().shards.len();
-            let resharded = Door::reshard(door.client(), door.path(), to, scratch.path(), |_| {}).await?;
+            let resharded = forebay_shards::reshard(door.client(), door.path(), to, scratch.path(), |_| {}).await?;
             let told = json_of(&Resharded::of(&resharded, before))?;
             Ok((Self { path, door: InProcess::new(resharded) }, told))
         })

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use forebay_client::{Client, ClientSettings};
 use forebay_node::Node;
 use forebay_runtime::{now, random_range};
-use forebay_shards::{Shards, latest_manifest};
+use forebay_shards::{RefreshState, Shards, latest_manifest};
 use forebay_types::{Error, ErrorKind, ForebayPath, Result, ResultExt};
 use forebay_worker::Worker;
 use tokio_util::task::AbortOnDropHandle;
@@ -83,7 +83,7 @@ async fn refresh_all(settings: ClientSettings, workers: Vec<Arc<Worker>>, folder
 async fn age(settings: &ClientSettings, client: &mut Option<Client>, path: &ForebayPath) -> Option<Duration> {
     let asked = async {
         let client = connected(settings, client).await?;
-        Shards::open(client, path).await?.refresh_state().await
+        RefreshState::read(&Shards::open(client, path).await?).await
     };
     match asked.await {
         Ok(state) => state.and_then(|state| state.age()),
@@ -170,7 +170,7 @@ fn clear(scratch: &Path) -> Result<()> {
 async fn refresh(settings: &ClientSettings, client: &mut Option<Client>, path: &ForebayPath, scratch: &Path) -> Result<()> {
     let client = connected(settings, client).await?;
     std::fs::create_dir_all(scratch).context(|| scratch.display())?;
-    let done = Shards::refresh(client, path, Arc::new(Formats), scratch).await;
+    let done = forebay_shards::refresh(client, path, Arc::new(Formats), scratch).await;
     clear(scratch)?;
     let done = done?;
     let errors = done.errors.len() as u64;

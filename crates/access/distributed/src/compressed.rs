@@ -4,16 +4,16 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Statistics, internal_err};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use forebay_sql::only_child;
 
 /// First bytes of a [`CompressedScan`] as it is written; a byte with the length of the compression's name and the name
 /// follow. No message of Ballista's own nodes begins so: it would be field 12 with a type that there is not.
@@ -86,17 +86,10 @@ impl ExecutionPlan for CompressedScan {
         vec![false]
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
+    forebay_sql::no_expressions!();
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        let [scan] =
-            <[_; 1]>::try_from(children).or_else(|others| internal_err!("one scan is expected, not {}", others.len()))?;
-        Ok(Arc::new(Self { scan, compression: self.compression }))
+        Ok(Arc::new(Self { scan: only_child(children)?, compression: self.compression }))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

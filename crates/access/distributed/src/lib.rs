@@ -7,6 +7,7 @@
 //! Start with [`Scheduler::start`] and [`Executor::start`] for the roles and with [`Cluster::connect`] for queries:
 //! [`forebay_sql::Engine::over_cluster`] takes it.
 
+mod actions;
 mod at;
 mod broken_off;
 mod checked;

@@ -12,8 +12,8 @@ mod ask;
 mod change;
 mod choose;
 mod follow;
+mod forgo;
 mod making;
-mod merge;
 mod open;
 mod operations;
 mod orders;
@@ -21,11 +21,13 @@ mod questions;
 mod records;
 mod refresh;
 mod scratch;
+mod seal;
 mod status;
 
 pub use change::Versioned;
-pub use making::{Creating, Cut, ReshardStep, ReshardTo, Resharded, create};
+pub use making::{Creating, Cut, ReshardStep, ReshardTo, Resharded, create, reshard};
 pub use open::{Shards, latest_manifest};
+pub use refresh::refresh;
 pub use refresh::{
     Follows, ReadRecords, Records, RefreshState, Refreshed, RefusedObject, check_followed, objects_followed, objects_like,
 };

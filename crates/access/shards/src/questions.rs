@@ -1,15 +1,16 @@
 //! What a dataset is asked.
 
+use std::cmp::Ordering;
+
 use forebay_navigation::recut;
 use forebay_shard::Key;
-use forebay_shard_store::{Condition, Literal, shard_of};
+use forebay_shard_store::{ColumnKind, Condition, Literal, shard_of};
 use forebay_types::{Error, Result};
 use futures::future::try_join_all;
 use serde_json::{Value as Json, json};
 
 use crate::Shards;
 use crate::follow::at_present;
-use crate::merge::lowest;
 
 /// Hits that a worker gives at once at most.
 const PAGE_HITS: usize = 100_000;
@@ -143,5 +144,41 @@ impl Shards {
     async fn count_one(&self, shard: usize, condition: Option<&Json>) -> Result<u64> {
         let count = self.ask_one(shard, json!({"count": condition})).await?;
         count.as_u64().ok_or_else(|| Error::internal(format!("{}: {count} is no count", self.path)))
+    }
+}
+
+/// The order in which keys of a column are printed and paged: numbers by their value, all else by its bytes.
+fn order(kind: ColumnKind, a: &Key, b: &Key) -> Ordering {
+    match (a, b) {
+        // Numbers are kept without sign.
+        (Key::U64(a), Key::U64(b)) if kind == ColumnKind::Int => (*a as i64).cmp(&(*b as i64)),
+        _ => a.cmp(b),
+    }
+}
+
+/// The lowest `limit` of ascending lists.
+fn lowest(kind: ColumnKind, lists: Vec<Vec<Key>>, limit: Option<usize>) -> Vec<Key> {
+    let mut all: Vec<Key> = lists.into_iter().flatten().collect();
+    all.sort_by(|a, b| order(kind, a, b));
+    all.truncate(limit.unwrap_or(usize::MAX));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_below_zero_come_first() {
+        let keys = |numbers: &[i64]| numbers.iter().map(|number| Key::U64(*number as u64)).collect::<Vec<_>>();
+        let lists = vec![keys(&[-5, 3]), keys(&[-7, 9]), vec![]];
+        assert_eq!(lowest(ColumnKind::Int, lists.clone(), Some(3)), keys(&[-7, -5, 3]));
+        assert_eq!(lowest(ColumnKind::Uint, lists, None), keys(&[3, 9, -7, -5]), "without sign they are the largest");
+    }
+
+    #[test]
+    fn text_is_in_the_order_of_its_bytes() {
+        let lists = vec![vec![Key::from("b")], vec![Key::from("a"), Key::from("ab")]];
+        assert_eq!(lowest(ColumnKind::Text, lists, None), ["a", "ab", "b"].map(Key::from));
     }
 }

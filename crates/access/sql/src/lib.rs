@@ -9,11 +9,9 @@
 //! [`tpch`] has the 22 queries and their published answers.
 
 mod albis;
-mod aside;
 mod caches;
 mod catalog;
 mod copy;
-mod ddl;
 mod distribute;
 mod drafts;
 mod engine;
@@ -24,12 +22,11 @@ mod memory;
 mod namespace;
 mod panics;
 mod paths;
+mod plan_nodes;
 mod prefetch;
-mod query;
 mod reach;
 mod rules;
 mod scans;
-mod session;
 mod settings;
 mod shards;
 mod slow;
@@ -40,18 +37,17 @@ pub mod output;
 pub mod tpch;
 
 pub use albis::{TableScan, table_scan, table_source};
-pub use aside::{Conversion, ConversionProgress, Description, TableFile};
 pub use catalog::TableName;
 pub use datafusion::arrow;
 pub use datafusion::common::ParamValues;
 pub use datafusion::scalar::ScalarValue;
 pub use distribute::{Distribute, DistributedQuery, DistributedRun, Progress};
 pub use drafts::{DraftsTo, SinkOptions, drafts_of, drafts_to_send};
-pub use engine::Engine;
+pub use engine::{Conversion, ConversionProgress, Description, Engine, Query, TableFile};
 pub use memory::{QueryMemory, QueryMemorySettings};
 pub use paths::{bare_scan, guarded_scan};
+pub use plan_nodes::only_child;
 pub use prefetch::{Ranges, inputs, scanned_folder};
-pub use query::Query;
 pub use reach::{LocalFiles, Reach};
 pub use settings::{EngineMemory, EngineSettings};
 pub use shards::{shard_scan_of, shard_scan_to_bytes};

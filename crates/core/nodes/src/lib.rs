@@ -8,9 +8,8 @@
 //! The floors, from the ground up; each knows only those below it:
 //! - `terms`: names, identities, types, places, errors; on them alone stands `spread`, which worker gets a block or a container;
 //! - `node`: what one node is and has;
-//! - `namespace`: the part of one worker, its containers and their nodes, found and placed;
-//! - `operations`: what is asked of a node by its name;
-//! - `moves`: what goes from one worker to another.
+//! - `namespace`: the part of one worker, its containers and their nodes, found and placed; in it `operations`, what is asked of a node by
+//!   its name, and on these `moves`, what goes from one worker to another.
 //!
 //! ```
 //! use forebay_nodes::{Got, Namespace, ROOT};
@@ -23,17 +22,13 @@
 
 #![warn(unreachable_pub)]
 
-mod moves;
 mod namespace;
 mod node;
-mod operations;
 mod spread;
 mod terms;
 
-pub use moves::{Carton, Packed};
-pub use namespace::{Namespace, WayUp};
+pub use namespace::{At, Carton, Condition, CreateOptions, Entry, Namespace, Packed, Removed, Target, Usage, WayUp};
 pub use node::{Appended, FileView, Got, INLINE_BYTES_MAX, Moving, Stat, TAIL_BYTES_MAX, Value, ValueView, tag};
-pub use operations::{At, Condition, CreateOptions, Entry, Removed, Target, Usage};
 pub use spread::{Candidate, Full, Haven, Moves, offer, plan_blocks, plan_containers};
 pub use terms::{
     Affinity, BlockRef, DirId, LOCATION_BYTES_MAX, Location, NAME_BYTES_MAX, NodeError, NodeErrorKind, NodeResult, NodeType,

@@ -2,6 +2,8 @@
 
 use forebay_types::{Comparison, RowTest};
 
+use crate::learned::{doubt, learn};
+
 /// Share of the file's bytes that an answer may have: it must save more than asking first takes where the answer is no.
 const WORTH: f64 = 0.7;
 /// Bytes that an answer has beside its rows, about: what a table says of itself and of each of its columns.
@@ -69,8 +71,7 @@ impl FarScan {
         }
         match part.expected() {
             Some(expected) if expected * self.ratio > most as f64 => {
-                // A mistake must not decide for the rest of the scan.
-                self.ratio = 1.0 + (self.ratio - 1.0) * DOUBT;
+                doubt(&mut self.ratio, 1.0, DOUBT);
                 None
             }
             Some(_) => Some(most),
@@ -82,7 +83,7 @@ impl FarScan {
     pub fn fitted(&mut self, part: &FarPart, bytes: u64) {
         self.pause = 1;
         if let Some(expected) = part.expected() {
-            self.ratio += (bytes as f64 / expected - self.ratio) * LATEST;
+            learn(&mut self.ratio, bytes as f64 / expected, LATEST);
         }
     }
 

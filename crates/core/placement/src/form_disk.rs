@@ -1,6 +1,7 @@
 //! Whether a decoded column is kept compressed on disk, for when it has left memory.
 
 use crate::form::{FormCandidate, FormCosts};
+use crate::learned::{doubt, learn, learn_rate};
 
 /// Share of the disk tier that decoded columns may take: what is raw serves everyone.
 const DISK_SHARE: f64 = 0.25;
@@ -62,30 +63,25 @@ impl FormDisk {
     /// So many bytes of a column became so many; gives what holds of this one.
     pub fn packed(&mut self, bytes: u64, left: u64) -> Self {
         let left = left as f64 / bytes.max(1) as f64;
-        self.left += (left - self.left) * LATEST;
+        learn(&mut self.left, left, LATEST);
         Self { left, ..*self }
     }
 
     /// A column came back: the bytes that were read, and those that they became, each with its seconds.
     pub fn came_back(&mut self, read: (u64, f64), unpacked: (u64, f64)) {
-        blend(&mut self.read_bytes_per_sec, read);
-        blend(&mut self.unpack_bytes_per_sec, unpacked);
+        for (known, (bytes, secs)) in [(&mut self.read_bytes_per_sec, read), (&mut self.unpack_bytes_per_sec, unpacked)] {
+            // A few bytes say nothing.
+            if bytes >= 64 << 10 {
+                learn_rate(known, bytes, secs, LATEST);
+            }
+        }
     }
 
-    /// A column was passed by because of what was measured, which counts a little less from now on: a bad moment must not decide for good.
+    /// A column was passed by because of what was measured, which counts a little less from now on.
     pub fn passed(&mut self) {
-        let guess = Self::default();
-        let back = |known: f64, guess: f64| guess + (known - guess) * DOUBT;
-        self.read_bytes_per_sec = back(self.read_bytes_per_sec, guess.read_bytes_per_sec);
-        self.unpack_bytes_per_sec = back(self.unpack_bytes_per_sec, guess.unpack_bytes_per_sec);
-        self.left = back(self.left, guess.left);
-    }
-}
-
-/// Over in no time says nothing, and neither do a few bytes.
-fn blend(known: &mut f64, (bytes, secs): (u64, f64)) {
-    if bytes >= 64 << 10 && secs > 0.0 {
-        *known += (bytes as f64 / secs - *known) * LATEST;
+        doubt(&mut self.read_bytes_per_sec, READ_BYTES_PER_SEC, DOUBT);
+        doubt(&mut self.unpack_bytes_per_sec, UNPACK_BYTES_PER_SEC, DOUBT);
+        doubt(&mut self.left, LEFT, DOUBT);
     }
 }
 

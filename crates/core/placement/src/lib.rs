@@ -20,6 +20,7 @@ mod datasets;
 mod far;
 mod form;
 mod form_disk;
+mod learned;
 mod packing;
 mod plan;
 mod popularity;

@@ -1,5 +1,7 @@
 //! Whether an answer is compressed on its way to another host.
 
+use crate::learned::{doubt, learn, learn_rate};
+
 /// Smaller answers go as they are: what a message costs by itself is more than there is to save.
 const SMALL_BYTES: u64 = 64 << 10;
 /// Seconds that must be saved for each that is spent: what is not sure to win is not done.
@@ -50,21 +52,16 @@ impl Packing {
         if bytes == 0 {
             return;
         }
-        self.left += ((left as f64 / bytes as f64).min(1.0) - self.left) * LATEST;
-        // Over in no time says nothing.
-        if secs > 0.0 {
-            self.bytes_per_sec += (bytes as f64 / secs - self.bytes_per_sec) * LATEST;
-        }
+        learn(&mut self.left, (left as f64 / bytes as f64).min(1.0), LATEST);
+        learn_rate(&mut self.bytes_per_sec, bytes, secs, LATEST);
     }
 
-    /// An answer of so many bytes went as it is. Unless that was for its size, what was measured counts a little less from now on: a bad
-    /// moment must not decide for good.
+    /// An answer of so many bytes went as it is. Unless that was for its size, what was measured counts a little less from now on.
     pub fn passed(&mut self, bytes: u64) {
-        if bytes < SMALL_BYTES {
-            return;
+        if bytes >= SMALL_BYTES {
+            doubt(&mut self.left, LEFT, DOUBT);
+            doubt(&mut self.bytes_per_sec, BYTES_PER_SEC, DOUBT);
         }
-        self.left = LEFT + (self.left - LEFT) * DOUBT;
-        self.bytes_per_sec = BYTES_PER_SEC + (self.bytes_per_sec - BYTES_PER_SEC) * DOUBT;
     }
 }
 

@@ -9,26 +9,6 @@ use forebay_types::PlanTurn;
 /// least 95 % of the bound to a single one who asks for all of it.
 const FLOOR_PART: u64 = 20;
 
-/// Splits a bound over all in `demands` (bytes a second that each would take were there no bound), in their order.
-///
-/// Max-min fair: nobody gets more than it asks for while another with less is short. Everyone gets at least a
-/// twentieth of an equal share, asked for or not, so that it can start; what nobody asks for is spread equally over those
-/// who ask for more than that (over all, when nobody does), so that demand that rises finds room before the next split.
-/// The shares add up to the bound exactly. O(n log n).
-///
-/// ```
-/// use forebay_scheduling::share_bound;
-///
-/// let shares = share_bound(100, &[("a", 10), ("b", 80), ("c", 500)]);
-/// assert_eq!(shares, [("a", 10), ("b", 45), ("c", 45)]);
-/// assert_eq!(share_bound(100, &[("a", 0), ("b", 0)]), [("a", 50), ("b", 50)]);
-/// assert_eq!(share_bound(120, &[("a", 0), ("b", 20), ("c", 20)]), [("a", 2), ("b", 59), ("c", 59)]);
-/// ```
-pub fn share_bound<Who: Copy + Ord>(bound_bytes_per_sec: u64, demands: &[(Who, u64)]) -> Vec<(Who, u64)> {
-    let needs: Vec<_> = demands.iter().map(|(who, demand)| Need { who: *who, demand: *demand, background: 0 }).collect();
-    share_bound_by_need(bound_bytes_per_sec, &needs, &[])
-}
-
 /// What one would take of a bound, in bytes a second, were there none; what it brings ahead aside, which is [`Ahead`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need<Who> {
@@ -51,9 +31,13 @@ pub struct Ahead<Who> {
     pub bytes_per_sec: u64,
 }
 
-/// Splits a bound as [`share_bound`] does by what each has demand for, whatever anybody brings ahead or does in the background. What is left
-/// over goes to the plans in their order, each max-min fair among those who bring for it; what they leave, to background work, max-min
-/// fair as well; and the rest is spread. O(n log n).
+/// Splits a bound over all in `needs`, in their order, by what each has demand for, whatever anybody brings ahead or does in the
+/// background. What is left over goes to the plans in their order, each max-min fair among those who bring for it; what they leave, to
+/// background work, max-min fair as well; and the rest is spread. O(n log n).
+///
+/// Max-min fair: nobody gets more than it asks for while another with less is short. Everyone gets at least a twentieth of an equal share,
+/// asked for or not, so that it can start; what nobody asks for is spread equally over those who ask for more than that (over all, when
+/// nobody does), so that demand that rises finds room before the next split. The shares add up to the bound exactly.
 ///
 /// ```
 /// use forebay_scheduling::{Ahead, Need, share_bound_by_need};

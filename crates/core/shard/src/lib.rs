@@ -30,7 +30,6 @@ mod shard;
 mod sources;
 mod steps;
 mod suffix;
-mod sync;
 mod window;
 
 pub use build::assemble::BuiltShard;
@@ -42,6 +41,7 @@ pub use flat::layers::FlatLayerBuilder;
 pub use keys::Keys;
 pub use layers::build::LayerBuilder;
 pub use layers::id::{LayerId, LayerKind};
+pub use layers::layered::Layered;
 pub use layers::{LayerInfo, VerifiedLayer};
 pub use model::key::{Key, KeyType};
 pub use model::schema::{ATTRIBUTES_MAX, Attribute, Schema};

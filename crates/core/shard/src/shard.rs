@@ -1,9 +1,10 @@
 //! The crate's front for those who ask: gets, searches and counts over one set of layers, which changes under them.
 
 use std::cell::RefCell;
+use std::ops::Deref;
 use std::sync::Arc;
 
-use arc_swap::{ArcSwap, Guard};
+use arc_swap::Guard;
 use bytes::Bytes;
 use forebay_types::{Error, Result};
 use zstd::zstd_safe::DCtx;
@@ -13,8 +14,8 @@ use crate::inverted::index::{IndexSlice, keys_of};
 use crate::keys::Keys;
 use crate::layers::build::LayerBuilder;
 use crate::layers::id::LayerId;
-use crate::layers::plan;
-use crate::layers::{LayerInfo, LayerSet, VerifiedLayer};
+use crate::layers::layered::Layered;
+use crate::layers::{LayerSet, plan};
 use crate::model::key::{Key, KeyType};
 use crate::model::schema::Schema;
 use crate::model::value::Value;
@@ -29,12 +30,18 @@ use crate::window::Window;
 
 /// A shard of records over the bytes of its parts.
 ///
-/// Readers take no lock: a query sees the set of layers that was there when it began, and that set, with the bytes of its
-/// layers, goes when its last reader does. Answers are the same with any layers.
+/// Readers take no lock ([`Layered`]). Answers are the same with any layers.
 pub struct Shard {
-    base: Arc<Base>,
-    layers: ArcSwap<LayerSet>,
+    layered: Layered,
     sampler: Sampler,
+}
+
+impl Deref for Shard {
+    type Target = Layered;
+
+    fn deref(&self) -> &Layered {
+        &self.layered
+    }
 }
 
 /// Some of the keys that a search found.
@@ -87,12 +94,8 @@ impl Shard {
         if base.numbers.flat == 1 {
             return Err(Error::invalid("this shard holds flat text, not records; open it as text"));
         }
-        let mut set = LayerSet::empty(&base);
-        for bytes in layers {
-            set.put(&base, &VerifiedLayer::new(&base, bytes)?);
-        }
         let sampler = Sampler::new(base.schema.attributes.len());
-        Ok(Self { base: Arc::new(base), layers: ArcSwap::from_pointee(set), sampler })
+        Ok(Self { layered: Layered::new(base, layers)?, sampler })
     }
 
     /// What the records look like.
@@ -319,28 +322,6 @@ impl Shard {
         Ok(record.bytes(0).map(|bytes| bytes.iter().skip(offset).take(length).copied().collect()))
     }
 
-    /// The layers, with what each takes.
-    pub fn layers(&self) -> Vec<LayerInfo> {
-        self.layers.load().infos()
-    }
-
-    /// Verifies a layer's part and adds it, or puts it in the place of the slice that is being filled. Readers go on.
-    pub fn add_layer(&self, part: Bytes) -> Result<LayerId> {
-        let layer = self.verify_layer(part)?;
-        self.replace_layers(&[], std::slice::from_ref(&layer));
-        Ok(layer.id())
-    }
-
-    /// Verifies a layer's part, for [`replace_layers`](Self::replace_layers).
-    pub fn verify_layer(&self, part: Bytes) -> Result<VerifiedLayer> {
-        VerifiedLayer::new(&self.base, part)
-    }
-
-    /// Drops slices and puts others in; a new slice replaces one with its id. A query sees all of these changes or none.
-    pub fn replace_layers(&self, gone: &[LayerId], new: &[VerifiedLayer]) {
-        replace(&self.layers, &self.base, gone, new);
-    }
-
     /// Begins to fill a slice with what queries compute anyway. It is used as far as it is filled.
     pub fn begin_filling(&self, id: LayerId) -> Result<()> {
         loop {
@@ -355,7 +336,7 @@ impl Shard {
         }
     }
 
-    /// The part of a slice that queries have filled, for [`add_layer`](Self::add_layer); `None` while values are missing.
+    /// The part of a slice that queries have filled, for [`add_layer`](Layered::add_layer); `None` while values are missing.
     pub fn seal(&self, id: LayerId) -> Option<Bytes> {
         self.layers.load().seal(&self.base, id).map(Bytes::from)
     }
@@ -370,13 +351,4 @@ impl Shard {
     pub fn layer_builder(&self, ids: &[LayerId]) -> Result<LayerBuilder> {
         LayerBuilder::new(self.base.clone(), ids)
     }
-}
-
-/// Takes layers out of the present set, and puts others in.
-pub(crate) fn replace(layers: &ArcSwap<LayerSet>, base: &Base, gone: &[LayerId], new: &[VerifiedLayer]) {
-    layers.rcu(|present| {
-        let mut next = (**present).clone();
-        next.replace(base, gone, new);
-        next
-    });
 }

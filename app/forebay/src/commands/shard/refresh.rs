@@ -31,7 +31,7 @@ pub(super) async fn run(config: &Config, args: &ShardRefreshArgs) -> Outcome {
     }
     let scratch = TempDir::with_prefix("forebay-refresh-").context(|| "no temporary folder")?;
     let bar = progress::spinner("reading what has changed");
-    let done = Shards::refresh(&client, &args.dataset, Arc::new(Formats), scratch.path()).await;
+    let done = forebay_shards::refresh(&client, &args.dataset, Arc::new(Formats), scratch.path()).await;
     bar.finish_and_clear();
     let done = done?;
     match args.json {

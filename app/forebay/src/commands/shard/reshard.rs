@@ -35,7 +35,7 @@ async fn reshard(config: &Config, args: &ShardReshardArgs, scratch: &Path) -> Ou
         let before = bar.borrow_mut().replace(progress::spinner(&step.to_string()));
         before.iter().for_each(ProgressBar::finish_and_clear);
     };
-    let resharded = Shards::reshard(&client, &args.dataset, to, scratch, show).await;
+    let resharded = forebay_shards::reshard(&client, &args.dataset, to, scratch, show).await;
     bar.borrow().iter().for_each(ProgressBar::finish_and_clear);
     print(args.json, &Resharded::of(&resharded?, before))
 }

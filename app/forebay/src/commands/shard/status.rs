@@ -14,7 +14,7 @@ use crate::output::Output;
 pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
     let client = connect(config).await?;
     let shards = Shards::open(&client, &args.dataset).await?;
-    let (status, follows) = (shards.status().await?, shards.follows().await?);
+    let (status, follows) = (shards.status().await?, forebay_shards::Follows::of(&shards).await?);
     let mut output = Output::new(args.json);
     if args.json {
         status.iter().try_for_each(|shard| output.record(shard))?;

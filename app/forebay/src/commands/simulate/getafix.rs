@@ -7,7 +7,7 @@ use std::time::Duration;
 use forebay_simulation::{NAMES, Row, Scenario, Workload, chart, compare, csv, named};
 use forebay_types::{Error, Result, ResultExt};
 
-use super::trace;
+use super::recorded;
 use crate::cli::GetafixArgs;
 use crate::exit::Outcome;
 use crate::output::Output;
@@ -50,7 +50,7 @@ fn scenario(args: &GetafixArgs) -> Result<Scenario> {
         Error::invalid(format!("{:?} is no scenario: use list, {}", args.scenario, names.join(", ")))
     })?;
     if let Some(file) = &args.trace {
-        scenario.workload = Workload::Recorded(trace::read(file)?);
+        scenario.workload = Workload::Recorded(recorded(file)?);
     }
     if let Workload::Synthetic(load) = &mut scenario.workload {
         load.segments = args.segments.map_or(load.segments, |segments| segments as usize);

@@ -8,7 +8,7 @@ use forebay_simulation::{
 };
 use forebay_types::{Error, Result, ResultExt};
 
-use super::trace;
+use super::recorded;
 use crate::cli::{DataScheduler, JobOrder, MixApartArgs};
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &MixApartArgs) -> Outcome {
         DataScheduler::Both => &[true, false],
     };
     if let Some(file) = &args.trace {
-        let jobs = mixapart_jobs(&trace::read(file)?, &settings.task_secs);
+        let jobs = mixapart_jobs(&recorded(file)?, &settings.task_secs);
         return show_replays(args, &mixapart_replays(&settings, &jobs, ways));
     }
     let rows = mixapart_rows(&settings, &args.reuse, ways, args.load);

@@ -3,7 +3,13 @@
 mod getafix;
 mod mixapart;
 mod shards;
-mod trace;
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+
+use forebay_simulation::Recorded;
+use forebay_types::{Result, ResultExt};
 
 use crate::cli::SimulateCommand;
 use crate::exit::Outcome;
@@ -15,4 +21,15 @@ pub(crate) fn run(command: SimulateCommand) -> Outcome {
         SimulateCommand::Mixapart(args) => mixapart::run(&args),
         SimulateCommand::Shards(args) => shards::run(&args),
     }
+}
+
+/// A trace or a log of accesses, for `--trace` of the models; - for the standard input.
+fn recorded(file: &Path) -> Result<Recorded> {
+    let recorded = || -> Result<Recorded> {
+        match file == Path::new("-") {
+            true => Recorded::read(io::stdin().lock()),
+            false => Recorded::read(BufReader::new(File::open(file)?)),
+        }
+    };
+    recorded().context(|| file.display().to_string())
 }

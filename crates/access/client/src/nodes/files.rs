@@ -80,18 +80,11 @@ impl Nodes {
     }
 
     async fn read_once(&self, path: &str, offset: u64, bytes: u64) -> NodeResult<Bytes> {
-        if bytes > PIECE_BYTES as u64 {
-            let answer = self.call(path, &NodeOp::Extents { offset, bytes }, None).await?;
-            return match answer.reply()? {
-                NodeReply::Extents { len, skip, blocks, tail, .. } => {
-                    self.gather(bytes.min(len - offset), skip, &blocks, tail.0).await
-                }
-                _ => Err(misfit()),
-            };
-        }
-        let answer = self.call(path, &NodeOp::Read { offset, bytes: bytes as u32 }, None).await?;
+        let is_piece = bytes <= PIECE_BYTES as u64;
+        let op = if is_piece { NodeOp::Read { offset, bytes: bytes as u32 } } else { NodeOp::Extents { offset, bytes } };
+        let answer = self.call(path, &op, None).await?;
         match answer.reply()? {
-            NodeReply::Bytes(_) => Ok(answer.payload),
+            NodeReply::Bytes(_) if is_piece => Ok(answer.payload),
             NodeReply::Extents { len, skip, blocks, tail, .. } => {
                 self.gather(bytes.min(len - offset), skip, &blocks, tail.0).await
             }

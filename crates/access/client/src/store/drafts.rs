@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use super::Objects;
 use super::errors::to_store_error;
 use super::paths::from_store;
+use super::upload::send_full;
 use crate::write::{Draft, PartBuffer, PartUpload, abandon};
 
 /// Names that are looked at for one whose home is a given worker: so many, divided by the workers of the cluster.
@@ -114,21 +115,9 @@ impl MultipartUpload for DraftUpload {
             Err(error) => return async { Err(error) }.boxed(),
         };
         self.bytes += data.content_length() as u64;
-        data.into_iter().for_each(|piece| self.buffer.push(piece));
-        let mut sends = Vec::new();
-        while self.buffer.len() >= upload.part_bytes() {
-            sends.push((self.parts, self.buffer.take(upload.part_bytes())));
-            self.parts += 1;
-        }
+        let sent = send_full(upload, (&mut self.buffer, &mut self.parts), data, self.location.clone());
         debug_assert!(self.bytes >= self.buffer.len() as u64, "what is held back has come");
-        let location = self.location.clone();
-        async move {
-            for (part, payload) in sends {
-                upload.send(part, payload).await.map_err(|error| to_store_error(location.clone(), error))?;
-            }
-            Ok(())
-        }
-        .boxed()
+        sent
     }
 
     async fn complete(&mut self) -> Result<PutResult> {

@@ -69,21 +69,8 @@ impl<V: Versions> MultipartUpload for StoreUpload<V> {
                 return async { Err(error) }.boxed();
             }
         };
-        data.into_iter().for_each(|piece| self.buffer.push(piece));
-        let mut sends = Vec::new();
-        while self.buffer.len() >= upload.part_bytes() {
-            sends.push((self.parts, self.buffer.take(upload.part_bytes())));
-            self.parts += 1;
-        }
         let location = self.path.to_string().trim_start_matches('/').to_string();
-        async move {
-            // One after the other: how much is in flight is for the caller to say, who holds several of these.
-            for (part, payload) in sends {
-                upload.send(part, payload).await.map_err(|error| to_store_error(location.clone(), error))?;
-            }
-            Ok(())
-        }
-        .boxed()
+        send_full(upload, (&mut self.buffer, &mut self.parts), data, location)
     }
 
     async fn complete(&mut self) -> object_store::Result<PutResult> {
@@ -96,6 +83,29 @@ impl<V: Versions> MultipartUpload for StoreUpload<V> {
             None => Ok(()),
         }
     }
+}
+
+/// Takes in what comes of an upload, after so many parts, and sends the parts that are full, one after the other: how much is in flight is
+/// for the caller to say, who holds several of these.
+pub(super) fn send_full(
+    upload: Arc<PartUpload>,
+    (buffer, parts): (&mut PartBuffer, &mut u32),
+    data: PutPayload,
+    location: String,
+) -> UploadPart {
+    data.into_iter().for_each(|piece| buffer.push(piece));
+    let mut sends = Vec::new();
+    while buffer.len() >= upload.part_bytes() {
+        sends.push((*parts, buffer.take(upload.part_bytes())));
+        *parts += 1;
+    }
+    async move {
+        for (part, payload) in sends {
+            upload.send(part, payload).await.map_err(|error| to_store_error(location.clone(), error))?;
+        }
+        Ok(())
+    }
+    .boxed()
 }
 
 impl<V> Drop for StoreUpload<V> {

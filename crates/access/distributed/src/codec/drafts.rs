@@ -11,21 +11,19 @@ use forebay_client::Client;
 use forebay_sql::{DraftsTo, drafts_of, drafts_to_send};
 use forebay_types::WorkerId;
 
-use super::external;
+use super::{external, of_two, two};
 
-/// First bytes of the node as it is written. Little-endian, a CRC-32C of all that comes then, and the length of what is told of the
-/// drafts; that, as JSON, and after it the engine's message of the sink, over nothing.
+/// First bytes of the node as it is written. As [`two`], what is told of the drafts, as JSON, and the engine's message of the sink, over
+/// nothing.
 const MARK: &[u8] = b"forebay.drafts.";
 
 /// A node of this file as it is written; none for any other.
 pub(super) fn to_bytes(node: &Arc<dyn ExecutionPlan>, codec: &dyn PhysicalExtensionCodec) -> Result<Option<Vec<u8>>> {
     let Some((to, sink)) = drafts_to_send(node) else { return Ok(None) };
     let to = serde_json::to_vec(&to).map_err(|error| DataFusionError::External(Box::new(error)))?;
-    let Ok(length) = u32::try_from(to.len()) else { return Err(damaged()) };
-    let mut told = length.to_le_bytes().to_vec();
-    told.extend_from_slice(&to);
-    PhysicalPlanNode::try_from_physical_plan(sink, codec)?.try_encode(&mut told)?;
-    Ok(Some([MARK, forebay_types::crc32c(&told).to_le_bytes().as_slice(), told.as_slice()].concat()))
+    let mut message = Vec::new();
+    PhysicalPlanNode::try_from_physical_plan(sink, codec)?.try_encode(&mut message)?;
+    two(MARK, &to, &message).ok_or_else(damaged).map(Some)
 }
 
 /// The node that was written, over its input; none where the bytes are of another one.
@@ -47,12 +45,7 @@ pub(super) fn of_bytes(
 
 /// What is told of the drafts, and the message of the sink, if they are what was written.
 fn parts(written: &[u8]) -> Result<(DraftsTo, PhysicalPlanNode)> {
-    let (sum, told) = written.split_first_chunk::<4>().ok_or_else(damaged)?;
-    if forebay_types::crc32c(told) != u32::from_le_bytes(*sum) {
-        return Err(damaged());
-    }
-    let (length, rest) = told.split_first_chunk::<4>().ok_or_else(damaged)?;
-    let (to, sink) = rest.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(damaged)?;
+    let (to, sink) = of_two(written).ok_or_else(damaged)?;
     let to = serde_json::from_slice(to).map_err(|_| damaged())?;
     Ok((to, PhysicalPlanNode::try_decode(sink)?))
 }

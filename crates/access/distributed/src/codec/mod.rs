@@ -124,3 +124,19 @@ fn trace_of(context: &TaskContext) -> Option<TraceContext> {
 fn external(error: forebay_types::Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
+
+/// Two messages, as a node is written: its first bytes; little-endian, a CRC-32C of all that comes then, and the length of the one message;
+/// that one, and the other. None where it is too long.
+fn two(mark: &[u8], one: &[u8], other: &[u8]) -> Option<Vec<u8>> {
+    let length = u32::try_from(one.len()).ok()?;
+    let told = [length.to_le_bytes().as_slice(), one, other].concat();
+    Some([mark, forebay_types::crc32c(&told).to_le_bytes().as_slice(), told.as_slice()].concat())
+}
+
+/// The two, of what comes after the first bytes, if they are what was written.
+fn of_two(written: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (sum, told) = written.split_first_chunk::<4>()?;
+    let (length, messages) = told.split_first_chunk::<4>()?;
+    let is_whole = forebay_types::crc32c(told) == u32::from_le_bytes(*sum);
+    messages.split_at_checked(u32::from_le_bytes(*length) as usize).filter(|_| is_whole)
+}

@@ -16,9 +16,10 @@ use datafusion_proto::protobuf::{FileScanExecConf, PhysicalExprNode};
 use forebay_sql::{table_scan, table_source};
 use prost::Message;
 
-/// First bytes of a scan as it is written. Little-endian, a CRC-32C of all that comes then, and the length of the engine's message of
-/// what all scans of files have; that message, and after it the engine's message of what rows have to meet, if they have to. Cut off,
-/// the last would be missed by nobody: every row would pass.
+use super::{of_two, two};
+
+/// First bytes of a scan as it is written. As [`two`], the engine's message of what all scans of files have, and that of what rows have to
+/// meet, if they have to. Cut off, the last would be missed by nobody: every row would pass.
 const MARK: &[u8] = b"forebay.tables.";
 
 /// A node of this file as it is written; none for any other.
@@ -34,11 +35,11 @@ pub(super) fn to_bytes(
 }
 
 fn written(files: &FileScanExecConf, filter: Option<&PhysicalExprNode>) -> Result<Vec<u8>> {
-    let files = files.encode_to_vec();
-    let Ok(length) = u32::try_from(files.len()) else { return internal_err!("a scan of too many files to be sent") };
     let filter = filter.map(Message::encode_to_vec).unwrap_or_default();
-    let told = [length.to_le_bytes().as_slice(), files.as_slice(), filter.as_slice()].concat();
-    Ok([MARK, forebay_types::crc32c(&told).to_le_bytes().as_slice(), told.as_slice()].concat())
+    let Some(written) = two(MARK, &files.encode_to_vec(), &filter) else {
+        return internal_err!("a scan of too many files to be sent");
+    };
+    Ok(written)
 }
 
 /// The node that was written; none where the bytes are of another one.
@@ -83,12 +84,7 @@ fn read(
 
 /// The two messages of a scan, if they are what was written.
 fn parts(written: &[u8]) -> Result<(FileScanExecConf, Option<PhysicalExprNode>)> {
-    let (sum, told) = written.split_first_chunk::<4>().ok_or_else(damaged)?;
-    if forebay_types::crc32c(told) != u32::from_le_bytes(*sum) {
-        return Err(damaged());
-    }
-    let (length, messages) = told.split_first_chunk::<4>().ok_or_else(damaged)?;
-    let (files, filter) = messages.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or_else(damaged)?;
+    let (files, filter) = of_two(written).ok_or_else(damaged)?;
     let files = FileScanExecConf::decode(files).map_err(|_| damaged())?;
     let filter = (!filter.is_empty()).then(|| PhysicalExprNode::decode(filter).map_err(|_| damaged())).transpose()?;
     Ok((files, filter))

@@ -32,6 +32,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::actions::ActionsOnly;
 use crate::checked::Checked;
 use crate::codec::Codec;
 use crate::ports::{Ways, incoming};
@@ -130,7 +131,7 @@ impl Executor {
             settings.slots,
             Arc::new(Traced { inner: ShuffleEngine::new(shared, engine), tasks: Arc::clone(&counted), over: Arc::clone(&polls) }),
         ));
-        let flight = FlightServiceServer::new(Handing::new(folder))
+        let flight = FlightServiceServer::new(ActionsOnly(Handing::new(folder)))
             .max_decoding_message_size(MESSAGE_BYTES_MAX)
             .max_encoding_message_size(MESSAGE_BYTES_MAX);
         let control = ExecutorGrpcServer::new(Control(Arc::clone(&executor)));

@@ -1,21 +1,17 @@
 //! The scheduler's side of `control`: jobs, transfers and slots out of the books, and the cancelling of a job.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
-use arrow_flight::flight_service_server::FlightService;
-use arrow_flight::{
-    Action, ActionType, Criteria, Empty, FlightData, FlightDescriptor, FlightInfo, HandshakeRequest, HandshakeResponse, PollInfo,
-    PutResult, Result as Answer, SchemaResult, Ticket,
-};
-use futures::{Stream, StreamExt};
+use arrow_flight::{Action, ActionType, Result as Answer};
+use futures::StreamExt;
 use parking_lot::Mutex;
 use serde::Serialize;
-use tonic::{Request, Response, Status, Streaming};
+use tonic::{Request, Response, Status};
 
 use super::input::Carrier;
 use super::watch::close_over;
 use super::{Books, Server};
+use crate::actions::{Actions, Answered};
 use crate::control::{Ask, ClusterState};
 
 /// Answers what people ask: as actions of Arrow Flight, with JSON as their results, at the port of the scheduler.
@@ -24,8 +20,6 @@ pub(super) struct Answers {
     pub(super) books: Arc<Mutex<Books>>,
     pub(super) carrier: Arc<Carrier>,
 }
-
-type Answered<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl Answers {
     fn cluster(&self) -> ClusterState {
@@ -50,21 +44,11 @@ fn json(value: &impl Serialize) -> Result<Vec<u8>, Status> {
     serde_json::to_vec(value).map_err(|error| Status::internal(error.to_string()))
 }
 
-fn not_here<T>() -> Result<Response<T>, Status> {
-    Err(Status::unimplemented("the scheduler answers actions only"))
-}
-
 #[tonic::async_trait]
-impl FlightService for Answers {
-    type HandshakeStream = Answered<HandshakeResponse>;
-    type ListFlightsStream = Answered<FlightInfo>;
-    type DoGetStream = Answered<FlightData>;
-    type DoPutStream = Answered<PutResult>;
-    type DoExchangeStream = Answered<FlightData>;
-    type DoActionStream = Answered<Answer>;
-    type ListActionsStream = Answered<ActionType>;
+impl Actions for Answers {
+    const WHO: &'static str = "the scheduler";
 
-    async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
+    async fn act(&self, request: Request<Action>) -> Result<Response<Answered<Answer>>, Status> {
         let action = request.into_inner();
         let ask = Ask::ALL.into_iter().find(|ask| ask.name() == action.r#type);
         let ask = ask.ok_or_else(|| Status::invalid_argument(format!("there is no action {:?}", action.r#type)))?;
@@ -87,40 +71,8 @@ impl FlightService for Answers {
         Ok(Response::new(answer.boxed()))
     }
 
-    async fn list_actions(&self, _: Request<Empty>) -> Result<Response<Self::ListActionsStream>, Status> {
+    async fn list(&self) -> Result<Response<Answered<ActionType>>, Status> {
         let actions = Ask::ALL.map(|ask| Ok(ActionType { r#type: ask.name().to_string(), description: String::new() }));
         Ok(Response::new(futures::stream::iter(actions).boxed()))
-    }
-
-    async fn handshake(&self, _: Request<Streaming<HandshakeRequest>>) -> Result<Response<Self::HandshakeStream>, Status> {
-        not_here()
-    }
-
-    async fn list_flights(&self, _: Request<Criteria>) -> Result<Response<Self::ListFlightsStream>, Status> {
-        not_here()
-    }
-
-    async fn get_flight_info(&self, _: Request<FlightDescriptor>) -> Result<Response<FlightInfo>, Status> {
-        not_here()
-    }
-
-    async fn poll_flight_info(&self, _: Request<FlightDescriptor>) -> Result<Response<PollInfo>, Status> {
-        not_here()
-    }
-
-    async fn get_schema(&self, _: Request<FlightDescriptor>) -> Result<Response<SchemaResult>, Status> {
-        not_here()
-    }
-
-    async fn do_get(&self, _: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
-        not_here()
-    }
-
-    async fn do_put(&self, _: Request<Streaming<FlightData>>) -> Result<Response<Self::DoPutStream>, Status> {
-        not_here()
-    }
-
-    async fn do_exchange(&self, _: Request<Streaming<FlightData>>) -> Result<Response<Self::DoExchangeStream>, Status> {
-        not_here()
     }
 }

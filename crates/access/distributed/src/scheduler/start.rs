@@ -32,6 +32,7 @@ use super::policy::Policy;
 use super::shuffles::Shuffles;
 use super::watch::{MISSED, watch};
 use super::{Books, Server};
+use crate::actions::ActionsOnly;
 use crate::checked::Checked;
 use crate::codec::Codec;
 use crate::ports::{Ways, incoming};
@@ -131,7 +132,7 @@ impl Scheduler {
         let answers = Answers { server: server.clone(), books: Arc::clone(&books), carrier: Arc::clone(&carrier) };
         let services = create_grpc_server(&GrpcServerConfig::default())
             .add_service(Checked::new(gate, needs::scheduler))
-            .add_service(Checked::new(FlightServiceServer::new(answers), needs::scheduler));
+            .add_service(Checked::new(FlightServiceServer::new(ActionsOnly(answers)), needs::scheduler));
         let incoming = incoming(listener, &settings.security)?;
         let serving = forebay_runtime::spawn(async move {
             if let Err(error) = services.serve_with_incoming(incoming).await {

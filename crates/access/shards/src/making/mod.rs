@@ -2,9 +2,7 @@
 
 mod create;
 mod files;
-mod forgo;
 mod reshard;
-mod seal;
 
 pub use create::{Creating, create};
-pub use reshard::{Cut, ReshardStep, ReshardTo, Resharded};
+pub use reshard::{Cut, ReshardStep, ReshardTo, Resharded, reshard};

@@ -43,6 +43,15 @@ impl ReshardTo {
         Dataset::check_shape(count as usize, &dataset.replicas)?;
         Ok(count as usize)
     }
+
+    /// About the bytes that its shards take of the folder at a time while it is given others: those that one new shard is cut out of, and that one.
+    pub fn scratch_bytes(self, shards: &Shards) -> Result<u64> {
+        let (before, count) = (shards.dataset.shards.len(), self.count(&shards.dataset)?);
+        let bytes_of = |share: &Share| shards.dataset.shards[share.shard as usize].bytes();
+        let sources = recut(before as u32, count as u32)?;
+        let most = sources.iter().map(|from| from.iter().map(bytes_of).fold(0u64, u64::saturating_add)).max();
+        Ok(most.unwrap_or(0).saturating_mul(2))
+    }
 }
 
 /// A number of shards, or with a unit the size that each is to have about: `16`, `128MiB`.
@@ -96,7 +105,7 @@ pub struct Resharded {
 }
 
 impl Resharded {
-    /// Of a dataset as [`Shards::reshard`] gave it, that had so many shards before.
+    /// Of a dataset as [`reshard`] gave it, that had so many shards before.
     pub fn of(shards: &Shards, before: usize) -> Self {
         let all = &shards.dataset.shards;
         let bytes = all.iter().map(DatasetShard::bytes).sum();
@@ -106,64 +115,56 @@ impl Resharded {
 
 /// New shards that are stored and that no manifest names yet.
 pub struct Cut {
+    /// The dataset whose shards they were cut out of.
+    of: Shards,
     next: NextShards,
     began: Instant,
 }
 
-impl Shards {
-    /// Has the dataset in a folder of a mount have more or fewer shards, which needs the right to write there; gives it with these. It is
-    /// asked and changed meanwhile, but for the moment in which the new ones take the place of the old ones. One new shard is made at a time,
-    /// in the folder `scratch` of this machine. What somebody began and did not end is ended first.
-    ///
-    /// `Retry` where more is changed meanwhile than the new shards could take over: all is as it was.
-    pub async fn reshard(
-        client: &Client,
-        path: &ForebayPath,
-        to: ReshardTo,
-        scratch: &Path,
-        progress: impl Fn(ReshardStep),
-    ) -> Result<Self> {
-        check_workers(client)?;
-        let mut shards = open(client, path).await?;
-        if shards.dataset.log.is_none() {
-            return Err(Error::invalid(format!(
-                "{path}: the dataset is of a Forebay version that knew no changes of datasets: create it again with --replace"
-            )));
-        }
-        if shards.dataset.next.is_some() {
-            progress(ReshardStep::Switching);
-            shards.merge_shard(0).await?;
-            shards = open(client, path).await?;
-        }
-        let (before, count) = (shards.dataset.shards.len(), to.count(&shards.dataset)?);
-        if count == before && shards.dataset.next.is_none() {
-            return Ok(shards);
-        }
-        for shard in 0..before {
-            progress(ReshardStep::Merging(shard, before));
-            shards.merge_shard(shard).await?;
-        }
-        let shards = open(client, path).await?;
-        let cut = shards.cut(count, scratch, &progress).await?;
+/// Has the dataset in a folder of a mount have more or fewer shards, which needs the right to write there; gives it with these. It is
+/// asked and changed meanwhile, but for the moment in which the new ones take the place of the old ones. One new shard is made at a time,
+/// in the folder `scratch` of this machine. What somebody began and did not end is ended first.
+///
+/// `Retry` where more is changed meanwhile than the new shards could take over: all is as it was.
+pub async fn reshard(
+    client: &Client,
+    path: &ForebayPath,
+    to: ReshardTo,
+    scratch: &Path,
+    progress: impl Fn(ReshardStep),
+) -> Result<Shards> {
+    check_workers(client)?;
+    let mut shards = open(client, path).await?;
+    if shards.dataset.log.is_none() {
+        return Err(Error::invalid(format!(
+            "{path}: the dataset is of a Forebay version that knew no changes of datasets: create it again with --replace"
+        )));
+    }
+    if shards.dataset.next.is_some() {
         progress(ReshardStep::Switching);
-        let log = cut.next.log.clone();
-        shards.announce(cut).await?;
-        shards.give_way(&log).await
+        shards.merge_shard(0).await?;
+        shards = open(client, path).await?;
     }
-
-    /// About the bytes that its shards take of the folder at a time while it is given others: those that one new shard is cut out of, and that one.
-    pub fn scratch_bytes(&self, to: ReshardTo) -> Result<u64> {
-        let (before, count) = (self.dataset.shards.len(), to.count(&self.dataset)?);
-        let bytes_of = |share: &Share| self.dataset.shards[share.shard as usize].bytes();
-        let sources = recut(before as u32, count as u32)?;
-        let most = sources.iter().map(|from| from.iter().map(bytes_of).fold(0u64, u64::saturating_add)).max();
-        Ok(most.unwrap_or(0).saturating_mul(2))
+    let (before, count) = (shards.dataset.shards.len(), to.count(&shards.dataset)?);
+    if count == before && shards.dataset.next.is_none() {
+        return Ok(shards);
     }
+    for shard in 0..before {
+        progress(ReshardStep::Merging(shard, before));
+        shards.merge_shard(shard).await?;
+    }
+    let shards = open(client, path).await?;
+    let cut = Cut::of(&shards, count, scratch, &progress).await?;
+    progress(ReshardStep::Switching);
+    cut.announce().await?;
+    cut.take_place().await
+}
 
+impl Cut {
     /// Makes and stores so many shards of those that the dataset has, of all that is merged into their files.
-    pub async fn cut(&self, count: usize, scratch: &Path, progress: impl Fn(ReshardStep)) -> Result<Cut> {
-        let (began, before) = (forebay_runtime::now(), self.dataset.shards.len());
-        Dataset::check_shape(count, &self.dataset.replicas)?;
+    pub async fn of(of: &Shards, count: usize, scratch: &Path, progress: impl Fn(ReshardStep)) -> Result<Self> {
+        let (began, before) = (forebay_runtime::now(), of.dataset.shards.len());
+        Dataset::check_shape(count, &of.dataset.replicas)?;
         let sources = recut(before as u32, count as u32)?;
         let (mut here, mut shards) = (BTreeSet::<u32>::new(), Vec::with_capacity(count));
         let folder = |shard: u32| scratch.join(format!("from{shard}"));
@@ -175,7 +176,7 @@ impl Shards {
             }
             for share in from {
                 if here.insert(share.shard) {
-                    bring(&self.client, &self.path, &self.dataset.shards[share.shard as usize], &folder(share.shard)).await?;
+                    bring(&of.client, &of.path, &of.dataset.shards[share.shard as usize], &folder(share.shard)).await?;
                 }
             }
             let made = scratch.join("made");
@@ -185,9 +186,9 @@ impl Shards {
             }
             let mut packed =
                 cut_one(from.iter().map(|share| folder(share.shard)).collect(), made.clone(), (number, count)).await?;
-            store_packed(&self.client, &self.path, &packed, &|_| {}).await?;
+            store_packed(&of.client, &of.path, &packed, &|_| {}).await?;
             std::fs::remove_dir_all(&made).context(|| made.display().to_string())?;
-            packed.shard.asked = self.asked_of(from);
+            packed.shard.asked = asked_of(&of.dataset, from);
             shards.push(packed.shard);
         }
         for shard in here {
@@ -195,56 +196,48 @@ impl Shards {
         }
         assert_eq!(shards.len(), count, "each new shard is made");
         let records = |shards: &[DatasetShard]| shards.iter().map(|shard| shard.records).sum::<u64>();
-        debug_assert_eq!(records(&shards), records(&self.dataset.shards), "each record is in one of them");
+        debug_assert_eq!(records(&shards), records(&of.dataset.shards), "each record is in one of them");
         let log = format!("{:016x}", forebay_runtime::random::<u64>());
-        let cuts = self.dataset.shards.iter().map(|shard| shard.log_from).collect();
-        Ok(Cut { next: NextShards { log, shards, cuts }, began })
-    }
-
-    /// What those of a new shard were asked whose keys it has.
-    fn asked_of(&self, from: &[Share]) -> Option<AskedShares> {
-        let asked = from.iter().filter_map(|share| {
-            let shard = &self.dataset.shards[share.shard as usize];
-            shard.asked.as_ref().map(|asked| (asked, share.part * shard.input_bytes as f64))
-        });
-        AskedShares::mixed(asked)
+        let cuts = of.dataset.shards.iter().map(|shard| shard.log_from).collect();
+        Ok(Self { of: of.clone(), next: NextShards { log, shards, cuts }, began })
     }
 
     /// Has the next manifest say that the dataset is about to have other shards. From here on whoever meets the dataset may end what was begun.
-    pub async fn announce(&self, cut: Cut) -> Result<()> {
+    pub async fn announce(&self) -> Result<()> {
         // What is not named for long is garbage, which workers delete.
-        if cut.began.elapsed() > GARBAGE_AFTER / 2 {
-            return Err(Error::retry(format!("{}: storing the shards took longer than they may stay unnamed", self.path)));
+        if self.began.elapsed() > GARBAGE_AFTER / 2 {
+            return Err(Error::retry(format!("{}: storing the shards took longer than they may stay unnamed", self.of.path)));
         }
-        self.check_tails(&cut.next).await?;
+        self.check_tails().await?;
         let change = |dataset: &mut Dataset| -> Result<()> {
-            if dataset.log != self.dataset.log {
+            if dataset.log != self.of.dataset.log {
                 return Err(self.too_late());
             }
-            dataset.next = Some(cut.next.clone());
+            dataset.next = Some(self.next.clone());
             Ok(())
         };
-        Self::change_manifest(&self.client, &self.path, change).await.map(drop)
+        Shards::change_manifest(&self.of.client, &self.of.path, change).await.map(drop)
     }
 
-    /// Has the shards that are announced, whose log has a name, take the place of these; gives the dataset with them.
-    async fn give_way(&self, log: &str) -> Result<Self> {
-        let announced = open(&self.client, &self.path).await?;
-        if announced.dataset.log == self.dataset.log {
+    /// Has these take the place of the old ones, once they are announced; gives the dataset with them.
+    async fn take_place(&self) -> Result<Shards> {
+        let announced = open(&self.of.client, &self.of.path).await?;
+        if announced.dataset.log == self.of.dataset.log {
             announced.merge_shard(0).await?;
         }
-        let now = Self::open(&self.client, &self.path).await?;
-        if now.dataset.log.as_deref() == Some(log) {
+        let now = Shards::open(&self.of.client, &self.of.path).await?;
+        if now.dataset.log.as_ref() == Some(&self.next.log) {
             return Ok(now);
         }
-        match now.dataset.log == self.dataset.log {
+        match now.dataset.log == self.of.dataset.log {
             true => Err(self.too_much()),
             false => Err(self.too_late()),
         }
     }
 
     /// `Retry` where more was changed since the new shards were cut than they could have in memory.
-    async fn check_tails(&self, next: &NextShards) -> Result<()> {
+    async fn check_tails(&self) -> Result<()> {
+        let next = &self.next;
         let (mut bytes, mut objects) = (Vec::with_capacity(next.cuts.len()), 0u64);
         for (shard, cut) in next.cuts.iter().enumerate() {
             let (of_shard, count) = self.tail(shard, *cut).await?;
@@ -259,14 +252,14 @@ impl Shards {
 
     /// Bytes and count of what a shard's log has from a number on.
     async fn tail(&self, shard: usize, cut: u64) -> Result<(u64, u64)> {
-        let Some(log) = self.dataset.log.clone() else { return Ok((0, 0)) };
-        let folder = self.path.key().as_str().trim_end_matches('/').to_string();
+        let Some(log) = self.of.dataset.log.clone() else { return Ok((0, 0)) };
+        let folder = self.of.path.key().as_str().trim_end_matches('/').to_string();
         let before = LogPlace { folder, log, shard: shard as u32 }.key(cut - 1)?;
         let prefix = Key::new(before.as_str().trim_end_matches(|digit: char| digit.is_ascii_digit()))?;
-        let prefix = ForebayPath::new(self.path.mount().clone(), prefix);
+        let prefix = ForebayPath::new(self.of.path.mount().clone(), prefix);
         let (mut bytes, mut count, mut after) = (0, 0, Some(before));
         while let Some(behind) = after {
-            let page = self.client.list_page(&prefix, false, Some(behind), PAGE).await?;
+            let page = self.of.client.list_page(&prefix, false, Some(behind), PAGE).await?;
             bytes += page.objects.iter().map(|info| info.version.size).sum::<u64>();
             count += page.objects.len() as u64;
             after = page.next;
@@ -278,12 +271,12 @@ impl Shards {
         Error::retry(format!(
             "{}: more is changed meanwhile than new shards could take over, and the dataset has the shards that it had: try again when less is \
              written, which replaces the new ones",
-            self.path
+            self.of.path
         ))
     }
 
     fn too_late(&self) -> Error {
-        Error::conflict(format!("{}: somebody else gave the dataset other shards, or replaced it", self.path))
+        Error::conflict(format!("{}: somebody else gave the dataset other shards, or replaced it", self.of.path))
     }
 }
 
@@ -299,6 +292,15 @@ fn check_workers(client: &Client) -> Result<()> {
         ))),
         None => Ok(()),
     }
+}
+
+/// What those of a new shard were asked whose keys it has.
+fn asked_of(dataset: &Dataset, from: &[Share]) -> Option<AskedShares> {
+    let asked = from.iter().filter_map(|share| {
+        let shard = &dataset.shards[share.shard as usize];
+        shard.asked.as_ref().map(|asked| (asked, share.part * shard.input_bytes as f64))
+    });
+    AskedShares::mixed(asked)
 }
 
 /// The shard with a number of so many, of those in some folders. Dropped, it writes no more.

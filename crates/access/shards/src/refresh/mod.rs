@@ -5,7 +5,7 @@
 //! Never does: read an object's format, which whoever refreshes brings along; say that an object was followed before all of its changes
 //! are in shared storage.
 //!
-//! Start with [`Shards::refresh`](crate::Shards::refresh).
+//! Start with [`refresh`].
 
 mod files;
 mod keys;
@@ -19,5 +19,6 @@ pub(crate) use keys::store_keys;
 pub(crate) use listing::check_from;
 pub use listing::{objects_followed, objects_like};
 pub use pass::Refreshed;
+pub use pass::refresh;
 pub(crate) use sources::Sources;
 pub use state::{Follows, RefreshState, RefusedObject};

@@ -63,47 +63,45 @@ struct Pass<'a> {
     done: Refreshed,
 }
 
-impl Shards {
-    /// Has the dataset in a folder of a mount say what the objects say now that it follows. Objects are files in the folder `scratch` while
-    /// they are read, which takes up to 1 GiB, or as much as the largest of them. `Retry` while another process refreshes it. What is cut
-    /// short is made good by the next one.
-    pub async fn refresh(client: &Client, path: &ForebayPath, reader: Arc<dyn ReadRecords>, scratch: &Path) -> Result<Refreshed> {
-        let nothing =
-            || Error::invalid(format!("{path}: it follows no objects: `forebay shard create --refresh` makes one that does"));
-        let shards = Self::open(client, path).await?;
-        if shards.dataset().following.is_none() {
-            return Err(nothing());
-        }
-        let mut lease = Lease::take(client, path, following_of(&shards)).await?;
-        // Whoever had it before may have written sources until then, and somebody a manifest.
-        let opened = async {
-            let shards = Self::open(client, path).await?;
-            let from = shards.dataset().following.as_ref().ok_or_else(nothing)?.from.clone();
-            let sources = Sources::read(&shards).await?;
-            Ok::<_, Error>((shards, from, sources))
-        };
-        let (shards, from, sources) = match opened.await {
-            Ok(opened) => opened,
-            Err(error) => {
-                lease.end(&[error.message().to_string()], None).await?;
-                return Err(error);
-            }
-        };
-        lease.turn_to(following_of(&shards));
-        let mut pass = Pass { client, shards, sources, lease, reader, scratch, files: 0, done: Refreshed::default() };
-        let result = pass.run(&from).await;
-        let Pass { lease, done, .. } = pass;
-        match result {
-            Ok(()) => lease.end(&done.errors, Some((done.objects, done.changes))).await?,
-            Err(error) => {
-                if let Err(unsaid) = lease.end(&[error.message().to_string()], None).await {
-                    tracing::debug!(%path, %unsaid, "it is not said how the refresh ended");
-                }
-                return Err(error);
-            }
-        }
-        Ok(done)
+/// Has the dataset in a folder of a mount say what the objects say now that it follows. Objects are files in the folder `scratch` while
+/// they are read, which takes up to 1 GiB, or as much as the largest of them. `Retry` while another process refreshes it. What is cut
+/// short is made good by the next one.
+pub async fn refresh(client: &Client, path: &ForebayPath, reader: Arc<dyn ReadRecords>, scratch: &Path) -> Result<Refreshed> {
+    let nothing =
+        || Error::invalid(format!("{path}: it follows no objects: `forebay shard create --refresh` makes one that does"));
+    let shards = Shards::open(client, path).await?;
+    if shards.dataset().following.is_none() {
+        return Err(nothing());
     }
+    let mut lease = Lease::take(client, path, following_of(&shards)).await?;
+    // Whoever had it before may have written sources until then, and somebody a manifest.
+    let opened = async {
+        let shards = Shards::open(client, path).await?;
+        let from = shards.dataset().following.as_ref().ok_or_else(nothing)?.from.clone();
+        let sources = Sources::read(&shards).await?;
+        Ok::<_, Error>((shards, from, sources))
+    };
+    let (shards, from, sources) = match opened.await {
+        Ok(opened) => opened,
+        Err(error) => {
+            lease.end(&[error.message().to_string()], None).await?;
+            return Err(error);
+        }
+    };
+    lease.turn_to(following_of(&shards));
+    let mut pass = Pass { client, shards, sources, lease, reader, scratch, files: 0, done: Refreshed::default() };
+    let result = pass.run(&from).await;
+    let Pass { lease, done, .. } = pass;
+    match result {
+        Ok(()) => lease.end(&done.errors, Some((done.objects, done.changes))).await?,
+        Err(error) => {
+            if let Err(unsaid) = lease.end(&[error.message().to_string()], None).await {
+                tracing::debug!(%path, %unsaid, "it is not said how the refresh ended");
+            }
+            return Err(error);
+        }
+    }
+    Ok(done)
 }
 
 impl Pass<'_> {

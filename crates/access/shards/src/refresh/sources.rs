@@ -38,6 +38,11 @@ impl Sources {
         Ok(Self { client: shards.client.clone(), at, tag, all })
     }
 
+    /// From how many objects the records came.
+    pub(super) fn objects(&self) -> usize {
+        self.all.iter().map(|source| source.path.as_str()).collect::<HashSet<_>>().len()
+    }
+
     /// Says what they are from now on. `Conflict` where somebody else has said so since they were read.
     pub(super) async fn write(&mut self, next: Vec<DatasetSource>) -> Result<()> {
         let bytes = Bytes::from(encode_sources(&next).context(|| self.at.to_string())?);
@@ -66,17 +71,6 @@ impl Sources {
             }
         }
         Err(Error::retry(format!("{}: others write it too", self.at)))
-    }
-}
-
-impl Shards {
-    /// From how many objects its records came; 0 where it follows none.
-    pub async fn followed_objects(&self) -> Result<usize> {
-        if self.dataset.following.is_none() {
-            return Ok(0);
-        }
-        let sources = Sources::read(self).await?;
-        Ok(sources.all.iter().map(|source| source.path.as_str()).collect::<HashSet<_>>().len())
     }
 }
 

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use forebay_client::{Client, PutCondition};
 use forebay_types::{Error, ErrorKind, ForebayPath, Result, VersionTag};
 
+use super::sources::Sources;
 use crate::Shards;
 use crate::open::below;
 
@@ -72,7 +73,23 @@ pub struct Follows {
     pub refresh: Option<RefreshState>,
 }
 
+impl Follows {
+    /// What a dataset follows; none where it follows nothing.
+    pub async fn of(shards: &Shards) -> Result<Option<Self>> {
+        let Some(of) = &shards.dataset.following else { return Ok(None) };
+        let (sources, refresh) = (Sources::read(shards).await?, RefreshState::read(shards).await?);
+        Ok(Some(Self { following: of.from.clone(), every_ms: of.every_ms, objects: sources.objects(), refresh }))
+    }
+}
+
 impl RefreshState {
+    /// How it stands with refreshes of a dataset; none where it follows nothing, or was not refreshed yet.
+    pub async fn read(shards: &Shards) -> Result<Option<Self>> {
+        let Some(following) = &shards.dataset.following else { return Ok(None) };
+        let read = read(&shards.client, &below(&shards.path, NAME)?).await?;
+        Ok(read.map(|(state, _)| state).filter(|state| state.following == following.name))
+    }
+
     /// How long ago the last refresh ended that saw all objects; none where none has.
     pub fn age(&self) -> Option<Duration> {
         (self.done_ms > 0).then(|| Duration::from_millis(now_ms().saturating_sub(self.done_ms).max(0).unsigned_abs()))
@@ -198,22 +215,6 @@ impl Lease {
     async fn say(&mut self) -> Result<()> {
         self.tag = write(&self.client, &self.at, &self.state, PutCondition::Version(self.tag.clone())).await?;
         Ok(())
-    }
-}
-
-impl Shards {
-    /// What it follows; none where it follows nothing.
-    pub async fn follows(&self) -> Result<Option<Follows>> {
-        let Some(of) = &self.dataset.following else { return Ok(None) };
-        let (objects, refresh) = (self.followed_objects().await?, self.refresh_state().await?);
-        Ok(Some(Follows { following: of.from.clone(), every_ms: of.every_ms, objects, refresh }))
-    }
-
-    /// How it stands with refreshes; none where it follows nothing, or was not refreshed yet.
-    pub async fn refresh_state(&self) -> Result<Option<RefreshState>> {
-        let Some(following) = &self.dataset.following else { return Ok(None) };
-        let read = read(&self.client, &below(&self.path, NAME)?).await?;
-        Ok(read.map(|(state, _)| state).filter(|state| state.following == following.name))
     }
 }
 

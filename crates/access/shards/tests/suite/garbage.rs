@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use forebay_shard_store::ChangeIf;
-use forebay_shards::{ReshardTo, Shards, create};
+use forebay_shards::{ReshardTo, Shards, create, reshard};
 use forebay_testbed::until_asked;
 use serde_json::json;
 
@@ -101,7 +101,7 @@ async fn files_of_shards_that_gave_way_to_others_leave_the_workers() {
     let before = bed.create("orders.shards", 2, vec![0.01, 0.01]).await;
     assert_eq!(before.bring().await, (4, 4));
     let scratch = bed.folder().join("scratch");
-    Shards::reshard(&bed.client, &path("orders.shards"), ReshardTo::Shards(3), &scratch, |_| {}).await.unwrap();
+    reshard(&bed.client, &path("orders.shards"), ReshardTo::Shards(3), &scratch, |_| {}).await.unwrap();
     let are_gone = async || (0..2).all(|place| on_disk(&bed, place) == 3);
     until_asked("each has the files of the new shards alone", are_gone).await;
     assert_eq!(before.count(None).await.unwrap(), RECORDS as u64);

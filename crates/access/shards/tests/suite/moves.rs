@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_client::PutCondition;
 use forebay_shard_store::LogObject;
-use forebay_shards::{ReshardTo, Shards};
+use forebay_shards::{Cut, ReshardTo, Shards, reshard};
 use forebay_testbed::until_asked;
 use forebay_types::{ErrorKind, ForebayPath};
 use futures::future::join_all;
@@ -44,8 +44,8 @@ async fn one_does_what_is_left_for_all_who_meet_an_ended_log() {
 async fn logs_of_a_dataset_that_somebody_began_to_replace_are_left_to_who_replaces_it() {
     let bed = Bed::start(1).await;
     let before = bed.create(NAME, 2, vec![0.5]).await;
-    let cut = before.cut(3, &bed.folder().join("scratch"), |_| {}).await.unwrap();
-    before.announce(cut).await.unwrap();
+    let cut = Cut::of(&before, 3, &bed.folder().join("scratch"), |_| {}).await.unwrap();
+    cut.announce().await.unwrap();
     let announced = open(&bed).await;
     let (log, cuts) = (announced.dataset().log.clone().unwrap(), announced.dataset().next.clone().unwrap().cuts);
     // Who replaces it is killed before he comes to the other shard; nothing was changed since the cut.
@@ -75,7 +75,7 @@ async fn a_dataset_that_is_put_back_to_before_it_had_other_shards_is_asked_and_c
         copy.push((at(version.key), bytes));
     }
     let scratch = bed.folder().join("scratch");
-    let resharded = Shards::reshard(&bed.client, &path(NAME), ReshardTo::Shards(3), &scratch, |_| {}).await.unwrap();
+    let resharded = reshard(&bed.client, &path(NAME), ReshardTo::Shards(3), &scratch, |_| {}).await.unwrap();
     put(&resharded, 5, "after").await.unwrap();
     assert_eq!(name_of(&first, 5).await.as_deref(), Some("after"), "who had it open is led on");
     for object in bed.client.list_all(&folder).await.unwrap() {

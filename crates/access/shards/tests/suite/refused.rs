@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicUsize;
 
 use forebay_shard::{Key, Value};
 use forebay_shard_store::Columns;
-use forebay_shards::{ReadRecords, Records, Shards};
+use forebay_shards::{ReadRecords, Records};
 use forebay_types::Result;
 
 use crate::bed::{Bed, path};
@@ -39,7 +39,7 @@ async fn a_record_that_can_not_be_written_again_has_nothing_read_again_for_ever(
     delete(&bed, "b.txt").await;
     // As of an object that the dataset was made of past the workers.
     let scratch = bed.folder().join("scratch");
-    let done = Shards::refresh(&bed.client, &path("orders.shards"), Arc::new(Large), &scratch).await.unwrap();
+    let done = forebay_shards::refresh(&bed.client, &path("orders.shards"), Arc::new(Large), &scratch).await.unwrap();
     assert!(done.errors.len() == 1 && done.errors[0].starts_with("/lake/in/a.txt: "), "{:?}", done.errors);
     assert!(done.errors[0].contains("4 MiB"), "{:?}", done.errors);
     names(&shards, &[Some("b1"), Some("a2")]).await;

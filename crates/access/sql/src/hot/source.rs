@@ -5,16 +5,13 @@ use std::collections::HashSet;
 use std::fmt::{self, Formatter};
 use std::sync::Arc;
 
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSource, ParquetSource};
-use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_plan::DisplayFormatType;
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder};
+use datafusion::physical_plan::metrics::MetricBuilder;
 use object_store::ObjectStore;
 
 use crate::hot::cells::Cells;
@@ -80,28 +77,12 @@ impl FileSource for HotSource {
         }
     }
 
-    fn table_schema(&self) -> &TableSchema {
-        self.own.table_schema()
-    }
-
     fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
         Arc::new(Self { own: self.own.with_batch_size(batch_size), ..self.clone() })
     }
 
     fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
         self.own.filter()
-    }
-
-    fn projection(&self) -> Option<&ProjectionExprs> {
-        self.own.projection()
-    }
-
-    fn metrics(&self) -> &ExecutionPlanMetricsSet {
-        self.own.metrics()
-    }
-
-    fn file_type(&self) -> &str {
-        self.own.file_type()
     }
 
     fn fmt_extra(&self, t: DisplayFormatType, f: &mut Formatter) -> fmt::Result {
@@ -112,10 +93,5 @@ impl FileSource for HotSource {
         self.own.reorder_files(files)
     }
 
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        self.own.apply_expressions(f)
-    }
+    crate::plan_nodes::as_own_source!(own);
 }

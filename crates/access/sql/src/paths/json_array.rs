@@ -7,17 +7,15 @@ use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
 use datafusion::common::Statistics;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::json::JsonFormat;
 use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSinkConfig, FileSource};
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::Result;
+use datafusion::physical_expr::LexRequirement;
 use datafusion::physical_expr::projection::ProjectionExprs;
-use datafusion::physical_expr::{LexRequirement, PhysicalExpr};
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use object_store::{ObjectMeta, ObjectStore};
 
 /// A reader of one array a file in place of the engine's, any other as it is.
@@ -93,24 +91,8 @@ impl FileSource for Whole {
         self.0.create_file_opener(store, config, partition)
     }
 
-    fn table_schema(&self) -> &TableSchema {
-        self.0.table_schema()
-    }
-
     fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
         Arc::new(Self(self.0.with_batch_size(batch_size)))
-    }
-
-    fn projection(&self) -> Option<&ProjectionExprs> {
-        self.0.projection()
-    }
-
-    fn metrics(&self) -> &ExecutionPlanMetricsSet {
-        self.0.metrics()
-    }
-
-    fn file_type(&self) -> &str {
-        self.0.file_type()
     }
 
     fn supports_repartitioning(&self) -> bool {
@@ -122,10 +104,5 @@ impl FileSource for Whole {
         Ok(own.map(|own| Arc::new(Self(own)) as Arc<dyn FileSource>))
     }
 
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        self.0.apply_expressions(f)
-    }
+    crate::plan_nodes::as_own_source!(0);
 }

@@ -78,40 +78,29 @@ impl Peers {
     /// the peer: with checksums of its own what was damaged over there, or on its way, would be valid here.
     pub(crate) async fn copy(&self, peer: &WorkerInfo, segment: SegmentId, part: PageRun) -> Result<(Vec<PageRun>, Bytes)> {
         let request = PeerRequest::Copy { segment, start: part.start, pages: part.len };
-        let call = self.ask(peer, request.encode(), Vec::new());
-        let answer =
-            forebay_runtime::time::timeout(COPY_WITHIN, call).await.map_err(|_| Error::retry("no answer to a copy"))??;
-        match decode_from(answer.version, &answer.meta)? {
-            DataReply::Copied { runs, sums } => {
-                Ok((verified(peer.id, segment, part, runs, &sums, &answer.payload)?, answer.payload))
-            }
-            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
-            _ => Err(Error::internal("a peer answered a copy with something else")),
+        match self.answer(peer, (request.encode(), Vec::new()), COPY_WITHIN, "no answer to a copy").await? {
+            (DataReply::Copied { runs, sums }, pages) => Ok((verified(peer.id, segment, part, runs, &sums, &pages)?, pages)),
+            _ => Err(something_else("a copy")),
         }
     }
 
     /// The same where this worker misses them, and tells the peer that it will have them.
     pub(crate) async fn missed(&self, peer: &WorkerInfo, asker: WorkerId, segment: SegmentId, part: PageRun) -> Result<Shared> {
         let request = PeerRequest::Missed { asker, segment, start: part.start, pages: part.len };
-        let answer = self.ask(peer, request.encode(), Vec::new()).await?;
-        match decode_from(answer.version, &answer.meta)? {
-            DataReply::Shared(forebay_protocol::Shared { runs, sums, holds, elsewhere }) => {
-                let runs = verified(peer.id, segment, part, runs, &sums, &answer.payload)?;
-                Ok(Shared { runs, pages: answer.payload, holds, elsewhere })
+        match reply(self.ask(peer, request.encode(), Vec::new()).await?)? {
+            (DataReply::Shared(forebay_protocol::Shared { runs, sums, holds, elsewhere }), pages) => {
+                let runs = verified(peer.id, segment, part, runs, &sums, &pages)?;
+                Ok(Shared { runs, pages, holds, elsewhere })
             }
-            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
-            _ => Err(Error::internal("a peer answered a question for pages with something else")),
+            _ => Err(something_else("a question for pages")),
         }
     }
 
     /// Asks a peer what a form is.
     pub(crate) async fn form(&self, peer: &WorkerInfo, form: FormId) -> Result<Option<Arc<TextForm>>> {
-        let call = self.ask(peer, PeerRequest::Form { form }.encode(), Vec::new());
-        let answer =
-            forebay_runtime::time::timeout(TELL_WITHIN, call).await.map_err(|_| Error::retry("no answer about a form"))??;
-        match decode_from(answer.version, &answer.meta)? {
-            DataReply::Form(Some(known)) if known.id() == form && known.check().is_ok() => Ok(Some(known)),
-            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+        let request = PeerRequest::Form { form };
+        match self.answer(peer, (request.encode(), Vec::new()), TELL_WITHIN, "no answer about a form").await? {
+            (DataReply::Form(Some(known)), _) if known.id() == form && known.check().is_ok() => Ok(Some(known)),
             _ => Ok(None),
         }
     }
@@ -120,12 +109,9 @@ impl Peers {
     pub(crate) async fn bring_shard(&self, peer: &WorkerInfo, dataset: &DatasetId, shard: u32, within: Duration) -> Result<()> {
         let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX);
         let request = encode(&DataRequest::AskShard { dataset: dataset.clone(), shard, within_ms });
-        let call = self.ask(peer, request, vec![Bytes::from_static(NEEDS_ALL)]);
-        let answer = forebay_runtime::time::timeout(within, call).await.map_err(|_| Error::retry("no answer in time"))??;
-        match decode_from(answer.version, &answer.meta)? {
-            DataReply::Shard { .. } => Ok(()),
-            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
-            _ => Err(Error::internal("a peer answered a question to a shard with something else")),
+        match self.answer(peer, (request, vec![Bytes::from_static(NEEDS_ALL)]), within, "no answer in time").await? {
+            (DataReply::Shard { .. }, _) => Ok(()),
+            _ => Err(something_else("a question to a shard")),
         }
     }
 
@@ -134,14 +120,11 @@ impl Peers {
         if self.is_away(peer.id) {
             return Ok(None);
         }
-        let call = self.ask(peer, PeerRequest::ShardHeld { shard }.encode(), Vec::new());
-        let answer =
-            forebay_runtime::time::timeout(HELD_WITHIN, call).await.map_err(|_| Error::retry("no answer about a shard"))??;
-        match decode_from(answer.version, &answer.meta)? {
+        let request = PeerRequest::ShardHeld { shard };
+        match self.answer(peer, (request.encode(), Vec::new()), HELD_WITHIN, "no answer about a shard").await? {
             // A copy is worth having also where this can't be read.
-            DataReply::ShardHeld(held) => Ok(held.map(|held| (held, AskedShares::decode(&answer.payload).ok()))),
-            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
-            _ => Err(Error::internal("a peer answered a question about a shard with something else")),
+            (DataReply::ShardHeld(held), asked) => Ok(held.map(|held| (held, AskedShares::decode(&asked).ok()))),
+            _ => Err(something_else("a question about a shard")),
         }
     }
 
@@ -154,13 +137,9 @@ impl Peers {
         bytes: u32,
     ) -> Result<Bytes> {
         let request = PeerRequest::ShardPart { shard, file, start, bytes };
-        let call = self.ask(peer, request.encode(), Vec::new());
-        let answer =
-            forebay_runtime::time::timeout(COPY_WITHIN, call).await.map_err(|_| Error::retry("no answer to a copy"))??;
-        match decode_from(answer.version, &answer.meta)? {
-            DataReply::Done if answer.payload.len() == bytes as usize => Ok(answer.payload),
-            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
-            _ => Err(Error::internal("a peer answered a copy of a shard with something else")),
+        match self.answer(peer, (request.encode(), Vec::new()), COPY_WITHIN, "no answer to a copy").await? {
+            (DataReply::Done, part) if part.len() == bytes as usize => Ok(part),
+            _ => Err(something_else("a copy of a shard")),
         }
     }
 
@@ -186,7 +165,7 @@ impl Peers {
     pub(crate) async fn claim_kept(&self, peer: &WorkerInfo, claim: u128, from: u64, close: bool) -> Result<Option<KeptThere>> {
         let request = PeerRequest::ClaimKept { claim, from, close };
         let (DataReply::Kept(kept), mut payload) = self.of_claim(peer, &request, Vec::new()).await? else {
-            return Err(Error::internal("a peer answered a question about a claim with something else"));
+            return Err(something_else("a question about a claim"));
         };
         let Some(Kept { end, is_closed, bytes }) = kept else { return Ok(None) };
         let mut objects = Vec::with_capacity(bytes.len());
@@ -213,10 +192,7 @@ impl Peers {
         let answer = answer.unwrap_or_else(|_| Err(Error::retry("no answer about a claim in time"))).inspect_err(|_| {
             self.lines.lock().insert(peer.id, Contact::AwayUntil(forebay_runtime::now() + AWAY_FOR));
         })?;
-        match decode_from(answer.version, &answer.meta)? {
-            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
-            reply => Ok((reply, answer.payload)),
-        }
+        reply(answer)
     }
 
     /// Says something about temporary nodes, and gives the answer.
@@ -235,11 +211,19 @@ impl Peers {
     }
 
     async fn tell_one(&self, peer: &WorkerInfo, message: Bytes) -> Result<()> {
-        let answer = self.ask(peer, message, Vec::new()).await?;
-        match decode_from(answer.version, &answer.meta)? {
-            DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
-            _ => Ok(()),
-        }
+        reply(self.ask(peer, message, Vec::new()).await?).map(drop)
+    }
+
+    /// What a peer answers in time; `late` says that it has not.
+    async fn answer(
+        &self,
+        peer: &WorkerInfo,
+        (message, payload): (Bytes, Vec<Bytes>),
+        within: Duration,
+        late: &'static str,
+    ) -> Result<(DataReply, Bytes)> {
+        let call = self.ask(peer, message, payload);
+        reply(forebay_runtime::time::timeout(within, call).await.map_err(|_| Error::retry(late))??)
     }
 
     async fn ask(&self, peer: &WorkerInfo, message: Bytes, payload: Vec<Bytes>) -> Result<Answer> {
@@ -250,6 +234,18 @@ impl Peers {
     pub(crate) fn is_away(&self, peer: WorkerId) -> bool {
         matches!(self.lines.lock().get(&peer), Some(Contact::AwayUntil(until)) if forebay_runtime::now() < *until)
     }
+}
+
+/// What a peer has answered, and the payload.
+fn reply(answer: Answer) -> Result<(DataReply, Bytes)> {
+    match decode_from(answer.version, &answer.meta)? {
+        DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+        said => Ok((said, answer.payload)),
+    }
+}
+
+fn something_else(asked: &str) -> Error {
+    Error::internal(format!("a peer answered {asked} with something else"))
 }
 
 /// What a peer has under a claim.

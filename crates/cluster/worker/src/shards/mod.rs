@@ -10,7 +10,6 @@
 //! Start with [`Shards::ask`].
 
 mod answer;
-mod at_hand;
 mod bring;
 mod budget;
 mod changes;

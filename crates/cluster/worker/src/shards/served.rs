@@ -5,19 +5,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use forebay_navigation::{MERGE_LIMITS, Unmerged};
 use forebay_protocol::{ShardHeld, ShardState};
 use forebay_runtime::time::Instant;
 use forebay_shard::Key as RecordKey;
-use forebay_shard_store::{DatasetFile, Store, shard_of};
-use forebay_types::{Error, Key, Result};
+use forebay_shard_store::{DatasetFile, LogObject, Store, shard_of};
+use forebay_types::{Error, Key, Result, format_bytes};
 use parking_lot::Mutex;
 
 use super::answer::{Questions, answer_all};
-use super::at_hand::AT_HAND_US;
 use super::dial::Dial;
 use super::lanes::Lanes;
 use super::log::{Follower, Queue};
-use super::{Asked, Manifest};
+use super::{Asked, Manifest, Shards};
 
 /// A shard that is open.
 pub(super) struct Served {
@@ -50,6 +50,9 @@ pub(super) struct Part {
     pub(super) files: Vec<DatasetFile>,
 }
 
+/// What a call is presumed to take at most, in microseconds, that is answered by a thread which other calls wait for: about what a
+/// change of threads takes on a busy machine. A shard whose bytes have to come from disk is found out by its time.
+const AT_HAND_US: f64 = 100.0;
 /// How long a shard waits that was not merged when it was its turn: others come first meanwhile.
 const MERGE_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
@@ -237,6 +240,71 @@ impl Served {
     /// Whether a key's record is in this shard, if anywhere.
     pub(super) fn holds(&self, key: &RecordKey) -> bool {
         shard_of(key, self.part.manifest.ids.len()) == self.part.number as usize
+    }
+
+    /// Has what begins from now on see what the next object of the log says.
+    pub(super) fn take_over(&self, number: u64, object: LogObject) -> Result<()> {
+        if let Some(log) = self.log_with_room()? {
+            log.take_over(number, object, |call| self.store.load().add_updates(number, call.changes));
+        }
+        Ok(())
+    }
+
+    /// The same of an object with these bytes, which shared storage may not have yet.
+    pub(super) fn take_over_kept(&self, number: u64, object: LogObject, bytes: &[u8]) -> Result<()> {
+        if let Some(log) = self.log_with_room()? {
+            log.take_over_kept(number, object, bytes, |call| self.store.load().add_updates(number, call.changes));
+        }
+        Ok(())
+    }
+
+    fn log_with_room(&self) -> Result<Option<&Follower>> {
+        // Writers stop at half of it, by their own count.
+        match self.store.load().update_bytes() as u64 > 2 * MERGE_LIMITS.shard_bytes {
+            true => Err(self.no_room()),
+            false => Ok(self.log.as_ref()),
+        }
+    }
+
+    /// Why it takes nothing more.
+    pub(super) fn no_room(&self) -> Error {
+        Error::retry(format!(
+            "{} shard {}: {} of changes, of {} of all shards here, are not merged into files yet, which goes on: ask again, or `forebay \
+             shard merge` the datasets",
+            self.part.folder,
+            self.part.number,
+            format_bytes(MERGE_LIMITS.shard_bytes),
+            format_bytes(MERGE_LIMITS.all_bytes),
+        ))
+    }
+
+    /// What was changed in it since its files were made, as of a shard that is this worker's to merge.
+    pub(super) fn unmerged(&self) -> Unmerged {
+        Unmerged {
+            input_bytes: self.part.input_bytes,
+            bytes: self.store.load().update_bytes() as u64,
+            objects: self.log.as_ref().map_or(0, |log| log.read().next - log.from),
+            is_mine: true,
+            is_merging: self.merging.is_under_way(),
+            is_put_off: self.merging.is_put_off(),
+        }
+    }
+}
+
+impl Shards {
+    /// Answers gets of a shard that is here and has heard of all changes, and says how many other calls it has; none where
+    /// something has to be waited for, or may take long.
+    pub(super) fn at_hand(&self, asked: &Asked, questions: &Questions, deadline: Instant) -> Result<Option<(Vec<u8>, u32)>> {
+        let Some(served) = self.find(asked.id()).filter(|served| served.is_quick(questions)) else { return Ok(None) };
+        self.place(&served, asked);
+        if let Some(log) = &served.log {
+            let Some(door) = self.origin.mounts.find(log.mount()) else { return Ok(None) };
+            if !self.is_fresh(&door, log, || questions.records(&asked.manifest.dataset.columns)) {
+                return Ok(None);
+            }
+        }
+        let answers = served.answer_at_hand(questions, deadline).transpose()?;
+        Ok(answers.map(|answers| (answers, served.lanes.queue())))
     }
 }
 

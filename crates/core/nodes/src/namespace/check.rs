@@ -40,10 +40,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::namespace::operations::CreateOptions;
     use crate::namespace::undo::Back;
     use crate::namespace::{Arriving, TableState};
     use crate::node::{File, Flags, Value};
-    use crate::operations::CreateOptions;
     use crate::terms::{Affinity, BlockRef, DirId, NodeType, ROOT, StorageClass};
 
     const ELSEWHERE: DirId = DirId { worker: 9, number: 9 };

@@ -1,9 +1,11 @@
-//! One worker's part of the namespace: its state, and how nodes are found, placed and taken out. What any of it means is for the
-//! floors above.
+//! One worker's part of the namespace: its state, and how nodes are found, placed and taken out; on that `operations`, what is asked of
+//! a node by its name, and `moves`, what goes from one worker to another. What it is made of, nothing outside sees.
 
 mod check;
 mod find;
 mod labels;
+mod moves;
+mod operations;
 mod place;
 mod quota;
 mod step;
@@ -21,6 +23,8 @@ use crate::terms::{BlockRef, DirId};
 use labels::Labels;
 use undo::Undo;
 
+pub use moves::{Carton, Packed};
+pub use operations::{At, Condition, CreateOptions, Entry, Removed, Target, Usage};
 pub(crate) use table::{Table, TableState};
 pub(crate) use underway::{Arriving, Coming};
 pub use way_up::WayUp;
@@ -33,17 +37,17 @@ pub use way_up::WayUp;
 pub struct Namespace {
     worker: u64,
     /// The containers whose nodes are here.
-    pub(crate) tables: HashMap<DirId, Table>,
+    tables: HashMap<DirId, Table>,
     /// Nodes that have a lease, and when it is over.
-    pub(crate) leases: BTreeMap<(DirId, Box<str>), Duration>,
+    leases: BTreeMap<(DirId, Box<str>), Duration>,
     /// Nodes that come from other workers, until it is certain that these have given them up.
-    pub(crate) arriving: HashMap<(DirId, Box<str>), Arriving>,
+    arriving: HashMap<(DirId, Box<str>), Arriving>,
     /// Containers that come from other workers, until these have given them up.
-    pub(crate) coming: HashMap<DirId, Coming>,
+    coming: HashMap<DirId, Coming>,
     /// Where containers are that were here.
-    pub(crate) moved: HashMap<DirId, DirId>,
+    moved: HashMap<DirId, DirId>,
     /// The names of containers, wherever their nodes are.
-    pub(crate) links: HashMap<DirId, (DirId, Box<str>)>,
+    links: HashMap<DirId, (DirId, Box<str>)>,
     /// Containers here that have a quota.
     bounded: usize,
     /// The locations that nodes ask for.

@@ -6,10 +6,11 @@ mod reply;
 
 use bytes::Bytes;
 use forebay_nodes::{BlockRef, Condition, DirId, Location, NodeType, StorageClass};
-use forebay_types::{Error, Result};
+use forebay_types::Result;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantNames};
 
+use crate::codec::read;
 use crate::limits::{BLOCKS_MAX, VALUES_MAX, at_most};
 
 pub use peer::{NODE_PEER_MESSAGE, PeerCall, PeerOp};
@@ -244,12 +245,4 @@ impl<'a> NodeCall<'a> {
 fn write<T: Serialize>(message: &T, bytes: Vec<u8>) -> Bytes {
     // Messages hold no type that postcard can't encode, so this can't fail on any value.
     postcard::to_extend(message, bytes).expect("messages are encodable").into()
-}
-
-fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T> {
-    match postcard::take_from_bytes(bytes) {
-        Ok((message, [])) => Ok(message),
-        Ok((_, rest)) => Err(Error::invalid(format!("message has {} bytes too many", rest.len()))),
-        Err(error) => Err(Error::invalid(format!("message can't be read: {error}"))),
-    }
 }

@@ -6,7 +6,8 @@ use forebay_types::Result;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantNames};
 
-use super::{Raw, read, write};
+use super::{Raw, write};
+use crate::codec::read;
 use crate::limits::{BLOCKS_MAX, CLAIMS_MAX, at_most};
 
 /// First byte of a message about temporary nodes from one worker to another; no other message begins with it.

@@ -6,7 +6,8 @@ use forebay_types::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
 
-use super::{Raw, read, write};
+use super::{Raw, write};
+use crate::codec::read;
 use crate::tiers::Span;
 
 /// What a worker answers.

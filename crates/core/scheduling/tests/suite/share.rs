@@ -1,11 +1,24 @@
 //! Splits of a bound.
 
-use forebay_scheduling::{Ahead, Need, share_bound, share_bound_by_need};
+use forebay_scheduling::{Ahead, Need, share_bound_by_need};
 use forebay_types::{OperationId, PlanTurn, Standing};
 use proptest::prelude::*;
 
 fn turn(number: u64) -> PlanTurn {
     Standing { priority: 0, began_ms: number + 1 }.turn(OperationId(number), 0)
+}
+
+/// A split by demand alone.
+fn share_bound<Who: Copy + Ord>(bound_bytes_per_sec: u64, demands: &[(Who, u64)]) -> Vec<(Who, u64)> {
+    let needs: Vec<_> = demands.iter().map(|(who, demand)| Need { who: *who, demand: *demand, background: 0 }).collect();
+    share_bound_by_need(bound_bytes_per_sec, &needs, &[])
+}
+
+#[test]
+fn a_split_is_by_demand_and_what_nobody_asks_for_is_spread() {
+    assert_eq!(share_bound(100, &[("a", 10), ("b", 80), ("c", 500)]), [("a", 10), ("b", 45), ("c", 45)]);
+    assert_eq!(share_bound(100, &[("a", 0), ("b", 0)]), [("a", 50), ("b", 50)]);
+    assert_eq!(share_bound(120, &[("a", 0), ("b", 20), ("c", 20)]), [("a", 2), ("b", 59), ("c", 59)]);
 }
 
 #[test]

@@ -90,11 +90,11 @@ pub fn build_flat(text: &[u8], ratio: f64) -> Result<BuiltShard> {
     ];
     let base = Bytes::from(part::write(BASE_KIND, None, 0, &sections));
     let flat = FlatText::open(base.clone(), [])?;
-    let ids = dial(flat.base(), ratio, false);
+    let ids = dial(&flat.base, ratio, false);
     if ids.is_empty() {
         return Ok(BuiltShard { base, layers: Vec::new() });
     }
-    let builder = FlatLayerBuilder::new(flat.base().clone(), &ids)?;
+    let builder = FlatLayerBuilder::new(flat.base.clone(), &ids)?;
     builder.run(builder.everything());
     Ok(BuiltShard { base, layers: builder.finish()? })
 }

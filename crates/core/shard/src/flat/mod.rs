@@ -3,18 +3,17 @@
 pub(crate) mod build;
 pub(crate) mod layers;
 
-use std::ops::Range;
-use std::sync::Arc;
+use std::ops::{Deref, Range};
 
-use arc_swap::ArcSwap;
 use bytes::Bytes;
 use forebay_types::{Error, Result};
 
 use crate::base::Base;
 use crate::interval::Suffixes;
+use crate::layers::LayerSet;
 use crate::layers::id::{LayerId, LayerKind};
+use crate::layers::layered::Layered;
 use crate::layers::shape::{RATE_MAX, Shape, rate_place};
-use crate::layers::{LayerInfo, LayerSet, VerifiedLayer};
 use crate::model::alphabet::Meaning;
 use crate::psi::Place;
 use layers::FlatLayerBuilder;
@@ -26,9 +25,14 @@ pub(crate) const BASE_RATE: u32 = 128;
 const BATCH: usize = 24;
 
 /// A shard of flat text over the bytes of its parts. Layers come and go under readers as in [`Shard`](crate::Shard).
-pub struct FlatText {
-    base: Arc<Base>,
-    layers: ArcSwap<LayerSet>,
+pub struct FlatText(Layered);
+
+impl Deref for FlatText {
+    type Target = Layered;
+
+    fn deref(&self) -> &Layered {
+        &self.0
+    }
 }
 
 /// Where one walk is, and how far from where it began.
@@ -68,15 +72,7 @@ impl FlatText {
         if base.numbers.flat == 0 {
             return Err(Error::invalid("this shard holds records, not flat text; open it as records"));
         }
-        let mut set = LayerSet::empty(&base);
-        for bytes in layers {
-            set.put(&base, &VerifiedLayer::new(&base, bytes)?);
-        }
-        Ok(Self { base: Arc::new(base), layers: ArcSwap::from_pointee(set) })
-    }
-
-    pub(crate) fn base(&self) -> &Arc<Base> {
-        &self.base
+        Layered::new(base, layers).map(Self)
     }
 
     /// Bytes of the text.
@@ -206,28 +202,6 @@ impl FlatText {
             row = psi.next(place, row);
         }
         out
-    }
-
-    /// The layers, with what each takes.
-    pub fn layers(&self) -> Vec<LayerInfo> {
-        self.layers.load().infos()
-    }
-
-    /// Verifies a layer's part and adds it. Readers go on.
-    pub fn add_layer(&self, part: Bytes) -> Result<LayerId> {
-        let layer = self.verify_layer(part)?;
-        self.replace_layers(&[], std::slice::from_ref(&layer));
-        Ok(layer.id())
-    }
-
-    /// Verifies a layer's part, for [`replace_layers`](Self::replace_layers).
-    pub fn verify_layer(&self, part: Bytes) -> Result<VerifiedLayer> {
-        VerifiedLayer::new(&self.base, part)
-    }
-
-    /// Drops slices and puts others in. A query sees all of it or nothing.
-    pub fn replace_layers(&self, gone: &[LayerId], new: &[VerifiedLayer]) {
-        crate::shard::replace(&self.layers, &self.base, gone, new);
     }
 
     /// The layers that bring the text to `ratio`, or as near below as slices allow: for search alone, or for extraction too.

@@ -1,6 +1,10 @@
 //! Slices that fill up by what queries find on their way, without a lock between those who write and read.
 
-use crate::sync::{AtomicU32, Ordering};
+// The primitives that the models of loom replace.
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU32, Ordering};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// No value yet.
 const EMPTY: u32 = u32::MAX;

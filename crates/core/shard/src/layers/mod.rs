@@ -4,6 +4,7 @@
 pub(crate) mod build;
 pub(crate) mod filling;
 pub(crate) mod id;
+pub(crate) mod layered;
 mod pass;
 pub(crate) mod plan;
 pub(crate) mod shape;

@@ -9,8 +9,7 @@ use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field};
 use forebay_types::{Error, Result};
 
-use super::hex::{from_hex, to_hex};
-use super::plain::plain_type;
+use super::{from_hex, plain_type, to_hex};
 
 /// What is said of a field that is sent so: the hexadecimal digits of each value, in the order of their bytes, with commas between; and
 /// whether they are texts.

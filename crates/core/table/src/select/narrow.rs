@@ -9,7 +9,7 @@ use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, Schema};
 use forebay_types::{Error, Result};
 
-use super::hex::{from_hex, to_hex};
+use super::{from_hex, to_hex};
 use crate::read::Table;
 use crate::schema::{schema_from_bytes, schema_to_bytes};
 

@@ -119,7 +119,7 @@ pub(super) async fn follows(client: Client, course: Arc<Course>, mut chance: Std
 async fn refresh(client: &Client, course: &Course) -> Result<()> {
     let scratch = course.folder.join("refresh");
     std::fs::create_dir_all(&scratch)?;
-    let refreshed = Shards::refresh(client, &path(), Arc::new(Lines), &scratch).await?;
+    let refreshed = forebay_shards::refresh(client, &path(), Arc::new(Lines), &scratch).await?;
     match refreshed.errors.first() {
         None => Ok(()),
         Some(error) => Err(Error::retry(error.clone())),

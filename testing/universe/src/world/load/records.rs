@@ -154,7 +154,7 @@ async fn work(client: &Client, which: u32, count: u32, scratch: &Path) -> Result
         0 | 1 => Shards::open(client, &path()).await?.with_patience(PATIENCE).merge_shard(which as usize).await,
         2 | 3 => {
             std::fs::create_dir_all(scratch)?;
-            Shards::reshard(client, &path(), ReshardTo::Shards(count), scratch, |_| {}).await.map(drop)
+            forebay_shards::reshard(client, &path(), ReshardTo::Shards(count), scratch, |_| {}).await.map(drop)
         }
         _ => {
             let orders =

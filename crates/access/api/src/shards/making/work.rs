@@ -228,7 +228,7 @@ async fn run(
     let done = match task {
         Task::Refresh => {
             tell.send_modify(|told| *told = Told::Running("reading what has changed".to_string()));
-            Shards::refresh(&client, &dataset, reader, scratch.path()).await.map(Told::Refreshed)
+            forebay_shards::refresh(&client, &dataset, reader, scratch.path()).await.map(Told::Refreshed)
         }
         Task::Reshard(to) => reshard(&client, &dataset, to, (scratch.path(), free), &tell).await.map(Told::Resharded),
     };
@@ -247,9 +247,9 @@ async fn reshard(
 ) -> Result<Resharded> {
     let now = Shards::open(client, dataset).await?;
     let before = now.dataset().shards.len();
-    check_room(dataset, now.scratch_bytes(to)?, free(scratch))?;
+    check_room(dataset, to.scratch_bytes(&now)?, free(scratch))?;
     let progress = |step: ReshardStep| tell.send_modify(|told| *told = Told::Running(step.to_string()));
-    let shards = Shards::reshard(client, dataset, to, scratch, progress).await?;
+    let shards = forebay_shards::reshard(client, dataset, to, scratch, progress).await?;
     Ok(Resharded::of(&shards, before))
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use forebay_oracle::{RecordCall, RecordOp, Violation};
 use forebay_shard_store::{Acknowledged, ChangeIf, LogObject, LogPlace};
-use forebay_shards::{ReshardTo, Shards};
+use forebay_shards::{ReshardTo, Shards, reshard};
 use forebay_types::{ErrorKind, WorkerId};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -178,7 +178,7 @@ async fn reshard_on(bed: Arc<tokio::sync::RwLock<Bed>>, is_wanted: bool, stop: A
         };
         let to = ReshardTo::Shards(2 + reshards as u32 % 3);
         // Of one that was given up somewhere the next one ends what it began.
-        let resharded = Shards::reshard(&client, &path("orders.shards"), to, &scratch, |_| {}).await;
+        let resharded = reshard(&client, &path("orders.shards"), to, &scratch, |_| {}).await;
         reshards += usize::from(resharded.is_ok());
         let _ = std::fs::remove_dir_all(&scratch);
         tokio::time::sleep(Duration::from_millis(300)).await;

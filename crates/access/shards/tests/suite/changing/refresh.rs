@@ -8,7 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_client::{Client, PutCondition};
 use forebay_shard_store::{ChangeIf, Columns, DatasetSource, decode_sources, encode_sources};
-use forebay_shards::{ReadRecords, Records, Refreshed, ReshardTo, Shards, create, objects_followed};
+use forebay_shards::{
+    Follows, ReadRecords, Records, RefreshState, Refreshed, ReshardTo, Shards, create, objects_followed, reshard,
+};
 use forebay_testbed::until;
 use forebay_types::{Error, ErrorKind, ForebayPath, Result};
 use serde_json::json;
@@ -61,7 +63,7 @@ pub async fn delete(bed: &Bed, name: &str) {
 pub async fn refresh_until(bed: &Bed, records: usize) -> Result<Refreshed> {
     let scratch = bed.folder().join("scratch");
     std::fs::create_dir_all(&scratch).unwrap();
-    Shards::refresh(&bed.client, &path("orders.shards"), Arc::new(Lines(AtomicUsize::new(records))), &scratch).await
+    forebay_shards::refresh(&bed.client, &path("orders.shards"), Arc::new(Lines(AtomicUsize::new(records))), &scratch).await
 }
 
 pub async fn refresh(bed: &Bed) -> Refreshed {
@@ -135,7 +137,7 @@ async fn with_other_shards_it_is_known_still_what_came_from_where() {
     let (before, of) = (sources(&bed).await, sources_of(&bed).await);
     let scratch = bed.folder().join("others");
     std::fs::create_dir_all(&scratch).unwrap();
-    let resharded = Shards::reshard(&bed.client, &path("orders.shards"), ReshardTo::Shards(3), &scratch, |_| {}).await.unwrap();
+    let resharded = reshard(&bed.client, &path("orders.shards"), ReshardTo::Shards(3), &scratch, |_| {}).await.unwrap();
     assert_ne!(resharded.dataset().log, shards.dataset().log);
     assert_eq!((sources_of(&bed).await, sources(&bed).await), (of, before));
     assert_eq!(refresh(&bed).await, Refreshed { objects: 2, ..Refreshed::default() }, "nothing is read again");
@@ -178,7 +180,7 @@ async fn objects_that_come_change_and_go_are_followed() {
     delete(&bed, "a.txt").await;
     assert_eq!(refresh(&bed).await.gone, 1);
     assert_eq!(count(&shards).await, RECORDS as u64, "records that came from no object stay");
-    let state = shards.refresh_state().await.unwrap().unwrap();
+    let state = RefreshState::read(&shards).await.unwrap().unwrap();
     assert!(state.age().is_some() && !state.is_held() && state.objects == 0, "{state:?}");
 }
 
@@ -197,7 +199,7 @@ async fn refreshes_write_no_manifests_and_what_has_the_same_keys_no_further_obje
     names(&shards, &[Some("round 2"), Some("a2")]).await;
     assert_eq!(objects_below(&bed, "orders.shards/data/").await, kept + 1, "its keys are the same");
     let now = Shards::open(&bed.client, &path("orders.shards")).await.unwrap();
-    assert_eq!((now.manifest(), now.followed_objects().await.unwrap()), (shards.manifest(), 1));
+    assert_eq!((now.manifest(), Follows::of(&now).await.unwrap().unwrap().objects), (shards.manifest(), 1));
     assert_eq!(objects_below(&bed, "orders.shards/sources-").await, 1);
     let off = Shards::set_refresh(&bed.client, &path("orders.shards"), None).await.unwrap();
     assert_eq!(off.manifest(), shards.manifest() + 1, "an order is what a manifest says");
@@ -212,7 +214,7 @@ async fn who_is_overtaken_says_that_what_he_wrote_is_doubtful() {
     let overtaken = Overtaken { client, sources: sources_of(&bed).await, runtime, reads: AtomicUsize::new(0) };
     let scratch = bed.folder().join("scratch");
     std::fs::create_dir_all(&scratch).unwrap();
-    let ended = Shards::refresh(&bed.client, &path("orders.shards"), Arc::new(overtaken), &scratch).await;
+    let ended = forebay_shards::refresh(&bed.client, &path("orders.shards"), Arc::new(overtaken), &scratch).await;
     assert_eq!(ended.unwrap_err().kind(), ErrorKind::Internal);
     let left = sources(&bed).await;
     assert!(!left.is_empty() && left.iter().all(|source| source.tag.is_empty()), "{left:?}");
@@ -300,14 +302,14 @@ async fn of_an_object_that_can_not_be_read_the_last_version_stays_and_it_is_said
     let done = refresh(&bed).await;
     assert!(done.errors.len() == 1 && done.errors[0].contains("/lake/in/a.txt"), "{:?}", done.errors);
     names(&shards, &[Some("a1"), Some("b2")]).await;
-    assert_eq!(shards.refresh_state().await.unwrap().unwrap().errors, done.errors);
+    assert_eq!(RefreshState::read(&shards).await.unwrap().unwrap().errors, done.errors);
     assert_eq!(std::fs::read_dir(bed.folder().join("scratch")).unwrap().count(), 0, "no file of it stays");
     let again = refresh_until(&bed, 0).await.unwrap();
     assert_eq!(again.errors, done.errors, "it is not read again as long as it is the same");
     store(&bed, "a.txt", "100001,mended").await;
     assert_eq!(refresh(&bed).await.errors, Vec::<String>::new());
     names(&shards, &[Some("mended"), Some("b2")]).await;
-    assert_eq!(shards.refresh_state().await.unwrap().unwrap().errors, Vec::<String>::new());
+    assert_eq!(RefreshState::read(&shards).await.unwrap().unwrap().errors, Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -384,6 +386,7 @@ async fn one_worker_has_to_refresh_a_dataset_one_process_does_and_merges_lose_no
     let off = Shards::set_refresh(&bed.client, &path("orders.shards"), None).await.unwrap();
     assert_eq!(off.dataset().following.as_ref().unwrap().every_ms, 0);
     assert_eq!(doers().await, []);
-    let other = Shards::refresh(&bed.client, &path("parts.shards"), Arc::new(Lines(AtomicUsize::new(1))), bed.folder()).await;
+    let other =
+        forebay_shards::refresh(&bed.client, &path("parts.shards"), Arc::new(Lines(AtomicUsize::new(1))), bed.folder()).await;
     assert_eq!(other.unwrap_err().kind(), ErrorKind::Invalid, "it follows nothing");
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use forebay_client::PutCondition;
 use forebay_shard::Key;
 use forebay_shard_store::{ChangeIf, DatasetPin, LogObject, LogPlace, LoggedCall, Tail, moved_call};
-use forebay_shards::{ReshardTo, Shards};
+use forebay_shards::{Cut, ReshardTo, Shards};
 use forebay_types::{ErrorKind, ForebayPath, Result};
 use serde_json::{Value as Json, json};
 
@@ -77,14 +77,14 @@ pub async fn open(bed: &Bed) -> Shards {
 }
 
 async fn reshard(bed: &Bed, to: ReshardTo) -> Result<Shards> {
-    Shards::reshard(&bed.client, &path(NAME), to, &bed.folder().join("scratch"), |_| {}).await
+    forebay_shards::reshard(&bed.client, &path(NAME), to, &bed.folder().join("scratch"), |_| {}).await
 }
 
 /// Announces that a dataset is to have so many shards, made before `model` changes once more.
 pub async fn announce(bed: &Bed, shards: &Shards, count: usize, model: &mut Model) -> Shards {
-    let cut = shards.cut(count, &bed.folder().join("scratch"), |_| {}).await.unwrap();
+    let cut = Cut::of(shards, count, &bed.folder().join("scratch"), |_| {}).await.unwrap();
     model.change(shards, 1).await;
-    shards.announce(cut).await.unwrap();
+    cut.announce().await.unwrap();
     open(bed).await
 }
 
@@ -253,7 +253,7 @@ async fn workers_that_are_killed_meanwhile_and_others_who_want_the_same_lose_not
             tokio::spawn(async move {
                 // Who is told that somebody else did, or that it can't be done now, tries again.
                 for _ in 0..100 {
-                    match Shards::reshard(&client, &path(NAME), ReshardTo::Shards(count), &scratch, |_| {}).await {
+                    match forebay_shards::reshard(&client, &path(NAME), ReshardTo::Shards(count), &scratch, |_| {}).await {
                         Ok(shards) => return shards.dataset().shards.len(),
                         Err(error) => assert!(matches!(error.kind(), ErrorKind::Retry | ErrorKind::Conflict), "{error}"),
                     }
@@ -316,7 +316,7 @@ async fn parts_of_shards_that_are_no_more_are_searched_and_counted_whole() {
 async fn a_call_is_made_once_and_versions_are_never_used_again() {
     let bed = Bed::start(2).await;
     let before = bed.create(NAME, 2, vec![0.5]).await;
-    let cut = before.cut(3, &bed.folder().join("scratch"), |_| {}).await.unwrap();
+    let cut = Cut::of(&before, 3, &bed.folder().join("scratch"), |_| {}).await.unwrap();
     let worker = bed.client.view().workers[0].id;
     let change = async |shards: &Shards, call: u128, name: &str| {
         let shard = shards.dataset().shard_of(&Key::U64(5)) as u32;
@@ -327,7 +327,7 @@ async fn a_call_is_made_once_and_versions_are_never_used_again() {
     let second = change(&before, 78, "second").await.unwrap();
     assert!(second > first);
     let there = before.get_versioned(&literal(9)).await.unwrap().version;
-    before.announce(cut).await.unwrap();
+    cut.announce().await.unwrap();
     open(&bed).await.merge_shard(0).await.unwrap();
     let after = open(&bed).await;
     let error = change(&before, 79, "by a client that does not know it").await.unwrap_err();
@@ -388,8 +388,8 @@ async fn a_dataset_that_is_replaced_meanwhile_stays_replaced() {
     let after = open(&bed).await;
     assert!(after.dataset().before.is_empty() && after.dataset().next.is_none());
     Model::of(&bed).compare_all(&after, "replaced").await;
-    let cut = before.cut(3, &bed.folder().join("scratch"), |_| {}).await.unwrap();
-    assert_eq!(before.announce(cut).await.unwrap_err().kind(), ErrorKind::Conflict);
+    let cut = Cut::of(&before, 3, &bed.folder().join("scratch"), |_| {}).await.unwrap();
+    assert_eq!(cut.announce().await.unwrap_err().kind(), ErrorKind::Conflict);
     let error = reshard(&bed, ReshardTo::Shards(0)).await.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
 }

@@ -6,7 +6,6 @@
 
 mod arrow;
 mod avro;
-mod bounds;
 mod fault;
 mod format;
 mod input;
@@ -16,3 +15,17 @@ mod source;
 pub(super) use format::{guarded, schema};
 pub(crate) use parquet::with_checked_pages;
 pub use source::{bare_scan, guarded_scan};
+
+use datafusion::execution::memory_pool::MemoryLimit;
+use datafusion::execution::runtime_env::RuntimeEnv;
+
+/// Values that a file may have without any byte for them, such as nulls without a type: a few bytes can say that there are 2^60.
+const WITHOUT_BYTES_MAX: u64 = 1 << 24;
+
+/// Bytes that one message or block may take when it is decoded: what SQL may use.
+fn decoded_bytes_max(runtime: &RuntimeEnv) -> u64 {
+    match runtime.memory_pool.memory_limit() {
+        MemoryLimit::Finite(bytes) => bytes as u64,
+        _ => forebay_data_folder::default_dram_bytes(),
+    }
+}

@@ -27,7 +27,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use object_store::ObjectMeta;
 
-use super::bounds::decoded_bytes_max;
+use super::decoded_bytes_max;
 use super::fault::{self, Fault, damage};
 use crate::scans::{config, parquet_source};
 

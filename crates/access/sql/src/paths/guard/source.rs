@@ -3,24 +3,21 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::physical_plan::{
     ArrowSource, AvroSource, FileOpener, FileScanConfig, FileScanConfigBuilder, FileSource,
 };
 use datafusion::datasource::source::DataSourceExec;
-use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::Result;
 use datafusion::execution::TaskContext;
+use datafusion::physical_expr::LexOrdering;
 use datafusion::physical_expr::projection::ProjectionExprs;
-use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
-use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan};
 use datafusion_datasource::projection::{ProjectionOpener, SplitProjection};
 use object_store::ObjectStore;
 
 use super::arrow::ArrowOpener;
 use super::avro::AvroOpener;
-use super::bounds::decoded_bytes_max;
+use super::decoded_bytes_max;
 use crate::scans::config;
 
 /// The engine's source, for all but opening its files. It has no serialised form, so that none is read without the guard: who
@@ -76,25 +73,9 @@ impl FileSource for GuardedSource {
         ProjectionOpener::try_new(projection, opener, table.file_schema())
     }
 
-    fn table_schema(&self) -> &TableSchema {
-        self.own.table_schema()
-    }
-
     fn with_batch_size(&self, batch_size: usize) -> Arc<dyn FileSource> {
         let own = self.own.with_batch_size(batch_size);
         Arc::new(Self { own, batch_rows: batch_size.max(1), ..*self })
-    }
-
-    fn projection(&self) -> Option<&ProjectionExprs> {
-        self.own.projection()
-    }
-
-    fn metrics(&self) -> &ExecutionPlanMetricsSet {
-        self.own.metrics()
-    }
-
-    fn file_type(&self) -> &str {
-        self.own.file_type()
     }
 
     fn fmt_extra(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -120,10 +101,5 @@ impl FileSource for GuardedSource {
         Ok(own.map(|own| Arc::new(Self { own, ..*self }) as Arc<dyn FileSource>))
     }
 
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        self.own.apply_expressions(f)
-    }
+    crate::plan_nodes::as_own_source!(own);
 }

@@ -5,9 +5,8 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use forebay_metrics::table;
-use forebay_navigation::MERGE_LIMITS;
 use forebay_shard_store::LogObject;
-use forebay_types::{Error, ErrorKind, Result, format_bytes};
+use forebay_types::{Error, ErrorKind, Result};
 use futures::future::try_join_all;
 
 use crate::origin::MountDoor;
@@ -155,42 +154,4 @@ fn decode(door: &MountDoor, served: &Served, log: &Follower, number: u64, bytes:
     let key = log.place().key(number)?;
     let schema = served.store.load().records()?.schema();
     LogObject::decode(bytes, number, &schema, &format!("/{}/{key}", door.mount.name))
-}
-
-impl Served {
-    /// Has what begins from now on see what the next object of the log says.
-    pub(super) fn take_over(&self, number: u64, object: LogObject) -> Result<()> {
-        if let Some(log) = self.log_with_room()? {
-            log.take_over(number, object, |call| self.store.load().add_updates(number, call.changes));
-        }
-        Ok(())
-    }
-
-    /// The same of an object with these bytes, which shared storage may not have yet.
-    pub(super) fn take_over_kept(&self, number: u64, object: LogObject, bytes: &[u8]) -> Result<()> {
-        if let Some(log) = self.log_with_room()? {
-            log.take_over_kept(number, object, bytes, |call| self.store.load().add_updates(number, call.changes));
-        }
-        Ok(())
-    }
-
-    fn log_with_room(&self) -> Result<Option<&Follower>> {
-        // Writers stop at half of it, by their own count.
-        match self.store.load().update_bytes() as u64 > 2 * MERGE_LIMITS.shard_bytes {
-            true => Err(full(self)),
-            false => Ok(self.log.as_ref()),
-        }
-    }
-}
-
-/// Why nothing more is taken.
-pub(super) fn full(served: &Served) -> Error {
-    Error::retry(format!(
-        "{} shard {}: {} of changes, of {} of all shards here, are not merged into files yet, which goes on: ask again, or `forebay \
-         shard merge` the datasets",
-        served.part.folder,
-        served.part.number,
-        format_bytes(MERGE_LIMITS.shard_bytes),
-        format_bytes(MERGE_LIMITS.all_bytes),
-    ))
 }

@@ -12,7 +12,6 @@ use forebay_trace::{current, within};
 use forebay_types::{Error, ErrorKind, Key, MountId, Result};
 use tokio::sync::oneshot;
 
-use super::catch_up::full;
 use super::moving::replaced;
 use crate::shards::claims::Way;
 use crate::shards::log::{Call, Follower, Read, Standing, Verdict, decide};
@@ -170,7 +169,7 @@ impl Shards {
         *calls = rest;
         let of_shard = served.store.load().update_bytes() as u64;
         if !calls.is_empty() && !MERGE_LIMITS.takes_more(of_shard, self.update_bytes()) {
-            let error = full(served);
+            let error = served.no_room();
             calls.drain(..).for_each(|call| call.end(Err(error.clone())));
         }
         for (call, number) in ended {

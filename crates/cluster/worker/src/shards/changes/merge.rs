@@ -212,17 +212,3 @@ impl Manifest {
         self.ids.get(served.part.number as usize) == Some(&served.id)
     }
 }
-
-impl Served {
-    /// What was changed in it since its files were made, as of a shard that is this worker's to merge.
-    fn unmerged(&self) -> Unmerged {
-        Unmerged {
-            input_bytes: self.part.input_bytes,
-            bytes: self.store.load().update_bytes() as u64,
-            objects: self.log.as_ref().map_or(0, |log| log.read().next - log.from),
-            is_mine: true,
-            is_merging: self.merging.is_under_way(),
-            is_put_off: self.merging.is_put_off(),
-        }
-    }
-}

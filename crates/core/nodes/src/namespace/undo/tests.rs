@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use super::fail;
+use crate::namespace::operations::{Condition, CreateOptions};
 use crate::node::{Appended, Got, Moving, Node, TAIL_BYTES_MAX, Value};
-use crate::operations::{Condition, CreateOptions};
 use crate::terms::{Affinity, BlockRef, DirId, NodeType, ROOT};
 use crate::{Carton, Namespace};
 

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use datafusion::arrow::datatypes::{DataType, UnionMode};
 use datafusion::arrow::ipc::{Buffer, CompressionType, FieldNode, MetadataVersion, RecordBatch};
 
-use crate::paths::guard::bounds::WITHOUT_BYTES_MAX;
+use crate::paths::guard::WITHOUT_BYTES_MAX;
 use crate::paths::guard::fault::{Fault, Result, damage};
 
 /// Before a compressed buffer: how long it is decoded, or [`AS_IT_IS`].

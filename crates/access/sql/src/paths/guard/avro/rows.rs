@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::blocks::{self, Block};
 use super::header::Header;
 use super::shape::Shape;
-use crate::paths::guard::bounds::WITHOUT_BYTES_MAX;
+use crate::paths::guard::WITHOUT_BYTES_MAX;
 use crate::paths::guard::fault::{Result, damage};
 use crate::paths::guard::input::Input;
 

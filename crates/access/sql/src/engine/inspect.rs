@@ -17,12 +17,12 @@ use forebay_types::{Error, ObjectVersion, Result};
 
 use crate::albis::{Tables, is_number};
 use crate::engine::Engine;
+use crate::engine::query::logical_plan;
+use crate::engine::session::QuerySession;
 use crate::error::from_engine;
 use crate::panics::caught;
 use crate::paths::{PathTable, list};
 use crate::prefetch::all_inputs;
-use crate::query::logical_plan;
-use crate::session::QuerySession;
 
 /// A table file, and what is known of it apart from its data.
 #[derive(Clone, Debug)]

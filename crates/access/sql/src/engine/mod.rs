@@ -1,4 +1,13 @@
-//! The engine: the public way in to SQL, over Forebay, over a cluster of executors or over plain object stores.
+//! The engine: the public way in to SQL, over Forebay, over a cluster of executors or over plain object stores. In its room, from the
+//! ground up: `session` (what one attempt at a statement runs in), `ddl` (external tables), `query` (the life of a statement), and what
+//! an engine does beside running queries. What an engine is made of, nothing outside sees.
+
+mod convert;
+mod ddl;
+mod describe;
+mod inspect;
+mod query;
+mod session;
 
 use std::sync::Arc;
 
@@ -26,34 +35,39 @@ use crate::settings::EngineSettings;
 use crate::statement::split;
 use crate::stores::Routes;
 
+pub use convert::{Conversion, ConversionProgress};
+pub use describe::Description;
+pub use inspect::TableFile;
+pub use query::Query;
+
 /// SQL over mounts. Cheap to clone; clones share the session: its views, its settings, its caches.
 #[derive(Clone)]
 pub struct Engine {
-    pub(crate) inner: Arc<Inner>,
+    inner: Arc<Inner>,
     /// The session's configuration; `SET` changes it.
-    pub(crate) config: Arc<Mutex<SessionConfig>>,
+    config: Arc<Mutex<SessionConfig>>,
 }
 
 /// What the queries of an engine share.
-pub(crate) struct Inner {
-    pub(crate) backend: Backend,
-    pub(crate) settings: EngineSettings,
+struct Inner {
+    backend: Backend,
+    settings: EngineSettings,
     /// Memory and temporary files; made at the first query, since making it can fail.
-    pub(crate) runtime: Mutex<Option<Arc<RuntimeEnv>>>,
+    runtime: Mutex<Option<Arc<RuntimeEnv>>>,
     /// All that a session's state has but for its configuration, catalog and stores: built once, since its functions
     /// and rules take a millisecond.
-    pub(crate) template: Arc<SessionState>,
-    pub(crate) caches: FileCaches,
-    pub(crate) definitions: Definitions,
+    template: Arc<SessionState>,
+    caches: FileCaches,
+    definitions: Definitions,
     /// Views and tables in memory.
-    pub(crate) session: Arc<dyn SchemaProvider>,
-    pub(crate) direct: Arc<DirectStores>,
+    session: Arc<dyn SchemaProvider>,
+    direct: Arc<DirectStores>,
     /// Where plans run that can travel; none for here.
-    pub(crate) elsewhere: Option<Arc<dyn Distribute>>,
+    elsewhere: Option<Arc<dyn Distribute>>,
 }
 
 /// Where `/NAME/...` goes.
-pub(crate) enum Backend {
+enum Backend {
     /// Through Forebay.
     Cluster(Client),
     /// To object stores.
@@ -140,7 +154,7 @@ impl Engine {
     }
 
     /// Has work for a statement done by the threads that are there for it.
-    pub(crate) async fn compute<F>(&self, work: F) -> Result<F::Output>
+    async fn compute<F>(&self, work: F) -> Result<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
@@ -153,7 +167,7 @@ impl Engine {
 
     /// Asks the coordinator whether there are other mounts than this engine knows: what is not found may be below one that
     /// someone has just added.
-    pub(crate) async fn mounts_changed(&self) -> bool {
+    async fn mounts_changed(&self) -> bool {
         let Backend::Cluster(client) = &self.inner.backend else { return false };
         let known = client.view();
         client.refresh_view().await.is_ok_and(|view| view.mounts != known.mounts)
@@ -169,7 +183,7 @@ impl Engine {
         Ok(split(script))
     }
 
-    pub(crate) fn runtime(&self) -> Result<Arc<RuntimeEnv>> {
+    fn runtime(&self) -> Result<Arc<RuntimeEnv>> {
         let mut runtime = self.inner.runtime.lock();
         if let Some(runtime) = &*runtime {
             return Ok(Arc::clone(runtime));

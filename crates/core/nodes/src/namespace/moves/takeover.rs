@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::handover::{Carton, Packed};
+use crate::namespace::operations::Removed;
 use crate::namespace::{Coming, Namespace, Table, TableState};
 use crate::node::Node;
-use crate::operations::Removed;
 use crate::terms::{BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
 
 /// The side that takes a container over. Until it has come as a whole and its source has given it up, nobody knows what it

@@ -12,10 +12,10 @@ use forebay_types::{Error, ErrorKind, OperationId, Result, format_bytes};
 
 use crate::distribute::{Distribute, DistributedQuery, DistributedRun, Stays, scan_bytes, stays};
 use crate::drafts::{self, Writing};
+use crate::engine::session::QuerySession;
 use crate::engine::{Backend, Engine};
 use crate::error::from_engine;
 use crate::hot::at_chunks;
-use crate::session::QuerySession;
 
 /// Where a query was begun.
 pub(super) enum Begun {

@@ -7,9 +7,9 @@ use forebay_types::{Error, ErrorKind, Result};
 
 use crate::catalog::own_name;
 use crate::engine::Engine;
+use crate::engine::session::QuerySession;
 use crate::error::from_engine;
 use crate::paths::Declared;
-use crate::session::QuerySession;
 
 /// Carries out what changes external tables. Gives the plan back when it is something else.
 pub(crate) async fn apply(engine: &Engine, session: &QuerySession, sql: &str, plan: LogicalPlan) -> Result<Option<LogicalPlan>> {

@@ -10,10 +10,10 @@ use futures::FutureExt;
 
 use crate::copy;
 use crate::engine::Engine;
+use crate::engine::query::logical_plan;
+use crate::engine::session::QuerySession;
 use crate::error::from_engine;
 use crate::panics::caught;
-use crate::query::logical_plan;
-use crate::session::QuerySession;
 use crate::statement::one;
 
 /// What a statement is, before it runs.

@@ -19,11 +19,11 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
 
 use crate::engine::Engine;
+use crate::engine::query::Query;
+use crate::engine::session::QuerySession;
 use crate::error::{external, from_engine};
 use crate::location::Location;
 use crate::paths::Format;
-use crate::query::Query;
-use crate::session::QuerySession;
 
 /// Files to be written once more, as one file of another format.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! The root, which one worker has: it comes to this one, or is another's from now on.
 
+use crate::namespace::operations::Removed;
 use crate::namespace::{Namespace, Table, TableState};
-use crate::operations::Removed;
 use crate::terms::{Affinity, NodeType, ROOT};
 
 impl Namespace {

@@ -10,10 +10,10 @@ use datafusion::sql::parser::Statement as Parsed;
 use forebay_types::{Error, Result};
 
 use super::{May, away};
-use crate::ddl;
 use crate::engine::Engine;
+use crate::engine::ddl;
+use crate::engine::session::QuerySession;
 use crate::error::from_engine;
-use crate::session::QuerySession;
 
 /// What a statement came to.
 pub(super) struct Planned {

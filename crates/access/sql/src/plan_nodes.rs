@@ -1,0 +1,60 @@
+//! What plan nodes of our own have in common.
+
+use std::sync::Arc;
+
+use datafusion::common::internal_err;
+use datafusion::error::Result;
+use datafusion::physical_plan::ExecutionPlan;
+
+/// What a plan node has that has no expressions.
+#[macro_export]
+macro_rules! no_expressions {
+    () => {
+        fn apply_expressions(
+            &self,
+            _: &mut dyn FnMut(
+                &::std::sync::Arc<dyn ::datafusion::physical_expr::PhysicalExpr>,
+            ) -> ::datafusion::error::Result<::datafusion::common::tree_node::TreeNodeRecursion>,
+        ) -> ::datafusion::error::Result<::datafusion::common::tree_node::TreeNodeRecursion> {
+            Ok(::datafusion::common::tree_node::TreeNodeRecursion::Continue)
+        }
+    };
+}
+
+/// What a source of files has that stands for the engine's own, in the field that is named: it says of itself what that one says.
+macro_rules! as_own_source {
+    ($own:tt) => {
+        fn table_schema(&self) -> &::datafusion::datasource::table_schema::TableSchema {
+            self.$own.table_schema()
+        }
+
+        fn projection(&self) -> Option<&::datafusion::physical_expr::projection::ProjectionExprs> {
+            self.$own.projection()
+        }
+
+        fn metrics(&self) -> &::datafusion::physical_plan::metrics::ExecutionPlanMetricsSet {
+            self.$own.metrics()
+        }
+
+        fn file_type(&self) -> &str {
+            self.$own.file_type()
+        }
+
+        fn apply_expressions(
+            &self,
+            f: &mut dyn FnMut(
+                &::std::sync::Arc<dyn ::datafusion::physical_expr::PhysicalExpr>,
+            ) -> ::datafusion::error::Result<::datafusion::common::tree_node::TreeNodeRecursion>,
+        ) -> ::datafusion::error::Result<::datafusion::common::tree_node::TreeNodeRecursion> {
+            self.$own.apply_expressions(f)
+        }
+    };
+}
+
+pub(crate) use as_own_source;
+
+/// The child of a plan node that has one.
+pub fn only_child(children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+    let [child] = <[_; 1]>::try_from(children).or_else(|others| internal_err!("one node is expected, not {}", others.len()))?;
+    Ok(child)
+}

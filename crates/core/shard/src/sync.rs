@@ -1,6 +1,0 @@
-//! The primitives that the models of loom replace.
-
-#[cfg(loom)]
-pub(crate) use loom::sync::atomic::{AtomicU32, Ordering};
-#[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{AtomicU32, Ordering};
