@@ -15,7 +15,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 impl Shards {
     /// Gives up changes that were acknowledged when two workers' disks had them, of shards of which neither has any more: others go on from what
     /// shared storage has. What one of the two has goes there first: they are waited for as long as for an answer, since workers that are
-    /// started again are away for a moment too. Gives the numbers of the shards that may have lost some.
+    /// started again are away for a moment too. Gives the numbers of the shards that may have lost some. Needs the right to administer the mount
+    /// where there is something to give up.
     pub async fn forgo(&self) -> Result<Vec<usize>> {
         let (mut given_up, until) = (Vec::new(), forebay_runtime::now() + self.within);
         for place in self.logs() {

@@ -12,6 +12,7 @@ mod begin;
 mod end;
 mod held;
 mod own;
+mod past;
 mod since;
 
 use std::collections::{HashMap, HashSet};
