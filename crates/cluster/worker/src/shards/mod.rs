@@ -338,7 +338,10 @@ impl Shards {
             .collect();
         let (served, far) = (self.served.lock(), self.far.lock());
         let state = |number: u32, id: &u128| match served.get(id) {
-            Some(served) => Some(served.state(number)),
+            Some(served) => {
+                let claim = served.log.as_ref().and_then(|log| self.claims.told(&log.name));
+                Some(ShardState { claim, ..served.state(number) })
+            }
             None => far.peek(id).map(|far| far.state(number)),
         };
         Ok((0u32..).zip(&ids).filter_map(|(number, id)| state(number, id)).collect())
