@@ -357,6 +357,11 @@ impl Shards {
         self.claims.held()
     }
 
+    /// How many shards this worker writes under a claim, the bytes that shared storage has not of them, and how long it has not the first.
+    pub(crate) fn claimed(&self) -> (u64, u64, Duration) {
+        self.claims.behind()
+    }
+
     /// Calls that are under way end; nothing begins any more.
     pub(crate) fn stop(&self) {
         self.claims.stop();

@@ -229,6 +229,14 @@ impl Claims {
         self.own.lock().get(log).filter(|own| !own.is_over()).map(|own| own.told())
     }
 
+    /// How many claims this process goes on with, the bytes that shared storage has not of them, and how long it has not the first.
+    pub(in crate::shards) fn behind(&self) -> (u64, u64, Duration) {
+        let all: Vec<ShardClaim> = self.own.lock().values().filter(|own| !own.is_over()).map(|own| own.told()).collect();
+        let bytes = all.iter().map(|claim| claim.behind_bytes).sum();
+        let first = all.iter().map(|claim| claim.behind_ms).max().unwrap_or(0);
+        (all.len() as u64, bytes, Duration::from_millis(first))
+    }
+
     /// Goes on with a claim of a log that is under none: one that this process had before is over, whether it has heard of that or not.
     pub(super) fn set_own(&self, own: &Arc<Own>) {
         let before = self.own.lock().insert(own.log.clone(), Arc::clone(own));
@@ -268,7 +276,9 @@ mod tests {
         let (before, after) = (Arc::new(own(before.path())), Arc::new(own(folder.path())));
         before.push(5, &Bytes::from_static(b"x")).unwrap();
         claims.set_own(&before);
+        assert_eq!((claims.behind().0, claims.behind().1), (1, 1), "shared storage has not what it took");
         claims.set_own(&after);
+        assert_eq!(claims.behind(), (1, 0, Duration::ZERO));
         assert!(before.is_over(), "or it would be stored for ever what has no place any more");
         assert!(!after.is_over());
     }
