@@ -50,5 +50,6 @@ pub(super) async fn forgo(
     let DatasetAsked { dataset, timeout } = coming.asked(asked)?;
     let name = dataset.to_string();
     let given_up = coming.administer(dataset, timeout)?.forgo().await?;
+    debug_assert!(given_up.is_sorted(), "shards are told in the order of their numbers");
     Ok(Json(GivenUp { dataset: name, given_up }))
 }

@@ -53,8 +53,7 @@ pub fn data(request: &DataRequest) -> Need {
     }
 }
 
-/// What writing an object of a dataset needs as well when it changes what its manifests order, or gives up what two workers' disks may have
-/// alone, as over HTTP.
+/// What writing an object of a dataset needs as well when it changes what is ordered of it, or gives up acknowledged changes, as over HTTP.
 pub fn manifest_orders(mount: MountId) -> Need {
     Need::administer(Place::Mount(mount))
 }

@@ -72,7 +72,7 @@ async fn what_can_t_be_ordered_is_refused_and_changes_nothing() {
 async fn what_two_workers_have_lost_is_given_up_by_who_may_administer() {
     let bed = Bed::start(1).await;
     let forgo = async |token: &str| {
-        let path = query("/api/v1/shards/forgo", &[("dataset", DATASET), ("timeout", "4s")]);
+        let path = query("/api/v1/shards/forgo", &[("dataset", DATASET), ("timeout", "8s")]);
         bed.ask_as(Some(bed.token(token)), "POST", &path, "").await
     };
     assert_eq!(forgo("admin lake").await.json(), json!({"dataset": DATASET, "given_up": []}));

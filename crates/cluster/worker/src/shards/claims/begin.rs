@@ -137,6 +137,7 @@ impl Shards {
                 tracing::debug!(%key, %error, "a change waits for shared storage, since not two disks have it");
                 own.fail();
                 own.stored(number).await?;
+                debug_assert!(own.stored_before() > number, "shared storage has what it acknowledges");
                 Acknowledged::Storage
             }
         };

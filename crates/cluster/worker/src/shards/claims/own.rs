@@ -171,6 +171,7 @@ impl Own {
     pub(super) fn told(&self) -> ShardClaim {
         let (LogClaim { writer, second, .. }, state) = (self.claim, self.state.lock());
         let behind_ms = state.behind.front().map_or(0, |first| millis(first.since));
+        debug_assert_eq!(state.behind.is_empty(), state.behind_bytes == 0, "bytes are of objects that shared storage has not");
         ShardClaim {
             writer,
             second,
