@@ -154,7 +154,7 @@ table! {
     /// How long calls to shards took that were answered, waiting counted in: `get` for records, `search` for what has a search or a count in it, `change`.
     WORKER_SHARD_SECONDS: Histograms(READS) = "forebay_worker_shard_seconds" ["kind"];
     /// How long calls that change shards took to be acknowledged, waiting counted in, by what had the changes then: `storage`, or the disks of `two-workers`.
-    WORKER_SHARD_ACK_SECONDS: Histograms(READS) = "forebay_worker_shard_ack_seconds" ["by"];
+    WORKER_SHARD_ACK_SECONDS: Histograms(READS) = "forebay_worker_shard_ack_seconds" ["ack"];
     /// Claims of shards' logs, under which two workers' disks acknowledge changes: `begun` by a worker that writes, `ended` by any worker, and `lost`, which each worker that finds both disks gone counts once.
     WORKER_SHARD_CLAIMS: Counters = "forebay_worker_shard_claims_total" ["event"];
     /// Shards that a worker writes under a claim.

@@ -2,7 +2,7 @@
 
 use forebay_client::PutCondition;
 use forebay_shard_store::{DatasetOrders, DatasetPin, LogClaim, LogObject, LogPlace};
-use forebay_testbed::EventLog;
+use forebay_testbed::{EventLog, Told};
 use forebay_types::{ForebayPath, WorkerId};
 use serde_json::{Value as Json, json};
 
@@ -71,14 +71,14 @@ async fn what_can_t_be_ordered_is_refused_and_changes_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_two_workers_have_lost_is_given_up_by_who_may_administer() {
     let bed = Bed::start(1).await;
+    let log = EventLog::of_audit();
     let forgo = async |token: &str| {
         let path = query("/api/v1/shards/forgo", &[("dataset", DATASET), ("timeout", "8s")]);
         bed.ask_as(Some(bed.token(token)), "POST", &path, "").await
     };
     assert_eq!(forgo("admin lake").await.json(), json!({"dataset": DATASET, "given_up": []}));
     let shards = bed.shards().await;
-    let log = shards.dataset().log.clone().unwrap();
-    let place = LogPlace { folder: String::new(), log, shard: 1 };
+    let place = LogPlace { folder: String::new(), log: shards.dataset().log.clone().unwrap(), shard: 1 };
     let number = shards.dataset().shards[1].log_from;
     let object: ForebayPath = format!("{DATASET}/{}", place.key(number).unwrap()).parse().unwrap();
     // Two workers that are no longer there.
@@ -87,6 +87,10 @@ async fn what_two_workers_have_lost_is_given_up_by_who_may_administer() {
     bed.client.put(&object, claimed.into(), PutCondition::Absent).await.unwrap();
     assert_eq!(forgo("write lake").await.wrong(), (403, "denied".into()));
     assert_eq!(forgo("admin lake").await.json(), json!({"dataset": DATASET, "given_up": [1]}));
+    let by_worker = |told: &&Told| {
+        told["on"].starts_with("/lake/orders.shards/log/") && told["port"] == "data" && told["what"] == "shard_forgo"
+    };
+    assert_eq!(log.told().iter().filter(by_worker).count(), 1, "the worker that wrote it has named it too");
     assert_eq!(forgo("admin lake").await.json()["given_up"], json!([]), "the others go on from there");
     let (status, record) = (bed.of_dataset("get", &[("key", "1")]).await.status, r#"{"id": 90001}"#);
     let changed = bed.change("PUT", "record", &[], record).await;
