@@ -304,3 +304,28 @@ impl Fault {
         self == Self::Memory
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_fault_has_a_name_of_its_own_and_does_harm_that_can_be_done() {
+        let names: BTreeSet<&str> = FAULTS.iter().map(|fault| fault.name()).collect();
+        assert_eq!(names.len(), FAULTS.len());
+        for fault in FAULTS {
+            assert_eq!(fault.harm().harm(), fault.harm(), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn a_worker_that_is_hit_for_what_it_has_is_killed_where_two_disks_acknowledge() {
+        let hit: Vec<Fault> = FAULTS.into_iter().filter(|fault| fault.part().is_some()).collect();
+        assert_eq!(hit.len(), 2);
+        for fault in hit {
+            assert_eq!((fault.harm(), fault.load()), (Fault::WorkerKilled, Kind::Records(Acknowledged::TwoWorkers)));
+        }
+    }
+}
