@@ -2,7 +2,7 @@
 
 use forebay_client::PutCondition;
 use forebay_shard_store::{DatasetOrders, DatasetPin, LogClaim, LogObject, LogPlace};
-use forebay_testbed::{EventLog, Told};
+use forebay_testbed::{EventLog, Told, until_asked};
 use forebay_types::{ForebayPath, WorkerId};
 use serde_json::{Value as Json, json};
 
@@ -42,6 +42,16 @@ async fn replicas_are_pinned_and_frozen_until_that_is_ended() {
     let two = bed.order("PUT", "ack", &[("ack", "two-workers")]).await.json();
     assert_eq!(two["orders"], json!({"ack": "two-workers"}));
     assert_eq!(bed.of_dataset("status", &[]).await.json()["shards"][0]["ack"], "two-workers");
+    until_asked("it is told who writes, and who is second", async || {
+        let changed = bed.change("PUT", "record", &[], r#"{"id": 90001}"#).await;
+        let status = bed.of_dataset("status", &[]).await.json();
+        let is_claimed = |shard: &Json| {
+            let claim = &shard["claim"];
+            claim["writer"].is_string() && claim["second"].is_string() && claim["writer"] != claim["second"]
+        };
+        changed.status == 200 && status["shards"].as_array().unwrap().iter().any(is_claimed)
+    })
+    .await;
     assert_eq!(bed.order("PUT", "ack", &[("ack", "storage")]).await.json()["orders"], json!({}));
     let at_its_size = bed.order("PUT", "pin", &[]).await.json();
     assert_eq!((&at_its_size["orders"], &at_its_size["here"]), (&json!({"pin": {}}), &json!(4)));
