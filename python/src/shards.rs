@@ -198,6 +198,12 @@ impl Shards {
         })
     }
 
+    /// Gives up what two workers' disks have lost: the numbers of the shards that may have lost something.
+    #[pyo3(signature = (aio=false))]
+    fn forgo<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+        self.ask(py, aio, |door| async move { door.forgo().await })
+    }
+
     /// Has its replicas brought where they are to be: how many of how many are there.
     #[pyo3(signature = (aio=false))]
     fn bring<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {

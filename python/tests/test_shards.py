@@ -190,6 +190,7 @@ def test_replicas_are_pinned_and_frozen(server, changed, fb):
     assert changed.orders == {"ack": "two-workers"} and changed.status()[0]["ack"] == "two-workers"
     with pytest.raises(forebay.Invalid, match="two-workers"):
         changed.acknowledge("one-worker")
+    assert changed.forgo() == [], "nothing is lost"
     changed.acknowledge("storage")
     assert changed.orders == {}
     for size in (0, -1, 17, float("nan")):
@@ -209,7 +210,7 @@ def test_orders_awaited(changed, fb):
         await there.unpin()
         await there.thaw()
         await there.acknowledge("two-workers")
-        assert there.orders == {"ack": "two-workers"}
+        assert there.orders == {"ack": "two-workers"} and await there.forgo() == []
         await there.acknowledge("storage")
         assert there.orders == {} and len(await there.status()) == 3
 

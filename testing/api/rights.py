@@ -11,7 +11,7 @@ _RANKS = {"read": _READ, "write": _WRITE, "admin": _ADMIN}
 _OF_THE_CLUSTER = {"status", "segments", "savings", "jobs", "tasks", "transfers", "events"}
 # What is told of a token's own, or decided by what a statement reads.
 _OPEN = {("GET", "openapi.json"), ("GET", "load"), ("DELETE", "load"), ("POST", "sql"), ("POST", "sql/rows")}
-_ORDERS = {"shards/pin", "shards/freeze"}
+_ORDERS = {"shards/pin", "shards/freeze", "shards/ack", "shards/forgo"}
 # Sent as questions, in a body.
 _QUESTIONS = {("POST", "shards/batch"), ("POST", "load")}
 

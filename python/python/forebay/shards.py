@@ -124,6 +124,13 @@ class Shards:
         """
         self._shards = self._shards.set_orders(ack=when)
 
+    def forgo(self) -> list[int]:
+        """Gives up changes that two workers' disks have lost both, and gives the numbers of the shards that may have lost some.
+
+        They are waited for a minute. It takes the right to administer the mount.
+        """
+        return list(self._shards.forgo())
+
     def follows(self) -> dict[str, Any] | None:
         """The objects that it follows, how often workers look, and how the last refresh ended; ``None`` where it follows nothing."""
         return _follows(self._shards.follows())
@@ -282,6 +289,10 @@ class AsyncShards:
     async def acknowledge(self, when: str) -> None:
         """Has changes acknowledged when they are in ``"storage"``, or on the disks of ``"two-workers"``."""
         self._shards = await self._shards.set_orders(ack=when, aio=True)
+
+    async def forgo(self) -> list[int]:
+        """Gives up changes that two workers' disks have lost both; the numbers of the shards that may have lost some."""
+        return list(await self._shards.forgo(aio=True))
 
     async def follows(self) -> dict[str, Any] | None:
         """The objects that it follows, and how the last refresh ended."""

@@ -1,7 +1,9 @@
 //! What can be done to a cluster, one fault at a time, and what goes with each.
 
+use forebay_shard_store::Acknowledged;
+
 use crate::cluster::{Postgres, SmallDisk, Wanted, may_mount};
-use crate::load::Kind;
+use crate::load::{Kind, Part};
 use crate::works::Work;
 
 /// A fault that can be called.
@@ -74,6 +76,13 @@ pub enum Fault {
     ShardsRefreshed,
     /// The same, while a worker is killed and started again.
     ShardsRefreshedWorkerKilled,
+    /// Under clients of a dataset whose changes two workers' disks acknowledge, as the two below, with a slow store: the worker is killed that
+    /// writes, with changes that the store has not, and started again.
+    ShardsTwoDisksWriterKilled,
+    /// The same of the second worker.
+    ShardsTwoDisksSecondKilled,
+    /// Each request to the store takes longer than writers may be ahead of it.
+    ShardsTwoDisksStoreSlow,
     /// Under statements in the process that asks and on executors, as the others below: a worker is killed, and started again.
     SqlWorkerKilled,
     /// An executor is killed, and started again.
@@ -87,7 +96,7 @@ pub enum Fault {
 }
 
 /// All that can be called, in the order of the table.
-pub const FAULTS: [Fault; 38] = [
+pub const FAULTS: [Fault; 41] = [
     Fault::Calm,
     Fault::WorkerStopped,
     Fault::WorkerKilled,
@@ -121,6 +130,9 @@ pub const FAULTS: [Fault; 38] = [
     Fault::ShardsMergedWorkerKilled,
     Fault::ShardsRefreshed,
     Fault::ShardsRefreshedWorkerKilled,
+    Fault::ShardsTwoDisksWriterKilled,
+    Fault::ShardsTwoDisksSecondKilled,
+    Fault::ShardsTwoDisksStoreSlow,
     Fault::SqlWorkerKilled,
     Fault::SqlExecutorKilled,
     Fault::SqlSchedulerKilled,
@@ -169,6 +181,9 @@ impl Fault {
             Self::ShardsMergedWorkerKilled => "shards-merge-worker-killed",
             Self::ShardsRefreshed => "shards-refresh",
             Self::ShardsRefreshedWorkerKilled => "shards-refresh-worker-killed",
+            Self::ShardsTwoDisksWriterKilled => "shards-two-disks-writer-killed",
+            Self::ShardsTwoDisksSecondKilled => "shards-two-disks-second-killed",
+            Self::ShardsTwoDisksStoreSlow => "shards-two-disks-store-slow",
             Self::SqlWorkerKilled => "sql-worker-killed",
             Self::SqlExecutorKilled => "sql-executor-killed",
             Self::SqlSchedulerKilled => "sql-scheduler-killed",
@@ -188,7 +203,10 @@ impl Fault {
             | Self::ShardsReshardedWorkerKilled
             | Self::ShardsMergedWorkerKilled
             | Self::ShardsRefreshed
-            | Self::ShardsRefreshedWorkerKilled => Kind::Records,
+            | Self::ShardsRefreshedWorkerKilled => Kind::Records(Acknowledged::Storage),
+            Self::ShardsTwoDisksWriterKilled | Self::ShardsTwoDisksSecondKilled | Self::ShardsTwoDisksStoreSlow => {
+                Kind::Records(Acknowledged::TwoWorkers)
+            }
             Self::SqlWorkerKilled
             | Self::SqlExecutorKilled
             | Self::SqlSchedulerKilled
@@ -205,14 +223,26 @@ impl Fault {
             | Self::ShardsReshardedWorkerKilled
             | Self::ShardsMergedWorkerKilled
             | Self::ShardsRefreshedWorkerKilled
+            | Self::ShardsTwoDisksWriterKilled
+            | Self::ShardsTwoDisksSecondKilled
             | Self::SqlWorkerKilled => Self::WorkerKilled,
             // What is done to the dataset is beside that.
             Self::ShardsResharded | Self::ShardsRefreshed => Self::Calm,
             Self::ShardsWorkerStopped => Self::WorkerStopped,
             Self::ShardsCoordinatorKilled | Self::SqlCoordinatorKilled => Self::CoordinatorKilled,
             Self::ShardsStoreRefuses => Self::StoreRefuses,
+            Self::ShardsTwoDisksStoreSlow => Self::StoreSlow,
             Self::SqlRollingRestart => Self::RollingUpgrade,
             _ => self,
+        }
+    }
+
+    /// Which of the workers it is done to, by what they have of the dataset; none where the seed says it.
+    pub fn part(self) -> Option<Part> {
+        match self {
+            Self::ShardsTwoDisksWriterKilled => Some(Part::Writer),
+            Self::ShardsTwoDisksSecondKilled => Some(Part::Second),
+            _ => None,
         }
     }
 
@@ -272,5 +302,30 @@ impl Fault {
     /// Whether a process may end by itself.
     pub fn may_end(self) -> bool {
         self == Self::Memory
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_fault_has_a_name_of_its_own_and_does_harm_that_can_be_done() {
+        let names: BTreeSet<&str> = FAULTS.iter().map(|fault| fault.name()).collect();
+        assert_eq!(names.len(), FAULTS.len());
+        for fault in FAULTS {
+            assert_eq!(fault.harm().harm(), fault.harm(), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn a_worker_that_is_hit_for_what_it_has_is_killed_where_two_disks_acknowledge() {
+        let hit: Vec<Fault> = FAULTS.into_iter().filter(|fault| fault.part().is_some()).collect();
+        assert_eq!(hit.len(), 2);
+        for fault in hit {
+            assert_eq!((fault.harm(), fault.load()), (Fault::WorkerKilled, Kind::Records(Acknowledged::TwoWorkers)));
+        }
     }
 }

@@ -12,8 +12,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Descriptors that a process may have open for connections that it keeps, beyond those that it had at first.
 const DESCRIPTORS_MORE: u64 = 64;
 /// What workers tell of, which is to be nothing at rest.
-const OF_WORKERS: [&str; 3] =
-    ["forebay_worker_in_place_pinned_bytes", "forebay_worker_tier_pinned_bytes", "forebay_worker_temporary_nodes"];
+const OF_WORKERS: [&str; 4] = [
+    "forebay_worker_in_place_pinned_bytes",
+    "forebay_worker_tier_pinned_bytes",
+    "forebay_worker_temporary_nodes",
+    "forebay_worker_shard_claimed",
+];
 const OF_GATEWAY: [&str; 1] = ["forebay_gateway_connections"];
 /// What a process that ended by a defect has said.
 const PANIC: &str = "panicked at";

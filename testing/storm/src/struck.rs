@@ -12,10 +12,13 @@ use tokio::task::JoinHandle;
 
 use crate::cluster::{Cluster, FailingDisk, Hanging, LINKED, Pair, Postgres, Process, SmallDisk, SqlRoles, WORKERS, Way};
 use crate::faults::Fault;
+use crate::load;
 use crate::works::Working;
 
 /// What a store takes that is slow.
 const SLOW_STORE: Duration = Duration::from_millis(800);
+/// The same where there is to be something that two disks have and the store has not.
+const BEHIND: Duration = Duration::from_millis(400);
 /// Requests that a store refuses, or more than come in the time.
 const MANY: usize = 1 << 20;
 /// Pause between two answers that are lost, or broken off.
@@ -51,9 +54,14 @@ impl Struck {
             Some(work) => Some(Working::begin(work, cluster, seed).await?),
             None => None,
         };
+        let part = fault.part();
         let fault = fault.harm();
-        let victim = match fault {
-            Fault::DiskFull | Fault::DiskFails => 0,
+        let victim = match (part, fault) {
+            (Some(part), _) => {
+                store.set_latency(BEHIND);
+                load::claimant(cluster, part).await?
+            }
+            (None, Fault::DiskFull | Fault::DiskFails) => 0,
             _ => (seed % WORKERS as u64) as usize,
         };
         let mut struck = Self { fault, victim, store: Arc::clone(store), again: None, working };
@@ -116,6 +124,9 @@ impl Struck {
             | Fault::ShardsMergedWorkerKilled
             | Fault::ShardsRefreshed
             | Fault::ShardsRefreshedWorkerKilled
+            | Fault::ShardsTwoDisksWriterKilled
+            | Fault::ShardsTwoDisksSecondKilled
+            | Fault::ShardsTwoDisksStoreSlow
             | Fault::SqlWorkerKilled
             | Fault::SqlCoordinatorKilled
             | Fault::SqlRollingRestart => {

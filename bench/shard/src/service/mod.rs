@@ -1,6 +1,7 @@
 //! Shards as a cluster serves them: coordinator, workers and S3 server in processes of their own, and what there would be instead
 //! beside them.
 
+mod ack;
 mod cold;
 mod data;
 mod echo;
@@ -33,6 +34,8 @@ enum Cell {
     Equal,
     /// Requests and bytes that questions to a shard take that no worker has
     Cold,
+    /// Puts that two workers' disks acknowledge, against those that a store of 10 ms does: only when it is named
+    Ack,
     /// Changes that are merged: bytes written, memory, and p99 of gets meanwhile: only when it is named
     Merge,
     /// Puts, gets and searches of many at once while workers are killed, in an order that explains them: only when it is named
@@ -91,7 +94,7 @@ pub(crate) fn measure(service: &Service, values_bytes: usize) -> Result<()> {
     }
     let wanted = |cell| {
         service.cells.contains(&cell)
-            || (service.cells.is_empty() && !matches!(cell, Cell::Load | Cell::Merge | Cell::History | Cell::Repair))
+            || (service.cells.is_empty() && !matches!(cell, Cell::Ack | Cell::Load | Cell::Merge | Cell::History | Cell::Repair))
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -110,6 +113,9 @@ pub(crate) fn measure(service: &Service, values_bytes: usize) -> Result<()> {
         }
         if wanted(Cell::Cold) {
             cold::figures(&data).await?;
+        }
+        if wanted(Cell::Ack) {
+            ack::figures(&data, service.rounds, service.seconds).await?;
         }
         if wanted(Cell::Merge) {
             merge::figures(&data, service.seconds).await?;

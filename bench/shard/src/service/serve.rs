@@ -27,6 +27,14 @@ pub(crate) enum Process {
         /// Where it listens
         address: String,
     },
+    /// What has messages on its disk, and answers each with a byte
+    #[command(name = "serve-disk", hide = true)]
+    Disk {
+        /// Of its file
+        folder: PathBuf,
+        /// Of a message
+        message_bytes: usize,
+    },
     /// A worker
     #[command(name = "serve-shards", hide = true)]
     Shards {
@@ -51,6 +59,11 @@ impl Process {
                 say(&server.local_address().to_string())?;
                 until_input_ends().await;
                 server.shutdown().await;
+                Ok(())
+            }
+            Self::Disk { folder, message_bytes } => {
+                say(&super::ack::serve(&folder, message_bytes)?.to_string())?;
+                until_input_ends().await;
                 Ok(())
             }
             Self::Shards { folder, coordinator, shard_bytes, navigate_ms } => {

@@ -76,12 +76,13 @@ function refreshedWords({ dataset, refreshed }) {
 }
 
 function drawOrders(status) {
-  const { pin, frozen } = status.orders;
+  const { pin, frozen, ack } = status.orders;
   if (dials.shown !== status.dataset) at("orders-state").textContent = at("makes-state").textContent = "";
   dials.shown = status.dataset;
   const size = pin?.size === undefined ? "the size that each replica starts with" : `${pin.size.toFixed(2)}x of the input`;
   const said = [pin ? `Pinned at ${size} at least` : "", frozen ? "frozen: layers stay as they are" : ""].filter((what) => what);
-  at("orders-now").textContent = said.length ? said.join("; ") : "Its replicas follow their load.";
+  const acks = ack === "two-workers" ? " Changes are acknowledged when the disks of two workers have them." : "";
+  at("orders-now").textContent = (said.length ? said.join("; ") + "." : "Its replicas follow their load.") + acks;
   [at("orders").hidden, at("orders-change").hidden] = [false, !status.may_order];
   [at("makes").hidden, at("make-refresh").hidden] = [!status.may_change, !status.follows];
   [at("order-unpin").hidden, at("order-freeze").hidden, at("order-thaw").hidden] = [!pin, Boolean(frozen), !frozen];
@@ -153,9 +154,17 @@ function replicaRow({ shard, replica, rate, dial }, widest) {
     least.style.left = (100 * replica.least) / widest + "%";
     track.append(least);
   }
-  const orders = element("td", { class: "word" }, ...[["pinned", replica.least !== null], ["frozen", replica.is_frozen]].filter(([, is]) => is).map(([what]) => element("span", { class: "mark " + what }, what)));
+  const marks = [["pinned", replica.least !== null], ["frozen", replica.is_frozen], ["writes", shard.claim?.writer === replica.worker], ["second", shard.claim?.second === replica.worker]];
+  const orders = element("td", { class: "word" }, ...marks.filter(([, is]) => is).map(([what]) => element("span", { class: "mark " + what }, what)));
+  if (shard.claim?.writer === replica.worker) orders.append(element("span", { class: "under" }, claimWords(shard.claim)));
   const size = dial === null ? (replica.bytes === null ? "not asked for yet" : "not brought") : `${dial.toFixed(2)}x${replica.size === null ? ", stands in" : ` of ${replica.size.toFixed(2)}x`}${replica.is_changing ? ", changing" : ""}`;
   return element("tr", {}, cell(String(shard.shard), "n"), cell(replica.worker.slice(0, 8), "path"), orders, element("td", {}, track, element("span", { class: "under" }, size)), cell(count(replica.queue), "n"), cell(rate.toFixed(1), "n"), cell(replica.bytes === null ? "–" : bytes(replica.bytes), "n"), cell(replica.why ?? "", "under"));
+}
+
+// What the writer of a shard and its second have on their disks alone, and since when it writes.
+function claimWords(claim) {
+  const behind = claim.behind_objects ? `${bytes(claim.behind_bytes)} for ${(claim.behind_ms / 1000).toFixed(1)} s on two disks alone` : "all is stored";
+  return `for ${duration(claim.held_ms / 1000)}: ${behind}`;
 }
 
 // Calls a second over the size: where each replica is, and where it was.

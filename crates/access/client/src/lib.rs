@@ -44,6 +44,6 @@ pub use forebay_nodes::{
 pub use forebay_placement::{FarColumn, FarPart, FarScan, far_share};
 pub use forebay_protocol::{
     AdminRequest, AtHand, ClusterView, ControlCall, ControlReply, ControlRequest, DatasetId, Handed, Held, ListPage,
-    MemberRequest, ORDERS_SINCE, PutCondition, RESHARD_SINCE, RangeSpec, ShardState,
+    MemberRequest, ORDERS_SINCE, PutCondition, RESHARD_SINCE, RangeSpec, ShardClaim, ShardState,
 };
 pub use forebay_transport::{Address, Admission, Credential, Security};

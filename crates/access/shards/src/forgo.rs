@@ -1,51 +1,65 @@
 //! Giving up what was acknowledged by two workers' disks and is gone with both.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_client::PutCondition;
 use forebay_shard_store::{LogClaim, LogObject, LogPlace};
 use forebay_types::{Error, ErrorKind, ForebayPath, Result};
+use futures::future::join_all;
 
 use crate::Shards;
 
+/// Shards that are looked at a time: nearly all of that is waiting.
+const AT_ONCE: usize = 64;
 /// Between two looks for workers that may be on their way back.
 const PAUSE: Duration = Duration::from_millis(500);
 
 impl Shards {
     /// Gives up changes that were acknowledged when two workers' disks had them, of shards of which neither has any more: others go on from what
     /// shared storage has. What one of the two has goes there first: they are waited for as long as for an answer, since workers that are
-    /// started again are away for a moment too. Gives the numbers of the shards that may have lost some.
+    /// started again are away for a moment too. Gives the numbers of the shards that may have lost some. Needs the right to administer the mount
+    /// where there is something to give up.
     pub async fn forgo(&self) -> Result<Vec<usize>> {
-        let (mut given_up, until) = (Vec::new(), forebay_runtime::now() + self.within);
-        for place in self.logs() {
-            let next = self.next_of_log(&place).await?;
-            if self.claim_before(&place, next).await?.is_none() {
-                continue;
-            }
-            // A merge ends the claim, by what the two have.
-            let is_lost = loop {
-                match self.merge_one(place.shard as usize).await {
-                    Ok(()) => break false,
-                    Err(error) if error.kind() != ErrorKind::DataLost => return Err(error),
-                    Err(_) if forebay_runtime::now() >= until => break true,
-                    Err(_) => forebay_runtime::time::sleep(PAUSE).await,
+        let (places, until) = (self.logs(), forebay_runtime::now() + self.within);
+        let mut given_up = Vec::new();
+        for some in places.chunks(AT_ONCE) {
+            let ended = join_all(some.iter().map(|place| self.forgo_of(place, until))).await;
+            for (place, is_given_up) in some.iter().zip(ended) {
+                if is_given_up? {
+                    given_up.push(place.shard as usize);
                 }
-            };
-            if !is_lost {
-                continue;
-            }
-            let next = self.next_of_log(&place).await?;
-            let over = Bytes::from(LogObject::Over.encode(next));
-            match self.client.put(&self.log_object(&place, next)?, over, PutCondition::Absent).await {
-                Ok(_) => given_up.push(place.shard as usize),
-                Err(error) if error.kind() == ErrorKind::Conflict => {
-                    return Err(Error::retry(format!("{}: one of the two workers is back: nothing more is given up", self.path)));
-                }
-                Err(error) => return Err(error),
             }
         }
+        debug_assert!(given_up.is_sorted(), "shards are gone through in their order");
         Ok(given_up)
+    }
+
+    /// The same of one log: whether something was given up.
+    async fn forgo_of(&self, place: &LogPlace, until: Instant) -> Result<bool> {
+        let next = self.next_of_log(place).await?;
+        if self.claim_before(place, next).await?.is_none() {
+            return Ok(false);
+        }
+        // A merge ends the claim, by what the two have.
+        loop {
+            match self.merge_one(place.shard as usize).await {
+                Ok(()) => return Ok(false),
+                Err(error) if error.kind() != ErrorKind::DataLost => return Err(error),
+                Err(_) if forebay_runtime::now() >= until => break,
+                Err(_) => forebay_runtime::time::sleep(PAUSE).await,
+            }
+        }
+        let next = self.next_of_log(place).await?;
+        let over = Bytes::from(LogObject::Over.encode(next));
+        match self.client.put(&self.log_object(place, next)?, over, PutCondition::Absent).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                let back = "one of the two workers is back: no more of it is given up";
+                Err(Error::retry(format!("{} shard {}: {back}", self.path, place.shard)))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// The logs of all shards.

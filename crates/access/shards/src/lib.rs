@@ -32,4 +32,4 @@ pub use refresh::{
     Follows, ReadRecords, Records, RefreshState, Refreshed, RefusedObject, check_followed, objects_followed, objects_like,
 };
 pub use scratch::Scratch;
-pub use status::{ReplicaStatus, ShardStatus};
+pub use status::{ClaimStatus, ReplicaStatus, ShardStatus};

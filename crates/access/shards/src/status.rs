@@ -1,6 +1,6 @@
 //! Where a dataset's shards are, and how they stand.
 
-use forebay_client::ShardState;
+use forebay_client::{ShardClaim, ShardState};
 use forebay_types::{Result, WorkerId};
 use futures::future::join_all;
 
@@ -19,8 +19,36 @@ pub struct ShardStatus {
     pub stored_bytes: u64,
     /// When a change of its records is acknowledged: `storage` when shared storage has it, `two-workers` when the disks of two workers do.
     pub ack: String,
+    /// Who has two disks acknowledge its changes now; not there where nobody does, as while none come.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<ClaimStatus>,
     /// The workers that hold it, the first one first, and others that answered for them.
     pub replicas: Vec<ReplicaStatus>,
+}
+
+/// Who writes a shard, whose changes are acknowledged when two workers' disks have them.
+#[derive(Clone, Debug, PartialEq, Eq, schemars::JsonSchema, serde::Serialize)]
+pub struct ClaimStatus {
+    /// The worker that writes.
+    pub writer: String,
+    /// The worker that has the same on its disk.
+    pub second: String,
+    /// For how long, in milliseconds.
+    pub held_ms: u64,
+    /// Objects of its log that are on their disks and that shared storage has not.
+    pub behind_objects: u32,
+    /// Their bytes.
+    pub behind_bytes: u64,
+    /// How long the first of them is there, in milliseconds.
+    pub behind_ms: u64,
+}
+
+impl ClaimStatus {
+    fn of(claim: ShardClaim) -> Self {
+        let ShardClaim { writer, second, held_ms, behind_objects, behind_bytes, behind_ms } = claim;
+        let (writer, second) = (writer.to_string(), second.to_string());
+        Self { writer, second, held_ms, behind_objects, behind_bytes, behind_ms }
+    }
 }
 
 /// A replica of a shard.
@@ -84,6 +112,8 @@ impl Shards {
                 is_frozen: orders.frozen,
             })
         });
+        // Of two the one that began later: the other has not heard yet that it is over.
+        let claims = states.iter().filter(|(_, state)| state.shard as usize == shard).filter_map(|(_, state)| state.claim);
         let of = &self.dataset.shards[shard];
         ShardStatus {
             shard: shard as u32,
@@ -91,6 +121,7 @@ impl Shards {
             input_bytes: of.input_bytes,
             stored_bytes: of.bytes(),
             ack: orders.ack.to_string(),
+            claim: claims.min_by_key(|claim| claim.held_ms).map(ClaimStatus::of),
             replicas: replicas.collect(),
         }
     }

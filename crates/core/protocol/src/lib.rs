@@ -54,7 +54,7 @@ pub use placement::{
 pub use report::{DrainReport, StorageCounters, WorkerReport};
 pub use routes::{Route, RouteTable, RoutesDelta};
 pub use rows::{SelectedRows, WantedRows};
-pub use shards::{DatasetId, ShardHeld, ShardState, WantedRecords};
+pub use shards::{DatasetId, ShardClaim, ShardHeld, ShardState, WantedRecords};
 pub use tiers::{Departed, Held, Hint, Span};
 pub use traced::{TRACED_MESSAGE, TraceContext, TraceParent};
 pub use version::{

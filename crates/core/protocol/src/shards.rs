@@ -1,7 +1,8 @@
 //! Datasets of shards, as clients and workers name them.
 
 use crate::limits::{ATTRIBUTES_MAX, at_most};
-use forebay_types::{Key, MountId};
+use crate::version::{read_since, write_since};
+use forebay_types::{Key, MountId, WorkerId};
 use serde::{Deserialize, Serialize};
 
 /// A dataset of shards, as one of its manifests has it.
@@ -59,4 +60,24 @@ pub struct ShardState {
     pub queue: u32,
     /// Why it is kept at this size.
     pub why: String,
+    /// The claim under which the worker writes its log; none where it does not write it alone.
+    #[serde(serialize_with = "write_since::<9, _, _>", deserialize_with = "read_since::<9, _, _>")]
+    pub claim: Option<ShardClaim>,
+}
+
+/// How a claim stands of a shard's log: its writer has two workers' disks acknowledge changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardClaim {
+    /// Who writes.
+    pub writer: WorkerId,
+    /// Who has the same.
+    pub second: WorkerId,
+    /// For how long, in milliseconds.
+    pub held_ms: u64,
+    /// Objects on their way to shared storage, which has them not.
+    pub behind_objects: u32,
+    /// Their bytes.
+    pub behind_bytes: u64,
+    /// How long the first of them is on its way, in milliseconds; 0 where there is none.
+    pub behind_ms: u64,
 }

@@ -153,6 +153,16 @@ table! {
     WORKER_SHARD_QUEUE: Gauges = "forebay_worker_shard_queue" ["worker"];
     /// How long calls to shards took that were answered, waiting counted in: `get` for records, `search` for what has a search or a count in it, `change`.
     WORKER_SHARD_SECONDS: Histograms(READS) = "forebay_worker_shard_seconds" ["kind"];
+    /// How long calls that change shards took to be acknowledged, waiting counted in, by what had the changes then: `storage`, or the disks of `two-workers`.
+    WORKER_SHARD_ACK_SECONDS: Histograms(READS) = "forebay_worker_shard_ack_seconds" ["ack"];
+    /// Claims of shards' logs, under which two workers' disks acknowledge changes: `begun` by a worker that writes, `ended` by any worker, and `lost`, which each worker that finds both disks gone counts once.
+    WORKER_SHARD_CLAIMS: Counters = "forebay_worker_shard_claims_total" ["event"];
+    /// Shards that a worker writes under a claim.
+    WORKER_SHARD_CLAIMED: Gauges = "forebay_worker_shard_claimed" ["worker"];
+    /// Bytes of changes that it and another worker have on their disks, and shared storage has not.
+    WORKER_SHARD_BEHIND_BYTES: Gauges = "forebay_worker_shard_behind_bytes" ["worker"];
+    /// How long the first of these is so.
+    WORKER_SHARD_BEHIND_SECONDS: Gauges = "forebay_worker_shard_behind_seconds" ["worker"];
     /// How long operations on temporary nodes took, failed ones too, by what was asked (`put`, `get`, `create`, ..).
     WORKER_NODE_SECONDS: Histograms(CALLS) = "forebay_worker_node_seconds" ["kind"];
 

@@ -1,5 +1,6 @@
 //! What clients do while the storm is on, all of it taken down.
 
+mod claimed;
 mod doors;
 mod folder;
 mod http;
@@ -13,10 +14,12 @@ use std::path::Path;
 
 use forebay_oracle::Violation;
 use forebay_oracle::history::Recorder;
+use forebay_shard_store::Acknowledged;
 use forebay_testing::S3Server;
 
 use crate::cluster::Cluster;
 
+pub use claimed::{Part, claimant};
 pub use folder::held_up;
 pub use mixed::Mixed;
 pub use objects::{Family, family};
@@ -28,8 +31,8 @@ pub use statements::{Statements, back};
 pub enum Kind {
     /// Objects and temporary nodes, by all doors.
     Mixed,
-    /// Records of a dataset of shards.
-    Records,
+    /// Records of a dataset of shards, whose changes are acknowledged so.
+    Records(Acknowledged),
     /// SQL, in the process that asks and on executors.
     Statements,
 }
@@ -57,7 +60,7 @@ impl Load {
     ) -> io::Result<Self> {
         match kind {
             Kind::Mixed => Mixed::start(cluster, store, seed, number).await.map(Self::Mixed),
-            Kind::Records => Records::start(cluster, folder, seed, number).await.map(Self::Records),
+            Kind::Records(ack) => Records::start(cluster, folder, ack, seed, number).await.map(Self::Records),
             Kind::Statements => Statements::start(cluster, store, seed).await.map(Self::Statements),
         }
     }

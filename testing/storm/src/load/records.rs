@@ -14,7 +14,7 @@ use forebay_oracle::history::{Door, Failure, Recorder, What};
 use forebay_oracle::load::{GIVEN_UP_AFTER, Keys, Shared, given_up, of_client, pause};
 use forebay_oracle::{RecordCall, RecordOp, Rule, Violation, records};
 use forebay_shard::{Key, Value};
-use forebay_shard_store::{ChangeIf, Column, ColumnKind, Columns, Literal, Store, shard_of};
+use forebay_shard_store::{Acknowledged, ChangeIf, Column, ColumnKind, Columns, Literal, Store, shard_of};
 use forebay_shards::{Shards, create, latest_manifest};
 use forebay_types::{ForebayPath, Result};
 use parking_lot::Mutex;
@@ -74,11 +74,12 @@ struct Done {
 }
 
 impl Records {
-    /// Makes the dataset where there is none, then starts all clients. No two loads of a cluster change the same keys.
-    pub(super) async fn start(cluster: &Cluster, folder: &Path, seed: u64, number: u32) -> io::Result<Self> {
+    /// Makes the dataset where there is none, has its changes acknowledged as is wanted, then starts all clients. No two loads of a cluster change
+    /// the same keys.
+    pub(super) async fn start(cluster: &Cluster, folder: &Path, ack: Acknowledged, seed: u64, number: u32) -> io::Result<Self> {
         let client = doors::client(cluster, false).await?;
         let first = STILL + u64::from(number) * KEYS_MAX;
-        let shards = open(&client, folder).await.map_err(Error::other)?;
+        let shards = open(&client, folder, ack).await.map_err(Error::other)?;
         let http = Arc::new(Http { address: cluster.coordinator.http(), token: cluster.owner_secret()? });
         let (calls, wrong, keys) = (Mutex::default(), Mutex::default(), Mutex::new(Keys::new(first, CHANGED, CALLS)));
         let done = Arc::new(Done { calls, wrong, keys });
@@ -244,12 +245,12 @@ impl Asker {
 }
 
 /// The dataset, which is made where there is none.
-async fn open(client: &Client, folder: &Path) -> Result<Shards> {
+async fn open(client: &Client, folder: &Path, ack: Acknowledged) -> Result<Shards> {
     let path: ForebayPath = dataset().parse()?;
     if latest_manifest(client, &path).await?.is_none() {
         make(client, &path, folder).await?;
     }
-    Ok(Shards::open(client, &path).await?.with_patience(PATIENCE))
+    Ok(Shards::set_orders(client, &path, |orders| orders.ack = ack).await?.with_patience(PATIENCE))
 }
 
 /// Stores the dataset, of shards that are built in the folder.

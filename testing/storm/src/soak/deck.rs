@@ -7,7 +7,7 @@ use crate::cluster::WORKERS;
 use crate::faults::Fault;
 
 /// Faults that end no process but the first worker and the one that joins: what the others have is seen to grow over all that follows.
-const GENTLE: [Fault; 20] = [
+const GENTLE: [Fault; 21] = [
     Fault::WorkerStopped,
     Fault::WorkerKilled,
     Fault::CoordinatorStopped,
@@ -28,6 +28,7 @@ const GENTLE: [Fault; 20] = [
     Fault::ShardsResharded,
     Fault::ShardsReshardedWorkerKilled,
     Fault::ShardsMergedWorkerKilled,
+    Fault::ShardsTwoDisksStoreSlow,
 ];
 /// Faults that end the coordinator or the gateway: of the first third alone.
 const HARSH: [Fault; 3] = [Fault::CoordinatorKilled, Fault::GatewayKilled, Fault::ShardsCoordinatorKilled];

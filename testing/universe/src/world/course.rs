@@ -26,6 +26,8 @@ pub(super) struct Crowd {
     pub(super) pace: f64,
     pub(super) has_standby: bool,
     pub(super) has_shards: bool,
+    /// Changes of the dataset of records are acknowledged by two workers' disks.
+    pub(super) has_two_disks: bool,
 }
 
 /// What the clients share with each other and with the world.
@@ -41,6 +43,7 @@ pub(super) struct Course {
     /// What was done with records of a dataset, and the keys that are changed.
     pub(super) records: Mutex<Vec<RecordCall>>,
     pub(super) keys: Mutex<Keys>,
+    on_two_disks: AtomicU64,
     /// Blocks of a page that no node may have, since who wrote them was not told more.
     pub(super) unclaimed: AtomicUsize,
     /// Times that a worker may have been lost.
@@ -94,6 +97,15 @@ impl Course {
 
     pub(super) fn sets(&self) -> u64 {
         self.sets.load(SeqCst)
+    }
+
+    /// So many objects of the dataset's log were on two disks before they were in the store.
+    pub(super) fn set_on_two_disks(&self, objects: u64) {
+        self.on_two_disks.store(objects, SeqCst);
+    }
+
+    pub(super) fn on_two_disks(&self) -> u64 {
+        self.on_two_disks.load(SeqCst)
     }
 
     pub(super) fn has_begun(&self) -> bool {

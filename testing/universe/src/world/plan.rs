@@ -142,8 +142,30 @@ impl Plan {
     }
 
     /// The same with clients of datasets of shards.
-    pub(crate) fn with_shards(self) -> Self {
-        Self { has_shards: true, ..self }
+    pub(crate) fn with_shards(mut self) -> Self {
+        self.has_shards = true;
+        if self.has_two_disks() {
+            self.keep_all_disks_but_one();
+        }
+        self
+    }
+
+    /// Whether changes of the dataset of records are acknowledged by two workers' disks: in every second world that has one.
+    pub(crate) fn has_two_disks(&self) -> bool {
+        self.has_shards && self.seed % 2 == 1
+    }
+
+    /// Of two disks one is always there: no other is lost than the first worker's.
+    fn keep_all_disks_but_one(&mut self) {
+        let first = self.worker(0);
+        for fault in &mut self.faults {
+            if let What::Crash { host, disk, .. } = &mut fault.what
+                && ![first, COORDINATOR].contains(host)
+                && *disk == Disk::Lost
+            {
+                *disk = Disk::Kept;
+            }
+        }
     }
 
     /// The same with a second coordinator, and crashes of the two of them.
@@ -337,6 +359,25 @@ mod tests {
         for coordinator in [COORDINATOR, standby] {
             let crashes = |fault: &Fault| matches!(fault.what, What::Crash { host, .. } if host == coordinator);
             assert!(two.faults.iter().any(crashes), "{coordinator}");
+        }
+    }
+
+    #[test]
+    fn where_two_disks_have_changes_no_two_are_lost() {
+        let lost = |plan: &Plan| -> Vec<HostId> {
+            let lost = |fault: &Fault| match fault.what {
+                What::Crash { host, disk: Disk::Lost, .. } if host != COORDINATOR => Some(host),
+                _ => None,
+            };
+            plan.faults.iter().filter_map(lost).collect()
+        };
+        let plan = |seed| Plan::of(seed, 3_600_000);
+        for (seed, has_two) in [(8, false), (9, true)] {
+            let (before, after) = (plan(seed), plan(seed).with_shards());
+            assert_eq!((before.has_two_disks(), after.has_two_disks()), (false, has_two));
+            assert!(lost(&before).iter().any(|host| *host != before.worker(0)), "{seed}");
+            assert_eq!(lost(&after).iter().all(|host| *host == after.worker(0)), has_two, "{seed}");
+            assert_eq!(before.faults.len(), after.faults.len(), "no fault is left out");
         }
     }
 }

@@ -50,6 +50,8 @@ pub(crate) struct Outcome {
     pub(crate) operations: u64,
     /// Of these, calls on records of a dataset of shards.
     pub(crate) of_records: u64,
+    /// Objects of its log that were on two workers' disks before they were in the store.
+    pub(crate) on_two_disks: u64,
     pub(crate) faults: BTreeMap<&'static str, u64>,
     /// What went wrong with disks, call by call, and page by page.
     pub(crate) disks: BTreeMap<&'static str, u64>,
@@ -121,6 +123,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
         simulated_seconds: world.now_us / 1_000_000,
         operations: (calls.len() + records.len()) as u64,
         of_records: records.len() as u64,
+        on_two_disks: world.course.on_two_disks(),
         faults,
         disks: disks::happened(),
         errors: errors(&calls),
@@ -141,7 +144,8 @@ impl<'a> World<'a> {
         let seen = Seen { pinned: Mutex::new(vec![0; plan.workers]), ..Seen::default() };
         let folder = TempDir::new_in(memory()).expect("a folder for the tiers");
         let Plan { workers, clients, pace, has_standby, has_shards, .. } = *plan;
-        let crowd = Crowd { workers, clients, seed: chance.random(), pace, has_standby, has_shards };
+        let has_two_disks = plan.has_two_disks();
+        let crowd = Crowd { workers, clients, seed: chance.random(), pace, has_standby, has_shards, has_two_disks };
         let course = Course::new(crowd, folder.path().to_owned());
         Self {
             plan,

@@ -46,5 +46,7 @@ fn records_are_in_one_order_and_a_dataset_says_what_its_objects_do_whatever_goes
     let without = worlds(&[&arguments[..6], &arguments[7..]].concat(), folder.path());
     let of_records = |world: &Value| world["of_records"].as_u64().unwrap();
     assert!(here.iter().all(|world| of_records(world) >= 10), "clients use the dataset too: {here:?}");
+    let on_two_disks = |world: &Value| world["on_two_disks"].as_u64().unwrap() > 0;
+    assert_eq!((on_two_disks(&here[0]), on_two_disks(&here[1])), (false, true), "in every second one: {here:?}");
     assert!(without.iter().all(|world| of_records(world) == 0), "{without:?}");
 }

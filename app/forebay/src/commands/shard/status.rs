@@ -1,7 +1,9 @@
 //! `forebay shard status`.
 
-use forebay_shards::{ReplicaStatus, ShardStatus, Shards};
-use forebay_types::format_bytes;
+use std::time::Duration;
+
+use forebay_shards::{ClaimStatus, ReplicaStatus, ShardStatus, Shards};
+use forebay_types::{format_bytes, format_duration};
 
 use super::{orders, refresh};
 use crate::cli::ShardStatusArgs;
@@ -37,7 +39,28 @@ pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
     let rows: Vec<Vec<String>> =
         status.iter().flat_map(|shard| shard.replicas.iter().map(|replica| row(shard, replica))).collect();
     output.table(&["shard", "worker", "starts at", "is", "bytes", "answered", "queue", ""], &[0, 2, 3, 4, 5, 6], &rows)?;
+    let claims = status.iter().filter_map(|shard| Some((shard.shard, shard.claim.as_ref()?)));
+    let mut claims = claims.map(|(shard, claim)| claimed(shard, claim)).peekable();
+    if claims.peek().is_some() {
+        output.line("")?;
+    }
+    claims.try_for_each(|line| output.line(&line))?;
     output.finish()
+}
+
+/// Who writes a shard, in words.
+fn claimed(shard: u32, claim: &ClaimStatus) -> String {
+    let time = |millis| format_duration(Duration::from_millis(millis));
+    let behind = match claim.behind_objects {
+        0 => "shared storage has all".to_string(),
+        objects => format!(
+            "{objects} objects of {} are not in shared storage, the first of them for {}",
+            format_bytes(claim.behind_bytes),
+            time(claim.behind_ms)
+        ),
+    };
+    let (writer, second) = (&claim.writer, &claim.second);
+    format!("shard {shard}: written by {writer} for {}, and on the disk of {second} as well: {behind}", time(claim.held_ms))
 }
 
 fn row(shard: &ShardStatus, replica: &ReplicaStatus) -> Vec<String> {
@@ -57,4 +80,20 @@ fn row(shard: &ShardStatus, replica: &ReplicaStatus) -> Vec<String> {
         replica.queue.to_string(),
         is.to_string(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_writes_a_shard_and_how_far_shared_storage_is_behind_is_said_in_a_line() {
+        let (writer, second) = ("1".to_string(), "2".to_string());
+        let all = ClaimStatus { writer, second, held_ms: 12_000, behind_objects: 0, behind_bytes: 0, behind_ms: 0 };
+        let some = ClaimStatus { behind_objects: 3, behind_bytes: 2048, behind_ms: 120, ..all.clone() };
+        let begins = "shard 7: written by 1 for 12s, and on the disk of 2 as well: ";
+        assert_eq!(claimed(7, &all), format!("{begins}shared storage has all"));
+        let behind = format!("3 objects of {} are not in shared storage, the first of them for 120ms", format_bytes(2048));
+        assert_eq!(claimed(7, &some), format!("{begins}{behind}"));
+    }
 }

@@ -13,6 +13,7 @@ mod batch;
 mod body;
 mod change;
 mod condition;
+mod forgo;
 mod get;
 mod making;
 mod opened;
@@ -68,6 +69,7 @@ pub(crate) fn routes(cluster: Arc<OwnCluster>, readers: Readers, workshop: Arc<O
         .with(orders::FREEZE, orders::freeze)
         .with(orders::THAW, orders::thaw)
         .with(orders::ACK, orders::ack)
+        .with(forgo::PATH, forgo::forgo)
         .with(making::REFRESHED, making::refreshed)
         .with(making::REFRESH, making::refresh)
         .with(making::EVERY, making::every)

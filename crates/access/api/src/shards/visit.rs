@@ -187,7 +187,7 @@ impl Changing {
     }
 }
 
-/// A request that orders something of a dataset's replicas, let in: who may administer the mount. Only
+/// A request that orders something of a dataset's replicas, or gives up changes of it, let in: who may administer the mount. Only
 /// [`Coming::administer`] makes one.
 pub(super) struct Administering(Changing);
 
@@ -196,6 +196,14 @@ impl Administering {
     pub(super) async fn order(&self, change: impl Fn(&mut DatasetOrders) + Send) -> Result<Shards, Refusal> {
         let Visit { datasets, may, .. } = &self.0.visit;
         self.0.make(datasets.opened.order(may, change)).await
+    }
+
+    /// Gives up what two workers' disks have lost, who are waited for as long as half of the time that is left; gives the numbers of the shards that
+    /// may have lost something.
+    pub(super) async fn forgo(&self) -> Result<Vec<usize>, Refusal> {
+        let shards = self.0.visit.open().await?;
+        let left = self.0.visit.deadline.saturating_duration_since(forebay_runtime::time::instant());
+        self.0.make(shards.with_patience(left / 2).forgo()).await
     }
 
     /// Has the holders bring what they don't have: how many of how many replicas are there, where that is heard in time.

@@ -128,6 +128,7 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
         ("PUT", of("freeze", &[]), "", Needs::Order),
         ("DELETE", of("freeze", &[]), "", Needs::Order),
         ("PUT", of("ack", &[("ack", "storage")]), "", Needs::Order),
+        ("POST", of("forgo", &[]), "", Needs::Order),
         ("GET", of("refresh", &[]), "", Needs::Lake),
         ("POST", of("refresh", &[]), "", Needs::Change),
         ("PUT", of("refresh", &[("every", "off")]), "", Needs::Change),

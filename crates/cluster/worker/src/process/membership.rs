@@ -134,8 +134,8 @@ impl Membership {
         let rooms = Arc::clone(&self.rooms);
         let report = rooms.report();
         let (in_place_bytes, nodes, shard_queue) = (rooms.in_place.bytes(), rooms.nodes.usage(), rooms.shards.queue());
-        let disks_out = rooms.origin.store.disks_out();
-        publish(rooms.cluster.id, &report, &Standing { in_place_bytes, nodes, shard_queue, disks_out });
+        let (disks_out, shard_claims) = (rooms.origin.store.disks_out(), rooms.shards.claimed());
+        publish(rooms.cluster.id, &report, &Standing { in_place_bytes, nodes, shard_queue, shard_claims, disks_out });
         let have = rooms.cluster.view().version;
         let (ended, fresh) = (rooms.replicas.ended(), rooms.writes.fresh.first());
         let (ended_count, fresh_count) = (ended.len(), fresh.len());

@@ -40,15 +40,29 @@ impl WorkerSession {
         self.peer.caller.may(&need(), unix_now(), |mount| self.mount_name(mount))
     }
 
-    /// `Denied` where an object that is written changes what the manifests of a dataset order of its replicas, and the one at the other end
-    /// may write there and no more. Without what is written, where that comes later, it is taken for such a one.
+    /// `Denied` where an object that is written changes what the manifests of a dataset order of its replicas, or gives up what was
+    /// acknowledged of its records, and the one at the other end may write there and no more. Without what is written, where that comes later, it
+    /// is taken for such a one.
     pub(super) async fn may_order(&self, mount: MountId, key: &Key, written: Option<(&PutCondition, &Bytes)>) -> Result<()> {
+        self.may_forgo(mount, key, written.map(|(condition, _)| condition)).await?;
         // Processes of the cluster have looked at whom they serve.
         if self.may_quietly(Need::serve).is_ok() {
             return Ok(());
         }
         let changes = self.rooms.shards.orders_else(mount, key, written).await;
-        self.may_change_orders(mount, key, changes)
+        self.may_administer(mount, key, changes, "shard_orders")
+    }
+
+    /// The same of what two workers' disks may have alone, which an object that is written leaves no place for.
+    async fn may_forgo(&self, mount: MountId, key: &Key, condition: Option<&PutCondition>) -> Result<()> {
+        // That the owner gives something up is told as well.
+        let is_told = self.peer.caller.is_unlimited() && is_audited();
+        if !is_told && self.may_quietly(Need::serve).is_ok() {
+            return Ok(());
+        }
+        let replaces = condition != Some(&PutCondition::Absent);
+        let gives_up = self.rooms.shards.is_past_claim(mount, key, replaces).await;
+        self.may_administer(mount, key, gives_up, "shard_forgo")
     }
 
     /// The same of an object that is deleted.
@@ -57,18 +71,18 @@ impl WorkerSession {
             return Ok(());
         }
         let changes = self.rooms.shards.orders_else_without(mount, key).await;
-        self.may_change_orders(mount, key, changes)
+        self.may_administer(mount, key, changes, "shard_orders")
     }
 
-    /// Who may administer the mount is not held up where nobody can say whether orders change.
-    fn may_change_orders(&self, mount: MountId, key: &Key, changes: Result<bool>) -> Result<()> {
-        match changes {
+    /// Who may administer the mount is not held up where nobody can say whether an object does `what` takes that right.
+    fn may_administer(&self, mount: MountId, key: &Key, does: Result<bool>, what: &'static str) -> Result<()> {
+        match does {
             Ok(false) => return Ok(()),
             Err(error) if self.may_quietly(|| needs::manifest_orders(mount)).is_err() => return Err(error),
             Ok(true) | Err(_) => {}
         }
         let on = || self.mount_name(mount).map(|name| ForebayPath::new(name, key.clone()).to_string()).unwrap_or_default();
-        self.may(|| needs::manifest_orders(mount), || Deed { port: "data", what: "shard_orders", on: on() })
+        self.may(|| needs::manifest_orders(mount), || Deed { port: "data", what, on: on() })
     }
 
     /// `Denied` where the one at the other end may not write an object of which another process has written a draft for it.

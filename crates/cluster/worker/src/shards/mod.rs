@@ -337,7 +337,10 @@ impl Shards {
             .collect();
         let (served, far) = (self.served.lock(), self.far.lock());
         let state = |number: u32, id: &u128| match served.get(id) {
-            Some(served) => Some(served.state(number)),
+            Some(served) => {
+                let claim = served.log.as_ref().and_then(|log| self.claims.told(&log.name));
+                Some(ShardState { claim, ..served.state(number) })
+            }
             None => far.peek(id).map(|far| far.state(number)),
         };
         Ok((0u32..).zip(&ids).filter_map(|(number, id)| state(number, id)).collect())
@@ -351,6 +354,11 @@ impl Shards {
     /// How many logs have changes on this worker's disk that shared storage may not have, and their bytes.
     pub(crate) fn on_two_disks(&self) -> (usize, u64) {
         self.claims.held()
+    }
+
+    /// How many shards this worker writes under a claim, the bytes that shared storage has not of them, and how long it has not the first.
+    pub(crate) fn claimed(&self) -> (u64, u64, Duration) {
+        self.claims.behind()
     }
 
     /// Calls that are under way end; nothing begins any more.

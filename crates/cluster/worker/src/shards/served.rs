@@ -209,6 +209,7 @@ impl Served {
             answered: self.spent.answered.load(Relaxed),
             queue: self.lanes.queue(),
             why,
+            claim: None,
         }
     }
 

@@ -111,6 +111,8 @@ pub(crate) struct Standing {
     pub(crate) nodes: (u64, u64),
     /// Calls under way or waiting at its shards.
     pub(crate) shard_queue: u64,
+    /// Shards that it writes under a claim, the bytes that shared storage has not of them, and how long it has not the first.
+    pub(crate) shard_claims: (u64, u64, Duration),
     /// Disks of its disk tier that are left out.
     pub(crate) disks_out: u64,
 }
@@ -132,5 +134,9 @@ pub(crate) fn publish(id: WorkerId, report: &WorkerReport, standing: &Standing) 
     set(&table::WORKER_TEMPORARY_NODES, standing.nodes.0);
     set(&table::WORKER_TEMPORARY_BYTES, standing.nodes.1);
     set(&table::WORKER_SHARD_QUEUE, standing.shard_queue);
+    let (claimed, behind_bytes, behind) = standing.shard_claims;
+    set(&table::WORKER_SHARD_CLAIMED, claimed);
+    set(&table::WORKER_SHARD_BEHIND_BYTES, behind_bytes);
+    table::WORKER_SHARD_BEHIND_SECONDS.with([&worker]).set(behind.as_secs_f64());
     set(&table::WORKER_DISKS_OUT, standing.disks_out);
 }

@@ -10,9 +10,10 @@ use bytes::Bytes;
 use forebay_protocol::{
     AdminRequest, AheadNeed, ClusterView, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest,
     Departed, Heartbeat, Kind, MemberRequest, NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall,
-    PeerOp, PeerRequest, VariantNames, WorkerInfo, decode, decode_from, encode, encode_for, reply_for, request_for, speaking,
+    PeerOp, PeerRequest, ShardClaim, ShardState, VariantNames, WorkerInfo, decode, decode_from, encode, encode_for, reply_for,
+    request_for, speaking,
 };
-use forebay_types::{Error, ErrorKind, Mount, MountId, MountOptions, OperationId, PageRun, SegmentId, Standing, Young};
+use forebay_types::{Error, ErrorKind, Mount, MountId, MountOptions, OperationId, PageRun, SegmentId, Standing, WorkerId, Young};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{nodes, samples};
@@ -242,6 +243,16 @@ fn what_came_is_told_to_who_knows_that_field() {
     let told = DataReply::Departed(Departed { came: vec![run(2), run(3)], ..silent.clone() });
     assert_eq!(decode::<DataReply>(&encode(&told)).unwrap(), told);
     assert_eq!(decode_from::<DataReply>(8, &reply_for(8, encode(&told))).unwrap(), DataReply::Departed(silent));
+}
+
+#[test]
+fn who_writes_a_shard_alone_is_told_to_who_knows_that_field() {
+    let (writer, second) = (WorkerId(1), WorkerId(2));
+    let claim = ShardClaim { writer, second, held_ms: 300, behind_objects: 3, behind_bytes: 1 << 20, behind_ms: 5 };
+    let of = |claim| DataReply::Shards(vec![ShardState { claim, ..samples::shard_state() }, samples::shard_state()]);
+    let told = of(Some(claim));
+    assert_eq!(decode::<DataReply>(&encode(&told)).unwrap(), told, "and what stands behind it");
+    assert_eq!(decode_from::<DataReply>(8, &reply_for(8, encode(&told))).unwrap(), of(None));
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub fn data(request: &DataRequest) -> Need {
     }
 }
 
-/// What writing a dataset's manifest needs as well when it changes what is ordered of replicas, as over HTTP.
+/// What writing an object of a dataset needs as well when it changes what is ordered of it, or gives up acknowledged changes, as over HTTP.
 pub fn manifest_orders(mount: MountId) -> Need {
     Need::administer(Place::Mount(mount))
 }

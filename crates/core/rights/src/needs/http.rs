@@ -19,7 +19,7 @@ pub fn dataset_change(mount: &MountName) -> Need {
     Need::write(Place::Named(mount.clone()))
 }
 
-/// To order the sizes and layers of a dataset's replicas, which leaves less room for the shards of others.
+/// To order the sizes and layers of a dataset's replicas, which leaves less room for others, and to give up changes of it that were acknowledged.
 pub fn dataset_orders(mount: &MountName) -> Need {
     Need::administer(Place::Named(mount.clone()))
 }

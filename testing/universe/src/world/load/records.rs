@@ -12,7 +12,9 @@ use forebay_oracle::load::{GIVEN_UP_AFTER, of_client, pause};
 use forebay_oracle::{RecordCall, RecordOp, Rule};
 use forebay_runtime::time::{sleep, timeout};
 use forebay_shard::{Key, Value};
-use forebay_shard_store::{ChangeIf, DatasetOrders, DatasetPin, Literal, Store, manifest_number, shard_of};
+use forebay_shard_store::{
+    Acknowledged, ChangeIf, DatasetOrders, DatasetPin, Literal, LogObject, LogPlace, Store, manifest_number, shard_of,
+};
 use forebay_shards::{ReshardTo, Shards, create, latest_manifest};
 use forebay_types::{Error, ForebayPath, Result};
 use rand::Rng;
@@ -125,6 +127,7 @@ async fn search(shards: &Shards, course: &Course, key: u64, text: String) {
 
 /// Makes the dataset, then works on it until the load ends.
 pub(super) async fn works(client: Client, course: Arc<Course>, mut chance: StdRng) {
+    let ack = if course.crowd.has_two_disks { Acknowledged::TwoWorkers } else { Acknowledged::Storage };
     for number in 0_u64.. {
         if !course.calls.goes_on() {
             return;
@@ -132,7 +135,7 @@ pub(super) async fn works(client: Client, course: Arc<Course>, mut chance: StdRn
         if matches!(latest_manifest(&client, &path()).await, Ok(Some(_))) {
             break;
         }
-        let made = make(&client, &course.folder.join(format!("records-{number}"))).await;
+        let made = make(&client, ack, &course.folder.join(format!("records-{number}"))).await;
         tracing::debug!(number, ?made, "the dataset of records");
         sleep(TRIED_EVERY).await;
     }
@@ -144,12 +147,12 @@ pub(super) async fn works(client: Client, course: Arc<Course>, mut chance: StdRn
         let goes_on = Duration::from_millis(chance.random_range(GOES_ON_MS));
         let (which, count) = (chance.random_range(0..6), chance.random_range(1..4));
         let scratch = course.folder.join(format!("recut-{number}"));
-        let worked = timeout(goes_on, work(&client, which, count, &scratch)).await;
+        let worked = timeout(goes_on, work(&client, ack, (which, count), &scratch)).await;
         tracing::debug!(number, which, count, ?worked, "work on the dataset of records");
     }
 }
 
-async fn work(client: &Client, which: u32, count: u32, scratch: &Path) -> Result<()> {
+async fn work(client: &Client, ack: Acknowledged, (which, count): (u32, u32), scratch: &Path) -> Result<()> {
     match which {
         0 | 1 => Shards::open(client, &path()).await?.with_patience(PATIENCE).merge_shard(which as usize).await,
         2 | 3 => {
@@ -157,15 +160,17 @@ async fn work(client: &Client, which: u32, count: u32, scratch: &Path) -> Result
             forebay_shards::reshard(client, &path(), ReshardTo::Shards(count), scratch, |_| {}).await.map(drop)
         }
         _ => {
-            let orders =
-                DatasetOrders { pin: (count > 1).then(DatasetPin::default), frozen: count > 2, ..DatasetOrders::default() };
+            // Now and then by the store, also where two disks do so.
+            let ack = if count == 2 { Acknowledged::Storage } else { ack };
+            let orders = DatasetOrders { pin: (count > 1).then(DatasetPin::default), frozen: count > 2, ack };
             Shards::set_orders(client, &path(), |ordered| *ordered = orders).await.map(drop)
         }
     }
 }
 
-async fn make(client: &Client, folder: &Path) -> Result<()> {
+async fn make(client: &Client, ack: Acknowledged, folder: &Path) -> Result<()> {
     let mut creating = create(client, &path(), columns()?, SIZES.to_vec(), false).await?;
+    creating.acknowledge(ack);
     for shard in 0..SHARDS {
         let part = folder.join(format!("{shard}"));
         std::fs::create_dir_all(folder)?;
@@ -212,6 +217,9 @@ async fn look(client: &Client, course: &Course) -> Result<()> {
     for key in keys {
         read(&shards, course, key).await?;
     }
+    if course.crowd.has_two_disks {
+        look_at_log(client, course, &shards).await?;
+    }
     let manifests: Vec<u64> = names(client, "manifest-").await?.iter().filter_map(|name| manifest_number(name)).collect();
     if !manifests.iter().copied().eq(1..=manifests.len() as u64) {
         course.wrong(Rule::NotLost, format!("{DATASET} has the manifests {manifests:?}"));
@@ -222,6 +230,22 @@ async fn look(client: &Client, course: &Course) -> Result<()> {
     if let Some(missing) = opened.dataset().objects().find(|name| !files.contains(*name)) {
         course.wrong(Rule::NotLost, format!("{DATASET} names {missing} in manifest {}, which is not there", opened.manifest()));
     }
+    Ok(())
+}
+
+/// Nobody writes any more, so no claim is there; how much was written under claims.
+async fn look_at_log(client: &Client, course: &Course, shards: &Shards) -> Result<()> {
+    if shards.status().await?.iter().any(|shard| shard.claim.is_some()) {
+        return Err(Error::retry("a shard that nobody changes is claimed"));
+    }
+    let mut objects = 0;
+    for info in client.list_all(&format!("{DATASET}/log/").parse()?).await? {
+        let Some((_, number)) = LogPlace::parse(&info.version.key) else { continue };
+        let bytes = client.read(client.operation(), &info.version, 0..info.version.size).await?;
+        let is_kept = LogObject::claim_in(&bytes, number, DATASET)?.is_some_and(|claim| claim.number < number);
+        objects += u64::from(is_kept);
+    }
+    course.set_on_two_disks(objects);
     Ok(())
 }
 

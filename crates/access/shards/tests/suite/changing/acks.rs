@@ -73,9 +73,13 @@ async fn a_change_is_acknowledged_while_shared_storage_is_away_and_seen_everywhe
     }
     let there = shards.get_versioned(&literal(7)).await.unwrap();
     assert_eq!(there.version, version);
+    let (writer, second) = (bed.cluster.node.workers[places[0]].id(), bed.cluster.node.workers[places[1]].id());
+    let claim = shards.status().await.unwrap().remove(0).claim.unwrap();
+    assert_eq!((claim.writer, claim.second), (writer.to_string(), second.to_string()));
     shards.put(&record(7, "again"), ChangeIf::Version(version)).await.unwrap();
     until_asked("nobody writes, so the claim is over", async || last(&bed, &shards).await == LogObject::Over).await;
     until_asked("nothing stays on disks", async || places.iter().all(|place| on_disk(&bed, *place) == 0)).await;
+    assert_eq!(shards.status().await.unwrap().remove(0).claim, None);
     assert_eq!(name_of(&shards, 7).await.as_deref(), Some("again"));
 }
 

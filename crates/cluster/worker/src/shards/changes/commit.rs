@@ -7,7 +7,7 @@ use forebay_metrics::table;
 use forebay_navigation::MERGE_LIMITS;
 use forebay_protocol::{CHANGES_MAX, DataRequest, PeerRequest, PutCondition, encode};
 use forebay_runtime::time::Instant;
-use forebay_shard_store::{ChangeIf, LogObject, LoggedCall, WantedChange, key_hash};
+use forebay_shard_store::{Acknowledged, ChangeIf, LogObject, LoggedCall, WantedChange, key_hash};
 use forebay_trace::{current, within};
 use forebay_types::{Error, ErrorKind, Key, MountId, Result};
 use tokio::sync::oneshot;
@@ -115,14 +115,19 @@ impl Shards {
         };
         let payload = Bytes::from(object.encode(next));
         let put = match &way {
-            Way::Store => self.writes.put(log.mount(), &key, PutCondition::Absent, payload.clone()).await.map(drop),
+            Way::Store => {
+                self.writes.put(log.mount(), &key, PutCondition::Absent, payload.clone()).await.map(|_| Acknowledged::Storage)
+            }
             Way::Keep(own) => self.keep(own, next, &key, payload.clone()).await,
         };
-        if let Err(error) = put {
-            // There is something, or may be: of somebody who does not tell this worker, too.
-            self.told.came(log.mount(), &key);
-            return self.unsure(served, log, calls, error).await.map(|()| false);
-        }
+        let by = match put {
+            Ok(by) => by,
+            Err(error) => {
+                // There is something, or may be: of somebody who does not tell this worker, too.
+                self.told.came(log.mount(), &key);
+                return self.unsure(served, log, calls, error).await.map(|()| false);
+            }
+        };
         table::WORKER_SHARD_LOG_WRITTEN.only().add(1);
         table::WORKER_SHARD_CHANGES.only().add(calls.iter().map(|call| call.changes.len() as u64).sum());
         match &way {
@@ -136,7 +141,10 @@ impl Shards {
         if let Some(words) = self.told.came(log.mount(), &key) {
             log.heard(words);
         }
-        calls.drain(..).for_each(|call| call.end(Ok(next)));
+        for call in calls.drain(..) {
+            self.claims.meters.acknowledged(by, call.came.elapsed());
+            call.end(Ok(next));
+        }
         Ok(true)
     }
 

@@ -108,14 +108,15 @@ impl Shards {
             self.cluster.peers.claim_end(second, claim.id).await;
         } else {
             // It is there, or may be: then it is found, and gone on with. Else it is ended.
+            self.claims.meters.begun();
             self.store_meanwhile(&own);
         }
         put.and_then(|_| Err(Error::conflict("a log is claimed")))
     }
 
     /// Has the next object of a log on two disks, or in shared storage where the second disk does not take it; all workers have heard of it then.
-    /// It goes to shared storage whatever becomes of this.
-    pub(in crate::shards) async fn keep(&self, own: &Arc<Own>, number: u64, key: &Key, object: Bytes) -> Result<()> {
+    /// It goes to shared storage whatever becomes of this. Gives which of both has it.
+    pub(in crate::shards) async fn keep(&self, own: &Arc<Own>, number: u64, key: &Key, object: Bytes) -> Result<Acknowledged> {
         // Who does not hear must not acknowledge.
         self.cluster.may_write().await?;
         let _turn = own.turn.lock().await;
@@ -127,16 +128,22 @@ impl Shards {
             self.cluster.peers.claim_keep(&second, own.claim.id, number, object.clone()).await
         };
         let (here, there) = futures::join!(own.held.keep(number, object.clone()), there);
-        match here.and(there) {
-            Ok(()) => own.tell(number),
+        let by = match here.and(there) {
+            Ok(()) => {
+                own.tell(number);
+                Acknowledged::TwoWorkers
+            }
             Err(error) => {
                 tracing::debug!(%key, %error, "a change waits for shared storage, since not two disks have it");
                 own.fail();
                 own.stored(number).await?;
+                debug_assert!(own.stored_before() > number, "shared storage has what it acknowledges");
+                Acknowledged::Storage
             }
-        }
+        };
         let (mount, key) = (own.log.0, key.clone());
-        self.cluster.tell_everyone(mount, encode(&DataRequest::Changed { mount, key, info: None })).await
+        let told = self.cluster.tell_everyone(mount, encode(&DataRequest::Changed { mount, key, info: None })).await;
+        told.map(|()| by)
     }
 
     /// Brings what comes under an own claim to shared storage, and ends it when nothing comes any more.

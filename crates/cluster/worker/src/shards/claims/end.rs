@@ -111,7 +111,10 @@ impl Shards {
             let put = self.writes.put(mount, &key, PutCondition::Absent, object).await;
             self.told.came(mount, &key);
             match put {
-                Ok(_) if is_last => break,
+                Ok(_) if is_last => {
+                    self.claims.meters.ended();
+                    break;
+                }
                 Ok(_) => number += 1,
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 Err(error) => return Err(error),
@@ -167,11 +170,14 @@ impl Shards {
             Ending::Wait => {
                 Err(Error::retry(format!("{what}: its last changes are on the disks of {}, who don't answer", who())))
             }
-            Ending::Lost => Err(Error::data_lost(format!(
-                "{what}: changes that were acknowledged in the last seconds were on the disks of {} alone, and neither is there any more: \
-                 start one of them with its data folder, or give these changes up by `forebay shard forgo`",
-                who()
-            ))),
+            Ending::Lost => {
+                self.claims.meters.lost(of.claim.id);
+                Err(Error::data_lost(format!(
+                    "{what}: changes that were acknowledged in the last seconds were on the disks of {} alone, and neither is there any more: \
+                     start one of them with its data folder, or give these changes up by `forebay shard forgo`",
+                    who()
+                )))
+            }
         }
     }
 

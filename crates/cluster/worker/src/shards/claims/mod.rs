@@ -11,7 +11,9 @@ mod answer;
 mod begin;
 mod end;
 mod held;
+mod meters;
 mod own;
+mod past;
 mod since;
 
 use std::collections::{HashMap, HashSet};
@@ -30,6 +32,7 @@ use crate::single_flight::SingleFlight;
 pub(super) use begin::Way;
 pub(crate) use end::look_after;
 use held::Held;
+use meters::ClaimMeters;
 use own::Own;
 pub(super) use since::Since;
 
@@ -53,6 +56,7 @@ pub(super) struct Claims {
     /// This disk took none a moment ago: none are made until then.
     put_off: Mutex<Option<Instant>>,
     is_stopping: AtomicBool,
+    pub(super) meters: ClaimMeters,
 }
 
 impl Claims {
@@ -73,6 +77,7 @@ impl Claims {
             ending: SingleFlight::default(),
             put_off: Mutex::default(),
             is_stopping: AtomicBool::new(false),
+            meters: ClaimMeters::new(),
         })
     }
 

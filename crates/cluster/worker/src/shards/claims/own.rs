@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_navigation::CLAIM_LIMITS;
+use forebay_protocol::ShardClaim;
 use forebay_shard_store::LogClaim;
 use forebay_types::{Error, Result};
 use parking_lot::Mutex;
@@ -24,6 +25,7 @@ pub(in crate::shards) struct Own {
     pub(in crate::shards) claim: LogClaim,
     pub(super) log: Name,
     pub(super) held: Arc<Held>,
+    began: Instant,
     /// One object after the other.
     pub(super) turn: tokio::sync::Mutex<()>,
     state: Mutex<State>,
@@ -67,6 +69,7 @@ impl Own {
             claim,
             log,
             held,
+            began: forebay_runtime::now(),
             turn: tokio::sync::Mutex::default(),
             state: Mutex::new(state),
             progress: watch::Sender::new(Progress { stored: next, is_over: false }),
@@ -164,6 +167,21 @@ impl Own {
         self.progress.borrow().stored
     }
 
+    /// How it stands, for who operates it.
+    pub(super) fn told(&self) -> ShardClaim {
+        let (LogClaim { writer, second, .. }, state) = (self.claim, self.state.lock());
+        let behind_ms = state.behind.front().map_or(0, |first| millis(first.since));
+        debug_assert_eq!(state.behind.is_empty(), state.behind_bytes == 0, "bytes are of objects that shared storage has not");
+        ShardClaim {
+            writer,
+            second,
+            held_ms: millis(self.began),
+            behind_objects: u32::try_from(state.behind.len()).unwrap_or(u32::MAX),
+            behind_bytes: state.behind_bytes,
+            behind_ms,
+        }
+    }
+
     /// It is over.
     pub(super) fn end(&self) {
         self.progress.send_modify(|progress| progress.is_over = true);
@@ -201,7 +219,25 @@ impl Own {
     }
 }
 
+/// How long something is ago, in milliseconds.
+fn millis(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
 impl Claims {
+    /// How the claim of a log stands that this process goes on with; none where there is none.
+    pub(in crate::shards) fn told(&self, log: &Name) -> Option<ShardClaim> {
+        self.own.lock().get(log).filter(|own| !own.is_over()).map(|own| own.told())
+    }
+
+    /// How many claims this process goes on with, the bytes that shared storage has not of them, and how long it has not the first.
+    pub(in crate::shards) fn behind(&self) -> (u64, u64, Duration) {
+        let all: Vec<ShardClaim> = self.own.lock().values().filter(|own| !own.is_over()).map(|own| own.told()).collect();
+        let bytes = all.iter().map(|claim| claim.behind_bytes).sum();
+        let first = all.iter().map(|claim| claim.behind_ms).max().unwrap_or(0);
+        (all.len() as u64, bytes, Duration::from_millis(first))
+    }
+
     /// Goes on with a claim of a log that is under none: one that this process had before is over, whether it has heard of that or not.
     pub(super) fn set_own(&self, own: &Arc<Own>) {
         let before = self.own.lock().insert(own.log.clone(), Arc::clone(own));
@@ -241,7 +277,9 @@ mod tests {
         let (before, after) = (Arc::new(own(before.path())), Arc::new(own(folder.path())));
         before.push(5, &Bytes::from_static(b"x")).unwrap();
         claims.set_own(&before);
+        assert_eq!((claims.behind().0, claims.behind().1), (1, 1), "shared storage has not what it took");
         claims.set_own(&after);
+        assert_eq!(claims.behind(), (1, 0, Duration::ZERO));
         assert!(before.is_over(), "or it would be stored for ever what has no place any more");
         assert!(!after.is_over());
     }
@@ -258,7 +296,10 @@ mod tests {
         own.push(6, &object).unwrap();
         own.tell(6);
         assert_eq!((found(&own, 5), found(&own, 6), found(&own, 7)), (vec!["object"; 2], vec!["object"], vec!["nothing"]));
+        let behind = |told: ShardClaim| (told.writer, told.second, told.behind_objects, told.behind_bytes);
+        assert_eq!(behind(own.told()), (WorkerId(1), WorkerId(2), 2, 2));
         own.set_stored(5);
+        assert_eq!(behind(own.told()), (WorkerId(1), WorkerId(2), 1, 1), "shared storage has one of them");
         assert_eq!((found(&own, 5), found(&own, 6)), (vec!["stored"], vec!["object"]));
         own.stored(5).await.unwrap();
         assert_eq!((own.stored_before(), own.first_behind().map(|first| first.0)), (6, Some(6)));

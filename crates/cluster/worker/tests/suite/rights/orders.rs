@@ -3,9 +3,10 @@
 use bytes::Bytes;
 use forebay_protocol::*;
 use forebay_shard_store::{
-    Column, ColumnKind, Columns, Dataset, DatasetFile, DatasetOrders, DatasetPin, DatasetShard, manifest_key,
+    Column, ColumnKind, Columns, Dataset, DatasetFile, DatasetOrders, DatasetPin, DatasetShard, LogClaim, LogObject, LogPlace,
+    manifest_key,
 };
-use forebay_types::{Key, OperationId};
+use forebay_types::{Key, OperationId, WorkerId};
 
 use super::table::*;
 use super::takes::*;
@@ -144,6 +145,46 @@ async fn who_only_writes_commits_no_manifest_that_was_drafted() {
             assert_eq!(!is_refused(&answer.meta), may, "{credential}: {name}");
             assert_eq!(matches!(decode(&answer.meta), Ok(DataReply::Info(_))), may, "{credential}: {name}");
         }
+    }
+    cluster.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_only_writes_gives_up_nothing_that_two_workers_have_acknowledged() {
+    let cluster = Cluster::start().await;
+    let address = cluster.worker.address();
+    let place = LogPlace { folder: "claimed.shards".into(), log: "0".repeat(16), shard: 0 };
+    let claim = LogClaim { id: 7, writer: WorkerId(0x71), second: WorkerId(0x72), number: 2 };
+    let put = |number: u64, condition: &PutCondition, of: &LogObject| {
+        let (key, condition) = (place.key(number).unwrap(), condition.clone());
+        (encode(&DataRequest::Put { mount: LAKE, key, condition }), vec![Bytes::from(of.encode(number))])
+    };
+    let (any, new) = (PutCondition::Any, PutCondition::Absent);
+    let (calls, over) = (LogObject::Calls(Vec::new()), LogObject::Over);
+    let owner = cluster.connect(&address, "owner").await.unwrap();
+    for (number, of) in [(1, &calls), (2, &LogObject::Claim(claim))] {
+        let (request, payload) = put(number, &new, of);
+        assert!(!is_refused(&owner.call(request, payload).await.unwrap().meta), "the owner may");
+    }
+    let steps = [
+        ("write lake", "the end of the claim", false, put(3, &new, &over)),
+        ("write lake", "something else behind it", false, put(3, &new, &calls)),
+        ("write lake", "something in its place", false, put(2, &any, &over)),
+        ("write lake", "what is there already", true, put(2, &new, &over)),
+        ("write lake", "something before it", true, put(1, &any, &calls)),
+        ("admin lake", "the end of the claim", true, put(3, &new, &over)),
+        ("write lake", "something behind its end", true, put(4, &new, &LogObject::Sealed)),
+    ];
+    for (credential, what, may, (request, payload)) in steps {
+        let asks = cluster.connect(&address, credential).await.unwrap();
+        let answer = asks.call(request, payload).await.unwrap();
+        assert_eq!(!is_refused(&answer.meta), may, "{credential}: {what}: {:?}", decode::<DataReply>(&answer.meta));
+    }
+    let writer = cluster.connect(&address, "write lake").await.unwrap();
+    for (number, may) in [(3, false), (5, true)] {
+        let begin = DataRequest::PutBegin { mount: LAKE, key: place.key(number).unwrap() };
+        let answer = writer.call(encode(&begin), Vec::new()).await.unwrap();
+        assert_eq!(!is_refused(&answer.meta), may, "object {number}, in parts");
     }
     cluster.worker.shutdown().await;
 }

@@ -165,6 +165,7 @@ pub fn shard_state() -> ShardState {
         answered: 5,
         queue: 2,
         why: "nothing to change".into(),
+        claim: None,
     }
 }
 
