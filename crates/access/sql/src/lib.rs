@@ -32,6 +32,7 @@ mod scans;
 mod session;
 mod settings;
 mod shards;
+mod sinks;
 mod slow;
 mod statement;
 mod stores;
