@@ -125,3 +125,24 @@ impl Courses {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_stays_where_it_was_brought_while_it_is_read_there_and_a_plan_is_there() {
+        let courses = Courses::default();
+        let (operation, segment) = (OperationId(7), SegmentId(1));
+        let course = Arc::new(Course::new(operation, Standing::default(), Vec::new(), 1));
+        let settle = |stands: bool, at: u64| courses.settle(operation, segment, |_| stands, || Some(WorkerId(at)));
+        assert_eq!((settle(true, 1), courses.place_of(operation, segment)), (Some(WorkerId(1)), None), "no plan brings it");
+        courses.add(&course);
+        assert_eq!((settle(true, 1), settle(true, 2)), (Some(WorkerId(1)), Some(WorkerId(1))));
+        assert_eq!(courses.place_of(operation, segment), Some(WorkerId(1)));
+        assert_eq!(settle(false, 2), Some(WorkerId(2)), "it is not read there any more");
+        assert_eq!((courses.place_of(operation, segment), courses.place_of(OperationId(8), segment)), (Some(WorkerId(2)), None));
+        courses.remove(&course);
+        assert_eq!(courses.place_of(operation, segment), None);
+    }
+}

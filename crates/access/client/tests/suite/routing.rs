@@ -223,6 +223,8 @@ async fn what_a_plan_brought_to_one_holder_was_read_from_another() {
         client.read(OPERATION, &info.version, 0..1000).await.unwrap();
     }
     let read: Vec<_> = workers.iter().map(|worker| worker.shared.read_of.lock().clone()).collect();
-    assert_eq!(read, brought(), "what is brought is read there");
+    let elsewhere: usize = read.iter().zip(brought()).map(|(read, brought)| read.difference(&brought).count()).sum();
+    // Of one that is late for a moment another one is asked beside.
+    assert!(elsewhere <= COUNT / 10, "{elsewhere} of {COUNT} objects were read where they were not brought");
     assert!(read.iter().all(|keys| keys.len() >= COUNT / 8), "and at both, as the table says");
 }
