@@ -49,6 +49,7 @@ impl Notes {
             left.push(entry.context(|| folder.display())?.path());
         }
         left.sort();
+        assert!(left.len() <= LEFT_MAX, "a start takes up {} notes of {LEFT_MAX}", left.len());
         Ok(Self { folder, left: Mutex::new(left) })
     }
 
@@ -147,6 +148,7 @@ impl Writes {
 /// Written aside and renamed: a kill leaves no half of a note.
 fn write(path: &Path, note: &Note) -> io::Result<()> {
     let draft = path.with_extension("new");
+    debug_assert!(draft != path, "a note is whole or not there");
     std::fs::write(&draft, serde_json::to_vec(note)?)?;
     std::fs::rename(&draft, path)
 }

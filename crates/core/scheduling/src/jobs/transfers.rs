@@ -36,6 +36,8 @@ impl Schedule {
                 continue;
             }
             let Some(to) = self.destination(job, ix) else { break };
+            let runs_tasks = |worker: &Worker| worker.slots > 0;
+            assert!(self.fleet.get(to).is_some_and(runs_tasks), "what is brought for tasks goes to a worker that runs some");
             self.expect(ix, to);
             let range = &mut self.ranges[ix as usize];
             range.ahead_of = Some(job);
