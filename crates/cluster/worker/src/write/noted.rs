@@ -56,9 +56,8 @@ impl Notes {
     /// Notes an upload that has begun, at once: who waits for it may go away at each pause. One that can't be noted goes on all the same.
     pub(super) fn begun(&self, mount: &Mount, key: &Key, upload: Upload) -> NotedUpload {
         let noted = upload.id().map(|id| {
-            let path = self.folder.join(format!("{:032x}", xxh3_128(id.as_bytes())));
             let (url, endpoint) = (mount.url.clone(), mount.options.endpoint.clone());
-            write(&path, &Note { url, endpoint, key: key.clone(), upload: id.to_string() }).map(|()| path)
+            write(&self.folder, &Note { url, endpoint, key: key.clone(), upload: id.to_string() })
         });
         let note = match noted.transpose() {
             Ok(note) => note,
@@ -145,12 +144,15 @@ impl Writes {
     }
 }
 
-/// Written aside and renamed: a kill leaves no half of a note.
-fn write(path: &Path, note: &Note) -> io::Result<()> {
+/// Written aside and renamed: a kill leaves no half of a note. Two stores may give the same id, so that a note's name is made of all of it.
+fn write(folder: &Path, note: &Note) -> io::Result<PathBuf> {
+    let text = serde_json::to_vec(note)?;
+    let path = folder.join(format!("{:032x}", xxh3_128(&text)));
     let draft = path.with_extension("new");
     debug_assert!(draft != path, "a note is whole or not there");
-    std::fs::write(&draft, serde_json::to_vec(note)?)?;
-    std::fs::rename(&draft, path)
+    std::fs::write(&draft, text)?;
+    std::fs::rename(&draft, &path)?;
+    Ok(path)
 }
 
 fn read(path: &Path) -> io::Result<Note> {
