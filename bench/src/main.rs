@@ -7,6 +7,7 @@ mod losses;
 mod mixapart;
 mod recorder;
 mod shuffle;
+mod ways;
 
 use std::process::ExitCode;
 
@@ -51,6 +52,8 @@ enum Name {
     Amplification,
     #[command(flatten)]
     Reads(Reads),
+    /// A table read by SQL, then through the S3 gateway, then as Python does, on four workers: bytes fetched twice.
+    FetchedTwice,
     /// MixApart's workload on distributed SQL: four workers of two slots in this process.
     #[command(subcommand)]
     Mixapart(Mixapart),
@@ -153,6 +156,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
             print(hot::hot_afar().await?);
             print(hot::hot_text().await?);
             print(engine::ingest().await?);
+            print(ways::fetched_twice().await?);
             for one in Mixapart::ALL {
                 print(one.figures().await?);
             }
@@ -169,6 +173,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
         Name::HotAfar => print(hot::hot_afar().await?),
         Name::HotText => print(hot::hot_text().await?),
         Name::Ingest => print(engine::ingest().await?),
+        Name::FetchedTwice => print(ways::fetched_twice().await?),
     }
     Ok(all_met)
 }

@@ -11,4 +11,5 @@
 
 mod node;
 
+pub use forebay_s3::{AccessRule, GatewaySettings};
 pub use node::Node;

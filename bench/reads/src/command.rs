@@ -4,7 +4,7 @@ use clap::Subcommand;
 use forebay_bench_harness::Figure;
 use forebay_types::Result;
 
-use crate::{objects, reads, serve};
+use crate::{ahead, objects, reads, serve};
 
 /// What is measured.
 #[derive(Clone, Copy, Debug, Subcommand)]
@@ -25,12 +25,23 @@ pub enum Reads {
     Unknown,
     /// The worker's memory beyond its tiers.
     Memory,
+    /// What is brought ahead and evicted before it is read, in tiers about as large as what is read.
+    AheadEvicted,
 }
 
 impl Reads {
     /// All of them, in the order in which they are run together.
-    pub const ALL: [Self; 8] =
-        [Self::Unknown, Self::Random, Self::Bound, Self::Sequential, Self::Tcp, Self::Latency, Self::Objects, Self::Memory];
+    pub const ALL: [Self; 9] = [
+        Self::Unknown,
+        Self::Random,
+        Self::Bound,
+        Self::Sequential,
+        Self::Tcp,
+        Self::Latency,
+        Self::Objects,
+        Self::Memory,
+        Self::AheadEvicted,
+    ];
 
     /// Measures it.
     ///
@@ -46,6 +57,7 @@ impl Reads {
             Self::Objects => objects::objects().await,
             Self::Unknown => reads::unknown().await,
             Self::Memory => reads::memory().await,
+            Self::AheadEvicted => ahead::evicted().await,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! No engine is needed for them, so that they build in minutes; `forebay-bench` runs the same ones under the same names. Start at
 //! [`Reads`].
 
+mod ahead;
 mod bytes_of;
 mod command;
 pub mod heap;

@@ -29,6 +29,7 @@ mod rules;
 mod scans;
 mod settings;
 mod shards;
+mod sinks;
 mod slow;
 mod statement;
 mod stores;

@@ -20,7 +20,7 @@ use crate::settings::{Tuning, WorkerSettings};
 use crate::shards::{Limits, Shards};
 use crate::signals::Signals;
 use crate::versions::Versions;
-use crate::write::Writes;
+use crate::write::{Notes, Writes};
 
 /// What answers requests: made once, and seen whole by `session` and `process` only.
 pub(crate) struct Rooms {
@@ -71,7 +71,8 @@ impl Rooms {
         let (from, known, to) = all();
         let reads = Reads::new(from, known, to, Arc::clone(&in_place), Arc::clone(&signals));
         let (from, known, to) = all();
-        let writes = Writes::new(from, known, to, Arc::clone(&signals), Arc::clone(&background));
+        let notes = Notes::open(settings.store.folder.join("uploads"))?;
+        let writes = Writes::new(from, known, to, Arc::clone(&signals), Arc::clone(&background), notes);
         let (from, _, to) = all();
         let forms = Arc::new(Forms::new(from, to, Arc::clone(&signals)));
         let (from, _, to) = all();

@@ -25,6 +25,11 @@ pub(crate) trait Backend: Send + Sync {
     async fn begin_upload(&self, key: &Key) -> Result<Box<dyn Parts>>;
     async fn delete(&self, key: &Key) -> Result<()>;
 
+    /// Gives up an upload by its [`Parts::id`].
+    async fn abort_upload(&self, key: &Key, id: &str) -> Result<()> {
+        Err(Error::invalid(format!("{key}: uploads to this storage have no id such as {id:?}")))
+    }
+
     /// Where S3's own requests go; none for what does not speak S3.
     fn s3(&self) -> Option<Place> {
         None
@@ -71,6 +76,10 @@ pub(crate) trait Source: Send {
 /// An object that is being written in parts.
 #[async_trait]
 pub(crate) trait Parts: Send + Sync {
+    /// By which any process can give it up; none where there is none.
+    fn id(&self) -> Option<&str> {
+        None
+    }
     fn part_bytes(&self) -> u64;
     async fn put(&self, index: u32, payload: Vec<Bytes>) -> Result<()>;
     async fn commit(&self, parts: u32, condition: &PutCondition) -> Result<ObjectInfo>;

@@ -160,6 +160,14 @@ impl Storage {
         begun.map(Upload::new).inspect_err(|error| span.fail(error))
     }
 
+    /// Gives up an upload that a process has begun which is no more, by its [`Upload::id`]; one that isn't there is given up already.
+    /// `Denied` when the mount is read-only, `Invalid` where uploads have no ids.
+    pub async fn abort_upload(&self, key: &Key, id: &str) -> Result<()> {
+        self.writable(key)?;
+        let mut span = self.span("storage abort upload", Some(key));
+        measured("delete", self.0.backend.abort_upload(key, id)).await.inspect_err(|error| span.fail(error))
+    }
+
     /// Removes an object; one that isn't there is removed already. `Denied` when the mount is read-only.
     pub async fn delete(&self, key: &Key) -> Result<()> {
         self.writable(key)?;

@@ -23,6 +23,12 @@ impl Upload {
         Self(parts)
     }
 
+    /// By which [`Storage::abort_upload`](crate::Storage::abort_upload) gives it up when its process has died; none where the storage has
+    /// no such ids.
+    pub fn id(&self) -> Option<&str> {
+        self.0.id()
+    }
+
     /// Bytes of every part but the last, which may have fewer.
     pub fn part_bytes(&self) -> u64 {
         self.0.part_bytes()
@@ -39,14 +45,21 @@ impl Upload {
     /// Makes the parts `0..parts` the object. `Invalid` when one of them is missing, `Conflict` when the condition does
     /// not hold. When it fails the parts are removed as far as possible.
     pub async fn commit(self, parts: u32, condition: PutCondition) -> Result<ObjectInfo> {
+        self.commit_or_left(parts, condition).await.0
+    }
+
+    /// The same; with whether parts may be left in shared storage, because it failed and they could not be removed.
+    pub async fn commit_or_left(self, parts: u32, condition: PutCondition) -> (Result<ObjectInfo>, bool) {
         let mut span = Span::below(forebay_trace::current(), "storage commit upload", Kind::Client);
         let committed = measured("put", self.0.commit(parts, &condition)).await.inspect_err(|error| span.fail(error));
+        let mut is_left = false;
         if let Err(error) = &committed
             && let Err(left) = self.0.abort().await
         {
+            is_left = true;
             tracing::warn!(%error, %left, "parts of a failed upload may be left in shared storage");
         }
-        committed
+        (committed, is_left)
     }
 
     /// Removes the parts.

@@ -145,7 +145,7 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
             cached -= u64::from(is_cached);
             let holder = WorkerId(self.random.below(settings.workers as usize) as u64);
             let holders = if is_cached { vec![holder] } else { Vec::new() };
-            let input = TaskInput { range: self.range(first_range + task), storage: MountId(1), holders };
+            let input = TaskInput { range: self.range(first_range + task), storage: MountId(1), holders, routed: Vec::new() };
             specs.push(TaskSpec { id: TaskId(task), inputs: vec![input] });
         }
         self.measures.arrived(self.now, tasks);

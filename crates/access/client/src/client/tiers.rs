@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use forebay_protocol::{Accesses, Departed, Held};
-use forebay_types::{ObjectVersion, OperationId, PageRun, Result, SegmentId, Standing, WorkerId};
+use forebay_types::{ObjectVersion, OperationId, PageRun, Result, RouteKey, SegmentId, Standing, WorkerId};
 
 use super::Client;
 use crate::prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
@@ -114,6 +114,13 @@ impl Client {
     /// gone, and all of that with it.
     pub async fn ended(&self, operation: OperationId, worker: WorkerId) -> Result<()> {
         self.rooms.prefetches.ended(operation, worker).await
+    }
+
+    /// The workers that a segment of a version is read from, as far as is known here: those that the routing table names, else the first by
+    /// hashing. None without workers.
+    pub fn routed(&self, version: &ObjectVersion, index: u32) -> Vec<WorkerId> {
+        let routes = &self.rooms.routes;
+        routes.routed(RouteKey::of(version.mount, &version.key, index), &routes.view.known())
     }
 
     /// Which of these runs of pages a worker holds whole, in the same order.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 use forebay_protocol::{DataNotice, DataRequest, encode_for};
 use forebay_transport::Connection;
-use forebay_types::{ObjectVersion, OperationId, RouteKey, Standing, WorkerId, split_range};
+use forebay_types::{ObjectVersion, OperationId, RouteKey, SegmentId, Standing, WorkerId, split_range};
 use futures::stream::{FuturesUnordered, StreamExt};
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
@@ -37,8 +37,10 @@ impl Prefetches {
         let course = Arc::new(Course::new(operation, standing, plan, ahead_bytes.min(self.ahead_bytes)));
         self.courses.add(&course);
         let asked = Arc::new(Asked { operation, workers: Mutex::default() });
-        let task = forebay_runtime::spawn(drive(Arc::downgrade(&self.routes), Arc::clone(&course), Arc::clone(&asked)));
-        Prefetch { courses: Arc::downgrade(&self.courses), course, _asked: asked, _task: AbortOnDropHandle::new(task) }
+        let courses = Arc::downgrade(&self.courses);
+        let driven = drive(Arc::downgrade(&self.routes), courses.clone(), Arc::clone(&course), Arc::clone(&asked));
+        let task = forebay_runtime::spawn(driven);
+        Prefetch { courses, course, _asked: asked, _task: AbortOnDropHandle::new(task) }
     }
 }
 
@@ -109,14 +111,14 @@ struct Message {
 }
 
 /// Hands out what the window gives, to the workers that will be read from, until the plan is through.
-async fn drive(routes: Weak<Routes>, course: Arc<Course>, asked: Arc<Asked>) {
+async fn drive(routes: Weak<Routes>, courses: Weak<Courses>, course: Arc<Course>, asked: Arc<Asked>) {
     let mut under_way = FuturesUnordered::new();
     let mut waiting = std::collections::VecDeque::new();
     loop {
         while under_way.len() < MESSAGES_AT_ONCE {
             if waiting.is_empty() {
-                let Some(routes) = routes.upgrade() else { return };
-                waiting.extend(next_messages(&routes, &course));
+                let (Some(routes), Some(courses)) = (routes.upgrade(), courses.upgrade()) else { return };
+                waiting.extend(next_messages(&routes, &courses, &course));
             }
             let Some(message) = waiting.pop_front() else { break };
             let (routes, course, asked) = (routes.clone(), Arc::clone(&course), Arc::clone(&asked));
@@ -136,8 +138,8 @@ async fn drive(routes: Weak<Routes>, course: Arc<Course>, asked: Arc<Asked>) {
 }
 
 /// What the window gives now, up to a message's bytes, in plan order.
-fn next_messages(routes: &Routes, course: &Course) -> Vec<Message> {
-    let known = routes.view.known();
+fn next_messages(routes: &Routes, courses: &Courses, course: &Course) -> Vec<Message> {
+    let known = routes.view.known_arc();
     let mut messages: Vec<Message> = Vec::new();
     let (mut bytes, mut ranges) = (0, 0);
     let mut window = course.window.lock();
@@ -148,7 +150,9 @@ fn next_messages(routes: &Routes, course: &Course) -> Vec<Message> {
         for part in split_range(planned.start..planned.start + planned.len) {
             ranges += 1;
             let route = RouteKey::of(version.mount, &version.key, part.index);
-            let worker = routes.main_holder(route, &known);
+            let stands = |place: WorkerId| !routes.failures.is_shunned(place) && routes.routed(route, &known).contains(&place);
+            let choose = || routes.destination(route, &known);
+            let worker = courses.settle(course.operation, SegmentId::of(version, part.index), stands, choose);
             let range = (part.object_range().start, part.len);
             match messages.last_mut() {
                 Some(last) if last.version_ix == version_ix && last.worker == worker => last.ranges.push(range),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use forebay_scheduling::{PlannedRange, Window};
-use forebay_types::{Key, MountId, ObjectVersion, OperationId, Standing};
+use forebay_types::{Key, MountId, ObjectVersion, OperationId, SegmentId, Standing, WorkerId};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -48,18 +48,27 @@ impl Course {
 #[derive(Default)]
 pub(crate) struct Courses {
     any: AtomicUsize,
-    courses: Mutex<HashMap<OperationId, Vec<Arc<Course>>>>,
+    courses: Mutex<HashMap<OperationId, Plans>>,
+}
+
+/// The plans of one operation.
+#[derive(Default)]
+struct Plans {
+    courses: Vec<Arc<Course>>,
+    /// Where segments are brought, and read.
+    places: HashMap<SegmentId, WorkerId>,
 }
 
 impl Courses {
     pub(crate) fn add(&self, course: &Arc<Course>) {
-        self.courses.lock().entry(course.operation).or_default().push(Arc::clone(course));
+        self.courses.lock().entry(course.operation).or_default().courses.push(Arc::clone(course));
         self.any.fetch_add(1, Ordering::Release);
     }
 
     pub(crate) fn remove(&self, course: &Arc<Course>) {
         let mut courses = self.courses.lock();
-        if let Some(of_operation) = courses.get_mut(&course.operation) {
+        if let Some(plans) = courses.get_mut(&course.operation) {
+            let of_operation = &mut plans.courses;
             let before = of_operation.len();
             of_operation.retain(|other| !Arc::ptr_eq(other, course));
             let gone = before - of_operation.len();
@@ -71,12 +80,40 @@ impl Courses {
         }
     }
 
+    /// Where an operation's plans bring a segment: where they brought what came before of it, as long as that place `stands`, else where
+    /// `choose` says. Its reads go there.
+    pub(crate) fn settle(
+        &self,
+        operation: OperationId,
+        segment: SegmentId,
+        stands: impl FnOnce(WorkerId) -> bool,
+        choose: impl FnOnce() -> Option<WorkerId>,
+    ) -> Option<WorkerId> {
+        let mut courses = self.courses.lock();
+        let Some(plans) = courses.get_mut(&operation) else { return choose() };
+        if let Some(place) = plans.places.get(&segment).copied().filter(|place| stands(*place)) {
+            return Some(place);
+        }
+        let chosen = choose()?;
+        plans.places.insert(segment, chosen);
+        Some(chosen)
+    }
+
+    /// Where a segment was brought for an operation.
+    pub(super) fn place_of(&self, operation: OperationId, segment: SegmentId) -> Option<WorkerId> {
+        if self.any.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        self.courses.lock().get(&operation)?.places.get(&segment).copied()
+    }
+
     /// A reader asks for this range: its operation's windows move.
     pub(super) fn reading(&self, operation: OperationId, version: &ObjectVersion, range: &Range<u64>) {
         if self.any.load(Ordering::Acquire) == 0 {
             return;
         }
-        let Some(courses) = self.courses.lock().get(&operation).cloned() else { return };
+        let courses = self.courses.lock().get(&operation).map(|plans| plans.courses.clone());
+        let Some(courses) = courses else { return };
         for course in courses {
             let Some(candidates) = course.by_key.get(&(version.mount, version.key.clone())) else { continue };
             let mut window = course.window.lock();
@@ -86,5 +123,26 @@ impl Courses {
             drop(window);
             course.moved.notify_one();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_stays_where_it_was_brought_while_it_is_read_there_and_a_plan_is_there() {
+        let courses = Courses::default();
+        let (operation, segment) = (OperationId(7), SegmentId(1));
+        let course = Arc::new(Course::new(operation, Standing::default(), Vec::new(), 1));
+        let settle = |stands: bool, at: u64| courses.settle(operation, segment, |_| stands, || Some(WorkerId(at)));
+        assert_eq!((settle(true, 1), courses.place_of(operation, segment)), (Some(WorkerId(1)), None), "no plan brings it");
+        courses.add(&course);
+        assert_eq!((settle(true, 1), settle(true, 2)), (Some(WorkerId(1)), Some(WorkerId(1))));
+        assert_eq!(courses.place_of(operation, segment), Some(WorkerId(1)));
+        assert_eq!(settle(false, 2), Some(WorkerId(2)), "it is not read there any more");
+        assert_eq!((courses.place_of(operation, segment), courses.place_of(OperationId(8), segment)), (Some(WorkerId(2)), None));
+        courses.remove(&course);
+        assert_eq!(courses.place_of(operation, segment), None);
     }
 }

@@ -68,9 +68,11 @@ impl Reads {
         let route = RouteKey::of(version.mount, &version.key, part.index);
         let bound = self.routes.view.known().bound(version.mount);
         let waiting = self.patience.wait(u64::from(part.len), bound);
+        let brought = || self.courses.place_of(operation, segment).filter(|place| !self.routes.failures.is_shunned(*place));
+        let place = self.routes.place_of(operation, segment, range.start).or_else(brought);
         let answered = self
             .routes
-            .at_holders(route, u64::from(part.len), self.routes.place_of(operation, segment, range.start), |link| {
+            .at_holders(route, u64::from(part.len), place, |link| {
                 let (range, deadline) = (range.clone(), waiting.deadline());
                 async move {
                     let request = DataRequest::Read {

@@ -69,7 +69,7 @@ impl Routes {
         self.in_order(&known, order, Asked::Singly, ask).await
     }
 
-    /// Asks the holders of a route for so many bytes until one gives an answer that stands; `first` before all others.
+    /// Asks the holders of a route for so many bytes until one gives an answer that stands; `first` before all others, whatever their queues are.
     pub(crate) async fn at_holders<T, Fut>(
         &self,
         route: RouteKey,
@@ -81,8 +81,9 @@ impl Routes {
         Fut: Future<Output = Result<T, Failure>>,
     {
         let known = self.view.known_arc();
-        let mut order = self.holders(route, &known, bytes).await;
-        if let Some(first) = first.filter(|first| known.worker(*first).is_some()) {
+        let first = first.filter(|first| known.worker(*first).is_some());
+        let mut order = self.holders(route, &known, if first.is_some() { 0 } else { bytes }).await;
+        if let Some(first) = first {
             order.retain(|worker| *worker != first);
             order.insert(0, first);
         }

@@ -202,3 +202,29 @@ async fn a_holder_of_this_host_is_read_in_place_first() {
     assert_eq!(reads(&workers), [0, 0, 20]);
     assert_eq!(client.counters().reads_in_place, 20);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_plan_brought_to_one_holder_was_read_from_another() {
+    const COUNT: usize = 40;
+    let objects: Vec<_> = (0..COUNT).map(|number| object(&format!("x/{number}"), 50_000)).collect();
+    let workers = [Worker::start(1, &objects).await, Worker::start(2, &objects).await];
+    let coordinator = Coordinator::start(&[&workers[0], &workers[1]]).await;
+    let holders: Vec<_> = workers.iter().map(|worker| (worker.info.id, 50)).collect();
+    let key = |info: &forebay_types::ObjectInfo| RouteKey::of(MOUNT, &info.version.key, 0);
+    let routes = objects.iter().map(|(info, _)| Route { key: key(info), holders: holders.clone() }).collect();
+    *coordinator.routes.lock() = RoutesDelta { version: (1 << 32) + 2, base: 0, routes };
+    let client = client(&coordinator).await;
+    let whole = 0..50_000;
+    let plan = objects.iter().map(|(info, _)| (info.version.clone(), vec![whole.clone()])).collect();
+    let _ahead = client.prefetch(OPERATION, plan);
+    let brought = || workers.iter().map(|worker| worker.shared.brought.lock().clone()).collect::<Vec<_>>();
+    until("all of it is brought", || brought().iter().map(|keys| keys.len()).sum::<usize>() == COUNT).await;
+    for (info, _) in &objects {
+        client.read(OPERATION, &info.version, 0..1000).await.unwrap();
+    }
+    let read: Vec<_> = workers.iter().map(|worker| worker.shared.read_of.lock().clone()).collect();
+    let elsewhere: usize = read.iter().zip(brought()).map(|(read, brought)| read.difference(&brought).count()).sum();
+    // Of one that is late for a moment another one is asked beside.
+    assert!(elsewhere <= COUNT / 10, "{elsewhere} of {COUNT} objects were read where they were not brought");
+    assert!(read.iter().all(|keys| keys.len() >= COUNT / 8), "and at both, as the table says");
+}

@@ -45,6 +45,9 @@ pub struct Shared {
     pub sessions: AtomicUsize,
     pub pins: Mutex<HashSet<u64>>,
     pub counted: Mutex<HashMap<u64, (u32, u64)>>,
+    /// Objects that it was told to bring, and those that were read from it.
+    pub brought: Mutex<HashSet<Key>>,
+    pub read_of: Mutex<HashSet<Key>>,
     pub mood: Mutex<Mood>,
     /// What answers to reads say of it.
     pub hint: Mutex<Hint>,
@@ -93,6 +96,8 @@ impl Worker {
             sessions: AtomicUsize::new(0),
             pins: Mutex::default(),
             counted: Mutex::default(),
+            brought: Mutex::default(),
+            read_of: Mutex::default(),
             mood: Mutex::new(Mood::Well),
             hint: Mutex::default(),
             node_calls: AtomicUsize::new(0),
@@ -178,8 +183,9 @@ impl WorkerSession {
         if let DataRequest::Put { .. } = request {
             self.shared.writes.fetch_add(1, Ordering::SeqCst);
         }
-        if let DataRequest::Read { .. } = request {
+        if let DataRequest::Read { version, .. } = &request {
             self.shared.reads.fetch_add(1, Ordering::SeqCst);
+            self.shared.read_of.lock().insert(version.key.clone());
         }
         if touches {
             match mood {
@@ -210,6 +216,10 @@ impl WorkerSession {
                 let offset = if mood == Mood::Lies { self.shared.tier_bytes } else { at + start };
                 let span = Span { offset, len: u64::from(len) };
                 Ok((DataReply::Read { in_place: Some((pin, span)), hint: *self.shared.hint.lock() }, Vec::new(), None))
+            }
+            DataRequest::Prefetch { version, .. } => {
+                self.shared.brought.lock().insert(version.key);
+                Ok((DataReply::Fetched { bytes: 0 }, Vec::new(), None))
             }
             DataRequest::Queue => Ok((DataReply::Queue(*self.shared.hint.lock()), Vec::new(), None)),
             DataRequest::Put { mount, key, .. } => {

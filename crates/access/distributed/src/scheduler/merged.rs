@@ -223,6 +223,7 @@ mod tests {
             range: BlockRange { segment: SegmentId(1), pages: PageRun::new(0, pages) },
             storage: MountId(1),
             holders: Vec::new(),
+            routed: Vec::new(),
         };
         let inputs: Vec<Vec<TaskInput>> = [1, 1, 4, 1, 2].map(|pages| vec![input(pages)]).to_vec();
         let of = |plan: &Plan, inputs: &[Vec<TaskInput>], pages: u64| cut_of_files(plan, inputs, pages * page * COMPRESSED);

@@ -195,6 +195,8 @@ async fn who_asks_is_told_where_a_query_runs_and_why() {
     let large = EngineSettings { distribute_from_bytes: 1 << 30, ..EngineSettings::default() };
     let large = Engine::over_cluster(bed.client.clone(), large, Arc::new(bed.connect_cluster(0).await));
     let steps = (0..24).map(|at| format!(", t{} as (select x + count(*) as x from t{at} group by x)", at + 1));
+    let folder = tempfile::tempdir().unwrap();
+    let past_mounts = format!("copy (select x from '/lake/a.csv') to 'file://{}/b.csv'", folder.path().display());
     let deep = format!("with t0 as (select x from '/lake/a.csv'){} select sum(x) from t24", steps.collect::<String>());
     for (engine, sql, place, is_told) in [
         (&cluster, "select sum(x) from '/lake/a.csv'", "on the cluster", false),
@@ -209,7 +211,9 @@ async fn who_asks_is_told_where_a_query_runs_and_why() {
         (&cluster, deep.as_str(), "in this process: its plan nests too deep to be sent", true),
         (&cluster, "copy (select x from '/lake/a.csv') to '/lake/out/'", "on the cluster", false),
         (&cluster, "copy (select x from '/lake/a.csv') to '/lake/one.csv'", "on the cluster", false),
-        (&cluster, "copy (select x from '/lake/a.csv') to '/lake/b.albis'", "executors write Parquet, CSV and JSON", true),
+        (&cluster, "copy (select x from '/lake/a.csv') to '/lake/b.albis'", "on the cluster", false),
+        (&cluster, "copy (select x from '/lake/a.csv') to '/lake/b.arrow'", "on the cluster", false),
+        (&cluster, past_mounts.as_str(), "what it writes is below no mount", true),
         (&large, "copy (select x from '/lake/a.csv') to '/lake/b.csv'", "less than `distribute-from` (1.00 GiB)", false),
         (&large, "select sum(x) from '/lake/a.csv'", "less than `distribute-from` (1.00 GiB)", false),
     ] {

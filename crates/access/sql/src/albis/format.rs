@@ -1,6 +1,6 @@
 //! Table files under DataFusion's trait for formats: how schema and statistics are found, and who reads and writes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -17,7 +17,6 @@ use datafusion::error::Result;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::physical_expr::LexRequirement;
 use datafusion::physical_plan::ExecutionPlan;
-use forebay_table::Options;
 use forebay_types::Error;
 use object_store::{ObjectMeta, ObjectStore};
 
@@ -44,7 +43,9 @@ impl GetExt for TableFormatFactory {
 
 impl FileFormatFactory for TableFormatFactory {
     fn create(&self, _: &dyn Session, options: &HashMap<String, String>) -> Result<Arc<dyn FileFormat>> {
-        Ok(Arc::new(TableFormat { options: parse(options).map_err(external)?, numbered: false }))
+        parse(options).map_err(external)?;
+        let said = options.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+        Ok(Arc::new(TableFormat { said, numbered: false }))
     }
 
     fn default(&self) -> Arc<dyn FileFormat> {
@@ -55,7 +56,8 @@ impl FileFormatFactory for TableFormatFactory {
 /// Table files, as the engine reads and writes them.
 #[derive(Debug, Default)]
 pub(crate) struct TableFormat {
-    options: Options,
+    /// Options of what is written.
+    said: BTreeMap<String, String>,
     /// Rows are read with their numbers, which nobody writes.
     numbered: bool,
 }
@@ -131,7 +133,8 @@ impl FileFormat for TableFormat {
         if sink.insert_op != InsertOp::Append {
             return Err(external(Error::invalid("table files are not overwritten by INSERT: write new ones with COPY")));
         }
-        Ok(Arc::new(DataSinkExec::new(input, Arc::new(TableSink::new(sink, self.options.clone())), order)))
+        let sink = TableSink::new(sink, self.said.clone()).map_err(external)?;
+        Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
     }
 
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {

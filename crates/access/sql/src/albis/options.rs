@@ -1,13 +1,11 @@
 //! Reads the options of `COPY` and `CREATE EXTERNAL TABLE` that say how a table file is cut into groups of columns and rows, and
 //! which columns have bloom filters.
 
-use std::collections::HashMap;
-
 use forebay_table::{Blooms, Grouping, Layout, Options};
 use forebay_types::{Error, Result};
 
 /// How a table file is cut, from the options of `COPY` and `CREATE EXTERNAL TABLE`.
-pub(super) fn parse(options: &HashMap<String, String>) -> Result<Options> {
+pub(super) fn parse<'a>(options: impl IntoIterator<Item = (&'a String, &'a String)>) -> Result<Options> {
     let mut out = Options::default();
     let mut layout = Layout::Aligned;
     for (key, value) in options {

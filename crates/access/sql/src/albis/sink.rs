@@ -1,40 +1,65 @@
-//! Writes rows as table files, of which none is shown before all rows of the statement have come.
+//! Writes rows as table files.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::runtime::{JoinSet, SpawnedTask};
+use datafusion::common::runtime::SpawnedTask;
 use datafusion::datasource::file_format::write::demux::DemuxedStreamReceiver;
-use datafusion::datasource::file_format::write::get_writer_schema;
 use datafusion::datasource::physical_plan::{FileSink, FileSinkConfig};
 use datafusion::datasource::sink::DataSink;
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use forebay_table::{Options, Writer};
 use object_store::ObjectStore;
-use object_store::buffered::BufWriter;
-use object_store::path::Path;
-use tokio::io::AsyncWriteExt;
-use tokio::sync::mpsc::Receiver;
 
+use super::options::parse;
 use crate::error::external;
-
-/// Bytes that are handed to the store at once.
-const PART_BYTES: usize = 8 << 20;
+use crate::sinks::{Making, write_files};
 
 /// Writes table files: one, or a folder of them.
-pub(super) struct TableSink {
+pub(crate) struct TableSink {
     config: FileSinkConfig,
+    said: BTreeMap<String, String>,
     options: Options,
 }
 
 impl TableSink {
-    pub(super) fn new(config: FileSinkConfig, options: Options) -> Self {
-        Self { config, options }
+    /// One of files that are cut as a statement's options say. `Invalid` for options that there are not.
+    pub(crate) fn new(config: FileSinkConfig, said: BTreeMap<String, String>) -> forebay_types::Result<Self> {
+        Ok(Self { config, options: parse(&said)?, said })
+    }
+
+    /// The statement's options.
+    pub(crate) fn said(&self) -> &BTreeMap<String, String> {
+        &self.said
+    }
+}
+
+/// A table file that is being written.
+struct TableMaking {
+    writer: Writer<Vec<u8>>,
+    pushed: u64,
+}
+
+impl Making for TableMaking {
+    fn push(&mut self, rows: &RecordBatch) -> Result<()> {
+        self.pushed += rows.num_rows() as u64;
+        self.writer.push(rows).map_err(external)
+    }
+
+    fn made(&mut self) -> Vec<u8> {
+        std::mem::take(self.writer.sink_mut())
+    }
+
+    fn finish(self) -> Result<Vec<u8>> {
+        let (rest, summary) = self.writer.finish().map_err(external)?;
+        assert_eq!(summary.rows, self.pushed, "a table has the rows that were written");
+        Ok(rest)
     }
 }
 
@@ -48,76 +73,15 @@ impl FileSink for TableSink {
         &self,
         _: &Arc<TaskContext>,
         demux_task: SpawnedTask<Result<()>>,
-        mut files: DemuxedStreamReceiver,
+        files: DemuxedStreamReceiver,
         store: Arc<dyn ObjectStore>,
     ) -> Result<u64> {
-        let mut writes = JoinSet::new();
-        while let Some((path, batches)) = files.recv().await {
-            let (store, schema) = (Arc::clone(&store), get_writer_schema(&self.config));
-            writes.spawn(write(store, path, schema, self.options.clone(), batches));
-        }
-        let (mut outs, mut outcome) = (Vec::new(), Ok(0));
-        while let Some(written) = writes.join_next().await {
-            let written = written.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)));
-            match written.and_then(|written| written) {
-                Ok((out, rows)) => {
-                    outs.push(out);
-                    outcome = outcome.map(|sum| sum + rows);
-                }
-                Err(error) => outcome = Err(error),
-            }
-        }
-        // Where the rows stopped coming because of an error the files are not whole, though their writers can't know.
-        let source = demux_task.join_unwind().await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)));
-        let outcome = outcome.and_then(|rows| source.and_then(|source| source).map(|()| rows));
-        for mut out in outs {
-            match &outcome {
-                Ok(_) => out.shutdown().await?,
-                Err(_) => abort(&mut out).await,
-            }
-        }
-        outcome
+        let begin = |schema: SchemaRef| -> Result<TableMaking> {
+            let writer = Writer::new(Vec::new(), schema, self.options.clone()).map_err(external)?;
+            Ok(TableMaking { writer, pushed: 0 })
+        };
+        write_files(&self.config, begin, demux_task, files, store).await
     }
-}
-
-/// Writes one file up to its end, but does not show it yet.
-async fn write(
-    store: Arc<dyn ObjectStore>,
-    path: Path,
-    schema: SchemaRef,
-    options: Options,
-    mut batches: Receiver<RecordBatch>,
-) -> Result<(BufWriter, u64)> {
-    let mut out = BufWriter::with_capacity(store, path, PART_BYTES);
-    match write_to(&mut out, schema, options, &mut batches).await {
-        Ok(rows) => Ok((out, rows)),
-        Err(error) => {
-            abort(&mut out).await;
-            Err(error)
-        }
-    }
-}
-
-async fn write_to(out: &mut BufWriter, schema: SchemaRef, options: Options, batches: &mut Receiver<RecordBatch>) -> Result<u64> {
-    let mut writer = Writer::new(Vec::new(), schema, options).map_err(external)?;
-    let mut pushed = 0;
-    while let Some(batch) = batches.recv().await {
-        pushed += batch.num_rows() as u64;
-        writer.push(&batch).map_err(external)?;
-        let made = std::mem::take(writer.sink_mut());
-        if !made.is_empty() {
-            out.put(made.into()).await?;
-        }
-    }
-    let (rest, summary) = writer.finish().map_err(external)?;
-    out.put(rest.into()).await?;
-    assert_eq!(summary.rows, pushed, "a table has the rows that were written");
-    Ok(summary.rows)
-}
-
-/// Gives a file up. What failed before is what the caller has to hear, so a failure here is not told.
-async fn abort(out: &mut BufWriter) {
-    let _ = out.abort().await;
 }
 
 impl fmt::Debug for TableSink {

@@ -6,13 +6,20 @@ use std::sync::Arc;
 use datafusion::arrow::csv::WriterBuilder;
 use datafusion::common::config::TableParquetOptions;
 use datafusion::common::file_options::csv_writer::CsvWriterOptions;
+use datafusion::common::file_options::json_writer::JsonWriterOptions;
+use datafusion::common::parsers::CompressionTypeVariant;
 use datafusion::datasource::file_format::csv::CsvSink;
 use datafusion::datasource::file_format::json::JsonSink;
 use datafusion::datasource::file_format::parquet::ParquetSink;
-use datafusion::datasource::physical_plan::FileSink;
+use datafusion::datasource::physical_plan::{FileSink, FileSinkConfig};
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
 use datafusion::physical_plan::ExecutionPlan;
+use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
+
+use super::sink::config_of;
+use crate::albis::TableSink;
+use crate::sinks::ArrowSink;
 
 /// Options of a sink that go beside its message. That of a CSV sink says an empty format where there is none, by which dates and times
 /// come out empty.
@@ -24,6 +31,35 @@ pub struct SinkOptions {
     level: Option<u32>,
     /// What Parquet files say of themselves.
     metadata: BTreeMap<String, Option<String>>,
+    /// What the message stands for, where the engine has none.
+    #[serde(default)]
+    ours: Option<Ours>,
+}
+
+/// Kinds of files that the engine has no message for. One of JSON goes in its place, of the same files and columns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Ours {
+    /// Table files, with the statement's options.
+    Table(BTreeMap<String, String>),
+    /// Arrow files.
+    Arrow,
+}
+
+impl Ours {
+    fn of(sink: &dyn DataSink) -> Option<Self> {
+        if let Some(sink) = sink.downcast_ref::<TableSink>() {
+            return Some(Self::Table(sink.said().clone()));
+        }
+        sink.downcast_ref::<ArrowSink>().map(|_| Self::Arrow)
+    }
+
+    fn sink(&self, config: FileSinkConfig) -> Result<Arc<dyn DataSink>> {
+        let sink: Arc<dyn DataSink> = match self {
+            Self::Table(said) => Arc::new(TableSink::new(config, said.clone())?),
+            Self::Arrow => Arc::new(ArrowSink::new(config)),
+        };
+        Ok(sink)
+    }
 }
 
 impl SinkOptions {
@@ -31,6 +67,9 @@ impl SinkOptions {
     pub fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
         let Some(writes) = plan.downcast_ref::<DataSinkExec>() else { return Self::default() };
         let sink = writes.sink();
+        if let Some(ours) = Ours::of(sink) {
+            return Self { ours: Some(ours), ..Self::default() };
+        }
         if let Some(sink) = sink.downcast_ref::<CsvSink>() {
             let options = sink.writer_options();
             let csv = &options.writer_options;
@@ -47,11 +86,28 @@ impl SinkOptions {
         Self { metadata: told.map(|(key, value)| (key.clone(), value.clone())).collect(), ..Self::default() }
     }
 
-    /// The plan that was sent, by what its message has come to.
-    pub(super) fn put_into(self, plan: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    /// A plan that writes files, as the engine has a message for it.
+    pub(super) fn in_message(plan: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         let Some(writes) = plan.downcast_ref::<DataSinkExec>() else { return Arc::clone(plan) };
-        let Some(sink) = self.sink_like(writes.sink()) else { return Arc::clone(plan) };
-        Arc::new(DataSinkExec::new(Arc::clone(writes.input()), sink, writes.sort_order().clone()))
+        let config = Ours::of(writes.sink()).and_then(|_| config_of(writes.sink()));
+        let Some(config) = config.cloned() else { return Arc::clone(plan) };
+        let stands_for_it = JsonSink::new(config, JsonWriterOptions::new(CompressionTypeVariant::UNCOMPRESSED));
+        Arc::new(DataSinkExec::new(Arc::clone(writes.input()), Arc::new(stands_for_it), writes.sort_order().clone()))
+    }
+
+    /// The plan that was sent, by what its message has come to.
+    ///
+    /// # Errors
+    /// Options of a table file that there are not, and another sink in the place of such files' than one of JSON.
+    pub(super) fn put_into(self, plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        let Some(writes) = plan.downcast_ref::<DataSinkExec>() else { return Ok(Arc::clone(plan)) };
+        let sink = match (self.ours.clone(), writes.sink().downcast_ref::<JsonSink>()) {
+            (Some(ours), Some(stands_for_it)) => Some(ours.sink(FileSink::config(stands_for_it).clone())?),
+            (Some(_), None) => return Err(Error::internal("a sink of table or Arrow files came as another one")),
+            (None, _) => self.sink_like(writes.sink()),
+        };
+        let Some(sink) = sink else { return Ok(Arc::clone(plan)) };
+        Ok(Arc::new(DataSinkExec::new(Arc::clone(writes.input()), sink, writes.sort_order().clone())))
     }
 
     fn sink_like(self, sink: &dyn DataSink) -> Option<Arc<dyn DataSink>> {
@@ -97,5 +153,59 @@ impl SinkOptions {
             Some(format) => set(csv, format),
             None => csv,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::datasource::listing::ListingTableUrl;
+    use datafusion::datasource::physical_plan::{FileGroup, FileOutputMode};
+    use datafusion::logical_expr::dml::InsertOp;
+    use datafusion::physical_plan::empty::EmptyExec;
+
+    use super::*;
+
+    fn config(extension: &str) -> FileSinkConfig {
+        let target = ListingTableUrl::parse("forebay:///lake/out/").unwrap();
+        FileSinkConfig {
+            original_url: String::new(),
+            object_store_url: target.object_store(),
+            file_group: FileGroup::new(Vec::new()),
+            table_paths: vec![target],
+            output_schema: Arc::new(Schema::new(vec![Field::new("id", DataType::Int64, true)])),
+            table_partition_cols: Vec::new(),
+            insert_op: InsertOp::Append,
+            keep_partition_by_columns: false,
+            file_extension: extension.to_string(),
+            file_output_mode: FileOutputMode::Automatic,
+        }
+    }
+
+    fn writes(sink: Arc<dyn DataSink>) -> Arc<dyn ExecutionPlan> {
+        let rows = Arc::new(EmptyExec::new(Arc::clone(sink.schema())));
+        Arc::new(DataSinkExec::new(rows, sink, None))
+    }
+
+    #[test]
+    fn what_the_engine_has_no_message_for_is_put_back_as_it_was() {
+        let said: BTreeMap<String, String> = [("format.groups".to_string(), "id; *".to_string())].into();
+        for (extension, plan) in [
+            ("albis", writes(Arc::new(TableSink::new(config("albis"), said.clone()).unwrap()))),
+            ("arrow", writes(Arc::new(ArrowSink::new(config("arrow"))))),
+        ] {
+            let (options, message) = (SinkOptions::of(&plan), SinkOptions::in_message(&plan));
+            assert!(message.downcast_ref::<DataSinkExec>().unwrap().sink().downcast_ref::<JsonSink>().is_some(), "{extension}");
+            assert_ne!(SinkOptions::of(&message), options, "{extension}");
+            let sent: SinkOptions = serde_json::from_str(&serde_json::to_string(&options).unwrap()).unwrap();
+            let back = sent.clone().put_into(&message).unwrap();
+            assert_eq!(SinkOptions::of(&back), options, "{extension}");
+            let to = config_of(back.downcast_ref::<DataSinkExec>().unwrap().sink()).unwrap();
+            assert_eq!(to.file_extension, extension);
+            assert!(sent.put_into(&plan).is_err(), "{extension}: in the place of another sink");
+        }
+        let unknown = [("format.colour".to_string(), "red".to_string())].into();
+        let options = SinkOptions { ours: Some(Ours::Table(unknown)), ..SinkOptions::default() };
+        assert!(options.put_into(&SinkOptions::in_message(&writes(Arc::new(ArrowSink::new(config("arrow")))))).is_err());
     }
 }

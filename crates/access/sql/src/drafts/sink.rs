@@ -10,13 +10,17 @@ use datafusion::datasource::sink::{DataSink, DataSinkExec};
 use datafusion::physical_plan::ExecutionPlan;
 use forebay_types::{Error, ForebayPath, Key, Result};
 
+use crate::albis::TableSink;
 use crate::location::SCHEME;
+use crate::sinks::ArrowSink;
 
 /// Why this process alone can write what a plan's sink is to write; none where executors can.
 pub(crate) fn keeps(plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
     let Some(writes) = plan.downcast_ref::<DataSinkExec>() else { return Some("it writes no files".to_string()) };
     match config_of(writes.sink()) {
-        None => Some("what it writes is written by this process: executors write Parquet, CSV and JSON".to_string()),
+        None => Some(
+            "what it writes is written by this process: executors write Parquet, CSV, JSON, Arrow and table files".to_string(),
+        ),
         Some(config) if !config.object_store_url.as_str().starts_with(SCHEME) || config.table_paths.is_empty() => {
             Some("what it writes is below no mount".to_string())
         }
@@ -30,6 +34,12 @@ pub(super) fn config_of(sink: &dyn DataSink) -> Option<&FileSinkConfig> {
         return Some(FileSink::config(sink));
     }
     if let Some(sink) = sink.downcast_ref::<CsvSink>() {
+        return Some(FileSink::config(sink));
+    }
+    if let Some(sink) = sink.downcast_ref::<TableSink>() {
+        return Some(FileSink::config(sink));
+    }
+    if let Some(sink) = sink.downcast_ref::<ArrowSink>() {
         return Some(FileSink::config(sink));
     }
     sink.downcast_ref::<JsonSink>().map(FileSink::config)

@@ -26,19 +26,19 @@ pub struct DraftsTo {
 pub fn drafts_to_send(node: &Arc<dyn ExecutionPlan>) -> Option<(DraftsTo, Arc<dyn ExecutionPlan>)> {
     let writes = node.downcast_ref::<DraftExec>()?;
     let (operation, open_at, options) = (writes.operation(), writes.open_at().to_vec(), SinkOptions::of(writes.sink()));
-    Some((DraftsTo { operation, open_at, options }, Arc::clone(writes.sink())))
+    Some((DraftsTo { operation, open_at, options }, SinkOptions::in_message(writes.sink())))
 }
 
 /// The node again, over its input: written by a client, beside a worker, where it is to run.
 ///
 /// # Errors
-/// Where the sink is none that writes files below a mount, or of other columns.
+/// Where the sink is none that writes files below a mount, of other columns, or of options that there are not.
 pub fn drafts_of(
     to: DraftsTo,
     sink: Arc<dyn ExecutionPlan>,
     input: Arc<dyn ExecutionPlan>,
     runs: Option<(Client, Option<WorkerId>)>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let sink = to.options.put_into(&sink);
+    let sink = to.options.put_into(&sink)?;
     Ok(Arc::new(DraftExec::new(input, sink, to.operation, to.open_at, runs).map_err(from_engine)?))
 }

@@ -12,6 +12,7 @@ mod session;
 use std::sync::Arc;
 
 use datafusion::catalog::{MemorySchemaProvider, SchemaProvider};
+use datafusion::datasource::file_format::FileFormatFactory;
 use datafusion::execution::SessionState;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
@@ -30,6 +31,7 @@ use crate::distribute::Distribute;
 use crate::error::ended_early;
 use crate::location::SCHEME;
 use crate::namespace::DirectStores;
+use crate::paths::ArrowFormatFactory;
 use crate::rules;
 use crate::settings::EngineSettings;
 use crate::statement::split;
@@ -131,8 +133,10 @@ impl Engine {
         let (logical, physical) = (rules::logical(template.optimizers()), rules::physical(template.physical_optimizers()));
         let template = SessionStateBuilder::new_from_existing(template).with_optimizer_rules(logical);
         let mut template = template.with_physical_optimizer_rules(physical).build();
-        let registered = template.register_file_format(Arc::new(TableFormatFactory), true);
-        registered.expect("a format that may be there already is never refused");
+        let formats: [Arc<dyn FileFormatFactory>; 2] = [Arc::new(TableFormatFactory), Arc::new(ArrowFormatFactory)];
+        for format in formats {
+            template.register_file_format(format, true).expect("a format that may be there already is never refused");
+        }
         let config = template.config().clone();
         let inner = Inner {
             backend,

@@ -9,7 +9,7 @@ mod table;
 mod widths;
 
 pub(crate) use format::Format;
-pub(crate) use guard::with_checked_pages;
+pub(crate) use guard::{ArrowFormatFactory, with_checked_pages};
 pub use guard::{bare_scan, guarded_scan};
 pub(crate) use listing::list;
 pub(crate) use resolve::{Declared, Resolver, looks_like_path};

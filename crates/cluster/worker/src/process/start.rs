@@ -103,6 +103,7 @@ impl Worker {
         // The first beat brings the shares of the bounds, before anybody is served.
         membership.beat().await;
         membership.settle().await;
+        rooms.writes.give_up_left();
         let service = Arc::new(WorkerService::new(Arc::clone(&rooms)));
         let serve = |listener| Server::start(listener, security.clone(), Arc::clone(&service), tuning.limits);
         let servers = listeners.into_iter().map(serve).collect::<Result<_>>()?;

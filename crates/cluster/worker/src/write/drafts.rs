@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use forebay_shared_storage::Upload;
 use forebay_types::{Error, Key, MountId, OperationId, Result, SEGMENT_BYTES};
 use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
 use tokio::sync::RwLock;
 
 use super::Writes;
+use super::noted::NotedUpload;
 
 /// Operations whose drafts are open at a time.
 const OPERATIONS_MAX: usize = 1_024;
@@ -30,12 +30,12 @@ pub(super) struct Draft {
     pub(super) mount: MountId,
     pub(super) key: Key,
     /// Parts are written under the shared lock, the end takes the upload out under the exclusive one.
-    pub(super) upload: RwLock<Option<Upload>>,
+    pub(super) upload: RwLock<Option<NotedUpload>>,
     kept: Option<Kept>,
 }
 
 impl Draft {
-    pub(super) fn new(mount: MountId, key: &Key, upload: Upload) -> Self {
+    pub(super) fn new(mount: MountId, key: &Key, upload: NotedUpload) -> Self {
         Self { mount, key: key.clone(), upload: RwLock::new(Some(upload)), kept: None }
     }
 

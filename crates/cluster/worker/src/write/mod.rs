@@ -11,6 +11,7 @@ mod changes;
 mod discover;
 mod drafts;
 mod fresh;
+mod noted;
 mod put;
 mod uploads;
 
@@ -30,6 +31,7 @@ use changes::Overlap;
 use discover::Discoveries;
 use drafts::Drafts;
 use fresh::Fresh;
+pub(crate) use noted::Notes;
 pub(crate) use uploads::SessionUploads;
 
 /// Writes to mounts.
@@ -39,6 +41,7 @@ pub(crate) struct Writes {
     pub(crate) fresh: Fresh,
     discoveries: Discoveries,
     drafts: Drafts,
+    notes: Notes,
     /// Of uploads and of the connections that begin them.
     next_number: AtomicU64,
     origin: Arc<Origin>,
@@ -55,12 +58,14 @@ impl Writes {
         cluster: Arc<Cluster>,
         signals: Arc<Signals>,
         background: Arc<Background>,
+        notes: Notes,
     ) -> Self {
         Self {
             under_way: Mutex::default(),
             fresh: Fresh::default(),
             discoveries: Discoveries::default(),
             drafts: Drafts::default(),
+            notes,
             next_number: AtomicU64::new(forebay_runtime::random::<u32>().into()),
             origin,
             catalogue,

@@ -42,7 +42,7 @@ impl SessionUploads {
         if self.table.lock().open.len() >= UPLOADS_MAX {
             return Err(Error::retry(format!("{UPLOADS_MAX} uploads are open on this connection: finish one first")));
         }
-        let upload = door.storage()?.begin_upload(key).await?;
+        let upload = writes.notes.begun(&door.mount, key, door.storage()?.begin_upload(key).await?);
         let (id, part_bytes) = (writes.next_number.fetch_add(1, Relaxed), upload.part_bytes());
         let draft = Arc::new(Draft::new(mount, key, upload));
         {
@@ -86,7 +86,7 @@ impl SessionUploads {
         writes.drafts.check(operation, mount, key)?;
         let (storage, key, by, owner) = (door.storage()?, key.clone(), self.number, Arc::clone(writes));
         let begun = to_its_end(writes, async move {
-            let upload = storage.begin_upload(&key).await?;
+            let upload = owner.notes.begun(&door.mount, &key, storage.begin_upload(&key).await?);
             let (id, part_bytes) = (owner.next_number.fetch_add(1, Relaxed), upload.part_bytes());
             match owner.drafts.begin(operation, id, by, Draft::new(mount, &key, upload)) {
                 Ok(()) => Ok((id, part_bytes)),

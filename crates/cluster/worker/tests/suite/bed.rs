@@ -74,10 +74,19 @@ impl Bed {
     }
 
     pub async fn restart_worker(&mut self) {
+        self.stop_worker().await;
+        self.start_worker().await;
+    }
+
+    pub async fn stop_worker(&mut self) {
         let worker = self.node.workers.pop().unwrap();
         worker.shutdown().await;
         // The folder is free at once.
         drop(worker);
+    }
+
+    /// In its folder, again.
+    pub async fn start_worker(&mut self) {
         let socket = self.folder.path().join("worker.sock");
         add_worker(&mut self.node, self.store.clone(), Some(socket)).await;
     }

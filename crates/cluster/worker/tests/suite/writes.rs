@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{DataReply, DataRequest, DraftCall, PutCondition};
+use forebay_shared_storage::{Storage, StorageSettings};
 use forebay_testing::Fault;
 use forebay_types::{ErrorKind, Key, MountOptions, ObjectInfo, OperationId, Result, Validate};
 
@@ -261,4 +262,34 @@ async fn a_write_whose_answer_is_lost_is_not_believed_to_have_failed() {
     assert_ne!(now, old);
     assert_eq!(client.read(&now, 0, 3).await.unwrap(), "new");
     assert_eq!(failed.unwrap_err().kind(), ErrorKind::Retry);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_killed_worker_had_written_of_uploads_stayed_in_the_store() {
+    let mut bed = Bed::new(Plan::default()).await;
+    let client = bed.client().await;
+    let noted = |bed: &Bed| std::fs::read_dir(bed.folder.path().join("worker/uploads")).unwrap().count();
+    let mut begun = Vec::new();
+    for key in ["left", "whole", "given up"] {
+        let (upload, _) = begin(&client, key).await.unwrap();
+        client.send(DataRequest::PutPart { upload, part: 0 }, vec![Bytes::from_static(b"some")]).await.unwrap();
+        begun.push(upload);
+    }
+    assert_eq!((bed.s3.uploads_open(), noted(&bed)), (3, 3));
+    let commit = DataRequest::PutCommit { upload: begun[1], parts: 1, condition: PutCondition::Any };
+    client.call(commit).await.unwrap();
+    client.call(DataRequest::PutAbort { upload: begun[2] }).await.unwrap();
+    assert_eq!((bed.s3.uploads_open(), noted(&bed)), (1, 1), "what is over is not noted any more");
+    // Somebody else writes the same object.
+    let storage = Storage::open(&bed.mount, StorageSettings::default()).unwrap();
+    let others = storage.begin_upload(&Key::new("left").unwrap()).await.unwrap();
+    // As if it were killed: nothing that it does at its end comes to shared storage.
+    bed.s3.inject(Fault::Status(503), 10_000);
+    bed.stop_worker().await;
+    bed.s3.clear_faults();
+    assert_eq!((bed.s3.uploads_open(), noted(&bed)), (2, 1));
+    bed.start_worker().await;
+    until("it is given up", async || noted(&bed) == 0).await;
+    assert_eq!(bed.s3.uploads_open(), 1, "and nobody else's");
+    others.abort().await.unwrap();
 }

@@ -147,6 +147,8 @@ pub(super) struct Range {
     /// Where it is brought from.
     pub storage: MountId,
     pub holders: Vec<WorkerId>,
+    /// From whom others read it.
+    pub routed: Vec<WorkerId>,
     /// To whom it is on its way from shared storage.
     pub arriving: Option<WorkerId>,
     /// It was urgent when that began.
@@ -168,6 +170,7 @@ impl Range {
             bytes: key.len_bytes(),
             storage,
             holders: Vec::new(),
+            routed: Vec::new(),
             arriving: None,
             urgent: false,
             ahead_of: None,

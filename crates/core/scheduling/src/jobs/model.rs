@@ -36,6 +36,8 @@ pub struct TaskInput {
     pub storage: MountId,
     /// Workers that hold all of it.
     pub holders: Vec<WorkerId>,
+    /// Workers that others read it from, by the routing table or by hashing.
+    pub routed: Vec<WorkerId>,
 }
 
 /// A task to be run.

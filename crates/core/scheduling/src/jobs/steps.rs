@@ -39,6 +39,7 @@ impl Schedule {
         for input in spec.inputs {
             self.storages.entry(input.storage).or_default();
             let ix = self.range_or_new(input.range, input.storage);
+            self.ranges[ix as usize].routed = input.routed;
             if !inputs.contains(&ix) {
                 inputs.push(ix);
                 self.ranges[ix as usize].users += 1;

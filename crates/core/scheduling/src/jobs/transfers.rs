@@ -36,6 +36,8 @@ impl Schedule {
                 continue;
             }
             let Some(to) = self.destination(job, ix) else { break };
+            let runs_tasks = |worker: &Worker| worker.slots > 0;
+            assert!(self.fleet.get(to).is_some_and(runs_tasks), "what is brought for tasks goes to a worker that runs some");
             self.expect(ix, to);
             let range = &mut self.ranges[ix as usize];
             range.ahead_of = Some(job);
@@ -108,21 +110,27 @@ impl Schedule {
 
     /// To whom a range goes: the worker that has most of its first reader's other input, else, of those with the least to
     /// do for their slots, the one beside the fewest tasks of the job, so that a job's tasks don't wait for one worker while
-    /// others have slots for it; none when nobody has room.
+    /// others have slots for it; none when nobody has room. Of equal ones it goes where others read it, so that they find it there: to a
+    /// worker that has no more to do than the one with the least and this range.
     fn destination(&self, job: JobId, ix: RangeIx) -> Option<WorkerId> {
         let range = &self.ranges[ix as usize];
         let has_room = |id: &WorkerId| {
             self.fleet.get(*id).is_some_and(|worker| worker.slots > 0 && worker.waiting_bytes + range.bytes <= worker.room_bytes)
         };
         let near = range.reader(job).map(|task| &self.jobs[&job].tasks[&task].near);
-        let nearest = near.into_iter().flatten().filter(|(id, _)| has_room(id)).max_by_key(|(id, near)| (near.bytes, *id));
+        let is_routed = |id: WorkerId| range.routed.contains(&id);
+        let nearest = near.into_iter().flatten().filter(|(id, _)| has_room(id));
+        let nearest = nearest.max_by_key(|(id, near)| (near.bytes, is_routed(*id), *id));
         match nearest {
             Some((id, _)) => Some(*id),
             None => {
-                let idle = self.fleet.by_load.iter().map(|(_, id)| *id).filter(has_room).take(LOOK_MAX);
+                let mut idle = self.fleet.by_load.iter().filter(|(_, id)| has_room(id)).take(LOOK_MAX).peekable();
+                let load_max = idle.peek().map_or(0, |(least, _)| least + range.bytes);
                 // So many of the job's tasks a slot.
                 let crowd = |worker: &Worker| worker.near.get(&job).map_or(0, BTreeSet::len) / worker.slots as usize;
-                idle.min_by_key(|id| self.fleet.get(*id).map(crowd))
+                let is_elsewhere = |load: u64, id: WorkerId| load > load_max || !is_routed(id);
+                let first = idle.min_by_key(|(load, id)| (self.fleet.get(*id).map(crowd), is_elsewhere(*load, *id)));
+                first.map(|(_, id)| *id)
             }
         }
     }

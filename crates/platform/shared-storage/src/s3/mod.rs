@@ -111,6 +111,10 @@ impl Backend for S3 {
         Ok(Box::new(upload::S3Parts::begin(self.clone(), key).await?))
     }
 
+    async fn abort_upload(&self, key: &Key, id: &str) -> Result<()> {
+        upload::S3Parts::of(self.clone(), key, id.to_string()).abort().await
+    }
+
     fn s3(&self) -> Option<Place> {
         Some(Place {
             bucket: self.bucket.name.clone(),

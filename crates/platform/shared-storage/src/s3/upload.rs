@@ -36,7 +36,12 @@ impl S3Parts {
         let text = s3.call_text(&call).await?;
         let id = xml::field(&text, "UploadId").filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| Error::internal(format!("{}: the server gave the upload no id", s3.path(key.as_str()))))?;
-        Ok(Self { s3, key: key.clone(), id, done: Mutex::new(BTreeMap::new()) })
+        Ok(Self::of(s3, key, id))
+    }
+
+    /// One that is there already, of whose parts nothing is known.
+    pub(super) fn of(s3: S3, key: &Key, id: String) -> Self {
+        Self { s3, key: key.clone(), id, done: Mutex::new(BTreeMap::new()) }
     }
 
     fn call(&self, method: Method, kind: Kind) -> Call {
@@ -83,6 +88,10 @@ impl S3Parts {
 
 #[async_trait]
 impl Parts for S3Parts {
+    fn id(&self) -> Option<&str> {
+        Some(&self.id)
+    }
+
     fn part_bytes(&self) -> u64 {
         PART_BYTES
     }

@@ -98,7 +98,8 @@ impl World {
         };
         let holder = WorkerId(if number < POPULAR as u64 { number } else { self.random.below(WORKERS as usize) as u64 });
         let range = BlockRange { segment: SegmentId(u128::from(number)), pages: PageRun::new(0, PAGES) };
-        TaskInput { range, storage: MountId(1), holders: if is_cached { vec![holder] } else { Vec::new() } }
+        let holders = if is_cached { vec![holder] } else { Vec::new() };
+        TaskInput { range, storage: MountId(1), holders, routed: Vec::new() }
     }
 
     /// A job whose tasks read one to three segments each.

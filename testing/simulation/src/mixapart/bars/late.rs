@@ -14,7 +14,8 @@ fn range(number: u64) -> BlockRange {
 /// A job of tasks over ranges that nobody has.
 fn submit(schedule: &mut Schedule, job: u64, priority: i32, tasks: u64) {
     let spec = |task| {
-        let input = TaskInput { range: range(job << 32 | task), storage: MountId(1), holders: Vec::new() };
+        let (range, holders, routed) = (range(job << 32 | task), Vec::new(), Vec::new());
+        let input = TaskInput { range, storage: MountId(1), holders, routed };
         TaskSpec { id: TaskId(task), inputs: vec![input] }
     };
     schedule.submit(JobId(job), priority, 3_200_000);

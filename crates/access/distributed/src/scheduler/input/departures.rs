@@ -128,7 +128,7 @@ mod tests {
         books.job_seen("job", || Ticket::silent(OperationId(1)));
         let range = BlockRange { segment: SegmentId::of(&x, 0), pages: PageRun::new(0, 256) };
         let number = books.jobs["job"].number;
-        let input = TaskInput { range, storage: x.mount, holders: vec![worker] };
+        let input = TaskInput { range, storage: x.mount, holders: vec![worker], routed: Vec::new() };
         books.schedule.add_tasks(number, vec![TaskSpec { id: TaskId(1), inputs: vec![input] }]);
         assert_eq!((number, books.schedule.held_by(worker)), (JobId(1), vec![range]));
         let books = Arc::new(Mutex::new(books));

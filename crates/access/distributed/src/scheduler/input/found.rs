@@ -1,4 +1,4 @@
-//! From a stage's plan to the page runs that each of its partitions reads, and the workers that have them already.
+//! From a stage's plan to the page runs that each of its partitions reads, the workers that have them already, and those where others look for them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -57,10 +57,17 @@ pub(in crate::scheduler) async fn of_stage(
             Err(error) => tracing::debug!(%worker, %error, "a worker does not say what it holds"),
         }
     }
+    // Where S3 and Python will look for it, of those that run tasks.
+    let routed = |version: &ObjectVersion, index: u32| -> Vec<WorkerId> {
+        client.routed(version, index).into_iter().filter(|worker| workers.contains(worker)).collect()
+    };
+    let routed: HashMap<SegmentId, Vec<WorkerId>> =
+        versions.iter().map(|(segment, (version, index))| (*segment, routed(version, *index))).collect();
     let input = |range: BlockRange| TaskInput {
         range,
         storage: versions.get(&range.segment).map_or(MountId(0), |(version, _)| version.mount),
         holders: holders.get(&range).cloned().unwrap_or_default(),
+        routed: routed.get(&range.segment).cloned().unwrap_or_default(),
     };
     Ok((partitions.into_iter().map(|ranges| ranges.into_iter().map(input).collect()).collect(), versions))
 }

@@ -50,6 +50,10 @@ async fn what_executors_copy_is_as_of_one_process() {
         ("csv/", "stored as csv", "csv/*.csv"),
         ("json/", "stored as json", "json/*.json"),
         ("one.csv.gz", "", "one.csv.gz"),
+        ("table/", "stored as albis options (groups 'l_orderkey,l_linenumber; *')", "table/*.albis"),
+        ("one.albis", "", "one.albis"),
+        ("arrow/", "stored as arrow", "arrow/*.arrow"),
+        ("one.arrow", "", "one.arrow"),
     ] {
         let jobs = bed.control().jobs().await.unwrap().len();
         assert_eq!(rows(&cluster, &format!("copy ({ROWS}) to '/lake/out/{to}' {options}")).await, count, "{to}");

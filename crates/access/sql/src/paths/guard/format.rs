@@ -1,20 +1,23 @@
 //! The engine's formats of Arrow, Avro and Parquet files, whose files are read under guard.
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::Session;
-use datafusion::common::Statistics;
+use datafusion::common::{GetExt, Statistics};
 use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::avro::AvroFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
-use datafusion::datasource::file_format::{FileFormat, FileMeta};
+use datafusion::datasource::file_format::{FileFormat, FileFormatFactory, FileMeta};
 use datafusion::datasource::physical_plan::{FileScanConfig, FileSinkConfig, FileSource};
+use datafusion::datasource::sink::DataSinkExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::Result;
+use datafusion::logical_expr::dml::InsertOp;
 use datafusion::physical_expr::{LexOrdering, LexRequirement};
 use datafusion::physical_plan::ExecutionPlan;
 use object_store::{ObjectMeta, ObjectStore};
@@ -22,6 +25,27 @@ use object_store::{ObjectMeta, ObjectStore};
 use super::decoded_bytes_max;
 use super::source::{GuardedSource, guarded_of};
 use super::{arrow, avro, parquet};
+use crate::sinks::ArrowSink;
+
+/// Makes the format of Arrow files.
+#[derive(Debug)]
+pub(crate) struct ArrowFormatFactory;
+
+impl GetExt for ArrowFormatFactory {
+    fn get_ext(&self) -> String {
+        "arrow".to_string()
+    }
+}
+
+impl FileFormatFactory for ArrowFormatFactory {
+    fn create(&self, _: &dyn Session, _: &HashMap<String, String>) -> Result<Arc<dyn FileFormat>> {
+        Ok(self.default())
+    }
+
+    fn default(&self) -> Arc<dyn FileFormat> {
+        guarded(Arc::new(ArrowFormat))
+    }
+}
 
 /// A reader of Arrow, Avro or Parquet files under guard in place of the engine's, any other as it is.
 pub(in crate::paths) fn guarded(reader: Arc<dyn FileFormat>) -> Arc<dyn FileFormat> {
@@ -133,7 +157,10 @@ impl FileFormat for Guarded {
         sink: FileSinkConfig,
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.0.create_writer_physical_plan(input, state, sink, order).await
+        match (self.0.as_ref() as &dyn Any).is::<ArrowFormat>() && sink.insert_op == InsertOp::Append {
+            true => Ok(Arc::new(DataSinkExec::new(input, Arc::new(ArrowSink::new(sink)), order))),
+            false => self.0.create_writer_physical_plan(input, state, sink, order).await,
+        }
     }
 
     fn file_source(&self, table_schema: TableSchema) -> Arc<dyn FileSource> {

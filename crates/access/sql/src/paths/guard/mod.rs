@@ -12,6 +12,7 @@ mod input;
 mod parquet;
 mod source;
 
+pub(crate) use format::ArrowFormatFactory;
 pub(super) use format::{guarded, schema};
 pub(crate) use parquet::with_checked_pages;
 pub use source::{bare_scan, guarded_scan};

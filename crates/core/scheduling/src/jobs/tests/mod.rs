@@ -23,7 +23,12 @@ fn storage(number: u64) -> MountId {
 
 fn task(id: u64, ranges: &[u64], holders: &[u64]) -> TaskSpec {
     let holders: Vec<WorkerId> = holders.iter().map(|holder| WorkerId(*holder)).collect();
-    let input = |number: &u64| TaskInput { range: range(*number), storage: storage(*number), holders: holders.clone() };
+    let input = |number: &u64| TaskInput {
+        range: range(*number),
+        storage: storage(*number),
+        holders: holders.clone(),
+        routed: Vec::new(),
+    };
     TaskSpec { id: TaskId(id), inputs: ranges.iter().map(input).collect() }
 }
 

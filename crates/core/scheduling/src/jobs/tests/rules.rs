@@ -269,3 +269,21 @@ fn what_came_past_the_schedule_is_of_interest_where_tasks_wait_for_it() {
     schedule.failed(of_two, to);
     assert_eq!(schedule.wanted_at(to, &[came(2)]), [range(2)]);
 }
+
+#[test]
+fn what_is_brought_for_a_task_goes_where_others_read_it_unless_that_worker_has_more_to_do() {
+    let settings = ScheduleSettings { in_flight_bytes: 64 * BYTES, ..settings() };
+    let routed = |id: u64, range: u64, worker: u64| {
+        let mut spec = task(id, &[range], &[]);
+        spec.inputs[0].routed = vec![WorkerId(worker)];
+        spec
+    };
+    let mut schedule = cluster(4, 1, settings);
+    job(&mut schedule, 1, 0, vec![routed(0, 0, 3), routed(1, 1, 3), routed(2, 2, 1), routed(3, 3, 2)]);
+    let to = |schedule: &mut super::super::Schedule| schedule.transfers().iter().map(|it| it.to.0).collect::<Vec<_>>();
+    assert_eq!(to(&mut schedule), [3, 0, 1, 2], "each where it is read, and no two to one worker");
+    let mut schedule = cluster(2, 1, settings);
+    job(&mut schedule, 1, 0, vec![task(0, &[10, 11, 12], &[])]);
+    job(&mut schedule, 2, 0, vec![routed(0, 20, 0)]);
+    assert_eq!(to(&mut schedule), [0, 0, 0, 1], "what one worker has to read already comes first there");
+}
