@@ -1,5 +1,5 @@
 //! Parquet files, whose pages are checked before the engine's reader decodes them: their headers, what they become when they are
-//! decompressed, how many lengths text says that it has, and what values take that are copied for each row. The source stays the engine's
+//! decompressed, how many lengths text says that it has, and what the rows of a batch take. The source stays the engine's
 //! own, which others look for in plans: only where its readers get their bytes is another.
 
 use std::collections::{HashMap, HashSet};
@@ -43,7 +43,7 @@ const COLUMNS_AT_A_PLACE_MAX: usize = 8;
 pub(crate) fn with_checked_pages(plan: Arc<dyn ExecutionPlan>, runtime: &RuntimeEnv) -> Result<Arc<dyn ExecutionPlan>> {
     let page_bytes_max = decoded_bytes_max(runtime);
     plan.transform_up(|node| {
-        Ok(match checked(&node, page_bytes_max, BATCH_ROWS) {
+        Ok(match checked(&node, page_bytes_max, BATCH_ROWS, false) {
             Some(checked) => Transformed::yes(checked),
             None => Transformed::no(node),
         })
@@ -52,8 +52,13 @@ pub(crate) fn with_checked_pages(plan: Arc<dyn ExecutionPlan>, runtime: &Runtime
 }
 
 /// A scan of Parquet files that checks pages, of one that doesn't; none of any other node. Its batches have `batch_rows` rows, if it says
-/// nothing else.
-pub(super) fn checked(node: &Arc<dyn ExecutionPlan>, page_bytes_max: u64, batch_rows: usize) -> Option<Arc<dyn ExecutionPlan>> {
+/// nothing else; `filters_inside` says that its reader may be given filters later.
+pub(super) fn checked(
+    node: &Arc<dyn ExecutionPlan>,
+    page_bytes_max: u64,
+    batch_rows: usize,
+    filters_inside: bool,
+) -> Option<Arc<dyn ExecutionPlan>> {
     let scan = config(node)?;
     let source = parquet_source(scan)?;
     // Both planning and what reads plans of other processes set one.
@@ -64,6 +69,7 @@ pub(super) fn checked(node: &Arc<dyn ExecutionPlan>, page_bytes_max: u64, batch_
     let bounds = Arc::new(Bounds {
         page_bytes_max: page_bytes_max.max(PAGE_BYTES_MIN),
         batch_rows: batch_rows as u64,
+        filters_inside: filters_inside || source.table_parquet_options().global.pushdown_filters,
         views: views.map(|field| field.name().clone()).collect(),
     });
     let mut scan = scan.clone();
@@ -79,18 +85,21 @@ pub(super) fn checked(node: &Arc<dyn ExecutionPlan>, page_bytes_max: u64, batch_
 struct Bounds {
     page_bytes_max: u64,
     batch_rows: u64,
+    /// Whether rows of a batch may be from anywhere in a row group, since filters leave out those between.
+    filters_inside: bool,
     /// Columns of text that is not copied for each row that has it.
     views: HashSet<String>,
 }
 
 impl Bounds {
-    /// What the values of a column of a row group take in a batch is counted by this.
-    fn copies(&self, chunk: &ColumnChunkMetaData) -> ParquetCopies {
+    /// What the values of a column of a row group take in a batch is counted by this. If `is_scattered`, they may be from anywhere in it.
+    fn copies(&self, chunk: &ColumnChunkMetaData, is_scattered: bool) -> ParquetCopies {
         let in_views = match chunk.column_path().parts() {
             [name] => chunk.column_type() == Type::BYTE_ARRAY && self.views.contains(name),
             _ => false,
         };
-        ParquetCopies::new(column_of(chunk), self.batch_rows, self.page_bytes_max, in_views)
+        let copies = ParquetCopies::new(column_of(chunk), self.batch_rows, self.page_bytes_max, in_views);
+        if is_scattered { copies.scattered() } else { copies }
     }
 }
 
@@ -193,6 +202,12 @@ struct Place {
     column: usize,
 }
 
+impl Place {
+    fn is_all_of(&self, range: &Range<u64>) -> bool {
+        (range.start, range.end) == (self.start, self.end)
+    }
+}
+
 impl Footer {
     fn of(read: Arc<ParquetMetaData>) -> Self {
         Self { read, places: OnceLock::new() }
@@ -216,8 +231,13 @@ impl Footer {
                 return damage(format!("more than {COLUMNS_AT_A_PLACE_MAX} of its columns lie at one place"));
             }
             let chunk = self.read.row_group(place.row_group).column(place.column);
-            let copies = copies.entry((place.row_group, place.column)).or_insert_with(|| bounds.copies(chunk));
-            self.check_column(place, (range, bytes), bounds.page_bytes_max, copies)?;
+            // Of a column that is not read as a whole, the index of pages has left rows out.
+            let is_scattered = bounds.filters_inside || !place.is_all_of(range);
+            let counted = copies.entry((place.row_group, place.column)).or_insert_with(|| bounds.copies(chunk, is_scattered));
+            self.check_column(place, (range, bytes), bounds.page_bytes_max, counted).map_err(|fault| match fault {
+                Fault::LargeColumn { column, bytes, most, .. } => Fault::LargeColumn { column, bytes, most, is_scattered },
+                fault => fault,
+            })?;
         }
         if columns > 0 { Ok(()) } else { damage("pages lie outside of its columns") }
     }
@@ -244,13 +264,15 @@ impl Footer {
         for page in column_of(chunk).pages(bytes, page_bytes_max, seen) {
             let page = page.map_err(|fault| match fault {
                 PageFault::Damage(why) => named(why),
-                PageFault::TooLarge { bytes, most } => Fault::TooLarge { bytes, most },
+                PageFault::TooLarge { bytes, most } => {
+                    Fault::LargeColumn { column: chunk.column_path().string(), bytes, most, is_scattered: false }
+                }
             })?;
             pages.push(range.start + page.start as u64..range.start + page.end as u64);
         }
         debug_assert!(pages.is_sorted_by(|one, next| one.end == next.start), "each page begins where the one before it ends");
         let index = self.read.offset_index().and_then(|index| index.get(place.row_group)?.get(place.column));
-        let is_whole = (range.start, range.end) == (place.start, place.end);
+        let is_whole = place.is_all_of(range);
         for said in index.into_iter().flat_map(|index| index.page_locations()) {
             let begins = u64::try_from(said.offset).ok();
             let page = begins.and_then(|begins| pages.binary_search_by_key(&begins, |page| page.start).ok());
