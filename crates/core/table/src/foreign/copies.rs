@@ -75,6 +75,15 @@ impl ParquetCopies {
         Self { is_scattered: true, ..self }
     }
 
+    /// Whether all of the column, which becomes so many bytes when it is no longer compressed, may be decoded together as far as the file's footer
+    /// says it.
+    pub fn fits_whole(&self, becomes: i64) -> bool {
+        let values = u64::try_from(self.column.values).unwrap_or(0);
+        let is_packed_text = self.column.is_compressed && self.column.physical_type == BYTES;
+        let is_long = is_packed_text && u64::try_from(becomes).is_ok_and(|becomes| becomes > self.bytes_max);
+        !is_long && (!self.is_nested() || self.check_values(values).is_ok())
+    }
+
     /// Checks what values of one length take, which nulls and those of a dictionary take as well.
     ///
     /// # Errors

@@ -101,6 +101,26 @@ impl Bounds {
         let copies = ParquetCopies::new(column_of(chunk), self.batch_rows, self.page_bytes_max, in_views);
         if is_scattered { copies.scattered() } else { copies }
     }
+
+    /// A footer without the index of its pages, if rows of a column that are far apart would be too many: all of it is read then, from its
+    /// start to its end, which takes a batch at a time.
+    fn indexed(&self, read: Arc<ParquetMetaData>) -> ParquetResult<Arc<ParquetMetaData>> {
+        let fits = |chunk: &ColumnChunkMetaData| self.copies(chunk, true).fits_whole(chunk.uncompressed_size());
+        if !has_index(&read) || read.row_groups().iter().flat_map(|group| group.columns()).all(fits) {
+            return Ok(read);
+        }
+        let bare = |chunk: &ColumnChunkMetaData| {
+            let bare = chunk.clone().into_builder().set_offset_index_offset(None).set_offset_index_length(None);
+            bare.set_column_index_offset(None).set_column_index_length(None).build()
+        };
+        let groups = read.row_groups().iter().map(|group| {
+            let columns = group.columns().iter().map(bare).collect::<ParquetResult<Vec<_>>>()?;
+            group.clone().into_builder().set_column_metadata(columns).build()
+        });
+        let groups = groups.collect::<ParquetResult<Vec<_>>>()?;
+        let bare = read.as_ref().clone().into_builder().set_row_groups(groups);
+        Ok(Arc::new(bare.set_column_index(None).set_offset_index(None).build()))
+    }
 }
 
 /// What was counted of each column of each row group, of which pages are read together.
@@ -179,6 +199,7 @@ impl AsyncFileReader for Checked {
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
         async move {
             let read = self.own.as_mut().get_metadata(options).await?;
+            let read = self.bounds.indexed(read)?;
             self.footer = Some(Arc::new(Footer::of(Arc::clone(&read))));
             Ok(read)
         }

@@ -1,6 +1,8 @@
 //! Files whose pages lie, and honest ones.
 
-use datafusion::arrow::array::{ArrayRef, Int64Array, ListBuilder, RecordBatch, StringArray, StringBuilder};
+use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, ListBuilder, RecordBatch, StringArray, StringBuilder};
+use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::arrow::datatypes::Field;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, Encoding};
 use datafusion::parquet::file::metadata::ParquetMetaDataReader;
@@ -212,6 +214,32 @@ fn rows_that_are_far_apart_count_together_where_those_between_are_left_out() {
     let half: Vec<_> = pages.iter().step_by(2).map(place).collect();
     assert!(matches!(told(&half, 10, false), Err(Fault::LargeColumn { is_scattered: true, .. })));
     assert!(told(&half[..10], 10, false).is_ok());
+}
+
+#[test]
+fn an_index_that_could_bring_too_much_together_is_not_used() {
+    let (_, honest) = file();
+    let honest = Arc::new(honest);
+    assert!(Arc::ptr_eq(&bounds(MOST).indexed(Arc::clone(&honest)).unwrap(), &honest));
+    let rows = |row: &str| -> ArrayRef { Arc::new(StringArray::from_iter_values((0..40).map(|_| row.repeat(60_000)))) };
+    let nulls: ArrayRef = Arc::new(ListArray::new(
+        Arc::new(Field::new("item", DataType::Int64, true)),
+        OffsetBuffer::from_lengths([10, 100_000]),
+        Arc::new(Int64Array::new_null(100_010)),
+        None,
+    ));
+    for (column, codec) in [(rows("x"), Compression::ZSTD(Default::default())), (nulls, Compression::UNCOMPRESSED)] {
+        let properties = WriterProperties::builder().set_compression(codec).set_dictionary_enabled(false);
+        let (bytes, ..) = one_column(column, properties.build());
+        let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
+        let read = Arc::new(reader.parse_and_finish(&bytes).unwrap());
+        assert!(has_index(&read) && read.offset_index().is_some());
+        let bare = bounds(MOST).indexed(Arc::clone(&read)).unwrap();
+        assert!(!has_index(&bare) && bare.offset_index().is_none() && bare.column_index().is_none());
+        let place = |footer: &ParquetMetaData| footer.row_group(0).column(0).byte_range();
+        assert_eq!((bare.num_row_groups(), place(&bare)), (1, place(&read)));
+        assert!(Arc::ptr_eq(&bounds(4 * MOST).indexed(Arc::clone(&read)).unwrap(), &read));
+    }
 }
 
 #[test]
