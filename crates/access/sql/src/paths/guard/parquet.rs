@@ -103,10 +103,10 @@ impl Bounds {
     }
 
     /// A footer without the index of its pages, if rows of a column that are far apart would be too many: all of it is read then, from its
-    /// start to its end, which takes a batch at a time.
+    /// start to its end, which takes a batch at a time. Filters leave rows out all the same, and fewer pages are read of which there is an index.
     fn indexed(&self, read: Arc<ParquetMetaData>) -> ParquetResult<Arc<ParquetMetaData>> {
         let fits = |chunk: &ColumnChunkMetaData| self.copies(chunk, true).fits_whole(chunk.uncompressed_size());
-        if !has_index(&read) || read.row_groups().iter().flat_map(|group| group.columns()).all(fits) {
+        if self.filters_inside || !has_index(&read) || read.row_groups().iter().flat_map(|group| group.columns()).all(fits) {
             return Ok(read);
         }
         let bare = |chunk: &ColumnChunkMetaData| {
