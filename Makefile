@@ -153,6 +153,7 @@ FUZZ_SECS ?= 600
 # The kinds, each with its test, those that compile the engine at the end.
 FUZZ_messages = --locked -p forebay-worker --test suite fuzz::a_worker_takes_any_message
 FUZZ_frames = --locked -p forebay-worker --test suite fuzz::a_worker_takes_any_frames
+FUZZ_answers = --locked -p forebay-worker --test suite fuzz::answers::
 FUZZ_control = --locked -p forebay-worker --test suite fuzz::a_coordinator_takes_any_message
 FUZZ_s3 = --locked -p forebay-s3 --test suite fuzz::
 FUZZ_tables = --locked -p forebay-table --test suite fuzz::
@@ -161,7 +162,7 @@ FUZZ_shard-layers = --locked -p forebay-shard --test suite fuzz::fuzz_a_shard_s_
 FUZZ_manifests = --locked -p forebay-shard-store --test suite fuzz::
 FUZZ_metadata = --locked -p forebay-metadata --test suite fuzz::
 FUZZ_files = $(FAST) $(ENGINE) --test suite formats::fuzz::fuzz_files_of_all_formats
-FUZZ_BY_CARGO = messages frames control s3 tables shard-bases shard-layers manifests metadata files
+FUZZ_BY_CARGO = messages frames answers control s3 tables shard-bases shard-layers manifests metadata files
 FUZZ ?= $(FUZZ_BY_CARGO) flight
 
 fuzz: $(FUZZ:%=fuzz-%)

@@ -109,6 +109,8 @@ fn check_pages(file: &File, file_bytes: u64, chunk: &ColumnChunkMetaData, most: 
             let mut bytes = vec![0; page.bytes as usize];
             file.read_exact_at(&mut bytes, at)?;
             look(chunk, &page, bytes.into(), copies)?;
+        } else {
+            copies.pass(&page)?;
         }
         (at, left) = (at + page.bytes, left - page.bytes);
     }

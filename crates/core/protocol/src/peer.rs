@@ -105,11 +105,19 @@ pub enum PeerRequest {
         from: u64,
         /// Nothing more is taken from now on. Where it is not said, the writer tells what both have.
         close: bool,
+        /// The mount of the log that stands under it: nothing is known of it for any other, whatever that log says.
+        mount: MountId,
+        /// The object that has made it, or is to.
+        key: Key,
     },
     /// A claim is over: what there is of it may go.
     ClaimEnd {
         /// Which.
         claim: u128,
+        /// As in `ClaimKept`.
+        mount: MountId,
+        /// As there.
+        key: Key,
     },
 }
 

@@ -30,7 +30,7 @@ pub fn column_of(chunk: &ColumnChunkMetaData) -> ParquetColumn {
     }
 }
 
-/// Whether a page is looked at behind its header.
+/// Whether a page is looked at behind its header. Others are passed to [`ParquetCopies::pass`].
 pub fn is_looked_at(chunk: &ColumnChunkMetaData, page: &ParquetPage, copies: &ParquetCopies) -> bool {
     copies.wants(page) || (page.compressed.is_some() && unpack::is_looked_at(chunk.compression()))
 }
@@ -38,18 +38,18 @@ pub fn is_looked_at(chunk: &ColumnChunkMetaData, page: &ParquetPage, copies: &Pa
 /// Looks at the next page of a column, of which `bytes` are all with its header, before it is decoded.
 ///
 /// # Errors
-/// It becomes fewer or more bytes than its header says, its text is not to be decoded, or its values take more in all rows that are decoded
-/// together than `copies` allows.
+/// It becomes fewer or more bytes than its header says, its text is not to be decoded, its column has fewer values than its pages, or they
+/// take more in all rows that are decoded together than `copies` allows.
 pub fn look(chunk: &ColumnChunkMetaData, page: &ParquetPage, bytes: Bytes, copies: &mut ParquetCopies) -> Result<(), PageFault> {
     assert_eq!(bytes.len() as u64, page.bytes, "a page is looked at as a whole");
     if let Some(compressed) = page.compressed {
         unpack::check(chunk.compression(), &bytes[compressed.at as usize..], compressed.becomes)?;
     }
     copies.check_fixed()?;
-    if !copies.wants(page) {
-        return Ok(());
+    match copies.wants(page) {
+        true => copies.count(page, &decompressed(chunk, bytes)?),
+        false => copies.pass(page),
     }
-    copies.count(page, &decompressed(chunk, bytes)?)
 }
 
 /// Of a page's bytes with its header, those behind that, no longer compressed.

@@ -20,9 +20,11 @@ const HEAD_BYTES: usize = 8;
 const PART_BYTES_MAX: usize = 64 << 20;
 /// Digits of a log's name.
 const LOG_DIGITS: usize = 16;
+/// The number of an object of a log at most: it has ten digits.
+const NUMBER_MAX: u64 = 9_999_999_999;
 
 /// Which log a claim is of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ClaimedLog {
     /// The mount's number.
     pub mount: u64,
@@ -87,7 +89,9 @@ impl ClaimFile {
             return Err(Error::invalid(format!("{}: {newer}", path.display())));
         }
         let at = |rest: &[u8]| bytes.len() - rest.len();
-        let Some(of) = pull(&mut rest, path)?.and_then(decode) else { return Ok(None) };
+        let Some(head) = pull(&mut rest, path)? else { return Ok(None) };
+        let unknown = || Error::corrupt(format!("{}: it does not say which log's changes are in it", path.display()));
+        let of = decode(head).ok_or_else(unknown)?;
         let mut objects = Vec::new();
         let mut end = at(rest);
         // The last one may be torn, and was acknowledged to nobody then.
@@ -195,7 +199,8 @@ fn encode(of: &ClaimedLog) -> Vec<u8> {
 }
 
 fn decode(mut bytes: &[u8]) -> Option<ClaimedLog> {
-    let claim = LogClaim::decode(&mut bytes)?;
+    // Numbers go on behind that of the claim.
+    let claim = LogClaim::decode(&mut bytes).filter(|claim| claim.number <= NUMBER_MAX)?;
     let (mount, bytes) = bytes.split_first_chunk()?;
     let (shard, bytes) = bytes.split_first_chunk()?;
     let (log, folder) = bytes.split_first_chunk::<LOG_DIGITS>()?;
@@ -263,6 +268,20 @@ mod tests {
             std::fs::write(&path, &damaged).unwrap();
         }
         assert_eq!(ClaimFile::left(folder.path()).unwrap()[0].end(), 44);
+    }
+
+    #[test]
+    fn a_file_that_verifies_and_says_no_log_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("9-w");
+        for head in [&[7; 50][..], &[0xff; 100]] {
+            let mut file = [&MAGIC[..], &VERSION.to_le_bytes()].concat();
+            push(&mut file, head);
+            push(&mut file, b"changes that somebody may have been told of");
+            std::fs::write(&path, file).unwrap();
+            assert!(ClaimFile::left(folder.path()).unwrap().is_empty());
+            assert!(path.exists(), "somebody may want it");
+        }
     }
 
     #[test]

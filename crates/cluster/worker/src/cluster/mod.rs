@@ -29,7 +29,7 @@ pub(crate) use coordinator::ask;
 use hearing::Hearing;
 use lease::Lease;
 use peers::Peers;
-pub(crate) use peers::Shared;
+pub(crate) use peers::{ClaimName, Shared};
 use told::Forgetting;
 use whereabouts::Whereabouts;
 

@@ -28,6 +28,9 @@ const NODES_WITHIN: Duration = Duration::from_secs(5);
 /// How long a peer that did not answer is not told itself: writes don't wait for it each.
 const AWAY_FOR: Duration = Duration::from_secs(3);
 
+/// A claim, and the log that it is of: the mount, and the object that makes it.
+pub(crate) type ClaimName<'a> = (u128, MountId, &'a Key);
+
 /// A question that no cold file answers: how many records there are.
 const NEEDS_ALL: &[u8] = b"{\"count\": null}\n";
 
@@ -162,8 +165,14 @@ impl Peers {
     }
 
     /// What a peer has under a claim from a number on, as its objects; none where it knows nothing of the claim.
-    pub(crate) async fn claim_kept(&self, peer: &WorkerInfo, claim: u128, from: u64, close: bool) -> Result<Option<KeptThere>> {
-        let request = PeerRequest::ClaimKept { claim, from, close };
+    pub(crate) async fn claim_kept(
+        &self,
+        peer: &WorkerInfo,
+        (claim, mount, key): ClaimName<'_>,
+        from: u64,
+        close: bool,
+    ) -> Result<Option<KeptThere>> {
+        let request = PeerRequest::ClaimKept { claim, from, close, mount, key: key.clone() };
         let (DataReply::Kept(kept), mut payload) = self.of_claim(peer, &request, Vec::new()).await? else {
             return Err(something_else("a question about a claim"));
         };
@@ -179,8 +188,8 @@ impl Peers {
     }
 
     /// Tells a peer that a claim is over; it finds that out by itself otherwise.
-    pub(crate) async fn claim_end(&self, peer: &WorkerInfo, claim: u128) {
-        if let Err(error) = self.of_claim(peer, &PeerRequest::ClaimEnd { claim }, Vec::new()).await {
+    pub(crate) async fn claim_end(&self, peer: &WorkerInfo, (claim, mount, key): ClaimName<'_>) {
+        if let Err(error) = self.of_claim(peer, &PeerRequest::ClaimEnd { claim, mount, key: key.clone() }, Vec::new()).await {
             tracing::debug!(worker = %peer.id, %error, "a peer did not hear that a claim is over");
         }
     }

@@ -67,13 +67,13 @@ impl WorkerSession {
                 rooms.shards.claim_keep(claim, number, payload).await?;
                 reply(DataReply::Done)
             }
-            PeerRequest::ClaimKept { claim, from, close } => {
-                let (kept, payload) = rooms.shards.claim_kept(claim, from, close).await?.unzip();
+            PeerRequest::ClaimKept { claim, from, close, mount, key } => {
+                let (kept, payload) = rooms.shards.claim_kept((claim, mount, &key), from, close).await?.unzip();
                 let meta = encode(&DataReply::Kept(kept));
                 Response { meta, payload: payload.unwrap_or_default(), ..Response::default() }
             }
-            PeerRequest::ClaimEnd { claim } => {
-                rooms.shards.claim_end(claim).await;
+            PeerRequest::ClaimEnd { claim, mount, key } => {
+                rooms.shards.claim_end((claim, mount, &key)).await;
                 reply(DataReply::Done)
             }
         })

@@ -16,6 +16,8 @@ use super::noted::NotedUpload;
 
 /// Operations whose drafts are open at a time.
 const OPERATIONS_MAX: usize = 1_024;
+/// Those of one connection: nobody takes all places.
+const OPERATIONS_A_CONNECTION: usize = 256;
 /// Drafts of one operation at a time.
 const DRAFTS_MAX: usize = 10_000;
 /// Bytes of drafts that are kept for the tiers until they are committed, at most: what is beyond is read from shared storage again.
@@ -164,6 +166,11 @@ impl Drafts {
             Some(_) => return Err(Error::conflict(format!("drafts of operation {:016x} are open already", operation.0))),
             None => {}
         }
+        if opened.values().filter(|operation| operation.by == by).count() >= OPERATIONS_A_CONNECTION {
+            return Err(Error::retry(format!(
+                "a connection has drafts of {OPERATIONS_A_CONNECTION} operations open at a worker at most: end one"
+            )));
+        }
         if opened.len() >= OPERATIONS_MAX {
             return Err(Error::retry(format!("drafts of {OPERATIONS_MAX} operations are open at this worker: wait for one")));
         }
@@ -274,6 +281,24 @@ mod tests {
         assert!(drafts.gone(2).is_empty() && begins(LAKE, "out/a"));
         drafts.gone(1);
         assert!(!begins(LAKE, "out/a"), "they end with the connection");
+    }
+
+    #[test]
+    fn no_connection_has_all_operations() {
+        let drafts = Drafts::default();
+        let opens = |operation: u64, by: u64| drafts.open(OperationId(operation), by, LAKE, key("out/"));
+        for operation in 0..OPERATIONS_A_CONNECTION as u64 {
+            opens(operation, 1).unwrap();
+        }
+        assert_eq!(opens(u64::MAX, 1).unwrap_err().kind(), ErrorKind::Retry);
+        opens(0, 1).unwrap();
+        opens(u64::MAX, 2).unwrap();
+        drafts.end(OperationId(0), 1);
+        opens(u64::MAX - 1, 1).unwrap();
+        // Those of several connections have an end too.
+        let others = (OPERATIONS_A_CONNECTION + 1..OPERATIONS_MAX).map(|operation| opens(operation as u64, operation as u64));
+        assert!(others.map(|opened| opened.is_ok()).all(|is_open| is_open));
+        assert_eq!(opens(1 << 40, 1 << 40).unwrap_err().kind(), ErrorKind::Retry);
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::path::Path;
 use forebay_fuzz::shape;
 use forebay_nodes::{Affinity, BlockRef, DirId, NodeType, StorageClass};
 use forebay_protocol::{
-    DataReply, DataRequest, DatasetId, FRAME_HEADER_BYTES, FrameHeader, FrameKind, PROTOCOL_VERSION, PeerOp, Raw, decode,
+    DataReply, DataRequest, DatasetId, FRAME_HEADER_BYTES, FrameHeader, FrameKind, PROTOCOL_VERSION, PeerOp, PeerRequest, Raw,
+    WantedRecords, decode,
 };
-use forebay_types::{Key, MountId};
+use forebay_types::{FormId, Key, MountId, SegmentId, WorkerId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -89,11 +90,32 @@ pub async fn message_or_end(stream: &mut UnixStream) -> Vec<u8> {
 }
 
 /// Questions to a shard of a dataset that is not there.
-pub fn of_shards(mount: MountId, folder: &Key) -> [DataRequest; 4] {
+pub fn of_shards(mount: MountId, folder: &Key) -> [DataRequest; 5] {
     let dataset = DatasetId { mount, folder: folder.clone(), manifest: 1, tag: 1 };
     let merge = DataRequest::MergeShard { dataset: dataset.clone(), shard: 0, within_ms: 100 };
     let change = DataRequest::ChangeShard { dataset: dataset.clone(), shard: 0, call: 1, within_ms: 100 };
-    [DataRequest::AskShard { dataset: dataset.clone(), shard: 0, within_ms: 100 }, DataRequest::Shards { dataset }, change, merge]
+    let ask = DataRequest::AskShard { dataset: dataset.clone(), shard: 0, within_ms: 100 };
+    let (attributes, versioned) = (vec![0, 1], true);
+    let wanted = WantedRecords { dataset: dataset.clone(), shard: 0, within_ms: 100, attributes, versioned };
+    [ask, DataRequest::GetRecords(wanted), DataRequest::Shards { dataset }, change, merge]
+}
+
+/// What workers ask each other about what is cached, and about the logs of shards.
+pub fn of_workers(segment: SegmentId, mount: MountId) -> [PeerRequest; 10] {
+    let key = || Key::new("x/log/0123456789abcdef/0001-0000000001").unwrap();
+    let (shard, claim) = (7, 7);
+    [
+        PeerRequest::Copy { segment, start: 0, pages: 300 },
+        PeerRequest::Form { form: FormId(7) },
+        PeerRequest::Coming { mount, key: key(), records: vec![1, u64::MAX] },
+        PeerRequest::Missed { asker: WorkerId(1), segment, start: 0, pages: 300 },
+        PeerRequest::ShardHeld { shard },
+        PeerRequest::ShardPart { shard, file: 0, start: 0, bytes: 1 << 20 },
+        PeerRequest::ClaimBegin { claim, writer: WorkerId(77), mount, key: key() },
+        PeerRequest::ClaimKeep { claim, number: 2 },
+        PeerRequest::ClaimKept { claim, from: 2, close: false, mount, key: key() },
+        PeerRequest::ClaimEnd { claim, mount, key: key() },
+    ]
 }
 
 /// What workers ask each other about temporary nodes.

@@ -77,8 +77,10 @@ fn requests() {
     let begin = PeerRequest::ClaimBegin { claim: 130, writer: WorkerId(2), mount: MountId(300), key: key("a") };
     assert_eq!(&begin.encode()[..], [b'p', 6, 0x82, 1, 2, 0xac, 2, 1, 0x61]);
     assert_eq!(&PeerRequest::ClaimKeep { claim: 1, number: 300 }.encode()[..], [b'p', 7, 1, 0xac, 2]);
-    assert_eq!(&PeerRequest::ClaimKept { claim: 1, from: 300, close: true }.encode()[..], [b'p', 8, 1, 0xac, 2, 1]);
-    assert_eq!(&PeerRequest::ClaimEnd { claim: 130 }.encode()[..], [b'p', 9, 0x82, 1]);
+    let kept = PeerRequest::ClaimKept { claim: 1, from: 300, close: true, mount: MountId(300), key: key("a") };
+    assert_eq!(&kept.encode()[..], [b'p', 8, 1, 0xac, 2, 1, 0xac, 2, 1, 0x61]);
+    let end = PeerRequest::ClaimEnd { claim: 130, mount: MountId(300), key: key("a") };
+    assert_eq!(&end.encode()[..], [b'p', 9, 0x82, 1, 0xac, 2, 1, 0x61]);
 }
 
 #[test]

@@ -1,9 +1,11 @@
-//! What values take that stand in a dictionary, or begin as the one before them, where a decoder copies each for every row that has it: a
-//! few bytes of a page may be as many GiB of a batch.
+//! What the rows of a batch take of a column, where a few bytes of its pages may be as many GiB: values that stand in a dictionary, or begin
+//! as the one before them, and are copied for every row that has them; long ones that were compressed; and those of nested columns, of
+//! which a row may have any number, without bytes for a null.
 
 use std::collections::VecDeque;
 
 use super::deltas::ParquetText;
+use super::rows::Rows;
 use super::runs::{BITS_MAX, runs};
 use super::thrift::Reader;
 use super::{PageFault, ParquetColumn, ParquetPage, damage};
@@ -11,6 +13,9 @@ use super::{PageFault, ParquetColumn, ParquetPage, damage};
 /// How the format numbers text, and bytes of one length.
 const BYTES: i32 = 6;
 const FIXED_BYTES: i32 = 7;
+/// Bytes of both levels of a value of a nested column, and of each list that it is in.
+const LEVELS_BYTES: u64 = 4;
+const LIST_BYTES: u64 = 8;
 
 /// Counts what the rows that are decoded together take of a column, page by page in the order of the file.
 #[derive(Debug)]
@@ -23,16 +28,36 @@ pub struct ParquetCopies {
     /// Of the dictionary's values, where they differ.
     lengths: Vec<u32>,
     longest: u32,
+    /// Whether rows that are decoded together may be any of those that are counted, and not only such as follow each other.
+    is_scattered: bool,
     /// The last pages that rows which are decoded together may be of.
     pages: VecDeque<Taken>,
     all: Taken,
+    /// Values of all pages so far.
+    seen: u64,
+    /// Of a nested column, how many values its rows have.
+    rows: Rows,
 }
 
 /// What a page has.
 #[derive(Clone, Copy, Debug, Default)]
 struct Taken {
+    /// Rows that begin in it; none where that wasn't looked at.
     rows: u64,
-    bytes: u64,
+    /// What is copied of it for its rows.
+    copied: u64,
+    /// What stands in it in full, and is there once it is no longer compressed.
+    full: u64,
+}
+
+impl Taken {
+    fn with(self, other: Self) -> Self {
+        Self { rows: self.rows + other.rows, copied: self.copied + other.copied, full: self.full + other.full }
+    }
+
+    fn without(self, other: Self) -> Self {
+        Self { rows: self.rows - other.rows, copied: self.copied - other.copied, full: self.full - other.full }
+    }
 }
 
 impl ParquetCopies {
@@ -41,7 +66,22 @@ impl ParquetCopies {
     pub fn new(column: ParquetColumn, rows_together: u64, bytes_max: u64, in_views: bool) -> Self {
         let (lengths, pages) = (Vec::new(), VecDeque::new());
         let longest = if column.physical_type == FIXED_BYTES { u32::try_from(column.type_length).unwrap_or(0) } else { 0 };
-        Self { column, rows_together, bytes_max, in_views, lengths, longest, pages, all: Taken::default() }
+        let (all, rows) = (Taken::default(), Rows::new(rows_together));
+        Self { column, rows_together, bytes_max, in_views, lengths, longest, is_scattered: false, pages, all, seen: 0, rows }
+    }
+
+    /// The same where rows are left out while the column is read, so that those which are decoded together may be from anywhere in it.
+    pub fn scattered(self) -> Self {
+        Self { is_scattered: true, ..self }
+    }
+
+    /// Whether all of the column, which becomes so many bytes when it is no longer compressed, may be decoded together as far as the file's footer
+    /// says it.
+    pub fn fits_whole(&self, becomes: i64) -> bool {
+        let values = u64::try_from(self.column.values).unwrap_or(0);
+        let is_packed_text = self.column.is_compressed && self.column.physical_type == BYTES;
+        let is_long = is_packed_text && u64::try_from(becomes).is_ok_and(|becomes| becomes > self.bytes_max);
+        !is_long && (!self.is_nested() || self.check_values(values).is_ok())
     }
 
     /// Checks what values of one length take, which nulls and those of a dictionary take as well.
@@ -49,25 +89,29 @@ impl ParquetCopies {
     /// # Errors
     /// Rows that are decoded together take more than they may.
     pub fn check_fixed(&self) -> Result<(), PageFault> {
-        let [repetition_level, _] = self.column.levels;
-        if self.column.physical_type != FIXED_BYTES || repetition_level > 0 {
+        if self.column.physical_type != FIXED_BYTES || self.is_nested() {
             return Ok(());
         }
         let rows = self.rows_together.min(u64::try_from(self.column.values).unwrap_or(0));
-        let bytes = u64::from(self.longest).saturating_mul(rows);
-        match bytes > self.bytes_max {
-            true => Err(PageFault::TooLarge { bytes, most: self.bytes_max }),
-            false => Ok(()),
-        }
+        self.check(u64::from(self.longest).saturating_mul(rows))
     }
 
-    /// Whether a page is to be counted.
+    /// Whether a page is to be looked into. Others are [passed](Self::pass).
     pub fn wants(&self, page: &ParquetPage) -> bool {
-        let is_text = self.column.physical_type == BYTES && !self.in_views;
-        let is_copied = is_text || self.column.physical_type == FIXED_BYTES;
         page.text.is_some()
-            || (is_text && page.dictionary.is_some())
-            || (is_copied && page.indices.is_some() && self.may_be_too_many())
+            || (self.is_text_copied() && page.dictionary.is_some())
+            || (page.indices.is_some() && self.counts_indices())
+            || (page.data().is_some() && self.wants_rows(page))
+    }
+
+    /// Counts a page that is not looked into, by its header alone.
+    ///
+    /// # Errors
+    /// Rows that are decoded together take more than they may, or the page is at odds with its column.
+    pub fn pass(&mut self, page: &ParquetPage) -> Result<(), PageFault> {
+        let Some(data) = self.begin(page)? else { return Ok(()) };
+        let rows = if self.is_nested() { 0 } else { u64::from(data.values) };
+        self.take(Taken { rows, copied: 0, full: self.full(page) })
     }
 
     /// Counts a page, which is its bytes behind the header, no longer compressed.
@@ -78,35 +122,117 @@ impl ParquetCopies {
         if let Some(values) = page.dictionary.filter(|_| self.column.physical_type == BYTES) {
             return self.take_dictionary(values, bytes);
         }
-        let taken = match (page.text, page.indices) {
-            (Some(text), _) => Taken { rows: text.rows(bytes)?, bytes: text.text_bytes(bytes, self.bytes_max)? },
-            (None, Some(indices)) => Taken { rows: indices.rows(bytes)?, bytes: self.copied(&indices, bytes)? },
-            (None, None) => return Ok(()),
+        let Some(data) = self.begin(page)? else { return Ok(()) };
+        let copied = match (page.text, page.indices) {
+            (Some(text), _) => text.text_bytes(bytes, self.bytes_max)?,
+            (None, Some(indices)) if self.counts_indices() => self.copied(&indices, bytes)?,
+            _ => 0,
         };
+        let rows = data.rows(bytes)?;
+        if self.is_nested() && !self.is_scattered {
+            self.count_values(&data, bytes)?;
+        }
+        self.take(Taken { rows, copied, full: self.full(page) })
+    }
+
+    /// Takes a page's values in, if it has any: it is the next one.
+    fn begin(&mut self, page: &ParquetPage) -> Result<Option<ParquetText>, PageFault> {
+        let Some(data) = page.data() else { return Ok(None) };
+        self.seen += u64::from(data.values);
+        let values = u64::try_from(self.column.values).unwrap_or(0);
+        if self.seen > values {
+            return damage(format!("its pages have {} values, and its column has {values}", self.seen));
+        }
+        if self.is_nested() && self.is_scattered {
+            self.check_values(self.seen)?;
+        }
+        Ok(Some(data))
+    }
+
+    fn take(&mut self, taken: Taken) -> Result<(), PageFault> {
         self.pages.push_back(taken);
-        self.all.rows += taken.rows;
-        self.all.bytes += taken.bytes;
+        self.all = self.all.with(taken);
         // What begins in the first of them and ends in the last has all rows of those between.
-        while self.pages.len() > 2 {
+        while !self.is_scattered && self.pages.len() > 2 {
             let (first, last) = (self.pages[0], self.pages[self.pages.len() - 1]);
             if self.all.rows - first.rows - last.rows < self.rows_together {
                 break;
             }
             self.pages.pop_front();
-            self.all = Taken { rows: self.all.rows - first.rows, bytes: self.all.bytes - first.bytes };
+            self.all = self.all.without(first);
         }
         debug_assert_eq!(self.all.rows, self.pages.iter().map(|page| page.rows).sum::<u64>(), "what goes is taken off again");
-        match self.all.bytes > self.bytes_max {
-            true => Err(PageFault::TooLarge { bytes: self.all.bytes, most: self.bytes_max }),
+        // Each page alone takes no more than it may, and a batch has two wherever they are longer than it.
+        let full = if self.pages.len() > 2 { self.all.full } else { 0 };
+        self.check(self.all.copied + full)
+    }
+
+    fn check(&self, bytes: u64) -> Result<(), PageFault> {
+        match bytes > self.bytes_max {
+            true => Err(PageFault::TooLarge { bytes, most: self.bytes_max }),
             false => Ok(()),
         }
+    }
+
+    fn is_nested(&self) -> bool {
+        self.column.levels[0] > 0
+    }
+
+    fn is_text_copied(&self) -> bool {
+        self.column.physical_type == BYTES && !self.in_views
+    }
+
+    /// Whether what stands in a dictionary is copied, and may be too much.
+    fn counts_indices(&self) -> bool {
+        (self.is_text_copied() || self.column.physical_type == FIXED_BYTES) && self.may_be_too_many()
+    }
+
+    /// Whether it is to be seen where a nested column's rows begin: only where all its values, or what stands in full, may be too much.
+    fn wants_rows(&self, page: &ParquetPage) -> bool {
+        let values = u64::try_from(self.column.values).unwrap_or(0);
+        let may_be_long = || self.all.full + self.full(page) > self.bytes_max / 2;
+        self.is_nested() && !self.is_scattered && (self.check_values(values).is_err() || may_be_long())
+    }
+
+    /// Bytes of text that stands in a page in full. What is not compressed takes no more than the file has.
+    fn full(&self, page: &ParquetPage) -> u64 {
+        let is_full = page.plain.is_some() && self.column.physical_type == BYTES;
+        page.compressed.filter(|_| is_full).map_or(0, |compressed| compressed.becomes)
+    }
+
+    /// Counts the values of a nested column's rows.
+    fn count_values(&mut self, data: &ParquetText, bytes: &[u8]) -> Result<(), PageFault> {
+        let (rows, mut left) = (&mut self.rows, u64::from(data.values));
+        data.repetitions(bytes, |level, times| {
+            left -= times;
+            if level == 0 {
+                rows.begin(times)
+            } else {
+                rows.go_on(times)
+            }
+            Ok(())
+        })?;
+        self.rows.go_on(left);
+        self.check_values(self.rows.most())
+    }
+
+    /// Checks what so many values of a nested column take in a batch, nulls as well.
+    fn check_values(&self, values: u64) -> Result<(), PageFault> {
+        let lists = u64::try_from(self.column.levels[0]).unwrap_or(0);
+        let value = match self.column.physical_type {
+            0 => 1,
+            1 | 4 => 4,
+            2 | 5 => 8,
+            FIXED_BYTES => u64::from(self.longest),
+            _ => 16,
+        };
+        self.check((LEVELS_BYTES + lists * LIST_BYTES + value).saturating_mul(values))
     }
 
     /// Whether the longest value, in all rows that are decoded together, is more than there may be.
     fn may_be_too_many(&self) -> bool {
         let values = u64::try_from(self.column.values).unwrap_or(0);
-        let [repetition_level, _] = self.column.levels;
-        let together = if repetition_level > 0 { values } else { values.min(self.rows_together) };
+        let together = if self.is_nested() { values } else { values.min(self.rows_together) };
         u64::from(self.longest).saturating_mul(together) > self.bytes_max
     }
 
@@ -153,229 +279,4 @@ impl ParquetCopies {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::super::header::Deltas;
-    use super::super::tests::{signed, varint};
-    use super::*;
-
-    const MOST: u64 = 1 << 20;
-
-    fn column(levels: [i16; 2]) -> ParquetColumn {
-        ParquetColumn { physical_type: BYTES, type_length: 0, values: 100_000, is_compressed: false, levels }
-    }
-
-    /// A page of the first version, whose lengths stand so many times before text.
-    fn page(column: ParquetColumn, values: u32, streams: u64) -> ParquetPage {
-        let said = column.text(values, Deltas { streams, repetition: 3, definition: 3, are_bytes: false });
-        let (text, indices) = if streams > 0 { (Some(said), None) } else { (None, Some(said)) };
-        ParquetPage { bytes: 1, compressed: None, text, dictionary: None, indices }
-    }
-
-    fn dictionary(lengths: &[u32]) -> (ParquetPage, Vec<u8>) {
-        let page = ParquetPage { bytes: 1, compressed: None, text: None, dictionary: Some(lengths.len() as u32), indices: None };
-        (page, lengths.iter().flat_map(|length| [&length.to_le_bytes()[..], &vec![7; *length as usize]].concat()).collect())
-    }
-
-    /// Numbers of one byte, and how often each stands there.
-    fn runs_of(runs: &[(u8, u64)]) -> Vec<u8> {
-        runs.iter().flat_map(|(value, times)| [varint(times << 1), vec![*value]].concat()).collect()
-    }
-
-    /// Levels as pages of the first version have them.
-    fn levels(runs: &[(u8, u64)]) -> Vec<u8> {
-        let runs = runs_of(runs);
-        [&(runs.len() as u32).to_le_bytes()[..], &runs].concat()
-    }
-
-    fn indices(runs: &[(u8, u64)]) -> Vec<u8> {
-        [vec![1], runs_of(runs)].concat()
-    }
-
-    /// What is counted of a column with a dictionary of a long and a short value.
-    fn copies(column: ParquetColumn, rows_together: u64) -> ParquetCopies {
-        let mut copies = ParquetCopies::new(column, rows_together, MOST, false);
-        let (page, bytes) = dictionary(&[10_000, 3]);
-        assert!(copies.wants(&page));
-        copies.count(&page, &bytes).unwrap();
-        copies
-    }
-
-    fn too_large(bytes: u64) -> Result<(), PageFault> {
-        Err(PageFault::TooLarge { bytes, most: MOST })
-    }
-
-    #[test]
-    fn a_long_value_counts_for_each_row_that_has_it() {
-        let column = column([0, 0]);
-        let mut counted = copies(column, 1_000);
-        let hundred = page(column, 100, 0);
-        assert!(counted.wants(&hundred));
-        assert_eq!(counted.count(&hundred, &indices(&[(0, 100)])), Ok(()));
-        assert_eq!(counted.count(&hundred, &indices(&[(0, 4), (1, 96)])), Ok(()));
-        assert_eq!(counted.count(&hundred, &indices(&[(0, 9)])), too_large(1_000_000 + 40_000 + 288 + 90_000));
-        // No more than the page has values.
-        assert_eq!(copies(column, 1_000).count(&hundred, &indices(&[(0, 1 << 31)])), Ok(()));
-        let beyond = copies(column, 1_000).count(&hundred, &[8, 2, 2]);
-        assert!(matches!(beyond, Err(PageFault::Damage(why)) if why.contains("value 2 of a dictionary of 2")));
-        let wide = copies(column, 1_000).count(&hundred, &[33, 2, 0]);
-        assert!(matches!(wide, Err(PageFault::Damage(why)) if why.contains("33 bits")));
-    }
-
-    #[test]
-    fn what_decoders_read_in_two_ways_is_damage() {
-        let told = |column: ParquetColumn, bytes: &[u8]| match copies(column, 1_000).count(&page(column, 100, 0), bytes) {
-            Err(PageFault::Damage(why)) => why,
-            other => panic!("{other:?}"),
-        };
-        let plain = column([0, 0]);
-        // Of which a decoder takes 5 short ones, and long ones then.
-        for times in [5 | 1 << 32, 1 << 40, 1 << 62] {
-            assert!(told(plain, &indices(&[(1, times), (0, 95)])).contains(&format!("a run of {times} numbers")));
-        }
-        assert!(told(plain, &[vec![1], varint(1 << 31 | 1), vec![0; 40]].concat()).contains("a run of 1073741824 numbers"));
-        // The number behind it may be what comes next.
-        assert!(told(plain, &indices(&[(1, 0), (0, 100)])).contains("a run of 0 numbers"));
-        // What is neither 0 nor 1 may be there.
-        let nullable = column([0, 1]);
-        let why = told(nullable, &[levels(&[(2, 100)]), indices(&[(0, 100)])].concat());
-        assert_eq!(why, "a page has a level of 2, and its column has 1 at most");
-    }
-
-    #[test]
-    fn rows_that_are_not_decoded_together_do_not_count_together() {
-        let column = column([0, 0]);
-        let mut counted = copies(column, 1_000);
-        for _ in 0..50 {
-            assert_eq!(counted.count(&page(column, 1_000, 0), &indices(&[(0, 40), (1, 960)])), Ok(()));
-            assert!(counted.pages.len() <= 2);
-        }
-        let mut counted = copies(column, 4_000);
-        let told: Vec<_> = (0..3).map(|_| counted.count(&page(column, 1_000, 0), &indices(&[(0, 40), (1, 960)]))).collect();
-        assert_eq!(told, [Ok(()), Ok(()), too_large(3 * (400_000 + 2_880))]);
-    }
-
-    #[test]
-    fn nulls_take_nothing_and_values_of_a_list_are_of_one_row() {
-        let nullable = column([0, 1]);
-        let half = levels(&[(0, 50), (1, 50)]);
-        let mut counted = copies(nullable, 1_000);
-        assert_eq!(counted.count(&page(nullable, 100, 0), &[half, indices(&[(0, 100)])].concat()), Ok(()));
-        assert_eq!(counted.all.bytes, 500_000);
-        let nothing = levels(&[(0, 100)]);
-        assert_eq!(counted.count(&page(nullable, 100, 0), &nothing), Ok(()), "all are null");
-        // Each page is a row of a hundred values.
-        let list = column([1, 0]);
-        let one = [levels(&[(0, 1), (1, 99)]), indices(&[(0, 20), (1, 80)])].concat();
-        let mut counted = copies(list, 10);
-        let told: Vec<_> = (0..6).map(|_| counted.count(&page(list, 100, 0), &one)).collect();
-        assert!(told[..5].iter().all(Result::is_ok), "{told:?}");
-        assert_eq!(told[5], too_large(6 * 200_240));
-        let mut counted = copies(list, 3);
-        assert!((0..90).all(|_| counted.count(&page(list, 100, 0), &one) == Ok(())));
-    }
-
-    #[test]
-    fn what_is_short_or_not_copied_is_not_counted() {
-        let column = column([0, 0]);
-        let indices = page(column, 100, 0);
-        for (lengths, rows_together, is_counted) in
-            [([1_000, 3], 1_000, false), ([1_100, 3], 1_000, true), ([20, 3], 100_000, true)]
-        {
-            let mut counted = ParquetCopies::new(column, rows_together, MOST, false);
-            assert!(!counted.wants(&indices), "there is no dictionary");
-            let (dictionary, bytes) = dictionary(&lengths);
-            counted.count(&dictionary, &bytes).unwrap();
-            assert_eq!(counted.wants(&indices), is_counted, "{lengths:?}");
-            let in_views = ParquetCopies::new(column, rows_together, MOST, true);
-            assert!(!in_views.wants(&dictionary) && !in_views.wants(&indices));
-        }
-        let numbers = ParquetCopies::new(ParquetColumn { physical_type: 2, ..column }, 1_000, MOST, false);
-        assert!(!numbers.wants(&dictionary(&[9]).0));
-        let fixed = ParquetColumn { physical_type: FIXED_BYTES, type_length: 10_000, ..column };
-        let mut counted = ParquetCopies::new(fixed, 1_000, MOST, false);
-        let runs_of_fixed = |times| [vec![1], runs_of(&[(0, times)])].concat();
-        assert!(counted.wants(&indices) && !counted.wants(&dictionary(&[9_996]).0), "its length is known");
-        assert_eq!(counted.count(&dictionary(&[9_996]).0, &[7; 10_000]), Ok(()));
-        assert_eq!(counted.count(&indices, &runs_of_fixed(100)), Ok(()));
-        assert_eq!(counted.count(&page(fixed, 5, 0), &runs_of_fixed(5)), too_large(1_050_000));
-        assert_eq!(counted.check_fixed(), Err(PageFault::TooLarge { bytes: 10_000_000, most: MOST }));
-        for few in [ParquetColumn { values: 104, ..fixed }, ParquetColumn { type_length: 1_048, ..fixed }, column] {
-            assert_eq!(ParquetCopies::new(few, 1_000, MOST, false).check_fixed(), Ok(()), "{few:?}");
-        }
-        let cut = ParquetCopies::new(column, 1_000, MOST, false).count(&dictionary(&[9]).0, &[9, 0, 0, 0, 1]);
-        assert!(matches!(cut, Err(PageFault::Damage(_))));
-    }
-
-    #[test]
-    fn text_that_begins_as_the_one_before_it_counts_in_full() {
-        let column = column([0, 0]);
-        let stream = |length: i64| [varint(128), varint(4), varint(64), signed(length), signed(0), vec![0; 4]].concat();
-        let bytes = [stream(10_000), stream(1)].concat();
-        for in_views in [false, true] {
-            let mut counted = ParquetCopies::new(column, 1_000, MOST, in_views);
-            assert!(counted.wants(&page(column, 64, 2)));
-            assert_eq!(counted.count(&page(column, 64, 2), &bytes), Ok(()));
-            assert_eq!(counted.count(&page(column, 64, 2), &bytes), too_large(2 * 64 * 10_001));
-        }
-    }
-
-    /// In packs of eight.
-    fn packs(values: &[u64], bits: u32) -> Vec<u8> {
-        let count = values.len().div_ceil(8);
-        let mut packed = vec![0_u8; count * bits as usize];
-        for (place, value) in values.iter().enumerate() {
-            for bit in (0..bits as usize).filter(|bit| (value >> bit) & 1 == 1) {
-                let at = place * bits as usize + bit;
-                packed[at / 8] |= 1 << (at % 8);
-            }
-        }
-        [varint((count as u64) << 1 | 1), packed].concat()
-    }
-
-    proptest! {
-        #[test]
-        fn numbers_are_read_from_runs_and_packs(
-            bits in 0_u32..=32,
-            parts in proptest::collection::vec((any::<u32>(), 1_usize..60, any::<bool>()), 0..9),
-            fewer in 0_u64..9,
-        ) {
-            let (mut bytes, mut values) = (Vec::new(), Vec::new());
-            for (seed, count, in_packs) in parts {
-                let number = |place: usize| u64::from(seed.rotate_left(place as u32)) & ((1 << bits) - 1);
-                if in_packs {
-                    let count = count.next_multiple_of(8);
-                    let part: Vec<u64> = (0..count).map(number).collect();
-                    bytes.extend(packs(&part, bits));
-                    values.extend(part);
-                } else {
-                    bytes.extend(varint((count as u64) << 1));
-                    bytes.extend(&number(0).to_le_bytes()[..bits.div_ceil(8) as usize]);
-                    values.extend(std::iter::repeat_n(number(0), count));
-                }
-            }
-            let count = (values.len() as u64).saturating_sub(fewer);
-            let mut read = Vec::new();
-            let told = runs(&mut Reader::new(&bytes), bits, count, |value, times| {
-                read.extend(std::iter::repeat_n(value, times as usize));
-                Ok(())
-            });
-            prop_assert_eq!(told, Ok(()));
-            prop_assert_eq!(&read[..], &values[..count as usize]);
-        }
-
-        #[test]
-        fn any_bytes_are_pages_or_a_fault(
-            bytes in proptest::collection::vec(any::<u8>(), 0..200),
-            levels in (0_i16..3, 0_i16..3),
-        ) {
-            let column = column([levels.0, levels.1]);
-            for streams in 0..3 {
-                let _ = copies(column, 100).count(&page(column, 1_000, streams), &bytes);
-            }
-            let (dictionary, _) = dictionary(&[3, 5]);
-            let _ = copies(column, 100).count(&dictionary, &bytes);
-        }
-    }
-}
+mod tests;

@@ -55,6 +55,18 @@ impl ParquetText {
         }
     }
 
+    /// Tells the repetition levels of the page's values, each with how often it stands there: none where that can't be seen.
+    pub(super) fn repetitions(&self, page: &[u8], each: impl FnMut(u64, u64) -> Result<(), PageFault>) -> Result<(), PageFault> {
+        let [repetition, _] = self.levels(&mut Reader::new(page))?;
+        match repetition {
+            Levels::Runs(levels) => {
+                let bits = i16::BITS - self.repetition_level.leading_zeros();
+                runs(&mut Reader::new(levels), bits, u64::from(self.values), each)
+            }
+            Levels::Same | Levels::Backwards => Ok(()),
+        }
+    }
+
     /// Passes over the levels of the page, and tells how many of its values are not null: all where that can't be seen.
     pub(super) fn present(&self, reader: &mut Reader<'_>) -> Result<u64, PageFault> {
         let [_, definition] = self.levels(reader)?;

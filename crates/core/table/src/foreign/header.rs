@@ -19,17 +19,28 @@ pub(super) struct Header {
 /// A page, by how many values it says it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Page {
-    Data(i32, Option<Deltas>),
+    Data(i32, Values, Deltas),
     Dictionary(i32),
     /// Readers pass over it.
     Index,
 }
 
-/// Text of a data page in a delta encoding or in a dictionary, and the levels that stand before it.
+/// How the values of a data page stand there, as far as it matters before they are decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Values {
+    /// Text in a delta encoding.
+    Deltas,
+    /// In a dictionary, of which the page says which.
+    Indices,
+    /// In full.
+    Plain,
+}
+
+/// Lengths that stand before text of a data page in a delta encoding, and the levels that stand before all values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Deltas {
-    /// How often lengths stand before the text: those of what a value has in common with the one before it, and of the rest. Never where
-    /// values stand in a dictionary.
+    /// How often lengths stand before the text: those of what a value has in common with the one before it, and of the rest. Never in
+    /// other encodings.
     pub(super) streams: u64,
     /// How repetition levels are encoded, or how many bytes they have.
     pub(super) repetition: i32,
@@ -106,20 +117,15 @@ impl Page {
 
     fn with_deltas(values: Option<i32>, encoding: Option<i32>, levels: [Option<i32>; 2], are_bytes: bool) -> Read<Self> {
         let values = values.ok_or(MISSING)?;
-        let Some(streams) = streams(encoding) else { return Ok(Self::Data(values, None)) };
+        let (stand, streams) = match encoding {
+            Some(DELTA_LENGTH_BYTE_ARRAY) => (Values::Deltas, 1),
+            Some(DELTA_BYTE_ARRAY) => (Values::Deltas, 2),
+            Some(PLAIN_DICTIONARY | RLE_DICTIONARY) => (Values::Indices, 0),
+            _ => (Values::Plain, 0),
+        };
         let [repetition, definition] = levels;
         let (repetition, definition) = (repetition.ok_or(MISSING)?, definition.ok_or(MISSING)?);
-        Ok(Self::Data(values, Some(Deltas { streams, repetition, definition, are_bytes })))
-    }
-}
-
-/// How often lengths stand before text in an encoding; none in encodings that are not looked at.
-fn streams(encoding: Option<i32>) -> Option<u64> {
-    match encoding? {
-        DELTA_LENGTH_BYTE_ARRAY => Some(1),
-        DELTA_BYTE_ARRAY => Some(2),
-        PLAIN_DICTIONARY | RLE_DICTIONARY => Some(0),
-        _ => None,
+        Ok(Self::Data(values, stand, Deltas { streams, repetition, definition, are_bytes }))
     }
 }
 

@@ -7,6 +7,7 @@
 mod copies;
 mod deltas;
 mod header;
+mod rows;
 mod runs;
 mod thrift;
 
@@ -19,7 +20,7 @@ use forebay_types::{Error, format_bytes};
 
 pub use copies::ParquetCopies;
 pub use deltas::ParquetText;
-use header::{Deltas, Header, Page};
+use header::{Deltas, Header, Page, Values};
 use thrift::{Broken, Reader};
 
 /// What the footer of a Parquet file says of a column of a row group, as far as its pages must agree with it.
@@ -50,6 +51,15 @@ pub struct ParquetPage {
     pub dictionary: Option<u32>,
     /// The same as `text` of a page whose values stand in a dictionary.
     pub indices: Option<ParquetText>,
+    /// The same of a page whose values stand in it in full.
+    pub plain: Option<ParquetText>,
+}
+
+impl ParquetPage {
+    /// What a page of values says of them, whatever encoding they have.
+    fn data(&self) -> Option<ParquetText> {
+        self.text.or(self.indices).or(self.plain)
+    }
 }
 
 /// The part of a page that is compressed: all of it from a place on.
@@ -176,18 +186,21 @@ impl ParquetColumn {
         let becomes = decoded - levels;
         let is_compressed = self.is_compressed && !header.is_plain && becomes > 0;
         let compressed = is_compressed.then_some(ParquetCompressed { at: begins + levels, becomes });
-        let mut page = ParquetPage { bytes: size, compressed, text: None, dictionary: None, indices: None };
+        let mut page = ParquetPage { bytes: size, compressed, text: None, dictionary: None, indices: None, plain: None };
         match header.page {
             Page::Dictionary(values) => {
                 page.dictionary = Some(self.check_dictionary(values, if self.is_compressed { decoded } else { kept })?);
             }
-            Page::Data(said, deltas) => {
+            Page::Data(said, stand, deltas) => {
                 let Some(values) = u32::try_from(said).ok().filter(|values| i64::from(*values) <= self.values) else {
                     return damage(format!("a page says that it has {said} values, and its column has {}", self.values));
                 };
-                let text = deltas.map(|deltas| self.text(values, deltas));
-                page.text = text.filter(|text| text.deltas.streams > 0);
-                page.indices = text.filter(|text| text.deltas.streams == 0);
+                let data = Some(self.text(values, deltas));
+                match stand {
+                    Values::Deltas => page.text = data,
+                    Values::Indices => page.indices = data,
+                    Values::Plain => page.plain = data,
+                }
             }
             Page::Index => {}
         }

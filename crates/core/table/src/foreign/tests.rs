@@ -301,7 +301,7 @@ proptest! {
             let header = Header::read(&mut Reader::new(&bytes[page.clone()])).unwrap();
             prop_assert!((0..=MOST as i64).contains(&i64::from(header.uncompressed)));
             match header.page {
-                Page::Data(values, _) => prop_assert!((0..=1_000).contains(&values)),
+                Page::Data(values, ..) => prop_assert!((0..=1_000).contains(&values)),
                 Page::Dictionary(values) => prop_assert!(values >= 0 && values.unsigned_abs() <= header.uncompressed as u32 / 8),
                 Page::Index => {}
             }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use forebay_fuzz::{run, shape};
-use forebay_table::Footer;
+use forebay_table::{Footer, pack, unpack};
 use forebay_types::ErrorKind;
 
 use crate::corrupt::{files, read_all};
@@ -41,6 +41,28 @@ fn fuzz_a_table_s_metadata() {
                     batches.len().min(16),
                     batches.first().map_or(0, |batch| batch.num_columns())
                 ),
+                Err(error) => {
+                    assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Invalid), "{error:?}");
+                    shape(error.message())
+                }
+            }
+        },
+    );
+}
+
+#[test]
+fn fuzz_rows_that_come_compressed() {
+    // What it becomes stands before it; whoever asks has held that to what an answer may have.
+    let seeds = files().iter().map(|file| [&(file.len() as u32).to_le_bytes(), &pack(file)[..]].concat()).collect();
+    run(
+        "rows that come compressed",
+        seeds,
+        |_| (),
+        |input| {
+            let Some((len, packed)) = input.split_first_chunk() else { return String::new() };
+            let len = u32::from_le_bytes(*len).min(4 << 20) as usize;
+            match unpack(packed, len).and_then(|table| read_all(&table)) {
+                Ok(batches) => format!("{} batches", batches.len().min(16)),
                 Err(error) => {
                     assert!(matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Invalid), "{error:?}");
                     shape(error.message())

@@ -2,9 +2,12 @@
 //! of its folder.
 
 use forebay_fuzz::{run, shape};
-use forebay_shard::{Key, KeyType};
-use forebay_shard_store::{DatasetSource, Store, decode_keys, decode_sources, encode_keys, encode_sources, keys_name};
-use forebay_types::ErrorKind;
+use forebay_shard::{Key, KeyType, Schema, Value, ValueType};
+use forebay_shard_store::{
+    Change, ClaimFile, ClaimedLog, DatasetSource, LogClaim, LogObject, LogPlace, LoggedCall, Store, decode_keys, decode_sources,
+    encode_keys, encode_sources, keys_name,
+};
+use forebay_types::{ErrorKind, WorkerId};
 
 use crate::support::{build, random, records};
 
@@ -115,6 +118,88 @@ fn fuzz_sources_of_a_dataset() {
         Err(error) => {
             assert!([ErrorKind::Corrupt, ErrorKind::Invalid].contains(&error.kind()), "{error:?}");
             shape(error.message())
+        }
+    });
+}
+
+/// The claim of the object with the number 4.
+fn claim() -> LogClaim {
+    LogClaim { id: 7, writer: WorkerId(1), second: WorkerId(2), number: 4 }
+}
+
+/// All that an object of a log may say, as the one with the number 9.
+fn objects() -> Vec<LogObject> {
+    let put = Change::Put(Key::U64(1), vec![Value::Text("one".into()), Value::Int(-3)]);
+    let calls =
+        vec![LoggedCall { id: 7, changes: vec![put, Change::Delete(Key::U64(2))] }, LoggedCall { id: 8, changes: vec![] }];
+    let claimed = LogObject::Claim(LogClaim { number: 9, ..claim() });
+    let kept = LogObject::Kept(claim(), calls.clone());
+    vec![LogObject::Calls(calls), LogObject::Sealed, LogObject::Moved, claimed, kept, LogObject::Over]
+}
+
+#[test]
+fn fuzz_an_object_of_a_log() {
+    let schema = Schema::new("id", KeyType::U64).with("name", ValueType::Text).with("size", ValueType::Int);
+    let mend = |bytes: &mut Vec<u8>| {
+        if bytes.len() >= 16 {
+            let sum = forebay_types::crc32c(&bytes[16..]);
+            bytes[12..16].copy_from_slice(&sum.to_le_bytes());
+        }
+    };
+    let seeds = objects().iter().map(|object| object.encode(9)).collect();
+    run("objects of logs", seeds, mend, |input| {
+        let keys = LogObject::keys_in(input, 9, "log");
+        match LogObject::decode(input, 9, &schema, "log") {
+            Ok(object) => {
+                assert_eq!(LogObject::claim_in(input, 9, "log").unwrap(), object.claim());
+                let calls = object.clone().into_calls().unwrap_or_default();
+                assert_eq!(keys.unwrap().len(), calls.iter().map(|call| call.changes.len()).sum::<usize>());
+                assert_eq!(LogObject::decode(&object.encode(9), 9, &schema, "log").unwrap().claim(), object.claim());
+                format!("{} calls, claim {}", calls.len().min(4), object.claim().is_some())
+            }
+            Err(error) => {
+                assert!([ErrorKind::Corrupt, ErrorKind::Invalid].contains(&error.kind()), "{error:?}");
+                format!("{} keys {}", shape(error.message()), keys.is_ok())
+            }
+        }
+    });
+}
+
+#[test]
+fn fuzz_a_file_of_a_claim() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = LogPlace { folder: "a/b".into(), log: "0123456789abcdef".into(), shard: 7 };
+    let mut file = ClaimFile::create(folder.path(), "second", ClaimedLog { mount: 3, place, claim: claim() }).unwrap();
+    let path = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    let empty = std::fs::read(&path).unwrap();
+    objects().iter().for_each(|object| file.append(&object.encode(9)).unwrap());
+    let whole = std::fs::read(&path).unwrap();
+    let torn = whole[..whole.len() - 5].to_vec();
+    // Behind the file's name and version are parts, each with its length and checksum before it.
+    let mend = |bytes: &mut Vec<u8>| {
+        let mut at = 12;
+        while let Some(head) = bytes.get(at..at + 8) {
+            let part = at + 8..at.saturating_add(8 + u32::from_le_bytes(head[..4].try_into().unwrap()) as usize);
+            let Some(sum) = bytes.get(part.clone()).map(forebay_types::crc32c) else { return };
+            bytes[at + 4..at + 8].copy_from_slice(&sum.to_le_bytes());
+            at = part.end;
+        }
+    };
+    run("files of claims", vec![empty, whole, torn], mend, |input| {
+        std::fs::write(&path, input).unwrap();
+        match ClaimFile::left(folder.path()) {
+            Ok(left) => match left.first() {
+                Some(file) => {
+                    let objects = file.read(file.first(), usize::MAX).unwrap();
+                    assert_eq!(objects.len() as u64, file.end() - file.first());
+                    format!("{} objects", objects.len().min(8))
+                }
+                None => format!("none, and it is there: {}", path.exists()),
+            },
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Invalid, "{error:?}");
+                shape(error.message())
+            }
         }
     });
 }

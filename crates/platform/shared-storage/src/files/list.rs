@@ -1,7 +1,7 @@
 //! A folder listed as a bucket would be: byte order of whole keys, pages, no empty folders, and no link to one entered.
 
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use forebay_types::{Key, Result};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, statat};
@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use super::Inner;
 use super::folder::folder_flags;
+use super::fresh::Ask;
 use super::name::HIDDEN;
 use crate::request::ListPage;
 
@@ -20,7 +21,8 @@ const DEPTH_MAX: usize = 512;
 pub(super) fn list(files: &Inner, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<ListPage> {
     let root = files.root()?;
     let (prefix, after) = (prefix.as_str(), after.map_or("", Key::as_str));
-    let mut walk = Walk { files, root: &root, prefix, folders, after, limit, page: ListPage::default(), left_out: 0 };
+    let (ask, page) = ((files.asking)(root.as_fd()), ListPage::default());
+    let mut walk = Walk { files, root: &root, ask, prefix, folders, after, limit, page, left_out: 0 };
     // Only the folder that the prefix names is looked into, however many there are beside it.
     let start = prefix.rfind('/').map_or("", |slash| &prefix[..=slash]);
     let is_path = |path: &str| !path.split('/').rev().skip(1).any(|part| part.is_empty() || part == "." || part == "..");
@@ -42,6 +44,7 @@ pub(super) fn list(files: &Inner, prefix: &Key, folders: bool, after: Option<&Ke
 struct Walk<'a> {
     files: &'a Inner,
     root: &'a OwnedFd,
+    ask: Option<Ask>,
     prefix: &'a str,
     folders: bool,
     after: &'a str,
@@ -149,11 +152,14 @@ impl Walk<'_> {
         Ok(keys)
     }
 
-    /// What is known of a file; none when it isn't one that can be read below the mount.
+    /// What is known of a file, by its server too; none when it isn't one that can be read below the mount.
     fn stat(&self, folder: impl AsFd, path: &str, key: &str) -> Result<Option<Stat>> {
+        let asked = |of: BorrowedFd<'_>, name: &str| self.ask.map_or(Ok(()), |ask| ask(of, name));
+        asked(folder.as_fd(), &key[path.len()..]).map_err(|errno| self.files.failed(key, errno))?;
         let stat = match statat(&folder, &key[path.len()..], AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
-                match self.files.open_below(self.root, key, OFlags::PATH).and_then(fstat) {
+                let target = self.files.open_below(self.root, key, OFlags::PATH);
+                match target.and_then(|target| asked(target.as_fd(), "").and_then(|()| fstat(target))) {
                     Ok(stat) => stat,
                     Err(_) => return Ok(None),
                 }

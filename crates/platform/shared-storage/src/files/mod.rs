@@ -1,12 +1,14 @@
 //! A directory, NFS among them. Keys are paths below it, byte for byte; nothing outside is ever reached.
 
 mod folder;
+mod fresh;
 mod list;
 mod name;
 mod read;
 mod upload;
 mod write;
 
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -44,6 +46,8 @@ pub(crate) struct Inner {
     copied: AtomicU64,
     /// What dead writers left was looked for.
     is_swept: AtomicBool,
+    /// How files below an open folder are asked for anew.
+    asking: fn(BorrowedFd<'_>) -> Option<fresh::Ask>,
 }
 
 /// Calls of one mount that wait for the file system at a time.
@@ -73,6 +77,7 @@ impl Files {
             copies,
             copied: AtomicU64::new(0),
             is_swept,
+            asking: fresh::asking,
         }))
     }
 
@@ -233,6 +238,7 @@ mod tests {
     use std::sync::mpsc;
 
     use forebay_types::{ErrorKind, MountOptions};
+    use rustix::io::Errno;
 
     use super::*;
 
@@ -241,6 +247,41 @@ mod tests {
         let mount = Mount { id: MountId(1), name: "nas".parse().unwrap(), url: String::new(), options: MountOptions::default() };
         let (limiter, tally) = (Limiter::new(None, 0), Arc::default());
         (Files::new(&mount, folder.path().into(), patience, &limiter, &tally), folder)
+    }
+
+    /// Stands in for a file server: what its files are now lies beside the mount's folder until somebody asks.
+    fn from_beside(folder: BorrowedFd<'_>, name: &str) -> Result<(), Errno> {
+        match rustix::fs::renameat(folder, format!("../server/{name}"), folder, name) {
+            Err(Errno::NOENT) => Ok(()),
+            moved => moved,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_listing_has_the_versions_that_files_have_on_their_server() {
+        let place = tempfile::tempdir().unwrap();
+        let [kept, there] = ["mount", "server"].map(|name| place.path().join(name));
+        for folder in [&kept, &there] {
+            std::fs::create_dir(folder).unwrap();
+        }
+        for name in ["a", "b"] {
+            std::fs::write(kept.join(name), "old").unwrap();
+        }
+        std::fs::write(there.join("a"), "rewritten").unwrap();
+        let mount = Mount { id: MountId(1), name: "nas".parse().unwrap(), url: String::new(), options: MountOptions::default() };
+        let listed = async |asking: fn(BorrowedFd<'_>) -> Option<fresh::Ask>| {
+            let (limiter, tally) = (Limiter::new(None, 0), Arc::default());
+            let mut files = Files::new(&mount, kept.clone(), Duration::from_secs(30), &limiter, &tally);
+            Arc::get_mut(&mut files.0).unwrap().asking = asking;
+            let page = files.list(&Key::new("").unwrap(), false, None, 10).await.unwrap();
+            let sizes: Vec<u64> = page.objects.iter().map(|object| object.version.size).collect();
+            let opened = files.head(&Key::new("a").unwrap()).await.unwrap().0;
+            (sizes, page.objects[0].version == opened.version)
+        };
+        // What this machine has of its own needs no asking, and a server's files are old without.
+        assert_eq!(listed(|_| None).await, (vec![3, 3], true));
+        assert_eq!(listed(|_| Some(from_beside as fresh::Ask)).await, (vec![9, 3], true));
+        assert_eq!(listed(fresh::asking).await, (vec![9, 3], true));
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

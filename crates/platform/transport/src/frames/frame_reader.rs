@@ -14,7 +14,7 @@ use crate::frames::Source;
 use crate::frames::batch::{PayloadSum, checksum};
 use crate::frames::buffers::Buffers;
 use crate::frames::outbox::Outbox;
-use crate::frames::turns::{TURN_BYTES, in_turn};
+use crate::frames::turns::{TURN_BYTES, give_way, in_turn};
 
 /// Bytes of the buffer that small frames are read through. What of a payload comes with its header is copied once
 /// more, so the buffer is not larger than pays.
@@ -155,7 +155,7 @@ impl FrameReader {
                 return Err(cut_off());
             }
             add(sum, &payload[before..]);
-            self.give_way(received).await;
+            give_way(&mut self.turn, received).await;
             drop(turn);
         }
         Ok(match buffers {
@@ -181,7 +181,7 @@ impl FrameReader {
             }
             add(&mut sum, &into[done..done + received]);
             done += received;
-            self.give_way(received).await;
+            give_way(&mut self.turn, received).await;
             drop(turn);
         }
         checked(header, &sum)
@@ -211,7 +211,7 @@ impl FrameReader {
             add(&mut sum, &piece);
             put(&piece);
             left -= piece.len();
-            self.give_way(piece.len()).await;
+            give_way(&mut self.turn, piece.len()).await;
             drop(turn);
         }
         checked(header, &sum)
@@ -241,16 +241,6 @@ impl FrameReader {
             if !matches!(self.fill(1).await, Ok(true)) {
                 return;
             }
-        }
-    }
-
-    /// Lets others have their turn where payloads come as fast as they are taken: sockets are looked at before this goes on, and the
-    /// next payload's turn comes after that.
-    async fn give_way(&mut self, received: usize) {
-        self.turn += received;
-        if self.turn >= TURN_BYTES {
-            self.turn = 0;
-            tokio::task::yield_now().await;
         }
     }
 

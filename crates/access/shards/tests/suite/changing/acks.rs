@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use forebay_client::AdminRequest;
+use forebay_client::{AdminRequest, PutCondition};
 use forebay_placement::rank;
 use forebay_shard_store::{Acknowledged, ChangeIf, LogObject, LogPlace};
 use forebay_shards::Shards;
@@ -211,4 +211,37 @@ async fn nothing_is_written_where_a_dataset_was_deleted_whose_log_was_claimed() 
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert!(objects().await.is_empty());
     assert!(on_disk(&bed, places[0]) <= 1, "what is gone is nothing that is claimed again and again");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_of_a_log_that_is_claimed_takes_nothing_from_it() {
+    let (bed, shards, _) = started().await;
+    put(&shards, 7, "on two disks").await.unwrap();
+    // As somebody copies the folder while the claim is open, without what ends it.
+    let mut is_over = false;
+    for info in bed.client.list_all(&path("orders.shards/")).await.unwrap() {
+        let bytes = bed.client.read(bed.client.operation(), &info.version, 0..info.version.size).await.unwrap();
+        if let Some((_, number)) = LogPlace::parse(&info.version.key) {
+            is_over |= LogObject::decode(&bytes, number, &shards.columns().schema(), "log").unwrap() == LogObject::Over;
+            if is_over {
+                continue;
+            }
+        }
+        let name = info.version.key.as_str().strip_prefix("orders.shards/").unwrap();
+        bed.client.put(&path(&format!("copy.shards/{name}")), bytes, PutCondition::Any).await.unwrap();
+    }
+    let copy = Shards::open(&bed.client, &path("copy.shards")).await.unwrap().with_patience(Duration::from_secs(3));
+    until_asked("the copy says what it lacks", async || {
+        put(&shards, 8, "goes on").await.unwrap();
+        let read = copy.get(&literal(7), None).await;
+        read.is_err_and(|error| error.kind() == ErrorKind::DataLost && error.message().contains("forebay shard forgo"))
+    })
+    .await;
+    until_asked("it is given up there", async || copy.forgo().await.is_ok_and(|given_up| given_up == [0])).await;
+    put(&copy, 7, "another one").await.unwrap();
+    put(&shards, 9, "after that").await.unwrap();
+    for (key, name) in [(7, "on two disks"), (8, "goes on"), (9, "after that")] {
+        assert_eq!(name_of(&shards, key).await.as_deref(), Some(name));
+    }
+    assert_eq!(name_of(&copy, 7).await.as_deref(), Some("another one"));
 }

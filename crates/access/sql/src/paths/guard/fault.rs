@@ -17,6 +17,8 @@ pub(super) enum Fault {
     Damage(String),
     /// One message or block of it takes more bytes than SQL has; it may be damaged, or large.
     TooLarge { bytes: u64, most: u64 },
+    /// The rows of a column that are decoded together take more bytes than SQL has, wherever in it they are if it `is_scattered`.
+    LargeColumn { column: String, bytes: u64, most: u64, is_scattered: bool },
     /// Nothing is wrong with it, but it isn't read.
     Unsupported(String),
     /// What is below, or the engine.
@@ -40,6 +42,20 @@ impl Fault {
                 "{name} says that a part of it takes {bytes} bytes of memory, and SQL has {most}: write it again, in smaller batches, \
                  or allow SQL more (`sql-memory`)"
             )),
+            Self::LargeColumn { column, bytes, most, is_scattered } => {
+                let whole = match is_scattered {
+                    true => {
+                        "leave no rows out while it is read (`set datafusion.execution.parquet.pushdown_filters = false`, and \
+                             `enable_page_index` there), "
+                    }
+                    false => "",
+                };
+                Error::invalid(format!(
+                    "{name} says that what is decoded at once of its column '{column}' takes {bytes} bytes of memory, and SQL has {most}: \
+                     {whole}read fewer rows at a time (`set datafusion.execution.batch_size`), allow SQL more (`sql-memory`), or write it \
+                     again, with smaller pages"
+                ))
+            }
             Self::Unsupported(why) => Error::invalid(format!("{name} can't be read: {why}; write it in another form")),
             Self::Other(error) => return error,
         })

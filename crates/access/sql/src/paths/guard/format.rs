@@ -147,7 +147,8 @@ impl FileFormat for Guarded {
         let plan = self.0.create_physical_plan(state, scan).await?;
         let most = decoded_bytes_max(state.runtime_env());
         let batch_rows = state.config().batch_size();
-        Ok(parquet::checked(&plan, most, batch_rows).unwrap_or_else(|| guarded_of(plan, most)))
+        let filters_inside = state.config().options().execution.parquet.pushdown_filters;
+        Ok(parquet::checked(&plan, most, batch_rows, filters_inside).unwrap_or_else(|| guarded_of(plan, most)))
     }
 
     async fn create_writer_physical_plan(

@@ -1,5 +1,5 @@
 //! Parquet files, whose pages are checked before the engine's reader decodes them: their headers, what they become when they are
-//! decompressed, how many lengths text says that it has, and what values take that are copied for each row. The source stays the engine's
+//! decompressed, how many lengths text says that it has, and what the rows of a batch take. The source stays the engine's
 //! own, which others look for in plans: only where its readers get their bytes is another.
 
 use std::collections::{HashMap, HashSet};
@@ -43,7 +43,7 @@ const COLUMNS_AT_A_PLACE_MAX: usize = 8;
 pub(crate) fn with_checked_pages(plan: Arc<dyn ExecutionPlan>, runtime: &RuntimeEnv) -> Result<Arc<dyn ExecutionPlan>> {
     let page_bytes_max = decoded_bytes_max(runtime);
     plan.transform_up(|node| {
-        Ok(match checked(&node, page_bytes_max, BATCH_ROWS) {
+        Ok(match checked(&node, page_bytes_max, BATCH_ROWS, false) {
             Some(checked) => Transformed::yes(checked),
             None => Transformed::no(node),
         })
@@ -52,8 +52,13 @@ pub(crate) fn with_checked_pages(plan: Arc<dyn ExecutionPlan>, runtime: &Runtime
 }
 
 /// A scan of Parquet files that checks pages, of one that doesn't; none of any other node. Its batches have `batch_rows` rows, if it says
-/// nothing else.
-pub(super) fn checked(node: &Arc<dyn ExecutionPlan>, page_bytes_max: u64, batch_rows: usize) -> Option<Arc<dyn ExecutionPlan>> {
+/// nothing else; `filters_inside` says that its reader may be given filters later.
+pub(super) fn checked(
+    node: &Arc<dyn ExecutionPlan>,
+    page_bytes_max: u64,
+    batch_rows: usize,
+    filters_inside: bool,
+) -> Option<Arc<dyn ExecutionPlan>> {
     let scan = config(node)?;
     let source = parquet_source(scan)?;
     // Both planning and what reads plans of other processes set one.
@@ -64,6 +69,7 @@ pub(super) fn checked(node: &Arc<dyn ExecutionPlan>, page_bytes_max: u64, batch_
     let bounds = Arc::new(Bounds {
         page_bytes_max: page_bytes_max.max(PAGE_BYTES_MIN),
         batch_rows: batch_rows as u64,
+        filters_inside: filters_inside || source.table_parquet_options().global.pushdown_filters,
         views: views.map(|field| field.name().clone()).collect(),
     });
     let mut scan = scan.clone();
@@ -79,18 +85,41 @@ pub(super) fn checked(node: &Arc<dyn ExecutionPlan>, page_bytes_max: u64, batch_
 struct Bounds {
     page_bytes_max: u64,
     batch_rows: u64,
+    /// Whether rows of a batch may be from anywhere in a row group, since filters leave out those between.
+    filters_inside: bool,
     /// Columns of text that is not copied for each row that has it.
     views: HashSet<String>,
 }
 
 impl Bounds {
-    /// What the values of a column of a row group take in a batch is counted by this.
-    fn copies(&self, chunk: &ColumnChunkMetaData) -> ParquetCopies {
+    /// What the values of a column of a row group take in a batch is counted by this. If `is_scattered`, they may be from anywhere in it.
+    fn copies(&self, chunk: &ColumnChunkMetaData, is_scattered: bool) -> ParquetCopies {
         let in_views = match chunk.column_path().parts() {
             [name] => chunk.column_type() == Type::BYTE_ARRAY && self.views.contains(name),
             _ => false,
         };
-        ParquetCopies::new(column_of(chunk), self.batch_rows, self.page_bytes_max, in_views)
+        let copies = ParquetCopies::new(column_of(chunk), self.batch_rows, self.page_bytes_max, in_views);
+        if is_scattered { copies.scattered() } else { copies }
+    }
+
+    /// A footer without the index of its pages, if rows of a column that are far apart would be too many: all of it is read then, from its
+    /// start to its end, which takes a batch at a time. Filters leave rows out all the same, and fewer pages are read of which there is an index.
+    fn indexed(&self, read: Arc<ParquetMetaData>) -> ParquetResult<Arc<ParquetMetaData>> {
+        let fits = |chunk: &ColumnChunkMetaData| self.copies(chunk, true).fits_whole(chunk.uncompressed_size());
+        if self.filters_inside || !has_index(&read) || read.row_groups().iter().flat_map(|group| group.columns()).all(fits) {
+            return Ok(read);
+        }
+        let bare = |chunk: &ColumnChunkMetaData| {
+            let bare = chunk.clone().into_builder().set_offset_index_offset(None).set_offset_index_length(None);
+            bare.set_column_index_offset(None).set_column_index_length(None).build()
+        };
+        let groups = read.row_groups().iter().map(|group| {
+            let columns = group.columns().iter().map(bare).collect::<ParquetResult<Vec<_>>>()?;
+            group.clone().into_builder().set_column_metadata(columns).build()
+        });
+        let groups = groups.collect::<ParquetResult<Vec<_>>>()?;
+        let bare = read.as_ref().clone().into_builder().set_row_groups(groups);
+        Ok(Arc::new(bare.set_column_index(None).set_offset_index(None).build()))
     }
 }
 
@@ -170,6 +199,7 @@ impl AsyncFileReader for Checked {
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
         async move {
             let read = self.own.as_mut().get_metadata(options).await?;
+            let read = self.bounds.indexed(read)?;
             self.footer = Some(Arc::new(Footer::of(Arc::clone(&read))));
             Ok(read)
         }
@@ -191,6 +221,12 @@ struct Place {
     end_max: u64,
     row_group: usize,
     column: usize,
+}
+
+impl Place {
+    fn is_all_of(&self, range: &Range<u64>) -> bool {
+        (range.start, range.end) == (self.start, self.end)
+    }
 }
 
 impl Footer {
@@ -216,8 +252,13 @@ impl Footer {
                 return damage(format!("more than {COLUMNS_AT_A_PLACE_MAX} of its columns lie at one place"));
             }
             let chunk = self.read.row_group(place.row_group).column(place.column);
-            let copies = copies.entry((place.row_group, place.column)).or_insert_with(|| bounds.copies(chunk));
-            self.check_column(place, (range, bytes), bounds.page_bytes_max, copies)?;
+            // Of a column that is not read as a whole, the index of pages has left rows out.
+            let is_scattered = bounds.filters_inside || !place.is_all_of(range);
+            let counted = copies.entry((place.row_group, place.column)).or_insert_with(|| bounds.copies(chunk, is_scattered));
+            self.check_column(place, (range, bytes), bounds.page_bytes_max, counted).map_err(|fault| match fault {
+                Fault::LargeColumn { column, bytes, most, .. } => Fault::LargeColumn { column, bytes, most, is_scattered },
+                fault => fault,
+            })?;
         }
         if columns > 0 { Ok(()) } else { damage("pages lie outside of its columns") }
     }
@@ -244,13 +285,15 @@ impl Footer {
         for page in column_of(chunk).pages(bytes, page_bytes_max, seen) {
             let page = page.map_err(|fault| match fault {
                 PageFault::Damage(why) => named(why),
-                PageFault::TooLarge { bytes, most } => Fault::TooLarge { bytes, most },
+                PageFault::TooLarge { bytes, most } => {
+                    Fault::LargeColumn { column: chunk.column_path().string(), bytes, most, is_scattered: false }
+                }
             })?;
             pages.push(range.start + page.start as u64..range.start + page.end as u64);
         }
         debug_assert!(pages.is_sorted_by(|one, next| one.end == next.start), "each page begins where the one before it ends");
         let index = self.read.offset_index().and_then(|index| index.get(place.row_group)?.get(place.column));
-        let is_whole = (range.start, range.end) == (place.start, place.end);
+        let is_whole = place.is_all_of(range);
         for said in index.into_iter().flat_map(|index| index.page_locations()) {
             let begins = u64::try_from(said.offset).ok();
             let page = begins.and_then(|begins| pages.binary_search_by_key(&begins, |page| page.start).ok());

@@ -4,8 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, ListBuilder, RecordBatch, StringArray, StringBuilder};
-use datafusion::arrow::datatypes::Int32Type;
+use datafusion::arrow::array::{
+    ArrayRef, Int32Array, Int64Array, ListArray, ListBuilder, RecordBatch, StringArray, StringBuilder,
+};
+use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::arrow::datatypes::{DataType, Field, Int32Type};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, Encoding};
 use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
@@ -164,6 +167,59 @@ async fn a_page_that_is_decoded_to_more_than_memory_is_an_error() {
     let large = file(&batch, properties.set_dictionary_enabled(false));
     assert!(large.len() < 8 << 20, "{}", large.len());
     refused(&lake, "large.parquet", large, ErrorKind::Invalid, "`sql-memory`").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_of_millions_of_nulls_in_a_few_bytes_is_an_error() {
+    let lake = small_lake();
+    let nulls = 8 << 20;
+    let item = Arc::new(Field::new("item", DataType::Int32, true));
+    let list = |lengths: Vec<usize>| -> RecordBatch {
+        let values = Arc::new(Int32Array::new_null(lengths.iter().sum()));
+        let lists: ArrayRef = Arc::new(ListArray::new(Arc::clone(&item), OffsetBuffer::from_lengths(lengths), values, None));
+        RecordBatch::try_from_iter([("list", lists)]).unwrap()
+    };
+    for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+        let properties = || WriterProperties::builder().set_writer_version(version).set_data_page_row_count_limit(1 << 20);
+        let lies = file(&list(vec![1, nulls, 1]), properties());
+        assert!(lies.len() < 100_000, "{} bytes", lies.len());
+        let says = "decoded at once of its column 'list.list.";
+        refused(&lake, &format!("one-{version:?}.parquet"), lies, ErrorKind::Invalid, says).await;
+        // As many in rows that are not decoded together.
+        lake.put(&format!("many-{version:?}.parquet"), file(&list(vec![64; nulls / 64]), properties())).await;
+        let read = lake.rows(&format!("select count(*), sum(cardinality(list)) from '/lake/many-{version:?}.parquet'")).await;
+        assert_eq!(read, format!("{} {nulls}", nulls / 64));
+    }
+}
+
+/// Forty rows of 2 MiB that take a few KiB, each in a page of its own.
+fn long_rows() -> Vec<u8> {
+    let rows = 40;
+    let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
+    let long: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|_| "a".repeat(2 << 20))));
+    let batch = RecordBatch::try_from_iter([("id", ids), ("long", long)]).unwrap();
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(Default::default()));
+    let properties = properties.set_data_page_row_count_limit(1).set_write_batch_size(1);
+    file(&batch, properties.set_dictionary_enabled(false))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_of_long_rows_that_take_more_than_memory_is_an_error() {
+    let lake = small_lake();
+    let bytes = long_rows();
+    assert!(bytes.len() < 1 << 20, "{} bytes", bytes.len());
+    refused(&lake, "long.parquet", bytes, ErrorKind::Invalid, "decoded at once of its column 'long'").await;
+    let of = |rows: &str| format!("select count(*), sum(octet_length(long)) from '/lake/long.parquet' where {rows}");
+    // As the error says: fewer rows at a time, of which none are left out.
+    lake.rows("set datafusion.execution.batch_size = 8").await;
+    assert_eq!(lake.rows(&of("true")).await, format!("40 {}", 40_u64 << 21));
+    lake.rows("set datafusion.execution.parquet.pushdown_filters = true").await;
+    assert_eq!(lake.rows(&of("id between 3 and 5")).await, format!("3 {}", 3_u64 << 21));
+    let error = lake.error(&of("id % 40 <> 7")).await;
+    assert!(error.kind() == ErrorKind::Invalid && error.message().contains("long.parquet"), "{error}");
+    assert!(error.message().contains("'long'") && error.message().contains("pushdown_filters = false"), "{error}");
+    lake.rows("set datafusion.execution.parquet.pushdown_filters = false").await;
+    assert_eq!(lake.rows(&of("id % 40 <> 7")).await, format!("39 {}", 39_u64 << 21));
 }
 
 /// A number as Thrift writes it.

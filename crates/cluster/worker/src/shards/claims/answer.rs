@@ -7,6 +7,7 @@ use forebay_types::{Error, Key, MountId, Result, WorkerId};
 
 use super::is_under;
 use super::since::Since;
+use crate::cluster::ClaimName;
 use crate::shards::Shards;
 
 impl Shards {
@@ -17,7 +18,7 @@ impl Shards {
         if writer == self.cluster.id {
             return Err(Error::invalid("a worker is not the second one of its own claim"));
         }
-        if self.claims.of(claim).is_some() {
+        if self.claims.by_id(claim).is_some() {
             return Err(Error::conflict("this claim is there already"));
         }
         let claim = LogClaim { id: claim, writer, second: self.cluster.id, number };
@@ -26,16 +27,17 @@ impl Shards {
 
     /// The next object under another worker's claim: done once it is on disk.
     pub(crate) async fn claim_keep(&self, claim: u128, number: u64, object: Bytes) -> Result<()> {
-        match self.claims.of(claim).filter(|held| held.of.claim.writer != self.cluster.id) {
+        match self.claims.by_id(claim).filter(|held| held.of.claim.writer != self.cluster.id) {
             Some(held) if is_under(&held.of, number, &object) => held.keep(number, object).await,
             Some(_) => Err(Error::invalid(format!("this is not object {number} under the claim"))),
             None => Err(Error::conflict("this worker knows no such claim")),
         }
     }
 
-    /// What there is under a claim from a number on; none where nothing is known of it here.
-    pub(crate) async fn claim_kept(&self, claim: u128, from: u64, close: bool) -> Result<Option<(Kept, Vec<Bytes>)>> {
-        if !close && let Some(own) = self.claims.own_by_id(claim).filter(|own| !own.is_over()) {
+    /// What there is under a claim from a number on; none where nothing is known of it here, or it is another log's.
+    pub(crate) async fn claim_kept(&self, claim: ClaimName<'_>, from: u64, close: bool) -> Result<Option<(Kept, Vec<Bytes>)>> {
+        let Some(held) = self.claims.at(claim) else { return Ok(None) };
+        if !close && let Some(own) = self.claims.own_by_id(held.of.claim.id).filter(|own| !own.is_over()) {
             let (end, objects) = match own.since(from) {
                 Since::Objects(objects) => (from + objects.len() as u64, objects),
                 Since::Nothing => (from, Vec::new()),
@@ -43,7 +45,6 @@ impl Shards {
             };
             return Ok(Some((told(end, false, &objects), objects)));
         }
-        let Some(held) = self.claims.of(claim) else { return Ok(None) };
         let found = held.found(from, close).await?;
         // Its writer went on with it in another process: what it has is for who ends it.
         let is_closed = found.is_closed || held.of.claim.writer == self.cluster.id;
@@ -51,8 +52,10 @@ impl Shards {
     }
 
     /// A claim is over.
-    pub(crate) async fn claim_end(&self, claim: u128) {
-        self.claims.forget(claim).await;
+    pub(crate) async fn claim_end(&self, claim: ClaimName<'_>) {
+        if let Some(held) = self.claims.at(claim) {
+            self.claims.forget(&held.of).await;
+        }
     }
 }
 

@@ -95,7 +95,7 @@ impl Shards {
         self.claims.set_own(&own);
         if let Err(error) = self.cluster.peers.claim_begin(second, claim.id, self.cluster.id, mount, &key).await {
             tracing::debug!(worker = %second.id, %error, "no second worker takes changes");
-            self.claims.forget(claim.id).await;
+            self.claims.forget(&own.held.of).await;
             return Ok(Way::Store);
         }
         let object = Bytes::from(LogObject::Claim(claim).encode(number));
@@ -104,8 +104,8 @@ impl Shards {
         // What is in its place may be the same, of which an answer was lost.
         let is_refused = put.as_ref().is_err_and(|error| error.kind() == ErrorKind::Conflict);
         if is_refused && self.has_object(&door, &key, &object).await.is_ok_and(|has| !has) {
-            self.claims.forget(claim.id).await;
-            self.cluster.peers.claim_end(second, claim.id).await;
+            self.claims.forget(&own.held.of).await;
+            self.cluster.peers.claim_end(second, (claim.id, mount, &key)).await;
         } else {
             // It is there, or may be: then it is found, and gone on with. Else it is ended.
             self.claims.meters.begun();
@@ -185,7 +185,7 @@ impl Shards {
                     false => {
                         // Another worker has ended the claim: by what the two had, or past it.
                         tracing::info!(%key, "a claim was ended by another worker");
-                        self.claims.forget(own.claim.id).await;
+                        self.claims.forget(&own.held.of).await;
                         own.end();
                     }
                 }

@@ -58,7 +58,7 @@ impl Shards {
             tracing::debug!(%folder, shard, %error, "a claim is not over yet");
             if error.kind() == ErrorKind::NotFound && held.heard().elapsed() > GONE_FOR {
                 tracing::warn!(%folder, shard, "what this worker had on its disk of a log that is gone is given up");
-                self.claims.forget(claim.id).await;
+                self.claims.forget(&held.of).await;
             }
         }
     }
@@ -66,7 +66,7 @@ impl Shards {
     /// Ends a claim, in whose log shared storage was seen to have all before `from`: what its two workers have that was acknowledged is there then, and anyone
     /// writes. `DataLost` where neither has it any more, `NotFound` where the log is gone.
     pub(in crate::shards) async fn end_claim(self: &Arc<Self>, of: &ClaimedLog, from: u64) -> Result<()> {
-        let asking = self.claims.ending.join(of.claim.id);
+        let asking = self.claims.ending.join(of.clone());
         let mut turn = asking.turn().await;
         // Whoever had the turn before has ended it.
         if turn.is_some() {
@@ -184,7 +184,7 @@ impl Shards {
     async fn word_of(&self, of: &ClaimedLog, worker: WorkerId, from: u64) -> (Word, VecDeque<Bytes>) {
         let none = VecDeque::new();
         if worker == self.cluster.id {
-            return match self.claims.of(of.claim.id) {
+            return match self.claims.of(of) {
                 None => (Word::Unknown, none),
                 Some(held) => match held.found(from, true).await {
                     Ok(found) => word(of, from, found.end, found.objects),
@@ -196,7 +196,8 @@ impl Shards {
             };
         }
         let Some(info) = self.cluster.worker(worker) else { return (Word::Gone, none) };
-        match self.cluster.peers.claim_kept(&info, of.claim.id, from, true).await {
+        let Ok(key) = of.place.key(of.claim.number) else { return (Word::Unknown, none) };
+        match self.cluster.peers.claim_kept(&info, (of.claim.id, MountId(of.mount), &key), from, true).await {
             Ok(Some(told)) if told.is_closed => word(of, from, told.end, told.objects),
             Ok(None) => (Word::Unknown, none),
             Ok(Some(_)) | Err(_) => (Word::Silent, none),
@@ -206,10 +207,12 @@ impl Shards {
     async fn forget_everywhere(&self, of: &ClaimedLog) {
         for worker in [of.claim.writer, of.claim.second] {
             if worker == self.cluster.id {
-                self.claims.forget(of.claim.id).await;
-            } else if let Some(info) = self.cluster.worker(worker) {
+                self.claims.forget(of).await;
+            } else if let Some(info) = self.cluster.worker(worker)
+                && let Ok(key) = of.place.key(of.claim.number)
+            {
                 // Who does not hear looks for itself.
-                self.cluster.peers.claim_end(&info, of.claim.id).await;
+                self.cluster.peers.claim_end(&info, (of.claim.id, MountId(of.mount), &key)).await;
             }
         }
     }

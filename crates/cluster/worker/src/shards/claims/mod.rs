@@ -23,11 +23,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use forebay_navigation::CLAIM_LIMITS;
-use forebay_shard_store::{ClaimFile, ClaimedLog, LogObject};
+use forebay_shard_store::{ClaimFile, ClaimedLog, LogObject, LogPlace};
 use forebay_types::{Error, Result, ResultExt, WorkerId};
 use parking_lot::Mutex;
 
 use super::log::Name;
+use crate::cluster::ClaimName;
 use crate::single_flight::SingleFlight;
 pub(super) use begin::Way;
 pub(crate) use end::look_after;
@@ -52,7 +53,7 @@ pub(super) struct Claims {
     /// Logs that nobody here is to claim now.
     quiet: Mutex<HashSet<Name>>,
     /// Claims that are being ended.
-    ending: SingleFlight<u128, ()>,
+    ending: SingleFlight<ClaimedLog, ()>,
     /// This disk took none a moment ago: none are made until then.
     put_off: Mutex<Option<Instant>>,
     is_stopping: AtomicBool,
@@ -81,9 +82,20 @@ impl Claims {
         })
     }
 
-    /// What is on disk here of a claim.
-    fn of(&self, claim: u128) -> Option<Arc<Held>> {
+    fn by_id(&self, claim: u128) -> Option<Arc<Held>> {
         self.held.lock().get(&claim).cloned()
+    }
+
+    /// What is on disk here of a claim: nothing where it is another log's. Whoever writes to a log may have copied there what makes the claim of
+    /// another one, and must neither read what is under it nor end it by that.
+    fn of(&self, of: &ClaimedLog) -> Option<Arc<Held>> {
+        self.by_id(of.claim.id).filter(|held| held.of == *of)
+    }
+
+    /// The same by the object that makes the claim.
+    fn at(&self, (claim, mount, key): ClaimName<'_>) -> Option<Arc<Held>> {
+        let (place, number) = LogPlace::parse(key)?;
+        self.by_id(claim).filter(|held| (held.of.mount, &held.of.place, held.of.claim.number) == (mount.0, &place, number))
     }
 
     fn all(&self) -> Vec<Arc<Held>> {
@@ -121,16 +133,20 @@ impl Claims {
     }
 
     /// Lets a claim go that is over.
-    async fn forget(&self, claim: u128) {
+    async fn forget(&self, of: &ClaimedLog) {
         let own = {
             let mut all = self.own.lock();
-            let name = all.iter().find(|(_, own)| own.claim.id == claim).map(|(name, _)| name.clone());
+            let name = all.iter().find(|(_, own)| own.held.of == *of).map(|(name, _)| name.clone());
             name.and_then(|name| all.remove(&name))
         };
         if let Some(own) = own {
             own.end();
         }
-        let held = self.held.lock().remove(&claim);
+        let held = {
+            let mut all = self.held.lock();
+            let is_of = all.get(&of.claim.id).is_some_and(|held| held.of == *of);
+            if is_of { all.remove(&of.claim.id) } else { None }
+        };
         if let Some(held) = held
             && let Err(error) = held.remove().await
         {
@@ -192,4 +208,41 @@ fn is_under(of: &ClaimedLog, number: u64, object: &[u8]) -> bool {
 /// The name of a worker in errors.
 fn named(worker: WorkerId) -> String {
     format!("worker {worker}")
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use forebay_shard_store::LogClaim;
+    use forebay_types::MountId;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_on_disk_under_a_claim_is_its_own_log_s_whatever_another_one_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let claims = Claims::open(&folder.path().join("claims")).unwrap();
+        let place = LogPlace { folder: "x".into(), log: "0123456789abcdef".into(), shard: 0 };
+        let claim = LogClaim { id: 7, writer: WorkerId(1), second: WorkerId(2), number: 4 };
+        let of = ClaimedLog { mount: 1, place: place.clone(), claim };
+        let held = claims.begin(of.clone(), "second").await.unwrap();
+        held.keep(5, Bytes::from_static(b"five")).await.unwrap();
+        let copied = LogPlace { folder: "y".into(), ..place.clone() };
+        let others = [
+            ClaimedLog { mount: 2, ..of.clone() },
+            ClaimedLog { place: copied.clone(), ..of.clone() },
+            ClaimedLog { claim: LogClaim { number: 3, ..claim }, ..of.clone() },
+        ];
+        for other in &others {
+            let key = other.place.key(other.claim.number).unwrap();
+            assert!(claims.of(other).is_none() && claims.at((7, MountId(other.mount), &key)).is_none(), "{other:?}");
+            claims.forget(other).await;
+        }
+        let key = place.key(4).unwrap();
+        let found = claims.at((7, MountId(1), &key)).unwrap().found(5, false).await.unwrap();
+        assert_eq!((found.is_closed, found.objects), (false, vec![Bytes::from_static(b"five")]), "nobody has closed it");
+        assert_eq!(claims.of(&of).map(|held| held.of.clone()), Some(of.clone()));
+        claims.forget(&of).await;
+        assert!(claims.by_id(7).is_none() && ClaimFile::left(&folder.path().join("claims")).unwrap().is_empty());
+    }
 }

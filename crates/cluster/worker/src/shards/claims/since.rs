@@ -37,7 +37,8 @@ impl Shards {
                 return Ok(own.since(from));
             }
         } else if let Some(writer) = self.cluster.worker(claim.writer)
-            && let Ok(Some(told)) = self.cluster.peers.claim_kept(&writer, claim.id, from, false).await
+            && let Ok(key) = of.place.key(claim.number)
+            && let Ok(Some(told)) = self.cluster.peers.claim_kept(&writer, (claim.id, log.mount(), &key), from, false).await
             && !told.is_closed
             && (from..).zip(&told.objects).all(|(number, object)| is_under(&of, number, object))
         {

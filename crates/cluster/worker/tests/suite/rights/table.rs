@@ -336,8 +336,8 @@ pub fn peer_requests() -> Vec<PeerRequest> {
         PeerRequest::ShardPart { shard: 1, file: 0, start: 0, bytes: 1 },
         PeerRequest::ClaimBegin { claim: 1, writer: WorkerId(1), mount: LAKE, key: key() },
         PeerRequest::ClaimKeep { claim: 1, number: 1 },
-        PeerRequest::ClaimKept { claim: 1, from: 1, close: true },
-        PeerRequest::ClaimEnd { claim: 1 },
+        PeerRequest::ClaimKept { claim: 1, from: 1, close: true, mount: LAKE, key: key() },
+        PeerRequest::ClaimEnd { claim: 1, mount: LAKE, key: key() },
     ])
 }
 

@@ -190,8 +190,14 @@ pub fn peer_requests() -> Vec<PeerRequest> {
             key: key("x/log/0123456789abcdef/0001-0000000001"),
         },
         PeerRequest::ClaimKeep { claim: 7, number: 1 << 40 },
-        PeerRequest::ClaimKept { claim: 7, from: 300, close: true },
-        PeerRequest::ClaimEnd { claim: 7 },
+        PeerRequest::ClaimKept {
+            claim: 7,
+            from: 300,
+            close: true,
+            mount: MountId(7),
+            key: key("x/log/0123456789abcdef/0001-0000000001"),
+        },
+        PeerRequest::ClaimEnd { claim: 7, mount: MountId(7), key: key("x/log/0123456789abcdef/0001-0000000001") },
     ]
 }
 

@@ -1,6 +1,8 @@
 //! Files whose pages lie, and honest ones.
 
-use datafusion::arrow::array::{ArrayRef, Int64Array, ListBuilder, RecordBatch, StringArray, StringBuilder};
+use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, ListBuilder, RecordBatch, StringArray, StringBuilder};
+use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::arrow::datatypes::Field;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, Encoding};
 use datafusion::parquet::file::metadata::ParquetMetaDataReader;
@@ -12,7 +14,7 @@ use super::*;
 const MOST: u64 = 1 << 20;
 
 fn bounds(page_bytes_max: u64) -> Bounds {
-    Bounds { page_bytes_max, batch_rows: 1_000, views: HashSet::new() }
+    Bounds { page_bytes_max, batch_rows: 1_000, filters_inside: false, views: HashSet::new() }
 }
 
 /// A file of two row groups with several pages, and its footer.
@@ -63,7 +65,7 @@ fn columns_and_some_of_their_pages_are_found_by_where_they_are() {
             assert!(matches!(short, Err(Fault::Damage(why)) if why.contains("shorter")));
             let large =
                 footer.check(&(start..first), &file.slice(start as usize..first as usize), &bounds(8), &mut Copies::new());
-            assert!(matches!(large, Err(Fault::TooLarge { most: 8, .. })));
+            assert!(matches!(large, Err(Fault::LargeColumn { most: 8, .. })));
         }
     }
     for range in [0..file.len() as u64, 0..4, file.len() as u64 - 9..file.len() as u64] {
@@ -158,7 +160,7 @@ fn a_long_value_of_a_dictionary_takes_no_more_in_a_batch_than_there_is() {
         }
         for column in [lists(11_000), text(11_000)] {
             let told = check(column, None, codec);
-            assert!(matches!(told, Err(Fault::TooLarge { most: MOST, bytes }) if bytes < 2 * MOST), "{codec}: {told:?}");
+            assert!(matches!(told, Err(Fault::LargeColumn { most: MOST, bytes, .. }) if bytes < 2 * MOST), "{codec}: {told:?}");
         }
         assert!(check(text(11_000), Some("v"), codec).is_ok(), "a view is no copy");
     }
@@ -176,10 +178,88 @@ fn text_that_begins_as_the_one_before_it_takes_no_more_in_a_batch_than_there_is(
     for views in [HashSet::new(), HashSet::from(["v".to_string()])] {
         let bounds = Bounds { views, ..bounds(MOST) };
         let told = footer.check(&range, &bytes, &bounds, &mut Copies::new());
-        assert!(matches!(told, Err(Fault::TooLarge { .. })), "{told:?}");
+        assert!(matches!(told, Err(Fault::LargeColumn { .. })), "{told:?}");
         let more = Bounds { page_bytes_max: 2 * MOST, ..bounds };
         assert!(footer.check(&range, &bytes, &more, &mut Copies::new()).is_ok());
     }
+}
+
+#[test]
+fn rows_that_are_far_apart_count_together_where_those_between_are_left_out() {
+    let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..40).map(|_| "x".repeat(60_000))));
+    let properties = WriterProperties::builder().set_compression(Compression::ZSTD(Default::default()));
+    let properties = properties.set_dictionary_enabled(false).set_data_page_row_count_limit(1).set_write_batch_size(1);
+    let (file, range, read) = one_column(text, properties.build());
+    assert!(range.end - range.start < 20_000, "{range:?}");
+    let chunk = read.row_group(0).column(0);
+    let whole = file.slice(range.start as usize..range.end as usize);
+    let pages: Vec<_> = column_of(chunk).pages(&whole, MOST, |_, _| Ok(())).map(Result::unwrap).collect();
+    assert_eq!(pages.len(), 40);
+    let footer = Footer::of(Arc::new(read.clone()));
+    let told = |ranges: &[Range<u64>], batch_rows: u64, filters_inside: bool| {
+        let bounds = Bounds { batch_rows, filters_inside, ..bounds(MOST) };
+        let mut copies = Copies::new();
+        ranges.iter().try_for_each(|range| {
+            footer.check(range, &file.slice(range.start as usize..range.end as usize), &bounds, &mut copies)
+        })
+    };
+    let all = std::slice::from_ref(&range);
+    assert!(told(all, 10, false).is_ok());
+    let far = told(all, 10, true);
+    assert!(matches!(&far, Err(Fault::LargeColumn { is_scattered: true, column, .. }) if column == "v"), "{far:?}");
+    let many = told(all, 1_000, false);
+    assert!(matches!(many, Err(Fault::LargeColumn { is_scattered: false, .. })), "{many:?}");
+    // The index has left out every other page, or all but some.
+    let place = |page: &Range<usize>| range.start + page.start as u64..range.start + page.end as u64;
+    let half: Vec<_> = pages.iter().step_by(2).map(place).collect();
+    assert!(matches!(told(&half, 10, false), Err(Fault::LargeColumn { is_scattered: true, .. })));
+    assert!(told(&half[..10], 10, false).is_ok());
+}
+
+#[test]
+fn an_index_that_could_bring_too_much_together_is_not_used() {
+    let (_, honest) = file();
+    let honest = Arc::new(honest);
+    assert!(Arc::ptr_eq(&bounds(MOST).indexed(Arc::clone(&honest)).unwrap(), &honest));
+    let rows = |row: &str| -> ArrayRef { Arc::new(StringArray::from_iter_values((0..40).map(|_| row.repeat(60_000)))) };
+    let nulls: ArrayRef = Arc::new(ListArray::new(
+        Arc::new(Field::new("item", DataType::Int64, true)),
+        OffsetBuffer::from_lengths([10, 100_000]),
+        Arc::new(Int64Array::new_null(100_010)),
+        None,
+    ));
+    for (column, codec) in [(rows("x"), Compression::ZSTD(Default::default())), (nulls, Compression::UNCOMPRESSED)] {
+        let properties = WriterProperties::builder().set_compression(codec).set_dictionary_enabled(false);
+        let (bytes, ..) = one_column(column, properties.build());
+        let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
+        let read = Arc::new(reader.parse_and_finish(&bytes).unwrap());
+        assert!(has_index(&read) && read.offset_index().is_some());
+        let bare = bounds(MOST).indexed(Arc::clone(&read)).unwrap();
+        assert!(!has_index(&bare) && bare.offset_index().is_none() && bare.column_index().is_none());
+        let place = |footer: &ParquetMetaData| footer.row_group(0).column(0).byte_range();
+        assert_eq!((bare.num_row_groups(), place(&bare)), (1, place(&read)));
+        let inside = Bounds { filters_inside: true, ..bounds(MOST) };
+        for kept in [bounds(4 * MOST), inside] {
+            assert!(Arc::ptr_eq(&kept.indexed(Arc::clone(&read)).unwrap(), &read));
+        }
+    }
+}
+
+#[test]
+fn pages_have_no_more_values_than_their_column() {
+    let (file, read) = file();
+    let (start, length) = read.row_group(0).column(0).byte_range();
+    let pages = read.offset_index().unwrap()[0][0].page_locations();
+    let first = pages[0].offset as u64..pages[1].offset as u64;
+    let bytes = file.slice(first.start as usize..first.end as usize);
+    let footer = Footer::of(Arc::new(read.clone()));
+    // An index may have a page any number of times.
+    let mut copies = Copies::new();
+    let told: Vec<_> = (0..6).map(|_| footer.check(&first, &bytes, &bounds(MOST), &mut copies)).collect();
+    assert!(told[..5].iter().all(Result::is_ok), "{told:?}");
+    let says = "column 'id': its pages have 600 values, and its column has 500";
+    assert!(matches!(&told[5], Err(Fault::Damage(why)) if why == says), "{told:?}");
+    assert!(first.end < start + length);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Frames and messages of peers that know the token and mean harm, into a live worker and a live coordinator. None may fail by a
 //! defect, take long, or take memory; others are served as before. `FOREBAY_TEST_FUZZ_SECS` makes it go on for longer.
 
+mod answers;
+
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -10,11 +12,11 @@ use forebay_fuzz::{Mutator, Tally, resident_bytes, shape};
 use forebay_nodes::{BlockRef, CreateOptions, DirId, NodeType, ROOT, StorageClass};
 use forebay_protocol::{
     AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, DraftCall, FrameKind, Heartbeat,
-    InPlaceCount, MemberRequest, NODE_MESSAGE, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerRequest,
-    PutCondition, RangeSpec, Raw, SegmentUse, TraceContext, WantedAccesses, WindowReport, WorkerInfo, decode, encode,
+    InPlaceCount, MemberRequest, NODE_MESSAGE, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PutCondition, RangeSpec,
+    Raw, SegmentUse, TraceContext, WantedAccesses, WindowReport, WorkerInfo, decode, encode,
 };
 use forebay_transport::{Connection, Security};
-use forebay_types::{ErrorKind, HostId, Key, MountId, ObjectVersion, PageRun, SegmentId, Standing, WorkerId};
+use forebay_types::{ErrorKind, HostId, ObjectVersion, PageRun, SegmentId, Standing, WorkerId};
 use futures::future::join_all;
 use tokio::io::AsyncWriteExt;
 
@@ -106,6 +108,7 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
         DataRequest::PutAbort { upload: 1 },
         DataRequest::Drafts { operation, call: DraftCall::Open { mount, below: key.clone() } },
         DataRequest::Drafts { operation, call: DraftCall::Begin { mount, key: key.clone() } },
+        DataRequest::Drafts { operation, call: DraftCall::End },
         DataRequest::Refresh { mount, prefix: key.clone() },
         DataRequest::Changed { mount, key, info: None },
         DataRequest::Free { segments: vec![segment, SegmentId(1)] },
@@ -155,14 +158,7 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
     };
     let mut seeds: Vec<_> = requests.iter().map(|request| encode(request).to_vec()).chain(of_shards).collect();
     seeds.push(TraceContext { trace: 7, span: 8 }.before(&encode(&read(0, 5000))).to_vec());
-    seeds.push(PeerRequest::Copy { segment, start: 0, pages: 300 }.encode().to_vec());
-    seeds.push(PeerRequest::Missed { asker: WorkerId(1), segment, start: 0, pages: 300 }.encode().to_vec());
-    seeds.push(PeerRequest::ShardHeld { shard: 7 }.encode().to_vec());
-    seeds.push(PeerRequest::ShardPart { shard: 7, file: 0, start: 0, bytes: 1 << 20 }.encode().to_vec());
-    let claimed = Key::new("x/log/0123456789abcdef/0001-0000000001").unwrap();
-    seeds.push(PeerRequest::ClaimBegin { claim: 7, writer: WorkerId(1), mount: MountId(1), key: claimed }.encode().to_vec());
-    seeds.push(PeerRequest::ClaimKeep { claim: 7, number: 2 }.encode().to_vec());
-    seeds.push(PeerRequest::ClaimKept { claim: 7, from: 2, close: false }.encode().to_vec());
+    seeds.extend(by_hand::of_workers(segment, mount).map(|request| request.encode().to_vec()));
     for op in by_hand::of_peers(worker, dir, block) {
         seeds.push(PeerCall { from: dir, path: "", op: op.clone() }.encode().to_vec());
         seeds.push(PeerCall { from: ROOT, path: "dir", op }.encode().to_vec());
