@@ -31,7 +31,8 @@ class Crowd:
         self._real = f"http://{cluster.http}"
         self._status = self._many_workers(cluster.ask("status"))
         self._of = {
-            "segments": self._many_segments(_placed(cluster)),
+            "segments": self._many_segments(_known(cluster, "segments?limit=1", "segments")),
+            "filled": self._many_parts(_known(cluster, "filled", "tables")),
             "jobs": self._many(cluster.ask("jobs"), "jobs", 100),
             "tasks": self._many(cluster.ask("tasks"), "tasks", TASKS),
             "transfers": self._transfers(cluster.ask("transfers")),
@@ -80,6 +81,20 @@ class Crowd:
             segments.append(one)
         many = {"segments_known": SEGMENTS, "replicas_held": 3 * SEGMENTS, "replicas_planned": 3 * SEGMENTS, "routes": SEGMENTS // 10}
         return _plain(placement) | many | {"replicas_loading": 0, "window_secs": 60.0, "unsatisfied": [], "segments": segments}
+
+    def _many_parts(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """25 mounts and as many tables, which is what the page asks for: each on some more workers than the next."""
+
+        def part(path: str, number: int) -> dict[str, Any]:
+            on = [((place * 37 + number) % 100 + 1) << 20 if (place * 61) % 100 < 100 - 2 * number else 0 for place in range(WORKERS)]
+            held = {"bytes": sum(on), "decoded_bytes": sum(on) // 8, "distinct_bytes": sum(on) // (1 + number % 3), "popularity": 1000 / (number + 1)}
+            like = _plain(answer["tables"][0])
+            return like | {"path": path, "by_worker": on, "held": like["held"] | held}
+
+        mounts = [part(f"/lake-{number}/", number) for number in range(25)]
+        tables = [part(f"/lake-{number % 5}/table-{number:02}/", number) for number in range(25)]
+        many = {"workers": self._ids, "workers_known": WORKERS, "mounts_known": MOUNTS, "tables_known": 5000}
+        return _plain(answer) | many | {"held": mounts[0]["held"] | {"popularity": 5000.0}, "mounts": mounts, "tables": tables}
 
     def _many(self, answer: dict[str, Any], what: str, count: int) -> dict[str, Any]:
         """So many of what the real one has, with names and times of their own."""
@@ -159,15 +174,15 @@ class _Serving(http.server.BaseHTTPRequestHandler):
             pass
 
 
-def _placed(cluster: Cluster) -> dict[str, Any]:
-    """What placement says of something that was read."""
+def _known(cluster: Cluster, path: str, what: str) -> dict[str, Any]:
+    """What is answered once something is known that was read."""
 
     def known() -> dict[str, Any] | None:
         cluster.run("sql", "select sum(id) from '/lake/a.csv'")
-        placement = cluster.ask("segments?limit=1")
-        return placement if placement["segments"] else None
+        answer = cluster.ask(path)
+        return answer if answer[what] else None
 
-    return until("something that was read is known", known)
+    return until(f"something that was read is in {path}", known)
 
 
 def _plain(value: Any) -> Any:
