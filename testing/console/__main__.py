@@ -22,7 +22,7 @@ from timeline import CATEGORIES, busy
 # What is to be seen on each page of the small cluster.
 _PAGES = {
     "now": ["Served", "From shared storage", "/lake/", "of 47.7 MiB/s"],
-    "map": ["live", "of 64.0 MiB", "temporary nodes", "1 tables in 1 mounts", "/lake/"],
+    "map": ["live", "of 64.0 MiB", "temporary nodes", "layers of shards", "1 tables in 1 mounts", "/lake/"],
     "popularity": ["windows of 1 s", "/lake/a.csv", "while this page is open"],
     "jobs": ["s ago", "at w", "select sum(id) from '/lake/a.csv'", "done", "token console.1"],
     "health": [f"All {WORKERS} workers are live"],

@@ -57,8 +57,8 @@ class Crowd:
             one = _plain(worker) | {"id": name, "state": "live", "warnings": [], "address": f"10.0.{number // 50}.{number % 50 + 1}:7401", "location": f"rack-{number // 10}"}
             one |= {"segments": SEGMENTS // WORKERS, "reads": 1_000_000 + number, "served_bytes": (5 + number) << 30, "hit_bytes": (4 + number) << 30}
             one |= {"decoded_bytes": (number % 5) << 30}
-            one["dram"] |= {"capacity_bytes": 64 << 30, "used_bytes": (20 + number % 40) << 30, "kept_bytes": 2 << 30, "temporary_bytes": 1 << 30}
-            one["disk"] |= {"capacity_bytes": 1 << 40, "used_bytes": (100 + 8 * number) << 30, "kept_bytes": 0, "temporary_bytes": 0}
+            one["dram"] |= {"capacity_bytes": 64 << 30, "used_bytes": (20 + number % 40) << 30, "kept_bytes": 2 << 30, "temporary_bytes": 1 << 30, "decoded_bytes": (number % 5) << 30, "layer_bytes": 0}
+            one["disk"] |= {"capacity_bytes": 1 << 40, "used_bytes": (100 + 8 * number) << 30, "kept_bytes": 0, "temporary_bytes": 0, "decoded_bytes": (number % 3) << 30, "layer_bytes": (number % 7) << 33}
             status["workers"].append(one)
         status["mounts"] = [
             _plain(mount) | {"name": f"lake-{number}", "url": f"s3://data/lake-{number}", "requests": 1000 * number, "bound_bytes_per_sec": 1 << 30}

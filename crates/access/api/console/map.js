@@ -29,14 +29,15 @@ function drawMap(status) {
 function workerRow(worker) {
   const rates = state.rates.get("worker " + worker.id);
   const name = element("td", {}, element("span", { class: "path" }, worker.address), element("br"), element("span", { class: "under" }, worker.location));
-  return element("tr", {}, name, cell(worker.state, "state-" + worker.state), tierCell(worker.dram, worker.decoded_bytes), tierCell(worker.disk, 0), cell(count(worker.segments), "n"), cell(rates.reads.toFixed(1), "n"), cell(bytes(rates.served), "n"), cell(percent(worker.hit_bytes, worker.served_bytes), "n"));
+  return element("tr", {}, name, cell(worker.state, "state-" + worker.state), tierCell(worker.dram), tierCell(worker.disk), cell(count(worker.segments), "n"), cell(rates.reads.toFixed(1), "n"), cell(bytes(rates.served), "n"), cell(percent(worker.hit_bytes, worker.served_bytes), "n"));
 }
 
-function tierCell(tier, decoded) {
+function tierCell(tier) {
   if (tier.capacity_bytes === 0) return cell("none", "none");
-  const temporary = tier.temporary_bytes;
-  const kept = Math.max(0, Math.min(tier.kept_bytes - temporary, tier.used_bytes - decoded - temporary));
-  const parts = [["cache", tier.used_bytes - decoded - temporary - kept], ["decoded", decoded], ["temporary", temporary], ["kept", kept]].map(([kind, of]) => [kind, of / tier.capacity_bytes]);
+  const { temporary_bytes: temporary, decoded_bytes: decoded, layer_bytes: layers } = tier;
+  const copies = Math.max(0, tier.used_bytes - temporary - decoded - layers);
+  const kept = Math.max(0, Math.min(tier.kept_bytes - temporary, copies));
+  const parts = [["cache", copies - kept], ["decoded", decoded], ["layers", layers], ["temporary", temporary], ["kept", kept]].map(([kind, of]) => [kind, of / tier.capacity_bytes]);
   return element("td", {}, bar(parts), element("span", { class: "under" }, `${bytes(tier.used_bytes)} of ${bytes(tier.capacity_bytes)}`));
 }
 

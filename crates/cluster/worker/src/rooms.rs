@@ -128,6 +128,8 @@ impl Rooms {
             storage: self.origin.mounts.counters(),
             warnings: usage.warnings,
             drain: self.drain_report(),
+            disk_form_bytes: disk.bytes_of(Owner::Form),
+            layer_bytes: disk.bytes_of(Owner::Shard),
         }
     }
 
