@@ -21,7 +21,7 @@ from timeline import CATEGORIES, busy
 
 # What is to be seen on each page of the small cluster.
 _PAGES = {
-    "now": ["Served", "From shared storage", "/lake/", "of 47.7 MiB/s"],
+    "now": ["Served", "From shared storage", "/lake/", "of 47.7 MiB/s", "since the workers started"],
     "map": ["live", "of 64.0 MiB", "temporary nodes", "layers of shards", "1 tables in 1 mounts", "/lake/"],
     "popularity": ["windows of 1 s", "/lake/a.csv", "while this page is open"],
     "jobs": ["s ago", "at w", "select sum(id) from '/lake/a.csv'", "done", "token console.1"],
@@ -35,7 +35,7 @@ _LARGE = {
     "jobs": ("jobs-list", "tr", 30),
     "health": ("findings", "li", 1),
 }
-_ASKED = {"map": "document.querySelectorAll('#filled tr').length > 40", "jobs": "document.querySelectorAll('#loads-list tr').length >= 30"}
+_ASKED = {"now": "document.getElementById('saved').textContent !== ''", "map": "document.querySelectorAll('#filled tr').length > 40", "jobs": "document.querySelectorAll('#loads-list tr').length >= 30"}
 # Seconds between two updates of a page, where that is more than one.
 _EVERY = {"popularity": 2, "shards": 2}
 # Seconds of a trace.

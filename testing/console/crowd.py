@@ -33,6 +33,7 @@ class Crowd:
         self._of = {
             "segments": self._many_segments(_known(cluster, "segments?limit=1", "segments")),
             "filled": self._many_parts(_known(cluster, "filled", "tables")),
+            "savings": _plain(cluster.ask("savings")) | {"saved_bytes": 1 << 50, "saved_requests": 10**9, "saved_seconds": 1e7, "saved_money": 22_517.99},
             "jobs": self._many(cluster.ask("jobs"), "jobs", 100),
             "tasks": self._many(cluster.ask("tasks"), "tasks", TASKS),
             "transfers": self._transfers(cluster.ask("transfers")),

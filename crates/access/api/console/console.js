@@ -5,7 +5,7 @@
 const at = (id) => document.getElementById(id);
 const PAGES = ["now", "map", "popularity", "jobs", "shards", "query", "health"];
 // What each page does: `draw` with each status, `look` when it is opened and each `every` seconds. Pages with a file of their own add themselves.
-const pages = { now: { draw: drawNow }, popularity: { look: drawPopularity, every: 2 } };
+const pages = { now: { draw: drawNow, look: drawSavings, every: 2 }, popularity: { look: drawPopularity, every: 2 } };
 // Workers that a cell names at most.
 const NAMES_MAX = 6;
 // Seconds that the chart goes back.
@@ -207,12 +207,6 @@ function drawNow(status) {
   at("fetched-all").textContent = `${bytes(fetched)} in ${count(requests)} requests`;
   const [all, hit] = state.hits.reduce(([all, hit], [more, of]) => [all + more, hit + of], [0, 0]);
   at("hits").textContent = percent(hit, all);
-  const [saved, spared] = [Math.max(0, served - fetched), Math.max(0, reads - requests)];
-  at("saved").textContent = bytes(saved);
-  at("saved-requests").textContent = `and ${count(spared)} requests, since the workers started`;
-  const price = (id) => Math.max(0, Number.parseFloat(at(id).value) || 0);
-  const worth = (saved / 1e9) * price("per-gb") + (spared / 1000) * price("per-requests");
-  at("worth").textContent = worth >= 1 ? worth.toFixed(2) : worth.toPrecision(2);
   rows("mounts", status.mounts.map((mount) => {
     const rates = state.rates.get("mount " + mount.name);
     const bound = mount.bound_bytes_per_sec;
@@ -220,6 +214,20 @@ function drawNow(status) {
     return element("tr", {}, cell(`/${mount.name}/`, "path"), cell(mount.url, "path"), cell(count(mount.requests), "n"), cell(rates.requests.toFixed(1), "n"), cell(bytes(mount.counters.bytes_in), "n"), cell(bytes(rates.received), "n"), used);
   }), "No mount yet: forebay mount add lake s3://BUCKET/PREFIX");
   drawChart();
+}
+
+// What was saved, at the price that stands there.
+async function drawSavings() {
+  const price = (id) => Math.min(1e12, Math.max(0, Number.parseFloat(at(id).value) || 0));
+  try {
+    const { saved_bytes, saved_requests, saved_seconds, saved_money } = await (await ask(`/api/v1/savings?per_gb=${price("per-gb")}&per_1000_requests=${price("per-requests")}`)).json();
+    at("saved").textContent = bytes(saved_bytes);
+    const waiting = saved_seconds === null ? "" : ` and ${duration(saved_seconds)} of waiting`;
+    at("saved-requests").textContent = `and ${count(saved_requests)} requests${waiting}, since the workers started`;
+    at("worth").textContent = saved_money >= 1 ? saved_money.toFixed(2) : saved_money.toPrecision(2);
+  } catch {
+    // The header says that there is no answer.
+  }
 }
 
 function bar(parts) {
@@ -356,7 +364,7 @@ at("theme").addEventListener("click", toggle);
 at("filter").addEventListener("input", listSegments);
 for (const [id, price] of [["per-gb", "0.02"], ["per-requests", "0.0004"]]) {
   at(id).value = localStorage.getItem(id) ?? price;
-  at(id).addEventListener("input", () => { localStorage.setItem(id, at(id).value); draw(); });
+  at(id).addEventListener("input", () => { localStorage.setItem(id, at(id).value); look(); });
 }
 if (localStorage.getItem("theme")) document.documentElement.dataset.theme = localStorage.getItem("theme");
 setInterval(lookAgain, 1000);

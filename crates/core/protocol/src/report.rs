@@ -43,6 +43,15 @@ pub struct WorkerReport {
     /// Of the disk tier, bytes that it lends to layers of shards.
     #[serde(with = "crate::version::since_9")]
     pub layer_bytes: u64,
+    /// Reads since start that waited for shared storage.
+    #[serde(with = "crate::version::since_9")]
+    pub storage_reads: u64,
+    /// What these took, in microseconds.
+    #[serde(with = "crate::version::since_9")]
+    pub storage_read_us: u64,
+    /// What reads took that the tiers answered, in microseconds; those in place take none.
+    #[serde(with = "crate::version::since_9")]
+    pub tier_read_us: u64,
 }
 
 /// What a draining worker still has of temporary data, and of changes of shards that shared storage may not have.

@@ -188,9 +188,16 @@ fn a_rule_of_age_is_told_to_who_knows_it() {
 }
 
 #[test]
-fn what_fills_the_disk_tier_is_told_to_who_knows_those_fields() {
+fn what_fills_the_disk_tier_and_what_reads_took_is_told_to_who_knows_those_fields() {
     let silent = samples::report();
-    let told = WorkerReport { disk_form_bytes: 300, layer_bytes: 5, ..silent.clone() };
+    let told = WorkerReport {
+        disk_form_bytes: 300,
+        layer_bytes: 5,
+        storage_reads: 6,
+        storage_read_us: 70_000,
+        tier_read_us: 8,
+        ..silent.clone()
+    };
     let pair = |report: &WorkerReport| (report.clone(), 7u8);
     assert_eq!(decode::<(WorkerReport, u8)>(&encode(&pair(&told))).unwrap(), pair(&told));
     assert_eq!(
