@@ -5,7 +5,7 @@
 const at = (id) => document.getElementById(id);
 const PAGES = ["now", "map", "popularity", "jobs", "shards", "query", "health"];
 // What each page does: `draw` with each status, `look` when it is opened and each `every` seconds. Pages with a file of their own add themselves.
-const pages = { now: { draw: drawNow, look: drawSavings, every: 2 }, popularity: { look: drawPopularity, every: 2 } };
+const pages = { now: { draw: drawNow, look: drawSavings, every: 2 }, popularity: { look: drawPopularity, every: 2 }, health: { look: drawPopularity, every: 5 } };
 // Workers that a cell names at most.
 const NAMES_MAX = 6;
 // Seconds that the chart goes back.
