@@ -131,7 +131,15 @@ fn the_cluster_is_shown_to_those_who_may_read_and_the_console_is_empty_without()
     let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&status), keys(&said), "as the command prints it");
     assert!(seen("/api/v1/segments?limit=3")["policy"].is_string());
-    for wrong in ["segments?limit=0", "segments?limit=x", "segments?more=1", "savings?per_gb=-1", "savings?per_gb=NaN"] {
+    for wrong in [
+        "segments?limit=0",
+        "segments?limit=x",
+        "segments?more=1",
+        "filled?limit=0",
+        "filled?limit=101",
+        "savings?per_gb=-1",
+        "savings?per_gb=NaN",
+    ] {
         let answer = ask(&host, &format!("/api/v1/{wrong}"), &reader);
         assert!(answer.starts_with("HTTP/1.1 400") && body(&answer)["error"] == "invalid", "{wrong}: {answer}");
     }
