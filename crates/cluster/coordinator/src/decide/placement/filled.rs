@@ -1,5 +1,6 @@
 //! What fills the workers' tiers, by mount and by table: who holds how much of the segments that are known.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use forebay_placement::folder;
@@ -17,13 +18,13 @@ struct Sum<'a> {
     mount: MountId,
     table: Option<&'a str>,
     held: FilledBytes,
-    /// On each worker; empty as long as nobody asks.
-    by_worker: Vec<u64>,
+    /// Bytes on workers that hold some of it, by the workers' places, ascending: there may be as many tables as segments.
+    on: Vec<(usize, u64)>,
 }
 
 impl<'a> Sum<'a> {
     fn of(mount: MountId, table: Option<&'a str>) -> Self {
-        Self { mount, table, held: FilledBytes::default(), by_worker: Vec::new() }
+        Self { mount, table, held: FilledBytes::default(), on: Vec::new() }
     }
 
     fn add(&mut self, of: &FilledBytes) {
@@ -35,13 +36,17 @@ impl<'a> Sum<'a> {
         held.distinct_bytes = held.distinct_bytes.saturating_add(of.distinct_bytes);
     }
 
-    fn add_workers(&mut self, tracked: &Tracked, workers: &[WorkerId]) {
-        self.by_worker.resize(workers.len(), 0);
-        for (worker, replica) in &tracked.replicas {
-            if let Ok(place) = workers.binary_search(worker) {
-                self.by_worker[place] = self.by_worker[place].saturating_add(replica.held_bytes);
-            }
+    fn add_on(&mut self, worker: usize, bytes: u64) {
+        match self.on.binary_search_by_key(&worker, |(place, _)| *place) {
+            Ok(at) => self.on[at].1 = self.on[at].1.saturating_add(bytes),
+            Err(at) => self.on.insert(at, (worker, bytes)),
         }
+    }
+
+    /// Bytes on each of the workers at these places.
+    fn by_worker(&self, columns: &[usize]) -> Vec<u64> {
+        let on = |place: &usize| self.on.binary_search_by_key(place, |(worker, _)| *worker).map_or(0, |at| self.on[at].1);
+        columns.iter().map(on).collect()
     }
 }
 
@@ -49,12 +54,37 @@ impl Placement {
     /// What workers hold of what is known: so many mounts and so many tables at most, those of which most is held.
     pub(crate) fn filled(&self, limit: usize, name: impl Fn(MountId) -> Option<MountName>) -> Filled {
         let workers: Vec<WorkerId> = self.workers.iter().copied().collect();
+        let tables = self.tables(&workers);
         let mut all = Sum::of(MountId(0), None);
         let mut mounts: BTreeMap<MountId, Sum<'_>> = BTreeMap::new();
+        for table in &tables {
+            let mount = mounts.entry(table.mount).or_insert_with(|| Sum::of(table.mount, None));
+            mount.add(&table.held);
+            table.on.iter().for_each(|(worker, bytes)| mount.add_on(*worker, *bytes));
+            all.add(&table.held);
+        }
+        let mounts: Vec<Sum<'_>> = mounts.into_values().collect();
+        let columns = columns(&mounts, workers.len());
+        let part = |sum: &Sum<'_>| {
+            let table = sum.table.map(str::to_string);
+            Some(FilledPart { mount: name(sum.mount)?, table, held: sum.held, by_worker: sum.by_worker(&columns) })
+        };
+        Filled {
+            workers_known: workers.len() as u64,
+            mounts_known: mounts.len() as u64,
+            tables_known: tables.len() as u64,
+            all: all.held,
+            mounts: most(&mounts, limit).into_iter().filter_map(part).collect(),
+            tables: most(&tables, limit).into_iter().filter_map(part).collect(),
+            workers: columns.iter().map(|column| workers[*column]).collect(),
+        }
+    }
+
+    /// What is held of each table. There may be half a million segments, and the state is locked: each is looked at once, and its table is
+    /// looked for once a folder.
+    fn tables(&self, workers: &[WorkerId]) -> Vec<Sum<'_>> {
         let mut tables: Vec<Sum<'_>> = Vec::new();
-        // There may be half a million segments in few folders, and the state is locked: a table is looked for once a folder.
         let (mut of_folder, mut of_root) = (HashMap::new(), HashMap::new());
-        let mut table_of = Vec::with_capacity(self.segments.len());
         for tracked in self.segments.values() {
             let (mount, key) = (tracked.version.mount, tracked.version.key.as_str());
             let table: usize = *of_folder.entry((mount, folder(key))).or_insert_with(|| {
@@ -64,47 +94,20 @@ impl Placement {
                     tables.len() - 1
                 })
             });
-            let held = self.held_of(tracked);
-            tables[table].add(&held);
-            let of_mount = mounts.entry(mount).or_insert_with(|| Sum::of(mount, None));
-            of_mount.add(&held);
-            of_mount.add_workers(tracked, &workers);
-            all.add(&held);
-            table_of.push(table);
-        }
-        let shown = most(&tables, limit);
-        let mut is_shown = vec![false; tables.len()];
-        shown.iter().for_each(|table| is_shown[*table] = true);
-        for (tracked, table) in self.segments.values().zip(table_of) {
-            if is_shown[table] {
-                tables[table].add_workers(tracked, &workers);
+            let table = &mut tables[table];
+            for (worker, replica) in tracked.replicas.iter().filter(|(_, replica)| replica.held_bytes > 0) {
+                if let Ok(place) = workers.binary_search(worker) {
+                    table.add_on(place, replica.held_bytes);
+                }
             }
+            table.add(&self.held_of(tracked));
         }
-        let mounts: Vec<Sum<'_>> = mounts.into_values().collect();
-        let columns = columns(&mounts, workers.len());
-        let part = |sum: &Sum<'_>| {
-            Some(FilledPart {
-                mount: name(sum.mount)?,
-                table: sum.table.map(str::to_string),
-                held: sum.held,
-                by_worker: columns.iter().map(|column| sum.by_worker[*column]).collect(),
-            })
-        };
-        Filled {
-            workers_known: workers.len() as u64,
-            mounts_known: mounts.len() as u64,
-            tables_known: tables.len() as u64,
-            all: all.held,
-            mounts: most(&mounts, limit).into_iter().filter_map(|mount| part(&mounts[mount])).collect(),
-            tables: shown.into_iter().filter_map(|table| part(&tables[table])).collect(),
-            workers: columns.iter().map(|column| workers[*column]).collect(),
-        }
+        tables
     }
 
     /// One segment's copies.
     fn held_of(&self, tracked: &Tracked) -> FilledBytes {
-        let held = tracked.replicas.values().map(|replica| replica.held_bytes);
-        let bytes = held.fold(0, u64::saturating_add);
+        let bytes = tracked.replicas.values().map(|replica| replica.held_bytes).fold(0, u64::saturating_add);
         FilledBytes {
             segments: 1,
             popularity: self.popularity.of(tracked.segment).accesses,
@@ -115,27 +118,29 @@ impl Placement {
     }
 }
 
-/// The places of those of which most is held, in that order.
-fn most(sums: &[Sum<'_>], limit: usize) -> Vec<usize> {
-    let by_bytes = |one: &usize, other: &usize| {
-        let (one, other) = (&sums[*one], &sums[*other]);
+/// Those of which most is held, that with most first.
+fn most<'s, 'a>(sums: &'s [Sum<'a>], limit: usize) -> Vec<&'s Sum<'a>> {
+    let by_bytes = |one: &&Sum<'_>, other: &&Sum<'_>| {
         other.held.bytes.cmp(&one.held.bytes).then_with(|| (one.mount, one.table).cmp(&(other.mount, other.table)))
     };
-    let mut places: Vec<usize> = (0..sums.len()).collect();
-    if places.len() > limit && limit > 0 {
-        places.select_nth_unstable_by(limit - 1, by_bytes);
+    let mut most: Vec<&Sum<'_>> = sums.iter().collect();
+    if most.len() > limit && limit > 0 {
+        most.select_nth_unstable_by(limit - 1, by_bytes);
     }
-    places.truncate(limit);
-    places.sort_unstable_by(by_bytes);
-    places
+    most.truncate(limit);
+    most.sort_unstable_by(by_bytes);
+    most
 }
 
 /// Of so many workers the places of those that hold most, ascending.
 fn columns(mounts: &[Sum<'_>], workers: usize) -> Vec<usize> {
     let mut columns: Vec<usize> = (0..workers).collect();
     if workers > WORKERS_MAX {
-        let held = |worker: &usize| mounts.iter().fold(0u64, |sum, mount| sum.saturating_add(mount.by_worker[*worker]));
-        columns.sort_by_cached_key(|worker| std::cmp::Reverse(held(worker)));
+        let mut held = vec![0u64; workers];
+        for (worker, bytes) in mounts.iter().flat_map(|mount| &mount.on) {
+            held[*worker] = held[*worker].saturating_add(*bytes);
+        }
+        columns.sort_by_key(|worker| Reverse(held[*worker]));
         columns.truncate(WORKERS_MAX);
         columns.sort_unstable();
     }
@@ -149,12 +154,14 @@ mod tests {
     #[test]
     fn of_many_workers_those_that_hold_most_are_told_of() {
         let mut sum = Sum::of(MountId(1), None);
-        sum.by_worker = (0..300).collect();
-        // Places are not the order of what is held.
-        sum.by_worker.swap(7, 299);
+        // Not in the order of what they hold.
+        (0..300).rev().for_each(|worker| sum.add_on(worker, if worker == 7 { 999 } else { worker as u64 }));
+        sum.add_on(299, 1);
         let told = columns(std::slice::from_ref(&sum), 300);
-        assert_eq!((told.len(), told[0], told[1]), (WORKERS_MAX, 7, 44));
-        assert!(told.is_sorted() && !told.contains(&299));
-        assert_eq!(columns(&[], 3), [0, 1, 2]);
+        assert_eq!((told.len(), told[0], told[1]), (WORKERS_MAX, 7, 45));
+        assert!(told.is_sorted());
+        let by_worker = sum.by_worker(&told);
+        assert_eq!((by_worker[0], by_worker[1], by_worker[WORKERS_MAX - 1]), (999, 45, 300));
+        assert_eq!((columns(&[], 3), Sum::of(MountId(1), None).by_worker(&[0, 2])), (vec![0, 1, 2], vec![0, 0]));
     }
 }
