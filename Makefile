@@ -18,7 +18,7 @@
 # figures what pages say of speed and size: rounds of all benches, bench/figures.json, and the pages from it (FIGURES_ARGS: --light, --only ..)
 # dist    what people install: packages, image, chart, wheel, in target/packages (DIST_PROFILE=fast to compile less)
 # book    the pages of docs/ as a site, in target/book; says how to get mdbook where it is not there
-# test-console  every page of the console in Chromium, which it wants installed, with a cluster of the binary that the tests built (CONSOLE_ARGS: --shots, --update)
+# test-console  every page of the console in Chromium, which it wants installed, with a cluster of the binary, which has the pages in it (CONSOLE_ARGS: --shots, --update)
 # test-dist  installs and starts all of it, made of DIST_BINARY
 # figures-pages  only the pages, from the JSON that is there
 
@@ -193,6 +193,7 @@ book:
 
 test-console:
 	$(CARGO) test $(FAST) -p forebay-coordinator --lib a_million_segments -- --ignored --nocapture
+	$(CARGO) build $(FAST) $(ENGINE)
 	FOREBAY_CACHE="$(FOREBAY_CACHE)" .ci/test-console $(CONSOLE_ARGS)
 
 DIST_PROFILE ?= dist

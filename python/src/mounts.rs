@@ -72,7 +72,17 @@ pub(crate) async fn status(client: &Client) -> Result<String> {
         ControlReply::Status(status) => status,
         other => return Err(other.unexpected()),
     };
-    let tier = |(capacity, used, kept): (u64, u64, u64), temporary: u64| json!({ "capacity_bytes": capacity, "used_bytes": used, "kept_bytes": kept, "temporary_bytes": temporary });
+    let tier = |(capacity, used, kept): (u64, u64, u64), own: u64, decoded: u64, layers: u64| {
+        let temporary = own.saturating_sub(decoded).saturating_sub(layers);
+        json!({
+            "capacity_bytes": capacity,
+            "used_bytes": used,
+            "kept_bytes": kept,
+            "temporary_bytes": temporary,
+            "decoded_bytes": decoded,
+            "layer_bytes": layers,
+        })
+    };
     let mounts = status.mounts.iter().map(|mount| {
         let mut record = record(&mount.mount);
         record["counters"] = json!(mount.counters);
@@ -83,9 +93,9 @@ pub(crate) async fn status(client: &Client) -> Result<String> {
             "id": info.id.to_string(),
             "address": info.address,
             "state": format!("{state:?}").to_lowercase(),
-            "dram": tier(report.dram, report.own.0.saturating_sub(report.form_bytes)),
+            "dram": tier(report.dram, report.own.0, report.form_bytes, 0),
             "decoded_bytes": report.form_bytes,
-            "disk": tier(report.disk, report.own.1),
+            "disk": tier(report.disk, report.own.1, report.disk_form_bytes, report.layer_bytes),
             "segments": report.segments,
             "reads": report.reads,
             "served_bytes": report.bytes_served,

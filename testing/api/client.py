@@ -38,6 +38,8 @@ def check(url: str, token: str, folder: Path) -> None:
     assert [mount.name for mount in ask("status").parsed.mounts] == ["lake", "other"]
     assert "admin.1" in [one.id for one in ask("tokens").parsed.tokens]
     assert ask("savings", per_gb=0.02).parsed.saved_money >= 0
+    filled = ask("filled", limit=5).parsed
+    assert filled.held.segments >= len(filled.tables) and filled.workers_known == len(filled.workers) == 1, filled
     assert ask("sql", body=body(b"select 1 as one")).parsed.to_dict()["rows"] == [{"one": 1}]
     begun = ask("post_load", path="/lake/rows.jsonl").parsed.id
     assert begun in [load.id for load in ask("load").parsed.loads]

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import time
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 
 import pictures
@@ -19,8 +21,8 @@ from timeline import CATEGORIES, busy
 
 # What is to be seen on each page of the small cluster.
 _PAGES = {
-    "now": ["Served", "From shared storage", "/lake/", "of 47.7 MiB/s"],
-    "map": ["live", "of 64.0 MiB", "temporary nodes"],
+    "now": ["Served", "From shared storage", "/lake/", "of 47.7 MiB/s", "since the workers started"],
+    "map": ["live", "of 64.0 MiB", "temporary nodes", "layers of shards", "1 tables in 1 mounts", "/lake/"],
     "popularity": ["windows of 1 s", "/lake/a.csv", "while this page is open"],
     "jobs": ["s ago", "at w", "select sum(id) from '/lake/a.csv'", "done", "token console.1"],
     "health": [f"All {WORKERS} workers are live"],
@@ -33,11 +35,12 @@ _LARGE = {
     "jobs": ("jobs-list", "tr", 30),
     "health": ("findings", "li", 1),
 }
+_ASKED = {"now": "document.getElementById('saved').textContent !== ''", "map": "document.querySelectorAll('#filled tr').length > 40", "jobs": "document.querySelectorAll('#loads-list tr').length >= 30"}
 # Seconds between two updates of a page, where that is more than one.
 _EVERY = {"popularity": 2, "shards": 2}
 # Seconds of a trace.
 _TRACED = 6
-_FILES = ["/", *(f"/console/{name}" for name in ("console.js", "jobs.js", "shards.js", "query.js", "console.css", "uplot.js", "uplot.css"))]
+_FILES = ["/", *(f"/console/{name}" for name in ("console.js", "map.js", "jobs.js", "shards.js", "query.js", "console.css", "uplot.js", "uplot.css"))]
 _FILES_MAX = 300_000
 _PAINT_MAX_MS, _PAGE_MAX_MS, _TASK_MAX_MS, _UPDATE_MAX_MS = 1000, 200, 50, 16
 
@@ -78,9 +81,20 @@ class Look:
                 return all(word in self.browser.text(page) for word in words)
 
             until(f"{page} shows {words}", shows, 60)
+            if page == "map":
+                self._pick_a_worker()
             if page == "jobs":
                 until("tasks are drawn", lambda: self.browser.js("document.querySelectorAll('#times .task.done').length") > 0)
             self.done(page)
+
+    def _pick_a_worker(self) -> None:
+        """What of a table one worker has is told apart, and which of its marks is that worker's."""
+        pick = "const list = document.getElementById('filled-worker'); list.value = list.options[PLACE].value; list.dispatchEvent(new Event('change'))"
+        self.browser.js(f"{{ {pick.replace('PLACE', '1')} }}")
+        assert " of " in self.browser.text("filled"), self.browser.text("filled")
+        assert self.browser.js("document.querySelectorAll('#filled .strip .picked').length") >= 2
+        assert "of 4 workers, most on 127.0.0.1:" in self.browser.js("document.querySelector('#filled .strip').getAttribute('aria-label')")
+        self.browser.js(f"{{ {pick.replace('PLACE', '0')} }}")
 
     def shards(self) -> None:
         """The dials of a dataset that is asked meanwhile."""
@@ -121,8 +135,9 @@ class Look:
         assert size < _FILES_MAX, f"{size} bytes of files"
 
         def paints() -> bool:
-            self.browser.open(f"http://{self.cluster.http}/?{time.monotonic()}")
-            paint = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+            which = f"?{time.monotonic()}"
+            self.browser.open(f"http://{self.cluster.http}/{which}")
+            paint = f"location.search === {which!r} && performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
             took = until("something is painted", lambda: self.browser.js(paint))
             print(f"first paint after {took:.0f} ms, {size} bytes of files", flush=True)
             return took < _PAINT_MAX_MS
@@ -209,8 +224,10 @@ class Look:
     def _stand_still(self, page: str) -> None:
         """Shows a page without what goes with the time."""
         list_of, kind, count = _LARGE[page]
+        # What a page asks for beside the status is to be there too.
+        asked = _ASKED.get(page, "true")
         self.browser.js(f"location.hash = {page!r}; for (const name of ['chart', 'times']) document.getElementById(name).style.visibility = 'hidden'")
-        until(f"{page} is there", lambda: self.browser.js(f"document.querySelectorAll('#{list_of} {kind}').length") >= count)
+        until(f"{page} is there", lambda: self.browser.js(f"{asked} && document.querySelectorAll('#{list_of} {kind}').length >= {count}"))
         self.browser.js("document.activeElement?.blur(); scrollTo(0, 0)")
         self.browser.wait(0.3)
 
@@ -251,26 +268,28 @@ def main() -> None:
     parser.add_argument("--shots", type=Path, help="folder for pictures of what was looked at")
     parser.add_argument("--update", action="store_true", help="keep the pictures that later runs are held to")
     arguments = parser.parse_args()
+    binary = Path(arguments.binary).resolve()
+    assert binary.exists(), f"{binary}: build it with cargo build --profile fast -p forebay, or name it in FOREBAY_TEST_BINARY"
+    # All that is asked is on this machine.
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1"
     if arguments.shots:
         arguments.shots.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="forebay-console-", ignore_cleanup_errors=True) as folder, ExitStack() as ends:
         home = Path(folder)
-        cluster = Cluster(arguments.binary, home)
+        cluster = Cluster(str(binary), home)
+        ends.callback(cluster.close)
         browser = Browser(home / "chromium")
+        ends.callback(browser.close)
         look = Look(cluster, browser, arguments.shots, arguments.update)
-        try:
-            look.enter()
-            look.pages()
-            look.shards()
-            look.query()
-            look.light()
-            look.smooth([*_PAGES, "shards", "query"], "small")
-            look.large()
-            look.alike()
-            look.keys_and_themes()
-        finally:
-            browser.close()
-            cluster.close()
+        look.enter()
+        look.pages()
+        look.shards()
+        look.query()
+        look.light()
+        look.smooth([*_PAGES, "shards", "query"], "small")
+        look.large()
+        look.alike()
+        look.keys_and_themes()
     print(f"test result: ok. {look.passed} passed; 0 failed; 0 ignored; 0 measured; 0 filtered out")
 
 

@@ -13,6 +13,8 @@ from typing import Any
 import websocket
 from cluster import free_port, until
 
+WIDTH, HEIGHT = 1280, 900
+
 
 class Browser:
     def __init__(self, folder: Path) -> None:
@@ -20,18 +22,30 @@ class Browser:
         flags = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--remote-debugging-port={port}", "--remote-allow-origins=*"]
         # Pictures of it are the same wherever they are made, but for the fonts.
         flags += ["--force-device-scale-factor=1", "--hide-scrollbars", "--lang=en-US"]
+        # It asks for nothing by itself, and has room in containers too.
+        flags += ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"]
         self._process = subprocess.Popen(
-            ["chromium", *flags, f"--user-data-dir={folder}", "--window-size=1280,900", "about:blank"],
+            ["chromium", *flags, f"--user-data-dir={folder}", f"--window-size={WIDTH},{HEIGHT}", "about:blank"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        pages = until("chromium listens", lambda: json.load(urllib.request.urlopen(f"http://127.0.0.1:{port}/json")))
-        [page] = [page for page in pages if page["type"] == "page"]
-        self._socket = websocket.create_connection(page["webSocketDebuggerUrl"], timeout=30)
-        self._number, self.events = 0, []
-        for domain in ("Page", "Runtime", "Log"):
-            self.call(f"{domain}.enable")
-        self.call("Page.bringToFront")
+        try:
+            page = until("chromium listens", lambda: self._page(port))
+            self._socket = websocket.create_connection(page["webSocketDebuggerUrl"], timeout=30)
+            self._number, self.events = 0, []
+            for domain in ("Page", "Runtime", "Log"):
+                self.call(f"{domain}.enable")
+            self.call("Page.bringToFront")
+            self.call("Emulation.setDeviceMetricsOverride", width=WIDTH, height=HEIGHT, deviceScaleFactor=1, mobile=False)
+        except BaseException:
+            self.close()
+            raise
+
+    def _page(self, port: int) -> dict[str, Any] | None:
+        """The page that it begins with."""
+        assert self._process.poll() is None, f"chromium has ended with {self._process.returncode}: start it by hand to see why"
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json", timeout=5) as answer:
+            return next((page for page in json.load(answer) if page["type"] == "page"), None)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         self._number += 1
@@ -88,7 +102,7 @@ class Browser:
 
     def shot(self, scale: float = 1.0) -> bytes:
         """A picture of the window, as PNG."""
-        area = {"x": 0, "y": 0, "width": 1280, "height": 900, "scale": scale}
+        area = {"x": 0, "y": 0, "width": WIDTH, "height": HEIGHT, "scale": scale}
         return base64.b64decode(self.call("Page.captureScreenshot", format="png", clip=area)["data"])
 
     def complaints(self) -> list[str]:

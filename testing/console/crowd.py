@@ -31,7 +31,9 @@ class Crowd:
         self._real = f"http://{cluster.http}"
         self._status = self._many_workers(cluster.ask("status"))
         self._of = {
-            "segments": self._many_segments(_placed(cluster)),
+            "segments": self._many_segments(_known(cluster, "segments?limit=1", "segments")),
+            "filled": self._many_parts(_known(cluster, "filled", "tables")),
+            "savings": _plain(cluster.ask("savings")) | {"saved_bytes": 1 << 50, "saved_requests": 10**9, "saved_seconds": 1e7, "saved_money": 22_517.99},
             "jobs": self._many(cluster.ask("jobs"), "jobs", 100),
             "tasks": self._many(cluster.ask("tasks"), "tasks", TASKS),
             "transfers": self._transfers(cluster.ask("transfers")),
@@ -56,8 +58,8 @@ class Crowd:
             one = _plain(worker) | {"id": name, "state": "live", "warnings": [], "address": f"10.0.{number // 50}.{number % 50 + 1}:7401", "location": f"rack-{number // 10}"}
             one |= {"segments": SEGMENTS // WORKERS, "reads": 1_000_000 + number, "served_bytes": (5 + number) << 30, "hit_bytes": (4 + number) << 30}
             one |= {"decoded_bytes": (number % 5) << 30}
-            one["dram"] |= {"capacity_bytes": 64 << 30, "used_bytes": (20 + number % 40) << 30, "kept_bytes": 2 << 30, "temporary_bytes": 1 << 30}
-            one["disk"] |= {"capacity_bytes": 1 << 40, "used_bytes": (100 + 8 * number) << 30, "kept_bytes": 0, "temporary_bytes": 0}
+            one["dram"] |= {"capacity_bytes": 64 << 30, "used_bytes": (20 + number % 40) << 30, "kept_bytes": 2 << 30, "temporary_bytes": 1 << 30, "decoded_bytes": (number % 5) << 30, "layer_bytes": 0}
+            one["disk"] |= {"capacity_bytes": 1 << 40, "used_bytes": (100 + 8 * number) << 30, "kept_bytes": 0, "temporary_bytes": 0, "decoded_bytes": (number % 3) << 30, "layer_bytes": (number % 7) << 33}
             status["workers"].append(one)
         status["mounts"] = [
             _plain(mount) | {"name": f"lake-{number}", "url": f"s3://data/lake-{number}", "requests": 1000 * number, "bound_bytes_per_sec": 1 << 30}
@@ -80,6 +82,20 @@ class Crowd:
             segments.append(one)
         many = {"segments_known": SEGMENTS, "replicas_held": 3 * SEGMENTS, "replicas_planned": 3 * SEGMENTS, "routes": SEGMENTS // 10}
         return _plain(placement) | many | {"replicas_loading": 0, "window_secs": 60.0, "unsatisfied": [], "segments": segments}
+
+    def _many_parts(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """25 mounts and as many tables, which is what the page asks for: each on some more workers than the next."""
+
+        def part(path: str, number: int) -> dict[str, Any]:
+            on = [((place * 37 + number) % 100 + 1) << 20 if (place * 61) % 100 < 100 - 2 * number else 0 for place in range(WORKERS)]
+            held = {"bytes": sum(on), "decoded_bytes": sum(on) // 8, "distinct_bytes": sum(on) // (1 + number % 3), "popularity": 1000 / (number + 1)}
+            like = _plain(answer["tables"][0])
+            return like | {"path": path, "by_worker": on, "held": like["held"] | held}
+
+        mounts = [part(f"/lake-{number}/", number) for number in range(25)]
+        tables = [part(f"/lake-{number % 5}/table-{number:02}/", number) for number in range(25)]
+        many = {"workers": self._ids, "workers_known": WORKERS, "mounts_known": MOUNTS, "tables_known": 5000}
+        return _plain(answer) | many | {"held": mounts[0]["held"] | {"popularity": 5000.0}, "mounts": mounts, "tables": tables}
 
     def _many(self, answer: dict[str, Any], what: str, count: int) -> dict[str, Any]:
         """So many of what the real one has, with names and times of their own."""
@@ -159,15 +175,15 @@ class _Serving(http.server.BaseHTTPRequestHandler):
             pass
 
 
-def _placed(cluster: Cluster) -> dict[str, Any]:
-    """What placement says of something that was read."""
+def _known(cluster: Cluster, path: str, what: str) -> dict[str, Any]:
+    """What is answered once something is known that was read."""
 
     def known() -> dict[str, Any] | None:
         cluster.run("sql", "select sum(id) from '/lake/a.csv'")
-        placement = cluster.ask("segments?limit=1")
-        return placement if placement["segments"] else None
+        answer = cluster.ask(path)
+        return answer if answer[what] else None
 
-    return until("something that was read is known", known)
+    return until(f"something that was read is in {path}", known)
 
 
 def _plain(value: Any) -> Any:

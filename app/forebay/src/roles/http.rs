@@ -9,7 +9,7 @@ use forebay_client::{Client, ClientSettings};
 use forebay_coordinator::Coordinator;
 use forebay_data_folder::free_disk_bytes;
 use forebay_flight::Connect;
-use forebay_protocol::{ClusterStatus, PlacementStatus};
+use forebay_protocol::{ClusterStatus, Filled, PlacementStatus};
 use forebay_transport::{Admission, Security};
 use forebay_types::Result;
 use forebay_worker::Worker;
@@ -30,6 +30,10 @@ impl Cluster for Known {
 
     fn placement(&self, limit: usize) -> PlacementStatus {
         self.0.placement(limit)
+    }
+
+    fn filled(&self, limit: usize) -> Filled {
+        self.0.filled(limit)
     }
 
     fn tokens(&self) -> Vec<Token> {

@@ -8,7 +8,8 @@ use forebay_client::{Address, Client, ClientSettings, Security};
 use forebay_types::ObjectVersion;
 use serde_json::Value;
 
-use crate::support::{Bucket, Role, forebay, free_port};
+use crate::support::http::{ask, body};
+use crate::support::{Bucket, Role, csv, forebay, free_port};
 
 const OBJECTS: usize = 12;
 const BYTES: usize = 1 << 20;
@@ -123,4 +124,36 @@ fn counts_and_routing_go_on_when_a_worker_and_then_the_coordinator_are_killed() 
     });
     let failures = tally.failures.lock().unwrap();
     assert!(failures.is_empty(), "{} of {} reads failed: {}", failures.len(), tally.reads.load(Relaxed), failures[0]);
+}
+
+#[test]
+fn what_is_held_is_told_by_mount_and_table() {
+    const KEYS: [&str; 3] = ["sales/dt=1/a.csv", "sales/dt=2/a.csv", "dim/a.csv"];
+    let home = tempfile::tempdir().unwrap();
+    let bucket = Bucket::s3();
+    KEYS.iter().for_each(|key| bucket.put(key, &csv(1000)));
+    let up = Role::up_with(home.path(), &["--window", "1s"]);
+    bucket.mount(&up);
+    let token = forebay(&up.address(), &["token", "add", "console", "--read", "--json"]).ok().json().remove(0);
+    let reader = format!("Authorization: Bearer {}\r\n", token["token"].as_str().unwrap());
+    let host = up.place("console").trim_start_matches("http://").trim_end_matches('/').to_string();
+    let started = Instant::now();
+    loop {
+        for key in KEYS {
+            forebay(&up.address(), &["cat", &format!("/lake/{key}")]).ok();
+        }
+        let filled = body(&ask(&host, "/api/v1/filled?limit=5", &reader));
+        let held = |part: &Value| (part["path"].as_str().unwrap().to_string(), part["held"]["bytes"].as_u64().unwrap());
+        let of = |what: &str| filled[what].as_array().unwrap().iter().map(held).collect::<Vec<_>>();
+        // Objects of one size: the table of two of them first.
+        if let ([(mount, all)], [(sales, two), (dim, one)]) = (&of("mounts")[..], &of("tables")[..])
+            && (*two, *all) == (2 * one, 3 * one)
+            && *one > 0
+        {
+            assert_eq!((mount.as_str(), sales.as_str(), dim.as_str()), ("/lake/", "/lake/sales/", "/lake/dim/"));
+            assert_eq!(filled["mounts"][0]["by_worker"], serde_json::json!([all]));
+            return;
+        }
+        assert!(started.elapsed() < Duration::from_secs(30), "{filled}");
+    }
 }

@@ -103,7 +103,7 @@ fn the_cluster_is_shown_to_those_who_may_read_and_the_console_is_empty_without()
     let host = up.place("console").trim_start_matches("http://").trim_end_matches('/').to_string();
     let page = ask(&host, "/", "");
     assert!(page.starts_with("HTTP/1.1 200") && page.contains("default-src 'none'") && !page.contains("lake"), "{page}");
-    let files = ["console.js", "jobs.js", "shards.js", "query.js", "console.css", "uplot.js", "uplot.css"];
+    let files = ["console.js", "map.js", "jobs.js", "shards.js", "query.js", "console.css", "uplot.js", "uplot.css"];
     let sizes = files.map(|file| {
         let answer = ask(&host, &format!("/console/{file}"), "");
         assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("nosniff"), "{file}");
@@ -115,7 +115,7 @@ fn the_cluster_is_shown_to_those_who_may_read_and_the_console_is_empty_without()
         |flags: &[&str]| forebay(&up.address(), &[&["token", "add", "--json"], flags].concat()).ok().json()[0]["token"].clone();
     let bearer = |token: &serde_json::Value| format!("Authorization: Bearer {}\r\n", token.as_str().unwrap());
     let (reader, of_mount) = (bearer(&token(&["all", "--read"])), bearer(&token(&["one", "--read", "--mount", "lake"])));
-    for path in ["/api/v1/status", "/api/v1/segments", "/api/v1/savings", "/api/v1/events"] {
+    for path in ["/api/v1/status", "/api/v1/segments", "/api/v1/filled", "/api/v1/savings", "/api/v1/events"] {
         for (who, header, status) in [
             ("nobody", "", 401),
             ("a guess", "Authorization: Bearer 0123456789abcdef\r\n", 401),
@@ -131,7 +131,15 @@ fn the_cluster_is_shown_to_those_who_may_read_and_the_console_is_empty_without()
     let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     assert_eq!(keys(&status), keys(&said), "as the command prints it");
     assert!(seen("/api/v1/segments?limit=3")["policy"].is_string());
-    for wrong in ["segments?limit=0", "segments?limit=x", "segments?more=1", "savings?per_gb=-1", "savings?per_gb=NaN"] {
+    for wrong in [
+        "segments?limit=0",
+        "segments?limit=x",
+        "segments?more=1",
+        "filled?limit=0",
+        "filled?limit=101",
+        "savings?per_gb=-1",
+        "savings?per_gb=NaN",
+    ] {
         let answer = ask(&host, &format!("/api/v1/{wrong}"), &reader);
         assert!(answer.starts_with("HTTP/1.1 400") && body(&answer)["error"] == "invalid", "{wrong}: {answer}");
     }

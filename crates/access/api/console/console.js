@@ -5,7 +5,7 @@
 const at = (id) => document.getElementById(id);
 const PAGES = ["now", "map", "popularity", "jobs", "shards", "query", "health"];
 // What each page does: `draw` with each status, `look` when it is opened and each `every` seconds. Pages with a file of their own add themselves.
-const pages = { now: { draw: drawNow }, map: { draw: drawMap }, popularity: { look: drawPopularity, every: 2 } };
+const pages = { now: { draw: drawNow, look: drawSavings, every: 2 }, popularity: { look: drawPopularity, every: 2 }, health: { look: drawPopularity, every: 5 } };
 // Workers that a cell names at most.
 const NAMES_MAX = 6;
 // Seconds that the chart goes back.
@@ -44,9 +44,41 @@ function shape(name, attributes, ...children) {
   return made;
 }
 const cell = (text, kind = "") => element("td", kind ? { class: kind } : {}, text);
+// Puts rows into a table. What stays as it is is not laid out again: an update changes little of what many workers fill.
 function rows(id, made, empty) {
-  const columns = at(id).closest("table").querySelectorAll("th").length;
-  at(id).replaceChildren(...(made.length ? made : [element("tr", {}, element("td", { colspan: columns, class: "none" }, empty))]));
+  const body = at(id);
+  const columns = () => body.closest("table").querySelectorAll("th").length;
+  const wanted = made.length ? made : [element("tr", {}, element("td", { colspan: columns(), class: "none" }, empty))];
+  becomeAll(body, wanted);
+}
+// Makes what is shown be as what was made.
+function become(shown, made) {
+  if (shown.nodeName !== made.nodeName) return shown.replaceWith(made);
+  if (made.nodeType === Node.TEXT_NODE) {
+    if (shown.data !== made.data) shown.data = made.data;
+    return;
+  }
+  for (const name of shown.getAttributeNames()) if (!made.hasAttribute(name)) shown.removeAttribute(name);
+  for (const name of made.getAttributeNames()) {
+    // A style may be set by a script, and not as an attribute.
+    if (name === "style") { if (shown.style.cssText !== made.style.cssText) shown.style.cssText = made.style.cssText; }
+    else if (shown.getAttribute(name) !== made.getAttribute(name)) shown.setAttribute(name, made.getAttribute(name));
+  }
+  becomeAll(shown, [...made.childNodes]);
+}
+function becomeAll(shown, wanted) {
+  let next = shown.firstChild;
+  for (const made of wanted) {
+    const now = next;
+    next = now?.nextSibling ?? null;
+    if (now) become(now, made);
+    else shown.append(made);
+  }
+  while (next) {
+    const gone = next;
+    next = gone.nextSibling;
+    gone.remove();
+  }
 }
 
 // Who reads, and asking.
@@ -62,6 +94,14 @@ async function ask(path, options = {}) {
   }
   return answer;
 }
+// What a path answers, and whether the table of it is to be drawn: most answers are the ones of before.
+const told = new Map();
+async function news(path, id) {
+  const text = await (await ask(path)).text();
+  const is_new = told.get(path) !== text || at(id).rows.length === 0;
+  told.set(path, text);
+  return { text, is_new };
+}
 function login(message) {
   at("login-error").textContent = message;
   if (!at("login").open) at("login").showModal();
@@ -71,6 +111,7 @@ at("login").addEventListener("close", () => {
   sessionStorage.setItem("token", at("token").value.trim());
   at("token").value = "";
   watch();
+  look();
 });
 at("login").addEventListener("cancel", (event) => event.preventDefault());
 at("leave").addEventListener("click", () => { sessionStorage.removeItem("token"); location.reload(); });
@@ -166,12 +207,6 @@ function drawNow(status) {
   at("fetched-all").textContent = `${bytes(fetched)} in ${count(requests)} requests`;
   const [all, hit] = state.hits.reduce(([all, hit], [more, of]) => [all + more, hit + of], [0, 0]);
   at("hits").textContent = percent(hit, all);
-  const [saved, spared] = [Math.max(0, served - fetched), Math.max(0, reads - requests)];
-  at("saved").textContent = bytes(saved);
-  at("saved-requests").textContent = `and ${count(spared)} requests, since the workers started`;
-  const price = (id) => Math.max(0, Number.parseFloat(at(id).value) || 0);
-  const worth = (saved / 1e9) * price("per-gb") + (spared / 1000) * price("per-requests");
-  at("worth").textContent = worth >= 1 ? worth.toFixed(2) : worth.toPrecision(2);
   rows("mounts", status.mounts.map((mount) => {
     const rates = state.rates.get("mount " + mount.name);
     const bound = mount.bound_bytes_per_sec;
@@ -179,6 +214,20 @@ function drawNow(status) {
     return element("tr", {}, cell(`/${mount.name}/`, "path"), cell(mount.url, "path"), cell(count(mount.requests), "n"), cell(rates.requests.toFixed(1), "n"), cell(bytes(mount.counters.bytes_in), "n"), cell(bytes(rates.received), "n"), used);
   }), "No mount yet: forebay mount add lake s3://BUCKET/PREFIX");
   drawChart();
+}
+
+// What was saved, at the price that stands there.
+async function drawSavings() {
+  const price = (id) => Math.min(1e12, Math.max(0, Number.parseFloat(at(id).value) || 0));
+  try {
+    const { saved_bytes, saved_requests, saved_seconds, saved_money } = await (await ask(`/api/v1/savings?per_gb=${price("per-gb")}&per_1000_requests=${price("per-requests")}`)).json();
+    at("saved").textContent = bytes(saved_bytes);
+    const waiting = saved_seconds === null ? "" : ` and ${duration(saved_seconds)} of waiting`;
+    at("saved-requests").textContent = `and ${count(saved_requests)} requests${waiting}, since the workers started`;
+    at("worth").textContent = saved_money >= 1 ? saved_money.toFixed(2) : saved_money.toPrecision(2);
+  } catch {
+    // The header says that there is no answer.
+  }
 }
 
 function bar(parts) {
@@ -191,29 +240,16 @@ function bar(parts) {
   return made;
 }
 
-function drawMap(status) {
-  const tier = (tier, decoded) => {
-    if (tier.capacity_bytes === 0) return cell("none", "none");
-    const temporary = tier.temporary_bytes;
-    const kept = Math.max(0, Math.min(tier.kept_bytes - temporary, tier.used_bytes - decoded - temporary));
-    const parts = [["cache", tier.used_bytes - decoded - temporary - kept], ["decoded", decoded], ["temporary", temporary], ["kept", kept]].map(([kind, of]) => [kind, of / tier.capacity_bytes]);
-    return element("td", {}, bar(parts), element("span", { class: "under" }, `${bytes(tier.used_bytes)} of ${bytes(tier.capacity_bytes)}`));
-  };
-  rows("workers", status.workers.map((worker) => {
-    const rates = state.rates.get("worker " + worker.id);
-    const name = element("td", {}, element("span", { class: "path" }, worker.address), element("br"), element("span", { class: "under" }, worker.location));
-    return element("tr", {}, name, cell(worker.state, "state-" + worker.state), tier(worker.dram, worker.decoded_bytes), tier(worker.disk, 0), cell(count(worker.segments), "n"), cell(rates.reads.toFixed(1), "n"), cell(bytes(rates.served), "n"), cell(percent(worker.hit_bytes, worker.served_bytes), "n"));
-  }), "No worker yet: forebay worker --coordinator HOST:7400");
-}
-
 async function drawPopularity() {
   try {
-    state.segments = await (await ask("/api/v1/segments?limit=500")).json();
+    const { text, is_new } = await news("/api/v1/segments?limit=500", "segments");
+    if (!is_new) return;
+    state.segments = JSON.parse(text);
+    noteChanges(state.segments);
+    listSegments();
   } catch {
-    return;
+    // The header says that there is no answer.
   }
-  noteChanges(state.segments);
-  listSegments();
 }
 // What the plan changed between two looks, of the segments that both saw.
 function noteChanges(placement) {
@@ -319,7 +355,7 @@ function toggle() {
 }
 addEventListener("hashchange", go);
 addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea") || at("login").open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, textarea, select") || at("login").open) return;
   if (PAGES[Number(event.key) - 1]) location.hash = PAGES[Number(event.key) - 1];
   if (event.key === "d") toggle();
   if (event.key === "/") { event.preventDefault(); location.hash = "popularity"; setTimeout(() => at("filter").focus(), 0); }
@@ -328,7 +364,7 @@ at("theme").addEventListener("click", toggle);
 at("filter").addEventListener("input", listSegments);
 for (const [id, price] of [["per-gb", "0.02"], ["per-requests", "0.0004"]]) {
   at(id).value = localStorage.getItem(id) ?? price;
-  at(id).addEventListener("input", () => { localStorage.setItem(id, at(id).value); draw(); });
+  at(id).addEventListener("input", () => { localStorage.setItem(id, at(id).value); look(); });
 }
 if (localStorage.getItem("theme")) document.documentElement.dataset.theme = localStorage.getItem("theme");
 setInterval(lookAgain, 1000);

@@ -5,6 +5,8 @@
 const JOBS_BACK = 120;
 const TRANSFERS_MAX = 400;
 const LANES_MAX = 8;
+// Bars that have words of their own at most: where there are more, those of a kind and a worker are one shape.
+const BARS_MAX = 200;
 const seen = { jobs: new Map(), tasks: [], transfers: new Map(), listed: [], busy: false };
 
 pages.jobs = { look: lookAtJobs, every: 1 };
@@ -14,16 +16,19 @@ async function lookAtJobs() {
   seen.busy = true;
   try {
     // There are loads also where there is no scheduler.
-    listLoads((await (await ask("/api/v1/load")).json()).loads);
-    const answers = await Promise.all(["/api/v1/jobs", "/api/v1/tasks", "/api/v1/transfers"].map((path) => ask(path)));
-    const [jobs, tasks, transfers] = await Promise.all(answers.map((answer) => answer.json()));
+    const loads = await news("/api/v1/load", "loads-list");
+    if (loads.is_new) listLoads(JSON.parse(loads.text).loads);
+    const answers = await Promise.all(["/api/v1/tasks", "/api/v1/transfers"].map((path) => ask(path)));
+    const listed = await news("/api/v1/jobs", "jobs-list");
+    const [tasks, transfers] = await Promise.all(answers.map((answer) => answer.json()));
+    const jobs = JSON.parse(listed.text);
     const now = Date.now() / 1000;
     noteJobs(jobs.jobs, now);
     noteTasks(tasks.tasks, now);
     noteTransfers(transfers.transfers, now);
     at("jobs-state").textContent = jobs.has_scheduler ? "" : "No scheduler: forebay up --cluster N, or forebay scheduler, runs statements on all executors.";
     drawTimes(now);
-    listJobs();
+    if (listed.is_new) listJobs();
   } catch (error) {
     at("jobs-state").textContent = error instanceof Refused ? "" : error.message;
   } finally {
@@ -72,6 +77,8 @@ function noteTransfers(transfers, now) {
   }
 }
 
+const tenths = (value) => Math.round(value * 10) / 10;
+
 function drawTimes(now) {
   const [left, row, sub] = [150, 20, 7];
   const width = Math.max(400, at("times").clientWidth - 16);
@@ -98,23 +105,26 @@ function drawTimes(now) {
   for (const note of seen.transfers.values()) of(note.worker).transfers.push(note);
   for (const task of seen.tasks) of(task.worker).tasks.push(task);
   // Beside each other as far as there is room, and then over each other; the height that they take.
+  const are_many = seen.transfers.size + seen.tasks.length > BARS_MAX;
   const draw = (notes, about) => {
-    const ends = [];
+    const [ends, shapes] = [[], new Map()];
     for (const note of notes.sort((one, other) => one.began - other.began)) {
       let lane = ends.findIndex((end) => end <= note.began);
       if (lane < 0) lane = ends.length < LANES_MAX ? ends.length : LANES_MAX - 1;
       ends[lane] = note.last;
-      const [kind, title] = about(note);
+      const [kind, words] = about(note);
       const bar = { x: x(note.began), y: y + 3 + lane * sub, width: Math.max(1, x(note.last) - x(note.began)), height: sub - 1, class: kind };
-      parts.push(shape("rect", bar, "", shape("title", {}, title)));
+      if (are_many) shapes.set(kind, `${shapes.get(kind) ?? ""}M${tenths(bar.x)} ${bar.y}h${tenths(bar.width)}v${bar.height}h-${tenths(bar.width)}z`);
+      else parts.push(shape("rect", bar, "", shape("title", {}, words())));
     }
+    for (const [kind, d] of shapes) parts.push(shape("path", { d, class: kind }));
     return ends.length * sub;
   };
   for (const [worker, { transfers, tasks }] of [...workers].sort(([one], [other]) => one.localeCompare(other)).slice(0, 16)) {
     label(`at ${worker}`, `${worker}: transfers to it, and below them tasks beside it`);
     const from = y;
-    y += draw(transfers, (note) => [note.ended ? "transfer" : "transfer under-way", `${note.path} from ${count(note.start)}: ${bytes(note.bytes)} in ${(note.last - note.began).toFixed(1)} s`]);
-    y += draw(tasks, (task) => [`task ${task.state}`, `job ${task.job}, stage ${task.stage}, ${task.partition === null ? "all partitions" : `partition ${task.partition}`}: ${task.state}, ${task.seconds.toFixed(2)} s, ${bytes(task.bytes_local)} of ${bytes(task.bytes)} were there`]);
+    y += draw(transfers, (note) => [note.ended ? "transfer" : "transfer under-way", () => `${note.path} from ${count(note.start)}: ${bytes(note.bytes)} in ${(note.last - note.began).toFixed(1)} s`]);
+    y += draw(tasks, (task) => [`task ${task.state}`, () => `job ${task.job}, stage ${task.stage}, ${task.partition === null ? "all partitions" : `partition ${task.partition}`}: ${task.state}, ${task.seconds.toFixed(2)} s, ${bytes(task.bytes_local)} of ${bytes(task.bytes)} were there`]);
     y = Math.max(from + row, y + 6);
   }
   for (let back = JOBS_BACK; back >= 0; back -= 30) {

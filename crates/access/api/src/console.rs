@@ -9,9 +9,10 @@ use axum::routing::get;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-const FILES: [(&str, &str, &str); 8] = [
+const FILES: [(&str, &str, &str); 9] = [
     ("/", "text/html; charset=utf-8", include_str!("../console/index.html")),
     ("/console/console.js", "text/javascript; charset=utf-8", include_str!("../console/console.js")),
+    ("/console/map.js", "text/javascript; charset=utf-8", include_str!("../console/map.js")),
     ("/console/jobs.js", "text/javascript; charset=utf-8", include_str!("../console/jobs.js")),
     ("/console/shards.js", "text/javascript; charset=utf-8", include_str!("../console/shards.js")),
     ("/console/query.js", "text/javascript; charset=utf-8", include_str!("../console/query.js")),

@@ -22,7 +22,9 @@ use serde_json::json;
 use crate::asking::OwnCluster;
 use crate::describe::{Content, Described, Routes, Shape, Verb, document};
 use crate::events::Events;
-use crate::placement::recent::{Recent, SEGMENTS_MAX};
+use crate::placement::SEGMENTS_MAX;
+use crate::placement::filled::{Filled, PARTS_MAX};
+use crate::placement::recent::Recent;
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
 use crate::{Doors, Placement, Price, Readers, Savings, Status, Token, console, jobs, loads, nodes, placement, shards, sql};
@@ -35,6 +37,9 @@ pub trait Cluster: Send + Sync + 'static {
     /// The most popular segments.
     fn placement(&self, limit: usize) -> PlacementStatus;
 
+    /// What workers hold by mounts and by tables: so many of each at most.
+    fn filled(&self, limit: usize) -> forebay_protocol::Filled;
+
     /// The tokens.
     fn tokens(&self) -> Vec<Token>;
 }
@@ -43,7 +48,8 @@ pub trait Cluster: Send + Sync + 'static {
 struct Served {
     cluster: Arc<dyn Cluster>,
     events: Arc<Events>,
-    recent: Arc<Recent>,
+    recent: Arc<Recent<PlacementStatus>>,
+    filled: Arc<Recent<forebay_protocol::Filled>>,
     readers: Readers,
 }
 
@@ -53,10 +59,12 @@ pub fn router(cluster: Arc<dyn Cluster>, client: ClientSettings, readers: Reader
     let seen = Arc::clone(&cluster);
     let events = Events::new(move || json!(Status::of(&seen.status())).to_string());
     let looked = Arc::clone(&cluster);
-    let recent = Recent::new(move |limit| looked.placement(limit));
+    let recent = Recent::new(placement::LOOKS, move |limit| looked.placement(limit));
+    let looked = Arc::clone(&cluster);
+    let filled = Recent::new(placement::filled::LOOKS, move |limit| looked.filled(limit));
     let (shown, mut paths) = shown().into_parts();
     let (scheduled, of_jobs) = jobs::routes(doors.scheduler);
-    let shown = shown.with_state(Served { cluster, events, recent, readers: readers.clone() }).merge(scheduled);
+    let shown = shown.with_state(Served { cluster, events, recent, filled, readers: readers.clone() }).merge(scheduled);
     let shown = shown.route_layer(middleware::from_fn_with_state(readers.clone(), let_in));
     let own = OwnCluster::new(client);
     let (explained, of_objects) = placement::explain::routes(Arc::clone(&own), readers.clone());
@@ -109,6 +117,16 @@ fn shown() -> Routes<Served> {
                 |generator| generator.subschema_for::<Placement<'static>>(),
             ),
             segments,
+        )
+        .with(
+            path(
+                "/api/v1/filled",
+                "What workers hold of the segments that placement knows, by mounts and by tables.",
+                &[400],
+                Some(Parts::json_schema),
+                |generator| generator.subschema_for::<Filled>(),
+            ),
+            filled,
         )
         .with(
             path(
@@ -207,6 +225,29 @@ async fn segments(State(served): State<Served>, limit: Result<Query<Limit>, Quer
             Ok(Json(Placement::of_first(&served.recent.of(limit), limit)).into_response())
         }
         _ => Err(Refusal::invalid("limit is a number from 1 to 10000, and there is no other parameter")),
+    }
+}
+
+/// `?limit=`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Parts {
+    /// So many mounts, and so many tables, at most.
+    #[serde(default = "few")]
+    #[schemars(range(min = 1, max = PARTS_MAX), example = 5)]
+    limit: usize,
+}
+
+fn few() -> usize {
+    25
+}
+
+async fn filled(State(served): State<Served>, limit: Result<Query<Parts>, QueryRejection>) -> Result<Json<Filled>, Refusal> {
+    match limit {
+        Ok(Query(Parts { limit })) if (1..=PARTS_MAX).contains(&limit) => {
+            Ok(Json(Filled::of_first(&served.filled.of(limit), limit)))
+        }
+        _ => Err(Refusal::invalid("limit is a number from 1 to 100, and there is no other parameter")),
     }
 }
 

@@ -1,6 +1,9 @@
 //! What shared storage was spared.
 
-use forebay_protocol::ClusterStatus;
+use std::time::Duration;
+
+use forebay_protocol::{ClusterStatus, WorkerReport};
+use forebay_types::format_duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +44,9 @@ pub struct Savings {
     /// What was served and not fetched; 0 where more was fetched than read so far.
     saved_bytes: u64,
     saved_requests: u64,
+    /// How much longer all reads together would have taken, had those from the tiers taken as long as those that waited for shared storage; null
+    /// as long as none has waited.
+    saved_seconds: Option<f64>,
     saved_money: f64,
 }
 
@@ -62,6 +68,7 @@ impl Savings {
             storage_bytes,
             saved_bytes,
             saved_requests,
+            saved_seconds: saved_seconds(workers()),
             saved_money: money,
         }
     }
@@ -70,7 +77,7 @@ impl Savings {
     pub fn lines(&self) -> Vec<String> {
         let bytes = forebay_types::format_bytes;
         let share = (self.hit_bytes * 100).checked_div(self.served_bytes).unwrap_or(0);
-        vec![
+        let mut lines = vec![
             format!("served        {} in {} reads, {share} % of the bytes from the tiers", bytes(self.served_bytes), self.reads),
             format!("from storage  {} in {} requests", bytes(self.storage_bytes), self.storage_requests),
             format!(
@@ -79,15 +86,24 @@ impl Savings {
                 self.saved_requests,
                 self.saved_money
             ),
-        ]
+        ];
+        let waiting = self.saved_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.round()).ok());
+        lines.extend(waiting.map(|time| format!("less waiting  {}, of all readers together", format_duration(time))));
+        lines
     }
+}
+
+/// By the mean of the reads that waited.
+fn saved_seconds<'a>(workers: impl Iterator<Item = &'a WorkerReport> + Clone) -> Option<f64> {
+    let sum = |of: fn(&WorkerReport) -> u64| workers.clone().map(|report| of(report) as f64).sum::<f64>();
+    let (waited, took) = (sum(|report| report.storage_reads), sum(|report| report.storage_read_us));
+    let hits = sum(|report| report.reads.saturating_sub(report.storage_reads));
+    (waited > 0.0).then(|| (hits * (took / waited) - sum(|report| report.tier_read_us)).max(0.0) / 1e6)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use forebay_protocol::{MountStatus, StorageCounters, WorkerInfo, WorkerReport, WorkerState};
+    use forebay_protocol::{MountStatus, StorageCounters, WorkerInfo, WorkerState};
     use forebay_types::{HostId, Mount, MountId, MountOptions, WorkerId};
 
     use super::*;
@@ -131,6 +147,21 @@ mod tests {
         assert!((saved.saved_money - 6.4).abs() < 1e-9, "{saved:?}");
         let loaded = Savings::of(&cluster(0, 0, 1000, 1), Price::default());
         assert_eq!((loaded.saved_bytes, loaded.saved_money), (0, 0.0), "what was only loaded has saved nothing yet");
+    }
+
+    #[test]
+    fn reads_from_the_tiers_save_the_time_that_others_waited() {
+        let mut cluster = cluster(100, 1000, 10, 1);
+        let of = |cluster: &ClusterStatus| Savings::of(cluster, Price::default());
+        assert_eq!(of(&cluster).saved_seconds, None, "none has waited");
+        let report = &mut cluster.workers[0].2;
+        (report.storage_reads, report.storage_read_us, report.tier_read_us) = (10, 500_000, 1_000_000);
+        // 990 reads would have taken 50 ms each, and took a second.
+        let saved = of(&cluster);
+        assert_eq!(saved.saved_seconds, Some(48.5));
+        assert_eq!(saved.lines().last().unwrap(), "less waiting  49s, of all readers together");
+        cluster.workers[0].2.tier_read_us = u64::MAX;
+        assert_eq!(of(&cluster).saved_seconds, Some(0.0));
     }
 
     #[test]

@@ -35,6 +35,7 @@ struct WorkerNow<'a> {
     location: &'a str,
     state: &'static str,
     dram: Tier,
+    /// Of `dram`, decoded columns.
     decoded_bytes: u64,
     disk: Tier,
     segments: u64,
@@ -52,11 +53,17 @@ struct Tier {
     kept_bytes: u64,
     /// Of these, blocks of temporary nodes.
     temporary_bytes: u64,
+    /// Of these, decoded columns.
+    decoded_bytes: u64,
+    /// Of these, layers of shards, which the disk tier lends room.
+    layer_bytes: u64,
 }
 
 impl Tier {
-    fn of((capacity_bytes, used_bytes, kept_bytes): (u64, u64, u64), temporary_bytes: u64) -> Self {
-        Self { capacity_bytes, used_bytes, kept_bytes, temporary_bytes }
+    /// `own` is what is no copy of shared storage.
+    fn of((capacity_bytes, used_bytes, kept_bytes): (u64, u64, u64), own: u64, decoded_bytes: u64, layer_bytes: u64) -> Self {
+        let temporary_bytes = own.saturating_sub(decoded_bytes).saturating_sub(layer_bytes);
+        Self { capacity_bytes, used_bytes, kept_bytes, temporary_bytes, decoded_bytes, layer_bytes }
     }
 }
 
@@ -127,10 +134,9 @@ impl<'a> Status<'a> {
             address: &info.address,
             location: &info.location,
             state: state_name(*state, info.draining, report),
-            // Decoded columns are no copies either.
-            dram: Tier::of(report.dram, report.own.0.saturating_sub(report.form_bytes)),
+            dram: Tier::of(report.dram, report.own.0, report.form_bytes, 0),
             decoded_bytes: report.form_bytes,
-            disk: Tier::of(report.disk, report.own.1),
+            disk: Tier::of(report.disk, report.own.1, report.disk_form_bytes, report.layer_bytes),
             segments: report.segments,
             reads: report.reads,
             served_bytes: report.bytes_served,
@@ -160,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn temporary_nodes_and_decoded_columns_are_told_apart() {
+    fn temporary_nodes_decoded_columns_and_layers_are_told_apart() {
         let info = WorkerInfo {
             id: WorkerId(1),
             host: HostId(String::new()),
@@ -174,7 +180,15 @@ mod tests {
             protocol: 0,
         };
         let (dram, disk) = ((100, 80, 30), (200, 150, 60));
-        let report = WorkerReport { dram, disk, form_bytes: 10, own: (25, 40), ..WorkerReport::default() };
+        let report = WorkerReport {
+            dram,
+            disk,
+            form_bytes: 10,
+            own: (25, 40),
+            disk_form_bytes: 7,
+            layer_bytes: 3,
+            ..WorkerReport::default()
+        };
         let cluster = ClusterStatus {
             forebay_version: String::new(),
             epoch: 1,
@@ -186,7 +200,8 @@ mod tests {
         };
         let shown = json!(Status::of(&cluster));
         let worker = &shown["workers"][0];
-        assert_eq!(worker["dram"], json!({"capacity_bytes": 100, "used_bytes": 80, "kept_bytes": 30, "temporary_bytes": 15}));
-        assert_eq!((&worker["disk"]["temporary_bytes"], &worker["decoded_bytes"]), (&json!(40), &json!(10)));
+        let of = |tier: &str| ["temporary_bytes", "decoded_bytes", "layer_bytes"].map(|what| worker[tier][what].as_u64());
+        assert_eq!((of("dram"), of("disk")), ([15, 10, 0].map(Some), [30, 7, 3].map(Some)));
+        assert_eq!((&worker["dram"]["kept_bytes"], &worker["decoded_bytes"]), (&json!(30), &json!(10)));
     }
 }

@@ -18,7 +18,7 @@ use crate::read::Reads;
 use crate::replicas::Replicas;
 use crate::settings::{Tuning, WorkerSettings};
 use crate::shards::{Limits, Shards};
-use crate::signals::Signals;
+use crate::signals::{ServedFrom, Signals};
 use crate::versions::Versions;
 use crate::write::{Notes, Writes};
 
@@ -115,6 +115,8 @@ impl Rooms {
         let usage = self.origin.store.usage();
         let (dram, disk) = (&usage.dram, &usage.disk);
         let (reads, bytes_served, bytes_hit) = self.signals.meters.totals();
+        let (storage_reads, storage_read_us) = self.signals.meters.times(ServedFrom::Storage);
+        let tier_read_us = [ServedFrom::Dram, ServedFrom::Disk].map(|served| self.signals.meters.times(served).1).iter().sum();
         WorkerReport {
             dram: (dram.capacity_bytes, dram.used_bytes, (dram.pinned_bytes + dram.kept_bytes).min(dram.used_bytes)),
             disk: (disk.capacity_bytes, disk.used_bytes, disk.kept_bytes),
@@ -129,6 +131,11 @@ impl Rooms {
             storage: self.origin.mounts.counters(),
             warnings: usage.warnings,
             drain: self.drain_report(),
+            disk_form_bytes: disk.bytes_of(Owner::Form),
+            layer_bytes: disk.bytes_of(Owner::Shard),
+            storage_reads,
+            storage_read_us,
+            tier_read_us,
         }
     }
 

@@ -49,7 +49,8 @@ pub use notice::{DataNotice, InPlaceCount};
 pub use objects::{DraftCall, ListPage, PutCondition, RangeSpec};
 pub use peer::{Kept, PEER_MESSAGE, PeerRequest, Shared};
 pub use placement::{
-    AccessMade, AccessWay, Accesses, Order, OrderEnd, PlacementStatus, SegmentStatus, SegmentUse, WantedAccesses, WindowReport,
+    AccessMade, AccessWay, Accesses, Filled, FilledBytes, FilledPart, Order, OrderEnd, PlacementStatus, SegmentStatus,
+    SegmentUse, WantedAccesses, WindowReport,
 };
 pub use report::{DrainReport, StorageCounters, WorkerReport};
 pub use routes::{Route, RouteTable, RoutesDelta};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use forebay_types::{ForebayPath, Key, MountId, ObjectVersion, OperationId, SegmentId, WorkerId};
+use forebay_types::{ForebayPath, Key, MountId, MountName, ObjectVersion, OperationId, SegmentId, WorkerId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{ACCESSES_MAX, ROOTS_MAX, USES_MAX, at_most};
@@ -202,4 +203,51 @@ pub struct SegmentStatus {
     pub routing: Vec<(WorkerId, u32)>,
     /// Whether the routing table names it; else rendezvous hashing says where it is read.
     pub in_table: bool,
+}
+
+/// What workers hold of the segments that placement knows, by mounts and by tables. Said within the coordinator's process, and not on any wire.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filled {
+    /// Workers, by their ids; where there are many those that hold most.
+    pub workers: Vec<WorkerId>,
+    /// How many there are.
+    pub workers_known: u64,
+    /// How many mounts something is known of.
+    pub mounts_known: u64,
+    /// How many tables something is known of.
+    pub tables_known: u64,
+    /// All of it.
+    pub all: FilledBytes,
+    /// Mounts, those first of which most is held.
+    pub mounts: Vec<FilledPart>,
+    /// Tables, likewise.
+    pub tables: Vec<FilledPart>,
+}
+
+/// What is held of a mount, or of a table in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FilledPart {
+    /// The mount.
+    pub mount: MountName,
+    /// The table's folder in the mount, without a `/` at its end; none of a mount.
+    pub table: Option<String>,
+    /// On all workers.
+    pub held: FilledBytes,
+    /// Bytes on each of [`Filled::workers`], in their order.
+    pub by_worker: Vec<u64>,
+}
+
+/// Bytes that workers hold of some segments, and how much these are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
+pub struct FilledBytes {
+    /// Segments that placement knows, decoded columns among them.
+    pub segments: u64,
+    /// Accesses a window, aged.
+    pub popularity: f64,
+    /// Bytes of all copies, on all workers.
+    pub bytes: u64,
+    /// Of these, bytes of decoded columns.
+    pub decoded_bytes: u64,
+    /// Bytes of one copy of each segment, the most complete one.
+    pub distinct_bytes: u64,
 }

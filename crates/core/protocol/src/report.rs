@@ -19,7 +19,7 @@ pub struct WorkerReport {
     pub form_bytes: u64,
     /// Of the DRAM and of the disk tier, bytes of copies of shared storage that the administrator keeps.
     pub kept: (u64, u64),
-    /// Of the two, bytes that are no copies of shared storage: temporary nodes and decoded columns.
+    /// Of the two, bytes that are no copies of shared storage: temporary nodes, decoded columns, and on disk layers of shards.
     pub own: (u64, u64),
     /// Segments held.
     pub segments: u64,
@@ -37,6 +37,21 @@ pub struct WorkerReport {
     pub warnings: Vec<String>,
     /// How far it is with giving up its temporary data and such changes, when it does.
     pub drain: Option<DrainReport>,
+    /// Of the disk tier, bytes of decoded columns.
+    #[serde(with = "crate::version::since_9")]
+    pub disk_form_bytes: u64,
+    /// Of the disk tier, bytes that it lends to layers of shards.
+    #[serde(with = "crate::version::since_9")]
+    pub layer_bytes: u64,
+    /// Reads since start that waited for shared storage.
+    #[serde(with = "crate::version::since_9")]
+    pub storage_reads: u64,
+    /// What these took, in microseconds.
+    #[serde(with = "crate::version::since_9")]
+    pub storage_read_us: u64,
+    /// What reads took that the tiers answered, in microseconds; those in place take none.
+    #[serde(with = "crate::version::since_9")]
+    pub tier_read_us: u64,
 }
 
 /// What a draining worker still has of temporary data, and of changes of shards that shared storage may not have.

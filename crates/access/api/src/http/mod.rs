@@ -231,7 +231,7 @@ mod tests {
     use std::time::Duration;
 
     use axum::body::Body;
-    use forebay_protocol::{ClusterStatus, PlacementStatus};
+    use forebay_protocol::{ClusterStatus, Filled, PlacementStatus};
     use futures::{FutureExt, StreamExt};
 
     use super::*;
@@ -253,6 +253,10 @@ mod tests {
 
         fn placement(&self, _: usize) -> PlacementStatus {
             PlacementStatus::default()
+        }
+
+        fn filled(&self, _: usize) -> Filled {
+            Filled::default()
         }
 
         fn tokens(&self) -> Vec<crate::Token> {

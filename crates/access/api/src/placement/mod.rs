@@ -1,7 +1,11 @@
-//! Where data is: segments with how popular they are, who holds them and where they are read, and the segments of one object.
+//! Where data is: segments with how popular they are, who holds them and where they are read, what of which table fills the tiers, and the
+//! segments of one object.
 
 pub(crate) mod explain;
+pub(crate) mod filled;
 pub(crate) mod recent;
+
+use std::time::Duration;
 
 use forebay_protocol::PlacementStatus;
 use forebay_types::{Cell, WorkerId};
@@ -9,6 +13,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use explain::{AskedWorker, Explained, ExplainedSegment, HeldThere};
+
+/// Segments that one answer has at most.
+pub(crate) const SEGMENTS_MAX: usize = 10_000;
+/// A look goes through all segments.
+pub(crate) const LOOKS: recent::Bounds = recent::Bounds { steps: &[100, 1000, SEGMENTS_MAX], fresh: Duration::from_millis(500) };
 
 /// Popularity, replicas and routing for programs.
 #[derive(JsonSchema, Serialize)]

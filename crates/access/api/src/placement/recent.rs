@@ -1,45 +1,47 @@
-//! The last look at placement, for all who ask within half a second: each goes through all segments, while the coordinator answers nobody.
+//! The last look at placement, for all who ask within a moment: each goes through all segments, while the coordinator answers nobody.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forebay_protocol::PlacementStatus;
 use parking_lot::Mutex;
 
-/// Segments that one answer has at most.
-pub(crate) const SEGMENTS_MAX: usize = 10_000;
-/// How many a look has: as many as are asked for, or the next of these.
-const STEPS: [usize; 3] = [100, 1000, SEGMENTS_MAX];
-/// How old a look may be.
-const FRESH: Duration = Duration::from_millis(500);
-
 /// One look at a time, however many ask.
-pub(crate) struct Recent {
-    look: Box<dyn Fn(usize) -> PlacementStatus + Send + Sync>,
-    last: Mutex<Option<Look>>,
+pub(crate) struct Recent<T> {
+    look: Box<dyn Fn(usize) -> T + Send + Sync>,
+    bounds: Bounds,
+    last: Mutex<Option<Look<T>>>,
 }
 
-struct Look {
+/// What looks are like.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    /// How much a look has: as much as is asked for, or the next of these.
+    pub(crate) steps: &'static [usize],
+    /// How old one may be.
+    pub(crate) fresh: Duration,
+}
+
+struct Look<T> {
     at: Instant,
     step: usize,
-    status: Arc<PlacementStatus>,
+    seen: Arc<T>,
 }
 
-impl Recent {
-    pub(crate) fn new(look: impl Fn(usize) -> PlacementStatus + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { look: Box::new(look), last: Mutex::default() })
+impl<T> Recent<T> {
+    pub(crate) fn new(bounds: Bounds, look: impl Fn(usize) -> T + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { look: Box::new(look), bounds, last: Mutex::new(None) })
     }
 
-    /// A look that has so many segments or more, where there are so many.
-    pub(crate) fn of(&self, limit: usize) -> Arc<PlacementStatus> {
+    /// A look that has so much or more, where there is so much.
+    pub(crate) fn of(&self, limit: usize) -> Arc<T> {
         let mut last = self.last.lock();
         match &*last {
-            Some(known) if known.step >= limit && known.at.elapsed() < FRESH => Arc::clone(&known.status),
+            Some(known) if known.step >= limit && known.at.elapsed() < self.bounds.fresh => Arc::clone(&known.seen),
             _ => {
-                let step = STEPS.into_iter().find(|step| *step >= limit).unwrap_or(SEGMENTS_MAX);
-                let status = Arc::new((self.look)(step));
-                *last = Some(Look { at: forebay_runtime::now(), step, status: Arc::clone(&status) });
-                status
+                let step = self.bounds.steps.iter().copied().find(|step| *step >= limit).unwrap_or(limit);
+                let seen = Arc::new((self.look)(step));
+                *last = Some(Look { at: forebay_runtime::now(), step, seen: Arc::clone(&seen) });
+                seen
             }
         }
     }
@@ -51,17 +53,18 @@ mod tests {
 
     #[test]
     fn who_asks_within_half_a_second_shares_a_look_that_has_enough() {
+        let fresh = Duration::from_millis(500);
         let asked = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&asked);
-        let recent = Recent::new(move |limit| {
+        let recent = Recent::new(Bounds { steps: &[100, 1000, 10_000], fresh }, move |limit| {
             seen.lock().push(limit);
-            PlacementStatus { segments_known: seen.lock().len() as u64, ..PlacementStatus::default() }
+            seen.lock().len()
         });
-        let runs = |limits: &[usize]| limits.iter().map(|limit| recent.of(*limit).segments_known).collect::<Vec<_>>();
+        let runs = |limits: &[usize]| limits.iter().map(|limit| *recent.of(*limit)).collect::<Vec<_>>();
         assert_eq!(runs(&[1, 100, 7, 101, 1000, 5, 10_000, 3]), [1, 1, 1, 2, 2, 2, 3, 3]);
         assert_eq!(*asked.lock(), [100, 1000, 10_000]);
         if let Some(last) = recent.last.lock().as_mut() {
-            last.at -= FRESH;
+            last.at -= fresh;
         }
         assert_eq!(runs(&[3, 4]), [4, 4]);
         assert_eq!(asked.lock().last(), Some(&100), "the next look has what is asked for then");

@@ -10,7 +10,7 @@ use forebay_api::{Cluster, Http as Served, HttpSettings, Readers, Readiness, Tok
 use forebay_client::{AdminRequest, Client};
 use forebay_coordinator::Coordinator;
 use forebay_node::Node;
-use forebay_protocol::{ClusterStatus, ControlReply, PlacementStatus};
+use forebay_protocol::{ClusterStatus, ControlReply, Filled, PlacementStatus};
 use forebay_shard::{Key, Value};
 use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
 use forebay_shards::{Shards, create};
@@ -50,6 +50,10 @@ impl Cluster for Known {
 
     fn placement(&self, limit: usize) -> PlacementStatus {
         self.0.placement(limit)
+    }
+
+    fn filled(&self, limit: usize) -> Filled {
+        self.0.filled(limit)
     }
 
     fn tokens(&self) -> Vec<Token> {

@@ -72,6 +72,8 @@ async fn what_is_strange_is_refused_in_the_same_words() {
         ("GET", "/api/v1/segments?limit=1e3".into(), b""),
         ("GET", "/api/v1/segments?limit=".into(), b""),
         ("GET", "/api/v1/segments?limit=1&limit=2".into(), b""),
+        ("GET", format!("/api/v1/filled?limit={huge}"), b""),
+        ("GET", "/api/v1/filled?worker=1".into(), b""),
         ("GET", "/api/v1/savings?per_gb=1e300".into(), b""),
         ("GET", "/api/v1/savings?per_1000_requests=inf".into(), b""),
         ("GET", of_dataset("search", &format!("&condition=name+%3D+x&limit={huge}")), b""),

@@ -99,6 +99,7 @@ fn rows() -> Vec<(&'static str, String, &'static str, Needs)> {
         ("GET", "/metrics/".into(), "", Needs::NoPath),
         ("GET", "/api/v1/status".into(), "", Needs::All),
         ("GET", "/api/v1/segments".into(), "", Needs::All),
+        ("GET", "/api/v1/filled".into(), "", Needs::All),
         ("GET", "/api/v1/savings".into(), "", Needs::All),
         ("GET", "/api/v1/tokens".into(), "", Needs::Admin),
         ("GET", "/api/v1/nodes".into(), "", Needs::Temporary),

@@ -22,7 +22,9 @@ mod whole;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_protocol::{AdminRequest, ClusterView, ControlCall, ControlReply, ControlRequest, MemberRequest, PlacementStatus};
+use forebay_protocol::{
+    AdminRequest, ClusterView, ControlCall, ControlReply, ControlRequest, Filled, MemberRequest, PlacementStatus,
+};
 use forebay_types::{Error, MountId, MountName, Verifier, WorkerId, Young};
 
 use crate::PlacementSettings;
@@ -336,6 +338,11 @@ impl State {
     /// Popularity, replicas and routing of the most popular segments.
     pub(crate) fn placement_status(&self, limit: usize) -> PlacementStatus {
         self.placement.status(limit, |id| self.catalogue.mounts.get(&id).map(|mount| mount.name.clone()))
+    }
+
+    /// What workers hold, by mounts and by tables.
+    pub(crate) fn filled(&self, limit: usize) -> Filled {
+        self.placement.filled(limit, |id| self.catalogue.mounts.get(&id).map(|mount| mount.name.clone()))
     }
 
     /// The cluster as every process needs it.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_metadata::Metadata;
-use forebay_protocol::{ClusterStatus, PlacementStatus};
+use forebay_protocol::{ClusterStatus, Filled, PlacementStatus};
 use forebay_transport::{Address, Listener, Server, ServerLimits, unix_now};
 use forebay_types::{Error, Result, TokenInfo};
 use parking_lot::Mutex;
@@ -115,6 +115,11 @@ impl Coordinator {
     /// What `forebay status --segments` shows: so many segments at most.
     pub fn placement(&self, limit: usize) -> PlacementStatus {
         self.shared.placement(limit)
+    }
+
+    /// What workers hold, by mounts and by tables: so many of each at most.
+    pub fn filled(&self, limit: usize) -> Filled {
+        self.shared.filled(limit)
     }
 
     /// What `forebay token ls` shows.

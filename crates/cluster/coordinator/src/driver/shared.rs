@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use forebay_metrics::table;
-use forebay_protocol::{ClusterStatus, ControlReply, PlacementStatus};
+use forebay_protocol::{ClusterStatus, ControlReply, Filled, PlacementStatus};
 use forebay_runtime::time::Instant;
 use forebay_transport::Admission;
 use forebay_types::{MountId, MountName, TokenInfo, Verifier, Young};
@@ -165,6 +165,10 @@ impl Shared {
 
     pub(crate) fn placement(&self, limit: usize) -> PlacementStatus {
         self.state.lock().state.placement_status(limit)
+    }
+
+    pub(crate) fn filled(&self, limit: usize) -> Filled {
+        self.state.lock().state.filled(limit)
     }
 
     pub(crate) fn tokens(&self) -> Vec<TokenInfo> {

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use forebay_protocol::{
     AdminRequest, AheadNeed, ClusterView, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest,
     Departed, Heartbeat, Kind, MemberRequest, NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall,
-    PeerOp, PeerRequest, ShardClaim, ShardState, VariantNames, WorkerInfo, decode, decode_from, encode, encode_for, reply_for,
-    request_for, speaking,
+    PeerOp, PeerRequest, ShardClaim, ShardState, VariantNames, WorkerInfo, WorkerReport, decode, decode_from, encode, encode_for,
+    reply_for, request_for, speaking,
 };
 use forebay_types::{Error, ErrorKind, Mount, MountId, MountOptions, OperationId, PageRun, SegmentId, Standing, WorkerId, Young};
 use serde::{Serialize, de::DeserializeOwned};
@@ -185,6 +185,26 @@ fn a_rule_of_age_is_told_to_who_knows_it() {
     let mut silent = view.clone();
     silent.mounts.iter_mut().for_each(|mount| mount.options.young = None);
     assert_eq!(decode_from::<ClusterView>(8, &encode_for(8, &view)).unwrap(), silent);
+}
+
+#[test]
+fn what_fills_the_disk_tier_and_what_reads_took_is_told_to_who_knows_those_fields() {
+    let silent = samples::report();
+    let told = WorkerReport {
+        disk_form_bytes: 300,
+        layer_bytes: 5,
+        storage_reads: 6,
+        storage_read_us: 70_000,
+        tier_read_us: 8,
+        ..silent.clone()
+    };
+    let pair = |report: &WorkerReport| (report.clone(), 7u8);
+    assert_eq!(decode::<(WorkerReport, u8)>(&encode(&pair(&told))).unwrap(), pair(&told));
+    assert_eq!(
+        decode_from::<(WorkerReport, u8)>(8, &encode_for(8, &pair(&told))).unwrap(),
+        pair(&silent),
+        "and what stands behind it"
+    );
 }
 
 #[test]

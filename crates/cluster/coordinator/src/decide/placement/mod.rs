@@ -2,6 +2,7 @@
 //! workers and as a routing table for clients.
 
 mod checkpoint;
+mod filled;
 mod fresh;
 mod orders;
 mod posed;
