@@ -1,7 +1,10 @@
 //! Rows of decoded columns from a worker of another host: the same answers with fewer bytes sent, or the file's own bytes.
 
-use forebay_client::Client;
+use std::time::Duration;
+
+use forebay_client::{Client, FarRows, RowsQuestion};
 use forebay_sql::{Engine, EngineSettings};
+use forebay_types::{CellSource, OperationId};
 
 use crate::cluster::Cluster;
 use crate::hot::{counted, heat_until};
@@ -41,15 +44,16 @@ impl Two {
     }
 }
 
-/// Copies what a statement gives to a file of the cluster.
+/// Copies what a statement gives to a file of the cluster. Its row groups are small, so that reading them says nothing of the link: bytes alone
+/// decide.
 async fn put(cluster: &Cluster, name: &str, select: &str) {
     let lake = Lake::new();
-    lake.rows("set datafusion.execution.parquet.max_row_group_size = 10000").await;
+    lake.rows("set datafusion.execution.parquet.max_row_group_size = 5000").await;
     lake.rows(&format!("copy ({select}) to '/lake/{name}'")).await;
     cluster.put(name, &lake.store_bytes(name).await);
 }
 
-/// Five row groups, of which one row in a hundred has a word.
+/// Ten row groups, of which one row in a hundred has a word.
 async fn words(cluster: &Cluster, from: i64) {
     let to = from + 49_999;
     let select = "value as id, concat('word ', value % 100) as word, md5(cast(value as varchar)) as hash, \
@@ -65,7 +69,7 @@ async fn a_scan_of_few_rows_answers_as_a_plain_one_and_has_fewer_bytes_sent() {
     words(&cluster, 1).await;
     let two = Two::of(&cluster).await;
     two.answer_the_same(FEW).await;
-    heat_until(&two.far, FEW, SELECTED, 5).await;
+    heat_until(&two.far, FEW, SELECTED, 10).await;
     two.answer_the_same(FEW).await;
     let (far, raw) = two.bytes_of(FEW).await;
     assert!(far * 5 < raw, "{far} of {raw} bytes");
@@ -93,7 +97,7 @@ async fn a_scan_of_all_rows_reads_the_files_bytes() {
     let cluster = Cluster::hot().await;
     words(&cluster, 1).await;
     let two = Two::of(&cluster).await;
-    heat_until(&two.far, FEW, SELECTED, 5).await;
+    heat_until(&two.far, FEW, SELECTED, 10).await;
     // Each row of it is longer decoded than in the file.
     let all = "select count(*), max(hash), max(word) from '/lake/w.parquet' where id > 0 and length(hash) = 32";
     for _ in 0..3 {
@@ -112,7 +116,7 @@ async fn rows_are_of_the_version_that_a_query_has_opened() {
         words(&cluster, from).await;
         let right = format!("{} 500", from + 7);
         assert_eq!(rows(&two.far, sql).await, right);
-        heat_until(&two.far, sql, SELECTED, 5).await;
+        heat_until(&two.far, sql, SELECTED, 10).await;
         assert_eq!(rows(&two.far, sql).await, right);
     }
 }
@@ -128,7 +132,7 @@ async fn values_of_all_types_are_compared_as_the_engine_does() {
                   named_struct('a', value) as pair, md5(cast(value as varchar)) as hash";
     put(&cluster, "v.parquet", &format!("select {select} from generate_series(1, 30000) as t(value)")).await;
     let two = Two::of(&cluster).await;
-    heat_until(&two.far, "select hash from '/lake/v.parquet' where word = 'a word 7'", SELECTED, 3).await;
+    heat_until(&two.far, "select hash from '/lake/v.parquet' where word = 'a word 7'", SELECTED, 6).await;
     for (columns, condition) in [
         ("id, hash", "price = 7.00 and weight > 0"),
         ("id, hash", "price <> 7.00 and day = arrow_cast(7, 'Date32')"),
@@ -172,10 +176,46 @@ async fn a_worker_that_is_gone_is_no_failed_query() {
     let mut cluster = Cluster::hot().await;
     words(&cluster, 1).await;
     let two = Two::of(&cluster).await;
-    heat_until(&two.far, FEW, SELECTED, 5).await;
+    heat_until(&two.far, FEW, SELECTED, 10).await;
     let answer = rows(&two.far, FEW).await;
     cluster.kill_worker();
     for _ in 0..2 {
         assert_eq!(rows(&two.far, FEW).await, answer);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn rows_are_asked_for_only_where_they_are_there_before_the_files_bytes() {
+    let cluster = Cluster::hot().await;
+    words(&cluster, 1).await;
+    cluster.put("large", &vec![7; 2 << 20]);
+    let two = Two::of(&cluster).await;
+    heat_until(&two.far, FEW, SELECTED, 10).await;
+    let client = cluster.far_client().await;
+    let large = client.open(&"/lake/large".parse().unwrap()).await.unwrap().version;
+    for operation in 0..8 {
+        // So that the link is known.
+        client.read(OperationId(operation), &large, 0..large.size).await.unwrap();
+    }
+    let source = CellSource::parquet(client.open(&"/lake/w.parquet".parse().unwrap()).await.unwrap().version);
+    let (columns, raw_bytes) = (vec![0u32, 1], 1u64 << 20);
+    let ask = async |expected_bytes| {
+        let question = RowsQuestion {
+            row_group: 0,
+            columns: columns.clone(),
+            tests: Vec::new(),
+            limit: Some(3),
+            bytes_max: raw_bytes,
+            expected_bytes,
+            raw_bytes,
+        };
+        client.select_rows(OperationId(100), &source, question).await
+    };
+    assert!(matches!(ask(raw_bytes).await, FarRows::Rows { rows: 3, .. }), "nobody knows what the file's bytes take");
+    client.rows_decoded(&source, &columns, 1 << 30, Duration::from_nanos(1));
+    assert!(matches!(ask(raw_bytes).await, FarRows::Later), "they are there at once");
+    for _ in 0..20 {
+        client.rows_decoded(&source, &columns, raw_bytes, Duration::from_secs(1));
+    }
+    assert!(matches!(ask(raw_bytes).await, FarRows::Rows { rows: 3, .. }), "they take a second");
 }
