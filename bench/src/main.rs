@@ -41,7 +41,7 @@ enum Name {
     /// TPC-H over decoded columns against the same Parquet warm in the tier: median of 7 alternated runs.
     HotForm,
     /// TPC-H over rows that a worker selects for clients of another host against the same Parquet from it, over links of 1 and 10 Gbit/s:
-    /// median of 5 alternated runs.
+    /// median of 3 alternated runs.
     HotAfar,
     /// Aggregates over decoded columns of CSV and JSON against the same lines warm in the tier: median of 5 alternated runs.
     HotText,
