@@ -133,5 +133,5 @@ fn place(source: &CellSource, question: &RowsQuestion) -> Option<(SegmentId, Rou
         let (SegmentId(id), _) = source.place(Cell { row_group: question.row_group, column: *column })?;
         mark ^= id;
     }
-    Some((SegmentId(mark), source.route(question.row_group)?))
+    Some((SegmentId(mark), source.rows(question.row_group)?.1))
 }

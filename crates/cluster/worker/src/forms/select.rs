@@ -179,8 +179,11 @@ impl Forms {
         let took = began.elapsed();
         let sent = sending.payload.as_ref().map_or(0, |payload| payload.len() as u64);
         debug_assert!(sent <= most, "an answer of more than it may have");
-        for (id, bytes) in &cells {
-            self.signals.popularity.read(wanted.operation, *id, 1, bytes.len() as u64, took / cells.len() as u32);
+        let bytes: u64 = cells.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+        self.asked_for_rows(wanted.operation, &source, (wanted.row_group, wanted.columns.as_slice()), (bytes, took));
+        // Their work is that of the rows, and no replica of one column alone would take any of it.
+        for (id, _) in &cells {
+            self.signals.popularity.read(wanted.operation, *id, 1, 0, Duration::ZERO);
         }
         if sending.payload.is_some() {
             for (_, bytes) in &cells {

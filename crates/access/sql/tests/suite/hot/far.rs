@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use forebay_client::{Client, FarRows, RowsQuestion};
+use forebay_client::{Client, ControlReply, ControlRequest, FarRows, RowsQuestion};
 use forebay_sql::{Engine, EngineSettings};
-use forebay_types::{CellSource, OperationId};
+use forebay_testbed::TestCluster;
+use forebay_types::{Cell, CellSource, HotForm, OperationId};
 
 use crate::cluster::Cluster;
 use crate::hot::{counted, heat_until};
@@ -218,4 +219,39 @@ async fn rows_are_asked_for_only_where_they_are_there_before_the_files_bytes() {
         client.rows_decoded(&source, &columns, raw_bytes, Duration::from_secs(1));
     }
     assert!(matches!(ask(raw_bytes).await, FarRows::Rows { rows: 3, .. }), "they take a second");
+}
+
+/// Who holds what is asked of the rows of a file's first row group, and to whom readers of it are sent.
+async fn holders(client: &Client) -> (usize, usize) {
+    let ControlReply::Placement(status) = client.control(ControlRequest::Placement { limit: 1000 }).await.unwrap() else {
+        panic!("no placement");
+    };
+    let rows = status.segments.iter().find(|segment| Cell::of_index(segment.index) == Some(Cell::rows(0)));
+    rows.map_or((0, 0), |rows| (rows.held.iter().filter(|(_, bytes)| *bytes > 0).count(), rows.routing.len()))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn rows_that_many_ask_for_come_from_two_workers() {
+    let patient = Duration::from_secs(60);
+    let test = TestCluster::start_quick(2, patient, |options| options.hot_form = HotForm::Table).await;
+    let lake = Lake::new();
+    let select = "value as id, concat('word ', value % 100) as word, md5(cast(value as varchar)) as hash";
+    lake.rows(&format!("copy (select {select} from generate_series(1, 50000) as t(value)) to '/lake/w.parquet'")).await;
+    test.store("w.parquet", &lake.store_bytes("w.parquet").await);
+    let client = test.client(|settings| settings.in_place = false).await;
+    let far = Engine::over_client(client.clone(), settings());
+    let right = rows(&far, FEW).await;
+    assert_eq!(right.lines().count(), 500);
+    let began = std::time::Instant::now();
+    while holders(&client).await != (2, 2) {
+        assert!(began.elapsed() < Duration::from_secs(60), "one worker has it: {:?}", holders(&client).await);
+        assert_eq!(rows(&far, FEW).await, right);
+    }
+    // Each of them has the columns, so that both give rows.
+    let given = || test.node.workers.iter().filter(|worker| worker.report().form_bytes > 1_000_000).count();
+    assert_eq!(given(), 2, "both have the columns decoded");
+    client.refresh_view().await.unwrap();
+    for _ in 0..5 {
+        assert_eq!(rows(&far, FEW).await, right);
+    }
 }
