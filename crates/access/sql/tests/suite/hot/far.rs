@@ -192,18 +192,20 @@ async fn rows_are_asked_for_only_where_they_are_there_before_the_files_bytes() {
     cluster.put("large", &vec![7; 2 << 20]);
     let two = Two::of(&cluster).await;
     heat_until(&two.far, FEW, SELECTED, 10).await;
-    let client = cluster.far_client().await;
-    let large = client.open(&"/lake/large".parse().unwrap()).await.unwrap().version;
-    for operation in 0..8 {
-        // So that the link is known.
-        client.read(OperationId(operation), &large, 0..large.size).await.unwrap();
+    let fresh = cluster.far_client().await;
+    for client in [&two.far_client, &fresh] {
+        let large = client.open(&"/lake/large".parse().unwrap()).await.unwrap().version;
+        for operation in 0..8 {
+            // So that the link is known.
+            client.read(OperationId(operation), &large, 0..large.size).await.unwrap();
+        }
     }
-    let source = CellSource::parquet(client.open(&"/lake/w.parquet".parse().unwrap()).await.unwrap().version);
-    let (columns, raw_bytes) = (vec![0u32, 1], 1u64 << 20);
-    let ask = async |expected_bytes| {
+    let source = CellSource::parquet(fresh.open(&"/lake/w.parquet".parse().unwrap()).await.unwrap().version);
+    let raw_bytes = 1u64 << 20;
+    let ask = async |client: &Client, columns: &[u32], expected_bytes: u64| {
         let question = RowsQuestion {
             row_group: 0,
-            columns: columns.clone(),
+            columns: columns.to_vec(),
             tests: Vec::new(),
             limit: Some(3),
             bytes_max: raw_bytes,
@@ -212,13 +214,19 @@ async fn rows_are_asked_for_only_where_they_are_there_before_the_files_bytes() {
         };
         client.select_rows(OperationId(100), &source, question).await
     };
-    assert!(matches!(ask(raw_bytes).await, FarRows::Rows { rows: 3, .. }), "nobody knows what the file's bytes take");
-    client.rows_decoded(&source, &columns, 1 << 30, Duration::from_nanos(1));
-    assert!(matches!(ask(raw_bytes).await, FarRows::Later), "they are there at once");
+    let is_given = |rows: FarRows| matches!(rows, FarRows::Rows { rows: 3, .. });
+    let is_later = |rows: FarRows| matches!(rows, FarRows::Later);
+    // More than the file's bytes take, if that is known.
+    let far_more = 1 << 40;
+    assert!(is_later(ask(&two.far_client, &[0, 1, 2], far_more).await), "the engine has told what they took");
+    let columns = [0, 1];
+    assert!(is_given(ask(&fresh, &columns, far_more).await), "nobody knows what they take");
+    fresh.rows_decoded(&source, &columns, 1 << 30, Duration::from_nanos(1));
+    assert!(is_later(ask(&fresh, &columns, raw_bytes).await), "they are there at once");
     for _ in 0..20 {
-        client.rows_decoded(&source, &columns, raw_bytes, Duration::from_secs(1));
+        fresh.rows_decoded(&source, &columns, raw_bytes, Duration::from_secs(1));
     }
-    assert!(matches!(ask(raw_bytes).await, FarRows::Rows { rows: 3, .. }), "they take a second");
+    assert!(is_given(ask(&fresh, &columns, raw_bytes).await), "they take a second");
 }
 
 /// Who holds what is asked of the rows of a file's first row group, and to whom readers of it are sent.
