@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forebay_client::{Client, ControlReply, ControlRequest, FarRows, RowsQuestion};
 use forebay_sql::{Engine, EngineSettings};
-use forebay_testbed::TestCluster;
+use forebay_testbed::{TestCluster, bytes};
 use forebay_types::{Cell, CellSource, HotForm, OperationId};
 
 use crate::cluster::Cluster;
@@ -189,7 +189,7 @@ async fn a_worker_that_is_gone_is_no_failed_query() {
 async fn rows_are_asked_for_only_where_they_are_there_before_the_files_bytes() {
     let cluster = Cluster::hot().await;
     words(&cluster, 1).await;
-    cluster.put("large", &vec![7; 2 << 20]);
+    cluster.put("large", &bytes(7, 2 << 20));
     let two = Two::of(&cluster).await;
     heat_until(&two.far, FEW, SELECTED, 10).await;
     let fresh = cluster.far_client().await;
@@ -218,15 +218,16 @@ async fn rows_are_asked_for_only_where_they_are_there_before_the_files_bytes() {
     let is_later = |rows: FarRows| matches!(rows, FarRows::Later);
     // More than the file's bytes take, if that is known.
     let far_more = 1 << 40;
-    assert!(is_later(ask(&two.far_client, &[0, 1, 2], far_more).await), "the engine has told what they took");
-    let columns = [0, 1];
-    assert!(is_given(ask(&fresh, &columns, far_more).await), "nobody knows what they take");
-    fresh.rows_decoded(&source, &columns, 1 << 30, Duration::from_nanos(1));
-    assert!(is_later(ask(&fresh, &columns, raw_bytes).await), "they are there at once");
+    let of_query: &[u32] = &[0, 1, 2];
+    assert!(is_later(ask(&two.far_client, of_query, far_more).await), "the engine has told what they took");
+    let columns: &[u32] = &[0, 1];
+    assert!(is_given(ask(&fresh, columns, far_more).await), "nobody knows what they take");
+    fresh.rows_decoded(&source, columns, 1 << 30, Duration::from_nanos(1));
+    assert!(is_later(ask(&fresh, columns, raw_bytes).await), "they are there at once");
     for _ in 0..20 {
-        fresh.rows_decoded(&source, &columns, raw_bytes, Duration::from_secs(1));
+        fresh.rows_decoded(&source, columns, raw_bytes, Duration::from_secs(1));
     }
-    assert!(is_given(ask(&fresh, &columns, raw_bytes).await), "they take a second");
+    assert!(is_given(ask(&fresh, columns, raw_bytes).await), "they take a second");
 }
 
 /// Who holds what is asked of the rows of a file's first row group, and to whom readers of it are sent.
