@@ -32,7 +32,7 @@ ENGINE = -p forebay-sql -p forebay-distributed -p forebay-flight -p forebay
 # The second S3 server: one that is there already, or the one that test-deps builds.
 VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard $(HOME)/go/bin/versitygw),$(FOREBAY_CACHE)/bin/versitygw)
 
-.PHONY: demo test test-deps test-light test-engine test-python test-sql test-api test-tpcds storm soak universe test-planted verify format deny tidy lint lint-engine loom asan tsan miri fix fuzz golden bench figures figures-pages book dist test-dist test-console
+.PHONY: demo test test-deps test-light test-engine test-python test-sql test-api test-tpcds storm soak universe test-planted verify format deny tidy lint lint-engine loom asan tsan miri fix fuzz golden bench peers figures figures-pages book dist test-dist test-console
 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
@@ -180,6 +180,10 @@ fuzz-%:
 
 bench:
 	$(CARGO) run $(FAST) -p forebay-bench -- all --json
+
+# Programs that benches measure beside, each a workspace of its own with versions of its own: LiquidCache for `forebay-bench hot-liquid-cache`.
+peers:
+	$(CARGO) build --release --locked --manifest-path bench/peers/liquid-cache/Cargo.toml --target-dir "$(FOREBAY_CACHE)/liquid-cache"
 
 # Compiles the query engine for the benches that need it, unless FIGURES_ARGS has --light.
 figures:

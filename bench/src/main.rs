@@ -32,7 +32,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Name {
-    /// All of the below but `losses`, which takes half an hour and kills processes.
+    /// All of the below but `losses`, which takes half an hour and kills processes, and `hot-liquid-cache`, whose peer is built by itself.
     #[command(alias = "all")]
     Spine,
     /// TPC-H SF1 through a mount: answers equal to the published ones, cold, warm, with a worker killed.
@@ -42,8 +42,11 @@ enum Name {
     /// TPC-H over decoded columns against the same Parquet warm in the tier: median of 7 alternated runs.
     HotForm,
     /// TPC-H over rows that a worker selects for clients of another host against the same Parquet from it, over links of 1 and 10 Gbit/s:
-    /// median of 5 alternated runs.
+    /// median of 3 alternated runs.
     HotAfar,
+    /// TPC-H over decoded columns against LiquidCache, warm and with as much memory, in a process that `make peers` builds: median of 5
+    /// alternated runs.
+    HotLiquidCache,
     /// Aggregates over decoded columns of CSV and JSON against the same lines warm in the tier: median of 5 alternated runs.
     HotText,
     /// Cold against ingest-then-compute, at the bandwidth where ingesting takes as long as computing.
@@ -171,6 +174,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
         Name::Warm => print(engine::warm().await?),
         Name::HotForm => print(hot::hot_form().await?),
         Name::HotAfar => print(hot::hot_afar().await?),
+        Name::HotLiquidCache => print(hot::hot_liquid_cache().await?),
         Name::HotText => print(hot::hot_text().await?),
         Name::Ingest => print(engine::ingest().await?),
         Name::FetchedTwice => print(ways::fetched_twice().await?),

@@ -14,6 +14,9 @@ use parking_lot::Mutex;
 const PIECE_BYTES: (u64, u64) = (16 << 10, 256 << 10);
 /// Time that may be caught up after a thread was late, so that the mean rate is the set one.
 const SLACK: Duration = Duration::from_millis(20);
+/// So long it carries nothing when it is quiet, and so long that is waited for at most.
+const QUIET: Duration = Duration::from_millis(15);
+const QUIET_WITHIN: Duration = Duration::from_secs(2);
 
 /// A link to one address, at one of its own.
 pub struct Link {
@@ -67,6 +70,19 @@ impl Link {
     /// Bytes that it has carried, both ways together.
     pub fn carried(&self) -> u64 {
         self.there.carried.load(Ordering::Relaxed) + self.back.carried.load(Ordering::Relaxed)
+    }
+
+    /// The same once nothing is on its way any more.
+    pub async fn quiet(&self) -> u64 {
+        let (began, mut carried) = (Instant::now(), self.carried());
+        loop {
+            tokio::time::sleep(QUIET).await;
+            let now = self.carried();
+            if now == carried || began.elapsed() > QUIET_WITHIN {
+                return now;
+            }
+            carried = now;
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod afar;
 mod link;
+mod liquid_cache;
 mod parquet;
 mod text;
 
@@ -13,6 +14,7 @@ use forebay_tpch::{Tables, Tpch};
 use forebay_types::{HotForm, MountOptions, Result, ResultExt};
 
 pub use afar::hot_afar;
+pub use liquid_cache::hot_liquid_cache;
 pub use parquet::hot_form;
 pub use text::hot_text;
 

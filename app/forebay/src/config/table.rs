@@ -221,7 +221,7 @@ settings! {
         /// A process of one's own (`forebay sql`, Python) may always, and may name local files.
         direct_stores: bool = false, of &[Up, Scheduler, Executor], flag None;
 
-        /// Where no worker is on this host, have those of others select rows of decoded columns, if that is less to send
+        /// Where no worker is on this host, have those of others select rows of decoded columns, if that is less to send and sooner there
         /// With false whole columns of the file are sent, as they are where nothing is decoded.
         rows_from_afar: bool = true, of &[Commands, Up], flag None;
     }

@@ -267,7 +267,8 @@ function noteChanges(placement) {
 const short = (id) => id.slice(0, 7);
 // What is everywhere is not named everywhere.
 const some = (names, apart) => names.slice(0, NAMES_MAX).join(apart) + (names.length > NAMES_MAX ? ` and ${names.length - NAMES_MAX} more` : "");
-const part = (segment) => (segment.column === undefined ? String(segment.index) : `rows ${segment.row_group} column ${segment.column}`);
+const part = ({ index, row_group: rows, column }) =>
+  rows === undefined ? String(index) : column === undefined ? `rows ${rows}` : `rows ${rows} column ${column}`;
 // Where readers are sent, each with its part of the reads.
 function readAt(segment) {
   const all = segment.routing.reduce((sum, part) => sum + part.weight, 0);

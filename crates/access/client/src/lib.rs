@@ -41,7 +41,7 @@ pub use forebay_nodes::{
     Condition as NodeCondition, CreateOptions, Location, NodeError, NodeErrorKind, NodeResult, NodeType, Stat as NodeStat,
     StorageClass, Usage as NodeUsage,
 };
-pub use forebay_placement::{FarColumn, FarPart, FarScan, far_share};
+pub use forebay_placement::{FAR_ASKED, FarColumn, FarPart, FarScan, far_share};
 pub use forebay_protocol::{
     AdminRequest, AtHand, ClusterView, ControlCall, ControlReply, ControlRequest, DatasetId, Handed, Held, ListPage,
     MemberRequest, ORDERS_SINCE, PutCondition, RESHARD_SINCE, RangeSpec, ShardClaim, ShardState,

@@ -79,6 +79,11 @@ impl FarScan {
         }
     }
 
+    /// Bytes that an answer of at most `most` is expected to have; these where nothing is known.
+    pub fn expects(&self, part: &FarPart, most: u64) -> u64 {
+        part.expected().map_or(most, |expected| ((expected * self.ratio) as u64).min(most))
+    }
+
     /// An answer had so many bytes.
     pub fn fitted(&mut self, part: &FarPart, bytes: u64) {
         self.pause = 1;
@@ -188,6 +193,9 @@ mod tests {
         let mut scan = FarScan::default();
         assert_eq!(scan.ask(&part(0.01)), Some(((2u64 << 20) as f64 * WORTH) as u64));
         assert_eq!(scan.ask(&part(1.0)), None, "the file's bytes are fewer");
+        let hundredth = part(0.01).expected().unwrap() as u64;
+        assert_eq!((scan.expects(&part(0.01), 1 << 20), scan.expects(&part(0.01), 100)), (hundredth, 100));
+        assert_eq!(scan.expects(&FarPart { rows: None, ..part(1.0) }, 4096), 4096, "as many as there may be");
         assert!(scan.ask(&FarPart { rows: None, ..part(1.0) }).is_some(), "the worker knows");
         assert_eq!(scan.ask(&FarPart { raw_bytes: 600, rows: None, ..part(1.0) }), None, "hardly anything to save");
         assert!(scan.ask(&FarPart { raw_bytes: u64::MAX, ..part(0.01) }).unwrap() <= ANSWER_BYTES_MAX);

@@ -18,6 +18,7 @@
 mod age;
 mod datasets;
 mod far;
+mod far_time;
 mod form;
 mod form_disk;
 mod learned;
@@ -30,6 +31,7 @@ mod steps;
 pub use age::period_end;
 pub use datasets::{Datasets, Reading, folder};
 pub use far::{FarColumn, FarPart, FarScan, far_share};
+pub use far_time::{FAR_ASKED, FarReading, FarSelecting};
 pub use form::{FormCandidate, FormCosts, FormRoom, form_pays};
 pub use form_disk::{FormDisk, FormDiskRoom};
 pub use packing::Packing;

@@ -34,6 +34,9 @@ pub struct WantedRows {
     /// Bytes a second that the connection carries, as the reader has measured it: an answer may come compressed. None where that is not
     /// known, or the answer is to come as it is.
     pub link_bytes_per_sec: Option<u64>,
+    /// Microseconds that selecting them may take: else the file's own bytes are there sooner, as the reader has measured it. None where it
+    /// does not know.
+    pub within_us: Option<u32>,
 }
 
 /// How a selection ended.
@@ -41,7 +44,8 @@ pub struct WantedRows {
 pub struct SelectedRows {
     /// Rows that the payload has.
     pub rows: u64,
-    /// It is all that was asked for. Else there would have been more bytes than it may have, and there are none.
+    /// It is all that was asked for. Else there would have been more bytes than it may have, or it would have taken longer than it may, and
+    /// there are none.
     pub fits: bool,
     /// How the worker stands.
     pub hint: Hint,

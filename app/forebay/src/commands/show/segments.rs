@@ -65,8 +65,7 @@ fn row(segment: &SegmentStatus) -> Vec<String> {
     let ids = |ids: &mut dyn Iterator<Item = WorkerId>| ids.map(short).collect::<Vec<_>>().join(" ");
     vec![
         segment.path.to_string(),
-        Cell::of_index(segment.index)
-            .map_or_else(|| segment.index.to_string(), |cell| format!("rows {} column {}", cell.row_group, cell.column)),
+        Cell::of_index(segment.index).map_or_else(|| segment.index.to_string(), |cell| cell.to_string()),
         format!("{:.2}", segment.popularity),
         segment.operations.to_string(),
         format_bytes(segment.bytes_read),

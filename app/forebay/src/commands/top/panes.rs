@@ -250,7 +250,7 @@ fn segment(of: &SegmentStatus) -> Vec<Cell> {
     vec![
         Cell::text(of.path.to_string()),
         match DecodedCell::of_index(of.index) {
-            Some(cell) => Cell::text(format!("rows {} column {}", cell.row_group, cell.column)),
+            Some(cell) => Cell::text(cell.to_string()),
             None => Cell::number(f64::from(of.index), of.index.to_string()),
         },
         Cell::number(of.popularity, format!("{:.2}", of.popularity)),

@@ -85,7 +85,7 @@ impl<'a> Placement<'a> {
             path: segment.path.to_string(),
             index: segment.index,
             row_group: Cell::of_index(segment.index).map(|cell| cell.row_group),
-            column: Cell::of_index(segment.index).map(|cell| cell.column),
+            column: Cell::of_index(segment.index).filter(|cell| !cell.is_rows()).map(|cell| cell.column),
             segment: segment.segment.to_string(),
             popularity: segment.popularity,
             operations: segment.operations,

@@ -1,6 +1,7 @@
 //! Reading objects.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{AtHand, Handed, ListPage, RangeSpec};
@@ -95,6 +96,17 @@ impl Client {
     /// [`Client::read_cell`], asking for what is not there makes it popular.
     pub async fn select_rows(&self, operation: OperationId, source: &CellSource, question: RowsQuestion) -> FarRows {
         self.rooms.reads.select_rows(operation, source, question).await
+    }
+
+    /// Rows of these columns were made of so many bytes of the file, in so much of a thread's time: by what that takes it is decided whether
+    /// [`Client::select_rows`] asks.
+    pub fn rows_decoded(&self, source: &CellSource, columns: &[u32], bytes: u64, took: Duration) {
+        self.rooms.reads.paces.read(source, columns, bytes, took);
+    }
+
+    /// Rows that [`Client::select_rows`] has given were opened, in so much of a thread's time.
+    pub fn rows_opened(&self, source: &CellSource, columns: &[u32], bytes: u64, took: Duration) {
+        self.rooms.reads.paces.opened(source, columns, bytes, took);
     }
 
     /// Whether a worker's tier can be read in place from here.

@@ -1,7 +1,7 @@
 //! Bytes of objects, and what is known of them.
 //!
 //! Owns: the way of a read from a kept pin over the workers to shared storage, which answers where no worker can; how long a
-//! worker may take for it; what was last heard of decoded columns; and the plans whose windows reads move.
+//! worker may take for it; what was last heard of decoded columns, and what reading them takes; and the plans whose windows reads move.
 //!
 //! Never does: mix bytes of two versions, give part of a range, or fetch what nobody asked for, which `prefetch` does.
 //!
@@ -14,6 +14,7 @@ mod current;
 mod fallback;
 mod first;
 mod lookup;
+mod paces;
 mod patience;
 mod rows;
 mod version;
@@ -35,6 +36,7 @@ use crate::counters::Counters;
 use crate::route::{NoAnswer, Routes};
 use cells::KnownCells;
 use fallback::Fallback;
+use paces::Paces;
 use patience::Patience;
 
 /// Reads of objects.
@@ -47,6 +49,7 @@ pub(crate) struct Reads {
     known_cells: KnownCells,
     /// The same of columns of which rows are asked for together.
     known_rows: KnownCells,
+    pub(crate) paces: Paces,
 }
 
 impl Reads {
@@ -57,6 +60,7 @@ impl Reads {
             patience: Patience::new(routes.connections.read_deadline()),
             known_cells: KnownCells::default(),
             known_rows: KnownCells::default(),
+            paces: Paces::default(),
             routes,
             counters,
         }

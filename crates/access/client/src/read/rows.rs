@@ -1,5 +1,7 @@
 //! Rows of decoded columns, selected by a worker of another host.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use forebay_protocol::{DataReply, DataRequest, ROW_BYTES_MAX, ROW_COLUMNS_MAX, ROWS_SINCE, WantedRows};
 use forebay_types::{Cell, CellSource, OperationId, RouteKey, RowTest, SegmentId};
@@ -21,6 +23,8 @@ pub struct RowsQuestion {
     pub limit: Option<u64>,
     /// Bytes that the answer may have.
     pub bytes_max: u64,
+    /// Bytes that it is expected to have.
+    pub expected_bytes: u64,
     /// Bytes of the file that are read without an answer.
     pub raw_bytes: u64,
 }
@@ -30,8 +34,10 @@ pub struct RowsQuestion {
 pub enum FarRows {
     /// No worker of another host has all of the columns decoded, or one of this host is there, whose are read in place.
     NotThere,
-    /// They have more bytes than the answer may have.
+    /// They have more bytes than the answer may have, or the worker takes longer for them than the file's own bytes do.
     TooMany,
+    /// The file's own bytes are there sooner, as far as it was measured, so that nobody was asked.
+    Later,
     /// A table of the columns (docs/specs/table.md), as it came: who reads it verifies it.
     Rows {
         /// The table, or what it was compressed to.
@@ -54,6 +60,7 @@ impl Reads {
         if self.known_rows.is_quiet(mark) || self.routes.is_any_beside() {
             return FarRows::NotThere;
         }
+        let expected = question.expected_bytes;
         let bytes_max = u32::try_from(question.bytes_max).unwrap_or(u32::MAX);
         let wanted = WantedRows {
             operation,
@@ -66,14 +73,21 @@ impl Reads {
             bytes_max,
             raw_bytes: question.raw_bytes,
             link_bytes_per_sec: None,
+            within_us: None,
         };
+        let pace = self.paces.of(source, &wanted.columns);
         let (wanted, deadline) = (&wanted, deadline_for(DEADLINE, bytes_max.into()));
         let asked = self.routes.at_holders(route, 0, None, |link| async move {
             if link.connection().version() < ROWS_SINCE {
                 return Ok(FarRows::NotThere);
             }
             let link_bytes_per_sec = link.connection().bytes_per_sec();
-            let request = DataRequest::SelectRows(WantedRows { link_bytes_per_sec, ..wanted.clone() });
+            let within = pace.within(wanted.raw_bytes, expected, link_bytes_per_sec);
+            if within == Some(Duration::ZERO) {
+                return Ok(FarRows::Later);
+            }
+            let within_us = within.map(|within| u32::try_from(within.as_micros()).unwrap_or(u32::MAX));
+            let request = DataRequest::SelectRows(WantedRows { link_bytes_per_sec, within_us, ..wanted.clone() });
             let (reply, payload) = ask_bytes(&link, &request, deadline).await?;
             match reply {
                 DataReply::Selected(selected) => {
@@ -98,7 +112,7 @@ impl Reads {
                 match &answer {
                     FarRows::Rows { table, .. } => self.counters.socket(table.len() as u64),
                     FarRows::NotThere => self.known_rows.absent(mark),
-                    FarRows::TooMany => {}
+                    FarRows::TooMany | FarRows::Later => {}
                 }
                 answer
             }
@@ -119,5 +133,5 @@ fn place(source: &CellSource, question: &RowsQuestion) -> Option<(SegmentId, Rou
         let (SegmentId(id), _) = source.place(Cell { row_group: question.row_group, column: *column })?;
         mark ^= id;
     }
-    Some((SegmentId(mark), source.route(question.row_group)?))
+    Some((SegmentId(mark), source.rows(question.row_group)?.1))
 }

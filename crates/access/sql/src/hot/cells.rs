@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -47,6 +48,16 @@ impl Cells {
     /// Has a worker of another host select rows.
     pub(super) async fn select(&self, source: &CellSource, question: RowsQuestion) -> FarRows {
         self.client.select_rows(self.snapshot.operation(), source, question).await
+    }
+
+    /// Rows of these columns were made of so many bytes of the file.
+    pub(super) fn decoded(&self, source: &CellSource, columns: &[u32], bytes: u64, took: Duration) {
+        self.client.rows_decoded(source, columns, bytes, took);
+    }
+
+    /// Rows that a worker has selected were opened.
+    pub(super) fn opened(&self, source: &CellSource, columns: &[u32], bytes: u64, took: Duration) {
+        self.client.rows_opened(source, columns, bytes, took);
     }
 
     /// The version of a Parquet file that the query reads, if columns of it may be decoded.

@@ -4,7 +4,7 @@
 //! table form when every column that the scan needs of it is held so, of the version that the query has pinned, and for text
 //! made with the query's own schema and options; else the engine's own reader reads it ([`walk`]). Rows, their order and their
 //! types are the same either way. Where no worker is on this host, one of another is asked for the rows that may be wanted
-//! ([`far`]), if these are fewer bytes to send than the file's own.
+//! ([`far`]), if these are fewer bytes to send than the file's own, and there sooner.
 
 mod apply;
 mod cells;
@@ -17,6 +17,7 @@ mod scan;
 mod source;
 mod text_opener;
 mod text_scan;
+mod timed;
 mod walk;
 
 pub(crate) use apply::{apply, apply_to_part, at_chunks};

@@ -9,21 +9,20 @@ use datafusion::datasource::physical_plan::{FileOpenFuture, FileOpener, FileScan
 use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::metrics::Count;
+use forebay_client::FAR_ASKED;
 use forebay_types::CellSource;
 use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::hot::cells::Cells;
-use crate::hot::far::Far;
+use crate::hot::far::{self, Far};
 use crate::hot::raw::Raw;
 use crate::hot::row_group::{self, RowGroup};
 use crate::hot::scan::FileScan;
+use crate::hot::timed::timed;
 use crate::hot::walk::{Batches, LOOK_AHEAD, Parts, walk};
 use crate::scans::Footer;
-
-/// Row groups whose rows are asked for at a time of a worker of another host: the way there takes its time.
-const ASKED_AFAR: usize = 4;
 
 /// Opens a Parquet file: decoded columns for the row groups that have them, the engine's own reader for the others.
 pub(super) struct ParquetOpener(Arc<Opener>);
@@ -64,6 +63,11 @@ impl Opener {
         let (row_groups, decoded) = (scan.row_groups.clone(), self.decoded.clone());
         let (scan, asked) = (Arc::new(scan), Mutex::default());
         Ok(walk(RowGroups { opener: self, source, scan, file, asked }, row_groups, decoded))
+    }
+
+    /// Where rows are asked for of workers of other hosts.
+    fn afar(&self) -> Option<&Far> {
+        self.far.as_ref().filter(|_| self.cells.are_afar())
     }
 
     /// How a file is read if any of its columns may be decoded.
@@ -107,7 +111,7 @@ impl RowGroups {
         let asked = {
             let mut asked = self.asked.lock();
             let at = self.scan.row_groups.iter().position(|one| *one == row_group)?;
-            for next in self.scan.row_groups.iter().skip(at).take(ASKED_AFAR) {
+            for next in self.scan.row_groups.iter().skip(at).take(FAR_ASKED) {
                 asked.entry(*next).or_insert_with(|| self.ask(far, *next));
             }
             asked.remove(&row_group)?
@@ -128,7 +132,7 @@ impl Parts for RowGroups {
     }
 
     async fn decoded(&self, row_group: usize) -> Option<(RowGroup, usize)> {
-        if let Some(far) = self.opener.far.as_ref().filter(|_| self.opener.cells.are_afar()) {
+        if let Some(far) = self.opener.afar() {
             return self.selected(far, row_group).await;
         }
         let rows = Some(self.scan.rows(row_group));
@@ -144,6 +148,14 @@ impl Parts for RowGroups {
     async fn raw(&self, run: &[usize]) -> Result<Batches> {
         // Rows of these are not waited for.
         self.asked.lock().retain(|row_group, _| !run.contains(row_group));
-        self.opener.raw.row_groups(&self.file, run, self.scan.row_groups_in_file).await
+        let batches = self.opener.raw.row_groups(&self.file, run, self.scan.row_groups_in_file).await?;
+        let Some(columns) = self.opener.afar().and_then(|_| far::numbers(&self.scan.leaves)) else { return Ok(batches) };
+        // What this takes decides which way the next ones come.
+        let (cells, source, (bytes, all)) = (self.opener.cells.clone(), self.source.clone(), self.scan.whole(run));
+        Ok(timed(batches, move |rows, took| {
+            // The reader may have pruned some of them.
+            let read = bytes as f64 * (rows as f64 / all.max(1) as f64).min(1.0);
+            cells.decoded(&source, &columns, read as u64, took);
+        }))
     }
 }

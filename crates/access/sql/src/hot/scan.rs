@@ -107,6 +107,12 @@ impl FileScan {
         self.rows.get(row_group).copied().unwrap_or(0)
     }
 
+    /// Bytes that the file has of what the scan reads of row groups, and their rows.
+    pub(super) fn whole(&self, row_groups: &[usize]) -> (u64, u64) {
+        let each = row_groups.iter().map(|row_group| self.costs.whole(*row_group, &self.leaves));
+        each.fold((0, 0), |(bytes, rows), (more, of)| (bytes.saturating_add(more), rows.saturating_add(of)))
+    }
+
     /// What a worker of another host is to select of a row group, by what is known now; `limit` is the scan's.
     pub(super) fn wanted(&self, row_group: usize, limit: Option<usize>) -> Wanted {
         let tests = far::steps(&self.parts, &self.stream);

@@ -16,9 +16,10 @@ use futures::stream::{self, StreamExt};
 use parking_lot::Mutex;
 
 use crate::hot::cells::Cells;
-use crate::hot::far::{Far, Wanted};
+use crate::hot::far::{self, Far, Wanted};
 use crate::hot::row_group::{self, RowGroup};
 use crate::hot::text_scan::{TextScan, chunk_bytes, chunk_range, chunks, file_range, is_whole};
+use crate::hot::timed::timed;
 use crate::hot::walk::{Batches, Parts, walk};
 
 /// Chunks that are asked for before a run of raw ones is read: half a gigabyte.
@@ -142,14 +143,20 @@ impl Parts for Chunks {
 
     async fn raw(&self, run: &[usize]) -> Result<Batches> {
         let mut file = self.file.clone();
+        let mut range = self.range.clone();
         if let (Some(first), Some(last)) = (run.first(), run.last()) {
             assert_eq!(last - first + 1, run.len(), "chunks that are read at once lie together");
-            let range = chunk_bytes(*first, &self.range).start..chunk_bytes(*last, &self.range).end;
+            range = chunk_bytes(*first, &self.range).start..chunk_bytes(*last, &self.range).end;
             if range != self.range {
                 file.range = file_range(&range);
             }
         }
-        self.opener.raw.open(file)?.await
+        let (cells, scan) = (self.opener.cells.clone(), &self.opener.scan);
+        let batches = self.opener.raw.open(file)?.await?;
+        let is_afar = self.opener.far.is_some() && cells.are_afar();
+        let Some(columns) = is_afar.then(|| far::numbers(&scan.columns)).flatten() else { return Ok(batches) };
+        let (source, bytes) = (self.source.clone(), range.end.saturating_sub(range.start));
+        Ok(timed(batches, move |_, took| cells.decoded(&source, &columns, bytes, took)))
     }
 }
 

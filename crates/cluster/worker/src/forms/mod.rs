@@ -4,7 +4,7 @@
 //! A column of a row group of Parquet is made by itself. Of text, the columns of a chunk that readers ask for together are
 //! made in one reading of its lines, which is most of the work.
 //!
-//! Rows of cells are selected for readers of other hosts by threads of their own.
+//! Rows of cells are selected for readers of other hosts by threads of their own, and counted by the columns that are asked for together.
 //!
 //! Owns: what is wished for and how often, what making it costs, and the threads that make it and select of it.
 //!
@@ -22,6 +22,7 @@ mod make;
 mod parquet;
 mod queue;
 mod read;
+mod rows;
 mod select;
 mod text;
 mod thread;
@@ -54,6 +55,8 @@ pub(crate) struct Forms {
     margin: Mutex<Margin>,
     task: Mutex<Option<JoinHandle<()>>>,
     selectors: Selectors,
+    /// Held while it is changed which columns are asked for together.
+    rows: Mutex<()>,
     origin: Arc<Origin>,
     cluster: Arc<Cluster>,
     signals: Arc<Signals>,
@@ -70,6 +73,7 @@ impl Forms {
             margin: Mutex::default(),
             task: Mutex::default(),
             selectors: Selectors::default(),
+            rows: Mutex::default(),
             origin,
             cluster,
             signals,

@@ -82,6 +82,14 @@ impl Default for Wishes {
     }
 }
 
+impl State {
+    fn made_of(&mut self, version: &ObjectVersion, segments: &[SegmentId]) {
+        let object = version.form().map_or_else(|| version.clone(), |(version, _)| version);
+        let made = self.made.get_or_insert_mut(SegmentId::of(&object, 0), Vec::new);
+        made.extend(segments.iter().filter(|segment| !made.contains(segment)).copied().collect::<Vec<_>>());
+    }
+}
+
 impl Wishes {
     /// An operation has asked for a cell, that is here or not.
     pub(super) fn asked(&self, operation: OperationId, version: &ObjectVersion, cell: Cell) {
@@ -180,15 +188,18 @@ impl Wishes {
                 wish.in_line = false;
             }
             if outcome == Outcome::Made {
-                let object = job.version.form().map_or_else(|| job.version.clone(), |(version, _)| version);
-                let made = state.made.get_or_insert_mut(SegmentId::of(&object, 0), Vec::new);
-                made.extend(cells.iter().filter(|cell| !made.contains(cell)).copied().collect::<Vec<_>>());
+                state.made_of(&job.version, cells);
             }
         }
         if let Some(ordered) = job.ordered {
             // The order may have been given up.
             let _ = ordered.send(());
         }
+    }
+
+    /// Segments that are here because of a version, and go with it.
+    pub(super) fn made_of(&self, version: &ObjectVersion, segments: &[SegmentId]) {
+        self.state.lock().made_of(version, segments);
     }
 
     /// The cells that were made of the object whose first segment this is; they are forgotten here.

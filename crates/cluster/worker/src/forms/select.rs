@@ -1,12 +1,13 @@
 //! Rows of cells for readers of other hosts.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_metrics::table;
-use forebay_placement::Packing;
+use forebay_placement::{FarSelecting, Packing};
 use forebay_protocol::{AccessWay, ROW_BYTES_MAX, WantedRows};
 use forebay_runtime::time::timeout;
 use forebay_table::{Selected, Selecting, pack, select};
@@ -24,11 +25,25 @@ const WAITING_MAX: usize = 64;
 /// How long a selection and its wait may take: who asks waits a second longer, and takes the worker for gone then.
 const WITHIN: Duration = Duration::from_secs(2);
 
-/// The threads that select rows, from the first selection on, and what compressing answers has cost.
+/// The threads that select rows, from the first selection on, and what selecting and compressing answers has cost.
 #[derive(Default)]
 pub(crate) struct Selectors {
     threads: OnceLock<Option<Threads>>,
     packing: Arc<Mutex<Packing>>,
+    /// Of all rows, and of those that meet a condition: of many row groups only its columns are looked at.
+    speeds: [Arc<Mutex<FarSelecting>>; 2],
+    /// Questions that are being answered, or wait for it.
+    under_way: AtomicUsize,
+}
+
+/// A question that is being answered, until this is dropped.
+struct UnderWay<'a>(&'a AtomicUsize);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        let before = self.0.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(before > 0, "a question ends once");
+    }
 }
 
 /// Rows that were selected, as they are sent.
@@ -88,14 +103,24 @@ impl Way {
 impl Selectors {
     fn threads(&self) -> Option<&Threads> {
         let start = || {
-            let cores = available_parallelism().map_or(1, usize::from);
-            let threads = (cores / 2).clamp(1, THREADS_MAX);
-            Threads::start("forebay-select", threads, WAITING_MAX)
+            Threads::start("forebay-select", threads(), WAITING_MAX)
                 .inspect_err(|error| tracing::warn!(%error, "no threads to select rows: readers of other hosts read raw bytes"))
                 .ok()
         };
         self.threads.get_or_init(start).as_ref()
     }
+
+    /// One question more, and how many there are with it.
+    fn begin(&self) -> (UnderWay<'_>, usize) {
+        let before = self.under_way.fetch_add(1, Ordering::Relaxed);
+        (UnderWay(&self.under_way), before + 1)
+    }
+}
+
+/// Threads that select.
+fn threads() -> usize {
+    let cores = available_parallelism().map_or(1, usize::from);
+    (cores / 2).clamp(1, THREADS_MAX)
 }
 
 impl Forms {
@@ -129,17 +154,14 @@ impl Forms {
         if cells.len() < wanted.columns.len() {
             return Ok(None);
         }
-        let Some(threads) = self.selectors.threads() else { return Ok(None) };
         let way = Way { most, link_bytes_per_sec: wanted.link_bytes_per_sec };
-        let packing = Arc::clone(&self.selectors.packing);
-        let bytes_max = way.before(&packing.lock()) as usize;
-        let selecting = Selecting { tests: wanted.tests, limit: wanted.limit, bytes_max };
-        let columns: Vec<Bytes> = cells.iter().map(|(_, bytes)| bytes.clone()).collect();
-        let answer = move || select(&columns, &selecting).map(|selected| way.sending(selected, &packing));
-        let sending = match timeout(WITHIN, threads.have(answer)).await {
-            Ok(Ok(sending)) => sending,
-            Err(_) => return Ok(None),
-            Ok(Err(error)) => match error.kind() {
+        let within = wanted.within_us.map(|micros| Duration::from_micros(micros.into()));
+        let what = Selecting { tests: wanted.tests, limit: wanted.limit, bytes_max: 0 };
+        let columns = cells.iter().map(|(_, bytes)| bytes.clone()).collect();
+        let sending = match self.selected(columns, what, way, within).await {
+            Ok(Some(sending)) => sending,
+            Ok(None) => return Ok(None),
+            Err(error) => match error.kind() {
                 ErrorKind::Invalid => return Err(error),
                 ErrorKind::Corrupt => {
                     // They are made once more.
@@ -157,8 +179,11 @@ impl Forms {
         let took = began.elapsed();
         let sent = sending.payload.as_ref().map_or(0, |payload| payload.len() as u64);
         debug_assert!(sent <= most, "an answer of more than it may have");
-        for (id, bytes) in &cells {
-            self.signals.popularity.read(wanted.operation, *id, 1, bytes.len() as u64, took / cells.len() as u32);
+        let bytes: u64 = cells.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+        self.asked_for_rows(wanted.operation, &source, (wanted.row_group, wanted.columns.as_slice()), (bytes, took));
+        // Their work is that of the rows, and no replica of one column alone would take any of it.
+        for (id, _) in &cells {
+            self.signals.popularity.read(wanted.operation, *id, 1, 0, Duration::ZERO);
         }
         if sending.payload.is_some() {
             for (_, bytes) in &cells {
@@ -177,5 +202,41 @@ impl Forms {
             table::WORKER_SPARED_BYTES.only().add(raw_bytes.saturating_sub(sent));
         }
         Ok(Some(sending))
+    }
+
+    /// What is sent of the rows of some columns: nothing where selecting them takes longer than it may. None where too much is being selected.
+    async fn selected(
+        &self,
+        columns: Vec<Bytes>,
+        what: Selecting,
+        way: Way,
+        within: Option<Duration>,
+    ) -> Result<Option<Sending>> {
+        let Some(started) = self.selectors.threads() else { return Ok(None) };
+        let (_under_way, under_way) = self.selectors.begin();
+        let bytes: u64 = columns.iter().map(|bytes| bytes.len() as u64).sum();
+        // Of a limit without a condition the first rows are looked at, and no others.
+        let is_short = what.limit.is_some() && what.tests.is_empty();
+        let speed = Arc::clone(&self.selectors.speeds[usize::from(!what.tests.is_empty())]);
+        let now = *speed.lock();
+        if !is_short && !now.keeps(bytes, under_way, threads(), within) {
+            speed.lock().turned_down();
+            return Ok(Some(Sending { rows: 0, payload: None, packed: None }));
+        }
+        let packing = Arc::clone(&self.selectors.packing);
+        let bytes_max = way.before(&packing.lock()) as usize;
+        let what = Selecting { bytes_max, ..what };
+        let answer = move || {
+            let began = forebay_runtime::now();
+            let sending = way.sending(select(&columns, &what)?, &packing);
+            if !is_short && sending.payload.is_some() {
+                speed.lock().selected(bytes, began.elapsed().as_secs_f64());
+            }
+            Ok(sending)
+        };
+        match timeout(WITHIN, started.have(answer)).await {
+            Ok(answer) => answer.map(Some),
+            Err(_) => Ok(None),
+        }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use forebay_metrics::table;
 use forebay_protocol::{Order, OrderEnd};
-use forebay_types::{Cell, FormId, ObjectVersion, SEGMENT_BYTES, SegmentId, WorkerId};
+use forebay_types::{Cell, FormId, ObjectVersion, PageRun, SEGMENT_BYTES, SegmentId, WorkerId};
 
 use super::{Assigned, Replicas};
 use crate::segment::{Segment, SegmentName};
@@ -49,7 +50,8 @@ impl Replicas {
         }
     }
 
-    /// Makes a replica of a cell: from the raw bytes, wherever they are, since that is less to send than the cell.
+    /// Makes a replica of a cell, or of all that are asked for together: from the raw bytes, wherever they are, since that is less to send than
+    /// the cell.
     fn hold_cell(self: &Arc<Self>, version: ObjectVersion, index: u32, cell: Cell, from: Vec<WorkerId>) {
         let id = SegmentId::of(&version, index);
         if !self.begin(id) {
@@ -65,9 +67,30 @@ impl Replicas {
             if let Some((_, form)) = version.form() {
                 replicas.learn_form(form, &from).await;
             }
-            replicas.forms.order(version, cell, id).await;
+            match cell.is_rows() {
+                true => {
+                    if let Some(page) = replicas.rows_page(id, &from).await {
+                        replicas.forms.order_rows(version, cell.row_group, id, &page).await;
+                    }
+                }
+                false => replicas.forms.order(version, cell, id).await,
+            }
             replicas.order_ended(id, true);
         });
+    }
+
+    /// What names the columns of a row group that are asked for together, as a worker has it that is asked for them.
+    async fn rows_page(&self, id: SegmentId, from: &[WorkerId]) -> Option<Bytes> {
+        let page = PageRun::new(0, 1);
+        for peer in from {
+            let Some(peer) = self.cluster.worker(*peer) else { continue };
+            match self.cluster.peers.copy(&peer, id, page).await {
+                Ok((runs, pages)) if runs == [page] => return Some(pages),
+                Ok(_) => {}
+                Err(error) => tracing::debug!(worker = %peer.id, %error, "peer did not say which columns are asked for together"),
+            }
+        }
+        None
     }
 
     /// Asks those who hold cells of a form what it is, unless readers have said so here.

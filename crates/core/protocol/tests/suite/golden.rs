@@ -68,7 +68,7 @@ fn requests() {
     golden(
         DataRequest::SelectRows(wanted_rows()),
         "1e 09 07 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 00 03 02 00 c8 01 03 00 00 03 02 05 00 01 \
-         01 02 01 61 00 00 03 01 ac 02 80 80 40 80 80 80 01 01 ac 02",
+         01 02 01 61 00 00 03 01 ac 02 80 80 40 80 80 80 01 01 ac 02 01 ac 02",
     );
     assert_eq!(&PeerRequest::Form { form: FormId(130) }.encode()[..], [b'p', 1, 0x82, 1]);
     assert_eq!(&PeerRequest::ShardHeld { shard: 130 }.encode()[..], [b'p', 4, 0x82, 1]);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::COLUMN_MAX;
 use crate::{Cell, Error, FormId, ObjectVersion, Result, RouteKey, SegmentId};
 
 /// Bytes of a chunk of a text file: what stands for a row group there. A chunk's rows are those whose first byte lies in it.
@@ -130,17 +129,19 @@ impl CellSource {
         &self.named
     }
 
-    /// The id of a cell, and where it is routed; none for a cell that has no [`Cell::index`].
+    /// The id of a cell, and where it is routed; none for a cell that has no [`Cell::index`], or is no column.
     pub fn place(&self, cell: Cell) -> Option<(SegmentId, RouteKey)> {
-        let index = cell.index()?;
-        Some((SegmentId::of(&self.named, index), RouteKey::of(self.version.mount, &self.version.key, index)))
+        if cell.is_rows() { None } else { self.segment(cell) }
     }
 
-    /// Where all columns of a row group or chunk are routed that are asked for together by who reads none in place: one worker has to
-    /// hold them all. It is the route of a column that hardly any file has, so that no routing table says otherwise for what one column is
-    /// read.
-    pub fn route(&self, row_group: u32) -> Option<RouteKey> {
-        self.place(Cell { row_group, column: COLUMN_MAX }).map(|(_, route)| route)
+    /// The id of what says which columns of a row group or chunk are asked for together, [`Cell::rows`], and where all of them are routed.
+    pub fn rows(&self, row_group: u32) -> Option<(SegmentId, RouteKey)> {
+        self.segment(Cell::rows(row_group))
+    }
+
+    fn segment(&self, cell: Cell) -> Option<(SegmentId, RouteKey)> {
+        let index = cell.index()?;
+        Some((SegmentId::of(&self.named, index), RouteKey::of(self.version.mount, &self.version.key, index)))
     }
 }
 
@@ -188,6 +189,7 @@ mod tests {
         let cell = Cell { row_group: 0, column: 1 };
         let (text, parquet) = (CellSource::text(version.clone(), Arc::clone(&form)), CellSource::parquet(version.clone()));
         assert_ne!(text.place(cell).unwrap().0, parquet.place(cell).unwrap().0);
+        assert_eq!((parquet.place(Cell::rows(0)), parquet.rows(0).is_some()), (None, true), "no column");
         assert_eq!(text.named().form(), Some((version.clone(), form.id())));
         assert_eq!((version.form(), parquet.named()), (None, &version));
     }

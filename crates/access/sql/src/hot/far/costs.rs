@@ -30,6 +30,13 @@ impl Costs {
         Self { footer: Arc::clone(footer), shares: access.inner().iter().zip(rows).map(share).collect() }
     }
 
+    /// Bytes that the file has of columns of a row group, and its rows.
+    pub(in crate::hot) fn whole(&self, row_group: usize, leaves: &[usize]) -> (u64, u64) {
+        let group = self.footer.row_group(row_group);
+        let bytes = leaves.iter().map(|leaf| u64::try_from(group.column(*leaf).compressed_size()).unwrap_or(0));
+        (bytes.fold(0, u64::saturating_add), u64::try_from(group.num_rows()).unwrap_or(0))
+    }
+
     /// What it costs to send those rows of a row group that meet a condition; `leaves` are the columns of `stream`.
     pub(in crate::hot) fn of(
         &self,
@@ -39,8 +46,7 @@ impl Costs {
         limit: Option<u64>,
     ) -> FarPart {
         let group = self.footer.row_group(row_group);
-        let rows = u64::try_from(group.num_rows()).unwrap_or(0);
-        let raw: u64 = leaves.iter().map(|leaf| u64::try_from(group.column(*leaf).compressed_size()).unwrap_or(0)).sum();
+        let (raw, rows) = self.whole(row_group, leaves);
         let share_read = self.shares.get(row_group).copied().unwrap_or(1.0);
         let widths = leaves.iter().zip(stream.fields()).map(|(leaf, field)| width(field.data_type(), group.column(*leaf)));
         let known = |column: u32| known(group.column(*leaves.get(column as usize)?));

@@ -61,17 +61,18 @@ impl Far {
     ) -> Option<(RowGroup, usize)> {
         let bytes_max = self.scan.lock().ask(&wanted.costs)?;
         let (part, costs) = (wanted.part, wanted.costs);
-        let columns = wanted.columns.iter().map(|column| u32::try_from(*column).ok()).collect::<Option<Vec<_>>>()?;
+        let columns = numbers(&wanted.columns)?;
         let question = RowsQuestion {
             row_group: u32::try_from(part).ok()?,
-            columns,
+            columns: columns.clone(),
             tests: wanted.tests,
             limit: wanted.limit,
             bytes_max,
+            expected_bytes: self.scan.lock().expects(&costs, bytes_max),
             raw_bytes: costs.raw_bytes,
         };
         let (table, rows, packed) = match cells.select(source, question).await {
-            FarRows::NotThere => return None,
+            FarRows::NotThere | FarRows::Later => return None,
             FarRows::TooMany => {
                 self.scan.lock().did_not_fit();
                 return None;
@@ -80,6 +81,7 @@ impl Far {
         };
         let bytes = table.len();
         assert!(bytes as u64 <= bytes_max, "{bytes} bytes came where {bytes_max} were the most");
+        let began = forebay_runtime::now();
         let whole = match packed {
             Some(len) => unpack(&table, len as usize),
             None => Ok(table),
@@ -94,10 +96,16 @@ impl Far {
             self.scan.lock().did_not_fit();
             return None;
         };
+        cells.opened(source, &columns, bytes as u64, began.elapsed());
         self.scan.lock().fitted(&costs, bytes as u64);
         self.selected.add(1);
         self.sent.add(bytes);
         self.spared.add(usize::try_from(costs.raw_bytes).unwrap_or(usize::MAX).saturating_sub(bytes));
         Some((opened, bytes))
     }
+}
+
+/// Columns as workers know them; none of more than there can be.
+pub(super) fn numbers(columns: &[usize]) -> Option<Vec<u32>> {
+    columns.iter().map(|column| u32::try_from(*column).ok()).collect()
 }

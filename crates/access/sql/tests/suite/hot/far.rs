@@ -1,7 +1,11 @@
 //! Rows of decoded columns from a worker of another host: the same answers with fewer bytes sent, or the file's own bytes.
 
-use forebay_client::Client;
+use std::time::Duration;
+
+use forebay_client::{Client, ControlReply, ControlRequest, FarRows, RowsQuestion};
 use forebay_sql::{Engine, EngineSettings};
+use forebay_testbed::{TestCluster, bytes};
+use forebay_types::{Cell, CellSource, HotForm, OperationId};
 
 use crate::cluster::Cluster;
 use crate::hot::{counted, heat_until};
@@ -41,15 +45,16 @@ impl Two {
     }
 }
 
-/// Copies what a statement gives to a file of the cluster.
+/// Copies what a statement gives to a file of the cluster. Its row groups are small, so that reading them says nothing of the link: bytes alone
+/// decide.
 async fn put(cluster: &Cluster, name: &str, select: &str) {
     let lake = Lake::new();
-    lake.rows("set datafusion.execution.parquet.max_row_group_size = 10000").await;
+    lake.rows("set datafusion.execution.parquet.max_row_group_size = 5000").await;
     lake.rows(&format!("copy ({select}) to '/lake/{name}'")).await;
     cluster.put(name, &lake.store_bytes(name).await);
 }
 
-/// Five row groups, of which one row in a hundred has a word.
+/// Ten row groups, of which one row in a hundred has a word.
 async fn words(cluster: &Cluster, from: i64) {
     let to = from + 49_999;
     let select = "value as id, concat('word ', value % 100) as word, md5(cast(value as varchar)) as hash, \
@@ -65,7 +70,7 @@ async fn a_scan_of_few_rows_answers_as_a_plain_one_and_has_fewer_bytes_sent() {
     words(&cluster, 1).await;
     let two = Two::of(&cluster).await;
     two.answer_the_same(FEW).await;
-    heat_until(&two.far, FEW, SELECTED, 5).await;
+    heat_until(&two.far, FEW, SELECTED, 10).await;
     two.answer_the_same(FEW).await;
     let (far, raw) = two.bytes_of(FEW).await;
     assert!(far * 5 < raw, "{far} of {raw} bytes");
@@ -93,7 +98,7 @@ async fn a_scan_of_all_rows_reads_the_files_bytes() {
     let cluster = Cluster::hot().await;
     words(&cluster, 1).await;
     let two = Two::of(&cluster).await;
-    heat_until(&two.far, FEW, SELECTED, 5).await;
+    heat_until(&two.far, FEW, SELECTED, 10).await;
     // Each row of it is longer decoded than in the file.
     let all = "select count(*), max(hash), max(word) from '/lake/w.parquet' where id > 0 and length(hash) = 32";
     for _ in 0..3 {
@@ -112,7 +117,7 @@ async fn rows_are_of_the_version_that_a_query_has_opened() {
         words(&cluster, from).await;
         let right = format!("{} 500", from + 7);
         assert_eq!(rows(&two.far, sql).await, right);
-        heat_until(&two.far, sql, SELECTED, 5).await;
+        heat_until(&two.far, sql, SELECTED, 10).await;
         assert_eq!(rows(&two.far, sql).await, right);
     }
 }
@@ -128,7 +133,7 @@ async fn values_of_all_types_are_compared_as_the_engine_does() {
                   named_struct('a', value) as pair, md5(cast(value as varchar)) as hash";
     put(&cluster, "v.parquet", &format!("select {select} from generate_series(1, 30000) as t(value)")).await;
     let two = Two::of(&cluster).await;
-    heat_until(&two.far, "select hash from '/lake/v.parquet' where word = 'a word 7'", SELECTED, 3).await;
+    heat_until(&two.far, "select hash from '/lake/v.parquet' where word = 'a word 7'", SELECTED, 6).await;
     for (columns, condition) in [
         ("id, hash", "price = 7.00 and weight > 0"),
         ("id, hash", "price <> 7.00 and day = arrow_cast(7, 'Date32')"),
@@ -172,10 +177,90 @@ async fn a_worker_that_is_gone_is_no_failed_query() {
     let mut cluster = Cluster::hot().await;
     words(&cluster, 1).await;
     let two = Two::of(&cluster).await;
-    heat_until(&two.far, FEW, SELECTED, 5).await;
+    heat_until(&two.far, FEW, SELECTED, 10).await;
     let answer = rows(&two.far, FEW).await;
     cluster.kill_worker();
     for _ in 0..2 {
         assert_eq!(rows(&two.far, FEW).await, answer);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn rows_are_asked_for_only_where_they_are_there_before_the_files_bytes() {
+    let cluster = Cluster::hot().await;
+    words(&cluster, 1).await;
+    cluster.put("large", &bytes(7, 2 << 20));
+    let two = Two::of(&cluster).await;
+    heat_until(&two.far, FEW, SELECTED, 10).await;
+    let fresh = cluster.far_client().await;
+    for client in [&two.far_client, &fresh] {
+        let large = client.open(&"/lake/large".parse().unwrap()).await.unwrap().version;
+        for operation in 0..8 {
+            // So that the link is known.
+            client.read(OperationId(operation), &large, 0..large.size).await.unwrap();
+        }
+    }
+    let source = CellSource::parquet(fresh.open(&"/lake/w.parquet".parse().unwrap()).await.unwrap().version);
+    let raw_bytes = 1u64 << 20;
+    let ask = async |client: &Client, columns: &[u32], expected_bytes: u64| {
+        let question = RowsQuestion {
+            row_group: 0,
+            columns: columns.to_vec(),
+            tests: Vec::new(),
+            limit: Some(3),
+            bytes_max: raw_bytes,
+            expected_bytes,
+            raw_bytes,
+        };
+        client.select_rows(OperationId(100), &source, question).await
+    };
+    let is_given = |rows: FarRows| matches!(rows, FarRows::Rows { rows: 3, .. });
+    let is_later = |rows: FarRows| matches!(rows, FarRows::Later);
+    // More than the file's bytes take, if that is known.
+    let far_more = 1 << 40;
+    let of_query: &[u32] = &[0, 1, 2];
+    assert!(is_later(ask(&two.far_client, of_query, far_more).await), "the engine has told what they took");
+    let columns: &[u32] = &[0, 1];
+    assert!(is_given(ask(&fresh, columns, far_more).await), "nobody knows what they take");
+    fresh.rows_decoded(&source, columns, 1 << 30, Duration::from_nanos(1));
+    assert!(is_later(ask(&fresh, columns, raw_bytes).await), "they are there at once");
+    for _ in 0..20 {
+        fresh.rows_decoded(&source, columns, raw_bytes, Duration::from_secs(1));
+    }
+    assert!(is_given(ask(&fresh, columns, raw_bytes).await), "they take a second");
+}
+
+/// Who holds what is asked of the rows of a file's first row group, and to whom readers of it are sent.
+async fn holders(client: &Client) -> (usize, usize) {
+    let ControlReply::Placement(status) = client.control(ControlRequest::Placement { limit: 1000 }).await.unwrap() else {
+        panic!("no placement");
+    };
+    let rows = status.segments.iter().find(|segment| Cell::of_index(segment.index) == Some(Cell::rows(0)));
+    rows.map_or((0, 0), |rows| (rows.held.iter().filter(|(_, bytes)| *bytes > 0).count(), rows.routing.len()))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn rows_that_many_ask_for_come_from_two_workers() {
+    let patient = Duration::from_secs(60);
+    let test = TestCluster::start_quick(2, patient, |options| options.hot_form = HotForm::Table).await;
+    let lake = Lake::new();
+    let select = "value as id, concat('word ', value % 100) as word, md5(cast(value as varchar)) as hash";
+    lake.rows(&format!("copy (select {select} from generate_series(1, 50000) as t(value)) to '/lake/w.parquet'")).await;
+    test.store("w.parquet", &lake.store_bytes("w.parquet").await);
+    let client = test.client(|settings| settings.in_place = false).await;
+    let far = Engine::over_client(client.clone(), settings());
+    let right = rows(&far, FEW).await;
+    assert_eq!(right.lines().count(), 500);
+    let began = std::time::Instant::now();
+    while holders(&client).await != (2, 2) {
+        assert!(began.elapsed() < Duration::from_secs(60), "one worker has it: {:?}", holders(&client).await);
+        assert_eq!(rows(&far, FEW).await, right);
+    }
+    // Each of them has the columns, so that both give rows.
+    let given = || test.node.workers.iter().filter(|worker| worker.report().form_bytes > 1_000_000).count();
+    assert_eq!(given(), 2, "both have the columns decoded");
+    client.refresh_view().await.unwrap();
+    for _ in 0..5 {
+        assert_eq!(rows(&far, FEW).await, right);
     }
 }

@@ -124,6 +124,25 @@ async fn an_answer_is_compressed_for_a_slow_link_and_for_no_other() {
 }
 
 #[tokio::test]
+async fn rows_that_take_longer_than_they_may_are_not_selected() {
+    let bed = Bed::new(hot()).await;
+    let client = bed.client().await;
+    let version = opened(&bed, &client, 0).await;
+    let wanted = rows_of(OperationId(1), &version, &[0, 1], few(b"a word that repeats 7"));
+    let (right, table) = selected(&client, &wanted).await;
+    let within = async |micros| ask(&client, &WantedRows { within_us: Some(micros), ..wanted.clone() }).await.unwrap();
+    for _ in 0..3 {
+        let (answer, nothing) = within(0).await;
+        assert_eq!((answer.rows, answer.fits, nothing.len()), (0, false, 0));
+    }
+    let (answer, same) = within(u32::MAX).await;
+    assert_eq!((answer.rows, answer.fits, same == table), (right.rows, true, true));
+    // The first rows alone take no time.
+    let first = WantedRows { tests: vec![], limit: Some(3), within_us: Some(0), ..wanted.clone() };
+    assert_eq!(ask(&client, &first).await.unwrap().0.rows, 3);
+}
+
+#[tokio::test]
 async fn rows_that_were_sent_are_recorded_as_reads_of_their_columns() {
     let bed = Bed::new(hot()).await;
     let client = bed.client().await;

@@ -75,6 +75,7 @@ pub fn rows_of(operation: OperationId, version: &ObjectVersion, columns: &[u32],
         bytes_max: bytes,
         raw_bytes: bytes.into(),
         link_bytes_per_sec: None,
+        within_us: None,
     }
 }
 

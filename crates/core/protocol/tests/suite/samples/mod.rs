@@ -106,8 +106,8 @@ pub fn wanted_rows() -> WantedRows {
     let tests = vec![few, RowTest::OneOf { column: 1, values: vec![b"a".to_vec(), vec![]], negated: false }, RowTest::And];
     let (operation, form, limit) = (OperationId(9), None, Some(300));
     let (row_group, columns, bytes_max, raw_bytes) = (3, vec![0, 200], 1 << 20, 2 << 20);
-    let link_bytes_per_sec = Some(300);
-    WantedRows { operation, version: version(), form, row_group, columns, tests, limit, bytes_max, raw_bytes, link_bytes_per_sec }
+    let (link_bytes_per_sec, within_us, version) = (Some(300), Some(300), version());
+    WantedRows { operation, version, form, row_group, columns, tests, limit, bytes_max, raw_bytes, link_bytes_per_sec, within_us }
 }
 
 pub fn replies() -> Vec<DataReply> {

@@ -1,0 +1,142 @@
+//! TPC-H over decoded columns against LiquidCache, which keeps columns of the same files in memory in a form of its own: a process of its
+//! own (`bench/peers/liquid-cache`), at an older DataFusion, with as much memory as the worker's tier.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Instant;
+
+use forebay_tpch::QUERIES;
+use forebay_types::{Error, Result, ResultExt};
+use serde::Deserialize;
+
+use super::Engines;
+use super::parquet::{decode, geometric};
+use forebay_bench_harness::{Bar, Figure, median};
+
+/// Alternated runs of each query, after so many of all of them by which the peer fills its cache.
+const RUNS: usize = 5;
+const WARM_ROUNDS: usize = 3;
+const PEER: &str = "LiquidCache 0.1.13 on DataFusion 53, warm";
+
+pub async fn hot_liquid_cache() -> Result<Vec<Figure>> {
+    // Before minutes are spent on all else.
+    let program = program()?;
+    let engines = Engines::start().await?;
+    let right = decode(&engines).await?;
+    let folder = tempfile::tempdir()?;
+    let tables = std::path::absolute(&engines.tables.folder)?;
+    let mut peer = Peer::start(&program, &tables, folder.path(), Engines::settings().dram_bytes)?;
+    for _ in 0..WARM_ROUNDS {
+        for query in QUERIES {
+            peer.run(query)?;
+        }
+    }
+
+    let (mut speed_ups, mut lines) = (Vec::new(), Vec::new());
+    for (at, query) in QUERIES.iter().enumerate() {
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        for run in 0..RUNS {
+            // Who goes first has caches as the last one left them, so each does.
+            let first = (run % 2 == 1).then(|| peer.run(query)).transpose()?;
+            let began = Instant::now();
+            let answer = engines.hot.run(query).await.context(|| query.to_string())?;
+            ours.push(began.elapsed().as_secs_f64() * 1e3);
+            let Answer { rows, ms } = match first {
+                Some(answer) => answer,
+                None => peer.run(query)?,
+            };
+            theirs.push(ms);
+            let own: usize = answer.iter().map(|batch| batch.num_rows()).sum();
+            if rows != own {
+                return Err(Error::internal(format!("query {}: {rows} rows where there are {own}", at + 1)));
+            }
+        }
+        let (ours, theirs) = (median(ours), median(theirs));
+        speed_ups.push(theirs / ours);
+        lines.push(Figure::new(format!("TPC-H SF1 warm, query {}", at + 1), ours, "ms", PEER, theirs, Bar::Nothing));
+    }
+    let mut figures = vec![
+        Figure::new(
+            "TPC-H SF1 beside LiquidCache, decoded columns: right answers",
+            right,
+            "of 22",
+            "published answers",
+            22.0,
+            Bar::RatioAtLeast(1.0),
+        ),
+        Figure::new(
+            "TPC-H SF1 beside LiquidCache, geometric mean of 22 speed-ups",
+            geometric(&speed_ups),
+            "x",
+            PEER,
+            1.0,
+            Bar::RatioAtLeast(1.3),
+        ),
+    ];
+    figures.extend(lines);
+    Ok(figures)
+}
+
+/// What `make peers` has built.
+fn program() -> Result<PathBuf> {
+    let cache = std::env::var_os("FOREBAY_CACHE").map(PathBuf::from);
+    let cache = cache.or_else(|| std::env::home_dir().map(|home| home.join(".cache/forebay"))).unwrap_or_default();
+    let program = cache.join("liquid-cache/release/forebay-peer-liquid-cache");
+    match program.exists() {
+        true => Ok(program),
+        false => Err(Error::not_found(format!("{} is not there: make peers builds it", program.display()))),
+    }
+}
+
+/// The peer's process, which ends with this.
+struct Peer {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+/// What it says of a query.
+#[derive(Deserialize)]
+struct Answer {
+    rows: usize,
+    ms: f64,
+}
+
+impl Peer {
+    fn start(program: &Path, tables: &Path, folder: &Path, bytes: u64) -> Result<Self> {
+        let mut command = Command::new(program);
+        command.arg(tables).arg(folder).arg(bytes.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().context(|| program.display())?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(Error::internal("a process without the pipes that it was started with"));
+        };
+        let mut peer = Self { child, input, output: BufReader::new(output) };
+        peer.line()?;
+        Ok(peer)
+    }
+
+    fn run(&mut self, query: &str) -> Result<Answer> {
+        let statement = serde_json::to_string(query).map_err(|error| Error::internal(error.to_string()))?;
+        writeln!(self.input, "{statement}")?;
+        let line = self.line()?;
+        serde_json::from_str(&line).map_err(|_| Error::internal(format!("{query}: LiquidCache says {line}")))
+    }
+
+    fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        self.output.read_line(&mut line)?;
+        match line.trim_end() {
+            "" => Err(Error::internal("LiquidCache ended early; its error is above")),
+            line => Ok(line.to_string()),
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // It may have ended already; either way it is gone after this.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
