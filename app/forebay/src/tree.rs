@@ -82,6 +82,22 @@ pub(crate) fn nothing(path: &ForebayPath) -> Error {
     ))
 }
 
+/// What to say where the object at `path` was not opened: that it is a folder, in the words of `folder`. That is looked for only
+/// where storage has answered: one that is away would be waited for once more.
+pub(crate) async fn unopened<E: From<Error>>(
+    client: &Client,
+    path: &ForebayPath,
+    error: Error,
+    folder: impl FnOnce(ForebayPath, usize) -> E,
+) -> E {
+    if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid)
+        && let Ok(Tree::Folder(path, objects)) = Tree::of(client, path).await
+    {
+        return folder(path, objects.len());
+    }
+    missing(client, path, error).into()
+}
+
 /// The error for a path that is not there: a mount that is missing has its own message, and so has what else went wrong.
 pub(crate) fn missing(client: &Client, path: &ForebayPath, error: Error) -> Error {
     told(path, client.view().mounts.iter().any(|mount| mount.name == *path.mount()), error)
