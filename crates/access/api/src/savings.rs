@@ -70,15 +70,12 @@ impl Savings {
     pub fn lines(&self) -> Vec<String> {
         let bytes = forebay_types::format_bytes;
         let share = (self.hit_bytes * 100).checked_div(self.served_bytes).unwrap_or(0);
+        // Without a price it is worth nothing that could be said.
+        let worth = if self.saved_money > 0.0 { format!(", worth {:.2}", self.saved_money) } else { String::new() };
         vec![
             format!("served        {} in {} reads, {share} % of the bytes from the tiers", bytes(self.served_bytes), self.reads),
             format!("from storage  {} in {} requests", bytes(self.storage_bytes), self.storage_requests),
-            format!(
-                "saved         {} and {} requests, worth {:.2}",
-                bytes(self.saved_bytes),
-                self.saved_requests,
-                self.saved_money
-            ),
+            format!("saved         {} and {} requests{worth}", bytes(self.saved_bytes), self.saved_requests),
         ]
     }
 }
@@ -131,6 +128,8 @@ mod tests {
         assert!((saved.saved_money - 6.4).abs() < 1e-9, "{saved:?}");
         let loaded = Savings::of(&cluster(0, 0, 1000, 1), Price::default());
         assert_eq!((loaded.saved_bytes, loaded.saved_money), (0, 0.0), "what was only loaded has saved nothing yet");
+        assert!(saved.lines()[2].ends_with("3000 requests, worth 6.40"), "{:?}", saved.lines());
+        assert!(loaded.lines()[2].ends_with("0 requests"), "nobody has named a price: {:?}", loaded.lines());
     }
 
     #[test]

@@ -137,6 +137,10 @@ fn a_load_brings_everything_below_into_the_tiers() {
         assert_eq!(usage[1]["cached_bytes"], 0);
         assert_eq!(forebay(&at, &["load", "/lake/sales", "--json"]).ok().json()[0]["fetched_bytes"], 0);
         assert!(forebay(&at, &["du"]).ok().text().contains("/lake/"));
+        bucket.put("small/x", b"x");
+        forebay(&at, &["load", "/lake/small/"]).ok();
+        let text = forebay(&at, &["du", "/lake/small/"]).ok().text();
+        assert!(text.contains("(100 %)"), "a page is more than the object has, and no more than all of it: {text}");
     });
 }
 
