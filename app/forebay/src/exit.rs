@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use forebay_types::Error;
 
-use crate::output::{OF_LINES, visible};
+use crate::terminal::{OF_LINES, visible};
 
 /// Why a command did not end well, by the exit code that it gives.
 #[derive(Debug)]

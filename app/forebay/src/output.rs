@@ -7,29 +7,13 @@ use chrono::DateTime;
 use serde::Serialize;
 
 use crate::exit::{Failure, Outcome};
+use crate::terminal::{OF_LINES, visible};
 
 /// A time in seconds since 1970, as it is written everywhere.
 pub(crate) fn time(secs: u64) -> String {
     let time = i64::try_from(secs).ok().and_then(|secs| DateTime::from_timestamp(secs, 0));
     time.map_or_else(|| secs.to_string(), |time| time.format("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
-
-/// Text whose control characters are seen instead of obeyed: names are whatever somebody could write to shared storage, and a
-/// terminal does what they say. Those in `kept` stay.
-pub(crate) fn visible<'a>(text: &'a str, kept: &[char]) -> Cow<'a, str> {
-    let hides = |c: char| c.is_control() && !kept.contains(&c);
-    if !text.contains(hides) {
-        return Cow::Borrowed(text);
-    }
-    let mut seen = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if hides(c) { seen.extend(c.escape_default()) } else { seen.push(c) }
-    }
-    Cow::Owned(seen)
-}
-
-/// What lines of text are made of.
-pub(crate) const OF_LINES: &[char] = &['\n', '\t'];
 
 /// The standard output of a command: lines and tables for people, one JSON object a line for programs.
 ///
@@ -125,10 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_terminal_would_obey_is_shown() {
-        assert_eq!(visible("red \x1b[31m\u{9b}2J", &[]), "red \\u{1b}[31m\\u{9b}2J");
-        assert_eq!((visible("a\nb", &[]), visible("a\nb\tc\r", OF_LINES)), ("a\\nb".into(), "a\nb\tc\\r".into()));
-        assert!(matches!(visible("ü ☃ %20", &[]), Cow::Borrowed("ü ☃ %20")), "all else stays as it is");
+    fn a_row_is_one_line() {
         let rows = vec![vec!["a\nb".into(), "1".into()], vec!["c".into(), "2".into()]];
         assert_eq!(format_table(&[], &[], &rows), ["a\\nb  1", "c     2"]);
     }
