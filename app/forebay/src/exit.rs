@@ -1,8 +1,10 @@
 //! How a command ends: its exit code, and what the standard error says of it.
 
-use std::io;
+use std::io::{self, IsTerminal};
 
 use forebay_types::Error;
+
+use crate::terminal::{OF_LINES, visible};
 
 /// Why a command did not end well, by the exit code that it gives.
 #[derive(Debug)]
@@ -37,13 +39,18 @@ impl Failure {
 
     /// Says what failed on the standard error, and gives the exit code.
     pub(crate) fn report(&self) -> u8 {
+        // Names of objects and what servers say are in these; a terminal must not obey them.
+        let say = |message: String| match io::stderr().is_terminal() {
+            true => eprintln!("forebay: {}", visible(&message, OF_LINES)),
+            false => eprintln!("forebay: {message}"),
+        };
         match self {
             Self::Usage(message) => {
-                eprintln!("forebay: {message}");
+                say(message.clone());
                 2
             }
             Self::Failed(error) => {
-                eprintln!("forebay: {error}");
+                say(error.to_string());
                 1
             }
             Self::ReaderGone => 0,

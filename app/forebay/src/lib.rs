@@ -16,6 +16,7 @@ mod progress;
 mod records;
 mod roles;
 mod sql;
+mod terminal;
 mod tree;
 
 use std::ffi::OsString;

@@ -1,11 +1,13 @@
 //! How commands print: aligned tables for people, JSON for programs, and a quiet end when nobody reads any more.
 
+use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use chrono::DateTime;
 use serde::Serialize;
 
 use crate::exit::{Failure, Outcome};
+use crate::terminal::{OF_LINES, visible};
 
 /// A time in seconds since 1970, as it is written everywhere.
 pub(crate) fn time(secs: u64) -> String {
@@ -18,13 +20,14 @@ pub(crate) fn time(secs: u64) -> String {
 /// Everything goes through here so that a reader that went away (`forebay ls | head`) ends the command quietly.
 pub(crate) struct Output {
     json: bool,
+    terminal: bool,
     stdout: BufWriter<Stdout>,
 }
 
 impl Output {
     /// The output of this process. Flush with [`Self::finish`].
     pub(crate) fn new(json: bool) -> Self {
-        Self { json, stdout: BufWriter::with_capacity(64 << 10, io::stdout()) }
+        Self { json, terminal: Self::is_terminal(), stdout: BufWriter::with_capacity(64 << 10, io::stdout()) }
     }
 
     /// Whether programs read it.
@@ -37,9 +40,16 @@ impl Output {
         io::stdout().is_terminal()
     }
 
-    /// A line of text.
+    /// A line of text. A terminal is not handed what it would obey; programs get all as it is.
     pub(crate) fn line(&mut self, text: &str) -> Outcome {
+        let text = if self.terminal { visible(text, OF_LINES) } else { Cow::Borrowed(text) };
         writeln!(self.stdout, "{text}").map_err(Failure::of_stdout)
+    }
+
+    /// A line that is a name and nothing else, or ends with one: on a terminal it stays one line.
+    pub(crate) fn name(&mut self, text: &str) -> Outcome {
+        let text = if self.terminal { visible(text, &[]) } else { Cow::Borrowed(text) };
+        self.line(&text)
     }
 
     /// One JSON object on a line.
@@ -68,15 +78,17 @@ impl Output {
     }
 }
 
-/// The lines of a table; no line of titles when there are none.
+/// The lines of a table; no line of titles when there are none. A row is one line, whatever is in its cells.
 pub(crate) fn format_table(titles: &[&str], right: &[usize], rows: &[Vec<String>]) -> Vec<String> {
-    let titles: Option<Vec<String>> = (!titles.is_empty()).then(|| titles.iter().map(|title| title.to_uppercase()).collect());
-    let lines: Vec<&Vec<String>> = titles.iter().chain(rows).collect();
+    let titles =
+        (!titles.is_empty()).then(|| titles.iter().map(|title| Cow::<str>::Owned(title.to_uppercase())).collect::<Vec<_>>());
+    let rows = rows.iter().map(|row| row.iter().map(|cell| visible(cell, &[])).collect::<Vec<_>>());
+    let lines: Vec<Vec<Cow<'_, str>>> = titles.into_iter().chain(rows).collect();
     let columns = lines.iter().map(|line| line.len()).max().unwrap_or(0);
     let width =
         |column: usize| lines.iter().filter_map(|line| line.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(width).collect();
-    let format_line = |line: &&Vec<String>| {
+    let format_line = |line: &Vec<Cow<'_, str>>| {
         let cells = line.iter().enumerate().map(|(column, cell)| {
             let pad = " ".repeat(widths[column] - cell.chars().count());
             if right.contains(&column) { format!("{pad}{cell}") } else { format!("{cell}{pad}") }
@@ -94,5 +106,11 @@ mod tests {
     fn columns_align() {
         let rows = vec![vec!["lake".into(), "1".into()], vec!["nas".into(), "200".into()]];
         assert_eq!(format_table(&["name", "size"], &[1], &rows), ["NAME  SIZE", "lake     1", "nas    200"]);
+    }
+
+    #[test]
+    fn a_row_is_one_line() {
+        let rows = vec![vec!["a\nb".into(), "1".into()], vec!["c".into(), "2".into()]];
+        assert_eq!(format_table(&[], &[], &rows), ["a\\nb  1", "c     2"]);
     }
 }

@@ -82,6 +82,35 @@ pub(crate) fn nothing(path: &ForebayPath) -> Error {
     ))
 }
 
+/// What to say where the object at `path` was not opened: that it is a folder, in the words of `folder`. That is looked for only
+/// where storage has answered: one that is away would be waited for once more.
+pub(crate) async fn unopened<E: From<Error>>(
+    client: &Client,
+    path: &ForebayPath,
+    error: Error,
+    folder: impl FnOnce(ForebayPath, usize) -> E,
+) -> E {
+    if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Invalid)
+        && let Ok(Tree::Folder(path, objects)) = Tree::of(client, path).await
+    {
+        return folder(path, objects.len());
+    }
+    missing(client, path, error).into()
+}
+
+/// As [`missing`], where one object was asked for: a folder is said to be one, whatever is in it.
+pub(crate) async fn no_object(client: &Client, path: &ForebayPath, error: Error) -> Error {
+    if error.kind() == ErrorKind::NotFound
+        && let Ok(folder) = path.as_folder()
+        && let Ok(mut pages) = client.list(&folder, true).await
+        && let Ok(Some(page)) = pages.try_next().await
+        && !(page.objects.is_empty() && page.folders.is_empty())
+    {
+        return Error::invalid(format!("{folder} is a folder: name an object in it, `forebay ls {folder}` lists them"));
+    }
+    missing(client, path, error)
+}
+
 /// The error for a path that is not there: a mount that is missing has its own message, and so has what else went wrong.
 pub(crate) fn missing(client: &Client, path: &ForebayPath, error: Error) -> Error {
     told(path, client.view().mounts.iter().any(|mount| mount.name == *path.mount()), error)

@@ -55,7 +55,7 @@ pub(crate) struct CpArgs {
     /// Folders with everything below
     #[arg(short, long)]
     pub(crate) recursive: bool,
-    /// Don't replace what is there
+    /// Don't replace what is there: all else is copied, and the exit code says that something was kept
     #[arg(short, long)]
     pub(crate) no_clobber: bool,
     /// One JSON object a file

@@ -57,6 +57,21 @@ fn lasting(text: &str) -> Result<Duration, String> {
     match text.strip_suffix('d').map(|days| days.trim().parse::<u64>()) {
         Some(Ok(days)) if (1..=36_500).contains(&days) => Ok(Duration::from_secs(days * DAY_SECS)),
         Some(_) => Err("write it as in 30d, with 1 to 36500 days".to_string()),
-        None => forebay_types::parse_duration(text).map_err(|error| error.message().to_string()),
+        None => match forebay_types::parse_duration(text) {
+            Ok(lasts) if lasts.as_secs() == 0 => Err("a token that ends at once is of no use: write it as in 30d".to_string()),
+            lasts => lasts.map_err(|error| error.message().to_string()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_lasts_for_a_second_at_least() {
+        assert_eq!(lasting("30d"), Ok(Duration::from_secs(30 * 86_400)));
+        assert_eq!(lasting("1s"), Ok(Duration::from_secs(1)));
+        assert!(["0s", "999ms", "0d", "30", "d"].iter().all(|text| lasting(text).is_err()));
     }
 }

@@ -8,9 +8,9 @@ use forebay_types::{ForebayPath, ObjectVersion, OperationId};
 use futures::{StreamExt, TryStreamExt, stream};
 
 use crate::cli::CatArgs;
-use crate::exit::{Failure, Outcome};
+use crate::exit::Outcome;
 use crate::output::Output;
-use crate::tree::missing;
+use crate::tree::no_object;
 
 /// Bytes asked for at once, and how many such requests are on their way.
 const CHUNK_BYTES: u64 = 8 << 20;
@@ -40,8 +40,10 @@ pub(crate) async fn write(
         RangeSpec::From { start } => RangeSpec::Bounded { start, len: CHUNK_BYTES },
         suffix @ RangeSpec::Suffix { .. } => suffix,
     };
-    let (info, got, bytes) =
-        client.read_latest(operation, path, first).await.map_err(|error| Failure::from(missing(client, path, error)))?;
+    let (info, got, bytes) = match client.read_latest(operation, path, first).await {
+        Ok(read) => read,
+        Err(error) => return Err(no_object(client, path, error).await.into()),
+    };
     sink(&bytes)?;
     drop(bytes);
     let end = match range {

@@ -44,7 +44,9 @@ pub(crate) async fn run(client: &Client, args: DuArgs) -> Outcome {
         if args.json {
             output.record(&usage)?;
         } else {
-            let share = (usage.cached_bytes * 100).checked_div(usage.bytes).unwrap_or(0);
+            // The tiers hold whole pages: more bytes than small objects have.
+            let cached = u128::from(usage.cached_bytes.min(usage.bytes));
+            let share = (cached * 100).checked_div(u128::from(usage.bytes)).unwrap_or(0);
             rows.push(vec![
                 usage.path,
                 usage.objects.to_string(),

@@ -82,14 +82,14 @@ fn object(output: &mut Output, path: &ForebayPath, name: &str, info: &ObjectInfo
             version: Some(info.version.tag.as_str()),
         });
     }
-    if long { output.line(&format!("{:>10}  {modified}  {name}", format_bytes(info.version.size))) } else { output.line(name) }
+    if long { output.name(&format!("{:>10}  {modified}  {name}", format_bytes(info.version.size))) } else { output.name(name) }
 }
 
 fn subfolder(output: &mut Output, path: &ForebayPath, name: &str, long: bool) -> Outcome {
     if output.json() {
         return output.record(&Entry { path: &path.to_string(), folder: true, bytes: None, modified: None, version: None });
     }
-    if long { output.line(&format!("{:>10}  {:20}  {name}", "-", "")) } else { output.line(name) }
+    if long { output.name(&format!("{:>10}  {:20}  {name}", "-", "")) } else { output.name(name) }
 }
 
 /// Milliseconds since the epoch as a time in UTC.

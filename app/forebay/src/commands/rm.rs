@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::RmArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output::Output;
-use crate::tree::{Tree, beside, missing};
+use crate::tree::{Tree, beside, unopened};
 
 /// Deletes on their way at once.
 const AT_ONCE: usize = 16;
@@ -39,13 +39,12 @@ async fn doomed(client: &Client, path: &ForebayPath, args: &RmArgs) -> Outcome<V
         return match client.open(path).await {
             Ok(_) => Ok(vec![path.clone()]),
             Err(error) if args.force && error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(match Tree::of(client, path).await {
-                Ok(Tree::Folder(folder, objects)) => Failure::Usage(format!(
-                    "{folder} is a folder of {} objects: `forebay rm -r {folder}` deletes all of them from shared storage",
-                    objects.len()
-                )),
-                _ => missing(client, path, error).into(),
-            }),
+            Err(error) => Err(unopened(client, path, error, |folder, objects| {
+                Failure::Usage(format!(
+                    "{folder} is a folder of {objects} objects: `forebay rm -r {folder}` deletes all of them from shared storage"
+                ))
+            })
+            .await),
         };
     }
     match Tree::of(client, path).await {

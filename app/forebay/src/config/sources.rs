@@ -104,6 +104,7 @@ impl Said {
 fn file_of(named: Option<&Path>) -> Outcome<Option<PathBuf>> {
     let named = named.map(PathBuf::from).or_else(|| std::env::var_os("FOREBAY_CONFIG").map(PathBuf::from));
     match named {
+        Some(file) if file.is_dir() => Err(wrong_file(&file, "it is a folder: name a file in it")),
         Some(file) if !file.is_file() => Err(wrong_file(&file, "there is no such file")),
         Some(file) => Ok(Some(file)),
         None => {
@@ -128,7 +129,15 @@ fn of_file(all: All, file: &Path, said: &mut Vec<Said>) -> Outcome {
     entries.sort_by_key(|(key, _)| key.span().start);
     for (key, value) in entries {
         let source = Source::File { file: file.to_path_buf(), line: line(key.span().start) };
-        let setting = known(all, key.get_ref(), || format!("in {}:{}", file.display(), line(key.span().start)))?;
+        let place = || format!("in {}:{}", file.display(), line(key.span().start));
+        if value.get_ref().is_table() && !all.iter().any(|setting| setting.key == key.get_ref()) {
+            let key = key.get_ref();
+            return Err(Failure::Usage(format!(
+                "configuration {key:?} {}: there are no sections, all keys stand at the top: take the line out",
+                place()
+            )));
+        }
+        let setting = known(all, key.get_ref(), place)?;
         said.push(Said { setting, written: written(value.into_inner()), source });
     }
     Ok(())
@@ -276,6 +285,7 @@ mod tests {
         assert!(error.contains("line 2") && !error.contains("hidden"), "{error}");
         let error = sources("[worker]\nlease = \"5s\"\n", &[]).err().unwrap();
         assert!(error.contains("\"worker\"") && error.contains("forebay.toml:1"), "{error}");
+        assert!(error.contains("no sections") && !error.contains("did you mean"), "{error}");
     }
 
     #[test]

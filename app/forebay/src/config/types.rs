@@ -20,7 +20,8 @@ impl Value for Address {
 
     fn read(written: &Written, _: &Path) -> Result<Self, String> {
         let text = written.text()?;
-        let Some((_, port)) = text.rsplit_once(':') else {
+        let parts = text.rsplit_once(':').filter(|(host, _)| !host.is_empty() && !host.contains(['/', '@', ' ']));
+        let Some((_, port)) = parts else {
             return Err(format!("{text:?} is no address: write it as HOST:PORT, as in 127.0.0.1:7400"));
         };
         match port.parse::<u16>() {
@@ -290,10 +291,11 @@ macro_rules! choices {
             const FORM: &'static str = concat!($first_word $(, "|", $word)*);
 
             fn read(written: &Written, _: &Path) -> Result<Self, String> {
-                match written.text()? {
+                let words = [$first_word $(, $word)*].join(", ");
+                match written.text().map_err(|why| format!("{why}, one of {words}"))? {
                     $first_word => Ok(Self::$first),
                     $($word => Ok(Self::$choice),)*
-                    text => Err(format!("{text:?} is none of {}", [$first_word $(, $word)*].join(", "))),
+                    text => Err(format!("{text:?} is none of {words}")),
                 }
             }
 
@@ -330,6 +332,9 @@ mod tests {
         assert_eq!(read::<Address>("[::1]:7400"), Ok("[::1]:7400".into()));
         assert!(read::<Address>("here").unwrap_err().contains("HOST:PORT"));
         assert!(read::<Address>("here:port").unwrap_err().contains("65535"));
+        for wrong in [":7400", "http://here:7400", "me@here:7400", ""] {
+            assert!(read::<Address>(wrong).unwrap_err().contains("HOST:PORT"), "{wrong}");
+        }
         assert_eq!(read::<Addresses>("a:7400, [::1]:7401"), Ok("a:7400,[::1]:7401".into()));
         assert!(read::<Addresses>("a:7400,b").unwrap_err().contains("\"b\" is no address"));
         assert_eq!(read::<OrOff<Address>>("off"), Ok(OrOff::Off));
@@ -351,6 +356,8 @@ mod tests {
     fn a_choice_names_the_others() {
         assert_eq!(read::<JobOrder>("fair"), Ok(JobOrder::Fair));
         assert_eq!(read::<S3Anonymous>("all").unwrap_err(), "\"all\" is none of off, read, write");
+        let bare = S3Anonymous::read(&Written::Switch(true), Path::new("")).unwrap_err();
+        assert_eq!(bare, "it is true or false: write a text in quotes, one of off, read, write");
     }
 
     #[test]

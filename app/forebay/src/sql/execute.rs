@@ -1,7 +1,7 @@
 //! Runs statements and prints their rows as they come, with progress before the first one.
 
 use std::cell::Cell;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -132,7 +132,8 @@ struct Printer {
 impl Printer {
     fn new(form: Form, schema: SchemaRef) -> Self {
         let gone = Rc::new(Cell::new(false));
-        let stdout = Stdout { out: BufWriter::with_capacity(64 << 10, io::stdout()), gone: Rc::clone(&gone) };
+        let (out, terminal) = (io::stdout(), io::stdout().is_terminal());
+        let stdout = Stdout { out: BufWriter::with_capacity(64 << 10, out), terminal, gone: Rc::clone(&gone) };
         Self { writer: Writer::new(form, schema, stdout), gone }
     }
 
@@ -155,6 +156,7 @@ fn sort(gone: &Cell<bool>, error: Error) -> Failure {
 /// while a query runs: a library that prints a line of its own would wait for the query, and the query for it.
 struct Stdout {
     out: BufWriter<io::Stdout>,
+    terminal: bool,
     gone: Rc<Cell<bool>>,
 }
 
@@ -169,12 +171,37 @@ impl Stdout {
 
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.out.write(bytes);
+        let written = if self.terminal { shown(&mut self.out, bytes) } else { self.out.write(bytes) };
         self.note(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let flushed = self.out.flush();
         self.note(flushed)
+    }
+}
+
+/// As `write`, of control characters what they are instead of what a terminal does at them.
+fn shown(out: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
+    let is_obeyed = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\n' | b'\r' | b'\t');
+    match bytes.iter().position(is_obeyed) {
+        None => out.write(bytes),
+        Some(0) => write!(out, "\\u{{{:x}}}", bytes[0]).map(|()| 1),
+        Some(at) => out.write(&bytes[..at]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_does_not_obey_what_is_in_rows() {
+        let (mut out, bytes) = (Vec::new(), "| \x1b[31mr\u{fc}d\x07 |\n".as_bytes());
+        let mut at = 0;
+        while at < bytes.len() {
+            at += shown(&mut out, &bytes[at..]).unwrap();
+        }
+        assert_eq!(String::from_utf8(out).unwrap(), "| \\u{1b}[31mr\u{fc}d\\u{7} |\n");
     }
 }

@@ -72,6 +72,9 @@ fn a_path_outside_every_mount() {
         forebay(&at, &[&command[..], &["/nosuch/x"]].concat()).fails(1, &["nosuch"]);
     }
     forebay(&at, &["sql", "select * from '/nosuch/x.parquet'"]).fails(1, &["/nosuch/x.parquet", "mount add"]);
+    for command in [["ls"], ["cat"], ["stat"], ["rm"]] {
+        forebay(&at, &[&command[..], &["/tmp/x"]].concat()).fails(2, &["/tmp/x", "temporary data", "forebay node"]);
+    }
     forebay(&at, &["cat", "/lake/missing"]).fails(1, &["/lake/missing"]);
     forebay(&at, &["sql", "select * from '/lake/missing.parquet'"]).fails(1, &["/lake/missing.parquet"]);
 }

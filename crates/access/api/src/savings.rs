@@ -77,15 +77,12 @@ impl Savings {
     pub fn lines(&self) -> Vec<String> {
         let bytes = forebay_types::format_bytes;
         let share = (self.hit_bytes * 100).checked_div(self.served_bytes).unwrap_or(0);
+        // Without a price it is worth nothing that could be said.
+        let worth = if self.saved_money > 0.0 { format!(", worth {:.2}", self.saved_money) } else { String::new() };
         let mut lines = vec![
             format!("served        {} in {} reads, {share} % of the bytes from the tiers", bytes(self.served_bytes), self.reads),
             format!("from storage  {} in {} requests", bytes(self.storage_bytes), self.storage_requests),
-            format!(
-                "saved         {} and {} requests, worth {:.2}",
-                bytes(self.saved_bytes),
-                self.saved_requests,
-                self.saved_money
-            ),
+            format!("saved         {} and {} requests{worth}", bytes(self.saved_bytes), self.saved_requests),
         ];
         let waiting = self.saved_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.round()).ok());
         lines.extend(waiting.map(|time| format!("less waiting  {}, of all readers together", format_duration(time))));
@@ -147,6 +144,8 @@ mod tests {
         assert!((saved.saved_money - 6.4).abs() < 1e-9, "{saved:?}");
         let loaded = Savings::of(&cluster(0, 0, 1000, 1), Price::default());
         assert_eq!((loaded.saved_bytes, loaded.saved_money), (0, 0.0), "what was only loaded has saved nothing yet");
+        assert!(saved.lines()[2].ends_with("3000 requests, worth 6.40"), "{:?}", saved.lines());
+        assert!(loaded.lines()[2].ends_with("0 requests"), "nobody has named a price: {:?}", loaded.lines());
     }
 
     #[test]

@@ -119,6 +119,11 @@ fn readable(error: &DataFusionError) -> String {
     if let Some(text) = exhausted(error) {
         return format!("out of memory: {text}; allow SQL more (`sql-memory`, `sql-spill`), or read less at once");
     }
+    if let DataFusionError::SQL(parser, _) = error.find_root() {
+        // The engine shows its parser's error as a value in Rust, not by its words.
+        let said = parser.to_string();
+        return format!("SQL error: {}", said.strip_prefix("sql parser error: ").unwrap_or(&said));
+    }
     let text = error.strip_backtrace();
     ["Parquet error: External: ", "External error: ", "Error during planning: ", "Execution error: ", "Object Store error: "]
         .iter()
@@ -128,7 +133,16 @@ fn readable(error: &DataFusionError) -> String {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::sql::sqlparser::parser::ParserError;
+
     use super::*;
+
+    #[test]
+    fn what_can_not_be_parsed_is_told_in_words() {
+        let parser = ParserError::ParserError("Expected: an SQL statement, found: selec".to_string());
+        let error = from_engine(DataFusionError::SQL(Box::new(parser), None));
+        assert_eq!((error.kind(), error.message()), (ErrorKind::Invalid, "SQL error: Expected: an SQL statement, found: selec"));
+    }
 
     #[test]
     fn a_connection_that_breaks_is_no_damaged_file() {

@@ -68,25 +68,25 @@ impl Need {
 }
 
 /// Whether `who` has what is needed: `Denied` with the remedy where not. `now` is in seconds since 1970; `name_of` gives the
-/// names of mounts, and is asked for who may reach some of them only.
+/// names of mounts, and is asked for who may reach some of them only, and for what who is refused is told.
 pub fn decide(who: &Who, need: &Need, now: u64, name_of: impl Fn(MountId) -> Option<MountName>) -> Result<()> {
     let fits = match who {
         Who::Owner => true,
         // A process of the cluster serves everybody's data; whom it serves is what others decide.
         Who::Member => need.action != Action::Administer,
         Who::Holder(_) => {
-            let Some(grant) = who.grant() else { return Err(refusal(who, need)) };
+            let Some(grant) = who.grant() else { return Err(refusal(who, need, now, name_of)) };
             if has_expired(grant, now) {
                 return Err(Error::denied(format!("{who} has expired: ask an administrator for another one")));
             }
-            grants(grant, need, now, name_of)
+            grants(grant, need, now, &name_of)
         }
-        Who::Anonymous(role) => role.is_some_and(|role| grants(&Grant::everywhere(role), need, now, name_of)),
+        Who::Anonymous(role) => role.is_some_and(|role| grants(&Grant::everywhere(role), need, now, &name_of)),
     };
     let is_process = matches!(who, Who::Owner | Who::Member);
     assert!(!fits || is_process || need.action != Action::Serve, "{who} may be a process of the cluster");
     assert!(!fits || who.grant().is_none_or(|grant| !has_expired(grant, now)), "{who} has expired, and may {need}");
-    if fits { Ok(()) } else { Err(refusal(who, need)) }
+    if fits { Ok(()) } else { Err(refusal(who, need, now, name_of)) }
 }
 
 fn has_expired(grant: &Grant, now: u64) -> bool {
@@ -119,7 +119,15 @@ pub fn grants(grant: &Grant, need: &Need, now: u64, name_of: impl Fn(MountId) ->
     }
 }
 
-fn refusal(who: &Who, need: &Need) -> Error {
+fn refusal(who: &Who, need: &Need, now: u64, name_of: impl Fn(MountId) -> Option<MountName>) -> Error {
+    // Who may see a mount is told its name. To others it is a number.
+    let is_seen = |grant: &Grant, id| grants(grant, &Need::read(Place::Mount(id)), now, &name_of);
+    let named = match (&need.place, who.grant()) {
+        (Place::Mount(id), Some(grant)) if is_seen(grant, *id) => name_of(*id),
+        _ => None,
+    };
+    let named = named.map(|name| Need { action: need.action, place: Place::Named(name) });
+    let need = named.as_ref().unwrap_or(need);
     let remedy = match need.action {
         Action::Read => "a token with --read",
         Action::Write => "a token with --write",
@@ -145,5 +153,33 @@ impl fmt::Display for Need {
             Place::Temporary => write!(f, "{verb} temporary data"),
             Place::Begun => write!(f, "{verb} here"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use forebay_types::{TokenKeys, Verifier};
+
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_a_mount_to_who_may_see_it() {
+        let name = |id: MountId| ["lake", "hidden"].get(id.0 as usize).map(|name| name.parse::<MountName>().expect("a name"));
+        let grant = Grant {
+            role: Role::Read,
+            scope: Scope::Only { mounts: vec!["lake".parse::<MountName>().expect("a name")], temporary: false },
+            expires: None,
+        };
+        let keys = TokenKeys { stored: [0; 32], server: [0; 32] };
+        let who = Who::Holder(Arc::new(Verifier { id: "etl.1".into(), grant, created: 0, keys }));
+        let refused = |id| {
+            let error = decide(&who, &Need::write(Place::Mount(MountId(id))), 0, name).expect_err("it may only read");
+            error.message().to_string()
+        };
+        assert!(refused(0).starts_with("token etl.1 may not write mount lake:"), "{}", refused(0));
+        assert!(!refused(1).contains("hidden") && refused(1).contains("mount number 1"), "{}", refused(1));
+        assert!(decide(&who, &Need::read(Place::Mount(MountId(0))), 0, name).is_ok());
     }
 }

@@ -60,6 +60,11 @@ impl FromStr for ForebayPath {
             return Err(Error::invalid(format!("{text:?} is not a path: write /MOUNT/KEY, as in /lake/sales/x.parquet")));
         };
         let (mount, key) = rest.split_once('/').unwrap_or((rest, ""));
+        if mount == MountName::temporary().as_str() {
+            return Err(Error::invalid(format!(
+                "{text:?} is temporary data, and below no mount: `forebay node` shows and changes it"
+            )));
+        }
         let mount = mount.parse::<MountName>().map_err(|error| error.context(format!("{text:?}")))?;
         Ok(Self { mount, key: Key::new(key).map_err(|error| error.context(format!("{text:?}")))? })
     }
@@ -68,5 +73,19 @@ impl FromStr for ForebayPath {
 impl fmt::Display for ForebayPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "/{}/{}", self.mount, self.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn temporary_data_is_said_to_be_elsewhere() {
+        for path in ["/tmp", "/tmp/", "/tmp/a/b"] {
+            let error = path.parse::<ForebayPath>().expect_err("no mount has that name");
+            assert!(error.message().contains(path) && error.message().contains("forebay node"), "{error}");
+        }
+        assert!("/tmpx/a".parse::<ForebayPath>().is_ok());
     }
 }

@@ -40,9 +40,12 @@ pub fn owner_secret(folder: &Path, fresh: impl FnOnce() -> Result<String>) -> Re
     read_secret(folder)?.ok_or_else(|| Error::internal(format!("{} is gone", path.display())))
 }
 
-/// The owner's secret of a data folder, where there is one.
+/// The owner's secret of a data folder, where there is one. One that this user may not read is another's, and none of its own.
 pub fn owner_secret_in(folder: &Path) -> Result<Option<String>> {
-    read_secret(folder)
+    match fs::File::open(folder.join(FILE)) {
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(None),
+        _ => read_secret(folder),
+    }
 }
 
 /// The owner's secret of the coordinator at `host:port`, where that runs on this machine as this user.
@@ -144,6 +147,18 @@ mod tests {
         let error = owner_secret(folder.path(), || panic!("there is one")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied);
         assert!(error.message().contains("chmod 600"), "{error}");
+    }
+
+    #[test]
+    fn a_secret_that_can_not_be_read_is_another_users() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(owner_secret_in(folder.path()).unwrap(), None);
+        owner_secret(folder.path(), || Ok("a secret of nobody else".into())).unwrap();
+        assert_eq!(owner_secret_in(folder.path()).unwrap().as_deref(), Some("a secret of nobody else"));
+        fs::set_permissions(folder.path().join(FILE), fs::Permissions::from_mode(0o000)).unwrap();
+        // Root reads everything.
+        let read = owner_secret_in(folder.path()).unwrap();
+        assert!(read.is_none() || rustix::process::geteuid().is_root(), "{read:?}");
     }
 
     #[test]

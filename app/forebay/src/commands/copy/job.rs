@@ -8,7 +8,7 @@ use forebay_types::{Error, ResultExt};
 
 use super::place::Place;
 use crate::exit::{Failure, Outcome};
-use crate::tree::{Tree, beside, missing};
+use crate::tree::{Tree, beside, unopened};
 
 /// One file to copy.
 pub(crate) struct Job {
@@ -34,10 +34,10 @@ pub(crate) async fn plan(client: &Client, sources: &[Place], target: &Place, rec
                 let info = match client.open(path).await {
                     Ok(info) => info,
                     Err(error) => {
-                        return Err(match Tree::of(client, path).await {
-                            Ok(Tree::Folder(folder, _)) => Failure::Usage(format!("{folder} is a folder: copy it with -r")),
-                            _ => missing(client, path, error).into(),
-                        });
+                        return Err(unopened(client, path, error, |folder, _| {
+                            Failure::Usage(format!("{folder} is a folder: copy it with -r"))
+                        })
+                        .await);
                     }
                 };
                 let to = if into_folder { target.join(&source.file_name()?)? } else { target.clone() };

@@ -5,6 +5,7 @@ mod place;
 mod transfer;
 
 use forebay_client::Client;
+use forebay_types::Error;
 use serde::Serialize;
 
 use crate::cli::CpArgs;
@@ -41,15 +42,26 @@ pub(crate) async fn run(client: &Client, args: CpArgs) -> Outcome {
     let total = jobs.iter().filter_map(|job| job.bytes).sum();
     let bar = progress::bytes("cp", total);
     let mut output = Output::new(args.json);
-    for Job { from, to, .. } in jobs {
+    let mut kept = Vec::new();
+    for Job { from, to, bytes: expected } in jobs {
         let before = bar.position();
-        let bytes = transfer::copy(client, &from, &to, args.no_clobber, &bar, &mut output).await;
-        let bytes = bytes.inspect_err(|_| bar.finish_and_clear())?;
-        bar.set_position(before + bytes);
-        if args.json {
-            output.record(&Copied { from: from.to_string(), to: to.to_string(), bytes })?;
+        let copied = transfer::copy(client, &from, &to, args.no_clobber, &bar, &mut output).await;
+        let copied = copied.inspect_err(|_| bar.finish_and_clear())?;
+        bar.set_position(before + copied.or(expected).unwrap_or_default());
+        match copied {
+            None => kept.push(to),
+            Some(bytes) if args.json => output.record(&Copied { from: from.to_string(), to: to.to_string(), bytes })?,
+            Some(_) => {}
         }
     }
     bar.finish_and_clear();
-    output.finish()
+    output.finish()?;
+    match kept.as_slice() {
+        [] => Ok(()),
+        [one] => Err(Error::conflict(format!("{one} is there already and --no-clobber keeps it")).into()),
+        [first, ..] => {
+            let all = kept.len();
+            Err(Error::conflict(format!("{all} files are there already and --no-clobber keeps them, {first} among them")).into())
+        }
+    }
 }

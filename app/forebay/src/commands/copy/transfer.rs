@@ -24,7 +24,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 const READ_BYTES: u64 = 8 << 20;
 const AHEAD: usize = 3;
 
-/// Copies one file and gives its size. A target is complete or, when this fails, as it was before.
+/// Copies one file and gives its size; none where `no_clobber` keeps what is there. A target is complete or, when this fails, as it
+/// was before.
 pub(crate) async fn copy(
     client: &Client,
     from: &Place,
@@ -32,7 +33,11 @@ pub(crate) async fn copy(
     no_clobber: bool,
     bar: &ProgressBar,
     output: &mut Output,
-) -> Outcome<u64> {
+) -> Outcome<Option<u64>> {
+    // What is seen to be there is not read to the end first; what comes meanwhile the condition holds off.
+    if no_clobber && is_there(client, to).await? {
+        return Ok(None);
+    }
     let condition = if no_clobber { PutCondition::Absent } else { PutCondition::Any };
     match (from, to) {
         (Place::Standard, Place::Mounted(path)) => upload(client, standard_input()?, path, condition, bar).await,
@@ -46,7 +51,7 @@ pub(crate) async fn copy(
                 bar.inc(bytes.len() as u64);
                 output.bytes(bytes)
             });
-            bytes.await
+            bytes.await.map(Some)
         }
         (Place::Mounted(path), Place::Local(file)) => {
             let mut draft = Draft::begin(file, no_clobber)?;
@@ -55,12 +60,23 @@ pub(crate) async fn copy(
                 draft.write(bytes)
             });
             let bytes = bytes.await?;
-            draft.commit()?;
-            Ok(bytes)
+            Ok(draft.commit()?.then_some(bytes))
         }
         (Place::Standard | Place::Local(_), Place::Standard | Place::Local(_)) => {
             Err(Failure::Usage(format!("neither {from} nor {to} is below a mount: `forebay mount ls` lists the mounts")))
         }
+    }
+}
+
+async fn is_there(client: &Client, place: &Place) -> Outcome<bool> {
+    match place {
+        Place::Standard => Ok(false),
+        Place::Local(file) => Ok(file.exists()),
+        Place::Mounted(path) => match client.open(path).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error.into()),
+        },
     }
 }
 
@@ -77,7 +93,7 @@ async fn upload(
     path: &ForebayPath,
     condition: PutCondition,
     bar: &ProgressBar,
-) -> Outcome<u64> {
+) -> Outcome<Option<u64>> {
     let mut writer = client.writer(path).await?;
     let mut total = 0;
     loop {
@@ -90,8 +106,8 @@ async fn upload(
         writer.write(Bytes::from(chunk)).await?;
         bar.inc(read as u64);
     }
-    writer.finish_if(condition).await.map_err(|error| taken(path, error))?;
-    Ok(total)
+    let keeps = condition == PutCondition::Absent;
+    written(writer.finish_if(condition).await, total, keeps)
 }
 
 /// Streams from one object to another.
@@ -101,7 +117,7 @@ async fn across(
     to: &ForebayPath,
     condition: PutCondition,
     bar: &ProgressBar,
-) -> Outcome<u64> {
+) -> Outcome<Option<u64>> {
     let version = client.open(from).await?.version;
     let operation = client.operation();
     let mut writer = client.writer(to).await?;
@@ -114,14 +130,16 @@ async fn across(
         writer.write(bytes).await?;
     }
     drop(chunks);
-    writer.finish_if(condition).await.map_err(|error| taken(to, error))?;
-    Ok(version.size)
+    let keeps = condition == PutCondition::Absent;
+    written(writer.finish_if(condition).await, version.size, keeps)
 }
 
-fn taken(path: &ForebayPath, error: Error) -> Error {
-    match error.kind() {
-        ErrorKind::Conflict => Error::conflict(format!("{path} is there already and --no-clobber keeps it ({error})")),
-        _ => error,
+/// None where what is there is kept.
+fn written<T>(finished: Result<T, Error>, bytes: u64, keeps: bool) -> Outcome<Option<u64>> {
+    match finished {
+        Ok(_) => Ok(Some(bytes)),
+        Err(error) if keeps && error.kind() == ErrorKind::Conflict => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -136,9 +154,6 @@ struct Draft {
 
 impl Draft {
     fn begin(target: &Path, no_clobber: bool) -> Outcome<Self> {
-        if no_clobber && target.exists() {
-            return Err(Error::conflict(format!("{} is there already and --no-clobber keeps it", target.display())).into());
-        }
         if let Some(folder) = target.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder).context(|| folder.display())?;
         }
@@ -157,18 +172,24 @@ impl Draft {
         Ok(self.file.write_all(bytes).context(|| self.target.display())?)
     }
 
-    fn commit(mut self) -> Outcome {
+    /// False where `no_clobber` keeps what came meanwhile.
+    fn commit(mut self) -> Outcome<bool> {
         if self.committed {
-            return Ok(());
+            return Ok(true);
         }
         if self.no_clobber {
             // A link fails when the name is taken meanwhile, where a rename would replace.
-            fs::hard_link(&self.draft, &self.target).context(|| self.target.display())?;
-            return Ok(());
+            return match fs::hard_link(&self.draft, &self.target) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+                linked => {
+                    linked.context(|| self.target.display())?;
+                    Ok(true)
+                }
+            };
         }
         fs::rename(&self.draft, &self.target).context(|| self.target.display())?;
         self.committed = true;
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::cli::{NodeCommand, NodeLsArgs, NodeMkdirArgs, NodeQuotaArgs, NodeRmArgs, NodeStatArgs};
 use crate::exit::{Failure, Outcome};
+use crate::output::Output;
 
 /// A node, as JSON has it.
 #[derive(Default, Serialize)]
@@ -53,7 +54,7 @@ pub(crate) async fn run(client: &Client, command: NodeCommand) -> Outcome {
 }
 
 async fn ls(nodes: &Nodes, args: NodeLsArgs) -> Outcome {
-    let mut output = std::io::BufWriter::new(std::io::stdout());
+    let mut output = Output::new(args.json);
     let mut pages = std::pin::pin!(nodes.enumerate(&args.path));
     while let Some(page) = pages.try_next().await.map_err(failed)? {
         for NodeEntry { name, kind, bytes } in page {
@@ -62,10 +63,10 @@ async fn ls(nodes: &Nodes, args: NodeLsArgs) -> Outcome {
                 (false, true) => format!("{kind:<10} {bytes:>14} {name}"),
                 (false, false) => name,
             };
-            writeln!(output, "{line}").map_err(Failure::of_stdout)?;
+            output.name(&line)?;
         }
     }
-    output.flush().map_err(Failure::of_stdout)
+    output.finish()
 }
 
 async fn rm(nodes: &Nodes, args: NodeRmArgs) -> Outcome {

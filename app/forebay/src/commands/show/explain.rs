@@ -7,11 +7,14 @@ use forebay_types::{Mount, Validate, format_bytes, format_duration};
 use crate::cli::ExplainArgs;
 use crate::exit::Outcome;
 use crate::output::Output;
-use crate::tree::missing;
+use crate::tree::no_object;
 
 /// Says where an object is, why, and what reading it would cost now.
 pub(crate) async fn run(client: &Client, args: ExplainArgs) -> Outcome {
-    let explained = Explained::of(client, &args.path).await.map_err(|error| missing(client, &args.path, error))?;
+    let explained = match Explained::of(client, &args.path).await {
+        Ok(explained) => explained,
+        Err(error) => return Err(no_object(client, &args.path, error).await.into()),
+    };
     let mut output = Output::new(args.json);
     if args.json {
         output.record(&explained)?;

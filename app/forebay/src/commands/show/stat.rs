@@ -9,7 +9,7 @@ use crate::cli::StatArgs;
 use crate::commands::ls::time;
 use crate::exit::Outcome;
 use crate::output::Output;
-use crate::tree::missing;
+use crate::tree::no_object;
 
 #[derive(Serialize)]
 struct Stat {
@@ -28,7 +28,10 @@ struct Stat {
 pub(crate) async fn run(client: &Client, args: StatArgs) -> Outcome {
     let mut output = Output::new(args.json);
     for path in &args.paths {
-        let info = client.open(path).await.map_err(|error| missing(client, path, error))?;
+        let info = match client.open(path).await {
+            Ok(info) => info,
+            Err(error) => return Err(no_object(client, path, error).await.into()),
+        };
         let held = sum(client.held(std::slice::from_ref(&info.version)).await?);
         let stat = Stat {
             path: path.to_string(),

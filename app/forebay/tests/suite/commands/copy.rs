@@ -60,6 +60,16 @@ fn folders_are_copied_with_everything_below() {
     let back = home.path().join("back");
     forebay(&at, &["cp", "-r", "/lake/again/", back.to_str().unwrap()]).ok();
     assert_eq!(fs::read_to_string(back.join("deep/er/b c%20é.txt")).unwrap(), "b");
+    // What is there is kept, and does not keep the rest from coming.
+    fs::write(source.join("a.txt"), "another").unwrap();
+    fs::write(source.join("z.txt"), "z").unwrap();
+    fs::remove_file(back.join("deep/er/b c%20é.txt")).unwrap();
+    let (from, to) = (source.to_str().unwrap(), back.to_str().unwrap());
+    forebay(&at, &["cp", "-n", "-r", from, "/lake/copy/"]).fails(1, &["2 files are there already", "/lake/copy/a.txt"]);
+    assert_eq!(forebay(&at, &["cat", "/lake/copy/a.txt", "/lake/copy/z.txt"]).ok().text(), "az");
+    forebay(&at, &["cp", "-n", "-r", "/lake/copy/", to]).fails(1, &["a.txt is there already"]);
+    assert_eq!(fs::read_to_string(back.join("deep/er/b c%20é.txt")).unwrap(), "b");
+    assert_eq!(fs::read_to_string(back.join("z.txt")).unwrap(), "z");
 }
 
 #[test]

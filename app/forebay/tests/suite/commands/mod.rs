@@ -132,11 +132,18 @@ fn a_load_brings_everything_below_into_the_tiers() {
             (&loaded[0]["path"], &loaded[0]["objects"], &loaded[0]["bytes"]),
             (&json!("/lake/sales/"), &json!(2), &json!(both))
         );
+        for command in [["cat"], ["stat"], ["explain"]] {
+            forebay(&at, &[&command[..], &["/lake/sales"]].concat()).fails(1, &["/lake/sales/ is a folder", "forebay ls"]);
+        }
         let usage = forebay(&at, &["du", "/lake/sales", "/lake/salesmen.csv", "--json"]).ok().json();
         assert!(usage[0]["cached_bytes"].as_u64().unwrap() >= both, "{usage:?}");
         assert_eq!(usage[1]["cached_bytes"], 0);
         assert_eq!(forebay(&at, &["load", "/lake/sales", "--json"]).ok().json()[0]["fetched_bytes"], 0);
         assert!(forebay(&at, &["du"]).ok().text().contains("/lake/"));
+        bucket.put("small/x", b"x");
+        forebay(&at, &["load", "/lake/small/"]).ok();
+        let text = forebay(&at, &["du", "/lake/small/"]).ok().text();
+        assert!(text.contains("(100 %)"), "a page is more than the object has, and no more than all of it: {text}");
     });
 }
 

@@ -85,9 +85,13 @@ impl Fallback {
         Fut: Future<Output = Result<T>>,
     {
         let neither = |storage: Error| {
+            // Storage that is away is so for workers as well: credentials help where somebody is refused.
+            let remedy = match storage.kind() {
+                ErrorKind::Retry => "see whether shared storage is up, and that a worker runs that reaches it",
+                _ => "start a worker, or give this process the credentials",
+            };
             Error::retry(format!(
-                "/{}/{key}: no worker answered ({away}), and shared storage can't be read from here ({storage}); \
-                 start a worker, or give this process the credentials",
+                "/{}/{key}: no worker could answer ({away}), and shared storage can't be read from here ({storage}); {remedy}",
                 mount.name
             ))
             .with_source(storage)

@@ -271,7 +271,7 @@ async fn without_any_answer_both_reasons_are_told() {
     let error = client.read(OPERATION, &version, 0..10).await.unwrap_err();
     // The mount's folder is not on this host, which says nothing about the object.
     assert_eq!(error.kind(), ErrorKind::Retry, "{error}");
-    for reason in ["no worker answered", "there is no folder", "/lake/x"] {
+    for reason in ["no worker could answer", "there is no folder", "/lake/x"] {
         assert!(error.message().contains(reason), "{error}");
     }
     let error = client.open(&path("x")).await.unwrap_err();

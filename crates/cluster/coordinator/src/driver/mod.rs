@@ -17,7 +17,7 @@ use std::time::Duration;
 use forebay_metadata::Metadata;
 use forebay_protocol::{ClusterStatus, Filled, PlacementStatus};
 use forebay_transport::{Address, Listener, Server, ServerLimits, unix_now};
-use forebay_types::{Error, Result, TokenInfo};
+use forebay_types::{Error, Result, TokenInfo, format_duration};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -52,8 +52,8 @@ impl Coordinator {
     pub async fn start(settings: CoordinatorSettings) -> Result<Self> {
         if settings.lease < LEASE_MIN {
             return Err(Error::invalid(format!(
-                "a lease of {:?} is too short: 2s is the least, heartbeats come each second",
-                settings.lease
+                "a lease of {} is too short: 2s is the least, heartbeats come each second",
+                format_duration(settings.lease)
             )));
         }
         settings.placement.validate()?;

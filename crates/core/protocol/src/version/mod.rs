@@ -32,6 +32,9 @@ pub const ROWS_SINCE: u16 = 9;
 /// Since when a mount may have a rule of age.
 pub const YOUNG_SINCE: u16 = 9;
 
+/// No version is so high: from here on it is what another program says, as HTTP and SSH do, in letters.
+const LETTERS: u16 = 0x2020;
+
 /// The versions that one side of a connection speaks, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spoken {
@@ -69,6 +72,9 @@ impl Spoken {
 
     /// The error for a peer that speaks no version of this side's.
     pub(crate) fn differs(self, theirs: Self) -> Error {
+        if theirs.oldest >= LETTERS {
+            return Error::invalid("the peer does not keep to the handshake: is it a forebay of this version?");
+        }
         let older = if theirs.newest < self.oldest { "the peer" } else { "this process" };
         Error::invalid(format!(
             "peer speaks protocol {theirs}, this is {self}: upgrade {older}, for a release speaks to the one before it and no older one"
@@ -203,6 +209,8 @@ mod tests {
         assert!(old.message().contains("peer speaks protocol 7, this is 8 to 9: upgrade the peer"), "{old}");
         let new = of(8, 9).agree(of(10, 11)).unwrap_err();
         assert!(new.message().contains("peer speaks protocol 10 to 11, this is 8 to 9: upgrade this process"), "{new}");
+        let stranger = of(8, 9).agree(Spoken::of_first(u16::from_le_bytes(*b"ba"), 0)).unwrap_err();
+        assert!(stranger.message().contains("is it a forebay"), "{stranger}");
     }
 
     #[test]

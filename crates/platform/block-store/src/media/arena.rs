@@ -6,7 +6,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::atomic::AtomicU32;
 
-use forebay_types::{Error, PAGE_BYTES, Result, ResultExt};
+use forebay_types::{Error, PAGE_BYTES, Result, ResultExt, format_bytes};
 use memmap2::{Advice, MmapOptions, MmapRaw};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 
@@ -49,7 +49,11 @@ impl Arena {
             Ok((memfd, map))
         };
         let (memfd, map) = made().context(|| {
-            format!("the DRAM tier's {bytes} bytes of addresses can't be set up: lift limits on address space and file size (ulimit -v, -f)")
+            format!(
+                "the DRAM tier's {} of addresses can't be set up: lift limits on address space and file size (ulimit -v, -f), or \
+                 make the tier smaller",
+                format_bytes(bytes)
+            )
         })?;
         Ok(Self { memfd, map, data_pages, frames_at })
     }

@@ -57,6 +57,14 @@ impl Address {
             true => format!("{}://{}.{host}{port}{path}", url.scheme(), bucket.name),
             false => format!("{}://{host}{port}{path}/{}", url.scheme(), bucket.name),
         };
+        // An address of digits has nothing below it, nor has every name a place in one: what signs takes a URL for granted.
+        if Url::parse(&base).is_err() {
+            return Err(Error::invalid(format!(
+                "mount {}: the bucket {:?} can't stand in a host's name, as in {base}: leave out --virtual-host, or name the \
+                 endpoint by a host's name instead of its address",
+                mount.name, bucket.name
+            )));
+        }
         Ok(Self { endpoint: format!("{}://{host}{port}{path}", url.scheme()), base })
     }
 
@@ -93,10 +101,14 @@ mod tests {
 
     use super::*;
 
-    fn address(bucket: &str, endpoint: Option<&str>, virtual_host: bool) -> Address {
+    fn found(bucket: &str, endpoint: Option<&str>, virtual_host: bool) -> Result<Address> {
         let options = MountOptions { endpoint: endpoint.map(Into::into), virtual_host, ..Default::default() };
         let mount = Mount { id: MountId(1), name: "lake".parse().unwrap(), url: format!("s3://{bucket}"), options };
-        Address::of(&mount, &Bucket { name: bucket.into(), prefix: String::new() }, "eu-west-1", None).unwrap()
+        Address::of(&mount, &Bucket { name: bucket.into(), prefix: String::new() }, "eu-west-1", None)
+    }
+
+    fn address(bucket: &str, endpoint: Option<&str>, virtual_host: bool) -> Address {
+        found(bucket, endpoint, virtual_host).unwrap()
     }
 
     #[test]
@@ -107,6 +119,15 @@ mod tests {
         assert_eq!(uri(address("b", Some("https://s3.local"), true)), "https://b.s3.local/k");
         assert_eq!(uri(address("b", None, false)), "https://b.s3.eu-west-1.amazonaws.com/k");
         assert_eq!(uri(address("b.c", None, false)), "https://s3.eu-west-1.amazonaws.com/b.c/k");
+    }
+
+    #[test]
+    fn a_bucket_below_an_address_of_digits_is_refused() {
+        for endpoint in ["http://127.0.0.1:9000", "http://[::1]:9000"] {
+            let error = found("b", Some(endpoint), true).unwrap_err();
+            assert!(error.message().contains("mount lake") && error.message().contains("--virtual-host"), "{error}");
+        }
+        assert_eq!(address("b", Some("http://localhost:9000"), true).base, "http://b.localhost:9000");
     }
 
     #[test]

@@ -104,11 +104,7 @@ impl S3 {
 
     /// The failure of a request that got no answer.
     pub(super) fn unanswered(&self, call: &Call, error: SendError) -> Failure {
-        let remedy = match error {
-            SendError::Refused => ": nothing listens there; is the endpoint right and the server up?",
-            SendError::Timeout(_) => ": is it reachable from here?",
-            SendError::Broken(_) => "",
-        };
+        let remedy = remedy(&error);
         let path = self.path(&call.about);
         Failure::transient(Error::retry(format!("{path}: {} gave no answer: {error}{remedy}", self.address.endpoint())))
     }
@@ -117,6 +113,19 @@ impl S3 {
 impl Inner {
     pub(super) fn signer(&self) -> &str {
         self.credentials.origin()
+    }
+}
+
+/// What may be wrong where there was no answer.
+fn remedy(error: &SendError) -> &'static str {
+    match error {
+        SendError::Refused => ": nothing listens there; is the endpoint right and the server up?",
+        SendError::Timeout(_) => ": is it reachable from here?",
+        SendError::Broken(words) if words.contains("InvalidContentType") => {
+            ": it speaks no TLS there; is it http:// and not https://?"
+        }
+        SendError::Broken(words) if words.contains("dns error") => ": is the host's name right?",
+        SendError::Broken(_) => "",
     }
 }
 
@@ -132,4 +141,18 @@ async fn hash(payload: &[Bytes]) -> Result<Vec<u8>> {
     let payload = payload.to_vec();
     let hashed = forebay_runtime::spawn_blocking(move || digest(&payload)).await;
     hashed.map_err(|error| Error::internal("hashing a payload was broken off").with_source(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_got_no_answer_says_what_may_be_wrong() {
+        let broken = |words: &str| remedy(&SendError::Broken(words.to_string()));
+        assert!(broken("client error (Connect): received corrupt message of type InvalidContentType").contains("http://"));
+        assert!(broken("client error (Connect): dns error: failed to lookup address information").contains("name"));
+        assert_eq!(broken("connection closed before message completed"), "");
+        assert!(remedy(&SendError::Refused).contains("endpoint"));
+    }
 }
