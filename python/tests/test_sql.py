@@ -69,6 +69,14 @@ def test_statements_without_rows_and_writing(fb, sales, lake):
     fb.sql("drop table named")
     written = fb.sql("copy (select n from '/lake/sales/') to '/lake/written/n.parquet'").to_arrow().to_pylist()
     assert written == [{"count": 3000}] and (lake / "written" / "n.parquet").exists()
+    # It is done when the call returns, whether or not anybody asks what it says of that.
+    copy = fb.sql("copy (select n from '/lake/sales/') to '/lake/written/more.parquet'")
+    assert (lake / "written" / "more.parquet").exists() and [batch.num_rows for batch in copy] == [1]
+    assert pyarrow.table(copy).to_pylist() == copy.to_arrow().to_pylist() == [{"count": 3000}]
+    fb.sql("create external table added (n int) stored as csv location '/lake/added/'")
+    fb.sql("insert into added values ($1), (2)", [1])
+    assert fb.sql("select sum(n) as s from added").to_arrow().to_pylist() == [{"s": 3}]
+    fb.sql("drop table added")
     results = fb.script("create view v as select 1 as one; select one from v; drop view v;")
     assert [len(result.columns) for result in results] == [0, 1, 0] and results[1].to_arrow().to_pylist() == [{"one": 1}]
 

@@ -202,6 +202,11 @@ impl Query {
         self.running.watch()
     }
 
+    /// Whether it changes something: what it writes is there once its rows were read to their end.
+    pub fn writes(&self) -> bool {
+        self.running.writes
+    }
+
     /// What whoever asked is to know beside its rows: why it runs in this process alone, though it was to be distributed.
     pub fn notice(&self) -> Option<&str> {
         self.running.notice.as_deref()
