@@ -4,6 +4,7 @@ use std::any::Any;
 use std::io;
 
 use datafusion::error::DataFusionError;
+use datafusion::sql::sqlparser::parser::ParserError;
 use forebay_types::{Error, ErrorKind};
 
 /// Sorts the engine's error by what the caller must do. What Forebay or the object store said below it decides; else
@@ -120,15 +121,59 @@ fn readable(error: &DataFusionError) -> String {
         return format!("out of memory: {text}; allow SQL more (`sql-memory`, `sql-spill`), or read less at once");
     }
     let text = error.strip_backtrace();
+    let text = match error.find_root() {
+        DataFusionError::SQL(unread, _) => return format!("the statement can't be read: {}", said_by_parser(unread)),
+        // A defect is told with all that is known of it.
+        DataFusionError::Internal(_) => text.as_str(),
+        _ => without_steps(&text),
+    };
     ["Parquet error: External: ", "External error: ", "Error during planning: ", "Execution error: ", "Object Store error: "]
         .iter()
-        .fold(text.as_str(), |text, prefix| text.strip_prefix(prefix).unwrap_or(text))
+        .fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text))
         .to_string()
+}
+
+fn said_by_parser(unread: &ParserError) -> &str {
+    match unread {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
+        ParserError::RecursionLimitExceeded => "it is nested deeper than `datafusion.sql_parser.recursion_limit`",
+    }
+}
+
+/// The message without the step of planning that came upon it, and without what the engine takes for a bug of its own, where a
+/// function was given what it does not take.
+fn without_steps(mut text: &str) -> &str {
+    while let Some((step, below)) = text.split_once("\ncaused by\n")
+        && step.starts_with("Optimizer rule '")
+    {
+        text = below;
+    }
+    match text.find("No function matches the given name and argument types") {
+        Some(at) if text[..at].contains("likely caused by a bug") => &text[at..],
+        _ => text,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_asks_is_told_what_is_wrong_and_not_how_the_engine_found_it() {
+        let parser = |error| from_engine(DataFusionError::from(error)).message().to_string();
+        let unread = parser(ParserError::ParserError("Expected: a statement, found: selec".to_string()));
+        assert_eq!(unread, "the statement can't be read: Expected: a statement, found: selec");
+        assert!(parser(ParserError::RecursionLimitExceeded).contains("recursion_limit"));
+        let planned = DataFusionError::Plan("LIMIT must be >= 0".to_string());
+        let found = planned.context("Optimizer rule 'eliminate_limit' failed");
+        assert_eq!(from_engine(found).message(), "LIMIT must be >= 0");
+        let tried = "Internal error: Function 'sum' failed to match any signature.\nThis issue was likely caused by a bug in \
+                     DataFusion's code. No function matches the given name and argument types 'sum(Utf8)'.";
+        let matched = from_engine(DataFusionError::Plan(tried.to_string()));
+        assert_eq!(matched.message(), "No function matches the given name and argument types 'sum(Utf8)'.");
+        let defect = DataFusionError::Internal("lost".to_string()).context("Optimizer rule 'x' failed");
+        assert!(from_engine(defect).message().contains("rule 'x'"));
+    }
 
     #[test]
     fn a_connection_that_breaks_is_no_damaged_file() {

@@ -41,6 +41,19 @@ async fn external_tables_views_and_their_names() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_would_be_forgotten_as_soon_as_it_is_done_is_refused() {
+    let lake = Lake::new();
+    for sql in ["prepare p as select 1", "create schema s", "create schema if not exists s", "create database d", "commit"] {
+        let refused = lake.error(sql).await;
+        assert!(refused.kind() == ErrorKind::Invalid && refused.message().contains("not supported"), "{sql}: {refused}");
+    }
+    for sql in ["create schema if not exists public", "create schema if not exists forebay.public"] {
+        lake.rows(sql).await;
+    }
+    lake.rows("create database if not exists forebay").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_external_table_takes_its_options() {
     let lake = Lake::new();
     lake.put("d/x.txt", "1;a\n2;b\n").await;
