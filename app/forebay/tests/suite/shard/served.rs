@@ -75,6 +75,8 @@ fn a_dataset_answers_as_a_shard_of_a_folder_does() {
     let address = up.address();
     bucket.put("rows/a.jsonl", &lines(0..700));
     bucket.put("rows/b.jsonl", &lines(700..ROWS));
+    // What engines leave beside what they write is no record.
+    bucket.put("rows/_SUCCESS", b"done");
     std::fs::write(home.path().join("rows.jsonl"), lines(0..ROWS)).unwrap();
     ask(home.path(), &address, &["build", "rows.jsonl", "--key", "id", "--out", "rows.shard"]).ok();
     let create = ["create", "/lake/rows.shards", "--from", "/lake/rows", "--key", "id", "--shards", "3"];
@@ -218,7 +220,8 @@ fn what_is_no_dataset_says_what_to_do() {
     run(&["create", "/lake/x", "--from", "/lake/none", "--key", "id"]).fails(1, &["/lake/none"]);
     run(&["create", "/lake/x", "--from", "none.jsonl", "--key", "id"]).fails(1, &["none.jsonl", "no such file"]);
     bucket.put("rows.jsonl", &lines(0..10));
-    run(&["create", "/lake/x", "--from", "/lake/rows.jsonl", "--key", "nothing"]).fails(1, &["nothing", "id"]);
+    run(&["create", "/lake/x", "--from", "/lake/rows.jsonl", "--key", "nothing"])
+        .fails(1, &["forebay: /lake/rows.jsonl: ", "nothing", "id"]);
     run(&["create", "/lake/x", "--from", "/lake/rows.jsonl", "--key", "id", "--replicas", "0"]).fails(2, &["--replicas"]);
     run(&["create", "/lake/x", "--from", "/lake/rows.jsonl", "--key", "id", "--shards", "5000"]).fails(1, &["4096"]);
     let left = std::fs::read_dir(match &bucket {
