@@ -83,6 +83,7 @@ fn a_dataset_answers_as_a_shard_of_a_folder_does() {
     let made = ask(home.path(), &address, &[&create[..], &["--json"]].concat()).ok().json().remove(0);
     assert_eq!((&made["records"], &made["shards"], &made["manifest"]), (&json!(ROWS), &json!(3), &json!(1)));
     all_the_same(home.path(), &address);
+    ask(home.path(), &address, &["count", "/lake/rows.shards", "clerk ~ '['"]).fails(1, &["forebay: the expression \"[\""]);
     let operations =
         b"{\"get\": 5}\n{\"count\": null}\n{\"search\": {\"attr\": \"clerk\", \"eq\": \"clerk07\"}, \"limit\": 2}\n{}\n";
     let batch =
