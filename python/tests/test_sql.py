@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import threading
 import time
 
+import numpy
 import pandas
 import polars
 import pyarrow
@@ -61,6 +63,26 @@ def test_parameters(fb, sales):
     assert row["d"] == when
     with pytest.raises(TypeError, match="a parameter is"):
         fb.sql("select $1", [object()])
+    values = [decimal.Decimal("-1.10"), decimal.Decimal("1E+3"), decimal.Decimal("0.00"), 2**64 - 1, numpy.int32(7), pandas.NaT]
+    names = ", ".join(f"${at + 1} as v{at}" for at in range(len(values)))
+    row = fb.sql(f"select {names}", values).to_arrow().to_pylist()[0]
+    assert list(row.values()) == [*values[:5], None]
+    for refused in (decimal.Decimal("NaN"), decimal.Decimal(10) ** 38, decimal.Decimal("1E-39")):
+        with pytest.raises(ValueError, match="38 digits"):
+            fb.sql("select $1", [refused])
+    with pytest.raises(OverflowError, match="64 bits"):
+        fb.sql("select $1", [2**64])
+    with pytest.raises(TypeError, match="a list of values"):
+        fb.sql("select $1", "text")
+
+
+def test_an_error_names_the_whole_path(fb):
+    with pytest.raises(forebay.NotFound) as caught:
+        fb.sql("select * from '/lake/not here/x y.parquet'")
+    assert caught.value.path == "/lake/not here/x y.parquet"
+    with pytest.raises(forebay.Invalid) as caught:
+        fb.table("/lake/sales/part-0.parquet").to_pyarrow(["nonsense"])
+    assert caught.value.path == "/lake/sales/part-0.parquet"
 
 
 def test_statements_without_rows_and_writing(fb, sales, lake):
