@@ -104,6 +104,10 @@ fn a_dataset_answers_as_a_shard_of_a_folder_does() {
     let resharded = http::body(&http::post(&host, "/api/v1/shards/reshard?dataset=/lake/rows.shards&to=2", &bearer, ""));
     assert_eq!((&resharded["state"], &resharded["resharded"]["shards"]), (&json!("done"), &json!(2)), "{resharded}");
     all_the_same(home.path(), &address);
+    // SQL knows it by what is in its folder, too.
+    ask(home.path(), &address, &["create", "/lake/plain", "--from", "/lake/rows", "--key", "id", "--columns", "clerk"]).ok();
+    let count = ["--coordinator", &address, "sql", "--csv", "select count(*) as n, count(clerk) as c from '/lake/plain'"];
+    assert_eq!(forebay_with(home.path(), &count, |_| {}, b"").ok().text(), format!("n,c\n{ROWS},{ROWS}\n"));
     ask(home.path(), &address, &create).fails(1, &["/lake/rows.shards is there already", "--replace"]);
     ask(home.path(), &address, &[&create[..], &["--replace"]].concat()).ok();
     all_the_same(home.path(), &address);

@@ -22,7 +22,7 @@ use crate::paths::json_array::in_one_piece;
 use crate::paths::listing::{Listing, list};
 use crate::paths::table::{FileRule, PathTable};
 use crate::paths::widths;
-use crate::shards::{ShardTable, is_dataset};
+use crate::shards::{ShardTable, has_manifest, is_dataset};
 
 /// Whether a table's name is meant as a path.
 pub(crate) fn looks_like_path(name: &str) -> bool {
@@ -60,7 +60,13 @@ impl Resolver {
         let store = state.runtime_env().object_store(url_of(&location)?)?;
         let listing = list(&store, &location).await?;
         let files = listing.with_content().map_err(external)?;
-        let format = Format::of_files(text, files.iter().map(|meta| meta.location.as_ref())).map_err(external)?;
+        let as_dataset = location.pattern.is_none() && has_manifest(&listing.location.path().map_err(external)?, &files);
+        let format = match Format::of_files(text, files.iter().map(|meta| meta.location.as_ref())) {
+            Ok(format) => format,
+            // Whatever the folder is called.
+            Err(_) if as_dataset => return self.shards(text, None).await,
+            Err(error) => return Err(external(error)),
+        };
         let array = is_array(&store, format, &files).await?;
         let partitions = listing.partition_columns().map_err(external)?;
         let is_numbered = numbered.is_some() && format.is_table();

@@ -69,6 +69,16 @@ async fn an_external_table_takes_its_options() {
     assert_eq!(lake.rows("insert into w values (1), (2)").await, "2");
     assert_eq!(lake.rows("select sum(id) from w").await, "3");
 
+    lake.put("one.csv", "a\n1\n").await;
+    let one = lake.error("insert into '/lake/one.csv' values (2)").await;
+    assert!(one.kind() == ErrorKind::Invalid && one.message().contains("adds files to a folder"), "{one}");
+    for target in ["/lake/x.txt", "/lake/x"] {
+        let unnamed = lake.error(&format!("copy (select 1) to '{target}'")).await;
+        assert!(unnamed.kind() == ErrorKind::Invalid && unnamed.message().contains("says no format"), "{unnamed}");
+        assert!(unnamed.message().contains(target), "{unnamed}");
+    }
+    lake.rows("copy (select 1 as a) to '/lake/x' stored as csv").await;
+
     let relative = lake.error("create external table r stored as csv location 'x.csv'").await;
     assert!(relative.message().contains("whole path"), "{relative}");
     let missing = lake.error("create external table r stored as csv location '/lake/none.csv'").await;
