@@ -80,7 +80,7 @@ impl Resolver {
             let with_number = with_number(&schema, &options.table_partition_cols);
             schema = Arc::new(with_number.map_err(|error| external(error.context(format!("'{text}'"))))?);
         }
-        build(state, listing, location.pattern.is_some(), FileRule::All, options, schema, None)
+        build(state, listing, FileRule::All, options, schema, None)
     }
 
     /// An external table.
@@ -123,7 +123,7 @@ impl Resolver {
             let files = listing.with_content().map_err(external)?;
             infer(state, &store, &options, text, &files).await?
         };
-        build(state, listing, location.pattern.is_some(), rule, options, schema, Some(declared))
+        build(state, listing, rule, options, schema, Some(declared))
     }
 
     /// A dataset of shards below a mount.
@@ -234,7 +234,6 @@ fn without(schema: &SchemaRef, partitions: &[(String, DataType)]) -> Result<Sche
 fn build(
     state: &SessionState,
     listing: Listing,
-    has_pattern: bool,
     rule: FileRule,
     mut options: ListingOptions,
     schema: SchemaRef,
@@ -242,7 +241,7 @@ fn build(
 ) -> Result<Arc<dyn TableProvider>> {
     options.format = in_one_piece(options.format);
     let location = listing.location;
-    let text = match has_pattern || location.is_folder() {
+    let text = match location.is_folder() {
         true => location.text.clone(),
         false => location.url.to_string(),
     };

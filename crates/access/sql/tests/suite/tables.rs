@@ -54,6 +54,22 @@ async fn what_would_be_forgotten_as_soon_as_it_is_done_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_name_with_signs_of_patterns_is_found() {
+    let lake = Lake::new();
+    lake.put("t/a [1].csv", "n\n7\n").await;
+    lake.put("t/a 2.csv", "n\n8\n").await;
+    lake.put("t/what?.csv", "n\n9\n").await;
+    assert_eq!(lake.rows("select n from '/lake/t/a [1].csv'").await, "7");
+    assert_eq!(lake.rows("select n from '/lake/t/what?.csv'").await, "9");
+    assert_eq!(lake.rows("select sum(n) from '/lake/t/a [12]*'").await, "8");
+    lake.rows("create external table odd stored as csv location '/lake/t/a [1].csv'").await;
+    assert_eq!(lake.rows("select n from odd").await, "7");
+    for none in ["/lake/t/[3].csv", "/lake/t/[/../x", "/lake/t/*/../../x"] {
+        assert!(matches!(lake.error(&format!("select * from '{none}'")).await.kind(), ErrorKind::NotFound | ErrorKind::Invalid));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_external_table_takes_its_options() {
     let lake = Lake::new();
     lake.put("d/x.txt", "1;a\n2;b\n").await;
