@@ -29,6 +29,7 @@ mod away;
 mod planning;
 mod remote;
 mod rows;
+mod text;
 
 pub(crate) use planning::logical_plan;
 use planning::{Planned, plan};
@@ -297,7 +298,7 @@ impl Running {
     }
 
     fn told(&self, error: DataFusionError) -> Error {
-        seen_instead(&self.seen, from_engine(error))
+        seen_instead(&self.seen, text::named(self.plan.as_ref(), from_engine(error)))
     }
 
     fn watch(&self) -> Arc<dyn Fn() -> Progress + Send + Sync> {

@@ -54,6 +54,22 @@ async fn what_would_be_forgotten_as_soon_as_it_is_done_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_line_that_is_not_like_the_first_ones_is_told_with_its_file() {
+    let lake = Lake::new();
+    lake.put("deep/a.csv", "n\n1\n").await;
+    lake.put("deep/b.csv", format!("n\n{}x\n", "1\n".repeat(3000))).await;
+    lake.put("deep/c.json", format!("{}{{\"n\": \"x\"}}\n", "{\"n\": 1}\n".repeat(3000))).await;
+    for (path, named) in [
+        ("/lake/deep/b.csv", "'/lake/deep/b.csv': "),
+        ("/lake/deep/*.csv", "one of 2 files from '/lake/deep/a.csv' to '/lake/deep/b.csv': "),
+        ("/lake/deep/c.json", "'/lake/deep/c.json': "),
+    ] {
+        let error = lake.error(&format!("select sum(n) from '{path}'")).await;
+        assert!(error.kind() == ErrorKind::Invalid && error.message().starts_with(named), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_name_with_signs_of_patterns_is_found() {
     let lake = Lake::new();
     lake.put("t/a [1].csv", "n\n7\n").await;
