@@ -140,11 +140,11 @@ fn said_by_parser(unread: &ParserError) -> &str {
     }
 }
 
-/// The message without the step of planning that came upon it, and without what the engine takes for a bug of its own, where a
+/// The message without the step of planning that came upon it, which names no path as it is written, and without what the engine takes for a bug of its own, where a
 /// function was given what it does not take.
 fn without_steps(mut text: &str) -> &str {
     while let Some((step, below)) = text.split_once("\ncaused by\n")
-        && step.starts_with("Optimizer rule '")
+        && (step.starts_with("Optimizer rule '") || step.starts_with("Error when processing CSV file "))
     {
         text = below;
     }

@@ -217,10 +217,15 @@ fn unreadable(text: &str, meta: &ObjectMeta, error: Error) -> Error {
         false => format!("{} of '{text}'", shown(meta.location.as_ref())),
     };
     match error.kind() {
-        Kind::Corrupt | Kind::Invalid | Kind::Internal => Error::new(
-            if error.kind() == Kind::Internal { Kind::Corrupt } else { error.kind() },
-            format!("{name} ({} bytes) is damaged or cut short: {}; write it again", meta.size, error.message()),
-        ),
+        Kind::Corrupt | Kind::Internal => {
+            Error::corrupt(format!("{name} ({} bytes) is damaged or cut short: {}; write it again", meta.size, error.message()))
+        }
+        // Lines that are not as the others are, say.
+        Kind::Invalid => Error::invalid(format!(
+            "{name} ({} bytes) can't be read: {}; write it again, or say how it is written with CREATE EXTERNAL TABLE .. OPTIONS",
+            meta.size,
+            error.message()
+        )),
         _ => error.context(name),
     }
 }

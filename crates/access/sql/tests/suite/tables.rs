@@ -56,6 +56,10 @@ async fn what_would_be_forgotten_as_soon_as_it_is_done_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_line_that_is_not_like_the_first_ones_is_told_with_its_file() {
     let lake = Lake::new();
+    lake.put("ragged.csv", "a,b\n1,2\n3\n").await;
+    let ragged = lake.error("select * from '/lake/ragged.csv'").await;
+    assert!(ragged.message().starts_with("'/lake/ragged.csv' (10 bytes) can't be read: Arrow error: Csv error"), "{ragged}");
+    assert!(ragged.kind() == ErrorKind::Invalid && ragged.message().contains("CREATE EXTERNAL TABLE"), "{ragged}");
     lake.put("deep/a.csv", "n\n1\n").await;
     lake.put("deep/b.csv", format!("n\n{}x\n", "1\n".repeat(3000))).await;
     lake.put("deep/c.json", format!("{}{{\"n\": \"x\"}}\n", "{\"n\": 1}\n".repeat(3000))).await;
