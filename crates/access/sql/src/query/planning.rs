@@ -9,7 +9,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use forebay_types::{Error, Result};
 
-use super::{May, away};
+use super::{May, away, heeded};
 use crate::catalog::{CATALOG, SCHEMA};
 use crate::ddl;
 use crate::engine::Engine;
@@ -25,6 +25,7 @@ pub(super) struct Planned {
 
 /// The logical plan of a session's statement.
 pub(crate) async fn logical_plan(engine: &Engine, session: &QuerySession) -> Result<LogicalPlan> {
+    heeded::check(&session.statement)?;
     let state = session.context.state();
     // Planning looks a new table's own name up, and what an old one of that name is does not matter.
     let is_table = matches!(session.statement, Parsed::CreateExternalTable(_));
@@ -98,6 +99,9 @@ fn check_kept(plan: &LogicalPlan) -> Result<()> {
         LogicalPlan::Ddl(DdlStatement::CreateCatalog(new)) if new.if_not_exists && new.catalog_name == CATALOG => return Ok(()),
         LogicalPlan::Ddl(DdlStatement::CreateCatalogSchema(_) | DdlStatement::CreateCatalog(_)) => {
             ("schemas and databases of your own are", "tables and views are all in `forebay.public`, files in folders of mounts")
+        }
+        LogicalPlan::Ddl(DdlStatement::CreateIndex(_)) => {
+            ("indexes are", "bloom filters of tables (`bloom_filters`) and datasets of shards find single values")
         }
         _ => return Ok(()),
     };

@@ -47,6 +47,14 @@ async fn what_would_be_forgotten_as_soon_as_it_is_done_is_refused() {
         let refused = lake.error(sql).await;
         assert!(refused.kind() == ErrorKind::Invalid && refused.message().contains("not supported"), "{sql}: {refused}");
     }
+    for clause in ["tablesample bernoulli (10)", "prewhere false", "connect by x = 1"] {
+        for sql in
+            [format!("select * from (values (1)) t(x) {clause}"), format!("copy (select 1 from g {clause}) to '/lake/x.csv'")]
+        {
+            let refused = lake.error(&sql).await;
+            assert!(refused.kind() == ErrorKind::Invalid && refused.message().contains("not supported"), "{sql}: {refused}");
+        }
+    }
     for sql in ["create schema if not exists public", "create schema if not exists forebay.public"] {
         lake.rows(sql).await;
     }
