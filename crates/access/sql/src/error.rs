@@ -140,8 +140,8 @@ fn said_by_parser(unread: &ParserError) -> &str {
     }
 }
 
-/// The message without the step of planning that came upon it, which names no path as it is written, and without what the engine takes for a bug of its own, where a
-/// function was given what it does not take.
+/// The message without the step of planning that came upon it, which names no path as it is written, and without what the engine takes
+/// for a bug of its own, where a function was given what it does not take.
 fn without_steps(mut text: &str) -> &str {
     let is_step = |step: &str| {
         let named = step.starts_with("Optimizer rule '") || step.starts_with("Error when processing CSV file ");
