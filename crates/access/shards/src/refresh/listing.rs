@@ -25,8 +25,7 @@ pub(crate) fn check_from(path: &ForebayPath, from: &[String]) -> Result<()> {
 
 /// Whether an object is meant where nobody names it itself: engines leave `_SUCCESS` and the like beside what they write.
 pub fn is_visible(key: &Key) -> bool {
-    let name = key.as_str().rsplit('/').next().unwrap_or_default();
-    !name.is_empty() && !name.starts_with(['_', '.'])
+    key.as_str().rsplit('/').next().is_some_and(|name| !name.is_empty() && !name.starts_with(['_', '.']))
 }
 
 /// The objects that a path with `*` or `?` in it stands for; none where it has neither, or there are none: then it stands for itself.
@@ -104,6 +103,7 @@ struct Found {
 
 impl Found {
     fn new(own: &str) -> Self {
+        debug_assert!(own.is_empty() || own.ends_with('/'), "what is below a folder begins with all of its name");
         Self { own: own.to_string(), keys: HashSet::new(), all: Vec::new() }
     }
 
