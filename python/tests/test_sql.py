@@ -72,6 +72,8 @@ def test_parameters(fb, sales):
             fb.sql("select $1", [refused])
     with pytest.raises(OverflowError, match="64 bits"):
         fb.sql("select $1", [2**64])
+    with pytest.raises(forebay.Invalid, match="not \\?"):
+        fb.sql("select ? as a", [1])
     with pytest.raises(TypeError, match="a list of values"):
         fb.sql("select $1", "text")
 

@@ -121,6 +121,10 @@ fn readable(error: &DataFusionError) -> String {
         return format!("out of memory: {text}; allow SQL more (`sql-memory`, `sql-spill`), or read less at once");
     }
     let text = error.strip_backtrace();
+    // What the engine makes of a `?`.
+    if text.ends_with("Failed to parse placeholder id: cannot parse integer from empty string") {
+        return "a parameter is written $1, $2 or $name, not ?".to_string();
+    }
     let text = match error.find_root() {
         DataFusionError::SQL(unread, _) => return format!("the statement can't be read: {}", said_by_parser(unread)),
         // A defect is told with all that is known of it.
