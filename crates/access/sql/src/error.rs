@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn who_asks_is_told_what_is_wrong_and_not_how_the_engine_found_it() {
-        let parser = |error| from_engine(DataFusionError::from(error)).message().to_string();
+        let parser = |error: ParserError| from_engine(DataFusionError::from(error)).message().to_string();
         let unread = parser(ParserError::ParserError("Expected: a statement, found: selec".to_string()));
         assert_eq!(unread, "the statement can't be read: Expected: a statement, found: selec");
         assert!(parser(ParserError::RecursionLimitExceeded).contains("recursion_limit"));
