@@ -337,7 +337,7 @@ impl Connection {
         })
     }
 
-    /// Starts a statement. One without rows is done when this is.
+    /// Starts a statement. One that changes something is done when this is.
     #[pyo3(signature = (statement, parameters=None, aio=false))]
     fn sql<'py>(
         &self,
@@ -352,7 +352,7 @@ impl Connection {
                 Some(values) => live.engine.execute_with(&statement, values).await?,
                 None => live.engine.execute(&statement).await?,
             };
-            Ok(Rows::new(query))
+            Rows::of(query).await
         })
     }
 

@@ -60,10 +60,15 @@ fn made(exception: PyResult<Bound<'_, PyAny>>) -> PyErr {
 
 /// The first path that a message names: messages name theirs.
 fn named(message: &str) -> Option<&str> {
-    message.split_whitespace().find_map(|word| {
-        let word = word.trim_start_matches(['\'', '"', '`', '(']);
-        let word = word.trim_end_matches([':', ',', ';', '\'', '"', '`', ')', '.']);
-        let mount = word.strip_prefix('/')?.split('/').next()?;
-        mount.parse::<forebay_types::MountName>().ok().map(|_| word)
+    message.match_indices('/').find_map(|(at, _)| {
+        let rest = &message[at..];
+        let path = match message[..at].chars().next_back() {
+            // To the other quote: names have spaces in them.
+            Some(quote @ ('\'' | '"' | '`')) => rest.split(quote).next()?,
+            Some(before) if !before.is_whitespace() && before != '(' => return None,
+            _ => rest.split_whitespace().next()?.trim_end_matches([':', ',', ';', '\'', '"', '`', ')', '.']),
+        };
+        let mount = path.strip_prefix('/')?.split('/').next()?;
+        mount.parse::<forebay_types::MountName>().ok().map(|_| path)
     })
 }

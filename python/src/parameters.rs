@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use forebay_sql::{ParamValues, ScalarValue};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
 
@@ -19,6 +19,10 @@ pub(crate) fn values(parameters: &Bound<'_, PyAny>) -> PyResult<ParamValues> {
         });
         return Ok(ParamValues::from(values.collect::<PyResult<HashMap<_, _>>>()?));
     }
+    // Each of its letters would be a value.
+    if parameters.is_instance_of::<PyString>() || parameters.is_instance_of::<PyBytes>() {
+        return Err(PyTypeError::new_err("parameters is a list of values, or a mapping of their names"));
+    }
     let values = parameters.try_iter()?.map(|value| scalar(&value?));
     Ok(ParamValues::from(values.collect::<PyResult<Vec<_>>>()?))
 }
@@ -31,7 +35,7 @@ fn scalar(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
         return Ok(ScalarValue::Boolean(Some(value.extract()?)));
     }
     if value.is_instance_of::<PyInt>() {
-        return Ok(ScalarValue::Int64(Some(value.extract()?)));
+        return whole(value);
     }
     if value.is_instance_of::<PyFloat>() {
         return Ok(ScalarValue::Float64(Some(value.extract()?)));
@@ -45,14 +49,57 @@ fn scalar(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
     if value.hasattr("toordinal")? {
         return moment(value);
     }
+    if value.hasattr("as_tuple")? {
+        return decimal(value);
+    }
+    // A whole number of another library, NumPy's say.
+    if value.hasattr("__index__")? {
+        return whole(&value.call_method0("__index__")?);
+    }
     Err(PyTypeError::new_err(format!(
-        "a parameter is None, bool, int, float, str, bytes, date or datetime, not {}",
+        "a parameter is None, bool, int, float, str, bytes, date, datetime or Decimal, not {}",
         value.get_type().name()?
     )))
 }
 
-/// A date, or a datetime to the microsecond; one with a time zone becomes UTC.
+/// A whole number of 64 bits, with a sign or without one.
+fn whole(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
+    if let Ok(value) = value.extract::<i64>() {
+        return Ok(ScalarValue::Int64(Some(value)));
+    }
+    let value = value.extract::<u64>().map_err(|_| {
+        PyOverflowError::new_err(
+            "a parameter that is a whole number has 64 bits at most: give it as text, and cast it in the statement",
+        )
+    })?;
+    Ok(ScalarValue::UInt64(Some(value)))
+}
+
+/// Digits that a decimal has at most.
+const DIGITS_MAX: i64 = 38;
+
+/// A `decimal.Decimal`, with as many digits after the point as it has.
+fn decimal(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
+    let refused =
+        || PyValueError::new_err(format!("a Decimal parameter is a number of {DIGITS_MAX} digits at most, not {value}"));
+    let (is_negative, digits, exponent): (u8, Vec<u8>, i64) = value.call_method0("as_tuple")?.extract().map_err(|_| refused())?;
+    let scale = (-exponent).max(0);
+    let zeros = exponent.max(0);
+    let precision = (digits.len() as i64).saturating_add(zeros).max(scale).max(1);
+    if precision > DIGITS_MAX {
+        return Err(refused());
+    }
+    let places = digits.iter().map(|digit| i128::from(*digit)).chain((0..zeros).map(|_| 0));
+    let number = places.fold(0i128, |number, digit| number * 10 + digit);
+    let number = if is_negative == 1 { -number } else { number };
+    Ok(ScalarValue::Decimal128(Some(number), precision as u8, scale as i8))
+}
+
+/// A date, or a datetime to the microsecond; one with a time zone becomes UTC. What is not equal to itself, as Pandas' `NaT`, is no time.
 fn moment(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
+    if PyAnyMethods::ne(value, value)? {
+        return Ok(ScalarValue::Null);
+    }
     if !value.hasattr("microsecond")? {
         let days = value.call_method0("toordinal")?.extract::<i64>()? - EPOCH_DAYS;
         return Ok(ScalarValue::Date32(i32::try_from(days).ok()));

@@ -64,9 +64,15 @@ impl State {
 }
 
 impl Rows {
-    pub(crate) fn new(query: Query) -> Self {
+    /// The rows of a query, which come when they are asked for. A statement that writes runs to its end first: whoever only
+    /// calls it means it to be done.
+    pub(crate) async fn of(mut query: Query) -> Result<Self> {
         let schema = query.schema();
-        Self { schema, state: InProcess::new(Arc::new(Mutex::new(State::Coming(Box::new(query))))) }
+        let state = match query.writes() {
+            true => State::Here(Arc::new(query.collect().await?), query.progress()),
+            false => State::Coming(Box::new(query)),
+        };
+        Ok(Self { schema, state: InProcess::new(Arc::new(Mutex::new(state))) })
     }
 
     fn state(&self, py: Python<'_>) -> PyResult<Arc<Mutex<State>>> {

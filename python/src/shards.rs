@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forebay::Formats;
-use forebay_shard_store::{Acknowledged, Condition, DatasetOrders, DatasetPin, Literal, exact_json};
+use forebay_shard_store::{Acknowledged, Column, Condition, DatasetOrders, DatasetPin, Literal, exact_json};
 use forebay_shards::{ReshardTo, Resharded, Scratch, Shards as Door};
 use forebay_types::{Error, ForebayPath, Result, parse_duration};
 use pyo3::prelude::*;
@@ -41,6 +41,13 @@ impl Shards {
         let door = self.door.get().map_err(|error| Failure::on(&path)(error).raise(py))?.clone();
         run(py, aio, async move { call(door).await.map_err(Failure::on(&path)) })
     }
+
+    /// Something of each column, the key's first.
+    fn of_columns<T>(&self, py: Python<'_>, of: impl Fn(&Column) -> T) -> PyResult<Vec<T>> {
+        let door = self.door.get().map_err(|error| Failure::on(&Some(self.path.clone()))(error).raise(py))?;
+        let (key, others) = (door.columns().key(), door.columns().attributes());
+        Ok(std::iter::once(key).chain(others).map(of).collect())
+    }
 }
 
 #[pymethods]
@@ -53,9 +60,13 @@ impl Shards {
     /// The names of the columns, the key's first.
     #[getter]
     fn columns(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        let door = self.door.get().map_err(|error| Failure::on(&Some(self.path.clone()))(error).raise(py))?;
-        let (key, others) = (door.columns().key(), door.columns().attributes());
-        Ok(std::iter::once(key).chain(others).map(|column| column.name.clone()).collect())
+        self.of_columns(py, |column| column.name.clone())
+    }
+
+    /// Their types, as messages name them.
+    #[getter]
+    fn kinds(&self, py: Python<'_>) -> PyResult<Vec<&'static str>> {
+        self.of_columns(py, |column| column.kind.name())
     }
 
     /// Records of keys that are a JSON array, as one: null for a key without one.

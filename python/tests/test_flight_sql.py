@@ -98,6 +98,12 @@ def test_updates_and_what_there_is(cursor, up, lake, sales):
     assert cursor.adbc_statement.set_sql_query("copy (select n from listed) to '/lake/flight/n.parquet'") is None
     assert cursor.adbc_statement.execute_update() == 3000
     assert (lake / "flight" / "n.parquet").exists()
+    # As a query it has written as well, though nobody fetches what it says.
+    cursor.execute("copy (select n from listed where n < $1) to '/lake/flight/few.parquet'", [10])
+    cursor.execute("select count(*) from '/lake/flight/few.parquet'")
+    assert cursor.fetchone() == (10,)
+    cursor.execute("copy (select 1) to '/lake/flight/one.parquet'")
+    assert cursor.fetchall() == [(1,)]
     connection = cursor.connection
     info = connection.adbc_get_info()
     assert info["vendor_name"] == "Forebay"

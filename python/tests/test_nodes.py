@@ -128,6 +128,12 @@ def test_arrow_tables(fb, tmp):
     assert again.equals(table)
     fb.nodes.put_arrow(f"{tmp}/batch", table.to_batches()[0].slice(10, 5))
     assert fb.nodes.get_arrow(f"{tmp}/batch").column("n").to_pylist() == [10, 11, 12, 13, 14]
+    fb.nodes.put(f"{tmp}/bytes", b"none")
+    with pytest.raises(forebay.Invalid, match="put_arrow") as caught:
+        fb.nodes.get_arrow(f"{tmp}/bytes")
+    assert caught.value.path == f"{tmp}/bytes"
+    with pytest.raises(TypeError, match="a list of paths"):
+        fb.nodes.get_many(f"{tmp}/bytes")
 
 
 def test_files(fb, tmp):
@@ -186,6 +192,8 @@ def test_a_quota_bounds_what_is_in_a_container(fb, server, tmp):
         nodes.put(f"{path}/inside/k", bytes(101))
     nodes.put(f"{path}/inside/k", bytes(100))
     assert nodes.usage(path) == forebay.NodeUsage(1000, 1000) and nodes.usage(f"{path}/inside") == forebay.NodeUsage(100, None)
+    nodes.set_quota(path, "2KiB")
+    assert nodes.usage(path).quota == 2048
     nodes.set_quota(path, None)
     nodes.put(f"{path}/m", bytes(5000))
 

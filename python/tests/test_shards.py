@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
+import decimal
 import itertools
 import json
+import math
 import os
 import subprocess
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 import forebay
@@ -148,6 +153,31 @@ def test_records_are_changed_by_the_command(server, changed):
     fits = command(server, "delete", path, "501", "--if-version", str(versioned["version"]))
     assert fits.returncode == 0, fits.stderr
     assert changed.get(501) is None
+
+
+def test_values_have_the_types_of_their_columns(server, lake, fb):
+    price = pyarrow.array([decimal.Decimal("1.10"), None], pyarrow.decimal128(9, 2))
+    at = pyarrow.array([datetime.datetime(2020, 1, 2, 3), None], pyarrow.timestamp("us", "UTC"))
+    columns = {"k": [b"a", b"\xff"], "raw": [b"text", b"\x00\xfe"], "weight": [math.nan, 1.5], "price": price, "at": at}
+    pyarrow.parquet.write_table(pyarrow.table({**columns, "day": [datetime.date(2020, 1, 2), None]}), lake / "typed.parquet")
+    made = command(server, "create", "/lake/typed.shards", "--from", "/lake/typed.parquet", "--key", "k", "--shards", "1")
+    assert made.returncode == 0, made.stderr
+    typed = fb.shards["/lake/typed.shards"]
+    assert repr(typed) == "<forebay.Shards /lake/typed.shards>"
+    assert list(typed) == [b"a", b"\xff"], "bytes are bytes, whether or not they are text as well"
+    assert typed[b"a"]["raw"] == b"text" and math.isnan(typed[b"a"]["weight"]) and typed[b"\xff"]["raw"] == b"\x00\xfe"
+    east = datetime.timezone(datetime.timedelta(hours=2))
+    when = datetime.datetime(2021, 3, 4, 12, tzinfo=east)
+    record = {"k": b"b", "weight": math.inf, "price": decimal.Decimal("2.5"), "day": datetime.date(2021, 3, 4), "at": when}
+    typed.put(record)
+    kept = {"k": b"b", "raw": None, "weight": math.inf, "price": 2.5, "day": "2021-03-04", "at": "2021-03-04T10:00:00Z"}
+    assert typed[b"b"] == kept
+    again, version = typed.get_versioned(b"a")
+    typed.put({**again, "raw": b"other"}, if_version=version)
+    assert typed[b"a"]["raw"] == b"other" and math.isnan(typed[b"a"]["weight"])
+    with pytest.raises(forebay.Invalid, match="2 digits after the point"):
+        typed.put({"k": b"c", "price": decimal.Decimal("1.234")})
+    fb.delete([entry.path for entry in fb.ls("/lake/typed.shards/", recursive=True)])
 
 
 def test_awaited(shards, fb):

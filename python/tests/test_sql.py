@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import threading
 import time
 
+import numpy
 import pandas
 import polars
 import pyarrow
@@ -61,6 +63,28 @@ def test_parameters(fb, sales):
     assert row["d"] == when
     with pytest.raises(TypeError, match="a parameter is"):
         fb.sql("select $1", [object()])
+    values = [decimal.Decimal("-1.10"), decimal.Decimal("1E+3"), decimal.Decimal("0.00"), 2**64 - 1, numpy.int32(7), pandas.NaT]
+    names = ", ".join(f"${at + 1} as v{at}" for at in range(len(values)))
+    row = fb.sql(f"select {names}", values).to_arrow().to_pylist()[0]
+    assert list(row.values()) == [*values[:5], None]
+    for refused in (decimal.Decimal("NaN"), decimal.Decimal(10) ** 38, decimal.Decimal("1E-39")):
+        with pytest.raises(ValueError, match="38 digits"):
+            fb.sql("select $1", [refused])
+    with pytest.raises(OverflowError, match="64 bits"):
+        fb.sql("select $1", [2**64])
+    with pytest.raises(forebay.Invalid, match="not \\?"):
+        fb.sql("select ? as a", [1])
+    with pytest.raises(TypeError, match="a list of values"):
+        fb.sql("select $1", "text")
+
+
+def test_an_error_names_the_whole_path(fb):
+    with pytest.raises(forebay.NotFound) as caught:
+        fb.sql("select * from '/lake/not here/x y.parquet'")
+    assert caught.value.path == "/lake/not here/x y.parquet"
+    with pytest.raises(forebay.Invalid) as caught:
+        fb.table("/lake/sales/part-0.parquet").to_pyarrow(["nonsense"])
+    assert caught.value.path == "/lake/sales/part-0.parquet"
 
 
 def test_statements_without_rows_and_writing(fb, sales, lake):
@@ -69,6 +93,14 @@ def test_statements_without_rows_and_writing(fb, sales, lake):
     fb.sql("drop table named")
     written = fb.sql("copy (select n from '/lake/sales/') to '/lake/written/n.parquet'").to_arrow().to_pylist()
     assert written == [{"count": 3000}] and (lake / "written" / "n.parquet").exists()
+    # It is done when the call returns, whether or not anybody asks what it says of that.
+    copy = fb.sql("copy (select n from '/lake/sales/') to '/lake/written/more.parquet'")
+    assert (lake / "written" / "more.parquet").exists() and [batch.num_rows for batch in copy] == [1]
+    assert pyarrow.table(copy).to_pylist() == copy.to_arrow().to_pylist() == [{"count": 3000}]
+    fb.sql("create external table added (n int) stored as csv location '/lake/added/'")
+    fb.sql("insert into added values ($1), (2)", [1])
+    assert fb.sql("select sum(n) as s from added").to_arrow().to_pylist() == [{"s": 3}]
+    fb.sql("drop table added")
     results = fb.script("create view v as select 1 as one; select one from v; drop view v;")
     assert [len(result.columns) for result in results] == [0, 1, 0] and results[1].to_arrow().to_pylist() == [{"one": 1}]
 

@@ -115,6 +115,7 @@ class Nodes:
 class Shards:
     path: str
     columns: Sequence[str]
+    kinds: Sequence[str]
     orders: str
     def get_many(self, keys: str, columns: Sequence[str] | None = None, aio: bool = False) -> Any: ...
     def search(self, condition: str, after: str | None = None, limit: int | None = None, aio: bool = False) -> Any: ...

@@ -46,8 +46,8 @@ class Client:
     def sql(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> Result:
         """Starts one SQL statement: ``fb.sql("select count(*) from '/lake/sales/*.parquet'").to_arrow()``.
 
-        A statement without rows (CREATE, DROP, SET) is done when this returns; others give rows when they are asked for,
-        also COPY, which writes then. ``parameters`` are values for ``$1``, ``$2`` (a sequence) or ``$name`` (a mapping).
+        A statement that changes something (CREATE, DROP, SET, COPY, INSERT) is done when this returns; others give rows when
+        they are asked for. ``parameters`` are values for ``$1``, ``$2`` (a sequence) or ``$name`` (a mapping).
         """
         return Result(self._connection.sql(statement, parameters))
 

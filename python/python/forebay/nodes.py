@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from forebay import _forebay
-from forebay.errors import AlreadyExists, Error, NotFound
+from forebay.errors import AlreadyExists, Error, Invalid, NotFound
+from forebay.place import size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -80,7 +81,7 @@ class Nodes:
     def get_many(self, paths: Iterable[str]) -> list[memoryview | Error | None]:
         """Values in the order of their paths, small ones a thousand with one message for each container: ``None`` where there
         is no such node, and an error, which is not raised, in the place of what can't be read."""
-        return _values(self._nodes.get_many(list(paths)))
+        return _values(self._nodes.get_many(_paths(paths)))
 
     def put_arrow(self, path: str, data: Any) -> None:
         """Puts what Arrow libraries can read (a table, a record batch, a data frame) as one value."""
@@ -88,7 +89,7 @@ class Nodes:
 
     def get_arrow(self, path: str) -> Any:
         """The ``pyarrow.Table`` that was put with :meth:`put_arrow`; its columns point into the bytes that came."""
-        return _from_ipc(self._nodes.get(path))
+        return _from_ipc(path, self._nodes.get(path))
 
     def create(
         self,
@@ -117,13 +118,13 @@ class Nodes:
         *,
         storage_class: str | None = None,
         location: str | None = None,
-        quota: int | None = None,
+        quota: int | str | None = None,
         parents: bool = False,
         exist_ok: bool = False,
     ) -> None:
         """Makes a directory, a table or a bag; with ``parents`` the directories on the way to it. ``storage_class`` and
         ``location`` are for what is in it and asks for nothing else, see :meth:`create`; ``quota`` is what
-        all files and values in it may have in bytes, see :meth:`set_quota`."""
+        all files and values in it may have, see :meth:`set_quota`."""
         if parents:
             for parent in _parents(path):
                 self.create(parent, "directory", exist_ok=True)
@@ -171,11 +172,11 @@ class Nodes:
         """Renames a node, at once or not at all. A key-value replaces a key-value; a container that is there takes it in."""
         self._nodes.rename(path, to)
 
-    def set_quota(self, path: str, quota: int | None) -> None:
-        """From now on the files and values in a container, and in containers in it, have so many bytes at most: what is more is
-        refused (:class:`forebay.NoSpace`). What is there stays. ``None``: as many as there is room for. Where it holds containers
-        that are with other workers, :class:`forebay.Invalid`: set it before they are made."""
-        self._nodes.set_quota(path, quota)
+    def set_quota(self, path: str, quota: int | str | None) -> None:
+        """From now on the files and values in a container, and in containers in it, have so many bytes at most, or ``"10GiB"``: what
+        is more is refused (:class:`forebay.NoSpace`). What is there stays. ``None``: as many as there is room for. Where it holds
+        containers that are with other workers, :class:`forebay.Invalid`: set it before they are made."""
+        self._nodes.set_quota(path, size_of(quota))
 
     def usage(self, path: str) -> NodeUsage:
         """What the files and values in a container have, and may have."""
@@ -207,7 +208,7 @@ class AsyncNodes:
     async def get_many(self, paths: Iterable[str]) -> list[memoryview | Error | None]:
         """Values in the order of their paths: ``None`` where there is no such node, an error in the place of what can't be
         read."""
-        return _values(await self._nodes.get_many(list(paths), aio=True))
+        return _values(await self._nodes.get_many(_paths(paths), aio=True))
 
     async def put_arrow(self, path: str, data: Any) -> None:
         """Puts what Arrow libraries can read as one value."""
@@ -215,7 +216,7 @@ class AsyncNodes:
 
     async def get_arrow(self, path: str) -> Any:
         """The ``pyarrow.Table`` that was put with :meth:`put_arrow`."""
-        return _from_ipc(await self._nodes.get(path, aio=True))
+        return _from_ipc(path, await self._nodes.get(path, aio=True))
 
     async def create(
         self,
@@ -241,7 +242,7 @@ class AsyncNodes:
         *,
         storage_class: str | None = None,
         location: str | None = None,
-        quota: int | None = None,
+        quota: int | str | None = None,
         parents: bool = False,
         exist_ok: bool = False,
     ) -> None:
@@ -291,9 +292,9 @@ class AsyncNodes:
         """Renames a node, at once or not at all."""
         await self._nodes.rename(path, to, aio=True)
 
-    async def set_quota(self, path: str, quota: int | None) -> None:
+    async def set_quota(self, path: str, quota: int | str | None) -> None:
         """From now on the files and values in a container have so many bytes at most; ``None``: as there is room for."""
-        await self._nodes.set_quota(path, quota, aio=True)
+        await self._nodes.set_quota(path, size_of(quota), aio=True)
 
     async def usage(self, path: str) -> NodeUsage:
         """What the files and values in a container have, and may have."""
@@ -337,7 +338,16 @@ def _to_ipc(data: Any) -> Any:
     return sink.getvalue()
 
 
-def _from_ipc(data: Any) -> Any:
+def _from_ipc(path: str, data: Any) -> Any:
     import pyarrow
 
-    return pyarrow.ipc.open_stream(pyarrow.py_buffer(data)).read_all()
+    try:
+        return pyarrow.ipc.open_stream(pyarrow.py_buffer(data)).read_all()
+    except pyarrow.ArrowInvalid as error:
+        raise Invalid(f"{path}: it is no table that put_arrow has put: {error}", path) from None
+
+
+def _paths(paths: Iterable[str]) -> list[str]:
+    if isinstance(paths, str):
+        raise TypeError("paths is a list of paths")
+    return list(paths)

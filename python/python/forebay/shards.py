@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import base64
+import datetime
+import decimal
 import itertools
 import json
+import math
+import numbers
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +30,8 @@ class Shards:
 
     def __init__(self, shards: _forebay.Shards) -> None:
         self._shards = shards
+        # By the columns' names, the key's first.
+        self._kinds = dict(zip(shards.columns, shards.kinds, strict=True))
 
     @property
     def path(self) -> str:
@@ -43,11 +49,11 @@ class Shards:
 
     def get_many(self, keys: Iterable[Any], columns: Sequence[str] | None = None) -> list[dict[str, Any] | None]:
         """The records of keys, in their order, with one call to each shard that has some."""
-        return _records(self._shards.get_many(_to_json(list(keys)), columns and list(columns)))
+        return _records(self._shards.get_many(_to_json(list(keys)), columns and list(columns)), self._kinds)
 
     def search(self, condition: str | Mapping[str, Any], *, after: Any = None, limit: int | None = None) -> list[Any]:
         """The keys of the records that meet a condition, ascending: those above ``after``, at most ``limit``."""
-        return _keys(self._shards.search(_condition(condition), _after(after), limit))
+        return _keys(self._shards.search(_condition(condition), _after(after), limit), self._kinds)
 
     def scan(self, columns: Sequence[str] | None = None, *, after: Any = None) -> Iterator[dict[str, Any]]:
         """All records, ascending by their keys: those above ``after``, with all columns or those that are asked for.
@@ -64,7 +70,7 @@ class Shards:
 
     def get_versioned(self, key: Any) -> tuple[dict[str, Any] | None, int]:
         """The record of a key (``None`` where there is none) with its version, for ``if_version``."""
-        return _versioned(self._shards.get_versioned(_to_json(key)))
+        return _versioned(self._shards.get_versioned(_to_json(key)), self._kinds)
 
     def put(self, record: Mapping[str, Any], *, if_absent: bool = False, if_version: int | None = None) -> int:
         """Writes a record, a new one or in place of its key's; gives its version once shared storage has it.
@@ -157,6 +163,9 @@ class Shards:
         self._shards, told = self._shards.reshard(_reshard_to(shards, size))
         return dict(json.loads(told))
 
+    def __repr__(self) -> str:
+        return f"<forebay.Shards {self.path}>"
+
     def __len__(self) -> int:
         return self.count()
 
@@ -196,6 +205,8 @@ class AsyncShards:
 
     def __init__(self, shards: _forebay.Shards) -> None:
         self._shards = shards
+        # By the columns' names, the key's first.
+        self._kinds = dict(zip(shards.columns, shards.kinds, strict=True))
 
     @property
     def path(self) -> str:
@@ -213,11 +224,11 @@ class AsyncShards:
 
     async def get_many(self, keys: Iterable[Any], columns: Sequence[str] | None = None) -> list[dict[str, Any] | None]:
         """The records of keys, in their order."""
-        return _records(await self._shards.get_many(_to_json(list(keys)), columns and list(columns), aio=True))
+        return _records(await self._shards.get_many(_to_json(list(keys)), columns and list(columns), aio=True), self._kinds)
 
     async def search(self, condition: str | Mapping[str, Any], *, after: Any = None, limit: int | None = None) -> list[Any]:
         """The keys of the records that meet a condition."""
-        return _keys(await self._shards.search(_condition(condition), _after(after), limit, aio=True))
+        return _keys(await self._shards.search(_condition(condition), _after(after), limit, aio=True), self._kinds)
 
     async def scan(self, columns: Sequence[str] | None = None, *, after: Any = None) -> AsyncIterator[dict[str, Any]]:
         """All records, ascending by their keys."""
@@ -241,7 +252,7 @@ class AsyncShards:
 
     async def get_versioned(self, key: Any) -> tuple[dict[str, Any] | None, int]:
         """The record of a key, with its version."""
-        return _versioned(await self._shards.get_versioned(_to_json(key), aio=True))
+        return _versioned(await self._shards.get_versioned(_to_json(key), aio=True), self._kinds)
 
     async def put(self, record: Mapping[str, Any], *, if_absent: bool = False, if_version: int | None = None) -> int:
         """Writes a record, and gives its version."""
@@ -369,10 +380,9 @@ def _delete(key: Any, if_version: int | None) -> dict[str, Any]:
     return {"delete": key} if if_version is None else {"delete": key, "if_version": if_version}
 
 
-def _versioned(text: str) -> tuple[dict[str, Any] | None, int]:
+def _versioned(text: str, kinds: Mapping[str, str]) -> tuple[dict[str, Any] | None, int]:
     answer = json.loads(text)
-    record = answer["record"]
-    return record and {name: _of_json(value) for name, value in record.items()}, answer["version"]
+    return _record(answer["record"], kinds), answer["version"]
 
 
 def _condition(condition: str | Mapping[str, Any]) -> str:
@@ -384,26 +394,60 @@ def _after(key: Any) -> str | None:
 
 
 def _to_json(value: Any) -> str:
-    return json.dumps(value, default=_bytes)
+    try:
+        return json.dumps(value, default=_written, allow_nan=False)
+    except ValueError:
+        return json.dumps(_spelled(value), default=_written)
 
 
-def _bytes(value: Any) -> Any:
+def _written(value: Any) -> Any:
+    """A value that JSON has no form for, as shards read it."""
     if isinstance(value, bytes | bytearray | memoryview):
         return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{value!r} is no value of a shard: a string, a number, a bool, bytes or None")
+    if isinstance(value, datetime.datetime):
+        return (value if value.tzinfo is None else value.astimezone(datetime.timezone.utc).replace(tzinfo=None)).isoformat()
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, decimal.Decimal):
+        return format(value, "f")
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    raise TypeError(
+        f"{value!r} is no value of a shard: a string, a number, a bool, bytes, a date, a datetime, a Decimal or None"
+    )
 
 
-def _of_json(value: Any) -> Any:
-    if isinstance(value, dict) and value.keys() == {"base64"}:
-        return base64.b64decode(value["base64"])
+def _spelled(value: Any) -> Any:
+    """The same with text for the numbers that JSON has none for, infinity and not-a-number."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {name: _spelled(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_spelled(inner) for inner in value]
     return value
 
 
-def _keys(text: str) -> list[Any]:
-    return [_of_json(key) for key in json.loads(text)]
+def _of_json(value: Any, kind: str) -> Any:
+    if isinstance(value, dict) and value.keys() == {"base64"}:
+        return base64.b64decode(value["base64"])
+    if isinstance(value, str) and kind == "bytes":
+        return value.encode()
+    if isinstance(value, str) and kind == "number":
+        return float(value)
+    return value
 
 
-def _records(text: str) -> list[dict[str, Any] | None]:
-    return [record and {name: _of_json(value) for name, value in record.items()} for record in json.loads(text)]
+def _keys(text: str, kinds: Mapping[str, str]) -> list[Any]:
+    kind = next(iter(kinds.values()))
+    return [_of_json(key, kind) for key in json.loads(text)]
+
+
+def _record(record: dict[str, Any] | None, kinds: Mapping[str, str]) -> dict[str, Any] | None:
+    return record and {name: _of_json(value, kinds[name]) for name, value in record.items()}
+
+
+def _records(text: str, kinds: Mapping[str, str]) -> list[dict[str, Any] | None]:
+    return [_record(record, kinds) for record in json.loads(text)]

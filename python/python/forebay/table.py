@@ -101,7 +101,7 @@ class Table:
         self, columns: Sequence[str] | None, filter: str | None, parameters: Sequence[Any] | Mapping[str, Any] | None
     ) -> Result:
         names = "*" if columns is None else ", ".join(_name(column) for column in _checked(columns))
-        condition = "" if filter is None else f" where {filter}"
+        condition = "" if filter is None else f" where (\n{filter}\n)"
         return self._client.sql(f"select {names} from {_text(self.path)}{condition}", parameters)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

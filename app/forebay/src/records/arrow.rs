@@ -58,8 +58,9 @@ impl Rows {
         let mut keys = Vec::with_capacity(batch.num_rows());
         for (place, array) in batch.columns().iter().enumerate() {
             let name = &self.columns.all()[place].name;
-            let array = cast(array, &self.casts[place])
-                .map_err(|error| Error::invalid(format!("column {name} can't be read as {}: {error}", self.casts[place])))?;
+            let array = cast(array, &self.casts[place]).map_err(|error| {
+                Error::invalid(format!("column {name} can't be read as {}: {error}; leave it out", self.casts[place]))
+            })?;
             let text = self.empty_text && self.columns.all()[place].kind == ColumnKind::Text;
             let given = |value| if text && value == Value::Null { Value::Text(String::new()) } else { value };
             if place == self.columns.key_place() {

@@ -6,6 +6,7 @@ mod csv;
 mod json;
 mod parquet;
 
+use std::fmt::Display;
 use std::path::Path;
 
 use forebay_shard::{Key, Value};
@@ -94,6 +95,11 @@ impl ReadRecords for Formats {
 
 /// Opens a file by its name's ending.
 pub(crate) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
+    open_as(path, &path.display(), wanted)
+}
+
+/// The same of a file that errors name otherwise: an object that was brought here.
+pub(crate) fn open_as(path: &Path, name: &dyn Display, wanted: &Wanted<'_>) -> Result<Input> {
     let opened = match ending(path).as_str() {
         "parquet" | "parq" => parquet::open(path, wanted),
         "csv" => csv::open(path, b',', wanted),
@@ -101,7 +107,7 @@ pub(crate) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
         "json" | "jsonl" | "ndjson" => json::open(path, wanted),
         _ => Err(no_format()),
     };
-    opened.map_err(|error| error.context(path.display()))
+    opened.map_err(|error| error.context(name))
 }
 
 /// What the names end with that say a format.

@@ -54,8 +54,15 @@ impl<'a> Session<'a> {
         if statements.is_empty() {
             return Err(Failure::Usage("there is no statement to run: write one, as in forebay sql \"select 1\"".to_string()));
         }
+        let (many, mut at) = (statements.len() > 1, 0);
         for statement in statements {
-            self.statement(&statement).await?;
+            let start = script[at..].find(&statement).map_or(at, |found| at + found);
+            let line = script[..start].matches('\n').count() + 1;
+            self.statement(&statement).await.map_err(|failure| match failure {
+                Failure::Failed(error) if many => Failure::Failed(error.context(format!("the statement of line {line}"))),
+                other => other,
+            })?;
+            at = start + statement.len();
         }
         Ok(())
     }

@@ -44,6 +44,11 @@ fn statements_come_from_arguments_files_and_the_standard_input() {
     // The first failure ends a script.
     let ran = forebay(&at, &["sql", "--csv", "select 1 as a; select nonsense; select 2 as b"]).fails(1, &["nonsense"]);
     assert_eq!(ran.text(), "a\n1\n");
+    // It is named by where it begins, as in a file that an editor has begun with a mark.
+    std::fs::write(&file, "\u{feff}select 1 as a;\n\nselect\n  nonsense;").unwrap();
+    let ran = forebay(&at, &["sql", "--csv", "-f", file.to_str().unwrap()]).fails(1, &["line 3", "nonsense"]);
+    assert_eq!(ran.text(), "a\n1\n");
+    forebay(&at, &["sql", "selec 1"]).fails(1, &["can't be read", "selec"]);
 }
 
 #[test]

@@ -47,11 +47,20 @@ const PREPARED_MAX: usize = 10_000;
 const PREPARED_IDLE: Duration = Duration::from_secs(3_600);
 
 /// What the calls of Flight SQL mean here. A statement is planned once: the call that asks for its columns starts it and
-/// pins its versions, the call with the ticket takes its rows.
+/// pins its versions, the call with the ticket takes its rows. One that writes has written when the first of them answers:
+/// clients that want no rows of it, as `execute` of Python's DB API, never come back.
 pub(crate) struct FlightService {
-    queries: Arc<Shelf<Query>>,
+    queries: Arc<Shelf<Answered>>,
     prepared: Arc<Shelf<Prepared>>,
     _sweeping: AbortOnDropHandle<()>,
+}
+
+/// What waits behind a ticket.
+enum Answered {
+    /// Rows to come.
+    Coming(Box<Query>),
+    /// What a statement that has written says of that.
+    Written(SchemaRef, Vec<RecordBatch>),
 }
 
 /// A statement that runs when it is asked to, with the values bound last.
@@ -79,13 +88,17 @@ impl FlightService {
         Self { queries, prepared, _sweeping: AbortOnDropHandle::new(forebay_runtime::spawn(sweep)) }
     }
 
-    /// Starts a statement; its rows wait behind the ticket.
+    /// Starts a statement, and runs one that writes to its end; its rows wait behind the ticket.
     async fn begin(&self, sql: &str, values: Option<ParamValues>, asked: Request<FlightDescriptor>) -> Answer<FlightInfo> {
         let caller = Caller::of(&asked)?;
-        let query = start(&caller, sql, values).await?;
+        let mut query = start(&caller, sql, values).await?;
         let schema = on_the_wire(&query.schema());
         let notice = query.notice().unwrap_or_default().to_string();
-        let ticket = TicketStatementQuery { statement_handle: self.queries.put(&caller.shown, query) };
+        let answered = match query.writes() {
+            true => Answered::Written(query.schema(), query.collect().await.map_err(|error| status(&error))?),
+            false => Answered::Coming(Box::new(query)),
+        };
+        let ticket = TicketStatementQuery { statement_handle: self.queries.put(&caller.shown, answered) };
         let mut answer = info(&schema, ticket.as_any().encode_to_vec(), asked.into_inner())?;
         answer.get_mut().app_metadata = notice.into();
         Ok(answer)
@@ -145,8 +158,15 @@ fn one(batch: RecordBatch) -> Response<<FlightService as Wire>::DoGetStream> {
     rows(batch.schema(), stream::once(std::future::ready(Ok(batch))).boxed())
 }
 
+/// What a statement that writes says, which is there.
+fn rows_there(schema: &SchemaRef, batches: Vec<RecordBatch>) -> Response<<FlightService as Wire>::DoGetStream> {
+    let schema = plain_schema(schema);
+    let plain: Vec<_> = batches.iter().map(|batch| plain_rows(batch, &schema).map_err(FlightError::from)).collect();
+    rows(schema, stream::iter(plain).boxed())
+}
+
 /// The rows of a query as they come; dropping them ends it.
-fn rows_of(query: Query) -> Response<<FlightService as Wire>::DoGetStream> {
+fn rows_of(query: Box<Query>) -> Response<<FlightService as Wire>::DoGetStream> {
     let schema = plain_schema(&query.schema());
     let begin = (query, schema.clone());
     let batches = stream::unfold(begin, |(mut query, schema)| async move {
@@ -195,13 +215,16 @@ impl FlightSqlService for FlightService {
         ticket: TicketStatementQuery,
         request: Request<Ticket>,
     ) -> Answer<<Self as Wire>::DoGetStream> {
-        let query = self.queries.take(&Caller::of(&request)?.shown, &ticket.statement_handle).ok_or_else(|| {
+        let answered = self.queries.take(&Caller::of(&request)?.shown, &ticket.statement_handle).ok_or_else(|| {
             Status::not_found(
                 "there are no such rows of this token: they were fetched already, nobody fetched them for 5 minutes, or they gave \
                  way to newer ones; run the statement again",
             )
         })?;
-        Ok(rows_of(query))
+        Ok(match answered {
+            Answered::Coming(query) => rows_of(query),
+            Answered::Written(schema, batches) => rows_there(&schema, batches),
+        })
     }
 
     async fn do_put_statement_update(

@@ -29,7 +29,8 @@ pub use making::{Creating, Cut, ReshardStep, ReshardTo, Resharded, create, resha
 pub use open::{Shards, latest_manifest};
 pub use refresh::refresh;
 pub use refresh::{
-    Follows, ReadRecords, Records, RefreshState, Refreshed, RefusedObject, check_followed, objects_followed, objects_like,
+    Follows, ReadRecords, Records, RefreshState, Refreshed, RefusedObject, check_followed, is_visible, objects_followed,
+    objects_like,
 };
 pub use scratch::Scratch;
 pub use status::{ClaimStatus, ReplicaStatus, ShardStatus};

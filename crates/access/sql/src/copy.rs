@@ -2,7 +2,7 @@
 
 use datafusion::sql::parser::{CopyToStatement, Statement};
 use datafusion::sql::sqlparser::ast::Value;
-use forebay_types::Result;
+use forebay_types::{Error, Result};
 
 use crate::location::{Location, Namespace};
 use crate::paths::Format;
@@ -35,7 +35,13 @@ fn resolve(copy: &mut CopyToStatement, namespace: &dyn Namespace) -> Result<()> 
             None if copy.target.ends_with('/') || !copy.partitioned_by.is_empty() => {
                 copy.stored_as = Some("PARQUET".to_string());
             }
-            None => {}
+            None => {
+                return Err(Error::invalid(format!(
+                    "the name of '{}' says no format: end it with .parquet, .csv, .json, .arrow, .albis and the like, or with '/' for a \
+                     folder of Parquet files, or write STORED AS",
+                    copy.target
+                )));
+            }
         }
     }
     let location = Location::parse_target(&copy.target, namespace)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::{CsvSource, FileScanConfig};
+use datafusion::datasource::physical_plan::{CsvSource, FileScanConfig, JsonSource};
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
@@ -87,6 +87,10 @@ fn untold(scan: &FileScanConfig) -> Option<&'static str> {
             Some("executors can't be told what ends a line (`terminator`)")
         }
         () if source.file_type() == "arrow_stream" => Some("executors can't be told that an Arrow file is a stream"),
+        // The engine's own source is one of lines.
+        () if source.file_type() == "json" && !(source.as_ref() as &dyn Any).is::<JsonSource>() => {
+            Some("executors can't be told that a JSON file is one array")
+        }
         () if scan.limit.is_some_and(|limit| u32::try_from(limit).is_err()) => {
             Some("executors can't be told of so large a LIMIT")
         }

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::io;
 
 use datafusion::error::DataFusionError;
+use datafusion::sql::sqlparser::parser::ParserError;
 use forebay_types::{Error, ErrorKind};
 
 /// Sorts the engine's error by what the caller must do. What Forebay or the object store said below it decides; else
@@ -119,29 +120,68 @@ fn readable(error: &DataFusionError) -> String {
     if let Some(text) = exhausted(error) {
         return format!("out of memory: {text}; allow SQL more (`sql-memory`, `sql-spill`), or read less at once");
     }
-    if let DataFusionError::SQL(parser, _) = error.find_root() {
-        // The engine shows its parser's error as a value in Rust, not by its words.
-        let said = parser.to_string();
-        return format!("SQL error: {}", said.strip_prefix("sql parser error: ").unwrap_or(&said));
-    }
     let text = error.strip_backtrace();
+    // What the engine makes of a `?`.
+    if text.ends_with("Failed to parse placeholder id: cannot parse integer from empty string") {
+        return "a parameter is written $1, $2 or $name, not ?".to_string();
+    }
+    let text = match error.find_root() {
+        DataFusionError::SQL(unread, _) => return format!("the statement can't be read: {}", said_by_parser(unread)),
+        // A defect is told with all that is known of it.
+        DataFusionError::Internal(_) => text.as_str(),
+        _ => without_steps(&text),
+    };
     ["Parquet error: External: ", "External error: ", "Error during planning: ", "Execution error: ", "Object Store error: "]
         .iter()
-        .fold(text.as_str(), |text, prefix| text.strip_prefix(prefix).unwrap_or(text))
+        .fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text))
         .to_string()
+}
+
+fn said_by_parser(unread: &ParserError) -> &str {
+    match unread {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
+        ParserError::RecursionLimitExceeded => "it is nested deeper than `datafusion.sql_parser.recursion_limit`",
+    }
+}
+
+/// The message without the step of planning that came upon it, which names no path as it is written, and without what the engine takes
+/// for a bug of its own, where a function was given what it does not take.
+fn without_steps(mut text: &str) -> &str {
+    let is_step = |step: &str| {
+        let named = step.starts_with("Optimizer rule '") || step.starts_with("Error when processing CSV file ");
+        // A rule of the analyzer, as `type_coercion`.
+        named || step.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
+    };
+    while let Some((step, below)) = text.split_once("\ncaused by\n")
+        && is_step(step)
+    {
+        text = below;
+    }
+    match text.find("No function matches the given name and argument types") {
+        Some(at) if text[..at].contains("likely caused by a bug") => &text[at..],
+        _ => text,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use datafusion::sql::sqlparser::parser::ParserError;
-
     use super::*;
 
     #[test]
-    fn what_can_not_be_parsed_is_told_in_words() {
-        let parser = ParserError::ParserError("Expected: an SQL statement, found: selec".to_string());
-        let error = from_engine(DataFusionError::SQL(Box::new(parser), None));
-        assert_eq!((error.kind(), error.message()), (ErrorKind::Invalid, "SQL error: Expected: an SQL statement, found: selec"));
+    fn who_asks_is_told_what_is_wrong_and_not_how_the_engine_found_it() {
+        let parser = |error: ParserError| from_engine(DataFusionError::from(error)).message().to_string();
+        let unread = parser(ParserError::ParserError("Expected: a statement, found: selec".to_string()));
+        assert_eq!(unread, "the statement can't be read: Expected: a statement, found: selec");
+        assert!(parser(ParserError::RecursionLimitExceeded).contains("recursion_limit"));
+        let planned = DataFusionError::Plan("LIMIT must be >= 0".to_string());
+        let found = planned.context("Optimizer rule 'eliminate_limit' failed");
+        assert_eq!(from_engine(found).message(), "LIMIT must be >= 0");
+        let tried = "Internal error: Function 'sum' failed to match any signature.\nThis issue was likely caused by a bug in \
+                     DataFusion's code. No function matches the given name and argument types 'sum(Utf8)'.";
+        let matched = from_engine(DataFusionError::Plan(tried.to_string()));
+        assert_eq!(matched.message(), "No function matches the given name and argument types 'sum(Utf8)'.");
+        let defect = DataFusionError::Internal("lost".to_string()).context("Optimizer rule 'x' failed");
+        assert!(from_engine(defect).message().contains("rule 'x'"));
     }
 
     #[test]

@@ -5,6 +5,8 @@ use forebay_types::{Error, Result};
 /// Splits a script into statements at the semicolons that stand outside of quotes and comments. Statements without
 /// anything but comments are left out.
 pub(crate) fn split(script: &str) -> Vec<String> {
+    // Editors of some systems begin files with it.
+    let script = script.strip_prefix('\u{feff}').unwrap_or(script);
     let bytes = script.as_bytes();
     let mut statements = Vec::new();
     let (mut start, mut at, mut has_content) = (0, 0, false);
@@ -90,6 +92,7 @@ mod tests {
                 .map(|text| text.trim_start_matches("-- only a comment;\n;").to_string())
                 .collect::<Vec<_>>()
         );
+        assert_eq!(split("\u{feff}select 1;"), ["select 1"]);
         assert!(split(" ; -- nothing\n ; ").is_empty());
         assert_eq!(split("select 'open; quote"), ["select 'open; quote"]);
     }

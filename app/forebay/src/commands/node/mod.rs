@@ -60,7 +60,7 @@ async fn ls(nodes: &Nodes, args: NodeLsArgs) -> Outcome {
         for NodeEntry { name, kind, bytes } in page {
             let line = match (args.json, args.long) {
                 (true, _) => json(&Shown { name: Some(&name), kind: kind.as_str(), bytes, ..Shown::default() })?,
-                (false, true) => format!("{kind:<10} {bytes:>14} {name}"),
+                (false, true) => format!("{:<10} {bytes:>14} {name}", kind.as_str()),
                 (false, false) => name,
             };
             output.name(&line)?;

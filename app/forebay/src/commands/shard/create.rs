@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use forebay_client::Client;
 use forebay_shard::Key;
 use forebay_shard_store::{Columns, Dataset, DatasetShard, Store, shard_of};
-use forebay_shards::{Shards, check_followed, create, objects_followed, objects_like};
+use forebay_shards::{Shards, check_followed, create, is_visible, objects_followed, objects_like};
 use forebay_types::{Error, ForebayPath, ObjectInfo, Result, ResultExt, format_bytes};
 use serde_json::json;
 use tempfile::TempDir;
@@ -16,13 +16,25 @@ use crate::connect::connect;
 use crate::exit::Outcome;
 use crate::output::Output;
 use crate::progress;
-use crate::records::{self, Wanted};
-use crate::tree::Tree;
+use crate::records::{self, Input, Wanted};
+use crate::tree::{Tree, beside};
 
 /// Bytes of files for each shard, when nobody says how many.
 const SHARD_FILE_BYTES: u64 = 128 << 20;
 /// The least that a shard is stored at: each worker makes its own layers.
 const BASE_SIZE: f64 = 0.01;
+
+/// A file of records, with the name that errors give it: objects are brought here under others.
+struct Source {
+    file: PathBuf,
+    name: String,
+}
+
+impl Source {
+    fn open(&self, wanted: &Wanted<'_>) -> Result<Input> {
+        records::open_as(&self.file, &self.name, wanted)
+    }
+}
 
 /// Makes a dataset: one shard after the other, each from a reading of all files, so that memory is that of one.
 pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
@@ -66,17 +78,17 @@ pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
 }
 
 /// The keys of a file's records.
-fn keys(file: &Path, wanted: &Wanted<'_>) -> Result<Vec<Key>> {
+fn keys(file: &Source, wanted: &Wanted<'_>) -> Result<Vec<Key>> {
     let mut keys = Vec::new();
-    for piece in records::open(file, wanted)?.records {
-        keys.extend(piece?.records.into_iter().map(|(key, _)| key));
+    for piece in file.open(wanted)?.records {
+        keys.extend(piece.context(|| &file.name)?.records.into_iter().map(|(key, _)| key));
     }
     Ok(keys)
 }
 
 /// The records of one shard of so many, from all files; of those that are followed each has to be one that workers take.
 fn build(
-    files: &[PathBuf],
+    files: &[Source],
     wanted: &Wanted<'_>,
     columns: &Columns,
     (shard, count): (usize, usize),
@@ -84,16 +96,16 @@ fn build(
     is_followed: bool,
 ) -> Result<()> {
     let mut building = Store::build(folder, columns.clone(), BASE_SIZE)?.with_cold();
-    let inputs = files.iter().map(|file| records::open(file, wanted)).collect::<Result<Vec<_>>>()?;
+    let inputs = files.iter().map(|file| file.open(wanted)).collect::<Result<Vec<_>>>()?;
     let bytes = inputs.iter().map(|input| input.bytes).sum();
     let bar = progress::bytes(&format!("reading for shard {} of {}", shard + 1, count), bytes);
     for (file, input) in files.iter().zip(inputs) {
         for piece in input.records {
-            let piece = piece.map_err(|error| error.context(file.display()))?;
+            let piece = piece.context(|| &file.name)?;
             for (key, values) in piece.records {
                 if shard_of(&key, count) == shard {
                     if is_followed {
-                        check_followed(columns, &key, &values).map_err(|error| error.context(file.display()))?;
+                        check_followed(columns, &key, &values).context(|| &file.name)?;
                     }
                     building.push(key, values)?;
                 }
@@ -109,16 +121,15 @@ fn build(
 }
 
 /// The columns, which have to be the same in all files, and the bytes of these.
-fn look(files: &[PathBuf], wanted: &Wanted<'_>) -> Result<(Columns, u64)> {
+fn look(files: &[Source], wanted: &Wanted<'_>) -> Result<(Columns, u64)> {
     let mut columns: Option<Columns> = None;
     let mut bytes = 0;
     for file in files {
-        let input = records::open(file, wanted)?;
+        let input = file.open(wanted)?;
         bytes += input.bytes;
         match &columns {
             Some(first) if *first != input.columns => {
-                let first = files[0].display();
-                return Err(Error::invalid(format!("{}: it has other columns than {first}", file.display())));
+                return Err(Error::invalid(format!("{}: it has other columns than {}", file.name, files[0].name)));
             }
             _ => columns = Some(input.columns),
         }
@@ -128,12 +139,12 @@ fn look(files: &[PathBuf], wanted: &Wanted<'_>) -> Result<(Columns, u64)> {
 }
 
 /// The files: those of this machine where they are, and objects of mounts brought here.
-async fn files(client: &Client, from: &[String], scratch: &Path) -> Outcome<Vec<PathBuf>> {
+async fn files(client: &Client, from: &[String], scratch: &Path) -> Outcome<Vec<Source>> {
     let mut files = Vec::new();
     for text in from {
         let here = PathBuf::from(text);
         if here.is_file() {
-            files.push(here);
+            files.push(Source { file: here, name: text.clone() });
             continue;
         }
         let path: ForebayPath = text.parse().map_err(|_| {
@@ -141,7 +152,12 @@ async fn files(client: &Client, from: &[String], scratch: &Path) -> Outcome<Vec<
         })?;
         let mut found = objects_like(client, &path).await?;
         if found.is_empty() {
-            found = Tree::of(client, &path).await?.objects().to_vec();
+            found = match Tree::of(client, &path).await? {
+                Tree::Object(named) => vec![named],
+                Tree::Folder(_, all) => all.into_iter().filter(|object| is_visible(&object.version.key)).collect(),
+            };
+        } else {
+            found.retain(|object| is_visible(&object.version.key));
         }
         bring_all(client, &path, &found, scratch, &mut files).await?;
     }
@@ -149,7 +165,7 @@ async fn files(client: &Client, from: &[String], scratch: &Path) -> Outcome<Vec<
 }
 
 /// The objects that are followed, brought here: the same that a refresh finds, so that none of their records go with it.
-async fn followed(client: &Client, args: &ShardCreateArgs, scratch: &Path) -> Outcome<(Vec<PathBuf>, Vec<ObjectInfo>)> {
+async fn followed(client: &Client, args: &ShardCreateArgs, scratch: &Path) -> Outcome<(Vec<Source>, Vec<ObjectInfo>)> {
     if args.from.iter().any(|text| Path::new(text).is_file()) {
         return Err(Error::invalid("--refresh follows objects of mounts: files of this machine are not seen by workers").into());
     }
@@ -164,7 +180,7 @@ async fn bring_all(
     of: &ForebayPath,
     objects: &[ObjectInfo],
     scratch: &Path,
-    files: &mut Vec<PathBuf>,
+    files: &mut Vec<Source>,
 ) -> Outcome {
     let bar = progress::bytes(&format!("bringing {of}"), objects.iter().map(|info| info.version.size).sum());
     for info in objects {
@@ -172,7 +188,7 @@ async fn bring_all(
         // Numbered, as names of several folders may be the same.
         let file = scratch.join(format!("{:06}-{name}", files.len()));
         bring(client, info, &file, &bar).await?;
-        files.push(file);
+        files.push(Source { file, name: beside(of, &info.version.key).to_string() });
     }
     bar.finish_and_clear();
     Ok(())

@@ -75,12 +75,15 @@ fn a_dataset_answers_as_a_shard_of_a_folder_does() {
     let address = up.address();
     bucket.put("rows/a.jsonl", &lines(0..700));
     bucket.put("rows/b.jsonl", &lines(700..ROWS));
+    // What engines leave beside what they write is no record.
+    bucket.put("rows/_SUCCESS", b"done");
     std::fs::write(home.path().join("rows.jsonl"), lines(0..ROWS)).unwrap();
     ask(home.path(), &address, &["build", "rows.jsonl", "--key", "id", "--out", "rows.shard"]).ok();
     let create = ["create", "/lake/rows.shards", "--from", "/lake/rows", "--key", "id", "--shards", "3"];
     let made = ask(home.path(), &address, &[&create[..], &["--json"]].concat()).ok().json().remove(0);
     assert_eq!((&made["records"], &made["shards"], &made["manifest"]), (&json!(ROWS), &json!(3), &json!(1)));
     all_the_same(home.path(), &address);
+    ask(home.path(), &address, &["count", "/lake/rows.shards", "clerk ~ '['"]).fails(1, &["forebay: the expression \"[\""]);
     let operations =
         b"{\"get\": 5}\n{\"count\": null}\n{\"search\": {\"attr\": \"clerk\", \"eq\": \"clerk07\"}, \"limit\": 2}\n{}\n";
     let batch =
@@ -101,6 +104,10 @@ fn a_dataset_answers_as_a_shard_of_a_folder_does() {
     let resharded = http::body(&http::post(&host, "/api/v1/shards/reshard?dataset=/lake/rows.shards&to=2", &bearer, ""));
     assert_eq!((&resharded["state"], &resharded["resharded"]["shards"]), (&json!("done"), &json!(2)), "{resharded}");
     all_the_same(home.path(), &address);
+    // SQL knows it by what is in its folder, too.
+    ask(home.path(), &address, &["create", "/lake/plain", "--from", "/lake/rows", "--key", "id", "--columns", "clerk"]).ok();
+    let count = ["--coordinator", &address, "sql", "--csv", "select count(*) as n, count(clerk) as c from '/lake/plain'"];
+    assert_eq!(forebay_with(home.path(), &count, |_| {}, b"").ok().text(), format!("n,c\n{ROWS},{ROWS}\n"));
     ask(home.path(), &address, &create).fails(1, &["/lake/rows.shards is there already", "--replace"]);
     ask(home.path(), &address, &[&create[..], &["--replace"]].concat()).ok();
     all_the_same(home.path(), &address);
@@ -218,7 +225,8 @@ fn what_is_no_dataset_says_what_to_do() {
     run(&["create", "/lake/x", "--from", "/lake/none", "--key", "id"]).fails(1, &["/lake/none"]);
     run(&["create", "/lake/x", "--from", "none.jsonl", "--key", "id"]).fails(1, &["none.jsonl", "no such file"]);
     bucket.put("rows.jsonl", &lines(0..10));
-    run(&["create", "/lake/x", "--from", "/lake/rows.jsonl", "--key", "nothing"]).fails(1, &["nothing", "id"]);
+    run(&["create", "/lake/x", "--from", "/lake/rows.jsonl", "--key", "nothing"])
+        .fails(1, &["forebay: /lake/rows.jsonl: ", "nothing", "id"]);
     run(&["create", "/lake/x", "--from", "/lake/rows.jsonl", "--key", "id", "--replicas", "0"]).fails(2, &["--replicas"]);
     run(&["create", "/lake/x", "--from", "/lake/rows.jsonl", "--key", "id", "--shards", "5000"]).fails(1, &["4096"]);
     let left = std::fs::read_dir(match &bucket {

@@ -62,18 +62,72 @@ fn exhausted(error: &str) -> Option<&str> {
     Some(error.split_once("ResourcesExhausted(\"")?.1.split("\")").next().unwrap_or_default())
 }
 
+/// What a task said of its data, in words: it comes as the names of errors within others.
+fn of_data(error: &str) -> Option<String> {
+    const WORDS: [(&str, &str); 6] = [
+        ("CastError(\"", "Cast error"),
+        ("CsvError(\"", "Csv error"),
+        ("JsonError(\"", "Json error"),
+        ("ParseError(\"", "Parser error"),
+        ("ComputeError(\"", "Compute error"),
+        ("ArithmeticOverflow(\"", "Arithmetic overflow"),
+    ];
+    let within = error.split_once("ArrowError(")?.1;
+    if within.starts_with("DivideByZero") {
+        return Some("Arrow error: Divide by zero error".to_string());
+    }
+    let (rest, words) = WORDS.iter().find_map(|(name, words)| Some((within.strip_prefix(name)?, words)))?;
+    let (mut said, mut signs) = (String::new(), rest.chars());
+    loop {
+        match signs.next()? {
+            '"' => return Some(format!("Arrow error: {words}: {said}")),
+            '\\' => match signs.next()? {
+                'n' => said.push('\n'),
+                sign => said.push(sign),
+            },
+            sign => said.push(sign),
+        }
+    }
+}
+
 /// Where a job's results are, once it is done.
 fn ended(told: GetJobStatusResult) -> Result<Option<Vec<PartitionLocation>>> {
     let Some(status) = told.status else { return Ok(None) };
     match status.status {
         Some(job_status::Status::Failed(why)) => Err(match exhausted(&why.error) {
             Some(text) => DataFusionError::ResourcesExhausted(text.to_string()),
-            None => DataFusionError::Execution(format!("Job {} failed: {}", status.job_id, why.error)),
+            None => {
+                let why = of_data(&why.error).unwrap_or(why.error);
+                DataFusionError::Execution(format!("Job {} failed: {why}", status.job_id))
+            }
         }),
         Some(job_status::Status::Successful(done)) => {
             let locations = done.partition_location.into_iter().map(TryInto::try_into);
             locations.collect::<std::result::Result<_, BallistaError>>().map(Some).map_err(BallistaError::into_datafusion)
         }
         _ => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_data;
+
+    #[test]
+    fn what_a_task_says_of_its_data_is_told_in_words() {
+        let said = |error: &str| {
+            of_data(&format!("Job failed due to stage 1 failed: Task failed due to runtime execution error: {error}"))
+        };
+        let cast =
+            r#"DataFusionError(Shared(External(ArrowError(CastError("Cannot cast string 'a \"b\"' to value of Int32 type")))))"#;
+        assert_eq!(said(cast).unwrap(), "Arrow error: Cast error: Cannot cast string 'a \"b\"' to value of Int32 type");
+        assert_eq!(said(r#"ArrowError(CsvError("line 3\n2"), Some(""))"#).unwrap(), "Arrow error: Csv error: line 3\n2");
+        assert_eq!(
+            said("DataFusionError(Shared(External(ArrowError(DivideByZero))))").unwrap(),
+            "Arrow error: Divide by zero error"
+        );
+        for other in ["DataFusionError(Internal(\"x\"))", "ArrowError(IpcError(\"x\"))", "ArrowError(CastError(\"never ends"] {
+            assert_eq!(said(other), None);
+        }
     }
 }

@@ -37,6 +37,9 @@ async fn what_only_this_process_has_runs_here() {
     // What the serialised form of a scan has no word for.
     bed.put("c.json", b"[{\"x\": 1}, {\"x\": 2}]");
     assert_eq!(rows(&cluster, "select sum(x) from '/lake/c.json'").await, [" 3 "]);
+    let told = cluster.execute("select sum(x) from '/lake/c.json'").await.unwrap();
+    assert!(told.notice().is_some_and(|notice| notice.contains("one array")), "{:?}", told.notice());
+    drop(told);
     bed.put("d.csv", b"x;1;2;4;");
     let options = "'format.has_header' 'true', 'format.terminator' ';'";
     rows(&cluster, &format!("create external table d (x bigint) stored as csv location '/lake/d.csv' options ({options})")).await;

@@ -23,6 +23,11 @@ pub(crate) fn check_from(path: &ForebayPath, from: &[String]) -> Result<()> {
     Ok(())
 }
 
+/// Whether an object is meant where nobody names it itself: engines leave `_SUCCESS` and the like beside what they write.
+pub fn is_visible(key: &Key) -> bool {
+    key.as_str().rsplit('/').next().is_some_and(|name| !name.is_empty() && !name.starts_with(['_', '.']))
+}
+
 /// The objects that a path with `*` or `?` in it stands for; none where it has neither, or there are none: then it stands for itself.
 pub async fn objects_like(client: &Client, path: &ForebayPath) -> Result<Vec<ObjectInfo>> {
     let Some(folder) = folder_of_pattern(path)? else { return Ok(Vec::new()) };
@@ -98,6 +103,7 @@ struct Found {
 
 impl Found {
     fn new(own: &str) -> Self {
+        debug_assert!(own.is_empty() || own.ends_with('/'), "what is below a folder begins with all of its name");
         Self { own: own.to_string(), keys: HashSet::new(), all: Vec::new() }
     }
 
@@ -111,8 +117,7 @@ impl Found {
     }
 
     fn add_visible(&mut self, object: ObjectInfo) -> Result<()> {
-        let name = object.version.key.as_str().rsplit('/').next().unwrap_or_default();
-        if name.is_empty() || name.starts_with(['_', '.']) { Ok(()) } else { self.add(object) }
+        if is_visible(&object.version.key) { self.add(object) } else { Ok(()) }
     }
 }
 

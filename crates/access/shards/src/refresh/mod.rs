@@ -17,7 +17,7 @@ mod state;
 pub use files::{ReadRecords, Records, check_followed};
 pub(crate) use keys::store_keys;
 pub(crate) use listing::check_from;
-pub use listing::{objects_followed, objects_like};
+pub use listing::{is_visible, objects_followed, objects_like};
 pub use pass::Refreshed;
 pub use pass::refresh;
 pub(crate) use sources::Sources;

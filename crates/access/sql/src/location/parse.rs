@@ -97,6 +97,17 @@ impl Location {
         folder
     }
 
+    /// The object below a mount whose key is what the pattern says, sign by sign: keys may have such signs in them.
+    pub(crate) fn literal(&self) -> Option<Self> {
+        let text = self.pattern.as_ref()?.text();
+        if self.url.scheme() != SCHEME || check_key(text).is_err() {
+            return None;
+        }
+        let mut literal = Self { pattern: None, ..self.clone() };
+        literal.url.set_path(&format!("{}{}", self.url.path(), utf8_percent_encode(text, &ESCAPED)));
+        Some(literal)
+    }
+
     /// The path in the store.
     pub(crate) fn path(&self) -> Result<Path> {
         Path::from_url_path(self.url.path())

@@ -13,6 +13,11 @@ impl Pattern {
         glob::Pattern::new(text).map(Self).map_err(|error| error.msg.to_string())
     }
 
+    /// As it was written.
+    pub(crate) fn text(&self) -> &str {
+        self.0.as_str()
+    }
+
     pub(crate) fn matches(&self, below: &str) -> bool {
         let options =
             glob::MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: false };

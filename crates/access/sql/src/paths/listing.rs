@@ -20,7 +20,8 @@ pub(crate) struct Listing {
     pub(crate) files: Vec<ObjectMeta>,
 }
 
-/// Lists a location. A path without a `/` at its end is a file if there is one, else a folder.
+/// Lists a location. A path without a `/` at its end is a file if there is one, else a folder; a pattern that nothing is like is
+/// the file of that name, if there is one.
 pub(crate) async fn list(store: &Arc<dyn ObjectStore>, location: &Location) -> datafusion::error::Result<Listing> {
     let path = location.path().map_err(external)?;
     if location.pattern.is_none() && !location.is_folder() {
@@ -39,7 +40,14 @@ pub(crate) async fn list(store: &Arc<dyn ObjectStore>, location: &Location) -> d
         }
         return Ok(Listing { location: folder, files });
     }
-    Ok(Listing { location: location.clone(), files: below(store, location).await? })
+    let files = below(store, location).await?;
+    if files.is_empty()
+        && let Some(literal) = location.literal()
+        && let Some(meta) = head(store, &literal.path().map_err(external)?).await?
+    {
+        return Ok(Listing { location: literal, files: vec![meta] });
+    }
+    Ok(Listing { location: location.clone(), files })
 }
 
 async fn head(store: &Arc<dyn ObjectStore>, path: &object_store::path::Path) -> datafusion::error::Result<Option<ObjectMeta>> {

@@ -22,7 +22,7 @@ use crate::paths::json_array::in_one_piece;
 use crate::paths::listing::{Listing, list};
 use crate::paths::table::{FileRule, PathTable};
 use crate::paths::widths;
-use crate::shards::{ShardTable, is_dataset};
+use crate::shards::{ShardTable, has_manifest, is_dataset};
 
 /// Whether a table's name is meant as a path.
 pub(crate) fn looks_like_path(name: &str) -> bool {
@@ -60,7 +60,13 @@ impl Resolver {
         let store = state.runtime_env().object_store(url_of(&location)?)?;
         let listing = list(&store, &location).await?;
         let files = listing.with_content().map_err(external)?;
-        let format = Format::of_files(text, files.iter().map(|meta| meta.location.as_ref())).map_err(external)?;
+        let as_dataset = location.pattern.is_none() && has_manifest(&listing.location.path().map_err(external)?, &files);
+        let format = match Format::of_files(text, files.iter().map(|meta| meta.location.as_ref())) {
+            Ok(format) => format,
+            // Whatever the folder is called.
+            Err(_) if as_dataset => return self.shards(text, None).await,
+            Err(error) => return Err(external(error)),
+        };
         let array = is_array(&store, format, &files).await?;
         let partitions = listing.partition_columns().map_err(external)?;
         let is_numbered = numbered.is_some() && format.is_table();
@@ -74,7 +80,7 @@ impl Resolver {
             let with_number = with_number(&schema, &options.table_partition_cols);
             schema = Arc::new(with_number.map_err(|error| external(error.context(format!("'{text}'"))))?);
         }
-        build(state, listing, location.pattern.is_some(), FileRule::All, options, schema, None)
+        build(state, listing, FileRule::All, options, schema, None)
     }
 
     /// An external table.
@@ -117,7 +123,7 @@ impl Resolver {
             let files = listing.with_content().map_err(external)?;
             infer(state, &store, &options, text, &files).await?
         };
-        build(state, listing, location.pattern.is_some(), rule, options, schema, Some(declared))
+        build(state, listing, rule, options, schema, Some(declared))
     }
 
     /// A dataset of shards below a mount.
@@ -211,10 +217,15 @@ fn unreadable(text: &str, meta: &ObjectMeta, error: Error) -> Error {
         false => format!("{} of '{text}'", shown(meta.location.as_ref())),
     };
     match error.kind() {
-        Kind::Corrupt | Kind::Invalid | Kind::Internal => Error::new(
-            if error.kind() == Kind::Internal { Kind::Corrupt } else { error.kind() },
-            format!("{name} ({} bytes) is damaged or cut short: {}; write it again", meta.size, error.message()),
-        ),
+        Kind::Corrupt | Kind::Internal => {
+            Error::corrupt(format!("{name} ({} bytes) is damaged or cut short: {}; write it again", meta.size, error.message()))
+        }
+        // Lines that are not as the others are, say.
+        Kind::Invalid => Error::invalid(format!(
+            "{name} ({} bytes) can't be read: {}; write it again, or say how it is written with CREATE EXTERNAL TABLE .. OPTIONS",
+            meta.size,
+            error.message()
+        )),
         _ => error.context(name),
     }
 }
@@ -228,7 +239,6 @@ fn without(schema: &SchemaRef, partitions: &[(String, DataType)]) -> Result<Sche
 fn build(
     state: &SessionState,
     listing: Listing,
-    has_pattern: bool,
     rule: FileRule,
     mut options: ListingOptions,
     schema: SchemaRef,
@@ -236,7 +246,7 @@ fn build(
 ) -> Result<Arc<dyn TableProvider>> {
     options.format = in_one_piece(options.format);
     let location = listing.location;
-    let text = match has_pattern || location.is_folder() {
+    let text = match location.is_folder() {
         true => location.text.clone(),
         false => location.url.to_string(),
     };

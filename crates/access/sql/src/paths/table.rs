@@ -169,6 +169,13 @@ impl TableProvider for PathTable {
         input: Arc<dyn ExecutionPlan>,
         insert_op: InsertOp,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if !self.location.is_folder() {
+            return Err(external(Error::invalid(format!(
+                "'{}' is one file, and INSERT adds files to a folder: make the table of a folder, with a '/' at its end, or write \
+                 another file with COPY",
+                self.location.text
+            ))));
+        }
         self.table.insert_into(state, input, insert_op).await
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator, TableProviderFilterPushDown as PushDown};
+use datafusion::scalar::ScalarValue;
 use forebay_shard::Key;
 use forebay_shard_store::{Columns, Condition, Literal, Test};
 
@@ -39,7 +40,11 @@ pub(super) fn asked(filters: &[Expr], columns: &Columns) -> (Asked, Vec<usize>) 
     }
     let (mut conditions, mut left) = (Vec::<Condition>::new(), Vec::new());
     for (place, filter) in filters.iter().enumerate() {
-        let Some((more, _)) = self::conditions(filter, columns) else { continue };
+        // The engine makes filters simpler once they are handed down: what is none to a shard any more is looked at above it.
+        let Some((more, _)) = self::conditions(filter, columns) else {
+            left.push(place);
+            continue;
+        };
         let both: Vec<Condition> = conditions.iter().cloned().chain(more).collect();
         // Together they may be more than a shard is asked at once.
         match Condition::And(both.clone()).check() {
@@ -69,6 +74,8 @@ fn keys(filter: &Expr, columns: &Columns) -> Option<BTreeSet<Key>> {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
             Some(keys(left, columns)?.into_iter().chain(keys(right, columns)?).collect())
         }
+        // What the engine makes of `key = null`: true of no key.
+        Expr::Literal(value, _) if value.is_null() || *value == ScalarValue::Boolean(Some(false)) => Some(BTreeSet::new()),
         _ => None,
     }
 }
@@ -150,7 +157,6 @@ fn is_null(expr: &Expr, truth: bool, columns: &Columns) -> Option<Condition> {
 #[cfg(test)]
 mod tests {
     use datafusion::prelude::{col, lit};
-    use datafusion::scalar::ScalarValue;
     use forebay_shard_store::{Column, ColumnKind};
 
     use super::*;
@@ -189,6 +195,17 @@ mod tests {
         assert_eq!(verdict(&either).0.keys.map(|keys| keys.len()), Some(2));
         assert_eq!(verdict(&col("id").eq(lit(ScalarValue::Int64(None)))).0.keys, Some(BTreeSet::new()));
         assert_eq!(verdict(&col("id").gt(lit(1i64))).1, PushDown::Unsupported, "keys are not searched");
+    }
+
+    #[test]
+    fn what_the_engine_makes_simpler_after_it_was_handed_down_still_holds() {
+        // `id in (5, null)` is handed down as keys, and comes to the scan like this.
+        let simpler = col("id").eq(lit(5i64)).or(lit(ScalarValue::Boolean(None)));
+        let (asked, pushed) = verdict(&simpler);
+        assert_eq!((asked.keys, pushed), (Some([Key::U64(5)].into_iter().collect()), PushDown::Exact));
+        assert_eq!(verdict(&lit(ScalarValue::Boolean(None))).0.keys, Some(BTreeSet::new()), "of `id in (null)`");
+        let (asked, left) = super::asked(&[col("id").gt(lit(1i64)), col("name").eq(lit("x"))], &columns());
+        assert_eq!((asked.conditions.len(), left), (1, vec![0]), "what is no question to a shard is not lost");
     }
 
     #[test]

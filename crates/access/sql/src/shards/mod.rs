@@ -12,6 +12,6 @@ mod table;
 mod tested;
 mod travel;
 
-pub(crate) use table::{ShardTable, is_dataset};
+pub(crate) use table::{ShardTable, has_manifest, is_dataset};
 pub(crate) use travel::is_shard_scan;
 pub use travel::{shard_scan_of, shard_scan_to_bytes};

@@ -7,20 +7,31 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{ToDFSchema, project_schema};
 use datafusion::error::Result;
+use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExecBuilder;
+use forebay_shard_store::manifest_number;
 use forebay_shards::Shards;
-use forebay_types::ForebayPath;
+use forebay_types::{Error, ForebayPath};
+use object_store::ObjectMeta;
+use object_store::path::Path;
 
 use super::conditions::{asked, verdict};
 use super::records::schema_of;
 use super::scan::ShardScan;
+use crate::error::external;
 
 /// Whether a path names a dataset by its ending.
 pub(crate) fn is_dataset(path: &str) -> bool {
     path.trim_end_matches('/').ends_with(".shards")
+}
+
+/// Whether what is listed below a folder is a dataset.
+pub(crate) fn has_manifest(folder: &Path, files: &[ObjectMeta]) -> bool {
+    let mut below = files.iter().filter_map(|meta| meta.location.as_ref().strip_prefix(folder.as_ref()));
+    below.any(|name| manifest_number(name.trim_start_matches('/')).is_some())
 }
 
 /// A dataset at one manifest.
@@ -61,6 +72,18 @@ impl TableProvider for ShardTable {
 
     fn get_table_definition(&self) -> Option<&str> {
         self.definition.as_deref()
+    }
+
+    async fn insert_into(
+        &self,
+        _state: &dyn Session,
+        _input: Arc<dyn ExecutionPlan>,
+        _op: InsertOp,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let path = self.shards.path();
+        Err(external(Error::invalid(format!(
+            "{path} is a dataset of shards, which SQL does not write: `forebay shard put {path}` does, and Python's `fb.shards`"
+        ))))
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
+use datafusion::arrow::datatypes::{DataType, Field, Int64Type};
 use forebay_sql::output::{Form, Writer};
 
 fn written(form: Form, batches: &[RecordBatch]) -> String {
@@ -27,6 +28,23 @@ fn batch() -> RecordBatch {
 fn csv_has_a_header_and_quotes() {
     assert_eq!(written(Form::Csv, &[batch()]), "id,name,x\n1,\"a,\"\"b\"\"\",0.5\n,ü,2.0\n");
     assert_eq!(written(Form::Csv, &[]), "id,name,x\n");
+}
+
+#[test]
+fn csv_has_json_in_place_of_what_is_nested() {
+    let lists = ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1), None]), None, Some(vec![])]);
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["x", "a\n\"b\"", "null"]));
+    let structs = StructArray::from(vec![(Arc::new(Field::new("t", DataType::Utf8, true)), texts)]);
+    let ids: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+    let columns: [(&str, ArrayRef); 3] = [("id", ids), ("list", Arc::new(lists)), ("struct", Arc::new(structs))];
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut writer = Writer::new(Form::Csv, batch.schema(), Vec::new());
+    writer.write(&batch).unwrap();
+    let text = String::from_utf8(writer.finish().unwrap()).unwrap();
+    let rows = [r#"1,"[1,null]","{""t"":""x""}""#, r#"2,,"{""t"":""a\n\""b\""""}""#, r#"3,[],"{""t"":""null""}""#];
+    assert_eq!(text, format!("id,list,struct\n{}\n", rows.join("\n")));
+    let none = Writer::new(Form::Csv, batch.schema(), Vec::new()).finish().unwrap();
+    assert_eq!(none, b"id,list,struct\n");
 }
 
 #[test]

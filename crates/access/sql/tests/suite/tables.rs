@@ -41,6 +41,63 @@ async fn external_tables_views_and_their_names() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_would_be_forgotten_as_soon_as_it_is_done_is_refused() {
+    let lake = Lake::new();
+    for sql in ["prepare p as select 1", "create schema s", "create schema if not exists s", "create database d", "commit"] {
+        let refused = lake.error(sql).await;
+        assert!(refused.kind() == ErrorKind::Invalid && refused.message().contains("not supported"), "{sql}: {refused}");
+    }
+    for clause in ["tablesample bernoulli (10)", "prewhere false", "connect by x = 1"] {
+        for sql in
+            [format!("select * from (values (1)) t(x) {clause}"), format!("copy (select 1 from g {clause}) to '/lake/x.csv'")]
+        {
+            let refused = lake.error(&sql).await;
+            assert!(refused.kind() == ErrorKind::Invalid && refused.message().contains("not supported"), "{sql}: {refused}");
+        }
+    }
+    for sql in ["create schema if not exists public", "create schema if not exists forebay.public"] {
+        lake.rows(sql).await;
+    }
+    lake.rows("create database if not exists forebay").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_that_is_not_like_the_first_ones_is_told_with_its_file() {
+    let lake = Lake::new();
+    lake.put("ragged.csv", "a,b\n1,2\n3\n").await;
+    let ragged = lake.error("select * from '/lake/ragged.csv'").await;
+    assert!(ragged.message().starts_with("'/lake/ragged.csv' (10 bytes) can't be read: Arrow error: Csv error"), "{ragged}");
+    assert!(ragged.kind() == ErrorKind::Invalid && ragged.message().contains("CREATE EXTERNAL TABLE"), "{ragged}");
+    lake.put("deep/a.csv", "n\n1\n").await;
+    lake.put("deep/b.csv", format!("n\n{}x\n", "1\n".repeat(3000))).await;
+    lake.put("deep/c.json", format!("{}{{\"n\": \"x\"}}\n", "{\"n\": 1}\n".repeat(3000))).await;
+    for (path, named) in [
+        ("/lake/deep/b.csv", "'/lake/deep/b.csv': "),
+        ("/lake/deep/*.csv", "one of 2 files from '/lake/deep/a.csv' to '/lake/deep/b.csv': "),
+        ("/lake/deep/c.json", "'/lake/deep/c.json': "),
+    ] {
+        let error = lake.error(&format!("select sum(n) from '{path}'")).await;
+        assert!(error.kind() == ErrorKind::Invalid && error.message().starts_with(named), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_with_signs_of_patterns_is_found() {
+    let lake = Lake::new();
+    lake.put("t/a [1].csv", "n\n7\n").await;
+    lake.put("t/a 2.csv", "n\n8\n").await;
+    lake.put("t/what?.csv", "n\n9\n").await;
+    assert_eq!(lake.rows("select n from '/lake/t/a [1].csv'").await, "7");
+    assert_eq!(lake.rows("select n from '/lake/t/what?.csv'").await, "9");
+    assert_eq!(lake.rows("select sum(n) from '/lake/t/a [12]*'").await, "8");
+    lake.rows("create external table odd stored as csv location '/lake/t/a [1].csv'").await;
+    assert_eq!(lake.rows("select n from odd").await, "7");
+    for none in ["/lake/t/[3].csv", "/lake/t/[/../x", "/lake/t/*/../../x"] {
+        assert!(matches!(lake.error(&format!("select * from '{none}'")).await.kind(), ErrorKind::NotFound | ErrorKind::Invalid));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_external_table_takes_its_options() {
     let lake = Lake::new();
     lake.put("d/x.txt", "1;a\n2;b\n").await;
@@ -55,6 +112,16 @@ async fn an_external_table_takes_its_options() {
     assert_eq!(lake.rows("select count(*) from w").await, "0");
     assert_eq!(lake.rows("insert into w values (1), (2)").await, "2");
     assert_eq!(lake.rows("select sum(id) from w").await, "3");
+
+    lake.put("one.csv", "a\n1\n").await;
+    let one = lake.error("insert into '/lake/one.csv' values (2)").await;
+    assert!(one.kind() == ErrorKind::Invalid && one.message().contains("adds files to a folder"), "{one}");
+    for target in ["/lake/x.txt", "/lake/x"] {
+        let unnamed = lake.error(&format!("copy (select 1) to '{target}'")).await;
+        assert!(unnamed.kind() == ErrorKind::Invalid && unnamed.message().contains("says no format"), "{unnamed}");
+        assert!(unnamed.message().contains(target), "{unnamed}");
+    }
+    lake.rows("copy (select 1 as a) to '/lake/x' stored as csv").await;
 
     let relative = lake.error("create external table r stored as csv location 'x.csv'").await;
     assert!(relative.message().contains("whole path"), "{relative}");

@@ -85,12 +85,13 @@ impl ColumnKind {
         value.ok_or_else(|| Error::invalid(format!("{literal} is no {}{}", self.name(), self.example())))
     }
 
-    fn example(self) -> &'static str {
+    fn example(self) -> String {
         match self {
-            Self::Date => ", as in 1995-03-15",
-            Self::Timestamp | Self::TimestampUtc => ", as in 1995-03-15T12:30:00",
-            Self::Bool => ": true or false",
-            _ => "",
+            Self::Date => ", as in 1995-03-15".to_string(),
+            Self::Timestamp | Self::TimestampUtc => ", as in 1995-03-15T12:30:00".to_string(),
+            Self::Bool => ": true or false".to_string(),
+            Self::Decimal(scale) => format!(" of {scale} digits after the point"),
+            _ => String::new(),
         }
     }
 

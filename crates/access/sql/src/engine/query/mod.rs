@@ -26,9 +26,11 @@ use crate::statement::one;
 use crate::stores::Seen;
 
 mod away;
+mod heeded;
 mod planning;
 mod remote;
 mod rows;
+mod text;
 
 pub(crate) use planning::logical_plan;
 use planning::{Planned, plan};
@@ -202,6 +204,11 @@ impl Query {
         self.running.watch()
     }
 
+    /// Whether it changes something: what it writes is there once its rows were read to their end.
+    pub fn writes(&self) -> bool {
+        self.running.writes
+    }
+
     /// What whoever asked is to know beside its rows: why it runs in this process alone, though it was to be distributed.
     pub fn notice(&self) -> Option<&str> {
         self.running.notice.as_deref()
@@ -292,7 +299,7 @@ impl Running {
     }
 
     fn told(&self, error: DataFusionError) -> Error {
-        seen_instead(&self.seen, from_engine(error))
+        seen_instead(&self.seen, text::named(self.plan.as_ref(), from_engine(error)))
     }
 
     fn watch(&self) -> Arc<dyn Fn() -> Progress + Send + Sync> {

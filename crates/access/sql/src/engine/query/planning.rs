@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use datafusion::common::ParamValues;
 use datafusion::execution::context::SQLOptions;
-use datafusion::logical_expr::{LogicalPlan, Statement};
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use forebay_types::{Error, Result};
 
-use super::{May, away};
+use super::{May, away, heeded};
+use crate::catalog::{CATALOG, SCHEMA};
 use crate::engine::Engine;
 use crate::engine::ddl;
 use crate::engine::session::QuerySession;
@@ -24,6 +25,7 @@ pub(super) struct Planned {
 
 /// The logical plan of a session's statement.
 pub(crate) async fn logical_plan(engine: &Engine, session: &QuerySession) -> Result<LogicalPlan> {
+    heeded::check(&session.statement)?;
     let state = session.context.state();
     // Planning looks a new table's own name up, and what an old one of that name is does not matter.
     let is_table = matches!(session.statement, Parsed::CreateExternalTable(_));
@@ -46,6 +48,7 @@ pub(super) async fn plan(
     if let Some(parameters) = parameters {
         logical = logical.with_param_values(parameters.clone()).map_err(from_engine)?;
     }
+    check_kept(&logical)?;
     let Some(logical) = ddl::apply(engine, session, sql, logical).await? else {
         return Ok(Planned { plan: None, writes: true });
     };
@@ -78,6 +81,36 @@ fn check_reads(plan: &LogicalPlan) -> Result<()> {
     reading.verify_plan(plan).map_err(|_| {
         Error::invalid("only statements that read are answered here, SELECT say: `forebay sql` and Flight SQL run others")
     })
+}
+
+/// Refuses what would be forgotten as soon as it is done: nothing stays of a statement but tables, views and settings.
+fn check_kept(plan: &LogicalPlan) -> Result<()> {
+    let (what, instead) = match plan {
+        LogicalPlan::Statement(Statement::Prepare(_) | Statement::Execute(_) | Statement::Deallocate(_)) => {
+            ("PREPARE and EXECUTE are", "give `$1` its value with the statement, in Python or by Flight SQL")
+        }
+        LogicalPlan::Statement(Statement::TransactionStart(_) | Statement::TransactionEnd(_)) => {
+            ("transactions are", "each statement is one by itself")
+        }
+        // What is there is made once more by tools that want to be sure.
+        LogicalPlan::Ddl(DdlStatement::CreateCatalogSchema(new)) if new.if_not_exists && is_there(&new.schema_name) => {
+            return Ok(());
+        }
+        LogicalPlan::Ddl(DdlStatement::CreateCatalog(new)) if new.if_not_exists && new.catalog_name == CATALOG => return Ok(()),
+        LogicalPlan::Ddl(DdlStatement::CreateCatalogSchema(_) | DdlStatement::CreateCatalog(_)) => {
+            ("schemas and databases of your own are", "tables and views are all in `forebay.public`, files in folders of mounts")
+        }
+        LogicalPlan::Ddl(DdlStatement::CreateIndex(_)) => {
+            ("indexes are", "bloom filters of tables (`bloom_filters`) and datasets of shards find single values")
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::invalid(format!("{what} not supported: {instead}")))
+}
+
+/// Whether a name is that of the schema that there is.
+fn is_there(schema: &str) -> bool {
+    schema.strip_prefix(CATALOG).and_then(|rest| rest.strip_prefix('.')).unwrap_or(schema) == SCHEMA
 }
 
 /// Memory and disk are the process' and its owner's: the engine would make folders wherever a statement says.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use forebay_shard::{Key, Query};
-use forebay_types::{Result, ResultExt};
+use forebay_types::{ErrorKind, Result};
 
 use super::view_search::ViewSearch;
 use crate::columns::ColumnKind;
@@ -23,7 +23,7 @@ impl Store {
             ColumnKind::Int => search_numbers(&view, &query, after, limit),
             _ => search(&view, &query, after, limit),
         };
-        keys.context(|| self.path.display())
+        self.named(keys)
     }
 
     /// How many records meet a condition.
@@ -44,7 +44,16 @@ impl Store {
             Some(all) => all.iter().map(|mapped| mapped.shard.count(query)).sum(),
             None => search(&view, query, None, None).map(|keys| keys.len() as u64),
         };
-        count.context(|| self.path.display())
+        self.named(count)
+    }
+
+    /// With the shard's folder where its files are at fault: a condition that can't be asked is none of theirs, and who asks a worker
+    /// has no use for the worker's folders.
+    fn named<T>(&self, outcome: Result<T>) -> Result<T> {
+        outcome.map_err(|error| match error.kind() {
+            ErrorKind::Invalid => error,
+            _ => error.context(self.path.display()),
+        })
     }
 }
 

@@ -1,0 +1,34 @@
+//! Names the file where a line of text is not what its columns want: decoders know the line alone.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::physical_plan::ExecutionPlan;
+use forebay_types::Error;
+
+use crate::location::shown;
+use crate::scans::config;
+
+/// What decoders of CSV and JSON begin with.
+const SAID: [&str; 3] = ["Csv error: ", "Json error: ", "Error while parsing value "];
+
+/// The error of a plan that ran, with the text file that it reads, or the first and the last of several.
+pub(super) fn named(plan: Option<&Arc<dyn ExecutionPlan>>, error: Error) -> Error {
+    let said = SAID.iter().any(|said| error.message().contains(said));
+    let Some(plan) = plan.filter(|_| said) else { return error };
+    let mut files = Vec::new();
+    let _ = plan.apply(|node| {
+        if let Some(scan) = config(node).filter(|scan| ["csv", "json"].contains(&scan.file_source().file_type())) {
+            let all = scan.file_groups.iter().flat_map(|group| group.files());
+            files.extend(all.map(|file| shown(file.object_meta.location.as_ref())));
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    files.sort_unstable();
+    files.dedup();
+    match files.as_slice() {
+        [] => error,
+        [file] => error.context(format!("'{file}'")),
+        [first, .., last] => error.context(format!("one of {} files from '{first}' to '{last}'", files.len())),
+    }
+}
