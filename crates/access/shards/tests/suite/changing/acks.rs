@@ -66,6 +66,11 @@ async fn a_change_is_acknowledged_while_shared_storage_is_away_and_seen_everywhe
     let (bed, shards, places) = started().await;
     bed.cluster.s3.inject(Fault::Status(503), ALL);
     let version = put(&shards, 7, "on two disks").await.unwrap();
+    // It can't be over as long as shared storage is away.
+    let (writer, second) = (bed.cluster.node.workers[places[0]].id(), bed.cluster.node.workers[places[1]].id());
+    let claim = shards.status().await.unwrap().remove(0).claim.unwrap();
+    assert!(claim.behind_objects > 0 && claim.behind_bytes > 0, "{claim:?}");
+    assert_eq!((claim.writer, claim.second), (writer.to_string(), second.to_string()));
     bed.cluster.s3.clear_faults();
     for worker in bed.client.view().workers.iter().map(|worker| worker.id) {
         let name = record_at(&bed.client, &shards, worker, 7).await.unwrap();
@@ -73,9 +78,6 @@ async fn a_change_is_acknowledged_while_shared_storage_is_away_and_seen_everywhe
     }
     let there = shards.get_versioned(&literal(7)).await.unwrap();
     assert_eq!(there.version, version);
-    let (writer, second) = (bed.cluster.node.workers[places[0]].id(), bed.cluster.node.workers[places[1]].id());
-    let claim = shards.status().await.unwrap().remove(0).claim.unwrap();
-    assert_eq!((claim.writer, claim.second), (writer.to_string(), second.to_string()));
     shards.put(&record(7, "again"), ChangeIf::Version(version)).await.unwrap();
     until_asked("nobody writes, so the claim is over", async || last(&bed, &shards).await == LogObject::Over).await;
     until_asked("nothing stays on disks", async || places.iter().all(|place| on_disk(&bed, *place) == 0)).await;
