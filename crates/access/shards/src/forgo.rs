@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_client::PutCondition;
 use forebay_shard_store::{LogClaim, LogObject, LogPlace};
-use forebay_types::{Error, ErrorKind, ForebayPath, Result};
+use forebay_types::{Error, ErrorKind, ForebayPath, Result, WorkerId};
 use futures::future::join_all;
 
 use crate::Shards;
@@ -56,17 +56,15 @@ impl Shards {
     async fn forgo_of(&self, place: &LogPlace, until: Instant) -> Result<bool> {
         let next = self.next_of_log(place).await?;
         let Some(claim) = self.claim_before(place, next).await? else { return Ok(false) };
-        // A merge ends the claim, by what the two have.
         loop {
-            // What is lost is asked for until there is no time left: not much longer than they are waited for, then.
-            let left = until.saturating_duration_since(forebay_runtime::now());
-            let asking = self.clone().with_patience(left.max(self.within / 8));
-            match asking.merge_one(place.shard as usize).await {
-                Ok(()) => return Ok(false),
-                Err(error) if error.kind() != ErrorKind::DataLost => return Err(error),
-                Err(_) if forebay_runtime::now() >= until => break,
-                Err(_) => forebay_runtime::time::sleep(PAUSE).await,
+            let is_last = forebay_runtime::now() >= until;
+            if !self.is_lost(place.shard as usize).await? {
+                return Ok(false);
             }
+            if is_last {
+                break;
+            }
+            forebay_runtime::time::sleep(PAUSE.min(self.within / 4)).await;
         }
         let next = self.next_of_log(place).await?;
         // One of the two was back meanwhile, and the next claim is none that is lost.
@@ -82,6 +80,19 @@ impl Shards {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Has a shard merged, which ends its claim by what the two workers have; whether they have it no more. One worker's word is enough: it
+    /// is asked for again, while the two end their claims by themselves when they are back.
+    async fn is_lost(&self, shard: usize) -> Result<bool> {
+        let ask = |worker: WorkerId, within: Duration| async move {
+            match self.client.shards().merge(worker, &self.id, shard as u32, within).await {
+                Ok(()) => Ok(false),
+                Err(error) if error.kind() == ErrorKind::DataLost => Ok(true),
+                Err(error) => Err(error),
+            }
+        };
+        self.until_answered(|| self.in_rank(shard), ask).await
     }
 
     /// The logs of all shards.
