@@ -181,6 +181,7 @@ async fn who_only_writes_gives_up_nothing_that_two_workers_have_acknowledged() {
         ("write lake", "the end of the claim", false, put(3, &new, &over)),
         ("write lake", "something else behind it", false, put(3, &new, &calls)),
         ("write lake", "something in its place", false, put(2, &any, &over)),
+        ("write lake", "something behind what two disks may have alone", false, put(7, &new, &calls)),
         ("write lake", "what is there already", true, put(2, &new, &over)),
         ("write lake", "something before it", true, put(1, &any, &calls)),
         ("admin lake", "the end of the claim", true, put(3, &new, &over)),
