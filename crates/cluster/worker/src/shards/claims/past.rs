@@ -51,7 +51,7 @@ impl Shards {
         let (storage, end) = (door.storage()?, place.key(number)?);
         let begin = place.key(number.saturating_sub(BEHIND_MAX))?;
         let prefix = Key::new(begin.as_str().trim_end_matches(|digit: char| digit.is_ascii_digit()))?;
-        let (mut last, mut after) = (None, Some(begin));
+        let (mut last, mut after) = (None::<u64>, Some(begin));
         while let Some(behind) = after.filter(|behind| *behind < end) {
             let page = storage.list(&prefix, false, Some(&behind), PAGE).await?;
             let of_log = page.objects.iter().filter_map(|info| LogPlace::parse(&info.version.key));
