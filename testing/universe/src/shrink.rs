@@ -61,7 +61,7 @@ fn fewest(seed: u64, options: &Options) -> io::Result<Value> {
         }
         at_a_time = (at_a_time / 2).max(1);
     }
-    let (all, left) = (others(&options.without, faults.len()), faults.len() - without.len());
+    let (all, left) = (others(&options.without, faults.len()), others(&without, faults.len()).len());
     for few in (1..left).flat_map(|size| sets(&all, size)).take(SETS_MAX) {
         let fewer = others(&few, faults.len());
         if fails(&fewer)? {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_client::PutCondition;
 use forebay_shard_store::{LogClaim, LogObject, LogPlace};
-use forebay_types::{Error, ErrorKind, ForebayPath, Result};
+use forebay_types::{Error, ErrorKind, ForebayPath, Result, WorkerId};
 use futures::future::join_all;
 
 use crate::Shards;
@@ -21,36 +21,56 @@ impl Shards {
     /// started again are away for a moment too. Gives the numbers of the shards that may have lost some. Needs the right to administer the mount
     /// where there is something to give up.
     pub async fn forgo(&self) -> Result<Vec<usize>> {
-        let (places, until) = (self.logs(), forebay_runtime::now() + self.within);
+        // Who has it open for long may not know which shards it has by now.
+        let now = Self::open(&self.client, &self.path).await?.with_patience(self.within);
+        let (places, until) = (now.logs(), forebay_runtime::now() + self.within);
         let mut given_up = Vec::new();
         for some in places.chunks(AT_ONCE) {
-            let ended = join_all(some.iter().map(|place| self.forgo_of(place, until))).await;
+            let ended = join_all(some.iter().map(|place| now.forgo_of(place, until))).await;
+            let mut failed = None;
             for (place, is_given_up) in some.iter().zip(ended) {
-                if is_given_up? {
-                    given_up.push(place.shard as usize);
+                match is_given_up {
+                    Ok(true) => given_up.push(place.shard as usize),
+                    Ok(false) => {}
+                    Err(error) => failed = failed.or(Some(error)),
                 }
+            }
+            if let Some(error) = failed {
+                return Err(self.besides(error, &given_up));
             }
         }
         debug_assert!(given_up.is_sorted(), "shards are gone through in their order");
         Ok(given_up)
     }
 
+    /// What became of one shard, where others have lost something by then, which nobody else tells.
+    fn besides(&self, error: Error, given_up: &[usize]) -> Error {
+        if given_up.is_empty() {
+            return error;
+        }
+        let shards: Vec<String> = given_up.iter().map(usize::to_string).collect();
+        error.context(format!("{}: what shards {} have lost is given up, and not all of it", self.path, shards.join(", ")))
+    }
+
     /// The same of one log: whether something was given up.
     async fn forgo_of(&self, place: &LogPlace, until: Instant) -> Result<bool> {
         let next = self.next_of_log(place).await?;
-        if self.claim_before(place, next).await?.is_none() {
-            return Ok(false);
-        }
-        // A merge ends the claim, by what the two have.
+        let Some(claim) = self.claim_before(place, next).await? else { return Ok(false) };
         loop {
-            match self.merge_one(place.shard as usize).await {
-                Ok(()) => return Ok(false),
-                Err(error) if error.kind() != ErrorKind::DataLost => return Err(error),
-                Err(_) if forebay_runtime::now() >= until => break,
-                Err(_) => forebay_runtime::time::sleep(PAUSE).await,
+            let is_last = forebay_runtime::now() >= until;
+            if !self.is_lost(place.shard as usize).await? {
+                return Ok(false);
             }
+            if is_last {
+                break;
+            }
+            forebay_runtime::time::sleep(PAUSE.min(self.within / 4)).await;
         }
         let next = self.next_of_log(place).await?;
+        // One of the two was back meanwhile, and the next claim is none that is lost.
+        if self.claim_before(place, next).await? != Some(claim) {
+            return Ok(false);
+        }
         let over = Bytes::from(LogObject::Over.encode(next));
         match self.client.put(&self.log_object(place, next)?, over, PutCondition::Absent).await {
             Ok(_) => Ok(true),
@@ -60,6 +80,19 @@ impl Shards {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Has a shard merged, which ends its claim by what the two workers have; whether they have it no more. One worker's word is enough: it
+    /// is asked for again, while the two end their claims by themselves when they are back.
+    async fn is_lost(&self, shard: usize) -> Result<bool> {
+        let ask = |worker: WorkerId, within: Duration| async move {
+            match self.client.shards().merge(worker, &self.id, shard as u32, within).await {
+                Ok(()) => Ok(false),
+                Err(error) if error.kind() == ErrorKind::DataLost => Ok(true),
+                Err(error) => Err(error),
+            }
+        };
+        self.until_answered(|| self.in_rank(shard), ask).await
     }
 
     /// The logs of all shards.

@@ -219,6 +219,9 @@ impl WorkerSession {
     async fn commit(&self, upload: u64, parts: u32, condition: PutCondition) -> Result<Response> {
         if let Some((mount, key)) = self.uploads.draft(&self.rooms.writes, upload) {
             self.may_commit(mount, &key).await?;
+        } else if let Some((mount, key)) = self.uploads.begun(upload) {
+            // Its log may be claimed by now.
+            self.may_forgo(mount, &key, Some(&condition)).await?;
         }
         let info = self.uploads.commit(&self.rooms.writes, upload, parts, condition).await?;
         self.rooms.shards.note_change(info.version.mount, &info.version.key);

@@ -54,7 +54,7 @@ impl WorkerSession {
     }
 
     /// The same of what two workers' disks may have alone, which an object that is written leaves no place for.
-    async fn may_forgo(&self, mount: MountId, key: &Key, condition: Option<&PutCondition>) -> Result<()> {
+    pub(super) async fn may_forgo(&self, mount: MountId, key: &Key, condition: Option<&PutCondition>) -> Result<()> {
         // That the owner gives something up is told as well.
         let is_told = self.peer.caller.is_unlimited() && is_audited();
         if !is_told && self.may_quietly(Need::serve).is_ok() {

@@ -112,6 +112,11 @@ impl SessionUploads {
         Some((draft.mount, draft.key.clone()))
     }
 
+    /// The object of an upload that this connection has begun, and that is no draft.
+    pub(crate) fn begun(&self, id: u64) -> Option<(MountId, Key)> {
+        self.table.lock().open.get(&id).map(|draft| (draft.mount, draft.key.clone()))
+    }
+
     pub(crate) async fn part(&self, writes: &Writes, id: u64, part: u32, payload: Bytes) -> Result<()> {
         let draft = self.find(writes, id, By::Writer(self.number))?;
         let upload = draft.upload.read().await;

@@ -94,7 +94,11 @@ impl Shards {
             if next.is_err() && self.stands_under(&door, of, number).await?.is_some() {
                 continue;
             }
-            let object = next?;
+            let object = next.inspect_err(|error| {
+                if error.kind() == ErrorKind::DataLost {
+                    self.claims.meters.lost(of.claim.id);
+                }
+            })?;
             if number == of.claim.number && rest.end > number + 1 {
                 // What makes the claim was there before anything was under it.
                 return Err(Error::not_found(format!("{} shard {}: its log is gone", of.place.folder, of.place.shard)));
@@ -170,14 +174,11 @@ impl Shards {
             Ending::Wait => {
                 Err(Error::retry(format!("{what}: its last changes are on the disks of {}, who don't answer", who())))
             }
-            Ending::Lost => {
-                self.claims.meters.lost(of.claim.id);
-                Err(Error::data_lost(format!(
-                    "{what}: changes that were acknowledged in the last seconds were on the disks of {} alone, and neither is there any more: \
-                     start one of them with its data folder, or give these changes up by `forebay shard forgo`",
-                    who()
-                )))
-            }
+            Ending::Lost => Err(Error::data_lost(format!(
+                "{what}: changes that were acknowledged in the last seconds were on the disks of {} alone, and neither is there any more: \
+                 start one of them with its data folder, or give these changes up by `forebay shard forgo`",
+                who()
+            ))),
         }
     }
 

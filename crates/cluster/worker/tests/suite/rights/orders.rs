@@ -161,15 +161,27 @@ async fn who_only_writes_gives_up_nothing_that_two_workers_have_acknowledged() {
     };
     let (any, new) = (PutCondition::Any, PutCondition::Absent);
     let (calls, over) = (LogObject::Calls(Vec::new()), LogObject::Over);
+    let writer = cluster.connect(&address, "write lake").await.unwrap();
+    // There is no claim yet.
+    let early = DataRequest::PutBegin { mount: LAKE, key: place.key(3).unwrap() };
+    let early = match decode::<DataReply>(&writer.call(encode(&early), Vec::new()).await.unwrap().meta).unwrap() {
+        DataReply::Upload { upload, .. } => upload,
+        reply => panic!("{reply:?}"),
+    };
+    let part = encode(&DataRequest::PutPart { upload: early, part: 0 });
+    assert!(!is_refused(&writer.call(part, vec![Bytes::from(over.encode(3))]).await.unwrap().meta));
     let owner = cluster.connect(&address, "owner").await.unwrap();
     for (number, of) in [(1, &calls), (2, &LogObject::Claim(claim))] {
         let (request, payload) = put(number, &new, of);
         assert!(!is_refused(&owner.call(request, payload).await.unwrap().meta), "the owner may");
     }
+    let commit = encode(&DataRequest::PutCommit { upload: early, parts: 1, condition: PutCondition::Absent });
+    assert!(is_refused(&writer.call(commit, Vec::new()).await.unwrap().meta), "what was begun before the claim");
     let steps = [
         ("write lake", "the end of the claim", false, put(3, &new, &over)),
         ("write lake", "something else behind it", false, put(3, &new, &calls)),
         ("write lake", "something in its place", false, put(2, &any, &over)),
+        ("write lake", "something behind what two disks may have alone", false, put(7, &new, &calls)),
         ("write lake", "what is there already", true, put(2, &new, &over)),
         ("write lake", "something before it", true, put(1, &any, &calls)),
         ("admin lake", "the end of the claim", true, put(3, &new, &over)),
@@ -180,7 +192,6 @@ async fn who_only_writes_gives_up_nothing_that_two_workers_have_acknowledged() {
         let answer = asks.call(request, payload).await.unwrap();
         assert_eq!(!is_refused(&answer.meta), may, "{credential}: {what}: {:?}", decode::<DataReply>(&answer.meta));
     }
-    let writer = cluster.connect(&address, "write lake").await.unwrap();
     for (number, may) in [(3, false), (5, true)] {
         let begin = DataRequest::PutBegin { mount: LAKE, key: place.key(number).unwrap() };
         let answer = writer.call(encode(&begin), Vec::new()).await.unwrap();
