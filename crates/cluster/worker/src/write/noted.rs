@@ -103,8 +103,8 @@ impl NotedUpload {
 }
 
 impl Writes {
-    /// Gives up what processes before this one have begun and not ended, one after the other in the background. What is of no mount now, or
-    /// can't be given up, stays noted for the next start.
+    /// Gives up what processes before this one have begun and not ended, one after the other in the background. What is of no mount now
+    /// that may be written, or can't be given up, stays noted for the next start.
     pub(crate) fn give_up_left(self: &Arc<Self>) {
         let left = std::mem::take(&mut *self.notes.left.lock());
         if left.is_empty() {
@@ -127,9 +127,9 @@ impl Writes {
             }
         };
         let doors = self.origin.mounts.all();
-        let door = doors.iter().find(|door| door.mount.url == note.url && door.mount.options.endpoint == note.endpoint);
-        let Some(door) = door else {
-            tracing::info!(url = %note.url, key = %note.key, "an upload that was left is of no mount now");
+        let leads_there = |mount: &Mount| mount.url == note.url && mount.options.endpoint == note.endpoint;
+        let Some(door) = doors.iter().find(|door| leads_there(&door.mount) && !door.mount.options.read_only) else {
+            tracing::info!(url = %note.url, key = %note.key, "an upload that was left is of no mount now that may be written");
             return;
         };
         let given_up = async { door.storage()?.abort_upload(&note.key, &note.upload).await };

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{DataReply, DataRequest, DraftCall, PutCondition};
+use forebay_protocol::{AdminRequest, DataReply, DataRequest, DraftCall, PutCondition};
 use forebay_shared_storage::{Storage, StorageSettings};
 use forebay_testing::Fault;
 use forebay_types::{ErrorKind, Key, MountOptions, ObjectInfo, OperationId, Result, Validate};
 
-use crate::bed::{Bed, Client, MIB, Plan, noise, until};
+use crate::bed::{Bed, Client, MIB, Plan, add_mount, control, noise, until};
 
 async fn put(client: &Client, key: &str, data: &[u8], condition: PutCondition) -> Result<ObjectInfo> {
     let request = DataRequest::Put { mount: client.mount, key: Key::new(key)?, condition };
@@ -288,6 +288,11 @@ async fn what_a_killed_worker_had_written_of_uploads_stayed_in_the_store() {
     bed.stop_worker().await;
     bed.s3.clear_faults();
     assert_eq!((bed.s3.uploads_open(), noted(&bed)), (2, 1));
+    // Of two mounts that lead there now the first one may only be read.
+    let (coordinator, options) = (bed.node.coordinator_at(), bed.mount.options.clone());
+    add_mount(coordinator, "again", "s3://lake", options.clone()).await;
+    let options = MountOptions { read_only: true, ..options };
+    control(coordinator, AdminRequest::MountSet { name: bed.mount.name.clone(), options }).await.unwrap();
     bed.start_worker().await;
     until("it is given up", async || noted(&bed) == 0).await;
     assert_eq!(bed.s3.uploads_open(), 1, "and nobody else's");

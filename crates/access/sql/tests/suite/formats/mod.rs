@@ -207,6 +207,17 @@ async fn an_arrow_file_whose_footer_lies_costs_no_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_shown_of_arrow_files_whose_rows_stop_coming() {
+    let lake = Lake::new();
+    for to in ["half.arrow", "half/"] {
+        let rows = "select 1 / (150000 - value) as x from range(0, 200000)";
+        let error = lake.error(&format!("copy ({rows}) to '/lake/{to}' stored as arrow")).await;
+        assert!(error.message().contains("ivide by zero"), "{to}: {error}");
+    }
+    assert_eq!(lake.names().await, Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn metadata_that_leads_beyond_the_end_of_a_file_is_told_as_damage() {
     let lake = Lake::new();
     lake.rows("copy (select value as id, 'v' || value as name from range(0, 5000)) to '/lake/x.parquet'").await;
