@@ -112,7 +112,8 @@ impl Reads {
                 match &answer {
                     FarRows::Rows { table, .. } => self.counters.socket(table.len() as u64),
                     FarRows::NotThere => self.known_rows.absent(mark),
-                    FarRows::TooMany | FarRows::Later => {}
+                    FarRows::Later => self.paces.passed(source, &wanted.columns),
+                    FarRows::TooMany => {}
                 }
                 answer
             }

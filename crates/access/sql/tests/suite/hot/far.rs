@@ -228,6 +228,12 @@ async fn rows_are_asked_for_only_where_they_are_there_before_the_files_bytes() {
         fresh.rows_decoded(&source, columns, raw_bytes, Duration::from_secs(1));
     }
     assert!(is_given(ask(&fresh, columns, raw_bytes).await), "they take a second");
+    let unread: &[u32] = &[1, 2];
+    for _ in 0..16 {
+        fresh.rows_opened(&source, unread, raw_bytes, Duration::from_millis(1));
+    }
+    assert!(is_later(ask(&fresh, unread, raw_bytes).await), "some are to be read, so that it is known what they take");
+    assert!(is_given(ask(&fresh, unread, raw_bytes).await), "and nobody has read them to their end");
 }
 
 /// Who holds what is asked of the rows of a file's first row group, and to whom readers of it are sent.
