@@ -11,6 +11,8 @@ use super::Forms;
 
 /// Columns that a page has room for behind their number.
 const COLUMNS_MAX: usize = PAGE_BYTES as usize / size_of::<u32>() - 1;
+/// What asks for columns that are ordered: no reader's operation.
+const ORDERED: OperationId = OperationId(0);
 
 impl Forms {
     /// An operation has asked for rows of columns of a row group that are all here and have so many bytes.
@@ -58,12 +60,19 @@ impl Forms {
     /// it is there, or can't be.
     pub(crate) async fn order_rows(&self, version: ObjectVersion, row_group: u32, id: SegmentId, page: &[u8]) {
         let Some(columns) = columns_in(page) else { return };
-        for column in &columns {
+        let place = |column: &u32| {
             let cell = Cell { row_group, column: *column };
-            let Some(index) = cell.index().filter(|_| !cell.is_rows()) else { return };
-            let of_column = SegmentId::of(&version, index);
-            self.order(version.clone(), cell, of_column).await;
-            if self.origin.store.pin_whole(of_column).is_none() {
+            Some((cell, SegmentId::of(&version, cell.index().filter(|_| !cell.is_rows())?)))
+        };
+        let Some(cells) = columns.iter().map(place).collect::<Option<Vec<_>>>() else { return };
+        // Of text they are made in one reading of the lines.
+        if version.form().is_some() {
+            cells.iter().for_each(|(cell, _)| self.wishes.asked(ORDERED, &version, *cell));
+        }
+        for (cell, id) in cells {
+            self.order(version.clone(), cell, id).await;
+            if self.origin.store.pin_whole(id).is_none() {
+                let column = cell.column;
                 tracing::debug!(key = %version.key, row_group, column, "a column can't be made here: its row group is selected of elsewhere");
                 return;
             }
