@@ -38,6 +38,14 @@ impl Forms {
         page.and_then(|page| columns_in(&page)).unwrap_or_default()
     }
 
+    /// Whether a segment is a column that is named here with others, and goes when these are not named any more: by itself it may have its
+    /// place elsewhere, where none of its rows are asked for.
+    pub(crate) fn is_named(&self, version: &ObjectVersion, index: u32) -> bool {
+        let Some(cell) = Cell::of_index(index).filter(|cell| !cell.is_rows()) else { return false };
+        let rows = Cell::rows(cell.row_group).index().map(|rows| SegmentId::of(version, rows));
+        rows.is_some_and(|rows| self.columns_of(rows).contains(&cell.column))
+    }
+
     /// Keeps these columns beside those that are named, unless they are.
     fn keep_rows(&self, version: &ObjectVersion, id: SegmentId, columns: &[u32]) -> Result<()> {
         // One that replaces the page at a time.
