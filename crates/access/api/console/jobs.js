@@ -18,9 +18,9 @@ async function lookAtJobs() {
     // There are loads also where there is no scheduler.
     const loads = await news("/api/v1/load", "loads-list");
     if (loads.is_new) listLoads(JSON.parse(loads.text).loads);
-    const answers = await Promise.all(["/api/v1/tasks", "/api/v1/transfers"].map((path) => ask(path)));
+    const [tasks, transfers] = await Promise.all(["/api/v1/tasks", "/api/v1/transfers"].map(async (path) => (await ask(path)).json()));
+    // Nothing that may fail comes between this and the list: it is news once.
     const listed = await news("/api/v1/jobs", "jobs-list");
-    const [tasks, transfers] = await Promise.all(answers.map((answer) => answer.json()));
     const jobs = JSON.parse(listed.text);
     const now = Date.now() / 1000;
     noteJobs(jobs.jobs, now);

@@ -59,6 +59,8 @@ impl Savings {
         let storage_bytes: u64 = status.mounts.iter().map(|mount| mount.counters.bytes_in).sum();
         let storage_requests: u64 = status.mounts.iter().map(|mount| storage_requests(&mount.counters)).sum();
         let (saved_bytes, saved_requests) = (served_bytes.saturating_sub(storage_bytes), reads.saturating_sub(storage_requests));
+        // Those of a release before this one say of no read what it took.
+        let telling = status.workers.iter().filter(|(info, ..)| info.protocol > 0).map(|(_, _, report)| report);
         let money = saved_bytes as f64 / GIGABYTE * price.per_gb + saved_requests as f64 / 1000.0 * price.per_1000_requests;
         Self {
             reads,
@@ -68,7 +70,7 @@ impl Savings {
             storage_bytes,
             saved_bytes,
             saved_requests,
-            saved_seconds: saved_seconds(workers()),
+            saved_seconds: saved_seconds(telling),
             saved_money: money,
         }
     }
@@ -100,7 +102,7 @@ fn saved_seconds<'a>(workers: impl Iterator<Item = &'a WorkerReport> + Clone) ->
 
 #[cfg(test)]
 mod tests {
-    use forebay_protocol::{MountStatus, StorageCounters, WorkerInfo, WorkerState};
+    use forebay_protocol::{MountStatus, PROTOCOL_VERSION, StorageCounters, WorkerInfo, WorkerState};
     use forebay_types::{HostId, Mount, MountId, MountOptions, WorkerId};
 
     use super::*;
@@ -116,7 +118,7 @@ mod tests {
             turn: 1,
             location: String::new(),
             draining: false,
-            protocol: 0,
+            protocol: PROTOCOL_VERSION,
         }
     }
 
@@ -159,6 +161,10 @@ mod tests {
         let saved = of(&cluster);
         assert_eq!(saved.saved_seconds, Some(48.5));
         assert_eq!(saved.lines().last().unwrap(), "less waiting  49s, of all readers together");
+        let old =
+            (WorkerInfo { protocol: 0, ..worker() }, WorkerState::Live, WorkerReport { reads: 1000, ..WorkerReport::default() });
+        cluster.workers.push(old);
+        assert_eq!(of(&cluster).saved_seconds, Some(48.5), "of its reads nothing is known");
         cluster.workers[0].2.tier_read_us = u64::MAX;
         assert_eq!(of(&cluster).saved_seconds, Some(0.0));
     }

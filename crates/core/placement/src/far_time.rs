@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use crate::learned::doubt;
+
 /// Time that must be saved for each that is spent: what is not sure to win is not done.
 const MARGIN: f64 = 1.2;
 /// Fewer bytes say nothing of a speed.
@@ -12,7 +14,9 @@ const LATEST: f64 = 0.3;
 /// What is left of the time that the file's bytes are taken to need after an answer that came in their place: they were measured before that,
 /// maybe in a bad moment, which must not decide for good.
 const RAW_DOUBT: f64 = 0.998;
-/// What is left of what was measured of selections after one that was not made because of it.
+/// What is left of what was measured of answers after a question that was not asked because of it.
+const OPENING_DOUBT: f64 = 0.98;
+/// The same of selections after one that was not made because of it.
 const SELECTING_DOUBT: f64 = 0.98;
 /// Answers in a row of columns whose bytes in the file were never read here: then some are, so that it is known what that takes.
 const UNREAD_MAX: u32 = 16;
@@ -71,6 +75,13 @@ impl FarReading {
             self.opening += (took - self.opening) * LATEST;
         }
     }
+
+    /// Nobody was asked, and the file's bytes are read. What was measured of answers counts a little less from now on; and where nothing is
+    /// known of the file's bytes, as of those that nobody reads to their end, some answers more are asked for before it is tried again.
+    pub fn passed(&mut self) {
+        self.unread = 0;
+        doubt(&mut self.opening, 1.0 / OPENED_BYTES_PER_SEC, OPENING_DOUBT);
+    }
 }
 
 /// How fast a worker selects rows lately.
@@ -107,8 +118,7 @@ impl FarSelecting {
 
     /// A question was turned down: a bad moment must not decide for good.
     pub fn turned_down(&mut self) {
-        let usual = Self::default().secs;
-        self.secs = usual + (self.secs - usual) * SELECTING_DOUBT;
+        doubt(&mut self.secs, 1.0 / SELECTED_BYTES_PER_SEC, SELECTING_DOUBT);
     }
 }
 
@@ -174,6 +184,20 @@ mod tests {
     }
 
     #[test]
+    fn columns_that_nobody_reads_to_their_end_are_asked_for_again() {
+        let mut reading = FarReading::default();
+        for _ in 0..3 {
+            for _ in 0..UNREAD_MAX {
+                assert_eq!(reading.within(4 * MB, MB, TEN_GBIT), None, "nobody knows: bytes decide");
+                reading.opened(MB, 0.001);
+            }
+            assert_eq!(reading.within(4 * MB, MB, TEN_GBIT), Some(Duration::ZERO));
+            // Its reader has all that it wants before the file's bytes end, and tells nothing.
+            reading.passed();
+        }
+    }
+
+    #[test]
     fn a_worker_that_is_asked_by_many_turns_some_down() {
         // 10 MB of columns take 10 ms of a thread.
         let selecting = FarSelecting { secs: 1e-9 };
@@ -206,6 +230,17 @@ mod tests {
         assert!(read.is_some_and(|read| read > 100), "{read:?}");
         reading.read(4 * MB, 0.016);
         assert!(millis(reading.within(4 * MB, 400_000, TEN_GBIT)) > 0.0);
+
+        // A small answer whose thread was held up while it was opened.
+        let mut reading = decoding(250e6);
+        reading.opened(MEASURED_BYTES, 0.01);
+        let asked = (0..1000).position(|_| {
+            let is_asked = reading.within(4 * MB, 400_000, TEN_GBIT) != Some(Duration::ZERO);
+            reading.passed();
+            reading.read(4 * MB, 0.016);
+            is_asked
+        });
+        assert!(asked.is_some_and(|asked| asked > 10), "{asked:?}");
     }
 
     #[test]

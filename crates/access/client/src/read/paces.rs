@@ -35,6 +35,11 @@ impl Paces {
     pub(crate) fn opened(&self, source: &CellSource, columns: &[u32], bytes: u64, took: Duration) {
         self.0.lock().get_or_insert_mut(table(source, columns), FarReading::default).opened(bytes, took.as_secs_f64());
     }
+
+    /// Nobody was asked, because of what is remembered.
+    pub(super) fn passed(&self, source: &CellSource, columns: &[u32]) {
+        self.0.lock().get_or_insert_mut(table(source, columns), FarReading::default).passed();
+    }
 }
 
 fn table(source: &CellSource, columns: &[u32]) -> u64 {

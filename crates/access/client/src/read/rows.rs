@@ -1,14 +1,15 @@
 //! Rows of decoded columns, selected by a worker of another host.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{DataReply, DataRequest, ROW_BYTES_MAX, ROW_COLUMNS_MAX, ROWS_SINCE, WantedRows};
-use forebay_types::{Cell, CellSource, OperationId, RouteKey, RowTest, SegmentId};
+use forebay_types::{Cell, CellSource, Error, OperationId, RouteKey, RowTest, SegmentId};
 
 use super::Reads;
 use super::cells::DEADLINE;
-use crate::connect::{ask_bytes, deadline_for, misfit};
+use crate::connect::{Failure, ask_bytes, deadline_for, misfit};
 
 /// Which rows are wanted of a row group of a Parquet file, or of a chunk of a text file.
 #[derive(Clone, Debug)]
@@ -77,6 +78,7 @@ impl Reads {
         };
         let pace = self.paces.of(source, &wanted.columns);
         let (wanted, deadline) = (&wanted, deadline_for(DEADLINE, bytes_max.into()));
+        let later = &AtomicBool::new(false);
         let asked = self.routes.at_holders(route, 0, None, |link| async move {
             if link.connection().version() < ROWS_SINCE {
                 return Ok(FarRows::NotThere);
@@ -84,7 +86,9 @@ impl Reads {
             let link_bytes_per_sec = link.connection().bytes_per_sec();
             let within = pace.within(wanted.raw_bytes, expected, link_bytes_per_sec);
             if within == Some(Duration::ZERO) {
-                return Ok(FarRows::Later);
+                later.store(true, Ordering::Relaxed);
+                // No answer of the worker, which was asked nothing: it may be as silent as before.
+                return Err(Failure::Answered(Error::invalid("the file's own bytes are there sooner")));
             }
             let within_us = within.map(|within| u32::try_from(within.as_micros()).unwrap_or(u32::MAX));
             let request = DataRequest::SelectRows(WantedRows { link_bytes_per_sec, within_us, ..wanted.clone() });
@@ -115,6 +119,10 @@ impl Reads {
                     FarRows::TooMany | FarRows::Later => {}
                 }
                 answer
+            }
+            Err(_) if later.load(Ordering::Relaxed) => {
+                self.paces.passed(source, &wanted.columns);
+                FarRows::Later
             }
             Err(error) => {
                 tracing::debug!(key = %source.version().key, error = %error.into_error(), "no rows: the raw bytes are read");

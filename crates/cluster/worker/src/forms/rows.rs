@@ -11,6 +11,8 @@ use super::Forms;
 
 /// Columns that a page has room for behind their number.
 const COLUMNS_MAX: usize = PAGE_BYTES as usize / size_of::<u32>() - 1;
+/// What asks for columns that are ordered: no reader's operation.
+const ORDERED: OperationId = OperationId(0);
 
 impl Forms {
     /// An operation has asked for rows of columns of a row group that are all here and have so many bytes.
@@ -36,6 +38,14 @@ impl Forms {
         page.and_then(|page| columns_in(&page)).unwrap_or_default()
     }
 
+    /// Whether a segment is a column that is named here with others, and goes when these are not named any more: by itself it may have its
+    /// place elsewhere, where none of its rows are asked for.
+    pub(crate) fn is_named(&self, version: &ObjectVersion, index: u32) -> bool {
+        let Some(cell) = Cell::of_index(index).filter(|cell| !cell.is_rows()) else { return false };
+        let rows = Cell::rows(cell.row_group).index().map(|rows| SegmentId::of(version, rows));
+        rows.is_some_and(|rows| self.columns_of(rows).contains(&cell.column))
+    }
+
     /// Keeps these columns beside those that are named, unless they are.
     fn keep_rows(&self, version: &ObjectVersion, id: SegmentId, columns: &[u32]) -> Result<()> {
         // One that replaces the page at a time.
@@ -58,12 +68,19 @@ impl Forms {
     /// it is there, or can't be.
     pub(crate) async fn order_rows(&self, version: ObjectVersion, row_group: u32, id: SegmentId, page: &[u8]) {
         let Some(columns) = columns_in(page) else { return };
-        for column in &columns {
+        let place = |column: &u32| {
             let cell = Cell { row_group, column: *column };
-            let Some(index) = cell.index().filter(|_| !cell.is_rows()) else { return };
-            let of_column = SegmentId::of(&version, index);
-            self.order(version.clone(), cell, of_column).await;
-            if self.origin.store.pin_whole(of_column).is_none() {
+            Some((cell, SegmentId::of(&version, cell.index().filter(|_| !cell.is_rows())?)))
+        };
+        let Some(cells) = columns.iter().map(place).collect::<Option<Vec<_>>>() else { return };
+        // Of text they are made in one reading of the lines.
+        if version.form().is_some() {
+            cells.iter().for_each(|(cell, _)| self.wishes.asked(ORDERED, &version, *cell));
+        }
+        for (cell, id) in cells {
+            self.order(version.clone(), cell, id).await;
+            if self.origin.store.pin_whole(id).is_none() {
+                let column = cell.column;
                 tracing::debug!(key = %version.key, row_group, column, "a column can't be made here: its row group is selected of elsewhere");
                 return;
             }

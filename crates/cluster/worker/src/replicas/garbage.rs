@@ -30,6 +30,9 @@ impl Replicas {
             if held.bytes == 0 || held.keep || self.is_settling(segment) || is_routed_here(name.route()) {
                 continue;
             }
+            if self.forms.is_named(&name.version, name.index) {
+                continue;
+            }
             let number = segments.len() as u32;
             segments.push(segment);
             // Popularity decides in eighths of an operation.

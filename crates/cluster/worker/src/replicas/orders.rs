@@ -110,8 +110,10 @@ impl Replicas {
 
     fn drop_replica(&self, segment: SegmentId) {
         self.state.lock().assigned.remove(&segment);
-        // What a reader has pinned is given back when it is done; what the administrator keeps stays.
-        if !self.origin.store.held(segment).keep {
+        let name = self.signals.popularity.name(segment);
+        let is_named = name.is_some_and(|name| self.forms.is_named(&name.version, name.index));
+        // What a reader has pinned is given back when it is done; what the administrator keeps stays, and columns with what names them.
+        if !is_named && !self.origin.store.held(segment).keep {
             self.origin.store.free(segment);
             table::WORKER_REPLICAS_DROPPED.only().add(1);
         }
