@@ -66,7 +66,9 @@ impl ParquetCopies {
     pub fn new(column: ParquetColumn, rows_together: u64, bytes_max: u64, in_views: bool) -> Self {
         let (lengths, pages) = (Vec::new(), VecDeque::new());
         let longest = if column.physical_type == FIXED_BYTES { u32::try_from(column.type_length).unwrap_or(0) } else { 0 };
-        let (all, rows) = (Taken::default(), Rows::new(rows_together));
+        // Each row has a value, and so many of these are too many: where more rows begin is nothing to keep.
+        let rows = Rows::new(rows_together.min(bytes_max / (LEVELS_BYTES + LIST_BYTES) + 1));
+        let all = Taken::default();
         Self { column, rows_together, bytes_max, in_views, lengths, longest, is_scattered: false, pages, all, seen: 0, rows }
     }
 
