@@ -78,11 +78,11 @@ impl ParquetCopies {
     }
 
     /// Whether all of the column, which becomes so many bytes when it is no longer compressed, may be decoded together as far as the file's footer
-    /// says it.
-    pub fn fits_whole(&self, becomes: i64) -> bool {
+    /// says it. Text counts where it is compressed, or `in_deltas`.
+    pub fn fits_whole(&self, becomes: i64, in_deltas: bool) -> bool {
         let values = u64::try_from(self.column.values).unwrap_or(0);
-        let is_packed_text = self.column.is_compressed && self.column.physical_type == BYTES;
-        let is_long = is_packed_text && u64::try_from(becomes).is_ok_and(|becomes| becomes > self.bytes_max);
+        let is_counted = self.column.physical_type == BYTES && (self.column.is_compressed || in_deltas);
+        let is_long = is_counted && u64::try_from(becomes).is_ok_and(|becomes| becomes > self.bytes_max);
         !is_long && (!self.is_nested() || self.check_values(values).is_ok())
     }
 
