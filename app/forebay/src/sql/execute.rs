@@ -140,7 +140,7 @@ impl Printer {
     fn new(form: Form, schema: SchemaRef) -> Self {
         let gone = Rc::new(Cell::new(false));
         let (out, terminal) = (io::stdout(), io::stdout().is_terminal());
-        let stdout = Stdout { out: BufWriter::with_capacity(64 << 10, out), terminal, gone: Rc::clone(&gone) };
+        let stdout = Stdout { out: BufWriter::with_capacity(64 << 10, out), terminal, led: false, gone: Rc::clone(&gone) };
         Self { writer: Writer::new(form, schema, stdout), gone }
     }
 
@@ -164,6 +164,7 @@ fn sort(gone: &Cell<bool>, error: Error) -> Failure {
 struct Stdout {
     out: BufWriter<io::Stdout>,
     terminal: bool,
+    led: bool,
     gone: Rc<Cell<bool>>,
 }
 
@@ -178,7 +179,7 @@ impl Stdout {
 
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = if self.terminal { shown(&mut self.out, bytes) } else { self.out.write(bytes) };
+        let written = if self.terminal { shown(&mut self.out, &mut self.led, bytes) } else { self.out.write(bytes) };
         self.note(written)
     }
 
@@ -188,12 +189,30 @@ impl Write for Stdout {
     }
 }
 
-/// As `write`, of control characters what they are instead of what a terminal does at them.
-fn shown(out: &mut impl Write, bytes: &[u8]) -> io::Result<usize> {
+/// The first of the two bytes that control characters behind ASCII are, and letters too.
+const LEAD: u8 = 0xc2;
+
+/// As `write`, of control characters what they are instead of what a terminal does at them. `led` says that [`LEAD`] came and is kept
+/// until it is seen what it leads.
+fn shown(out: &mut impl Write, led: &mut bool, bytes: &[u8]) -> io::Result<usize> {
+    let Some(first) = bytes.first() else { return Ok(0) };
+    if *led {
+        if (0x80..=0x9f).contains(first) {
+            write!(out, "\\u{{{first:x}}}")?;
+            *led = false;
+            return Ok(1);
+        }
+        out.write_all(&[LEAD])?;
+        *led = false;
+    }
     let is_obeyed = |byte: &u8| byte.is_ascii_control() && !matches!(byte, b'\n' | b'\r' | b'\t');
-    match bytes.iter().position(is_obeyed) {
+    match bytes.iter().position(|byte| *byte == LEAD || is_obeyed(byte)) {
         None => out.write(bytes),
-        Some(0) => write!(out, "\\u{{{:x}}}", bytes[0]).map(|()| 1),
+        Some(0) if *first == LEAD => {
+            *led = true;
+            Ok(1)
+        }
+        Some(0) => write!(out, "\\u{{{first:x}}}").map(|()| 1),
         Some(at) => out.write(&bytes[..at]),
     }
 }
@@ -204,11 +223,14 @@ mod tests {
 
     #[test]
     fn a_terminal_does_not_obey_what_is_in_rows() {
-        let (mut out, bytes) = (Vec::new(), "| \x1b[31mr\u{fc}d\x07 |\n".as_bytes());
-        let mut at = 0;
-        while at < bytes.len() {
-            at += shown(&mut out, &bytes[at..]).unwrap();
+        let bytes = "| \x1b[31mr\u{fc}d\x07\u{9b}2J \u{a0}\u{c2} |\n".as_bytes();
+        // However they are cut.
+        for most in 1..=bytes.len() {
+            let (mut out, mut led, mut at) = (Vec::new(), false, 0);
+            while at < bytes.len() {
+                at += shown(&mut out, &mut led, &bytes[at..bytes.len().min(at + most)]).unwrap();
+            }
+            assert_eq!(String::from_utf8(out).unwrap(), "| \\u{1b}[31mr\u{fc}d\\u{7}\\u{9b}2J \u{a0}\u{c2} |\n");
         }
-        assert_eq!(String::from_utf8(out).unwrap(), "| \\u{1b}[31mr\u{fc}d\\u{7} |\n");
     }
 }

@@ -55,6 +55,20 @@ async fn what_would_be_forgotten_as_soon_as_it_is_done_is_refused() {
             assert!(refused.kind() == ErrorKind::Invalid && refused.message().contains("not supported"), "{sql}: {refused}");
         }
     }
+    let passed_over = [
+        ("generic", "select * from g partition (p0)"),
+        ("generic", "select * from (values (1)) t(x) order by x with fill"),
+        ("generic", "select * from generate_series(1, 3) with ordinality"),
+        ("databricks", "select * from g version as of 2"),
+        ("snowflake", "select * from g at(timestamp => '2020-08-14 09:30:00')"),
+        ("bigquery", "select as struct 1 as x"),
+    ];
+    for (dialect, sql) in passed_over {
+        lake.rows(&format!("set datafusion.sql_parser.dialect = '{dialect}'")).await;
+        let refused = lake.error(sql).await;
+        assert!(refused.kind() == ErrorKind::Invalid && refused.message().contains("not supported"), "{sql}: {refused}");
+    }
+    lake.rows("set datafusion.sql_parser.dialect = 'generic'").await;
     for sql in ["create schema if not exists public", "create schema if not exists forebay.public"] {
         lake.rows(sql).await;
     }

@@ -66,7 +66,9 @@ impl ParquetCopies {
     pub fn new(column: ParquetColumn, rows_together: u64, bytes_max: u64, in_views: bool) -> Self {
         let (lengths, pages) = (Vec::new(), VecDeque::new());
         let longest = if column.physical_type == FIXED_BYTES { u32::try_from(column.type_length).unwrap_or(0) } else { 0 };
-        let (all, rows) = (Taken::default(), Rows::new(rows_together));
+        // Each row has a value, and so many of these are too many: where more rows begin is nothing to keep.
+        let rows = Rows::new(rows_together.min(bytes_max / (LEVELS_BYTES + LIST_BYTES) + 1));
+        let all = Taken::default();
         Self { column, rows_together, bytes_max, in_views, lengths, longest, is_scattered: false, pages, all, seen: 0, rows }
     }
 
@@ -76,11 +78,11 @@ impl ParquetCopies {
     }
 
     /// Whether all of the column, which becomes so many bytes when it is no longer compressed, may be decoded together as far as the file's footer
-    /// says it.
-    pub fn fits_whole(&self, becomes: i64) -> bool {
+    /// says it. Text counts where it is compressed, or `in_deltas`.
+    pub fn fits_whole(&self, becomes: i64, in_deltas: bool) -> bool {
         let values = u64::try_from(self.column.values).unwrap_or(0);
-        let is_packed_text = self.column.is_compressed && self.column.physical_type == BYTES;
-        let is_long = is_packed_text && u64::try_from(becomes).is_ok_and(|becomes| becomes > self.bytes_max);
+        let is_counted = self.column.physical_type == BYTES && (self.column.is_compressed || in_deltas);
+        let is_long = is_counted && u64::try_from(becomes).is_ok_and(|becomes| becomes > self.bytes_max);
         !is_long && (!self.is_nested() || self.check_values(values).is_ok())
     }
 

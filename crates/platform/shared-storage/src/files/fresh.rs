@@ -2,7 +2,7 @@
 //! looks at a file of a folder is told what this machine has kept for up to a minute, and a version would be learned as one of now
 //! that was another's long ago. So a listing asks, file by file, wherever this machine is not the only one that changes files.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, fstatfs, openat, statx};
 use rustix::io::Errno;
@@ -27,21 +27,31 @@ fn is_local(kind: u32) -> bool {
 
 fn ask(folder: BorrowedFd<'_>, name: &str) -> Result<(), Errno> {
     let of = if name.is_empty() { AtFlags::EMPTY_PATH } else { AtFlags::SYMLINK_NOFOLLOW };
-    match statx(folder.as_fd(), name, of | AtFlags::STATX_FORCE_SYNC, StatxFlags::BASIC_STATS) {
-        // Old kernels and sandboxes have no such call: opening asks as well, and who may not open it may not read it either.
-        Err(Errno::NOSYS) if !name.is_empty() => {
+    let asked = statx(folder, name, of | AtFlags::STATX_FORCE_SYNC, StatxFlags::BASIC_STATS);
+    told(asked.map(drop), folder, name)
+}
+
+/// What becomes of how asking went.
+fn told(asked: Result<(), Errno>, folder: BorrowedFd<'_>, name: &str) -> Result<(), Errno> {
+    match asked {
+        // Old kernels and sandboxes have no such call: opening asks as well, and who may not open it may not read it either. What is
+        // open is as it was when it was opened.
+        Err(Errno::NOSYS) if name.is_empty() => Ok(()),
+        Err(Errno::NOSYS) => {
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             drop(openat(folder, name, flags, Mode::empty()));
             Ok(())
         }
         // Whoever looks at it next is told so.
         Err(Errno::NOENT) => Ok(()),
-        asked => asked.map(drop),
+        asked => asked,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+
     use super::*;
 
     #[test]
@@ -65,5 +75,18 @@ mod tests {
         assert_eq!(ask(file.as_fd(), ""), Ok(()));
         assert_eq!(ask(open.as_fd(), "none"), Ok(()));
         assert_eq!(ask(file.as_fd(), "a"), Err(Errno::NOTDIR));
+    }
+
+    #[test]
+    fn where_nobody_can_be_asked_files_are_what_is_known_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a"), "1").unwrap();
+        let open = std::fs::File::open(folder.path()).unwrap();
+        let file = std::fs::File::open(folder.path().join("a")).unwrap();
+        for name in ["a", "none"] {
+            assert_eq!(told(Err(Errno::NOSYS), open.as_fd(), name), Ok(()));
+        }
+        assert_eq!(told(Err(Errno::NOSYS), file.as_fd(), ""), Ok(()), "or a link to it would be no file");
+        assert_eq!(told(Err(Errno::IO), file.as_fd(), ""), Err(Errno::IO));
     }
 }

@@ -1,7 +1,7 @@
 //! A folder listed as a bucket would be: byte order of whole keys, pages, no empty folders, and no link to one entered.
 
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use forebay_types::{Key, Result};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, statat};
@@ -21,8 +21,7 @@ const DEPTH_MAX: usize = 512;
 pub(super) fn list(files: &Inner, prefix: &Key, folders: bool, after: Option<&Key>, limit: usize) -> Result<ListPage> {
     let root = files.root()?;
     let (prefix, after) = (prefix.as_str(), after.map_or("", Key::as_str));
-    let (ask, page) = ((files.asking)(root.as_fd()), ListPage::default());
-    let mut walk = Walk { files, root: &root, ask, prefix, folders, after, limit, page, left_out: 0 };
+    let mut walk = Walk { files, root: &root, prefix, folders, after, limit, page: ListPage::default(), left_out: 0 };
     // Only the folder that the prefix names is looked into, however many there are beside it.
     let start = prefix.rfind('/').map_or("", |slash| &prefix[..=slash]);
     let is_path = |path: &str| !path.split('/').rev().skip(1).any(|part| part.is_empty() || part == "." || part == "..");
@@ -44,7 +43,6 @@ pub(super) fn list(files: &Inner, prefix: &Key, folders: bool, after: Option<&Ke
 struct Walk<'a> {
     files: &'a Inner,
     root: &'a OwnedFd,
-    ask: Option<Ask>,
     prefix: &'a str,
     folders: bool,
     after: &'a str,
@@ -56,6 +54,8 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// Adds what is in a folder, `path` being the key of everything in it up to its name. Breaks when the page is full.
     fn folder(&mut self, folder: impl AsFd, path: &str, depth: usize) -> Result<ControlFlow<()>> {
+        // A file server may be mounted anywhere below the mount.
+        let mut asking: Option<Option<Ask>> = None;
         for (key, is_folder) in self.names(&folder, path)? {
             // A folder's key ends with `/`: everything in it starts with that, and sorts by it.
             let wanted = match is_folder {
@@ -72,10 +72,13 @@ impl Walk<'_> {
                     self.add(&key, None)
                 }
                 true if is_behind || self.after.starts_with(&key) => self.enter(&folder, path, &key, depth)?,
-                false if is_behind => match self.stat(&folder, path, &key)? {
-                    Some(stat) => self.add(&key, Some(&stat)),
-                    None => continue,
-                },
+                false if is_behind => {
+                    let ask = *asking.get_or_insert_with(|| (self.files.asking)(folder.as_fd()));
+                    match self.stat(&folder, path, &key, ask)? {
+                        Some(stat) => self.add(&key, Some(&stat)),
+                        None => continue,
+                    }
+                }
                 _ => continue,
             };
             if step.is_break() {
@@ -153,13 +156,18 @@ impl Walk<'_> {
     }
 
     /// What is known of a file, by its server too; none when it isn't one that can be read below the mount.
-    fn stat(&self, folder: impl AsFd, path: &str, key: &str) -> Result<Option<Stat>> {
-        let asked = |of: BorrowedFd<'_>, name: &str| self.ask.map_or(Ok(()), |ask| ask(of, name));
-        asked(folder.as_fd(), &key[path.len()..]).map_err(|errno| self.files.failed(key, errno))?;
+    fn stat(&self, folder: impl AsFd, path: &str, key: &str, ask: Option<Ask>) -> Result<Option<Stat>> {
+        if let Some(ask) = ask {
+            ask(folder.as_fd(), &key[path.len()..]).map_err(|errno| self.files.failed(key, errno))?;
+        }
         let stat = match statat(&folder, &key[path.len()..], AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
-                let target = self.files.open_below(self.root, key, OFlags::PATH);
-                match target.and_then(|target| asked(target.as_fd(), "").and_then(|()| fstat(target))) {
+                let found = self.files.open_below(self.root, key, OFlags::PATH).and_then(|target| {
+                    // It may be another server's.
+                    (self.files.asking)(target.as_fd()).map_or(Ok(()), |ask| ask(target.as_fd(), ""))?;
+                    fstat(target)
+                });
+                match found {
                     Ok(stat) => stat,
                     Err(_) => return Ok(None),
                 }

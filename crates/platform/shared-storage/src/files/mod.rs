@@ -284,6 +284,34 @@ mod tests {
         assert_eq!(listed(fresh::asking).await, (vec![9, 3], true));
     }
 
+    /// A file server whose files are below a folder of this machine, and lie elsewhere until somebody asks.
+    fn mounted_below(folder: BorrowedFd<'_>) -> Option<fresh::Ask> {
+        let ask: fresh::Ask = |folder, name| match rustix::fs::renameat(folder, format!("../../there/{name}"), folder, name) {
+            Err(Errno::NOENT) => Ok(()),
+            moved => moved,
+        };
+        rustix::fs::statat(folder, "../../there", rustix::fs::AtFlags::empty()).is_ok().then_some(ask)
+    }
+
+    #[tokio::test]
+    async fn a_file_server_that_is_mounted_below_a_folder_of_this_machine_is_asked() {
+        let place = tempfile::tempdir().unwrap();
+        let kept = place.path().join("above/kept");
+        for folder in ["above/kept/nas", "above/there"] {
+            std::fs::create_dir_all(place.path().join(folder)).unwrap();
+        }
+        for (name, text) in [("kept/a", "old"), ("kept/nas/a", "old"), ("there/a", "rewritten")] {
+            std::fs::write(place.path().join("above").join(name), text).unwrap();
+        }
+        let mount = Mount { id: MountId(1), name: "nas".parse().unwrap(), url: String::new(), options: MountOptions::default() };
+        let (limiter, tally) = (Limiter::new(None, 0), Arc::default());
+        let mut files = Files::new(&mount, kept, Duration::from_secs(30), &limiter, &tally);
+        Arc::get_mut(&mut files.0).unwrap().asking = mounted_below;
+        let page = files.list(&Key::new("").unwrap(), false, None, 10).await.unwrap();
+        let sizes: Vec<_> = page.objects.iter().map(|object| (object.version.key.as_str(), object.version.size)).collect();
+        assert_eq!(sizes, [("a", 3), ("nas/a", 9)]);
+    }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn large_writes_wait_their_turn_as_long_as_others_end() {
         let (files, _folder) = files(Duration::from_millis(300));

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{CopyToSource, Statement};
-use datafusion::sql::sqlparser::ast::{Select, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{OrderByKind, Query, Select, TableFactor, Visit, Visitor};
 use forebay_types::{Error, Result};
 
 /// `Invalid` for a statement with such a clause, with what to write for it.
@@ -28,22 +28,38 @@ struct Clauses;
 impl Visitor for Clauses {
     type Break = &'static str;
 
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
+        let filled = match query.order_by.as_ref().map(|order| &order.kind) {
+            Some(OrderByKind::Expressions(all)) => all.iter().any(|one| one.with_fill.is_some()),
+            _ => false,
+        };
+        refused(filled, "WITH FILL is not supported: join what generate_series gives")
+    }
+
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Self::Break> {
-        if select.prewhere.is_some() {
-            return ControlFlow::Break("PREWHERE is not supported: write WHERE");
-        }
-        if !select.connect_by.is_empty() {
-            return ControlFlow::Break("CONNECT BY is not supported: write WITH RECURSIVE");
-        }
-        ControlFlow::Continue(())
+        refused(select.prewhere.is_some(), "PREWHERE is not supported: write WHERE")?;
+        refused(!select.connect_by.is_empty(), "CONNECT BY is not supported: write WITH RECURSIVE")?;
+        refused(select.exclude.is_some(), "EXCLUDE behind other columns is not supported: write it behind the *")?;
+        refused(select.value_table_mode.is_some(), "SELECT AS STRUCT and AS VALUE are not supported: write named_struct(..)")
     }
 
     fn pre_visit_table_factor(&mut self, table: &TableFactor) -> ControlFlow<Self::Break> {
-        match table {
-            TableFactor::Table { sample: Some(_), .. } | TableFactor::Derived { sample: Some(_), .. } => {
-                ControlFlow::Break("TABLESAMPLE is not supported: WHERE random() < 0.1 leaves about a tenth of the rows")
+        let (sample, ordinality) = match table {
+            TableFactor::Table { sample, with_ordinality, version, partitions, json_path, .. } => {
+                refused(version.is_some(), "a table as it was is not supported: files are read as they are now")?;
+                refused(!partitions.is_empty(), "PARTITION (..) of a table is not supported: write WHERE")?;
+                refused(json_path.is_some(), "a path behind a table's name is not supported: write unnest(..)")?;
+                (sample.is_some(), *with_ordinality)
             }
-            _ => ControlFlow::Continue(()),
-        }
+            TableFactor::Derived { sample, .. } => (sample.is_some(), false),
+            TableFactor::Function { with_ordinality, .. } => (false, *with_ordinality),
+            _ => (false, false),
+        };
+        refused(sample, "TABLESAMPLE is not supported: WHERE random() < 0.1 leaves about a tenth of the rows")?;
+        refused(ordinality, "WITH ORDINALITY is not supported: row_number() over () counts rows")
     }
+}
+
+fn refused(is_there: bool, why: &'static str) -> ControlFlow<&'static str> {
+    if is_there { ControlFlow::Break(why) } else { ControlFlow::Continue(()) }
 }

@@ -16,7 +16,7 @@ use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
-use datafusion::parquet::basic::Type;
+use datafusion::parquet::basic::{Encoding, Type};
 use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
 use datafusion::parquet::file::metadata::{ColumnChunkMetaData, PageIndexPolicy, ParquetMetaData};
 use datafusion::physical_plan::ExecutionPlan;
@@ -105,7 +105,13 @@ impl Bounds {
     /// A footer without the index of its pages, if rows of a column that are far apart would be too many: all of it is read then, from its
     /// start to its end, which takes a batch at a time. Filters leave rows out all the same, and fewer pages are read of which there is an index.
     fn indexed(&self, read: Arc<ParquetMetaData>) -> ParquetResult<Arc<ParquetMetaData>> {
-        let fits = |chunk: &ColumnChunkMetaData| self.copies(chunk, true).fits_whole(chunk.uncompressed_size());
+        let in_deltas = |encoding| matches!(encoding, Encoding::DELTA_LENGTH_BYTE_ARRAY | Encoding::DELTA_BYTE_ARRAY);
+        let fits = |chunk: &ColumnChunkMetaData| {
+            let in_deltas = chunk.encodings().any(in_deltas);
+            // What begins as the one before it is longer than what stands there.
+            let text = chunk.unencoded_byte_array_data_bytes().filter(|_| in_deltas).unwrap_or(0);
+            self.copies(chunk, true).fits_whole(chunk.uncompressed_size().max(text), in_deltas)
+        };
         if self.filters_inside || !has_index(&read) || read.row_groups().iter().flat_map(|group| group.columns()).all(fits) {
             return Ok(read);
         }

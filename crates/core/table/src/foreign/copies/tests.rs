@@ -248,6 +248,9 @@ fn values_of_a_nested_column_count_for_the_rows_that_have_them() {
     let mut counted = ParquetCopies::new(many, 100, MOST, true);
     let rows = [levels(&[(0, times as u64)]), levels(&[(0, times as u64)])].concat();
     assert!((0..4).all(|_| counted.count(&page, &rows) == Ok(())));
+    // However many rows a batch may have, no more of them are kept than may have a value each.
+    let mut counted = ParquetCopies::new(many, u64::MAX, MOST, true);
+    assert_eq!(counted.count(&page, &rows), too_large((MOST / 12 + 1) * 20));
     // Few values are not looked at, and no more come than the footer says.
     let few = column(2, 1_000);
     let page = plain(few, 600, 0);

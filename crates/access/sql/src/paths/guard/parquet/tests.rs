@@ -228,8 +228,14 @@ fn an_index_that_could_bring_too_much_together_is_not_used() {
         Arc::new(Int64Array::new_null(100_010)),
         None,
     ));
-    for (column, codec) in [(rows("x"), Compression::ZSTD(Default::default())), (nulls, Compression::UNCOMPRESSED)] {
-        let properties = WriterProperties::builder().set_compression(codec).set_dictionary_enabled(false);
+    let columns = [
+        (rows("x"), Compression::ZSTD(Default::default()), Encoding::PLAIN),
+        (rows("x"), Compression::UNCOMPRESSED, Encoding::DELTA_LENGTH_BYTE_ARRAY),
+        (rows("x"), Compression::UNCOMPRESSED, Encoding::DELTA_BYTE_ARRAY),
+        (nulls, Compression::UNCOMPRESSED, Encoding::PLAIN),
+    ];
+    for (column, codec, encoding) in columns {
+        let properties = WriterProperties::builder().set_compression(codec).set_dictionary_enabled(false).set_encoding(encoding);
         let (bytes, ..) = one_column(column, properties.build());
         let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
         let read = Arc::new(reader.parse_and_finish(&bytes).unwrap());
