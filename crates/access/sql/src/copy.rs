@@ -22,6 +22,8 @@ pub(crate) fn prepare(statement: &mut Statement, namespace: &dyn Namespace) -> R
 }
 
 fn resolve(copy: &mut CopyToStatement, namespace: &dyn Namespace) -> Result<()> {
+    let location = Location::parse_target(&copy.target, namespace)?;
+    namespace.check(&location.url)?;
     if copy.stored_as.is_none() {
         match Format::of_name(&copy.target) {
             Some(format) => {
@@ -44,8 +46,6 @@ fn resolve(copy: &mut CopyToStatement, namespace: &dyn Namespace) -> Result<()> 
             }
         }
     }
-    let location = Location::parse_target(&copy.target, namespace)?;
-    namespace.check(&location.url)?;
     let folder = !copy.partitioned_by.is_empty();
     copy.target = if folder { location.as_folder().url } else { location.url }.to_string();
     Ok(())

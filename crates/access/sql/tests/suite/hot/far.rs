@@ -161,7 +161,7 @@ async fn values_of_all_types_are_compared_as_the_engine_does() {
 async fn a_column_of_text_files_is_sent_instead_of_their_lines() {
     let cluster = Cluster::hot().await;
     let select = "value as id, md5(cast(value as varchar)) as one, md5(cast(value + 1 as varchar)) as other";
-    put(&cluster, "t.csv", &format!("select {select} from generate_series(1, 20000) as t(value)")).await;
+    put(&cluster, "t.csv", &format!("select {select} from generate_series(1, 3000) as t(value)")).await;
     let two = Two::of(&cluster).await;
     let sum = "select sum(id), count(*) from '/lake/t.csv'";
     heat_until(&two.far, sum, SELECTED, 1).await;

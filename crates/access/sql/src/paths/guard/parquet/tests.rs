@@ -326,10 +326,12 @@ fn bytes_are_not_checked_for_any_number_of_columns_that_lie_there() {
     let (file, read) = file();
     let (start, length) = read.row_group(0).column(0).byte_range();
     let end = start + length;
+    let groups = vec![read.row_group(0).clone(); COLUMNS_AT_A_PLACE_MAX + 1];
+    let read = Arc::new(read.into_builder().set_row_groups(groups).set_column_index(None).set_offset_index(None).build());
     let over = |columns: usize| Footer {
-        read: Arc::new(read.clone()),
+        read: Arc::clone(&read),
         places: OnceLock::from(
-            (0..columns).map(|_| Place { start, end, end_max: end, row_group: 0, column: 0 }).collect::<Vec<_>>(),
+            (0..columns).map(|row_group| Place { start, end, end_max: end, row_group, column: 0 }).collect::<Vec<_>>(),
         ),
     };
     assert_eq!(told(&over(COLUMNS_AT_A_PLACE_MAX), &file, start..end), None);
