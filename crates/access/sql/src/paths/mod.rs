@@ -2,6 +2,7 @@
 
 mod format;
 mod guard;
+mod headers;
 mod json_array;
 mod listing;
 mod resolve;

@@ -18,6 +18,7 @@ use crate::error::{external, from_engine};
 use crate::location::{Location, Namespace, shown};
 use crate::paths::format::{Compression, Format, Kind};
 use crate::paths::guard::{guarded, schema};
+use crate::paths::headers::by_name;
 use crate::paths::json_array::in_one_piece;
 use crate::paths::listing::{Listing, list};
 use crate::paths::table::{FileRule, PathTable};
@@ -72,7 +73,7 @@ impl Resolver {
         let is_numbered = numbered.is_some() && format.is_table();
         let reader: Arc<dyn FileFormat> = match is_numbered {
             true => Arc::new(TableFormat::numbered()),
-            false => guarded(format.reader(state, array)),
+            false => by_name(guarded(format.reader(state, array))),
         };
         let options = ListingOptions::new(reader).with_file_extension("").with_table_partition_cols(partitions);
         let mut schema = infer(state, &store, &options, text, &files).await?;
@@ -100,7 +101,7 @@ impl Resolver {
                 declared.file_type
             )))
         })?;
-        let reader = guarded(factory.create(state, &declared.options)?);
+        let reader = by_name(guarded(factory.create(state, &declared.options)?));
         let location = self.location(text)?;
         let store = state.runtime_env().object_store(url_of(&location)?)?;
         let has_schema = !declared.schema.fields().is_empty();

@@ -2,6 +2,7 @@
 
 mod damaged;
 mod fuzz;
+mod headers;
 mod pages;
 mod written;
 
