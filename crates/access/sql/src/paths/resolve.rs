@@ -21,6 +21,7 @@ use crate::paths::guard::{guarded, schema};
 use crate::paths::headers::by_name;
 use crate::paths::json_array::in_one_piece;
 use crate::paths::listing::{Listing, list};
+use crate::paths::nulls;
 use crate::paths::table::{FileRule, PathTable};
 use crate::paths::widths;
 use crate::shards::{ShardTable, has_manifest, is_dataset};
@@ -260,7 +261,9 @@ fn build(
             .with_constraints(declared.constraints.clone())
             .with_column_defaults(declared.column_defaults.clone());
     }
-    let table = PathTable::new(location, rule, table);
+    // Of a declared table nobody knows yet which files will come.
+    let has_nulls = declared.is_some() || listing.files.iter().any(nulls::is_of_null);
+    let table = PathTable::new(location, rule, table, has_nulls);
     table.keep(state.runtime_env(), listing.files)?;
     Ok(Arc::new(table))
 }

@@ -11,6 +11,7 @@ use forebay_types::{Error, Result};
 
 use super::{May, away, heeded};
 use crate::catalog::{CATALOG, SCHEMA};
+use crate::copy::with_folders_of_nulls;
 use crate::engine::Engine;
 use crate::engine::ddl;
 use crate::engine::session::QuerySession;
@@ -56,6 +57,8 @@ pub(super) async fn plan(
     check_set(&logical)?;
     let changes = sets || matches!(logical, LogicalPlan::Ddl(_));
     let writes = changes || matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
+    let keeps = session.context.copied_config().options().execution.keep_partition_by_columns;
+    let logical = with_folders_of_nulls(logical, keeps).map_err(from_engine)?;
     let explain = match &logical {
         LogicalPlan::Explain(explain) => Some(explain.clone()),
         _ => None,
