@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
+use datafusion::datasource::empty::EmptyTable;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::error::Result;
@@ -61,6 +62,10 @@ impl Resolver {
         let location = self.location(text)?;
         let store = state.runtime_env().object_store(url_of(&location)?)?;
         let listing = list(&store, &location).await?;
+        if is_json_without_rows(text, &listing) {
+            let column = Field::new("json", DataType::Utf8, true);
+            return Ok(Arc::new(EmptyTable::new(Arc::new(Schema::new(vec![column])))));
+        }
         let files = listing.with_content().map_err(external)?;
         let as_dataset = location.pattern.is_none() && has_manifest(&listing.location.path().map_err(external)?, &files);
         let format = match Format::of_files(text, files.iter().map(|meta| meta.location.as_ref())) {
@@ -178,6 +183,13 @@ async fn is_array(store: &Arc<dyn ObjectStore>, format: Format, files: &[ObjectM
     let Some(first) = files.first() else { return Ok(false) };
     let start = store.get_range(&first.location, 0..first.size.min(64)).await?;
     Ok(start.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'['))
+}
+
+/// Whether all files are JSON of 0 bytes, which is how no rows at all are written: nothing says what columns they would have had.
+fn is_json_without_rows(text: &str, listing: &Listing) -> bool {
+    let names = listing.files.iter().map(|meta| meta.location.as_ref());
+    let is_json = |format: Format| matches!(format.kind, Kind::Json | Kind::NdJson) && format.compression == Compression::None;
+    listing.files.iter().all(|meta| meta.size == 0) && Format::of_files(text, names).is_ok_and(is_json)
 }
 
 /// The files' common schema without the partition columns. A file that can't be read is named.
