@@ -109,8 +109,9 @@ impl Connection {
         self.at(py, aio, path, |live, path| async move { Shards::open(live, path).await })
     }
 
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| self.lazy.close());
+    #[pyo3(signature = (for_good=false))]
+    fn close(&self, py: Python<'_>, for_good: bool) {
+        py.detach(|| self.lazy.close(for_good));
     }
 
     fn counters(&self) -> Option<(u64, u64, u64, u64)> {
