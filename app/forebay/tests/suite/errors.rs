@@ -62,6 +62,9 @@ fn a_bucket_or_a_folder_that_is_not_there() {
     forebay(&at, &["mount", "add", "UPPER", "s3://data"]).fails(2, &["UPPER", "lower-case"]);
     forebay(&at, &["mount", "rm", "gone"]).fails(1, &["gone"]);
     forebay(&at, &["mount", "set", "gone", "--read-only"]).fails(1, &["gone", "mount ls"]);
+    let token = forebay(&at, &["token", "add", "etl", "--read", "--mount", "lake", "--mount", "gone", "--mount", "tmp"]).ok();
+    assert!(token.stderr.contains("there is no mount gone yet") && !token.stderr.contains("no mount tmp"), "{}", token.stderr);
+    assert!(!token.stderr.contains("no mount lake") && token.text().lines().count() == 1, "{}", token.stderr);
 }
 
 #[test]

@@ -63,7 +63,8 @@ fn orders_hold(home: &Path, address: &str) {
     order(&["ack", "/lake/rows.shards", "one-worker"]).fails(2, &["two-workers"]);
     let nothing = order(&["forgo", "/lake/rows.shards", "--json"]).ok().json().remove(0);
     assert_eq!(nothing["given_up"], json!([]));
-    order(&["ack", "/lake/rows.shards", "storage"]).ok();
+    let storage = order(&["ack", "/lake/rows.shards", "storage"]).ok().text();
+    assert!(storage.contains("acknowledged when shared storage has them") && !storage.contains("load"), "{storage}");
     order(&["pin", "/lake/none.shards"]).fails(1, &["there is no dataset of shards"]);
 }
 
