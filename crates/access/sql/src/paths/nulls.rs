@@ -17,7 +17,7 @@ use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use object_store::ObjectMeta;
 
 /// What stands for a null in the name of a folder.
-pub(crate) const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+pub const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Whether a file lies in a folder of nulls.
 pub(super) fn is_of_null(file: &ObjectMeta) -> bool {
