@@ -187,6 +187,18 @@ def test_a_client_of_a_cluster_that_was_stopped_says_so_at_once(tmp_path):
             use()
 
 
+def test_a_pin_of_what_does_not_fit_is_none(tmp_path):
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "large").write_bytes(b"x" * (48 << 20))
+    with forebay.up(tmp_path / "data", dram="16MiB", disk=0) as fb:
+        fb.mounts.add("files", tmp_path / "files")
+        with pytest.raises(forebay.Error, match="/files/large is not pinned"):
+            fb.pin("/files/large")
+        assert fb.pins == []
+        fb.pin("/files/large", load=False)
+        assert fb.pins == ["/files/large"]
+
+
 def test_sizes():
     assert [size_of(text) for text in ("64MiB", "10GB", "1.5KiB", "12", 7, None)] == [64 << 20, 10**10, 1536, 12, 7, None]
     with pytest.raises(ValueError, match="no size"):

@@ -169,7 +169,7 @@ class Client:
         return Loaded(*self._connection.load(path, columns, where))
 
     def pin(self, path: str, *, load: bool = True) -> None:
-        """Keeps everything below a path in the tiers from now on, and loads it."""
+        """Keeps everything below a path in the tiers from now on, and loads it; what can't be loaded is not pinned."""
         self._connection.pin(path, load)
 
     def unpin(self, path: str) -> None:
