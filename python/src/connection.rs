@@ -109,8 +109,9 @@ impl Connection {
         self.at(py, aio, path, |live, path| async move { Shards::open(live, path).await })
     }
 
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| self.lazy.close());
+    #[pyo3(signature = (for_good=false))]
+    fn close(&self, py: Python<'_>, for_good: bool) {
+        py.detach(|| self.lazy.close(for_good));
     }
 
     fn counters(&self) -> Option<(u64, u64, u64, u64)> {
@@ -283,11 +284,20 @@ impl Connection {
     fn pin<'py>(&self, py: Python<'py>, path: String, load: bool, aio: bool) -> PyResult<Bound<'py, PyAny>> {
         self.at(py, aio, path, move |live, path| async move {
             let (path, objects) = tree(&live.client, &path).await?;
-            live.client.control(AdminRequest::PinAdd { path }).await?;
-            if load {
-                live.client.load(versions(&objects), true, |_| ()).await?;
-            }
-            Ok(())
+            let was_pinned = mounts::pins(&live.client).await?.contains(&path);
+            live.client.control(AdminRequest::PinAdd { path: path.clone() }).await?;
+            let loaded = match load {
+                true => live.client.load(versions(&objects), true, |_| ()).await.map(|_| ()),
+                false => Ok(()),
+            };
+            let Err(error) = loaded else { return Ok(()) };
+            // As before, there is no pin unless there was one.
+            let lifted = !was_pinned && live.client.control(AdminRequest::PinRemove { path: path.clone() }).await.is_ok();
+            let left = match lifted {
+                true => "is not pinned, since it could not be loaded (load=False pins it all the same)",
+                false => "stays pinned, but could not be loaded",
+            };
+            Err(error.context(format!("{path} {left}")))
         })
     }
 

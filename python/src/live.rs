@@ -1,6 +1,7 @@
 //! The client and the engine behind a connection, made at first use and anew in each process that a fork or a pickle makes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -8,7 +9,7 @@ use forebay_client::{Address, Client, ClientSettings, Credential, Security};
 use forebay_data_folder::owner_secret_of;
 use forebay_sql::{Engine, EngineMemory, EngineSettings};
 use forebay_transport::TlsSettings;
-use forebay_types::Result;
+use forebay_types::{Error, Result};
 
 use crate::process::InProcess;
 
@@ -33,11 +34,13 @@ pub(crate) struct Live {
 pub(crate) struct Lazy {
     pub(crate) place: Place,
     live: ArcSwapOption<InProcess<Arc<Live>>>,
+    /// The cluster was stopped with its client.
+    is_over: AtomicBool,
 }
 
 impl Lazy {
     pub(crate) fn new(place: Place) -> Self {
-        Self { place, live: ArcSwapOption::empty() }
+        Self { place, live: ArcSwapOption::empty(), is_over: AtomicBool::new(false) }
     }
 
     /// The connection, if this process has one.
@@ -46,8 +49,14 @@ impl Lazy {
         live.as_ref().and_then(|live| live.get().ok()).map(Arc::clone)
     }
 
-    /// The connection.
+    /// The connection. `Closed` when there will be none.
     pub(crate) async fn get(&self) -> Result<Arc<Live>> {
+        if self.is_over.load(Ordering::Relaxed) {
+            let address = &self.place.address;
+            return Err(Error::closed(format!(
+                "the cluster at {address} was stopped by close(): start another one with forebay.up()"
+            )));
+        }
         if let Some(live) = self.current() {
             return Ok(live);
         }
@@ -57,8 +66,9 @@ impl Lazy {
         Ok(live)
     }
 
-    /// Lets go of the connection; what was read stays readable.
-    pub(crate) fn close(&self) {
+    /// Lets go of the connection, `for_good` where the cluster stops with it; what was read stays readable.
+    pub(crate) fn close(&self, for_good: bool) {
+        self.is_over.fetch_or(for_good, Ordering::Relaxed);
         self.live.store(None);
     }
 }

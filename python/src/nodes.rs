@@ -7,6 +7,7 @@ use bytes::Bytes;
 use forebay_client::{CreateOptions, NodeError, NodeErrorKind, NodePlace, NodeResult, NodeSnapshot, NodeType, Nodes as Door};
 use futures::TryStreamExt;
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::buffer::{Buffer, bytes_of};
@@ -91,6 +92,13 @@ impl<'py> IntoPyObject<'py> for Refused {
 /// Where a node is to lie, as words say it.
 fn place(class: Option<&str>, location: Option<&str>) -> NodeResult<NodePlace> {
     Ok(NodePlace { class: class.map(str::parse).transpose()?, location: location.map(str::parse).transpose()? })
+}
+
+/// An offset in a file, which is counted from its beginning.
+fn from_the_beginning(path: &str, offset: i64) -> PyResult<u64> {
+    u64::try_from(offset).map_err(|_| {
+        PyValueError::new_err(format!("{path}: offset {offset} is before the beginning, which offsets of nodes count from"))
+    })
 }
 
 /// What Python sees of a node: name, type, bytes.
@@ -238,11 +246,11 @@ impl Nodes {
         &self,
         py: Python<'py>,
         path: String,
-        offset: u64,
+        offset: i64,
         data: &Bound<'py, PyAny>,
         aio: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let bytes = bytes_of(data)?;
+        let (bytes, offset) = (bytes_of(data)?, from_the_beginning(&path, offset)?);
         self.at(py, aio, path, move |nodes, path| async move { nodes.write(&path, offset, bytes).await })
     }
 
@@ -252,10 +260,11 @@ impl Nodes {
         &self,
         py: Python<'py>,
         path: String,
-        offset: u64,
+        offset: i64,
         length: Option<u64>,
         aio: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let offset = from_the_beginning(&path, offset)?;
         self.at(py, aio, path, move |nodes, path| async move {
             let bytes = match length {
                 Some(length) => nodes.read(&path, offset, length).await?,
@@ -333,7 +342,7 @@ impl Nodes {
     #[pyo3(signature = (path, seconds, aio=false))]
     fn lease<'py>(&self, py: Python<'py>, path: String, seconds: Option<f64>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
         let ttl = seconds.map(Duration::try_from_secs_f64).transpose();
-        let ttl = ttl.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+        let ttl = ttl.map_err(|error| PyValueError::new_err(error.to_string()))?;
         self.at(py, aio, path, move |nodes, path| async move { nodes.lease(&path, ttl).await })
     }
 }

@@ -179,6 +179,26 @@ def test_up_runs_in_this_process_and_comes_back_warm(tmp_path):
         assert fb.usage("/files/").cached_bytes > 0
 
 
+def test_a_client_of_a_cluster_that_was_stopped_says_so_at_once(tmp_path):
+    with forebay.up(tmp_path / "data", dram="64MiB", disk="64MiB") as fb:
+        nodes = fb.nodes
+    for use in (fb.status, lambda: fb.read("/lake/x"), lambda: fb.sql("select 1"), lambda: nodes.get("/tmp/x")):
+        with pytest.raises(forebay.Closed, match="was stopped"):
+            use()
+
+
+def test_a_pin_of_what_does_not_fit_is_none(tmp_path):
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "large").write_bytes(b"x" * (48 << 20))
+    with forebay.up(tmp_path / "data", dram="16MiB", disk=0) as fb:
+        fb.mounts.add("files", tmp_path / "files")
+        with pytest.raises(forebay.Error, match="/files/large is not pinned"):
+            fb.pin("/files/large")
+        assert fb.pins == []
+        fb.pin("/files/large", load=False)
+        assert fb.pins == ["/files/large"]
+
+
 def test_sizes():
     assert [size_of(text) for text in ("64MiB", "10GB", "1.5KiB", "12", 7, None)] == [64 << 20, 10**10, 1536, 12, 7, None]
     with pytest.raises(ValueError, match="no size"):

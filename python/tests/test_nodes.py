@@ -136,6 +136,15 @@ def test_arrow_tables(fb, tmp):
         fb.nodes.get_many(f"{tmp}/bytes")
 
 
+def test_offsets_are_counted_from_the_beginning(fb, tmp):
+    path = f"{tmp}/offsets"
+    fb.nodes.append(path, b"0123456789")
+    for wrong in (lambda: fb.nodes.read(path, -1), lambda: fb.nodes.write(path, -1, b"x")):
+        with pytest.raises(ValueError, match="before the beginning"):
+            wrong()
+    assert fb.nodes.read(path, 8) == b"89"
+
+
 def test_files(fb, tmp):
     path = f"{tmp}/file"
     fb.nodes.create(path)

@@ -61,6 +61,8 @@ def test_parameters(fb, sales):
     row = fb.sql(named, {"a": True, "b": 1.5, "c": datetime.date(1969, 12, 31), "d": when}).to_arrow().to_pylist()[0]
     assert (row["a"], row["b"], row["c"]) == (True, 1.5, datetime.date(1969, 12, 31))
     assert row["d"] == when
+    with pytest.raises(forebay.Invalid, match=r"a value for \$2"):
+        fb.sql("select $1 as a", [1, 2])
     with pytest.raises(TypeError, match="a parameter is"):
         fb.sql("select $1", [object()])
     values = [decimal.Decimal("-1.10"), decimal.Decimal("1E+3"), decimal.Decimal("0.00"), 2**64 - 1, numpy.int32(7), pandas.NaT]

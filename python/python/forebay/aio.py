@@ -138,7 +138,7 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Lets go of the connection, and stops what :func:`up` started."""
-        self._connection.close()
+        self._connection.close(self._embedded is not None)
         if self._embedded is not None:
             await self._embedded.close(aio=True)
 

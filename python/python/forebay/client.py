@@ -47,7 +47,8 @@ class Client:
         """Starts one SQL statement: ``fb.sql("select count(*) from '/lake/sales/*.parquet'").to_arrow()``.
 
         A statement that changes something (CREATE, DROP, SET, COPY, INSERT) is done when this returns; others give rows when
-        they are asked for. ``parameters`` are values for ``$1``, ``$2`` (a sequence) or ``$name`` (a mapping).
+        they are asked for. ``parameters`` are values for ``$1``, ``$2`` (a sequence) or ``$name`` (a mapping), each of which has to
+        stand in the statement.
         """
         return Result(self._connection.sql(statement, parameters))
 
@@ -168,7 +169,7 @@ class Client:
         return Loaded(*self._connection.load(path, columns, where))
 
     def pin(self, path: str, *, load: bool = True) -> None:
-        """Keeps everything below a path in the tiers from now on, and loads it."""
+        """Keeps everything below a path in the tiers from now on, and loads it; what can't be loaded is not pinned."""
         self._connection.pin(path, load)
 
     def unpin(self, path: str) -> None:
@@ -220,8 +221,9 @@ class Client:
         return ForebayFileSystem(self.address, **self._place.arguments()[1])
 
     def close(self) -> None:
-        """Lets go of the connection, and stops what :func:`up` started. Bytes that were read stay readable."""
-        self._connection.close()
+        """Lets go of the connection, and stops what :func:`up` started: its client is :class:`Closed` then. Bytes that were read stay
+        readable."""
+        self._connection.close(self._embedded is not None)
         if self._embedded is not None:
             self._embedded.close()
 

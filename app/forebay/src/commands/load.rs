@@ -1,11 +1,11 @@
 //! `forebay load`: everything below paths into the tiers now, or what a query of it would read, with its progress; `pin` does it as well.
 
 use forebay_client::Client;
-use forebay_types::format_bytes;
+use forebay_types::{ForebayPath, format_bytes};
 use serde::Serialize;
 
 use crate::cli::LoadArgs;
-use crate::exit::Outcome;
+use crate::exit::{Outcome, Several};
 use crate::loading::Loading;
 use crate::output::Output;
 use crate::progress;
@@ -21,12 +21,19 @@ pub(crate) struct Loaded {
 /// Brings everything below paths into the tiers.
 pub(crate) async fn run(client: &Client, args: LoadArgs) -> Outcome {
     let mut output = Output::new(args.json);
+    let mut several = Several::of(args.paths.len());
     for path in &args.paths {
-        // The process is its user's own.
-        let loading = Loading::of(client, path, &args.columns, args.condition.as_deref(), usize::MAX).await?;
-        load(loading).await?.print(&mut output)?;
+        let outcome = one(client, path, &args, &mut output).await;
+        several.ended(outcome)?;
     }
-    output.finish()
+    output.finish()?;
+    several.finish()
+}
+
+async fn one(client: &Client, path: &ForebayPath, args: &LoadArgs, output: &mut Output) -> Outcome {
+    // The process is its user's own.
+    let loading = Loading::of(client, path, &args.columns, args.condition.as_deref(), usize::MAX).await?;
+    load(loading).await?.print(output)
 }
 
 /// Loads, and shows how far it is.

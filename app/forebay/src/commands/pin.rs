@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::load::load;
 use super::status;
 use crate::cli::PinArgs;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::loading::Loading;
 use crate::output::Output;
 use crate::tree::Tree;
@@ -34,14 +34,29 @@ pub(crate) async fn run(client: &Client, args: PinArgs) -> Outcome {
         // What isn't there can't be pinned: a slip of the pen should not be kept for ever.
         let tree = Tree::of(client, path).await?;
         let path = tree.path(path);
+        let was_pinned = pins(client).await?.contains(&path);
         client.control(AdminRequest::PinAdd { path: path.clone() }).await?;
         if args.no_load {
             output_pin(&mut output, &path, true)?;
-        } else {
-            load(Loading::all(client, &path, &tree, true)).await?.print(&mut output)?;
+            continue;
+        }
+        match load(Loading::all(client, &path, &tree, true)).await {
+            Ok(loaded) => loaded.print(&mut output)?,
+            Err(failure) => return Err(without_data(client, &path, was_pinned, failure).await),
         }
     }
     output.finish()
+}
+
+/// What is left of a pin whose data could not be brought: as before, there is none unless there was one.
+async fn without_data(client: &Client, path: &ForebayPath, was_pinned: bool, failure: Failure) -> Failure {
+    let Failure::Failed(error) = failure else { return failure };
+    let lifted = !was_pinned && client.control(AdminRequest::PinRemove { path: path.clone() }).await.is_ok();
+    let left = match lifted {
+        true => format!("{path} is not pinned, since it could not be loaded (`--no-load` pins it all the same)"),
+        false => format!("{path} stays pinned, but could not be loaded (`forebay pin --remove {path}` lifts the pin)"),
+    };
+    Failure::Failed(error.context(left))
 }
 
 /// The pin that `path` means: the one at exactly this path, else the one at the folder of this name.

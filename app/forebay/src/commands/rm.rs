@@ -6,7 +6,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 
 use crate::cli::RmArgs;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, Several};
 use crate::output::Output;
 use crate::tree::{Tree, beside, unopened};
 
@@ -21,17 +21,24 @@ struct Deleted {
 /// Deletes objects from shared storage.
 pub(crate) async fn run(client: &Client, args: RmArgs) -> Outcome {
     let mut output = Output::new(args.json);
+    let mut several = Several::of(args.paths.len());
     for path in &args.paths {
-        let doomed = doomed(client, path, &args).await?;
-        let mut deletes =
-            stream::iter(doomed).map(|path| async move { client.delete(&path).await.map(|()| path) }).buffered(AT_ONCE);
-        while let Some(path) = deletes.try_next().await? {
-            if args.json {
-                output.record(&Deleted { deleted: path.to_string() })?;
-            }
+        let outcome = delete(client, path, &args, &mut output).await;
+        several.ended(outcome)?;
+    }
+    output.finish()?;
+    several.finish()
+}
+
+async fn delete(client: &Client, path: &ForebayPath, args: &RmArgs, output: &mut Output) -> Outcome {
+    let doomed = doomed(client, path, args).await?;
+    let mut deletes = stream::iter(doomed).map(|path| async move { client.delete(&path).await.map(|()| path) }).buffered(AT_ONCE);
+    while let Some(path) = deletes.try_next().await? {
+        if args.json {
+            output.record(&Deleted { deleted: path.to_string() })?;
         }
     }
-    output.finish()
+    Ok(())
 }
 
 async fn doomed(client: &Client, path: &ForebayPath, args: &RmArgs) -> Outcome<Vec<ForebayPath>> {

@@ -4,7 +4,7 @@ use forebay_api::Token;
 use forebay_client::{Client, Credential};
 use forebay_protocol::{AdminRequest, ControlReply};
 use forebay_transport::{random_secret, unix_now};
-use forebay_types::{Grant, Role, Scope, TokenInfo};
+use forebay_types::{Grant, Mount, MountName, Role, Scope, TokenInfo};
 use serde::Serialize;
 
 use crate::cli::{TokenAddArgs, TokenCommand};
@@ -52,6 +52,11 @@ async fn add(client: &Client, args: TokenAddArgs) -> Outcome {
     };
     let expires = args.expires.map(|after| unix_now().saturating_add(after.as_secs()));
     let scope = if args.mounts.is_empty() { Scope::All } else { scope_of(&args.mounts)? };
+    for name in unknown(&args.mounts, &client.view().mounts) {
+        eprintln!(
+            "there is no mount {name} yet: the token is for it as soon as there is one, `forebay mount ls` lists those there are"
+        );
+    }
     let grant = Grant { role, scope, expires };
     // The secret is made here: the coordinator gets what proofs of it are checked against, and never the secret.
     let secret = random_secret()?;
@@ -66,6 +71,12 @@ async fn add(client: &Client, args: TokenAddArgs) -> Outcome {
         output.finish()?;
     }
     Ok(())
+}
+
+/// The names that no mount has; `tmp` is that of temporary data.
+fn unknown<'a>(names: &'a [String], mounts: &[Mount]) -> Vec<&'a str> {
+    let is_there = |name: &str| name == MountName::temporary().as_str() || mounts.iter().any(|mount| mount.name.as_str() == name);
+    names.iter().map(String::as_str).filter(|name| !is_there(name)).collect()
 }
 
 async fn ask(client: &Client, request: AdminRequest) -> Outcome<Vec<TokenInfo>> {

@@ -54,10 +54,9 @@ impl Config {
 
     fn keys(&self) -> Outcome<Vec<AccessRule>> {
         let mut keys = Vec::new();
-        match (&self.settings.s3_access_key, &self.settings.s3_secret_key) {
-            (Some(id), Some(secret)) => keys.push(AccessRule::new(id, &secret.0)),
-            (None, None) => {}
-            _ => return Err(Failure::Usage("s3-access-key and s3-secret-key go together: set both or none".to_string())),
+        // One without the other was refused already.
+        if let (Some(id), Some(secret)) = (&self.settings.s3_access_key, &self.settings.s3_secret_key) {
+            keys.push(AccessRule::new(id, &secret.0));
         }
         if let Some(file) = &self.settings.s3_keys_file {
             let place = format!("s3-keys-file {}", file.display());

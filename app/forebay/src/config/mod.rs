@@ -4,6 +4,7 @@
 //! Never does: anything by a setting; roles and commands get typed values.
 //! Start with: `table.rs`. A new setting is a row there, and what reads its field here.
 
+mod check;
 mod disks;
 mod gateway;
 #[cfg(test)]
@@ -24,7 +25,7 @@ use forebay_coordinator::PlacementSettings;
 use forebay_data_folder::default_disk_bytes;
 use forebay_transport::{Address, Security};
 
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 pub(crate) use security::scope_of;
 pub(crate) use setting::{Flag, Setting};
 use table::Settings;
@@ -45,8 +46,12 @@ impl Config {
     pub(crate) fn load(file: Option<&Path>, flags: Vec<(&'static Setting, Written)>) -> Outcome<Self> {
         let sources = sources::Sources::read(TABLE, file, flags)?;
         let settings = Settings::read(&sources)?;
+        check::check(&settings, &sources)?;
         let security = security::of_client(&settings)?;
-        Ok(Self { settings, sources, security })
+        let config = Self { settings, sources, security };
+        let placement = config.placement().validate();
+        placement.map_err(|error| Failure::Usage(format!("configuration of replicas: {}", error.message())))?;
+        Ok(config)
     }
 
     /// Where clients and workers find the coordinator.

@@ -166,6 +166,10 @@ fn of_variables(all: All, variables: impl Iterator<Item = (String, String)>, sai
             continue;
         }
         let setting = known(all, &rest.to_ascii_lowercase().replace('_', "-"), || format!("in the variable {variable}"))?;
+        if setting.is_secret && value.is_empty() {
+            // As scripts and containers write that there is none.
+            continue;
+        }
         said.push(Said { setting, written: Written::Text(value), source: Source::Variable });
     }
     Ok(())

@@ -5,14 +5,17 @@ mod bounded;
 mod csv;
 mod json;
 mod parquet;
+mod partitions;
 
 use std::fmt::Display;
 use std::path::Path;
 
 use forebay_shard::{Key, Value};
-use forebay_shard_store::Columns;
+use forebay_shard_store::{Column, Columns};
 use forebay_shards::{ReadRecords, Records};
 use forebay_types::{Error, Result};
+
+pub(crate) use partitions::of_paths;
 
 /// Bytes of the values in a piece of records, about: one record alone may have more.
 const PIECE_BYTES: usize = 8 << 20;
@@ -37,6 +40,8 @@ pub(crate) struct Piece {
 pub(crate) struct Wanted<'a> {
     pub(crate) key: &'a str,
     pub(crate) columns: Option<&'a [String]>,
+    /// Columns that the folders of files give where the files lack them.
+    pub(crate) in_paths: &'a [Column],
 }
 
 impl Wanted<'_> {
@@ -51,7 +56,10 @@ impl Wanted<'_> {
         let key = place(self.key)?;
         let mut places = match self.columns {
             None => (0..names.len()).collect(),
-            Some(columns) => columns.iter().map(|column| place(column)).collect::<Result<Vec<_>>>()?,
+            Some(columns) => {
+                let is_in_path = |name: &str| !names.contains(&name) && self.in_paths.iter().any(|column| column.name == name);
+                columns.iter().filter(|column| !is_in_path(column)).map(|column| place(column)).collect::<Result<Vec<_>>>()?
+            }
         };
         if !places.contains(&key) {
             places.push(key);
@@ -81,8 +89,14 @@ impl ReadRecords for Formats {
     }
 
     fn read(&self, file: &Path, columns: &Columns, each: &mut dyn FnMut(Records) -> Result<()>) -> Result<()> {
+        self.read_object(file, "", columns, each)
+    }
+
+    fn read_object(&self, file: &Path, path: &str, columns: &Columns, each: &mut dyn FnMut(Records) -> Result<()>) -> Result<()> {
         let names: Vec<String> = columns.all().iter().map(|column| column.name.clone()).collect();
-        let input = open(file, &Wanted { key: &columns.key().name, columns: Some(&names) })?;
+        let in_paths = partitions::of_dataset(columns, path);
+        let wanted = Wanted { key: &columns.key().name, columns: Some(&names), in_paths: &in_paths };
+        let input = open_at(file, &file.display(), path, &wanted)?;
         if input.columns != *columns {
             return Err(Error::invalid("its columns have other types, or another order, than those of the dataset"));
         }
@@ -98,8 +112,13 @@ pub(crate) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
     open_as(path, &path.display(), wanted)
 }
 
-/// The same of a file that errors name otherwise: an object that was brought here.
+/// The same of a file that errors name otherwise: an object that was brought here, whose path that name is.
 pub(crate) fn open_as(path: &Path, name: &dyn Display, wanted: &Wanted<'_>) -> Result<Input> {
+    open_at(path, name, &name.to_string(), wanted)
+}
+
+/// The same, with the path that says more of its records.
+fn open_at(path: &Path, name: &dyn Display, object: &str, wanted: &Wanted<'_>) -> Result<Input> {
     let opened = match ending(path).as_str() {
         "parquet" | "parq" => parquet::open(path, wanted),
         "csv" => csv::open(path, b',', wanted),
@@ -107,7 +126,7 @@ pub(crate) fn open_as(path: &Path, name: &dyn Display, wanted: &Wanted<'_>) -> R
         "json" | "jsonl" | "ndjson" => json::open(path, wanted),
         _ => Err(no_format()),
     };
-    opened.map_err(|error| error.context(name))
+    opened.and_then(|input| partitions::added(input, wanted, object)).map_err(|error| error.context(name))
 }
 
 /// What the names end with that say a format.
@@ -130,7 +149,8 @@ mod tests {
         for ending in ENDINGS {
             let name = format!("in/a.{}", ending.to_uppercase());
             Formats.check_name(&name).unwrap();
-            let error = open(Path::new(&format!("/nowhere/{name}")), &Wanted { key: "id", columns: None }).err().unwrap();
+            let error =
+                open(Path::new(&format!("/nowhere/{name}")), &Wanted { key: "id", columns: None, in_paths: &[] }).err().unwrap();
             assert!(!error.message().contains("no format"), "{error}");
         }
         for name in ["in/notes.txt", "in/csv", "in/.parquet", "in.csv/a", ""] {

@@ -114,6 +114,42 @@ fn values_without_sense_are_errors_that_name_their_source() {
 }
 
 #[test]
+fn settings_that_nothing_starts_with_are_wrong_usage_wherever_they_are_read() {
+    let home = tempfile::tempdir().unwrap();
+    let wrong = [
+        ("FOREBAY_LEASE", "0s", "2s is the least"),
+        ("FOREBAY_DRAM", "0B", "1MiB"),
+        ("FOREBAY_DISK", "1B", "0B for none"),
+        ("FOREBAY_DISK_FOLDERS", "/tmp=1B", "disk-folders"),
+        ("FOREBAY_METADATA", "mysql://me:hidden@db", "sqlite:PATH"),
+        ("FOREBAY_OTLP_ENDPOINT", "localhost:4318", "http://HOST:4318"),
+        ("FOREBAY_S3_ACCESS_KEY", "half", "go together"),
+        ("FOREBAY_CLUSTER_SECRET", "short", "16 or more"),
+        ("FOREBAY_WINDOW", "1ms", "100ms"),
+        ("FOREBAY_STORAGE_SHARE", "1%", "0.05"),
+    ];
+    for (variable, value, words) in wrong {
+        for command in ["config", "up"] {
+            let change = |command: &mut std::process::Command| {
+                command.env(variable, value);
+            };
+            let ran = forebay_with(home.path(), &[command], change, b"").fails(2, &[words]);
+            assert!(!ran.stderr.contains("hidden"), "{}", ran.stderr);
+        }
+    }
+}
+
+#[test]
+fn an_empty_secret_in_the_environment_is_none() {
+    let home = tempfile::tempdir().unwrap();
+    let change = |command: &mut std::process::Command| {
+        command.env("FOREBAY_TOKEN", "").env("FOREBAY_CLUSTER_SECRET", "");
+    };
+    let ran = forebay_with(home.path(), &["config", "--json"], change, b"").ok();
+    assert_eq!(value(&ran, "token"), (String::new(), "default".into()));
+}
+
+#[test]
 fn beyond_this_machine_a_secret_is_needed() {
     let home = tempfile::tempdir().unwrap();
     for flag in ["--coordinator-listen", "--worker-listen", "--http", "--flight"] {

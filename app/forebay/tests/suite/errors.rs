@@ -62,6 +62,41 @@ fn a_bucket_or_a_folder_that_is_not_there() {
     forebay(&at, &["mount", "add", "UPPER", "s3://data"]).fails(2, &["UPPER", "lower-case"]);
     forebay(&at, &["mount", "rm", "gone"]).fails(1, &["gone"]);
     forebay(&at, &["mount", "set", "gone", "--read-only"]).fails(1, &["gone", "mount ls"]);
+    let token = forebay(&at, &["token", "add", "etl", "--read", "--mount", "lake", "--mount", "gone", "--mount", "tmp"]).ok();
+    assert!(token.stderr.contains("there is no mount gone yet") && !token.stderr.contains("no mount tmp"), "{}", token.stderr);
+    assert!(!token.stderr.contains("no mount lake") && token.text().lines().count() == 1, "{}", token.stderr);
+}
+
+#[test]
+fn one_of_several_paths_that_is_missing_keeps_nobody_from_the_others() {
+    let (_home, up, bucket) = up();
+    let at = up.address();
+    for key in ["a.csv", "c.csv", "folder/x.csv"] {
+        bucket.put(key, &csv(100));
+    }
+    let of = |command: &[&str]| forebay(&at, &[command, &["/lake/a.csv", "/lake/b.csv", "/lake/c.csv"]].concat());
+    let stat = of(&["stat", "--json"]).fails(1, &["/lake/b.csv"]);
+    let shown: Vec<_> = stat.json().iter().map(|line| line["path"].clone()).collect();
+    assert_eq!(shown, ["/lake/a.csv", "/lake/c.csv"]);
+    assert_eq!(of(&["load", "--json"]).fails(1, &["/lake/b.csv"]).json().len(), 2);
+    forebay(&at, &["rm", "/lake/none.csv", "/lake/folder", "/lake/a.csv"])
+        .fails(1, &["/lake/none.csv", "/lake/folder/ is a folder of 1 objects"]);
+    forebay(&at, &["stat", "/lake/a.csv"]).fails(1, &["/lake/a.csv"]);
+    forebay(&at, &["stat", "/lake/folder/x.csv"]).ok();
+}
+
+#[test]
+fn a_pin_of_what_does_not_fit_is_none() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up_of(home.path(), &["--dram", "16MiB", "--disk", "0B"]);
+    let bucket = Bucket::s3();
+    bucket.mount(&up);
+    bucket.put("large.bin", &vec![7; 48 << 20]);
+    forebay(&up.address(), &["pin", "/lake/large.bin"]).fails(1, &["/lake/large.bin is not pinned", "--no-load"]);
+    assert_eq!(forebay(&up.address(), &["pin", "--json"]).ok().lines().len(), 0);
+    forebay(&up.address(), &["pin", "--no-load", "/lake/large.bin"]).ok();
+    forebay(&up.address(), &["pin", "/lake/large.bin"]).fails(1, &["/lake/large.bin stays pinned"]);
+    assert_eq!(forebay(&up.address(), &["pin", "--json"]).ok().lines().len(), 1);
 }
 
 #[test]

@@ -1,11 +1,18 @@
 //! Makes a `COPY ... TO` that names a path into one that DataFusion can plan: target as URL, format by the target's name.
 
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::TableReference;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::logical_expr::dml::CopyTo;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast, lit, when};
 use datafusion::sql::parser::{CopyToStatement, Statement};
 use datafusion::sql::sqlparser::ast::Value;
 use forebay_types::{Error, Result};
 
 use crate::location::{Location, Namespace};
-use crate::paths::Format;
+use crate::paths::{Format, NULL_PARTITION};
 
 /// Prepares a `COPY ... TO`, also below `EXPLAIN`: the target becomes a URL that the engine understands, and the format
 /// comes from the target's name when it is not stated (Parquet for a folder). Gives the target as it was written.
@@ -49,4 +56,49 @@ fn resolve(copy: &mut CopyToStatement, namespace: &dyn Namespace) -> Result<()> 
     let folder = !copy.partitioned_by.is_empty();
     copy.target = if folder { location.as_folder().url } else { location.url }.to_string();
     Ok(())
+}
+
+/// The same plan, whose `COPY .. PARTITIONED BY` names the folders of nulls as Hive does: the engine takes nulls for empty texts.
+/// Where files keep these columns (`keeps`), they keep nulls as well, and the plan stays as it is.
+pub(crate) fn with_folders_of_nulls(plan: LogicalPlan, keeps: bool) -> datafusion::error::Result<LogicalPlan> {
+    let is_copy = |plan: &LogicalPlan| matches!(plan, LogicalPlan::Copy(_));
+    // It stands at the top, or below EXPLAIN.
+    if !is_copy(&plan) && !plan.inputs().into_iter().any(is_copy) {
+        return Ok(plan);
+    }
+    let renamed = |plan: LogicalPlan| match plan {
+        LogicalPlan::Copy(copy) if !keeps && !copy.partition_by.is_empty() && !keeps_columns(&copy) => {
+            Ok(Transformed::yes(LogicalPlan::Copy(named(copy)?)))
+        }
+        plan => Ok(Transformed::no(plan)),
+    };
+    plan.transform_down(renamed).data()
+}
+
+fn keeps_columns(copy: &CopyTo) -> bool {
+    copy.options.get("execution.keep_partition_by_columns").is_some_and(|value| value.trim() == "true")
+}
+
+fn named(copy: CopyTo) -> datafusion::error::Result<CopyTo> {
+    let of = |(qualifier, field): (Option<&TableReference>, &FieldRef)| {
+        let column = Expr::from((qualifier, field));
+        if !field.is_nullable() || !copy.partition_by.contains(field.name()) || !is_a_name(field.data_type()) {
+            return Ok(column);
+        }
+        let text = cast(column.clone(), DataType::Utf8);
+        Ok(when(column.is_null(), lit(NULL_PARTITION)).otherwise(text)?.alias(field.name()))
+    };
+    let columns = copy.input.schema().iter().map(of).collect::<datafusion::error::Result<Vec<_>>>()?;
+    let input = LogicalPlanBuilder::new_from_arc(Arc::clone(&copy.input)).project(columns)?.build()?;
+    Ok(CopyTo { input: Arc::new(input), ..copy })
+}
+
+/// Whether the engine writes values of a type to names of folders as it casts them to text.
+fn is_a_name(kind: &DataType) -> bool {
+    match kind {
+        DataType::Null | DataType::Boolean | DataType::Date32 => true,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Dictionary(_, value) => is_a_name(value),
+        other => other.is_integer(),
+    }
 }

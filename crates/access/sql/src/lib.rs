@@ -46,7 +46,7 @@ pub use distribute::{Distribute, DistributedQuery, DistributedRun, Progress};
 pub use drafts::{DraftsTo, SinkOptions, drafts_of, drafts_to_send};
 pub use engine::{Conversion, ConversionProgress, Description, Engine, Query, TableFile};
 pub use memory::{QueryMemory, QueryMemorySettings};
-pub use paths::{bare_scan, guarded_scan};
+pub use paths::{NULL_PARTITION, bare_scan, guarded_scan};
 pub use plan_nodes::only_child;
 pub use prefetch::{Ranges, inputs, scanned_folder};
 pub use reach::{LocalFiles, Reach};

@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use forebay_metadata::Metadata;
 use forebay_placement::{PlanSettings, Policy, Weigh};
 use forebay_transport::{Address, Security};
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, format_duration};
+
+/// Shortest lease: two heartbeats may be missed.
+const LEASE_MIN: Duration = Duration::from_secs(2);
 
 /// How a coordinator runs. Start from [`CoordinatorSettings::new`].
 #[derive(Clone, Debug)]
@@ -29,6 +33,20 @@ impl CoordinatorSettings {
     pub fn new(listen: Address, metadata_url: String) -> Self {
         let (security, placement) = (Security::default(), PlacementSettings::default());
         Self { listen, metadata_url, security, lease: Self::LEASE, placement }
+    }
+
+    /// `Invalid` for a lease that no heartbeat could keep.
+    pub fn check_lease(lease: Duration) -> Result<()> {
+        if lease >= LEASE_MIN {
+            return Ok(());
+        }
+        let lease = format_duration(lease);
+        Err(Error::invalid(format!("a lease of {lease} is too short: 2s is the least, heartbeats come each second")))
+    }
+
+    /// `Invalid` for what is no URL of a metadata database; whether there is one is not asked.
+    pub fn check_metadata(url: &str) -> Result<()> {
+        Metadata::check(url)
     }
 }
 
@@ -70,7 +88,8 @@ impl PlacementSettings {
     const WINDOW_MIN: Duration = Duration::from_millis(100);
     const POLL_MIN: Duration = Duration::from_millis(50);
 
-    pub(crate) fn validate(&self) -> Result<()> {
+    /// `Invalid` for settings that no coordinator starts with.
+    pub fn validate(&self) -> Result<()> {
         if self.window < Self::WINDOW_MIN || self.poll < Self::POLL_MIN {
             let (window, poll) = (self.window, self.poll);
             return Err(Error::invalid(format!(

@@ -3,6 +3,7 @@
 use forebay_types::{Key, Mount, MountId, MountName, MountOptions, Result, Verifier};
 
 use crate::database::{Database, StoredTable};
+use crate::location::Location;
 use crate::memory::{self, Session};
 
 /// The metadata database. Cheap to clone.
@@ -39,6 +40,14 @@ impl Metadata {
             Some(memory) => Ok(Self(Kept::Memory(memory))),
             None => Database::open(url).await.map(|database| Self(Kept::Database(database))),
         }
+    }
+
+    /// `Invalid` for what is no URL of a database; whether there is one is not asked.
+    pub fn check(url: &str) -> Result<()> {
+        if memory::find(url).is_some() {
+            return Ok(());
+        }
+        Location::parse(url).map(|_| ())
     }
 
     /// `sqlite`, `postgres` or `memory`.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forebay_runtime::time::Instant;
-use forebay_types::Error;
+use forebay_types::{Error, ErrorKind};
 
 use crate::counters::{Tally, count};
 
@@ -13,6 +13,15 @@ const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// Received bytes that count as progress: retries start over after them.
 const PROGRESS_BYTES: u64 = 256 << 10;
+
+/// What an error says after several tries, and what it says of those of `object_store`.
+const GAVE_UP: &str = "gave up after ";
+const GAVE_UP_ELSEWHERE: &str = " retries, max_retries: ";
+
+/// Whether an error, of another process maybe, says that shared storage was asked again and again until it was enough.
+pub fn gave_up(error: &Error) -> bool {
+    error.kind() == ErrorKind::Retry && [GAVE_UP, GAVE_UP_ELSEWHERE].iter().any(|said| error.message().contains(said))
+}
 
 /// An attempt that failed, and whether another may succeed.
 #[derive(Debug)]
@@ -97,7 +106,7 @@ impl TryState {
             let tries = self.retries + 1;
             return Err(match tries {
                 1 => failure.error,
-                _ => failure.error.context(format!("gave up after {tries} tries in {:.1} s", waited.as_secs_f64())),
+                _ => failure.error.context(format!("{GAVE_UP}{tries} tries in {:.1} s", waited.as_secs_f64())),
             });
         }
         self.retries += 1;

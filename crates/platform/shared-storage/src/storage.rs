@@ -41,8 +41,15 @@ impl Storage {
     /// `Invalid` for a URL or an endpoint that is none, `Denied` for a profile that isn't there.
     pub fn open(mount: &Mount, settings: StorageSettings) -> Result<Self> {
         let bound = mount.options.bandwidth.map(|bound| bound.bytes_per_sec());
-        let limiter = Limiter::new(bound, mount.options.burst_bytes());
-        let tally = Arc::new(Tally::default());
+        Self::open_as(mount, settings, Limiter::new(bound, mount.options.burst_bytes()), Arc::default())
+    }
+
+    /// The same storage, within the same bound and counted with it, for who is patient in another way.
+    pub fn again(&self, settings: StorageSettings) -> Result<Self> {
+        Self::open_as(&self.0.mount, settings, Arc::clone(&self.0.limiter), Arc::clone(&self.0.tally))
+    }
+
+    fn open_as(mount: &Mount, settings: StorageSettings, limiter: Arc<Limiter>, tally: Arc<Tally>) -> Result<Self> {
         let policy = RetryPolicy { retries_max: settings.max_retries, deadline: settings.deadline };
         let location = Location::parse(&mount.url);
         // The credentials of the others' clouds come over the same client, some of them from such addresses.

@@ -45,6 +45,27 @@ pub struct Collector {
     pub roles: String,
 }
 
+impl Collector {
+    /// `Invalid` for what is no address of a collector; whether there is one is not asked.
+    pub fn check(endpoint: &str) -> Result<()> {
+        address(endpoint).map(|_| ())
+    }
+}
+
+/// Where a collector takes spans, and whether by TLS.
+fn address(endpoint: &str) -> Result<(Uri, bool)> {
+    let wrong = |why: &dyn std::fmt::Display| {
+        Error::invalid(format!("this is no address of a collector ({why}): write it as http://HOST:4318"))
+    };
+    let uri = format!("{}/{PATH}", endpoint.trim_end_matches('/'));
+    let uri: Uri = uri.parse().map_err(|error: http::uri::InvalidUri| wrong(&error))?;
+    match uri.scheme_str() {
+        Some("http") => Ok((uri, false)),
+        Some("https") => Ok((uri, true)),
+        _ => Err(wrong(&"neither http nor https")),
+    }
+}
+
 /// Spans of this process are sent as long as this is there.
 #[derive(Debug)]
 pub struct Exporting {
@@ -124,16 +145,7 @@ struct Door {
 
 impl Door {
     fn open(collector: &Collector) -> Result<Self> {
-        let wrong = |why: &dyn std::fmt::Display| {
-            Error::invalid(format!("this is no address of a collector ({why}): write it as http://HOST:4318"))
-        };
-        let uri = format!("{}/{PATH}", collector.endpoint.trim_end_matches('/'));
-        let uri: Uri = uri.parse().map_err(|error: http::uri::InvalidUri| wrong(&error))?;
-        let is_https = match uri.scheme_str() {
-            Some("http") => false,
-            Some("https") => true,
-            _ => return Err(wrong(&"neither http nor https")),
-        };
+        let (uri, is_https) = address(&collector.endpoint)?;
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         let connector =

@@ -20,7 +20,7 @@ pub(super) fn run(args: &ShardBuildArgs) -> Outcome {
             bar.finish_and_clear();
         }
         (None, Some(path), Some(key)) => {
-            let input = records::open(path, &Wanted { key, columns: args.columns.as_deref() })?;
+            let input = records::open(path, &Wanted { key, columns: args.columns.as_deref(), in_paths: &[] })?;
             let bar = progress::bytes("reading", input.bytes);
             let mut building = Store::build(&args.out, input.columns, args.size)?;
             for piece in input.records {

@@ -16,7 +16,7 @@ use crate::connect::connect;
 use crate::exit::Outcome;
 use crate::output::Output;
 use crate::progress;
-use crate::records::{self, Input, Wanted};
+use crate::records::{self, Input, Wanted, of_paths};
 use crate::tree::{Tree, beside};
 
 /// Bytes of files for each shard, when nobody says how many.
@@ -28,6 +28,8 @@ const BASE_SIZE: f64 = 0.01;
 struct Source {
     file: PathBuf,
     name: String,
+    /// Its folders may give columns.
+    is_object: bool,
 }
 
 impl Source {
@@ -44,7 +46,8 @@ pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
         Some(_) => followed(&client, args, scratch.path()).await?,
         None => (files(&client, &args.from, scratch.path()).await?, Vec::new()),
     };
-    let wanted = Wanted { key: &args.key, columns: args.columns.as_deref() };
+    let in_paths = of_paths(files.iter().filter(|file| file.is_object).map(|file| file.name.as_str()));
+    let wanted = Wanted { key: &args.key, columns: args.columns.as_deref(), in_paths: &in_paths };
     let (columns, file_bytes) = look(&files, &wanted)?;
     let count = args.shards.unwrap_or_else(|| file_bytes.div_ceil(SHARD_FILE_BYTES).max(1) as usize);
     Dataset::check_shape(count, &args.replicas)?;
@@ -144,7 +147,7 @@ async fn files(client: &Client, from: &[String], scratch: &Path) -> Outcome<Vec<
     for text in from {
         let here = PathBuf::from(text);
         if here.is_file() {
-            files.push(Source { file: here, name: text.clone() });
+            files.push(Source { file: here, name: text.clone(), is_object: false });
             continue;
         }
         let path: ForebayPath = text.parse().map_err(|_| {
@@ -188,7 +191,7 @@ async fn bring_all(
         // Numbered, as names of several folders may be the same.
         let file = scratch.join(format!("{:06}-{name}", files.len()));
         bring(client, info, &file, &bar).await?;
-        files.push(Source { file, name: beside(of, &info.version.key).to_string() });
+        files.push(Source { file, name: beside(of, &info.version.key).to_string(), is_object: true });
     }
     bar.finish_and_clear();
     Ok(())

@@ -25,7 +25,7 @@ pub(super) async fn pin(config: &Config, args: &ShardPinArgs) -> Outcome {
         output.record(&json!({"dataset": args.order.dataset.to_string(), "orders": orders, "here": here, "replicas": all}))?;
         return output.finish();
     }
-    output.line(&told(&args.order, shards.orders()))?;
+    output.line(&format!("{}: {}", args.order.dataset, replicas(shards.orders())))?;
     if here < all {
         output
             .line(&format!("{here} of {all} replicas are there: the others come when there is room, or when they are asked"))?;
@@ -51,7 +51,9 @@ pub(super) async fn thaw(config: &Config, args: &ShardOrderArgs) -> Outcome {
 /// Says when changes are acknowledged.
 pub(super) async fn ack(config: &Config, args: &ShardAckArgs) -> Outcome {
     let ack = args.ack;
-    order(config, &args.order, move |orders| orders.ack = ack).await
+    let client = connect(config).await?;
+    let orders = Shards::set_orders(&client, &args.order.dataset, |orders| orders.ack = ack).await?.orders();
+    print(&args.order, orders, acknowledged(orders))
 }
 
 /// Gives up changes that are gone with two workers.
@@ -80,16 +82,33 @@ pub(super) async fn forgo(config: &Config, args: &ShardOrderArgs) -> Outcome {
 async fn order(config: &Config, args: &ShardOrderArgs, change: impl Fn(&mut DatasetOrders)) -> Outcome {
     let client = connect(config).await?;
     let orders = Shards::set_orders(&client, &args.dataset, change).await?.orders();
+    print(args, orders, replicas(orders))
+}
+
+/// The orders that are in force: for people in the words for what was ordered.
+fn print(args: &ShardOrderArgs, orders: DatasetOrders, words: String) -> Outcome {
     let mut output = Output::new(args.json);
     match args.json {
         true => output.record(&json!({"dataset": args.dataset.to_string(), "orders": orders}))?,
-        false => output.line(&told(args, orders))?,
+        false => output.line(&format!("{}: {words}", args.dataset))?,
     }
     output.finish()
 }
 
-fn told(args: &ShardOrderArgs, orders: DatasetOrders) -> String {
-    format!("{}: {}", args.dataset, words(orders).unwrap_or_else(|| "its replicas follow their load".to_string()))
+/// What is ordered of replicas, and whatever else is.
+fn replicas(orders: DatasetOrders) -> String {
+    words(orders).unwrap_or_else(|| "its replicas follow their load".to_string())
+}
+
+/// When changes are acknowledged.
+fn acknowledged(orders: DatasetOrders) -> String {
+    match orders.ack {
+        Acknowledged::TwoWorkers => {
+            "changes are acknowledged when the disks of two workers have them, and are in shared storage within seconds"
+        }
+        Acknowledged::Storage => "changes are acknowledged when shared storage has them",
+    }
+    .to_string()
 }
 
 /// What is ordered, in words; none where nothing is.
@@ -99,9 +118,7 @@ pub(super) fn words(orders: DatasetOrders) -> Option<String> {
         None => "pinned at the size that each replica starts with at least".to_string(),
     });
     let frozen = orders.frozen.then(|| "frozen: layers stay as they are".to_string());
-    let ack = (orders.ack == Acknowledged::TwoWorkers).then(|| {
-        "changes are acknowledged when the disks of two workers have them, and are in shared storage within seconds".to_string()
-    });
+    let ack = (orders.ack != Acknowledged::default()).then(|| acknowledged(orders));
     let all: Vec<String> = pin.into_iter().chain(frozen).chain(ack).collect();
     (!all.is_empty()).then(|| all.join("; "))
 }

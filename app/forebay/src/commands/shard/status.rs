@@ -63,8 +63,14 @@ fn claimed(shard: u32, claim: &ClaimStatus) -> String {
     format!("shard {shard}: written by {writer} for {}, and on the disk of {second} as well: {behind}", time(claim.held_ms))
 }
 
+/// Of an input below this, what each file has in any case is more than what is kept of it.
+const SMALL_BYTES: u64 = 1 << 20;
+
 fn row(shard: &ShardStatus, replica: &ReplicaStatus) -> Vec<String> {
-    let ratio = |bytes: u64| format!("{:.3}", bytes as f64 / shard.input_bytes.max(1) as f64);
+    let ratio = |bytes: u64| match shard.input_bytes < SMALL_BYTES {
+        true => "-".to_string(),
+        false => format!("{:.3}", bytes as f64 / shard.input_bytes as f64),
+    };
     let is = match (replica.bytes, replica.is_changing) {
         (None, _) => "not asked for yet",
         (_, true) => "layers are being changed",
@@ -85,6 +91,29 @@ fn row(shard: &ShardStatus, replica: &ReplicaStatus) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_size_is_a_part_of_an_input_that_is_large_enough_for_one() {
+        let replica = ReplicaStatus {
+            worker: "1".to_string(),
+            size: Some(0.5),
+            bytes: Some(600 << 10),
+            is_changing: false,
+            answered: 0,
+            queue: 0,
+            now: Some(0.5),
+            why: None,
+            least: None,
+            is_frozen: false,
+        };
+        let of = |input_bytes| {
+            let ack = "storage".to_string();
+            let shard =
+                ShardStatus { shard: 0, records: 9, input_bytes, stored_bytes: 9, ack, claim: None, replicas: Vec::new() };
+            row(&shard, &replica)[3].clone()
+        };
+        assert_eq!((of(70), of(0), of(1200 << 10)), ("-".to_string(), "-".to_string(), "0.500".to_string()));
+    }
 
     #[test]
     fn who_writes_a_shard_and_how_far_shared_storage_is_behind_is_said_in_a_line() {

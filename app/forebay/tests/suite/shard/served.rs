@@ -63,7 +63,8 @@ fn orders_hold(home: &Path, address: &str) {
     order(&["ack", "/lake/rows.shards", "one-worker"]).fails(2, &["two-workers"]);
     let nothing = order(&["forgo", "/lake/rows.shards", "--json"]).ok().json().remove(0);
     assert_eq!(nothing["given_up"], json!([]));
-    order(&["ack", "/lake/rows.shards", "storage"]).ok();
+    let storage = order(&["ack", "/lake/rows.shards", "storage"]).ok().text();
+    assert!(storage.contains("acknowledged when shared storage has them") && !storage.contains("load"), "{storage}");
     order(&["pin", "/lake/none.shards"]).fails(1, &["there is no dataset of shards"]);
 }
 
@@ -210,6 +211,30 @@ fn a_dataset_follows_the_objects_that_it_was_made_from() {
     let status = run(&["status", "/lake/rows.shards", "--json"]).ok().json().pop().unwrap();
     assert_eq!((&status["every_ms"], &status["objects"]), (&json!(0), &json!(2)));
     assert!(status["refresh"]["done_ms"].as_i64().unwrap() > 0, "{status}");
+}
+
+#[test]
+fn names_of_folders_are_columns_of_a_dataset() {
+    let home = tempfile::tempdir().unwrap();
+    let (up, bucket) = (Role::up(home.path()), Bucket::s3());
+    let address = up.address();
+    bucket.mount_with(&address, "lake", &["--validate", "always"]);
+    let run = |arguments: &[&str]| ask(home.path(), &address, arguments);
+    bucket.put("h/day=1/kind=a b/x.csv", b"id,n\n1,10\n2,20\n");
+    bucket.put("h/day=__HIVE_DEFAULT_PARTITION__/kind=c/x.csv", b"id,n\n3,30\n");
+    let create = ["create", "/lake/h.shards", "--key", "id", "--refresh", "1h", "--from", "/lake/h/"];
+    run(&create).ok();
+    let get = |key: &str| run(&["get", "/lake/h.shards", key, "--json"]).ok().json().remove(0);
+    assert_eq!(get("2"), json!({"id": 2, "n": 20, "day": 1, "kind": "a b"}));
+    assert_eq!(get("3")["day"], json!(null));
+    bucket.put("h/day=4/kind=d/x.csv", b"id,n\n4,40\n");
+    let done = run(&["refresh", "/lake/h.shards", "--json"]).ok().json().remove(0);
+    assert_eq!((&done["added"], &done["errors"]), (&json!(1), &json!([])), "{done}");
+    assert_eq!(get("4"), json!({"id": 4, "n": 40, "day": 4, "kind": "d"}));
+    let some = ["create", "/lake/some.shards", "--key", "id", "--columns", "id,day", "--from", "/lake/h/"];
+    run(&some).ok();
+    let got = run(&["get", "/lake/some.shards", "1", "--json"]).ok().json().remove(0);
+    assert_eq!(got, json!({"id": 1, "day": 1}));
 }
 
 #[test]

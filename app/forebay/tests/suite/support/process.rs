@@ -34,8 +34,13 @@ impl Role {
     /// The same with more flags.
     #[track_caller]
     pub fn up_with(home: &Path, flags: &[&str]) -> Self {
-        let tiers = ["--dram", "256MiB", "--disk", "512MiB"];
-        Self::start(home, &[&["up"], FREE_PORTS.as_flattened(), &tiers, flags].concat())
+        Self::up_of(home, &[&["--dram", "256MiB", "--disk", "512MiB"], flags].concat())
+    }
+
+    /// The same with tiers as these flags say.
+    #[track_caller]
+    pub fn up_of(home: &Path, flags: &[&str]) -> Self {
+        Self::start(home, &[&["up"], FREE_PORTS.as_flattened(), flags].concat())
     }
 
     /// Starts a coordinator.

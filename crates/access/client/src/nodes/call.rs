@@ -150,7 +150,11 @@ impl Nodes {
                     }
                     steps -= 1;
                 }
-                Ok(NodeReply::Failed(error)) => return Err(honest(error, may_be_done).context(path)),
+                // A rename is refused for what is above its target, which this path is not.
+                Ok(NodeReply::Failed(error)) if matches!(op, NodeOp::Rename { .. }) => {
+                    return Err(honest(error, may_be_done).context(path));
+                }
+                Ok(NodeReply::Failed(error)) => return Err(honest(error, may_be_done).at(path)),
                 _ => return Ok(answer),
             }
         }

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_protocol::{ControlReply, ControlRequest, RangeSpec};
-use forebay_shared_storage::{Class, Get, GetRange, Storage, StorageSettings};
+use forebay_shared_storage::{Class, Get, GetRange, Storage, StorageSettings, gave_up};
 use forebay_types::{Attributes, Error, ErrorKind, Key, Mount, MountId, ObjectInfo, ObjectVersion, Result};
 use parking_lot::Mutex;
 use tracing::debug;
@@ -28,10 +28,14 @@ pub(crate) struct Fallback {
 struct Door {
     mount: Mount,
     storage: Storage,
+    /// The same for who comes after workers that have waited for it.
+    hasty: OnceLock<Storage>,
     /// Until when the share holds.
     leased: tokio::sync::Mutex<Option<Instant>>,
 }
 
+/// Retries after workers have asked shared storage until it was enough: time is spent on that once.
+const HASTY_RETRIES: u32 = 1;
 /// How long the coordinator may take to give a share, and how long a client does without asking again when it didn't.
 const LEASE_DEADLINE: Duration = Duration::from_secs(2);
 const WITHOUT_LEASE: Duration = Duration::from_secs(2);
@@ -65,11 +69,27 @@ impl Fallback {
             Some(door) if &door.mount == mount => Ok(Arc::clone(door)),
             _ => {
                 let storage = self.open(mount)?;
-                let door = Arc::new(Door { mount: mount.clone(), storage, leased: tokio::sync::Mutex::new(None) });
+                let door = Arc::new(Door {
+                    mount: mount.clone(),
+                    storage,
+                    hasty: OnceLock::new(),
+                    leased: tokio::sync::Mutex::new(None),
+                });
                 doors.insert(mount.id, Arc::clone(&door));
                 Ok(door)
             }
         }
+    }
+
+    /// The mount's storage for what workers have waited for already: it has one more try.
+    fn hasty(&self, mount: &Mount) -> Result<Storage> {
+        let door = self.door(mount)?;
+        if let Some(hasty) = door.hasty.get() {
+            return Ok(hasty.clone());
+        }
+        let max_retries = self.settings.max_retries.min(HASTY_RETRIES);
+        let hasty = door.storage.again(StorageSettings { max_retries, ..self.settings.clone() })?;
+        Ok(door.hasty.get_or_init(|| hasty).clone())
     }
 
     /// Asks shared storage what no worker could answer. What it says about the object stands alone; all else is told
@@ -97,7 +117,10 @@ impl Fallback {
             .with_source(storage)
         };
         debug!(mount = %mount.name, "no worker answers, asking shared storage directly");
-        let storage = self.storage(mount).await.map_err(neither)?;
+        let mut storage = self.storage(mount).await.map_err(neither)?;
+        if gave_up(&away) {
+            storage = self.hasty(mount).map_err(neither)?;
+        }
         match ask(storage.clone()).await {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 // That the object is not there counts only where the storage is: another host may lack the folder.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use forebay_client::{Client, RangeSpec};
-use forebay_testbed::until;
+use forebay_testbed::{BUCKET, Fault, add_mount, until};
 use forebay_types::{ErrorKind, ObjectInfo, SEGMENT_BYTES};
 use futures::{StreamExt, stream};
 use rand::rngs::StdRng;
@@ -263,4 +263,22 @@ async fn a_coordinator_that_starts_again_sends_nobody_to_shared_storage() {
     assert!(client.view().epoch > epoch && client.view().workers.len() == 3, "{:?}", client.view());
     assert_eq!(client.counters().reads_fallback, 0, "{:?}", client.counters());
     put(&client, "after", bytes(1, 10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn storage_that_a_worker_has_waited_for_is_not_waited_for_as_long_once_more() {
+    let mut cluster = Cluster::empty(|_| {}).await;
+    cluster.worker.storage.max_retries = 3;
+    cluster.add_worker().await;
+    let client = cluster.client(|settings| settings.storage.max_retries = 8).await;
+    add_mount(&client, "lake", &format!("s3://{BUCKET}"), cluster.s3.mount_options()).await;
+    cluster.store("x", &bytes(1, 1000));
+    cluster.s3.inject(Fault::Status(503), 1000);
+    let error = client.open(&path("x")).await.unwrap_err();
+    cluster.s3.clear_faults();
+    assert_eq!(error.kind(), ErrorKind::Retry, "{error}");
+    for said in ["gave up after 4 tries", "gave up after 2 tries"] {
+        assert!(error.message().contains(said), "{error}");
+    }
+    client.open(&path("x")).await.unwrap();
 }

@@ -28,6 +28,19 @@ async fn tpch_answers_as_one_process_does() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn executors_find_columns_of_csv_by_their_names() {
+    let bed = Bed::start(2).await;
+    bed.put("people/a.csv", b"first,last\nAda,Lovelace\n");
+    bed.put("people/b.csv", b"last,first,born\nHopper,Grace,1906\n");
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    let sql = "select first, last, coalesce(born, 0) as born from '/lake/people/' order by last";
+    let expected = rows(&here, sql).await;
+    assert!(expected.iter().any(|line| line.contains("Grace Hopper 1906")), "{expected:?}");
+    assert_eq!(rows(&cluster, sql).await, expected);
+    assert_eq!(bed.control().jobs().await.unwrap().len(), 1, "it ran on the cluster");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_only_this_process_has_runs_here() {
     let bed = Bed::start(1).await;
     bed.put("a.csv", b"x\n1\n2\n");

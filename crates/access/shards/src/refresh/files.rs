@@ -40,6 +40,17 @@ pub trait ReadRecords: Send + Sync + 'static {
     /// Hands over all records of a file, in pieces; of the same key the last one counts. `Invalid` where it has other columns than these.
     /// Called on a thread that may block.
     fn read(&self, file: &Path, columns: &Columns, each: &mut dyn FnMut(Records) -> Result<()>) -> Result<()>;
+
+    /// The same of the object at a path, whose folders may say more of its records.
+    fn read_object(
+        &self,
+        file: &Path,
+        _path: &str,
+        columns: &Columns,
+        each: &mut dyn FnMut(Records) -> Result<()>,
+    ) -> Result<()> {
+        self.read(file, columns, each)
+    }
 }
 
 /// Brings an object to a file, and says meanwhile that the dataset is refreshed still.
@@ -58,12 +69,13 @@ pub(super) async fn bring(client: &Client, lease: &mut Lease, object: &ObjectInf
     Ok(())
 }
 
-/// The keys of a file's records, ascending, each once.
-pub(super) async fn keys_of(reader: &Arc<dyn ReadRecords>, file: &Path, columns: &Columns) -> Result<Vec<Key>> {
-    let (reader, file, columns) = (Arc::clone(reader), file.to_path_buf(), columns.clone());
+/// The keys of the records of an object, by its path and the file that it was brought to; ascending, each once.
+pub(super) async fn keys_of(reader: &Arc<dyn ReadRecords>, (path, file): (&str, &Path), columns: &Columns) -> Result<Vec<Key>> {
+    let (reader, path) = (Arc::clone(reader), path.to_string());
+    let (file, columns) = (file.to_path_buf(), columns.clone());
     let reading = forebay_runtime::spawn_blocking(move || -> Result<Vec<Key>> {
         let (mut keys, mut bytes): (Vec<Key>, usize) = (Vec::new(), 0);
-        reader.read(&file, &columns, &mut |records: Records| {
+        reader.read_object(&file, &path, &columns, &mut |records: Records| {
             bytes += records.iter().map(|(key, _)| key.len()).sum::<usize>();
             records.iter().try_for_each(|(key, values)| check_followed(&columns, key, values))?;
             keys.extend(records.into_iter().map(|(key, _)| key));
@@ -105,13 +117,13 @@ fn checked_put(columns: &Columns, key: &Key, values: &[Value]) -> Result<(Json, 
 /// refuse are left out, and why the first was is said: their object was taken over without them.
 pub(super) fn puts_of(
     reader: &Arc<dyn ReadRecords>,
-    file: PathBuf,
+    (path, file): (&str, PathBuf),
     columns: &Columns,
     only: Option<Vec<Key>>,
 ) -> (mpsc::Receiver<Vec<Json>>, JoinHandle<Result<Option<Error>>>) {
     debug_assert!(only.as_ref().is_none_or(|only| only.is_sorted()), "keys that are looked up ascend");
     let (sender, puts) = mpsc::channel(AHEAD);
-    let (reader, columns) = (Arc::clone(reader), columns.clone());
+    let (reader, columns, path) = (Arc::clone(reader), columns.clone(), path.to_string());
     let reading = forebay_runtime::spawn_blocking(move || -> Result<Option<Error>> {
         let mut left_out = None;
         let ended = || Error::closed("the refresh has ended");
@@ -122,7 +134,7 @@ pub(super) fn puts_of(
         };
         let is_wanted = |key: &Key| only.as_ref().is_none_or(|only| only.binary_search(key).is_ok());
         let (mut changes, mut bytes): (Vec<Json>, usize) = (Vec::new(), 0);
-        reader.read(&file, &columns, &mut |records: Records| {
+        reader.read_object(&file, &path, &columns, &mut |records: Records| {
             for (key, values) in records.into_iter().filter(|(key, _)| is_wanted(key)) {
                 let made = match only.is_some() {
                     true => checked_put(&columns, &key, &values),

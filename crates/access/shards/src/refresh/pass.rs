@@ -249,7 +249,7 @@ impl Pass<'_> {
             }
         }
         for one in brought {
-            self.put(&one.file, None).await.map(drop)?;
+            self.put((&one.source.path, &one.file), None).await.map(drop)?;
         }
         for (place, source) in before.iter().enumerate().rev() {
             if left.is_empty() {
@@ -265,7 +265,7 @@ impl Pass<'_> {
             if let (Some(object), false) = (object, again.is_empty()) {
                 let file = self.file(object);
                 bring(self.client, &mut self.lease, object, &file).await?;
-                if let Some(error) = self.put(&file, Some(again)).await? {
+                if let Some(error) = self.put((&source.path, &file), Some(again)).await? {
                     self.done.errors.push(format!(
                         "{}: what it has stays as another object had it: {}",
                         source.path,
@@ -294,7 +294,7 @@ impl Pass<'_> {
         self.reader.check_name(version.key.as_str())?;
         let file = self.file(object);
         let keys = match bring(self.client, &mut self.lease, object, &file).await {
-            Ok(()) => self.lease.during(keys_of(&self.reader, &file, self.shards.columns())).await?,
+            Ok(()) => self.lease.during(keys_of(&self.reader, (path, &file), self.shards.columns())).await?,
             Err(error) => {
                 remove(&file)?;
                 return Err(error);
@@ -322,9 +322,9 @@ impl Pass<'_> {
         load_keys(self.client, self.shards.path(), self.shards.columns(), source).await
     }
 
-    /// Writes the records of a file, of all keys or of some, and removes it. Of some: why one can't be written.
-    async fn put(&mut self, file: &Path, only: Option<Vec<Key>>) -> Result<Option<Error>> {
-        let (mut puts, reading) = puts_of(&self.reader, file.to_path_buf(), self.shards.columns(), only);
+    /// Writes the records of the object at a path, of all keys or of some, and removes its file. Of some: why one can't be written.
+    async fn put(&mut self, (path, file): (&str, &Path), only: Option<Vec<Key>>) -> Result<Option<Error>> {
+        let (mut puts, reading) = puts_of(&self.reader, (path, file.to_path_buf()), self.shards.columns(), only);
         while let Some(changes) = self.lease.during(puts.recv()).await? {
             self.change(&changes).await?;
         }

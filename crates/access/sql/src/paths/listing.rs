@@ -10,6 +10,7 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use crate::error::external;
 use crate::location::{Location, shown};
 use crate::paths::format::Format;
+use crate::paths::nulls::NULL;
 
 /// The files of a location, at the versions that the query will read.
 #[derive(Clone, Debug)]
@@ -94,21 +95,21 @@ impl Listing {
         Ok(files)
     }
 
-    /// Hive's partition columns, `year=2024/month=1/x.parquet`: names in order, `Int64` when all values are whole
+    /// Hive's partition columns, `year=2024/month=1/x.parquet`: names in order, `Int64` when all values but nulls are whole
     /// numbers, else text. `Invalid` when files disagree about the names.
     pub(crate) fn partition_columns(&self) -> Result<Vec<(String, DataType)>> {
         if !self.location.is_folder() {
             return Ok(Vec::new());
         }
         let prefix = self.location.path()?;
-        let mut columns: Option<(Vec<(&str, bool)>, &ObjectMeta)> = None;
+        let mut columns: Option<(Vec<(&str, Values)>, &ObjectMeta)> = None;
         for meta in self.files.iter().filter(|meta| meta.size > 0) {
             let below = meta.location.as_ref().strip_prefix(prefix.as_ref()).unwrap_or_default().trim_start_matches('/');
             let mut parts: Vec<_> = below.split('/').collect();
             parts.pop();
             let values: Vec<_> = parts.iter().map_while(|part| part.split_once('=')).collect();
             match &mut columns {
-                None => columns = Some((values.iter().map(|(name, value)| (*name, is_whole(value))).collect(), meta)),
+                None => columns = Some((values.iter().map(|(name, value)| (*name, Values::Nulls.and(value))).collect(), meta)),
                 Some((known, first)) => {
                     if known.len() != values.len() || known.iter().zip(&values).any(|((known, _), (name, _))| known != name) {
                         return Err(Error::invalid(format!(
@@ -118,15 +119,34 @@ impl Listing {
                             shown(meta.location.as_ref())
                         )));
                     }
-                    for ((_, whole), (_, value)) in known.iter_mut().zip(&values) {
-                        *whole &= is_whole(value);
+                    for ((_, known), (_, value)) in known.iter_mut().zip(&values) {
+                        *known = known.and(value);
                     }
                 }
             }
         }
         let columns = columns.map(|(columns, _)| columns).unwrap_or_default();
-        let of = |whole| if whole { DataType::Int64 } else { DataType::Utf8 };
-        Ok(columns.into_iter().map(|(name, whole)| (name.to_string(), of(whole))).collect())
+        let of = |values| if matches!(values, Values::Whole) { DataType::Int64 } else { DataType::Utf8 };
+        Ok(columns.into_iter().map(|(name, values)| (name.to_string(), of(values))).collect())
+    }
+}
+
+/// What the values of a partition column are, by those that were seen.
+#[derive(Clone, Copy)]
+enum Values {
+    Nulls,
+    Whole,
+    Text,
+}
+
+impl Values {
+    fn and(self, value: &str) -> Self {
+        match self {
+            Self::Text => Self::Text,
+            _ if value == NULL => self,
+            _ if is_whole(value) => Self::Whole,
+            _ => Self::Text,
+        }
     }
 }
 

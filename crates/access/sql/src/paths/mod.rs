@@ -2,8 +2,10 @@
 
 mod format;
 mod guard;
+mod headers;
 mod json_array;
 mod listing;
+mod nulls;
 mod resolve;
 mod table;
 mod widths;
@@ -12,5 +14,6 @@ pub(crate) use format::Format;
 pub(crate) use guard::{ArrowFormatFactory, with_checked_pages};
 pub use guard::{bare_scan, guarded_scan};
 pub(crate) use listing::list;
+pub use nulls::NULL as NULL_PARTITION;
 pub(crate) use resolve::{Declared, Resolver, looks_like_path};
 pub(crate) use table::PathTable;

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
+use datafusion::datasource::empty::EmptyTable;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
 use datafusion::error::Result;
@@ -18,8 +19,10 @@ use crate::error::{external, from_engine};
 use crate::location::{Location, Namespace, shown};
 use crate::paths::format::{Compression, Format, Kind};
 use crate::paths::guard::{guarded, schema};
+use crate::paths::headers::by_name;
 use crate::paths::json_array::in_one_piece;
 use crate::paths::listing::{Listing, list};
+use crate::paths::nulls;
 use crate::paths::table::{FileRule, PathTable};
 use crate::paths::widths;
 use crate::shards::{ShardTable, has_manifest, is_dataset};
@@ -59,6 +62,10 @@ impl Resolver {
         let location = self.location(text)?;
         let store = state.runtime_env().object_store(url_of(&location)?)?;
         let listing = list(&store, &location).await?;
+        if is_json_without_rows(text, &listing) {
+            let column = Field::new("json", DataType::Utf8, true);
+            return Ok(Arc::new(EmptyTable::new(Arc::new(Schema::new(vec![column])))));
+        }
         let files = listing.with_content().map_err(external)?;
         let as_dataset = location.pattern.is_none() && has_manifest(&listing.location.path().map_err(external)?, &files);
         let format = match Format::of_files(text, files.iter().map(|meta| meta.location.as_ref())) {
@@ -72,7 +79,7 @@ impl Resolver {
         let is_numbered = numbered.is_some() && format.is_table();
         let reader: Arc<dyn FileFormat> = match is_numbered {
             true => Arc::new(TableFormat::numbered()),
-            false => guarded(format.reader(state, array)),
+            false => by_name(guarded(format.reader(state, array))),
         };
         let options = ListingOptions::new(reader).with_file_extension("").with_table_partition_cols(partitions);
         let mut schema = infer(state, &store, &options, text, &files).await?;
@@ -100,7 +107,7 @@ impl Resolver {
                 declared.file_type
             )))
         })?;
-        let reader = guarded(factory.create(state, &declared.options)?);
+        let reader = by_name(guarded(factory.create(state, &declared.options)?));
         let location = self.location(text)?;
         let store = state.runtime_env().object_store(url_of(&location)?)?;
         let has_schema = !declared.schema.fields().is_empty();
@@ -176,6 +183,13 @@ async fn is_array(store: &Arc<dyn ObjectStore>, format: Format, files: &[ObjectM
     let Some(first) = files.first() else { return Ok(false) };
     let start = store.get_range(&first.location, 0..first.size.min(64)).await?;
     Ok(start.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'['))
+}
+
+/// Whether all files are JSON of 0 bytes, which is how no rows at all are written: nothing says what columns they would have had.
+fn is_json_without_rows(text: &str, listing: &Listing) -> bool {
+    let names = listing.files.iter().map(|meta| meta.location.as_ref());
+    let is_json = |format: Format| matches!(format.kind, Kind::Json | Kind::NdJson) && format.compression == Compression::None;
+    listing.files.iter().all(|meta| meta.size == 0) && Format::of_files(text, names).is_ok_and(is_json)
 }
 
 /// The files' common schema without the partition columns. A file that can't be read is named.
@@ -259,7 +273,9 @@ fn build(
             .with_constraints(declared.constraints.clone())
             .with_column_defaults(declared.column_defaults.clone());
     }
-    let table = PathTable::new(location, rule, table);
+    // Of a declared table nobody knows yet which files will come.
+    let has_nulls = declared.is_some() || listing.files.iter().any(nulls::is_of_null);
+    let table = PathTable::new(location, rule, table, has_nulls);
     table.keep(state.runtime_env(), listing.files)?;
     Ok(Arc::new(table))
 }

@@ -23,6 +23,7 @@ use crate::error::external;
 use crate::location::Location;
 use crate::paths::format::Format;
 use crate::paths::listing::list;
+use crate::paths::nulls;
 
 /// A table that is a location. Each scan lists the location anew through its query's stores, so that a view or an
 /// external table sees the files that are there, and all of one query sees the same ones.
@@ -31,6 +32,8 @@ pub(crate) struct PathTable {
     location: Location,
     only: FileRule,
     table: ListingTable,
+    /// The table's, with partition columns that may be null where they may.
+    schema: SchemaRef,
 }
 
 /// Which of the listed files belong to the table.
@@ -54,8 +57,10 @@ impl FileRule {
 }
 
 impl PathTable {
-    pub(crate) fn new(location: Location, only: FileRule, table: ListingTable) -> Self {
-        Self { location, only, table }
+    /// `has_nulls` says that its partition columns may be null.
+    pub(crate) fn new(location: Location, only: FileRule, table: ListingTable, has_nulls: bool) -> Self {
+        let schema = if has_nulls { nulls::nullable(&table) } else { table.schema() };
+        Self { location, only, table, schema }
     }
 
     /// Where its files are.
@@ -87,6 +92,13 @@ impl PathTable {
         Some((key, runtime.cache_manager.get_list_files_cache()?))
     }
 
+    /// Whether a partition column is null in any of the files that this query has listed.
+    fn has_nulls(&self, runtime: &RuntimeEnv) -> bool {
+        let listing = self.listing(runtime).filter(|_| !self.table.options().table_partition_cols.is_empty());
+        let files = listing.and_then(|(key, listings)| listings.get(&key)).map(|list| list.files);
+        files.is_some_and(|files| files.iter().any(nulls::is_of_null))
+    }
+
     /// The engine's table as this query must see it; none when no file is left of it.
     async fn of_query(&self, state: &dyn Session) -> Result<Option<ListingTable>> {
         let runtime = state.runtime_env();
@@ -112,7 +124,7 @@ impl PathTable {
 #[async_trait]
 impl TableProvider for PathTable {
     fn schema(&self) -> SchemaRef {
-        self.table.schema()
+        Arc::clone(&self.schema)
     }
 
     fn constraints(&self) -> Option<&Constraints> {
@@ -143,6 +155,7 @@ impl TableProvider for PathTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         match self.of_query(state).await? {
+            Some(table) if self.has_nulls(state.runtime_env()) => nulls::scan(table, state, projection, filters, limit).await,
             Some(table) => table.scan(state, projection, filters, limit).await,
             None => Ok(Arc::new(EmptyExec::new(project_schema(&self.schema(), projection)?))),
         }
@@ -150,6 +163,11 @@ impl TableProvider for PathTable {
 
     async fn scan_with_args<'a>(&self, state: &dyn Session, args: ScanArgs<'a>) -> Result<ScanResult> {
         match self.of_query(state).await? {
+            Some(table) if self.has_nulls(state.runtime_env()) => {
+                let projection = args.projection().map(<[usize]>::to_vec);
+                let filters = args.filters().unwrap_or_default();
+                nulls::scan(table, state, projection.as_ref(), filters, args.limit()).await.map(ScanResult::new)
+            }
             Some(table) => table.scan_with_args(state, args).await,
             None => {
                 let projection = args.projection().map(<[usize]>::to_vec);

@@ -157,6 +157,44 @@ async fn copies_go_to_partitioned_folders() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nulls_have_folders_of_their_own_and_come_back_as_nulls() {
+    let lake = Lake::new();
+    let rows = "(1, 7, 'a'), (2, null, 'b'), (3, 9, null), (4, null, '')";
+    let select = format!("select * from (values {rows}) as t (id, k, w)");
+    assert_eq!(lake.rows(&format!("copy ({select}) to '/lake/p' partitioned by (k, w)")).await, "4");
+    let names = lake.names().await;
+    assert!(names.iter().any(|name| name.starts_with("p/k=__HIVE_DEFAULT_PARTITION__/w=b/")), "{names:?}");
+    assert!(names.iter().any(|name| name.starts_with("p/k=9/w=__HIVE_DEFAULT_PARTITION__/")), "{names:?}");
+    let all = "select id, coalesce(k, -1), coalesce(w, 'none') from '/lake/p/' order by id";
+    let ids = async |condition: &str| {
+        lake.rows(&format!("select id from '/lake/p/' where {condition} order by id")).await.replace('\n', " ")
+    };
+    assert_eq!(lake.rows(all).await, "1 7 a\n2 -1 b\n3 9 none\n4 -1");
+    assert_eq!(lake.rows("select arrow_typeof(k) from '/lake/p/' limit 1").await, "Int64");
+    assert_eq!((ids("k is null").await, ids("k is not null").await), ("2 4".to_string(), "1 3".to_string()));
+    assert_eq!((ids("k <> 7").await, ids("k > 0").await), ("3".to_string(), "1 3".to_string()));
+    assert_eq!((ids("w is null").await, ids("not (w = 'a')").await), ("3".to_string(), "2 4".to_string()));
+    assert_eq!(ids("k is null and id > 2").await, "4");
+    assert_eq!(lake.rows("select count(*), count(k), min(k), max(k), count(w) from '/lake/p/'").await, "4 2 7 9 3");
+    assert_eq!(lake.rows("select count(*) from '/lake/p/' group by k order by k nulls first").await, "2\n1\n1");
+    assert_eq!(ids("k = 7").await, "1");
+    let plan = lake.rows("explain select id from '/lake/p/' where k = 7").await;
+    assert!(plan.contains("k=7/") && !plan.contains("k=9/"), "{plan}");
+
+    lake.rows(
+        "create external table p (id bigint, k int, w varchar) stored as parquet partitioned by (k, w) location '/lake/p/'",
+    )
+    .await;
+    assert_eq!(lake.rows("select id, arrow_typeof(k) from p where k is null order by id").await, "2 Int32\n4 Int32");
+    // What others have written.
+    lake.put("h/day=1/a.csv", "id\n1\n").await;
+    lake.put("h/day=__HIVE_DEFAULT_PARTITION__/a.csv", "id\n2\n").await;
+    assert_eq!(lake.rows("select id, day + 1 from '/lake/h/' order by id").await, "1 2\n2");
+    lake.put("n/day=__HIVE_DEFAULT_PARTITION__/a.csv", "id\n2\n").await;
+    assert_eq!(lake.rows("select id, day is null from '/lake/n/'").await, "2 true");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn explain_settings_and_wrong_statements() {
     let lake = Lake::new();
     lake.rows("copy (select 1 as id) to '/lake/x.parquet'").await;

@@ -12,12 +12,11 @@ mod supervise;
 mod writer;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use forebay_metadata::Metadata;
 use forebay_protocol::{ClusterStatus, Filled, PlacementStatus};
 use forebay_transport::{Address, Listener, Server, ServerLimits, unix_now};
-use forebay_types::{Error, Result, TokenInfo, format_duration};
+use forebay_types::{Error, Result, TokenInfo};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -30,9 +29,6 @@ use service::ControlService;
 use shared::Shared;
 use supervise::{Running, supervise};
 use writer::{load, load_members, load_placement};
-
-/// Shortest lease: two heartbeats may be missed.
-const LEASE_MIN: Duration = Duration::from_secs(2);
 
 /// A running coordinator; dropping it ends it at once.
 pub struct Coordinator {
@@ -50,12 +46,7 @@ impl Coordinator {
     /// the future to give up. `Invalid` for settings that can't work, a data folder in use, a schema of a newer
     /// version or an address in use; `Retry` and `Denied` when the database is away or refuses.
     pub async fn start(settings: CoordinatorSettings) -> Result<Self> {
-        if settings.lease < LEASE_MIN {
-            return Err(Error::invalid(format!(
-                "a lease of {} is too short: 2s is the least, heartbeats come each second",
-                format_duration(settings.lease)
-            )));
-        }
+        CoordinatorSettings::check_lease(settings.lease)?;
         settings.placement.validate()?;
         let (metadata, epoch) = become_leader(&settings.metadata_url).await?;
         let started = Self::lead(settings, metadata.clone(), epoch).await;

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use super::Namespace;
 use super::table::Table;
 use crate::node::Node;
-use crate::terms::{DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
+use crate::terms::{DirId, HAS_QUOTA, NAMED_IN_PART, NodeError, NodeErrorKind, NodeResult, ROOT};
 
 impl Namespace {
     /// `NoSpace` when the file or value of a name may not have so many bytes, by the quota of its container or one that this is in. What
@@ -45,7 +45,7 @@ impl Namespace {
                 return Err(NodeError::new(
                     NodeErrorKind::NoSpace,
                     format!(
-                        "{name:?}: {container} has a quota of {quota} bytes, {used} of them used, and these are {more} more: delete \
+                        "{name:?}: {container}{HAS_QUOTA}{quota} bytes, {used} of them used, and these are {more} more: delete \
                          something in it, or raise the quota"
                     ),
                 ));
@@ -163,7 +163,7 @@ impl Namespace {
         match path.as_str() {
             _ if at == ROOT => format!("/tmp{path}"),
             "" => "the container".to_string(),
-            _ => format!("the container ..{path}"),
+            _ => format!("{NAMED_IN_PART}{path}"),
         }
     }
 }

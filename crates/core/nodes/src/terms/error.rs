@@ -51,6 +51,11 @@ impl NodeErrorKind {
     }
 }
 
+/// What stands before the names that a worker has of a container's path, when these are not all.
+pub(crate) const NAMED_IN_PART: &str = "the container ..";
+/// What stands behind the path of a container whose quota is full.
+pub(crate) const HAS_QUOTA: &str = " has a quota of ";
+
 /// An error of the temporary namespace: a kind to act on, and a message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeError {
@@ -75,6 +80,25 @@ impl NodeError {
 
     pub(crate) fn not_found(name: &str) -> Self {
         Self::new(NodeErrorKind::NotFound, format!("{name:?}: there is no such node"))
+    }
+
+    /// The error of a node at this path, which stands before the message. A container that a worker could name in part only, as it has
+    /// not all names above, is named as the path has it, where that is clear.
+    #[must_use]
+    pub fn at(mut self, path: &str) -> Self {
+        if let Some(message) = self.with_whole_name(path) {
+            self.message = message;
+        }
+        self.context(path)
+    }
+
+    fn with_whole_name(&self, path: &str) -> Option<String> {
+        let (before, rest) = self.message.split_once(NAMED_IN_PART)?;
+        let (names, after) = rest.split_once(HAS_QUOTA)?;
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        let mut containers = ends.filter_map(|end| path.get(..end)).filter(|container| container.ends_with(names));
+        let container = containers.next().filter(|_| !names.is_empty())?;
+        containers.next().is_none().then(|| format!("{before}{container}{HAS_QUOTA}{after}"))
     }
 
     /// Puts `what` before the message.
@@ -105,5 +129,24 @@ impl From<NodeError> for Error {
             NodeErrorKind::Internal => ErrorKind::Internal,
         };
         Error::new(kind, error.message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_container_that_is_named_in_part_is_named_as_the_path_has_it() {
+        let said = |names: &str, path: &str| {
+            let message = format!("\"k\": {NAMED_IN_PART}{names}{HAS_QUOTA}9 bytes");
+            NodeError::new(NodeErrorKind::NoSpace, message).at(path).message
+        };
+        assert_eq!(said("/q", "/tmp/a/q/in/k"), "/tmp/a/q/in/k: \"k\": /tmp/a/q has a quota of 9 bytes");
+        assert_eq!(said("/q/in", "/tmp/a/q/in"), "/tmp/a/q/in: \"k\": /tmp/a/q/in has a quota of 9 bytes");
+        // Either may be meant, or none is.
+        for (names, path) in [("/q", "/tmp/q/q/k"), ("/q", "/tmp/quite/k"), ("", "/tmp/q/k")] {
+            assert!(said(names, path).contains(NAMED_IN_PART), "{names} {path}");
+        }
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use forebay_types::{BLOCK_BYTES, Error};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use error::{HAS_QUOTA, NAMED_IN_PART};
 pub use error::{NodeError, NodeErrorKind, NodeResult};
 pub use kind::{Affinity, NodeType, StorageClass};
 pub use location::{LOCATION_BYTES_MAX, Location};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_shared_storage::{Class, Get, GetRange, PutCondition};
+use forebay_shared_storage::{Class, Get, GetRange, PutCondition, gave_up};
 use forebay_testing::Fault;
 use forebay_types::ErrorKind;
 
@@ -32,6 +32,21 @@ async fn retries_end_and_say_so() {
     assert_eq!(error.kind(), ErrorKind::Retry);
     assert!(error.message().contains("2 tries") && error.message().contains("503 SlowDown"), "{error}");
     assert_eq!(get(&storage, "x", GetRange::All).await.unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn the_same_storage_may_be_asked_with_less_patience() {
+    let lab = Lab::s3();
+    put(&lab.storage, "x", "there").await;
+    let storage = lab.storage.again(hasty()).unwrap();
+    lab.storage.set_share(Some(1 << 20), 64 << 10);
+    lab.server().inject(Fault::Status(503), 2);
+    let error = get(&storage, "x", GetRange::All).await.unwrap_err();
+    assert!(gave_up(&error) && error.message().contains("2 tries"), "{error}");
+    let missing = get(&storage, "y", GetRange::All).await.unwrap_err();
+    assert!(!gave_up(&missing) && missing.kind() == ErrorKind::NotFound, "{missing}");
+    assert_eq!(get(&storage, "x", GetRange::All).await.unwrap(), "there");
+    assert_eq!(lab.storage.counters().retries, 1, "counted together");
 }
 
 #[tokio::test]

@@ -35,6 +35,13 @@ async fn a_quota_holds_for_all_that_comes_into_a_container_by_whichever_way() {
         nodes.put(&inside("k"), bytes(1, MIB)).await.unwrap();
         nodes.create(&inside("f"), CreateOptions::new(NodeType::File)).await.unwrap();
         nodes.append(&inside("f"), bytes(2, MIB - 100)).await.unwrap();
+        // Whose name one worker has, and its nodes another one.
+        let nested = outside("q");
+        nodes.create(&nested, CreateOptions::new(NodeType::Directory)).await.unwrap();
+        nodes.set_quota(&nested, Some(10)).await.unwrap();
+        let error = nodes.put(&format!("{nested}/k"), bytes(1, 11)).await.unwrap_err();
+        assert!(error.message.contains(&format!("{nested} has a quota of 10 bytes")), "{error}");
+        nodes.delete(&nested, true).await.unwrap();
         nodes.put(&outside("k"), bytes(3, MIB + 101)).await.unwrap();
         assert_eq!(usage().await, of(2 * MIB - 100));
 

@@ -11,6 +11,7 @@ use forebay_types::{Error, Result};
 
 use super::{May, away, heeded};
 use crate::catalog::{CATALOG, SCHEMA};
+use crate::copy::with_folders_of_nulls;
 use crate::engine::Engine;
 use crate::engine::ddl;
 use crate::engine::session::QuerySession;
@@ -46,6 +47,7 @@ pub(super) async fn plan(
         check_reads(&logical)?;
     }
     if let Some(parameters) = parameters {
+        check_used(&logical, parameters)?;
         logical = logical.with_param_values(parameters.clone()).map_err(from_engine)?;
     }
     check_kept(&logical)?;
@@ -56,6 +58,8 @@ pub(super) async fn plan(
     check_set(&logical)?;
     let changes = sets || matches!(logical, LogicalPlan::Ddl(_));
     let writes = changes || matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
+    let keeps = session.context.copied_config().options().execution.keep_partition_by_columns;
+    let logical = with_folders_of_nulls(logical, keeps).map_err(from_engine)?;
     let explain = match &logical {
         LogicalPlan::Explain(explain) => Some(explain.clone()),
         _ => None,
@@ -81,6 +85,23 @@ fn check_reads(plan: &LogicalPlan) -> Result<()> {
     reading.verify_plan(plan).map_err(|_| {
         Error::invalid("only statements that read are answered here, SELECT say: `forebay sql` and Flight SQL run others")
     })
+}
+
+/// Refuses values that the statement has no place for: most likely it is not the one that was meant.
+fn check_used(plan: &LogicalPlan, parameters: &ParamValues) -> Result<()> {
+    let used = plan.get_parameter_names().map_err(from_engine)?;
+    let mut given: Vec<String> = match parameters {
+        ParamValues::List(values) => (1..=values.len()).map(|place| format!("${place}")).collect(),
+        ParamValues::Map(values) => values.keys().map(|name| format!("${name}")).collect(),
+    };
+    given.retain(|name| !used.contains(name));
+    given.sort_unstable();
+    match given.first() {
+        None => Ok(()),
+        Some(name) => {
+            Err(Error::invalid(format!("there is a value for {name}, which does not stand in the statement: leave it out")))
+        }
+    }
 }
 
 /// Refuses what would be forgotten as soon as it is done: nothing stays of a statement but tables, views and settings.

@@ -2,6 +2,7 @@
 
 mod damaged;
 mod fuzz;
+mod headers;
 mod pages;
 mod written;
 
@@ -49,6 +50,22 @@ async fn every_format_that_is_written_is_read_back() {
         let rows = lake.rows(&format!("select * from '/lake/out/x.{ending}' order by id")).await;
         assert_eq!(rows, "1 a b\n2 ü", "{ending}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_rows_are_read_as_they_were_written() {
+    let lake = Lake::new();
+    for ending in ["parquet", "csv", "json", "ndjson", "arrow"] {
+        let count = lake.rows(&format!("copy (select 1 as id, 'a' as name where 1 > 2) to '/lake/none/x.{ending}'")).await;
+        assert_eq!(count, "0", "{ending}");
+        let count = lake.rows(&format!("select count(*) from '/lake/none/x.{ending}'")).await;
+        assert_eq!(count, "0", "{ending}");
+        assert_eq!(lake.rows(&format!("select * from '/lake/none/x.{ending}'")).await, "", "{ending}");
+    }
+    // Beside others such a file is left out.
+    lake.put("some/a.json", "").await;
+    lake.put("some/b.json", "{\"id\": 7}\n").await;
+    assert_eq!(lake.rows("select id from '/lake/some/'").await, "7");
 }
 
 #[tokio::test(flavor = "multi_thread")]

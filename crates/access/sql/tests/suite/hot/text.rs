@@ -238,3 +238,26 @@ async fn partitions_of_a_folder_are_columns_too() {
         same(&hot, &raw, sql).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn decoded_columns_are_those_of_their_names() {
+    let cluster = Cluster::hot().await;
+    let (hot, raw) = engines(&cluster);
+    let file = csv(0, 100_000);
+    let mut other = String::from("day,word,id\n");
+    for id in 0..100_000 {
+        writeln!(other, "2024-03-{:02},\"other {id}\",{}", 1 + id % 29, id + 1_000_000).unwrap();
+    }
+    cluster.put("names/a.csv", file.as_bytes());
+    cluster.put("names/b.csv", other.as_bytes());
+    rows(&hot, &table("names", COLUMNS, "csv", "names/", "'format.has_header' 'true'")).await;
+    rows(&raw, &table("names", COLUMNS, "csv", "names/", "'format.has_header' 'true'")).await;
+    let all = "select count(*), count(id), sum(id), min(word), max(word), sum(price), min(day), max(day) from names";
+    heat_until(&hot, all, DECODED, 3).await;
+    assert!(rows(&hot, all).await.contains("other 99999"));
+    for sql in [all, "select * from names where id in (5, 1000005) order by id", "select count(*) from names where price is null"]
+    {
+        same(&hot, &raw, sql).await;
+    }
+    assert_eq!(rows(&hot, "select id, word, day from names where id = 1000005").await, "1000005 other 5 2024-03-06");
+}

@@ -27,6 +27,22 @@ async fn parameters_go_by_order_and_by_name() {
 }
 
 #[tokio::test]
+async fn a_value_that_the_statement_has_no_place_for_is_refused() {
+    let lake = Lake::new();
+    let int = |value| ScalarValue::Int64(Some(value));
+    let refused = async |sql: &str, values: ParamValues| {
+        let error = lake.engine.execute_with(sql, values).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        error.message().to_string()
+    };
+    assert!(refused("select $1", ParamValues::from(vec![int(1), int(2)])).await.contains("a value for $2"));
+    let named = HashMap::from([("a".to_string(), int(1)), ("b".to_string(), int(2))]);
+    assert!(refused("select $a", ParamValues::from(named)).await.contains("a value for $b"));
+    let inside = "select 1 as one where 2 in (select $2) order by one limit $1";
+    assert!(answer(&lake, inside, ParamValues::from(vec![int(1), int(2)])).await.contains("| 1   |"));
+}
+
+#[tokio::test]
 async fn a_statement_is_described_without_running() {
     let lake = Lake::new();
     lake.put("x.csv", b"n\n1\n".to_vec()).await;

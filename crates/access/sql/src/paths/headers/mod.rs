@@ -1,0 +1,248 @@
+//! CSV files whose columns are found by what their first lines call them: the engine's reader takes them by their places in the first
+//! file, and where they stand in another order it swaps them without a word.
+
+mod layout;
+mod read;
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::slice;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::catalog::Session;
+use datafusion::common::config::CsvOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Constraints, ScalarValue, Statistics};
+use datafusion::datasource::file_format::FileFormat;
+use datafusion::datasource::file_format::csv::CsvFormat;
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::physical_plan::{
+    CsvSource, FileGroup, FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource,
+};
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::error::Result;
+use datafusion::physical_expr::expressions::{Column, Literal};
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::{LexRequirement, PhysicalExpr};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
+use datafusion::physical_plan::union::UnionExec;
+use forebay_types::Error;
+use futures::stream::{self, StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStore};
+use parking_lot::Mutex;
+
+use self::layout::{Layout, Names, distinct, further, layouts};
+use self::read::header;
+use crate::error::external;
+use crate::location::shown;
+
+/// First lines that are read at once.
+const AT_ONCE: usize = 64;
+/// Files whose first lines are remembered of a table.
+const REMEMBERED_MAX: usize = 1 << 16;
+
+/// A reader of CSV that finds columns by their names in place of the engine's, any other as it is.
+pub(super) fn by_name(reader: Arc<dyn FileFormat>) -> Arc<dyn FileFormat> {
+    let options = (reader.as_ref() as &dyn Any).downcast_ref::<CsvFormat>().map(|csv| csv.options().clone());
+    match options {
+        Some(options) => Arc::new(ByName { reader, options: Arc::new(options), known: Mutex::default() }),
+        None => reader,
+    }
+}
+
+/// The engine's format, whose scans have a part for each order of columns.
+#[derive(Debug)]
+struct ByName {
+    reader: Arc<dyn FileFormat>,
+    options: Arc<CsvOptions>,
+    /// What was read of which version of a file.
+    known: Mutex<HashMap<Path, (ObjectMeta, Names)>>,
+}
+
+impl ByName {
+    fn has_header(&self, state: &dyn Session) -> bool {
+        self.options.has_header.unwrap_or_else(|| state.config_options().catalog.has_header)
+    }
+
+    /// The first lines of some files, each read once.
+    async fn headers(&self, store: &Arc<dyn ObjectStore>, files: &[ObjectMeta]) -> Result<Vec<Names>> {
+        let known: Vec<Option<Names>> = {
+            let known = self.known.lock();
+            let of = |file: &ObjectMeta| known.get(&file.location).filter(|(meta, _)| meta == file);
+            files.iter().map(|file| of(file).map(|(_, names)| Arc::clone(names))).collect()
+        };
+        let mut asked = Vec::new();
+        for (file, known) in files.iter().zip(&known) {
+            if known.is_none() {
+                asked.push(header(Arc::clone(store), Arc::clone(&self.options), file.clone()));
+            }
+        }
+        let mut read = stream::iter(asked).buffered(AT_ONCE).try_collect::<Vec<_>>().await?.into_iter();
+        let found = known.into_iter().map(|known| known.unwrap_or_else(|| Arc::new(read.next().unwrap_or_default())));
+        let found: Vec<Names> = found.collect();
+        self.remember(files, &found);
+        Ok(found)
+    }
+
+    fn remember(&self, files: &[ObjectMeta], names: &[Names]) {
+        let mut known = self.known.lock();
+        if known.len() + files.len() > REMEMBERED_MAX {
+            known.clear();
+        }
+        for (file, names) in files.iter().zip(names).take(REMEMBERED_MAX) {
+            known.insert(file.location.clone(), (file.clone(), Arc::clone(names)));
+        }
+    }
+
+    /// The scan of the files of one order of columns, with the columns of the whole scan.
+    async fn part(&self, state: &dyn Session, scan: &FileScanConfig, layout: &Layout) -> Result<Arc<dyn ExecutionPlan>> {
+        let table = scan.file_source.table_schema();
+        let own = Arc::new(layout.schema(table.file_schema()));
+        let table = TableSchema::new(own, table.table_partition_cols().iter().cloned().collect());
+        let mut groups = Vec::new();
+        for group in &scan.file_groups {
+            let files = group.files().iter().filter(|file| layout.files.contains(&file.object_meta.location));
+            let files: Vec<_> = files.cloned().collect();
+            if !files.is_empty() {
+                groups.push(FileGroup::new(files));
+            }
+        }
+        // What is known of the scan's columns is not of those of its files.
+        let config = FileScanConfigBuilder::from(scan.clone())
+            .with_statistics(Statistics::new_unknown(table.table_schema()))
+            .with_source(Arc::new(CsvSource::new(table)))
+            .with_file_groups(groups)
+            .with_constraints(Constraints::default())
+            .with_output_ordering(Vec::new())
+            .with_output_partitioning(None)
+            .build();
+        let projected = projected(scan, layout)?;
+        let plan = self.reader.create_physical_plan(state, config).await?;
+        Ok(Arc::new(ProjectionExec::try_new(projected, plan)?))
+    }
+}
+
+/// What a scan gives, of the columns where one order has them.
+fn projected(scan: &FileScanConfig, layout: &Layout) -> Result<Vec<ProjectionExpr>> {
+    let file = Arc::clone(scan.file_source.table_schema().file_schema());
+    let own = layout.schema(&file);
+    let places = &layout.places;
+    let moved = |expression: Arc<dyn PhysicalExpr>| {
+        let column = expression.downcast_ref::<Column>().map(|column| (column.name().to_string(), column.index()));
+        let Some((name, index)) = column else { return Ok(Transformed::no(expression)) };
+        let moved: Arc<dyn PhysicalExpr> = match (file.fields().get(index), places.get(index)) {
+            (Some(_), Some(Some(place))) => Arc::new(Column::new(&name, *place)),
+            (Some(field), _) if field.is_nullable() => Arc::new(Literal::new(ScalarValue::try_new_null(field.data_type())?)),
+            (Some(_), _) => {
+                let file = layout.files.iter().min().map(|path| shown(path.as_ref())).unwrap_or_default();
+                return Err(external(Error::invalid(format!(
+                    "{file} has no column '{name}', which is declared NOT NULL: declare it without, or leave the file out with a pattern"
+                ))));
+            }
+            // Partition columns come after those of the file.
+            (None, _) => Arc::new(Column::new(&name, index - file.fields().len() + own.fields().len())),
+        };
+        Ok(Transformed::yes(moved))
+    };
+    let of = |each: &ProjectionExpr| {
+        let expression = Arc::clone(&each.expr).transform_up(moved).data()?;
+        Ok(ProjectionExpr::new(expression, each.alias.clone()))
+    };
+    match scan.file_source.projection() {
+        Some(projection) => projection.iter().map(of).collect(),
+        None => {
+            let all: Vec<usize> = (0..scan.file_source.table_schema().table_schema().fields().len()).collect();
+            let all = ProjectionExprs::from_indices(&all, scan.file_source.table_schema().table_schema());
+            all.iter().map(of).collect()
+        }
+    }
+}
+
+#[async_trait]
+impl FileFormat for ByName {
+    fn get_ext(&self) -> String {
+        self.reader.get_ext()
+    }
+
+    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
+        self.reader.get_ext_with_compression(compression)
+    }
+
+    fn compression_type(&self) -> Option<FileCompressionType> {
+        self.reader.compression_type()
+    }
+
+    /// The columns of all files, in the order of the first one that has them.
+    async fn infer_schema(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, objects: &[ObjectMeta]) -> Result<SchemaRef> {
+        let found = self.reader.infer_schema(state, store, objects).await?;
+        if !self.has_header(state) {
+            return Ok(found);
+        }
+        if let [_] = objects {
+            let names = found.fields().iter().map(|field| field.name().clone()).collect();
+            self.remember(objects, &[Arc::new(names)]);
+            return Ok(found);
+        }
+        let headers = self.headers(store, objects).await?;
+        let mut fields = distinct(found.fields(), &headers);
+        for (object, names) in objects.iter().zip(&headers) {
+            let further = further(&fields, names);
+            if further.is_empty() {
+                continue;
+            }
+            // The engine has looked at the first thousand rows.
+            let more = self.reader.infer_schema(state, store, slice::from_ref(object)).await?;
+            fields.extend(more.fields().iter().filter(|field| further.contains(field.name())).cloned());
+        }
+        Ok(Arc::new(Schema::new_with_metadata(fields, found.metadata().clone())))
+    }
+
+    async fn infer_stats(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        table_schema: SchemaRef,
+        object: &ObjectMeta,
+    ) -> Result<Statistics> {
+        self.reader.infer_stats(state, store, table_schema, object).await
+    }
+
+    async fn create_physical_plan(&self, state: &dyn Session, scan: FileScanConfig) -> Result<Arc<dyn ExecutionPlan>> {
+        if !self.has_header(state) {
+            return self.reader.create_physical_plan(state, scan).await;
+        }
+        let files: Vec<_> = scan.file_groups.iter().flat_map(FileGroup::files).map(|file| file.object_meta.clone()).collect();
+        let store = state.runtime_env().object_store(&scan.object_store_url)?;
+        let headers = self.headers(&store, &files).await?;
+        let named: Vec<_> = files.into_iter().map(|file| file.location).zip(headers).collect();
+        let table = scan.file_source.table_schema().file_schema();
+        let columns: Vec<_> = table.fields().iter().map(|field| field.name().clone()).collect();
+        let shorter = self.options.truncated_rows.unwrap_or(false);
+        let Some(layouts) = layouts(&columns, &named, shorter).map_err(external)? else {
+            return self.reader.create_physical_plan(state, scan).await;
+        };
+        let mut parts = Vec::with_capacity(layouts.len());
+        for layout in &layouts {
+            parts.push(self.part(state, &scan, layout).await?);
+        }
+        UnionExec::try_new(parts)
+    }
+
+    async fn create_writer_physical_plan(
+        &self,
+        input: Arc<dyn ExecutionPlan>,
+        state: &dyn Session,
+        conf: FileSinkConfig,
+        order: Option<LexRequirement>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.reader.create_writer_physical_plan(input, state, conf, order).await
+    }
+
+    fn file_source(&self, table_schema: TableSchema) -> Arc<dyn FileSource> {
+        self.reader.file_source(table_schema)
+    }
+}

@@ -1,0 +1,81 @@
+//! CSV files of one folder whose first lines have the columns in another order, or not all of them.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::support::Lake;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_in_another_order_are_not_swapped() {
+    let lake = Lake::new();
+    lake.put("people/a.csv", "first,last\nAda,Lovelace\n").await;
+    lake.put("people/b.csv", "last,first\nHopper,Grace\n").await;
+    lake.put("people/c.csv", "Last , FIRST\nNoether,Emmy\n").await;
+    let all = "Ada Lovelace\nGrace Hopper\nEmmy Noether";
+    assert_eq!(lake.rows("select * from '/lake/people/' order by last = 'Noether', last desc").await, all);
+    assert_eq!(lake.rows("select first from '/lake/people/*.csv' where last = 'Hopper'").await, "Grace");
+    assert_eq!(lake.rows("select count(*), min(last), max(upper(first)) from '/lake/people/'").await, "3 Hopper GRACE");
+    lake.rows("create external table p (first varchar, last varchar) stored as csv location '/lake/people/'").await;
+    assert_eq!(lake.rows("select first, last from p order by last = 'Noether', last desc").await, all);
+    // Declared in another order than the only file has.
+    let declared = "(last varchar, first varchar) stored as csv location '/lake/people/a.csv'";
+    lake.rows(&format!("create external table q {declared}")).await;
+    assert_eq!(lake.rows("select last, first from q").await, "Lovelace Ada");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn types_and_partitions_go_with_the_names() {
+    let lake = Lake::new();
+    lake.put("s/day=1/a.csv", "id,word,at\n1,one,2024-01-01\n").await;
+    lake.put("s/day=2/b.csv", "word,at,id\ntwo,2024-01-02,2\n").await;
+    let sql = "select day, id + 1, word, at from '/lake/s/' order by day";
+    assert_eq!(lake.rows(sql).await, "1 2 one 2024-01-01\n2 3 two 2024-01-02");
+    assert_eq!(lake.rows("select id from '/lake/s/' where day = 2 and word = 'two'").await, "2");
+    assert_eq!(lake.rows("select day, count(*) from '/lake/s/' group by day order by day").await, "1 1\n2 1");
+    assert_eq!(lake.rows("select id from '/lake/s/' order by id desc limit 1").await, "2");
+    let gzip = |text: &str| {
+        let mut writer = GzEncoder::new(Vec::new(), Compression::fast());
+        writer.write_all(text.as_bytes()).unwrap();
+        writer.finish().unwrap()
+    };
+    lake.put("z/a.csv.gz", gzip("id,word\n1,one\n")).await;
+    lake.put("z/b.csv.gz", gzip("word,id\ntwo,2\n")).await;
+    assert_eq!(lake.rows("select id, word from '/lake/z/' order by id").await, "1 one\n2 two");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_column_that_a_file_lacks_is_null_there() {
+    let lake = Lake::new();
+    // More rows than the engine looks at for the types of columns.
+    let many: String = (0..3000).map(|id| format!("{id},w{id}\n")).collect();
+    lake.put("s/a.csv", format!("id,word\n{many}")).await;
+    lake.put("s/b.csv", "more,id\n1.5,3000\n").await;
+    let sql = "select id, coalesce(word, '-'), coalesce(more, 0.25) from '/lake/s/' where id in (7, 3000) order by id";
+    assert_eq!(lake.rows(sql).await, "7 w7 0.25\n3000 - 1.5");
+    assert_eq!(lake.rows("select count(*), count(word), count(more) from '/lake/s/'").await, "3001 3000 1");
+    lake.rows("create external table t (id bigint, word varchar not null) stored as csv location '/lake/s/'").await;
+    let error = lake.error("select * from t").await;
+    assert!(error.message().contains("/s/b.csv") && error.message().contains("'word'"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_without_names_is_refused() {
+    let lake = Lake::new();
+    lake.put("s/a.csv", "id,word\n1,one\n").await;
+    lake.put("s/b.csv", "2,two\n3,three\n").await;
+    let error = lake.error("select id, word from '/lake/s/'").await;
+    assert!(error.message().contains("/s/b.csv") && error.message().contains("has_header"), "{error}");
+    // Without names in any file they are taken by their places, as they always were.
+    lake.put("n/a.csv", "1,one\n").await;
+    lake.put("n/b.csv", "2,two\n").await;
+    let options = "options ('format.has_header' 'false')";
+    lake.rows(&format!("create external table n (id bigint, word varchar) stored as csv location '/lake/n/' {options}")).await;
+    assert_eq!(lake.rows("select * from n order by id").await, "1 one\n2 two");
+    // Names of one's own for all columns go by place, in each order of the files.
+    lake.put("r/a.csv", "id,word\n1,one\n").await;
+    lake.put("r/b.csv", "word,id\ntwo,2\n").await;
+    lake.rows("create external table r (number bigint, called varchar) stored as csv location '/lake/r/'").await;
+    assert_eq!(lake.rows("select number, called from r order by number").await, "1 one\n2 two");
+}
