@@ -96,6 +96,7 @@ fn run(cli: Cli) -> Outcome {
 }
 
 fn run_role(config: &Config, command: RoleCommand) -> Outcome {
+    forebay_node::few_arenas();
     match command {
         RoleCommand::Up(args) => block_on(traced(config, "up", roles::up(config, &args))),
         RoleCommand::Coordinator(_) => block_on(traced(config, "coordinator", roles::coordinator(config))),

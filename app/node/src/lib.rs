@@ -9,7 +9,9 @@
 
 #![warn(unreachable_pub)]
 
+mod arenas;
 mod node;
 
+pub use arenas::few_arenas;
 pub use forebay_s3::{AccessRule, GatewaySettings};
 pub use node::Node;

@@ -78,6 +78,8 @@ pub(crate) enum Role {
 impl Role {
     /// Serves until the input ends.
     pub(crate) fn run(self) -> Result<()> {
+        // As processes of the binary have them.
+        forebay_node::few_arenas();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         match self {
             Self::Reads(role) => runtime.block_on(role.run()),

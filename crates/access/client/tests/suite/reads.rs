@@ -268,7 +268,7 @@ async fn a_coordinator_that_starts_again_sends_nobody_to_shared_storage() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn storage_that_a_worker_has_waited_for_is_not_waited_for_as_long_once_more() {
     let mut cluster = Cluster::empty(|_| {}).await;
-    cluster.worker.storage.max_retries = 3;
+    cluster.tuning.storage.max_retries = 3;
     cluster.add_worker().await;
     let client = cluster.client(|settings| settings.storage.max_retries = 8).await;
     add_mount(&client, "lake", &format!("s3://{BUCKET}"), cluster.s3.mount_options()).await;
