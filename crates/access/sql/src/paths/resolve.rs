@@ -19,10 +19,9 @@ use crate::error::{external, from_engine};
 use crate::location::{Location, Namespace, shown};
 use crate::paths::format::{Compression, Format, Kind};
 use crate::paths::guard::{guarded, schema};
-use crate::paths::headers::by_name;
+use crate::paths::headers::{NamedBy, by_name};
 use crate::paths::json_array::in_one_piece;
 use crate::paths::listing::{Listing, list};
-use crate::paths::nulls;
 use crate::paths::table::{FileRule, PathTable};
 use crate::paths::widths;
 use crate::shards::{ShardTable, has_manifest, is_dataset};
@@ -79,7 +78,7 @@ impl Resolver {
         let is_numbered = numbered.is_some() && format.is_table();
         let reader: Arc<dyn FileFormat> = match is_numbered {
             true => Arc::new(TableFormat::numbered()),
-            false => by_name(guarded(format.reader(state, array))),
+            false => by_name(guarded(format.reader(state, array)), NamedBy::Files),
         };
         let options = ListingOptions::new(reader).with_file_extension("").with_table_partition_cols(partitions);
         let mut schema = infer(state, &store, &options, text, &files).await?;
@@ -107,7 +106,7 @@ impl Resolver {
                 declared.file_type
             )))
         })?;
-        let reader = by_name(guarded(factory.create(state, &declared.options)?));
+        let reader = guarded(factory.create(state, &declared.options)?);
         let location = self.location(text)?;
         let store = state.runtime_env().object_store(url_of(&location)?)?;
         let has_schema = !declared.schema.fields().is_empty();
@@ -117,6 +116,11 @@ impl Resolver {
         }
         let rule = FileRule::Preferred(ending(reader.as_ref()));
         listing.files = rule.keep(listing.files);
+        let named_by = match has_schema {
+            true => NamedBy::Declaration(listing.files.iter().find(|meta| meta.size > 0).cloned()),
+            false => NamedBy::Files,
+        };
+        let reader = by_name(reader, named_by);
 
         let partitions = partitions_of(declared, &listing)?;
         let options = ListingOptions::new(reader)
@@ -273,9 +277,7 @@ fn build(
             .with_constraints(declared.constraints.clone())
             .with_column_defaults(declared.column_defaults.clone());
     }
-    // Of a declared table nobody knows yet which files will come.
-    let has_nulls = declared.is_some() || listing.files.iter().any(nulls::is_of_null);
-    let table = PathTable::new(location, rule, table, has_nulls);
+    let table = PathTable::new(location, rule, table);
     table.keep(state.runtime_env(), listing.files)?;
     Ok(Arc::new(table))
 }

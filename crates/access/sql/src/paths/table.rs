@@ -32,7 +32,7 @@ pub(crate) struct PathTable {
     location: Location,
     only: FileRule,
     table: ListingTable,
-    /// The table's, with partition columns that may be null where they may.
+    /// The table's, with partition columns that may be null: nobody knows yet which files will come.
     schema: SchemaRef,
 }
 
@@ -57,9 +57,8 @@ impl FileRule {
 }
 
 impl PathTable {
-    /// `has_nulls` says that its partition columns may be null.
-    pub(crate) fn new(location: Location, only: FileRule, table: ListingTable, has_nulls: bool) -> Self {
-        let schema = if has_nulls { nulls::nullable(&table) } else { table.schema() };
+    pub(crate) fn new(location: Location, only: FileRule, table: ListingTable) -> Self {
+        let schema = nulls::nullable(&table);
         Self { location, only, table, schema }
     }
 

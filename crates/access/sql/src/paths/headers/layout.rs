@@ -26,18 +26,22 @@ pub(super) struct Layout {
 
 /// The files of a scan by where their columns stand; none where they stand as the table has them, in all of them.
 ///
-/// Columns are found by their names. Where the first file's line has none of the name of a table's column but as many as it has, whoever
-/// declared the table has renamed them: they are taken by their places there, and found in the other files by what that file calls them.
-/// `shorter` says that lines may be shorter than the table.
-pub(super) fn layouts(columns: &[String], files: &[(Path, Names)], shorter: bool) -> Result<Option<Vec<Layout>>> {
+/// Columns are found by their names. Where `first`, the line of the first file of a table that was declared, has as many names as the table
+/// and others at the places of those that it lacks, whoever declared the table has renamed these: columns are taken by their places there,
+/// and found in the other files by what that file calls them. `shorter` says that lines may be shorter than the table.
+pub(super) fn layouts(
+    columns: &[String],
+    first: Option<&[String]>,
+    files: &[(Path, Names)],
+    shorter: bool,
+) -> Result<Option<Vec<Layout>>> {
     let with_line = || files.iter().filter(|(_, names)| !names.is_empty());
-    let Some((_, first)) = with_line().min_by(|(a, _), (b, _)| a.cmp(b)) else { return Ok(None) };
-    let found = places(columns, first)?;
-    let is_renamed = first.len() == columns.len() && found.iter().any(Option::is_none);
-    if shorter && !is_renamed && found.iter().all(Option::is_none) {
+    let renamed = first.filter(|first| is_renamed(columns, first));
+    let has_none = |names: &Names| places(columns, names).is_ok_and(|places| places.iter().all(Option::is_none));
+    if shorter && renamed.is_none() && with_line().min_by(|(a, _), (b, _)| a.cmp(b)).is_some_and(|(_, names)| has_none(names)) {
         return Ok(None);
     }
-    let wanted = if is_renamed { first.as_slice() } else { columns };
+    let wanted = renamed.unwrap_or(columns);
     let mut all: Vec<Layout> = Vec::new();
     let mut known: HashMap<Names, usize> = HashMap::new();
     for (path, names) in with_line() {
@@ -49,7 +53,7 @@ pub(super) fn layouts(columns: &[String], files: &[(Path, Names)], shorter: bool
         let places = places(wanted, names).map_err(|error| error.context(name.clone()))?;
         let lacks = wanted.iter().zip(&places).find(|(_, place)| place.is_none()).map(|(column, _)| column);
         if let Some(column) = lacks
-            && (is_renamed || places.iter().all(Option::is_none))
+            && (renamed.is_some() || places.iter().all(Option::is_none))
         {
             return Err(Error::invalid(format!(
                 "the first line of {name} names no column '{column}', as others have it: write the names of its columns there, read it by \
@@ -75,6 +79,13 @@ pub(super) fn layouts(columns: &[String], files: &[(Path, Names)], shorter: bool
         layout.names.len() == columns.len() && layout.places.iter().enumerate().all(|(ix, place)| *place == Some(ix))
     };
     Ok((!all.iter().all(as_they_are)).then_some(all))
+}
+
+/// Whether columns have other names in a line of as many, and each that has its own stands at its place.
+fn is_renamed(columns: &[String], line: &[String]) -> bool {
+    let in_place = |(ix, place): (usize, &Option<usize>)| place.is_none_or(|place| place == ix);
+    columns.len() == line.len()
+        && places(columns, line).is_ok_and(|found| found.iter().any(Option::is_none) && found.iter().enumerate().all(in_place))
 }
 
 /// The place of each column among the names of a line: by its name, or by one that differs in case and spaces around it only.
@@ -163,12 +174,16 @@ mod tests {
     }
 
     fn found(columns: &str, lines: &[&str]) -> Option<Vec<Vec<Option<usize>>>> {
-        let all = layouts(&names(columns), &files(lines), false).unwrap()?;
+        let all = declared(columns, lines[0], lines).unwrap()?;
         Some(all.into_iter().map(|layout| layout.places).collect())
     }
 
     fn refused(columns: &str, lines: &[&str]) -> String {
-        layouts(&names(columns), &files(lines), false).unwrap_err().to_string()
+        declared(columns, lines[0], lines).unwrap_err().to_string()
+    }
+
+    fn declared(columns: &str, first: &str, lines: &[&str]) -> Result<Option<Vec<Layout>>> {
+        layouts(&names(columns), Some(&names(first)), &files(lines), false)
     }
 
     #[test]
@@ -186,6 +201,17 @@ mod tests {
         assert_eq!(found("x,y", &["a,b", "a,b"]), None);
         assert_eq!(found("x,y", &["a,b", "b,a"]), Some(vec![vec![Some(0), Some(1)], vec![Some(1), Some(0)]]));
         assert!(refused("x,y", &["a,b", "a,c"]).contains("/f1.csv names no column 'b'"));
+        // Whichever files a scan has.
+        let places = |columns: &str, first: &str, line: &str| {
+            let all = declared(columns, first, &[line]).unwrap();
+            all.map(|all| all.into_iter().map(|layout| layout.places).collect::<Vec<_>>())
+        };
+        assert_eq!(places("x,y", "a,b", "b,a"), Some(vec![vec![Some(1), Some(0)]]));
+        // One that stands elsewhere is not renamed to another one's place.
+        assert_eq!(places("b,x", "a,b", "a,b"), Some(vec![vec![Some(1), None]]));
+        // Whose names are those of its files has none of its own.
+        let own = layouts(&names("id,word"), None, &files(&["id,day"]), false).unwrap().unwrap();
+        assert_eq!(own[0].places, [Some(0), None]);
     }
 
     #[test]

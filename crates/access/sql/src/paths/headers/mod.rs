@@ -5,7 +5,7 @@ mod layout;
 mod read;
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::slice;
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use datafusion::datasource::physical_plan::{
     CsvSource, FileGroup, FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource,
 };
 use datafusion::datasource::table_schema::TableSchema;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::physical_expr::expressions::{Column, Literal};
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{LexRequirement, PhysicalExpr};
@@ -45,11 +45,20 @@ const AT_ONCE: usize = 64;
 /// Files whose first lines are remembered of a table.
 const REMEMBERED_MAX: usize = 1 << 16;
 
+/// Who has named a table's columns.
+#[derive(Clone, Debug)]
+pub(super) enum NamedBy {
+    /// Its files.
+    Files,
+    /// Who declared it; and its first file, if there is one.
+    Declaration(Option<ObjectMeta>),
+}
+
 /// A reader of CSV that finds columns by their names in place of the engine's, any other as it is.
-pub(super) fn by_name(reader: Arc<dyn FileFormat>) -> Arc<dyn FileFormat> {
+pub(super) fn by_name(reader: Arc<dyn FileFormat>, named_by: NamedBy) -> Arc<dyn FileFormat> {
     let options = (reader.as_ref() as &dyn Any).downcast_ref::<CsvFormat>().map(|csv| csv.options().clone());
     match options {
-        Some(options) => Arc::new(ByName { reader, options: Arc::new(options), known: Mutex::default() }),
+        Some(options) => Arc::new(ByName { reader, options: Arc::new(options), named_by, known: Mutex::default() }),
         None => reader,
     }
 }
@@ -59,6 +68,7 @@ pub(super) fn by_name(reader: Arc<dyn FileFormat>) -> Arc<dyn FileFormat> {
 struct ByName {
     reader: Arc<dyn FileFormat>,
     options: Arc<CsvOptions>,
+    named_by: NamedBy,
     /// What was read of which version of a file.
     known: Mutex<HashMap<Path, (ObjectMeta, Names)>>,
 }
@@ -81,9 +91,23 @@ impl ByName {
                 asked.push(header(Arc::clone(store), Arc::clone(&self.options), file.clone()));
             }
         }
-        let mut read = stream::iter(asked).buffered(AT_ONCE).try_collect::<Vec<_>>().await?.into_iter();
-        let found = known.into_iter().map(|known| known.unwrap_or_else(|| Arc::new(read.next().unwrap_or_default())));
-        let found: Vec<Names> = found.collect();
+        // Of lines that are the same one is kept: there may be many files, and many columns.
+        let mut lines: HashSet<Names> = known.iter().flatten().cloned().collect();
+        let mut read = stream::iter(asked).buffered(AT_ONCE);
+        let mut found = Vec::with_capacity(files.len());
+        for known in known {
+            let names = match known {
+                Some(names) => names,
+                None => Arc::new(read.try_next().await?.unwrap_or_default()),
+            };
+            match lines.get(&names) {
+                Some(same) => found.push(Arc::clone(same)),
+                None => {
+                    lines.insert(Arc::clone(&names));
+                    found.push(names);
+                }
+            }
+        }
         self.remember(files, &found);
         Ok(found)
     }
@@ -98,6 +122,17 @@ impl ByName {
         }
     }
 
+    /// The first line of the table's first file, whichever files a scan has, where who declared the table may have renamed its columns.
+    async fn first_line(&self, store: &Arc<dyn ObjectStore>) -> Result<Option<Names>> {
+        let NamedBy::Declaration(Some(first)) = &self.named_by else { return Ok(None) };
+        match self.headers(store, slice::from_ref(first)).await {
+            Ok(lines) => Ok(lines.into_iter().next()),
+            // A view may know of files that are gone.
+            Err(DataFusionError::ObjectStore(error)) if matches!(*error, object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The scan of the files of one order of columns, with the columns of the whole scan.
     async fn part(&self, state: &dyn Session, scan: &FileScanConfig, layout: &Layout) -> Result<Arc<dyn ExecutionPlan>> {
         let table = scan.file_source.table_schema();
@@ -106,7 +141,9 @@ impl ByName {
         let mut groups = Vec::new();
         for group in &scan.file_groups {
             let files = group.files().iter().filter(|file| layout.files.contains(&file.object_meta.location));
-            let files: Vec<_> = files.cloned().collect();
+            let mut files: Vec<_> = files.cloned().collect();
+            // By the places of the table's columns.
+            files.iter_mut().for_each(|file| file.statistics = None);
             if !files.is_empty() {
                 groups.push(FileGroup::new(files));
             }
@@ -188,8 +225,11 @@ impl FileFormat for ByName {
             return Ok(found);
         }
         let headers = self.headers(store, objects).await?;
-        let mut fields = distinct(found.fields(), &headers);
-        for (object, names) in objects.iter().zip(&headers) {
+        let mut seen = HashSet::new();
+        let (objects, lines): (Vec<&ObjectMeta>, Vec<Names>) =
+            objects.iter().zip(headers).filter(|(_, names)| seen.insert(Arc::clone(names))).unzip();
+        let mut fields = distinct(found.fields(), &lines);
+        for (object, names) in objects.into_iter().zip(&lines) {
             let further = further(&fields, names);
             if further.is_empty() {
                 continue;
@@ -218,11 +258,19 @@ impl FileFormat for ByName {
         let files: Vec<_> = scan.file_groups.iter().flat_map(FileGroup::files).map(|file| file.object_meta.clone()).collect();
         let store = state.runtime_env().object_store(&scan.object_store_url)?;
         let headers = self.headers(&store, &files).await?;
+        let first = match &self.named_by {
+            NamedBy::Files => None,
+            NamedBy::Declaration(_) => {
+                let line = self.first_line(&store).await?;
+                let of_scan = files.iter().zip(&headers).min_by(|(a, _), (b, _)| a.location.cmp(&b.location));
+                line.or_else(|| of_scan.map(|(_, names)| Arc::clone(names)))
+            }
+        };
         let named: Vec<_> = files.into_iter().map(|file| file.location).zip(headers).collect();
         let table = scan.file_source.table_schema().file_schema();
         let columns: Vec<_> = table.fields().iter().map(|field| field.name().clone()).collect();
         let shorter = self.options.truncated_rows.unwrap_or(false);
-        let Some(layouts) = layouts(&columns, &named, shorter).map_err(external)? else {
+        let Some(layouts) = layouts(&columns, first.as_deref().map(Vec::as_slice), &named, shorter).map_err(external)? else {
             return self.reader.create_physical_plan(state, scan).await;
         };
         let mut parts = Vec::with_capacity(layouts.len());

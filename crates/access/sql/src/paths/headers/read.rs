@@ -18,6 +18,8 @@ use crate::location::shown;
 const FIRST_BYTES: u64 = 16 << 10;
 /// How long a first line may be, compressed or not.
 const MOST_BYTES: u64 = 4 << 20;
+/// How many names it may have: the lines of many files are held at once.
+const MOST_NAMES: usize = 1 << 16;
 
 /// The names in a file's first line; none of a file without a line.
 pub(super) async fn header(store: Arc<dyn ObjectStore>, options: Arc<CsvOptions>, file: ObjectMeta) -> Result<Vec<String>> {
@@ -73,6 +75,10 @@ fn names(start: Bytes, is_all: bool, options: &CsvOptions) -> Result<Option<Vec<
         format = format.with_comment(comment);
     }
     let (schema, _) = format.infer_schema(plain.as_slice(), Some(0))?;
+    let count = schema.fields().len();
+    if count > MOST_NAMES {
+        return Err(external(Error::invalid(format!("it names {count} columns, and {MOST_NAMES} are the most"))));
+    }
     Ok(Some(schema.fields().iter().map(|field| field.name().clone()).collect()))
 }
 

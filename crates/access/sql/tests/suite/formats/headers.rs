@@ -35,6 +35,10 @@ async fn types_and_partitions_go_with_the_names() {
     assert_eq!(lake.rows("select id from '/lake/s/' where day = 2 and word = 'two'").await, "2");
     assert_eq!(lake.rows("select day, count(*) from '/lake/s/' group by day order by day").await, "1 1\n2 1");
     assert_eq!(lake.rows("select id from '/lake/s/' order by id desc limit 1").await, "2");
+    // A column that the folders have as well is not taken for another one that the file lacks.
+    lake.put("f/day=1/a.csv", "id,day\n1,7\n").await;
+    lake.put("f/day=1/b.csv", "id,word\n2,two\n").await;
+    assert_eq!(lake.rows("select id, coalesce(word, '-'), day from '/lake/f/' order by id").await, "1 - 1\n2 two 1");
     let gzip = |text: &str| {
         let mut writer = GzEncoder::new(Vec::new(), Compression::fast());
         writer.write_all(text.as_bytes()).unwrap();
@@ -78,4 +82,10 @@ async fn a_file_without_names_is_refused() {
     lake.put("r/b.csv", "word,id\ntwo,2\n").await;
     lake.rows("create external table r (number bigint, called varchar) stored as csv location '/lake/r/'").await;
     assert_eq!(lake.rows("select number, called from r order by number").await, "1 one\n2 two");
+    // Whichever of the files a query reads.
+    lake.put("o/day=1/a.csv", "id,word\n1,one\n").await;
+    lake.put("o/day=2/b.csv", "word,id\ntwo,2\n").await;
+    let declared = "(number bigint, called varchar, day bigint) stored as csv partitioned by (day) location '/lake/o/'";
+    lake.rows(&format!("create external table o {declared}")).await;
+    assert_eq!(lake.rows("select number, called from o where day = 2").await, "2 two");
 }
