@@ -82,7 +82,7 @@ pub(super) fn layouts(
 }
 
 /// Whether columns have other names in a line of as many, and each that has its own stands at its place.
-fn is_renamed(columns: &[String], line: &[String]) -> bool {
+pub(super) fn is_renamed(columns: &[String], line: &[String]) -> bool {
     let in_place = |(ix, place): (usize, &Option<usize>)| place.is_none_or(|place| place == ix);
     columns.len() == line.len()
         && places(columns, line).is_ok_and(|found| found.iter().any(Option::is_none) && found.iter().enumerate().all(in_place))

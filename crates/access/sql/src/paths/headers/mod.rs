@@ -35,7 +35,7 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 use parking_lot::Mutex;
 
-use self::layout::{Layout, Names, distinct, further, layouts};
+use self::layout::{Layout, Names, distinct, further, is_renamed, layouts};
 use self::read::header;
 use crate::error::external;
 use crate::location::shown;
@@ -287,6 +287,20 @@ impl FileFormat for ByName {
         conf: FileSinkConfig,
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if self.has_header(state)
+            && let Some(line) = self.first_line(&state.runtime_env().object_store(&conf.object_store_url)?).await?
+        {
+            let is_partition = |name: &String| conf.table_partition_cols.iter().any(|(known, _)| known == name);
+            let names = conf.output_schema().fields().iter().map(|field| field.name().clone());
+            let columns: Vec<_> = names.filter(|name| !is_partition(name)).collect();
+            if is_renamed(&columns, &line) {
+                return Err(external(Error::invalid(format!(
+                    "the columns of this table have other names than its files, '{}', and INSERT would write another file with the table's: \
+                     declare it with the names that stand in the files",
+                    line.join("', '")
+                ))));
+            }
+        }
         self.reader.create_writer_physical_plan(input, state, conf, order).await
     }
 

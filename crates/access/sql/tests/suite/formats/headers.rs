@@ -82,6 +82,10 @@ async fn a_file_without_names_is_refused() {
     lake.put("r/b.csv", "word,id\ntwo,2\n").await;
     lake.rows("create external table r (number bigint, called varchar) stored as csv location '/lake/r/'").await;
     assert_eq!(lake.rows("select number, called from r order by number").await, "1 one\n2 two");
+    // What has others would not go with them.
+    let error = lake.error("insert into r values (3, 'three')").await;
+    assert!(error.message().contains("'id', 'word'"), "{error}");
+    assert_eq!(lake.rows("select number, called from r order by number").await, "1 one\n2 two");
     // Whichever of the files a query reads.
     lake.put("o/day=1/a.csv", "id,word\n1,one\n").await;
     lake.put("o/day=2/b.csv", "word,id\ntwo,2\n").await;
