@@ -35,7 +35,7 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 use parking_lot::Mutex;
 
-use self::layout::{Layout, Names, distinct, further, is_renamed, layouts};
+use self::layout::{Layout, Names, check_akin, distinct, further, is_renamed, layouts};
 use self::read::header;
 use crate::error::external;
 use crate::location::shown;
@@ -228,6 +228,7 @@ impl FileFormat for ByName {
         let mut seen = HashSet::new();
         let (objects, lines): (Vec<&ObjectMeta>, Vec<Names>) =
             objects.iter().zip(headers).filter(|(_, names)| seen.insert(Arc::clone(names))).unzip();
+        check_akin(&objects.iter().map(|object| &object.location).zip(&lines).collect::<Vec<_>>()).map_err(external)?;
         let mut fields = distinct(found.fields(), &lines);
         for (object, names) in objects.into_iter().zip(&lines) {
             let further = further(&fields, names);
