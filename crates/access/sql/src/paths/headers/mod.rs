@@ -10,14 +10,14 @@ use std::slice;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::config::CsvOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Constraints, ScalarValue, Statistics};
-use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::csv::CsvFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::file_format::{DEFAULT_SCHEMA_INFER_MAX_RECORD, FileFormat};
 use datafusion::datasource::physical_plan::{
     CsvSource, FileGroup, FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource,
 };
@@ -122,6 +122,35 @@ impl ByName {
         }
     }
 
+    /// The columns of all files, in the order of the first one that has them.
+    async fn all_columns(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, objects: &[ObjectMeta]) -> Result<SchemaRef> {
+        let found = self.reader.infer_schema(state, store, objects).await?;
+        if !self.has_header(state) {
+            return Ok(found);
+        }
+        if let [_] = objects {
+            let names = found.fields().iter().map(|field| field.name().clone()).collect();
+            self.remember(objects, &[Arc::new(names)]);
+            return Ok(found);
+        }
+        let headers = self.headers(store, objects).await?;
+        let mut seen = HashSet::new();
+        let (objects, lines): (Vec<&ObjectMeta>, Vec<Names>) =
+            objects.iter().zip(headers).filter(|(_, names)| seen.insert(Arc::clone(names))).unzip();
+        check_akin(&objects.iter().map(|object| &object.location).zip(&lines).collect::<Vec<_>>()).map_err(external)?;
+        let mut fields = distinct(found.fields(), &lines);
+        for (object, names) in objects.into_iter().zip(&lines) {
+            let further = further(&fields, names);
+            if further.is_empty() {
+                continue;
+            }
+            // The engine has looked at the first thousand rows.
+            let more = self.reader.infer_schema(state, store, slice::from_ref(object)).await?;
+            fields.extend(more.fields().iter().filter(|field| further.contains(field.name())).cloned());
+        }
+        Ok(Arc::new(Schema::new_with_metadata(fields, found.metadata().clone())))
+    }
+
     /// The first line of the table's first file, whichever files a scan has, where who declared the table may have renamed its columns.
     async fn first_line(&self, store: &Arc<dyn ObjectStore>) -> Result<Option<Names>> {
         let NamedBy::Declaration(Some(first)) = &self.named_by else { return Ok(None) };
@@ -161,6 +190,15 @@ impl ByName {
         let plan = self.reader.create_physical_plan(state, config).await?;
         Ok(Arc::new(ProjectionExec::try_new(projected, plan)?))
     }
+}
+
+/// The same, with text for columns that had no value in the rows that the engine has looked at: it would take all later ones for nulls.
+fn with_values(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| match field.data_type() {
+        DataType::Null => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8)),
+        _ => Arc::clone(field),
+    });
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }
 
 /// What a scan gives, of the columns where one order has them.
@@ -213,33 +251,13 @@ impl FileFormat for ByName {
         self.reader.compression_type()
     }
 
-    /// The columns of all files, in the order of the first one that has them.
     async fn infer_schema(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, objects: &[ObjectMeta]) -> Result<SchemaRef> {
-        let found = self.reader.infer_schema(state, store, objects).await?;
-        if !self.has_header(state) {
-            return Ok(found);
-        }
-        if let [_] = objects {
-            let names = found.fields().iter().map(|field| field.name().clone()).collect();
-            self.remember(objects, &[Arc::new(names)]);
-            return Ok(found);
-        }
-        let headers = self.headers(store, objects).await?;
-        let mut seen = HashSet::new();
-        let (objects, lines): (Vec<&ObjectMeta>, Vec<Names>) =
-            objects.iter().zip(headers).filter(|(_, names)| seen.insert(Arc::clone(names))).unzip();
-        check_akin(&objects.iter().map(|object| &object.location).zip(&lines).collect::<Vec<_>>()).map_err(external)?;
-        let mut fields = distinct(found.fields(), &lines);
-        for (object, names) in objects.into_iter().zip(&lines) {
-            let further = further(&fields, names);
-            if further.is_empty() {
-                continue;
-            }
-            // The engine has looked at the first thousand rows.
-            let more = self.reader.infer_schema(state, store, slice::from_ref(object)).await?;
-            fields.extend(more.fields().iter().filter(|field| further.contains(field.name())).cloned());
-        }
-        Ok(Arc::new(Schema::new_with_metadata(fields, found.metadata().clone())))
+        let found = self.all_columns(state, store, objects).await?;
+        // A row has a byte or more, and another one ends it.
+        let rows = self.options.schema_infer_max_rec.unwrap_or(DEFAULT_SCHEMA_INFER_MAX_RECORD) as u64;
+        let bytes: u64 = objects.iter().map(|object| object.size).sum();
+        let is_all_seen = bytes <= rows.saturating_mul(2) && !FileCompressionType::from(self.options.compression).is_compressed();
+        Ok(if is_all_seen { found } else { with_values(&found) })
     }
 
     async fn infer_stats(

@@ -93,3 +93,17 @@ async fn a_file_without_names_is_refused() {
     lake.rows(&format!("create external table o {declared}")).await;
     assert_eq!(lake.rows("select number, called from o where day = 2").await, "2 two");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_come_late_are_read() {
+    let lake = Lake::new();
+    let many = "1,\n".repeat(3000);
+    lake.put("late.csv", format!("id,word\n{many}2,late\n")).await;
+    assert_eq!(lake.rows("select count(word), max(word) from '/lake/late.csv'").await, "1 late");
+    lake.put("late/a.csv", format!("id,word\n{many}")).await;
+    lake.put("late/b.csv", "word,id\nlate,2\n").await;
+    assert_eq!(lake.rows("select count(word), max(word) from '/lake/late/'").await, "1 late");
+    // Where there is none at all, any type will do.
+    lake.put("none.csv", "id,word\n").await;
+    assert_eq!(lake.rows("select count(*), count(id + 1) from '/lake/none.csv'").await, "0 0");
+}
