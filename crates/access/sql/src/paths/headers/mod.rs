@@ -282,7 +282,10 @@ impl FileFormat for ByName {
             NamedBy::Declaration(_) => {
                 let line = self.first_line(&store).await?;
                 let of_scan = files.iter().zip(&headers).min_by(|(a, _), (b, _)| a.location.cmp(&b.location));
-                line.or_else(|| of_scan.map(|(_, names)| Arc::clone(names)))
+                let line = line.or_else(|| of_scan.map(|(_, names)| Arc::clone(names)));
+                // A column of the folders that is one of the files as well is not another one's new name.
+                let partitions = scan.file_source.table_schema().table_partition_cols();
+                line.filter(|names| !partitions.iter().any(|field| names.contains(field.name())))
             }
         };
         let named: Vec<_> = files.into_iter().map(|file| file.location).zip(headers).collect();

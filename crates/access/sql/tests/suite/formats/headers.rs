@@ -39,6 +39,9 @@ async fn types_and_partitions_go_with_the_names() {
     lake.put("f/day=1/a.csv", "id,day\n1,7\n").await;
     lake.put("f/day=1/b.csv", "id,word\n2,two\n").await;
     assert_eq!(lake.rows("select id, coalesce(word, '-'), day from '/lake/f/' order by id").await, "1 - 1\n2 two 1");
+    let declared = "(id bigint, word varchar, day int) stored as csv partitioned by (day) location '/lake/f/'";
+    lake.rows(&format!("create external table f {declared}")).await;
+    assert_eq!(lake.rows("select id, coalesce(word, '-'), day from f order by id").await, "1 - 1\n2 two 1");
     let gzip = |text: &str| {
         let mut writer = GzEncoder::new(Vec::new(), Compression::fast());
         writer.write_all(text.as_bytes()).unwrap();
