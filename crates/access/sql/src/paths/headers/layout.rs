@@ -55,10 +55,7 @@ pub(super) fn layouts(
         if let Some(column) = lacks
             && (renamed.is_some() || places.iter().all(Option::is_none))
         {
-            return Err(Error::invalid(format!(
-                "the first line of {name} names no column '{column}', as others have it: write the names of its columns there, read it by \
-                 itself, or say 'format.has_header' 'false' with CREATE EXTERNAL TABLE .. OPTIONS where no file has such a line"
-            )));
+            return Err(lacking(&name, column));
         }
         known.insert(Arc::clone(names), all.len());
         all.push(Layout { places, names: Arc::clone(names), files: HashSet::from([path.clone()]) });
@@ -81,8 +78,33 @@ pub(super) fn layouts(
     Ok((!all.iter().all(as_they_are)).then_some(all))
 }
 
+fn lacking(name: &str, column: &str) -> Error {
+    Error::invalid(format!(
+        "the first line of {name} names no column '{column}', as others have it: write the names of its columns there, read it by itself, \
+         or say 'format.has_header' 'false' with CREATE EXTERNAL TABLE .. OPTIONS where no file has such a line"
+    ))
+}
+
+/// Refuses a file whose first line has none of the names in those before it: most likely these are values.
+pub(super) fn check_akin(files: &[(&Path, &Names)]) -> Result<()> {
+    let mut known: HashSet<String> = HashSet::new();
+    let mut first = None;
+    for (path, names) in files {
+        let keys: Vec<String> = names.iter().map(|name| key(name)).collect();
+        if let Some(column) = first
+            && !keys.is_empty()
+            && !keys.iter().any(|key| known.contains(key))
+        {
+            return Err(lacking(&shown(path.as_ref()), column));
+        }
+        first = first.or(names.first());
+        known.extend(keys);
+    }
+    Ok(())
+}
+
 /// Whether columns have other names in a line of as many, and each that has its own stands at its place.
-fn is_renamed(columns: &[String], line: &[String]) -> bool {
+pub(super) fn is_renamed(columns: &[String], line: &[String]) -> bool {
     let in_place = |(ix, place): (usize, &Option<usize>)| place.is_none_or(|place| place == ix);
     columns.len() == line.len()
         && places(columns, line).is_ok_and(|found| found.iter().any(Option::is_none) && found.iter().enumerate().all(in_place))
@@ -221,6 +243,17 @@ mod tests {
         let many: Vec<_> = (0..=LAYOUTS_MAX).map(|ix| format!("a,x{ix}")).collect();
         let many: Vec<_> = many.iter().map(String::as_str).collect();
         assert!(refused("a,b,c", &many).contains("the most"));
+    }
+
+    #[test]
+    fn a_file_that_has_no_name_of_the_others_is_refused() {
+        let refused = |lines: &[&str]| {
+            let files = files(lines);
+            let files: Vec<_> = files.iter().map(|(path, names)| (path, names)).collect();
+            check_akin(&files).err().map(|error| error.to_string())
+        };
+        assert_eq!((refused(&[]), refused(&["a,b", "c, B", "C,d"])), (None, None));
+        assert!(refused(&["a,b", "b,c", "1,2"]).unwrap().contains("/f2.csv names no column 'a'"));
     }
 
     #[test]

@@ -10,14 +10,14 @@ use std::slice;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::config::CsvOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Constraints, ScalarValue, Statistics};
-use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::csv::CsvFormat;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::file_format::{DEFAULT_SCHEMA_INFER_MAX_RECORD, FileFormat};
 use datafusion::datasource::physical_plan::{
     CsvSource, FileGroup, FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource,
 };
@@ -35,7 +35,7 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 use parking_lot::Mutex;
 
-use self::layout::{Layout, Names, distinct, further, layouts};
+use self::layout::{Layout, Names, check_akin, distinct, further, is_renamed, layouts};
 use self::read::header;
 use crate::error::external;
 use crate::location::shown;
@@ -122,6 +122,35 @@ impl ByName {
         }
     }
 
+    /// The columns of all files, in the order of the first one that has them.
+    async fn all_columns(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, objects: &[ObjectMeta]) -> Result<SchemaRef> {
+        let found = self.reader.infer_schema(state, store, objects).await?;
+        if !self.has_header(state) {
+            return Ok(found);
+        }
+        if let [_] = objects {
+            let names = found.fields().iter().map(|field| field.name().clone()).collect();
+            self.remember(objects, &[Arc::new(names)]);
+            return Ok(found);
+        }
+        let headers = self.headers(store, objects).await?;
+        let mut seen = HashSet::new();
+        let (objects, lines): (Vec<&ObjectMeta>, Vec<Names>) =
+            objects.iter().zip(headers).filter(|(_, names)| seen.insert(Arc::clone(names))).unzip();
+        check_akin(&objects.iter().map(|object| &object.location).zip(&lines).collect::<Vec<_>>()).map_err(external)?;
+        let mut fields = distinct(found.fields(), &lines);
+        for (object, names) in objects.into_iter().zip(&lines) {
+            let further = further(&fields, names);
+            if further.is_empty() {
+                continue;
+            }
+            // The engine has looked at the first thousand rows.
+            let more = self.reader.infer_schema(state, store, slice::from_ref(object)).await?;
+            fields.extend(more.fields().iter().filter(|field| further.contains(field.name())).cloned());
+        }
+        Ok(Arc::new(Schema::new_with_metadata(fields, found.metadata().clone())))
+    }
+
     /// The first line of the table's first file, whichever files a scan has, where who declared the table may have renamed its columns.
     async fn first_line(&self, store: &Arc<dyn ObjectStore>) -> Result<Option<Names>> {
         let NamedBy::Declaration(Some(first)) = &self.named_by else { return Ok(None) };
@@ -161,6 +190,15 @@ impl ByName {
         let plan = self.reader.create_physical_plan(state, config).await?;
         Ok(Arc::new(ProjectionExec::try_new(projected, plan)?))
     }
+}
+
+/// The same, with text for columns that had no value in the rows that the engine has looked at: it would take all later ones for nulls.
+fn with_values(schema: &Schema) -> SchemaRef {
+    let fields = schema.fields().iter().map(|field| match field.data_type() {
+        DataType::Null => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8)),
+        _ => Arc::clone(field),
+    });
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }
 
 /// What a scan gives, of the columns where one order has them.
@@ -213,32 +251,13 @@ impl FileFormat for ByName {
         self.reader.compression_type()
     }
 
-    /// The columns of all files, in the order of the first one that has them.
     async fn infer_schema(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, objects: &[ObjectMeta]) -> Result<SchemaRef> {
-        let found = self.reader.infer_schema(state, store, objects).await?;
-        if !self.has_header(state) {
-            return Ok(found);
-        }
-        if let [_] = objects {
-            let names = found.fields().iter().map(|field| field.name().clone()).collect();
-            self.remember(objects, &[Arc::new(names)]);
-            return Ok(found);
-        }
-        let headers = self.headers(store, objects).await?;
-        let mut seen = HashSet::new();
-        let (objects, lines): (Vec<&ObjectMeta>, Vec<Names>) =
-            objects.iter().zip(headers).filter(|(_, names)| seen.insert(Arc::clone(names))).unzip();
-        let mut fields = distinct(found.fields(), &lines);
-        for (object, names) in objects.into_iter().zip(&lines) {
-            let further = further(&fields, names);
-            if further.is_empty() {
-                continue;
-            }
-            // The engine has looked at the first thousand rows.
-            let more = self.reader.infer_schema(state, store, slice::from_ref(object)).await?;
-            fields.extend(more.fields().iter().filter(|field| further.contains(field.name())).cloned());
-        }
-        Ok(Arc::new(Schema::new_with_metadata(fields, found.metadata().clone())))
+        let found = self.all_columns(state, store, objects).await?;
+        // A row has a byte or more, and another one ends it.
+        let rows = self.options.schema_infer_max_rec.unwrap_or(DEFAULT_SCHEMA_INFER_MAX_RECORD) as u64;
+        let bytes: u64 = objects.iter().map(|object| object.size).sum();
+        let is_all_seen = bytes <= rows.saturating_mul(2) && !FileCompressionType::from(self.options.compression).is_compressed();
+        Ok(if is_all_seen { found } else { with_values(&found) })
     }
 
     async fn infer_stats(
@@ -263,7 +282,10 @@ impl FileFormat for ByName {
             NamedBy::Declaration(_) => {
                 let line = self.first_line(&store).await?;
                 let of_scan = files.iter().zip(&headers).min_by(|(a, _), (b, _)| a.location.cmp(&b.location));
-                line.or_else(|| of_scan.map(|(_, names)| Arc::clone(names)))
+                let line = line.or_else(|| of_scan.map(|(_, names)| Arc::clone(names)));
+                // A column of the folders that is one of the files as well is not another one's new name.
+                let partitions = scan.file_source.table_schema().table_partition_cols();
+                line.filter(|names| !partitions.iter().any(|field| names.contains(field.name())))
             }
         };
         let named: Vec<_> = files.into_iter().map(|file| file.location).zip(headers).collect();
@@ -287,6 +309,20 @@ impl FileFormat for ByName {
         conf: FileSinkConfig,
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if self.has_header(state)
+            && let Some(line) = self.first_line(&state.runtime_env().object_store(&conf.object_store_url)?).await?
+        {
+            let is_partition = |name: &String| conf.table_partition_cols.iter().any(|(known, _)| known == name);
+            let names = conf.output_schema().fields().iter().map(|field| field.name().clone());
+            let columns: Vec<_> = names.filter(|name| !is_partition(name)).collect();
+            if is_renamed(&columns, &line) {
+                return Err(external(Error::invalid(format!(
+                    "the columns of this table have other names than its files, '{}', and INSERT would write another file with the table's: \
+                     declare it with the names that stand in the files",
+                    line.join("', '")
+                ))));
+            }
+        }
         self.reader.create_writer_physical_plan(input, state, conf, order).await
     }
 

@@ -74,7 +74,9 @@ fn names(start: Bytes, is_all: bool, options: &CsvOptions) -> Result<Option<Vec<
     if let Some(comment) = options.comment {
         format = format.with_comment(comment);
     }
-    let (schema, _) = format.infer_schema(plain.as_slice(), Some(0))?;
+    // The engine reads no more of the line than where it ends: one in another encoding keeps nobody from the rows.
+    let text = String::from_utf8_lossy(&plain);
+    let (schema, _) = format.infer_schema(text.as_bytes(), Some(0))?;
     let count = schema.fields().len();
     if count > MOST_NAMES {
         return Err(external(Error::invalid(format!("it names {count} columns, and {MOST_NAMES} are the most"))));
@@ -103,5 +105,8 @@ mod tests {
         let other = CsvOptions { terminator: Some(b'|'), ..Default::default() };
         assert_eq!(of("a,\"b, c\"|1,2|", false, &other), both);
         assert_eq!(of("\n", true, &plain), Some(Vec::new()));
+        assert_eq!(of("\u{feff}a,\"b, c\"\n1,2\n", false, &plain), both);
+        let latin = names(Bytes::from_static(b"a,gr\xf6\xdfe\n1,2\n"), false, &plain).unwrap().unwrap();
+        assert_eq!((latin.len(), latin[0].as_str()), (2, "a"));
     }
 }

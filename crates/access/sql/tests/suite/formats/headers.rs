@@ -39,6 +39,9 @@ async fn types_and_partitions_go_with_the_names() {
     lake.put("f/day=1/a.csv", "id,day\n1,7\n").await;
     lake.put("f/day=1/b.csv", "id,word\n2,two\n").await;
     assert_eq!(lake.rows("select id, coalesce(word, '-'), day from '/lake/f/' order by id").await, "1 - 1\n2 two 1");
+    let declared = "(id bigint, word varchar, day int) stored as csv partitioned by (day) location '/lake/f/'";
+    lake.rows(&format!("create external table f {declared}")).await;
+    assert_eq!(lake.rows("select id, coalesce(word, '-'), day from f order by id").await, "1 - 1\n2 two 1");
     let gzip = |text: &str| {
         let mut writer = GzEncoder::new(Vec::new(), Compression::fast());
         writer.write_all(text.as_bytes()).unwrap();
@@ -82,10 +85,28 @@ async fn a_file_without_names_is_refused() {
     lake.put("r/b.csv", "word,id\ntwo,2\n").await;
     lake.rows("create external table r (number bigint, called varchar) stored as csv location '/lake/r/'").await;
     assert_eq!(lake.rows("select number, called from r order by number").await, "1 one\n2 two");
+    // What has others would not go with them.
+    let error = lake.error("insert into r values (3, 'three')").await;
+    assert!(error.message().contains("'id', 'word'"), "{error}");
+    assert_eq!(lake.rows("select number, called from r order by number").await, "1 one\n2 two");
     // Whichever of the files a query reads.
     lake.put("o/day=1/a.csv", "id,word\n1,one\n").await;
     lake.put("o/day=2/b.csv", "word,id\ntwo,2\n").await;
     let declared = "(number bigint, called varchar, day bigint) stored as csv partitioned by (day) location '/lake/o/'";
     lake.rows(&format!("create external table o {declared}")).await;
     assert_eq!(lake.rows("select number, called from o where day = 2").await, "2 two");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_come_late_are_read() {
+    let lake = Lake::new();
+    let many = "1,\n".repeat(3000);
+    lake.put("late.csv", format!("id,word\n{many}2,late\n")).await;
+    assert_eq!(lake.rows("select count(word), max(word) from '/lake/late.csv'").await, "1 late");
+    lake.put("late/a.csv", format!("id,word\n{many}")).await;
+    lake.put("late/b.csv", "word,id\nlate,2\n").await;
+    assert_eq!(lake.rows("select count(word), max(word) from '/lake/late/'").await, "1 late");
+    // Where there is none at all, any type will do.
+    lake.put("none.csv", "id,word\n").await;
+    assert_eq!(lake.rows("select count(*), count(id + 1) from '/lake/none.csv'").await, "0 0");
 }
