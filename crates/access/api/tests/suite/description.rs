@@ -100,8 +100,10 @@ fn text(value: &Json) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_example_is_answered_as_it_is_described() {
     let bed = Bed::start(2).await;
-    let (document, paths) = description(&bed).await;
+    let (document, mut paths) = description(&bed).await;
     assert_eq!((document["openapi"].as_str(), paths.len()), (Some("3.1.0"), 38));
+    // It merges changes, so that records have later versions behind it.
+    paths.sort_by_key(|path| path.path.ends_with("/forgo"));
     for path in &paths {
         let (mut asked, body) = path.example(&document);
         if (path.path.as_str(), path.method.as_str()) == ("/api/v1/load", "DELETE") {
