@@ -84,6 +84,7 @@ pub fn decide(who: &Who, need: &Need, now: u64, name_of: impl Fn(MountId) -> Opt
         Who::Anonymous(role) => role.is_some_and(|role| grants(&Grant::everywhere(role), need, now, &name_of)),
     };
     let is_process = matches!(who, Who::Owner | Who::Member);
+    assert!(fits || *who != Who::Owner, "the owner may do anything");
     assert!(!fits || is_process || need.action != Action::Serve, "{who} may be a process of the cluster");
     assert!(!fits || who.grant().is_none_or(|grant| !has_expired(grant, now)), "{who} has expired, and may {need}");
     if fits { Ok(()) } else { Err(refusal(who, need, now, name_of)) }

@@ -67,6 +67,7 @@ impl Namespace {
             return Err(NodeError::new(NodeErrorKind::Invalid, "a container can't be moved into itself"));
         }
         self.whole(|names| names.step_parent(id, parent));
+        debug_assert!(!self.is_below(parent, id), "no container lies in itself");
         Ok(())
     }
 }

@@ -45,6 +45,7 @@ impl<'a> Sum<'a> {
 
     /// Bytes on each of the workers at these places.
     fn by_worker(&self, columns: &[usize]) -> Vec<u64> {
+        debug_assert!(self.on.is_sorted_by_key(|(worker, _)| *worker), "workers are in the order of their places");
         let on = |place: &usize| self.on.binary_search_by_key(place, |(worker, _)| *worker).map_or(0, |at| self.on[at].1);
         columns.iter().map(on).collect()
     }
@@ -64,6 +65,7 @@ impl Placement {
             all.add(&table.held);
         }
         let mounts: Vec<Sum<'_>> = mounts.into_values().collect();
+        debug_assert!(mounts.len() <= tables.len(), "a mount is here by a table in it");
         let columns = columns(&mounts, workers.len());
         let part = |sum: &Sum<'_>| {
             let table = sum.table.map(str::to_string);
