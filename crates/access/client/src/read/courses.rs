@@ -95,6 +95,7 @@ impl Courses {
             return Some(place);
         }
         let chosen = choose()?;
+        debug_assert!(!plans.courses.is_empty(), "an operation that has places has a course");
         plans.places.insert(segment, chosen);
         Some(chosen)
     }

@@ -72,6 +72,7 @@ pub(super) fn layouts(
     if let Some(layout) = all.first_mut() {
         layout.files.extend(empty);
     }
+    debug_assert!(all.iter().all(|layout| layout.places.len() == wanted.len()), "each order says where each column is");
     let as_they_are = |layout: &Layout| {
         layout.names.len() == columns.len() && layout.places.iter().enumerate().all(|(ix, place)| *place == Some(ix))
     };
@@ -88,7 +89,7 @@ fn lacking(name: &str, column: &str) -> Error {
 /// Refuses a file whose first line has none of the names in those before it: most likely these are values.
 pub(super) fn check_akin(files: &[(&Path, &Names)]) -> Result<()> {
     let mut known: HashSet<String> = HashSet::new();
-    let mut first = None;
+    let mut first: Option<&str> = None;
     for (path, names) in files {
         let keys: Vec<String> = names.iter().map(|name| key(name)).collect();
         if let Some(column) = first
@@ -97,7 +98,7 @@ pub(super) fn check_akin(files: &[(&Path, &Names)]) -> Result<()> {
         {
             return Err(lacking(&shown(path.as_ref()), column));
         }
-        first = first.or(names.first());
+        first = first.or(names.first().map(String::as_str));
         known.extend(keys);
     }
     Ok(())

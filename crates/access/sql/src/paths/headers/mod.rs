@@ -113,6 +113,7 @@ impl ByName {
     }
 
     fn remember(&self, files: &[ObjectMeta], names: &[Names]) {
+        debug_assert_eq!(files.len(), names.len(), "each file has its names");
         let mut known = self.known.lock();
         if known.len() + files.len() > REMEMBERED_MAX {
             known.clear();
@@ -166,7 +167,8 @@ impl ByName {
     async fn part(&self, state: &dyn Session, scan: &FileScanConfig, layout: &Layout) -> Result<Arc<dyn ExecutionPlan>> {
         let table = scan.file_source.table_schema();
         let own = Arc::new(layout.schema(table.file_schema()));
-        let table = TableSchema::new(own, table.table_partition_cols().iter().cloned().collect());
+        let partitions = table.table_partition_cols().iter().cloned();
+        let table = TableSchema::builder(own).with_table_partition_cols(partitions.collect::<Vec<_>>()).build();
         let mut groups = Vec::new();
         for group in &scan.file_groups {
             let files = group.files().iter().filter(|file| layout.files.contains(&file.object_meta.location));
@@ -206,6 +208,7 @@ fn projected(scan: &FileScanConfig, layout: &Layout) -> Result<Vec<ProjectionExp
     let file = Arc::clone(scan.file_source.table_schema().file_schema());
     let own = layout.schema(&file);
     let places = &layout.places;
+    debug_assert_eq!(places.len(), file.fields().len(), "an order says where each column of the table is");
     let moved = |expression: Arc<dyn PhysicalExpr>| {
         let column = expression.downcast_ref::<Column>().map(|column| (column.name().to_string(), column.index()));
         let Some((name, index)) = column else { return Ok(Transformed::no(expression)) };
