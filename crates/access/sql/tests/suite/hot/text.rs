@@ -251,7 +251,6 @@ async fn decoded_columns_are_those_of_their_names() {
     cluster.put("names/a.csv", file.as_bytes());
     cluster.put("names/b.csv", other.as_bytes());
     rows(&hot, &table("names", COLUMNS, "csv", "names/", "'format.has_header' 'true'")).await;
-    rows(&raw, &table("names", COLUMNS, "csv", "names/", "'format.has_header' 'true'")).await;
     let all = "select count(*), count(id), sum(id), min(word), max(word), sum(price), min(day), max(day) from names";
     heat_until(&hot, all, DECODED, 3).await;
     assert!(rows(&hot, all).await.contains("other 99999"));
