@@ -138,6 +138,7 @@ def test_arrow_tables(fb, tmp):
 
 def test_offsets_are_counted_from_the_beginning(fb, tmp):
     path = f"{tmp}/offsets"
+    fb.nodes.create(path)
     fb.nodes.append(path, b"0123456789")
     for wrong in (lambda: fb.nodes.read(path, -1), lambda: fb.nodes.write(path, -1, b"x")):
         with pytest.raises(ValueError, match="before the beginning"):

@@ -115,6 +115,9 @@ fn exhausted(error: &DataFusionError) -> Option<String> {
     Some(text[at..].split(". Please").next().unwrap_or_default().to_string())
 }
 
+/// What to write instead of a `?`.
+pub(crate) const PARAMETERS: &str = "a parameter is written $1, $2 or $name, not ?";
+
 /// The message without the engine's back trace and its prefixes for wrapped errors.
 fn readable(error: &DataFusionError) -> String {
     if let Some(text) = exhausted(error) {
@@ -123,7 +126,7 @@ fn readable(error: &DataFusionError) -> String {
     let text = error.strip_backtrace();
     // What the engine makes of a `?`.
     if text.ends_with("Failed to parse placeholder id: cannot parse integer from empty string") {
-        return "a parameter is written $1, $2 or $name, not ?".to_string();
+        return PARAMETERS.to_string();
     }
     let text = match error.find_root() {
         DataFusionError::SQL(unread, _) => return format!("the statement can't be read: {}", said_by_parser(unread)),

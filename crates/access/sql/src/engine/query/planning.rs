@@ -15,7 +15,7 @@ use crate::copy::with_folders_of_nulls;
 use crate::engine::Engine;
 use crate::engine::ddl;
 use crate::engine::session::QuerySession;
-use crate::error::from_engine;
+use crate::error::{PARAMETERS, from_engine};
 
 /// What a statement came to.
 pub(super) struct Planned {
@@ -90,6 +90,9 @@ fn check_reads(plan: &LogicalPlan) -> Result<()> {
 /// Refuses values that the statement has no place for: most likely it is not the one that was meant.
 fn check_used(plan: &LogicalPlan, parameters: &ParamValues) -> Result<()> {
     let used = plan.get_parameter_names().map_err(from_engine)?;
+    if used.contains("?") {
+        return Err(Error::invalid(PARAMETERS));
+    }
     let mut given: Vec<String> = match parameters {
         ParamValues::List(values) => (1..=values.len()).map(|place| format!("${place}")).collect(),
         ParamValues::Map(values) => values.keys().map(|name| format!("${name}")).collect(),
