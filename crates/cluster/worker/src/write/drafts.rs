@@ -296,8 +296,8 @@ mod tests {
         drafts.end(OperationId(0), 1);
         opens(u64::MAX - 1, 1).unwrap();
         // Those of several connections have an end too.
-        let others = (OPERATIONS_A_CONNECTION + 1..OPERATIONS_MAX).map(|operation| opens(operation as u64, operation as u64));
-        assert!(others.map(|opened| opened.is_ok()).all(|is_open| is_open));
+        let mut others = (OPERATIONS_A_CONNECTION + 1..OPERATIONS_MAX).map(|operation| opens(operation as u64, operation as u64));
+        assert!(others.all(|opened| opened.is_ok()));
         assert_eq!(opens(1 << 40, 1 << 40).unwrap_err().kind(), ErrorKind::Retry);
     }
 
