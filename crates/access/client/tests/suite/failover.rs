@@ -311,7 +311,7 @@ async fn a_write_goes_to_the_next_worker_when_none_was_asked() {
 /// More is asked for at once than the queues of two workers take.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workers_with_full_queues_have_readers_come_later_and_all_answers_are_right() {
-    const READS: u64 = 24;
+    const READS: u64 = 40;
     let mut cluster = Cluster::start_with(0, |options| options.bandwidth = rate(16 << 20)).await;
     cluster.worker.storage_queue_bytes = 8 << 20;
     cluster.add_worker().await;
