@@ -91,11 +91,14 @@ fn operation(path: &Described, is_read: bool, read: &mut SchemaGenerator, writte
     operation
 }
 
+/// What the HTTP server answers by itself where the first line of a request is too long.
+const URI_TOO_LONG: u16 = 414;
+
 /// The statuses of refusals, ascending, each once.
 fn refusals(paths: &[Described]) -> Vec<u16> {
     let of_token = |path: &Described| if path.is_open { &[][..] } else { &[401, 403][..] };
-    // What fails by a defect is answered so, whatever it is.
-    let all = paths.iter().flat_map(|path| path.refusals.iter().chain(of_token(path)).chain(&[500]));
+    // What fails by a defect is answered so, whatever it is, and so is a line that is longer than any is read.
+    let all = paths.iter().flat_map(|path| path.refusals.iter().chain(of_token(path)).chain(&[URI_TOO_LONG, 500]));
     let mut all: Vec<u16> = all.copied().collect();
     all.sort_unstable();
     all.dedup();
@@ -141,6 +144,7 @@ fn refusal(status: u16, generator: &mut SchemaGenerator) -> Value {
         404 => "There is no such mount, dataset or record, or this process does not serve it.",
         408 => "The body did not come in time.",
         409 => "The dataset was replaced in between, or the condition of a change does not hold: read again, then ask.",
+        URI_TOO_LONG => "The path and its parameters are longer than 64 KiB.",
         413 => "Too many bytes, questions or changes: send several.",
         429 => "Too many requests of this token are under way.",
         500 => "A fault here, or in what is stored.",
@@ -148,6 +152,10 @@ fn refusal(status: u16, generator: &mut SchemaGenerator) -> Value {
         504 => "The timeout has passed.",
         other => unreachable!("{other} is no status of a refusal"),
     };
+    if status == URI_TOO_LONG {
+        // Nothing of ours has seen it.
+        return json!({"description": about});
+    }
     let mut response = json!({"description": about, "content": {JSON: {"schema": generator.subschema_for::<Wrong>()}}});
     let header = match StatusCode::from_u16(status) {
         Ok(StatusCode::UNAUTHORIZED) => Some(("WWW-Authenticate", "string", "`Bearer`")),
