@@ -3,7 +3,7 @@
 
 /// Has the threads of this process share as many arenas of memory as there are cores, where the environment says nothing else. The C
 /// library makes eight a core, and each keeps what was freed in it: a worker that merges changes of shards, whose threads come and go,
-/// held twice of what it had in use. False where the C library is another one.
+/// holds far more than it uses. False where the C library is another one.
 pub fn few_arenas() -> bool {
     #[cfg(target_env = "gnu")]
     {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::learned::doubt;
+use crate::learned::{doubt, learn};
 
 /// Time that must be saved for each that is spent: what is not sure to win is not done.
 const MARGIN: f64 = 1.2;
@@ -60,8 +60,7 @@ impl FarReading {
     pub fn read(&mut self, bytes: u64, secs: f64) {
         self.unread = 0;
         if let Some(took) = for_a_byte(bytes, secs) {
-            let before = self.raw.unwrap_or(took);
-            self.raw = Some(before + (took - before) * LATEST);
+            learn(self.raw.get_or_insert(took), took, LATEST);
         }
     }
 
@@ -72,7 +71,7 @@ impl FarReading {
             None => self.unread = self.unread.saturating_add(1),
         }
         if let Some(took) = for_a_byte(bytes, secs) {
-            self.opening += (took - self.opening) * LATEST;
+            learn(&mut self.opening, took, LATEST);
         }
     }
 
@@ -112,7 +111,7 @@ impl FarSelecting {
     /// Rows of columns of so many bytes were selected in so many seconds.
     pub fn selected(&mut self, bytes: u64, secs: f64) {
         if let Some(took) = for_a_byte(bytes, secs) {
-            self.secs += (took - self.secs) * LATEST;
+            learn(&mut self.secs, took, LATEST);
         }
     }
 
