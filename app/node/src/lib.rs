@@ -1,7 +1,7 @@
 //! What runs in one process of a cluster, put together once: for the binary, the Python package, benchmarks and tests.
 //!
-//! Owns: what the roles of a process share (where the coordinator is, what they show and admit), where a worker's parts lie in a
-//! folder, and the order in which they start and stop.
+//! Owns: what the roles of a process share (where the coordinator is, what they show and admit, how freed memory is kept), where a
+//! worker's parts lie in a folder, and the order in which they start and stop.
 //!
 //! Never does: the query engine, its scheduler and executors, HTTP and configuration, which are the binary's.
 //!
