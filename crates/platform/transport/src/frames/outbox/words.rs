@@ -4,9 +4,11 @@
 pub(super) use parking_lot::Mutex;
 #[cfg(not(feature = "models"))]
 pub(super) use tokio::sync::Notify;
+#[cfg(not(feature = "models"))]
+pub(super) use tokio::task::yield_now;
 
 #[cfg(feature = "models")]
-pub(super) use modelled::{Mutex, Notify};
+pub(super) use modelled::{Mutex, Notify, yield_now};
 
 /// A lock and a notice as the outbox uses them, with every order of the threads.
 #[cfg(feature = "models")]
@@ -22,6 +24,9 @@ mod modelled {
             self.0.lock().expect("no thread of a model panics")
         }
     }
+
+    /// Threads take turns at every step as it is.
+    pub(crate) async fn yield_now() {}
 
     /// As tokio's: a notice to one is kept until somebody waits, one to all goes to those that wait.
     pub(crate) struct Notify(Mutex<Waiting>);
