@@ -100,7 +100,9 @@ impl Nodes {
                     let losses = self.shared.routes.view.known().view.losses;
                     match self.reach(&worker, &call, payload.clone()).await {
                         // It may be done: it is done again only when what it was done to is gone with the worker.
-                        Err((error, true)) if !may_repeat(op) && self.is_still_there(&worker, losses).await => return Err(error),
+                        Err((_, true)) if !may_repeat(op) && self.is_still_there(&worker, losses).await => {
+                            return Err(unanswered(path, worker.id));
+                        }
                         asked => asked.map_err(|failed| {
                             is_unreached = was_unreached(&failed);
                             let (error, is_open) = failed;
@@ -357,6 +359,13 @@ impl Patience {
         self.pause = (self.pause * 2).min(MOVING_PAUSE_MAX);
         true
     }
+}
+
+/// The worker is there, but for what may have been done there is no telling.
+fn unanswered(path: &str, worker: WorkerId) -> NodeError {
+    let message =
+        format!("{path:?}: the connection to worker {worker} ended before it answered: it may be done or not, make it again");
+    NodeError::new(NodeErrorKind::DataLost, message)
 }
 
 fn lost(path: &str, worker: u64) -> NodeError {
