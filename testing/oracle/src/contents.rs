@@ -65,8 +65,9 @@ pub fn bytes(key: u32, version: u32) -> Bytes {
         if let Some((_, bytes)) = made.iter().find(|(of, _)| *of == (key, version)) {
             return bytes.clone();
         }
-        let mut bytes = Vec::with_capacity(size(key, version) as usize);
-        (0..(size(key, version) / RECORD_BYTES) as u32).for_each(|index| bytes.extend_from_slice(&record(key, version, index)));
+        let mut bytes = vec![0; size(key, version) as usize];
+        let places = bytes.chunks_exact_mut(RECORD_BYTES as usize);
+        (0..).zip(places).for_each(|(index, place)| place.copy_from_slice(&record(key, version, index)));
         let bytes = Bytes::from(bytes);
         if made.len() == MADE_MAX {
             made.pop_front();
@@ -118,11 +119,8 @@ fn pieces(start: u64, came: &[u8]) -> impl Iterator<Item = (u32, std::ops::Range
 }
 
 fn record(key: u32, version: u32, index: u32) -> [u8; RECORD_BYTES as usize] {
-    let mut record = [0; RECORD_BYTES as usize];
-    for (at, number) in [key, version, index, mix(key, version, index)].into_iter().enumerate() {
-        record[4 * at..4 * at + 4].copy_from_slice(&number.to_le_bytes());
-    }
-    record
+    let numbers = [mix(key, version, index), index, version, key];
+    numbers.into_iter().fold(0, |record: u128, number| record << 32 | u128::from(number)).to_le_bytes()
 }
 
 /// A number that hardly any other three numbers have.

@@ -17,6 +17,7 @@
 //! Start with [`Worker::start`].
 
 mod background;
+mod bounded;
 mod catalogue;
 mod cluster;
 mod forms;

@@ -221,21 +221,21 @@ impl BlockStore {
 
     /// How full the tiers are.
     pub fn usage(&self) -> Usage {
-        let (mut segments, mut metadata) = (0, 0);
-        for shard in self.core.table.shards() {
-            segments += shard.len() as u64;
-            metadata += shard.heap_bytes();
-        }
         let (disks, left_out) = (&self.core.disks, &self.core.left_out);
-        metadata += self.core.dram.heap_bytes() + disks.iter().map(Disk::heap_bytes).sum::<usize>();
         Usage {
             dram: tier_usage(&self.core.dram),
             disk: disks.iter().map(|disk| tier_usage(&disk.tier)).reduce(TierUsage::with).unwrap_or_default(),
-            segments,
+            segments: self.core.table.shards().map(|shard| shard.len() as u64).sum(),
             warnings: left_out.iter().cloned().chain(disks.iter().flat_map(|disk| disk.health.warnings())).collect(),
             disks_out: self.disks_out(),
-            metadata_bytes: metadata as u64,
         }
+    }
+
+    /// Memory beyond the tiers that their contents cost, in bytes, about. It looks at many segments: [`Self::usage`] is for who asks often.
+    pub fn metadata_bytes(&self) -> u64 {
+        let shards: usize = self.core.table.shards().map(|shard| shard.heap_bytes()).sum();
+        let disks: usize = self.core.disks.iter().map(Disk::heap_bytes).sum();
+        (shards + self.core.dram.heap_bytes() + disks) as u64
     }
 
     /// Room of the disk tier for files beside it, on the same disk, none at first; none without a part of the disk tier in the store's own

@@ -26,8 +26,6 @@ pub struct Usage {
     pub warnings: Vec<String>,
     /// Disks of the disk tier that are left out now, because they can't be used, or fail.
     pub disks_out: u64,
-    /// Memory beyond the tiers that their contents cost, in bytes, about.
-    pub metadata_bytes: u64,
 }
 
 /// How a tier would do with more room: blocks that it let go, and had to take in again soon.

@@ -1,5 +1,6 @@
 //! Whether calls can be put into an order that explains all answers: by the checker of the crate `todc-utils`, in bounded time.
 
+use std::cell::RefCell;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -23,6 +24,14 @@ pub(super) enum Verdict {
     Undecided,
 }
 
+/// A search that somebody waits for.
+type Search = Box<dyn FnOnce() + Send>;
+
+thread_local! {
+    /// The thread that searches for this one: a thread for each of hundreds of histories takes longer than most searches.
+    static SEARCHER: RefCell<Option<mpsc::Sender<Search>>> = const { RefCell::new(None) };
+}
+
 /// Looks for an order of the calls on one thing.
 pub(super) fn check<S>(calls: Vec<Timed<S::Operation>>) -> Verdict
 where
@@ -34,13 +43,27 @@ where
     }
     let history = actions(calls);
     let (tell, told) = mpsc::channel();
-    // A search that takes too long is left to itself: it holds nothing that anybody waits for.
-    std::thread::spawn(move || tell.send(WGLChecker::<S>::is_linearizable(History::from_actions(history))));
+    let search = move || {
+        // Whoever asked may have given it up.
+        let _ = tell.send(WGLChecker::<S>::is_linearizable(History::from_actions(history)));
+    };
+    let searcher = SEARCHER.take().unwrap_or_else(begin);
+    searcher.send(Box::new(search)).expect("it waits for the next search");
     match told.recv_timeout(SEARCH_WITHIN) {
-        Ok(true) => Verdict::Linearizable,
-        Ok(false) => Verdict::NotLinearizable,
+        Ok(is_linearizable) => {
+            SEARCHER.set(Some(searcher));
+            if is_linearizable { Verdict::Linearizable } else { Verdict::NotLinearizable }
+        }
+        // A search that takes too long is left to itself: it holds nothing that anybody waits for.
         Err(_) => Verdict::Undecided,
     }
+}
+
+/// A thread that does one search after the other, until nobody has any for it.
+fn begin() -> mpsc::Sender<Search> {
+    let (sender, searches) = mpsc::channel::<Search>();
+    std::thread::spawn(move || searches.into_iter().for_each(|search| search()));
+    sender
 }
 
 /// Begins and ends in their order; where both are at one time, the calls may have overlapped. Each call is a process of its own.

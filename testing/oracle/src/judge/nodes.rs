@@ -13,7 +13,7 @@ use crate::history::{Call, What};
 pub struct Losses(pub Vec<u64>);
 
 impl Losses {
-    /// Those that calls on a path may have met.
+    /// Those that calls on a path may have met, the first one first.
     fn while_used(&self, calls: &[&Call]) -> Vec<u64> {
         let first = calls.iter().map(|call| call.begin_us).min().unwrap_or(0);
         let last = calls.iter().map(|call| call.end_us).max().unwrap_or(0);
@@ -21,12 +21,12 @@ impl Losses {
         before.sort_unstable();
         let mut used = before.split_off(before.len().saturating_sub(LOSSES_BEFORE));
         used.extend(self.0.iter().filter(|lost| (first..=last).contains(*lost)));
+        used.sort_unstable();
         used
     }
 }
 
-/// Losses from before a path was used that are tried: they may come later, and more of them while it is used come to the same. The search
-/// grows twofold with each.
+/// Losses from before a path was used that are tried: they may come later, and more of them while it is used come to the same.
 const LOSSES_BEFORE: usize = 3;
 
 pub(super) fn judge(calls: &[Call], losses: &Losses) -> Vec<Violation> {
@@ -48,9 +48,14 @@ pub(super) fn judge(calls: &[Call], losses: &Losses) -> Vec<Violation> {
 
 fn order(path: &str, calls: &[&Call], losses: &Losses) -> Option<Violation> {
     let is_file = |call: &&Call| matches!(call.what, What::Append { .. } | What::Numbers { .. });
+    let used = losses.while_used(calls);
     let verdict = match calls.iter().any(is_file) {
-        true => search::<File>(calls, losses, of_file, Change::Lose),
-        false => search::<Value>(calls, losses, of_value, Step::Lose),
+        // It never comes back: the first loss may come whenever another one may, and after one the others change nothing.
+        true => search::<File>(calls, used.first().map(|begin_us| (*begin_us, Change::Lose)), of_file),
+        false => {
+            let lost = used.iter().enumerate().map(|(number, begin_us)| (*begin_us, Step::Lose(number)));
+            search::<Value>(calls, lost, of_value)
+        }
     };
     match verdict {
         Verdict::Linearizable => None,
@@ -62,7 +67,11 @@ fn order(path: &str, calls: &[&Call], losses: &Losses) -> Option<Violation> {
 }
 
 /// A loss may come at any time from its begin on, or never: as a call that is not answered.
-fn search<S>(calls: &[&Call], losses: &Losses, of: fn(&Call) -> Option<S::Operation>, lose: S::Operation) -> Verdict
+fn search<S>(
+    calls: &[&Call],
+    losses: impl IntoIterator<Item = (u64, S::Operation)>,
+    of: fn(&Call) -> Option<S::Operation>,
+) -> Verdict
 where
     S: Specification,
     S::Operation: Clone + Send + 'static,
@@ -71,7 +80,7 @@ where
         let end_us = if call.error.is_some() { NEVER } else { call.end_us };
         Some((call.begin_us, end_us, of(call)?))
     };
-    let lost = losses.while_used(calls).into_iter().map(|begin_us| (begin_us, NEVER, lose.clone()));
+    let lost = losses.into_iter().map(|(begin_us, lose)| (begin_us, NEVER, lose));
     linear::check::<S>(calls.iter().filter_map(timed).chain(lost).collect())
 }
 
@@ -97,7 +106,7 @@ fn of_file(call: &Call) -> Option<Change> {
     }
 }
 
-/// A key-value: what is there, if anything is.
+/// A key-value: what is there, if anything is, and how often it was lost.
 struct Value;
 
 #[derive(Clone, Copy, Debug)]
@@ -110,27 +119,30 @@ enum Step {
         value: u64,
         done: Option<bool>,
     },
-    Lose,
+    /// One loss is as another, and the one that may come first may come in the place of any: they come by their numbers, of which there
+    /// are as many states as losses, not as many as sets of them.
+    Lose(usize),
 }
 
 impl Specification for Value {
-    type State = Option<u64>;
+    type State = (Option<u64>, usize);
     type Operation = Step;
 
-    fn init() -> Option<u64> {
-        None
+    fn init() -> Self::State {
+        (None, 0)
     }
 
-    fn apply(step: &Step, there: &Option<u64>) -> (bool, Option<u64>) {
-        match step {
+    fn apply(step: &Step, (there, lost): &Self::State) -> (bool, Self::State) {
+        let (is_so, now) = match step {
             Step::Put(value) => (true, Some(*value)),
             Step::Get(seen) => (seen == there, *there),
             Step::Swap { expected, value, done } => {
                 let holds = expected == there;
                 (done.is_none_or(|done| done == holds), if holds { Some(*value) } else { *there })
             }
-            Step::Lose => (true, None),
-        }
+            Step::Lose(number) => return (number == lost, (None, lost + 1)),
+        };
+        (is_so, (now, *lost))
     }
 }
 

@@ -126,3 +126,18 @@ fn losses_of_all_of_a_long_history_do_not_make_the_search_long() {
     calls.extend([get(at(50), at(50) + 5, None), put(at(51), at(51) + 5, 99), get(at(52), at(52) + 5, None)]);
     assert_eq!(broken_with(&calls, 0, &losses), [], "the value is lost twice");
 }
+
+#[test]
+fn losses_in_the_midst_of_a_history_do_not_make_the_search_long() {
+    let at = |number: u64| 1_000 + number * 10;
+    let losses: Vec<u64> = (0..30).map(|number| at(number) + 7).collect();
+    let mut puts: Vec<Call> = (0..30).map(|number| put(at(number), at(number) + 5, number)).collect();
+    puts.push(get(at(40), at(40) + 5, Some(28)));
+    assert_eq!(broken_with(&puts, 0, &losses), [Rule::Linearizable], "decided, and not given up");
+    let mut appends: Vec<Call> = (0..30).map(|number| append(at(number), at(number) + 5, number, Some(number + 1))).collect();
+    appends.push(numbers(at(40), at(40) + 5, Some(&[28])));
+    assert_eq!(broken_with(&appends, 0, &losses), [Rule::Linearizable], "decided, and not given up");
+    appends.pop();
+    appends.push(numbers(at(40), at(40) + 5, None));
+    assert_eq!(broken_with(&appends, 0, &losses), [], "the last of them took it away");
+}

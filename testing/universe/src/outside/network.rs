@@ -106,7 +106,7 @@ impl Network {
 
     /// Whether something arrives at a host until a time.
     pub(crate) fn hears(&self, host: HostId, until_us: u64) -> bool {
-        self.0.lock().under_way.range(..(until_us + 1, 0)).any(|(_, packet)| packet.to == host)
+        self.0.lock().under_way.iter().take_while(|((at_us, _), _)| *at_us <= until_us).any(|(_, packet)| packet.to == host)
     }
 
     /// The time is `now_us`: lets everything arrive that is due. The hosts that have something to do by now.

@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "these two functions are libc's, whose callers pass plain pointers")]
 
 use std::cell::{Cell, RefCell};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
 use rand::{RngCore, SeedableRng};
@@ -32,12 +32,18 @@ pub(crate) fn follow(seed: u64) {
 /// Sets this thread's clocks: nanoseconds since the machine's start, and since 1970. Between two calls they go on as the time of the
 /// runtime does that the thread is in.
 pub(crate) fn set_clock(mono_ns: u64, wall_ns: u64) {
-    let reading = READING.replace(true);
-    // What `Instant::now` asks is answered by this, and nothing is added to it.
-    let clock = |at| Clock { mono_ns, wall_ns, at };
-    CLOCK.set(Some(clock(CLOCK.get().map_or_else(Instant::now, |clock| clock.at))));
-    CLOCK.set(Some(clock(Instant::now())));
-    READING.set(reading);
+    let clock = |at| Some(Clock { mono_ns, wall_ns, at });
+    let Some(before) = CLOCK.get() else {
+        let reading = READING.replace(true);
+        // What `Instant::now` asks is answered by this, and nothing is added to it.
+        CLOCK.set(clock(Instant::now()));
+        CLOCK.set(clock(Instant::now()));
+        READING.set(reading);
+        return;
+    };
+    // Hosts are not all at one time.
+    let by = Duration::from_nanos(mono_ns.abs_diff(before.mono_ns));
+    CLOCK.set(clock(if mono_ns < before.mono_ns { before.at - by } else { before.at + by }));
 }
 
 /// Nanoseconds that a simulated thread is past what its clocks were set to.
@@ -87,7 +93,7 @@ unsafe extern "C" fn getrandom(into: *mut libc::c_void, len: libc::size_t, flags
 mod tests {
     use super::*;
     use std::collections::HashMap;
-    use std::time::{Duration, SystemTime};
+    use std::time::SystemTime;
 
     fn seen(seed: u64) -> (Vec<u32>, Duration, Duration, u64) {
         std::thread::spawn(move || {
@@ -105,6 +111,32 @@ mod tests {
         })
         .join()
         .unwrap()
+    }
+
+    #[test]
+    fn a_clock_is_set_back_and_forth() {
+        let clocks = || {
+            let read = |mono_ns| {
+                set_clock(mono_ns, 1_000_000_000_000_000_000);
+                Instant::now()
+            };
+            let (now, before, after) = (read(7_000_000_000), read(5_999_999_999), read(9_000_000_001));
+            (now - before, after - now)
+        };
+        let (back, forth) = std::thread::spawn(clocks).join().unwrap();
+        assert_eq!((back, forth), (Duration::from_nanos(1_000_000_001), Duration::from_nanos(2_000_000_001)));
+        let seen = std::thread::spawn(|| {
+            set_clock(7_000_000_000, 1_000_000_000_000_000_000);
+            set_clock(3_000_000_000, 2_000_000_000_000_000_000);
+            set_clock(8_000_000_000, 3_000_000_000_000_000_000);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+            runtime.block_on(async {
+                let began = Instant::now();
+                tokio::time::sleep(Duration::from_secs(60)).await;
+                began.elapsed()
+            })
+        });
+        assert_eq!(seen.join().unwrap(), Duration::from_secs(60));
     }
 
     #[test]

@@ -116,10 +116,13 @@ impl Course {
         self.ended.load(SeqCst) == self.crowd.clients && self.beside.load(SeqCst) == 0
     }
 
-    /// A program of a worker's host is at something until this is dropped, as it is when its process ends.
-    pub(super) fn works_beside(&self) -> WorksBeside {
-        self.beside.fetch_add(1, SeqCst);
-        WorksBeside(Arc::clone(&self.beside))
+    /// A program of a worker's host is at something until this is dropped, as it is when its process ends. None before the load has begun
+    /// and once it ends: clients clear away what there is when nobody is at anything, and would not know of what begins then.
+    pub(super) fn works_beside(&self) -> Option<WorksBeside> {
+        (self.has_begun() && self.calls.goes_on()).then(|| {
+            self.beside.fetch_add(1, SeqCst);
+            WorksBeside(Arc::clone(&self.beside))
+        })
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -133,5 +136,24 @@ pub(super) struct WorksBeside(Arc<AtomicUsize>);
 impl Drop for WorksBeside {
     fn drop(&mut self) {
         self.0.fetch_sub(1, SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_beside_a_worker_begin_nothing_once_the_load_ends() {
+        let course = Course { crowd: Crowd { clients: 1, ..Crowd::default() }, ..Course::default() };
+        assert!(course.works_beside().is_none(), "clients have not written what is read");
+        course.began.fetch_add(1, SeqCst);
+        let works = course.works_beside();
+        assert!(works.is_some());
+        course.calls.end();
+        course.ended.fetch_add(1, SeqCst);
+        assert!(course.works_beside().is_none() && !course.has_ended(), "what it is at it ends");
+        drop(works);
+        assert!(course.works_beside().is_none() && course.has_ended());
     }
 }

@@ -15,6 +15,8 @@ const ROTS: &str = "disk.tier";
 const ROTS_ONE_IN: u32 = 3;
 /// Read of it at once.
 const READ_BYTES: usize = 256 << 10;
+/// A page that nobody has written.
+static EMPTY: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
 
 impl World<'_> {
     /// One in so many pages of a worker's disk has another byte than was written.
@@ -29,7 +31,7 @@ impl World<'_> {
                 return;
             }
             for (number, page) in piece[..read].chunks(PAGE_BYTES as usize).enumerate() {
-                if page.iter().any(|byte| *byte != 0) && self.chance.random_ratio(1, ROTS_ONE_IN) {
+                if *page != EMPTY[..page.len()] && self.chance.random_ratio(1, ROTS_ONE_IN) {
                     let at = self.chance.random_range(0..page.len());
                     let place = from + number as u64 * PAGE_BYTES + at as u64;
                     file.write_all_at(&[page[at] ^ 0x40], place).expect("a file of the world's");

@@ -33,7 +33,7 @@ use slot::{Alive, Slot};
 
 pub(crate) use ask::{Failure, Given, ask, ask_bytes, ask_for, deadline_for, given, misfit};
 pub(crate) use control::{Control, unexpected};
-pub(crate) use slot::to_its_end;
+pub(crate) use slot::{REFUSED_FOR, to_its_end};
 pub(crate) use traced::{of_node, said};
 pub use wait::Wait;
 

@@ -29,7 +29,7 @@ struct Inner<T> {
 }
 
 /// A peer that just refused is not asked again for so long; whoever asks gets the same error.
-const PAUSE: Duration = Duration::from_millis(200);
+pub(crate) const REFUSED_FOR: Duration = Duration::from_millis(200);
 
 impl<T: Alive + Send + 'static> Slot<T> {
     pub(crate) fn new() -> Self {
@@ -69,7 +69,7 @@ impl<T: Alive> Inner<T> {
             return Ok(it);
         }
         if let Some((at, error)) = &*failed
-            && at.elapsed() < PAUSE
+            && at.elapsed() < REFUSED_FOR
         {
             return Err(error.clone());
         }

@@ -11,7 +11,7 @@ use forebay_types::{ErrorKind, SegmentId, WorkerId};
 
 use super::Nodes;
 use super::paths::Walk;
-use crate::connect::{of_node, said};
+use crate::connect::{REFUSED_FOR, of_node, said};
 use crate::in_place::{Pin, Rescued, Session, pin_of_node};
 
 /// Steps along a path over workers, those after something was renamed meanwhile among them.
@@ -88,19 +88,24 @@ impl Nodes {
         let (mut stale, mut remembered, mut patience) = (0, true, Patience::new());
         // By a worker that said nothing any more: what another one says of now says nothing of that.
         let mut may_be_done = false;
-        let mut steps = 0;
+        let (mut steps, mut is_tried_again) = (0, false);
         while steps < STEPS_MAX {
             steps += 1;
             let Walk { from, rest, moves, .. } = walk;
             let at = if from == ROOT { self.root().map(|root| root.id) } else { None };
+            let mut is_unreached = false;
             let asked = match self.worker_of(from).await {
                 Ok(worker) => {
                     let call = NodeCall { from, moves, path: rest, op: op.clone() };
                     let losses = self.shared.routes.view.known().view.losses;
                     match self.reach(&worker, &call, payload.clone()).await {
                         // It may be done: it is done again only when what it was done to is gone with the worker.
-                        Err((error, true)) if !may_repeat(op) && self.is_still_there(&worker, losses).await => return Err(error),
-                        asked => asked.map_err(|(error, is_open)| {
+                        Err((_, true)) if !may_repeat(op) && self.is_still_there(&worker, losses).await => {
+                            return Err(unanswered(path, worker.id));
+                        }
+                        asked => asked.map_err(|failed| {
+                            is_unreached = was_unreached(&failed);
+                            let (error, is_open) = failed;
                             may_be_done |= is_open && !only_reads(op);
                             error
                         }),
@@ -113,6 +118,12 @@ impl Nodes {
                 Err(error) if error.kind == NodeErrorKind::DataLost && from != ROOT && remembered => {
                     paths.forget_lost(from.worker);
                     (walk, remembered) = (paths.at_root(whole), false);
+                    continue;
+                }
+                // The end of one connection says nothing of the worker: only when it can't be reached again is it taken for lost.
+                Err(error) if error.kind == NodeErrorKind::DataLost && (is_unreached || from == ROOT) && !is_tried_again => {
+                    is_tried_again = true;
+                    sleep(REFUSED_FOR).await;
                     continue;
                 }
                 // The root may be with another worker by now.
@@ -248,7 +259,13 @@ impl Nodes {
     pub(crate) async fn ask_block(&self, block: BlockRef, start: u32, bytes: u32) -> NodeResult<Bytes> {
         let worker = self.worker_of(DirId { worker: block.worker, number: block.number }).await?;
         let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockRead { block, start, bytes } };
-        let answer = self.ask(&worker, &call, None).await?;
+        let answer = match self.reach(&worker, &call, None).await {
+            Err(failed) if was_unreached(&failed) => {
+                sleep(REFUSED_FOR).await;
+                self.ask(&worker, &call, None).await?
+            }
+            asked => asked.map_err(|(error, _)| error)?,
+        };
         match answer.reply()? {
             NodeReply::Bytes(_) if answer.payload.len() == bytes as usize => Ok(answer.payload),
             NodeReply::InPlace { pin, span } if span.len == u64::from(bytes) => answer.in_place(pin, span),
@@ -280,6 +297,12 @@ impl Nodes {
         self.refresh().await;
         find().ok_or_else(|| lost("", dir.worker))
     }
+}
+
+/// Whether there was no connection to ask by. That says little of the worker: it may have broken while it was made, and for a moment all
+/// are told what the first one was ([`REFUSED_FOR`]).
+fn was_unreached((error, is_open): &(NodeError, bool)) -> bool {
+    error.kind == NodeErrorKind::DataLost && !is_open
 }
 
 /// Whether a call is one that a worker answers in microseconds as a rule. A long message is none, whatever it asks for.
@@ -336,6 +359,13 @@ impl Patience {
         self.pause = (self.pause * 2).min(MOVING_PAUSE_MAX);
         true
     }
+}
+
+/// The worker is there, but for what may have been done there is no telling.
+fn unanswered(path: &str, worker: WorkerId) -> NodeError {
+    let message =
+        format!("{path:?}: the connection to worker {worker} ended before it answered: it may be done or not, make it again");
+    NodeError::new(NodeErrorKind::DataLost, message)
 }
 
 fn lost(path: &str, worker: u64) -> NodeError {

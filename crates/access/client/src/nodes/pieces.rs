@@ -5,7 +5,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use forebay_nodes::{BlockRef, NodeError, NodeErrorKind, NodeResult, ROOT, StorageClass};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply};
-use forebay_runtime::time::timeout;
+use forebay_runtime::time::{sleep, timeout};
 use forebay_types::{ErrorKind, WorkerId};
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
@@ -13,6 +13,7 @@ use futures::{StreamExt, stream};
 use super::Nodes;
 use super::call::misfit;
 use super::write::check_claim;
+use crate::connect::REFUSED_FOR;
 
 /// Files whose places are looked up ahead, and blocks of them on their way.
 const FILES_AHEAD: usize = 16;
@@ -46,7 +47,15 @@ impl Nodes {
         let gone =
             || NodeError::new(NodeErrorKind::DataLost, format!("{path:?}: worker {}, which was to have it, is gone", worker.id));
         let routes = &self.shared.routes;
-        let link = routes.connections.link(&worker).await.map_err(|error| {
+        let linked = match routes.connections.link(&worker).await {
+            // It may have broken while it was made.
+            Err(_) => {
+                sleep(REFUSED_FOR).await;
+                routes.connections.link(&worker).await
+            }
+            linked => linked,
+        };
+        let link = linked.map_err(|error| {
             routes.view.surprised();
             tracing::debug!(worker = %worker.id, %error, "worker of temporary nodes not reached");
             gone()

@@ -24,7 +24,10 @@ pub(crate) struct KnownCells(Mutex<LruCache<SegmentId, Option<Instant>>>);
 
 impl Default for KnownCells {
     fn default() -> Self {
-        Self(Mutex::new(LruCache::new(NonZeroUsize::new(KNOWN_MAX).expect("not 0"))))
+        // Its memory grows with what is in it.
+        let mut known = LruCache::unbounded();
+        known.resize(NonZeroUsize::new(KNOWN_MAX).expect("not 0"));
+        Self(Mutex::new(known))
     }
 }
 

@@ -178,7 +178,40 @@ async fn what_may_be_done_is_done_again_only_if_that_comes_to_the_same() {
         other.kill();
         let lost = asking.await.unwrap().unwrap_err();
         assert_eq!(lost.kind, NodeErrorKind::DataLost, "{lost}");
+        assert!(reads || lost.message.contains("may be done or not"), "nobody says that the worker is gone: {lost}");
         assert_eq!(root.node_calls(), times, "how often the way to it was asked for");
+    }
+}
+
+/// A way to an address by which the first connection breaks while it is made.
+async fn breaks_once(target: &str) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (address, target) = (listener.local_addr().unwrap().to_string(), target.to_owned());
+    tokio::spawn(async move {
+        drop(listener.accept().await.unwrap());
+        loop {
+            let (mut near, _) = listener.accept().await.unwrap();
+            let mut far = tokio::net::TcpStream::connect(&target).await.unwrap();
+            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
+        }
+    });
+    address
+}
+
+/// The worker is there, and what it has: with a connection nothing is lost, and for a moment nobody tries another one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_is_not_lost_with_a_connection_that_broke_while_it_was_made() {
+    for at_root in [true, false] {
+        let (mut root, mut other) = (Worker::start(1, &[]).await, Worker::start(2, &[]).await);
+        *root.shared.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
+        *other.shared.refuses.lock() = Some(NodeErrorKind::NotFound);
+        let broken = if at_root { &mut root } else { &mut other };
+        broken.info.address = breaks_once(&broken.info.address).await;
+        let coordinator = Coordinator::start(&[&root, &other]).await;
+        let nodes = coordinator.client(|settings| settings.in_place = false).await.nodes();
+        let said = nodes.get("/tmp/d/k").await.unwrap_err();
+        assert_eq!(said.kind, NodeErrorKind::NotFound, "who has it says what there is: {said}");
+        assert_eq!(other.node_calls(), 1);
     }
 }
 

@@ -1,11 +1,12 @@
 //! Who else has pages of a segment, as far as those who asked here have told.
 
-use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use forebay_types::{SegmentId, WorkerId};
 use lru::LruCache;
 use parking_lot::Mutex;
+
+use crate::bounded::bounded;
 
 /// Segments that are remembered at most; those that were asked for longest ago are forgotten first.
 const SEGMENTS_MAX: usize = 65_536;
@@ -27,7 +28,7 @@ enum Seen {
 
 impl Default for Whereabouts {
     fn default() -> Self {
-        Self(Mutex::new(LruCache::new(NonZeroUsize::new(SEGMENTS_MAX).expect("not 0"))))
+        Self(Mutex::new(bounded(SEGMENTS_MAX)))
     }
 }
 

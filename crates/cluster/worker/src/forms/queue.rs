@@ -1,13 +1,14 @@
 //! Which cells are wished for, and the line of those to be made.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use forebay_types::{Cell, ObjectVersion, OperationId, SegmentId};
 use lru::LruCache;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, oneshot};
+
+use crate::bounded::bounded;
 
 /// Cells that readers have asked for, remembered at most; those asked for longest ago are forgotten first.
 const WISHES_MAX: usize = 128_000;
@@ -71,12 +72,11 @@ pub(super) enum Outcome {
 
 impl Default for Wishes {
     fn default() -> Self {
-        let size = |entries: usize| NonZeroUsize::new(entries).expect("not 0");
         let state = State {
-            wishes: LruCache::new(size(WISHES_MAX)),
+            wishes: bounded(WISHES_MAX),
             line: VecDeque::new(),
-            made: LruCache::new(size(OBJECTS_MAX)),
-            together: LruCache::new(size(ROW_GROUPS_MAX)),
+            made: bounded(OBJECTS_MAX),
+            together: bounded(ROW_GROUPS_MAX),
         };
         Self { state: Mutex::new(state), wake: Notify::new() }
     }

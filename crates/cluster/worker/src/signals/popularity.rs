@@ -1,7 +1,6 @@
 //! How often each segment is read: what placement goes by.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +11,7 @@ use lru::LruCache;
 use parking_lot::Mutex;
 
 use super::seen::Seen;
+use crate::bounded::bounded;
 use crate::segment::SegmentName;
 
 /// Segments that a window counts at most. Beyond, those read least so far are left out (lossy counting: Manku and Motwani, 2002):
@@ -111,7 +111,7 @@ struct Known {
 
 impl Default for Shard {
     fn default() -> Self {
-        let known = LruCache::new(NonZeroUsize::new(KNOWN_MAX / SHARDS).expect("not 0"));
+        let known = bounded(KNOWN_MAX / SHARDS);
         Self { seen: Seen::default(), tallies: HashMap::new(), known, under_way: HashMap::new(), left_out: 0 }
     }
 }
@@ -139,7 +139,7 @@ impl Shard {
 impl Popularity {
     pub(crate) fn new() -> Self {
         let shards = Arc::new(std::array::from_fn(|_| Mutex::default()));
-        let reading = LruCache::new(NonZeroUsize::new(READING_MAX).expect("not 0"));
+        let reading = bounded(READING_MAX);
         Self { shards, reading: Mutex::new(reading), began: Mutex::new(forebay_runtime::now()) }
     }
 
@@ -197,7 +197,7 @@ impl Popularity {
         let lasted = std::mem::replace(&mut *self.began.lock(), forebay_runtime::now()).elapsed();
         let mut report = WindowReport { window, lasted, ..WindowReport::default() };
         let mut read = HashSet::new();
-        let reading = std::mem::replace(&mut *self.reading.lock(), LruCache::new(NonZeroUsize::new(READING_MAX).expect("not 0")));
+        let reading = std::mem::replace(&mut *self.reading.lock(), bounded(READING_MAX));
         let several = reading.iter().filter_map(|(_, together)| together.several());
         let roots = several.flat_map(Reading::roots);
         let roots: BTreeSet<(MountId, &str)> = roots.take(ROOTS_MAX * 16).collect();

@@ -40,20 +40,20 @@ pub(crate) async fn scrub(core: &Arc<Core>, from: ScrubCursor, budget_bytes: u64
 }
 
 fn step(core: &Arc<Core>, from: ScrubCursor, budget_bytes: u64) -> ScrubStep {
-    let mut step = ScrubStep::default();
+    let (mut step, mut scratch) = (ScrubStep::default(), Scratch::default());
     let mut at = from.0;
     while let Some(block) = core.table.next_block(at) {
         if step.bytes >= budget_bytes && step.bytes > 0 {
             step.next = Some(ScrubCursor(at));
             break;
         }
-        scrub_block(core, block, &mut step);
+        scrub_block(core, block, &mut scratch, &mut step);
         at = block.raw().saturating_add(1);
     }
     step
 }
 
-fn scrub_block(core: &Arc<Core>, block: BlockRef, step: &mut ScrubStep) {
+fn scrub_block(core: &Arc<Core>, block: BlockRef, scratch: &mut Scratch, step: &mut ScrubStep) {
     let (segment, index) = (block.segment(), block.block());
     let Some(found) = pin_for_scrub(core, segment, index) else { return };
     for run in bad_in_dram(core, segment, index, step) {
@@ -66,7 +66,7 @@ fn scrub_block(core: &Arc<Core>, block: BlockRef, step: &mut ScrubStep) {
     }
     for run in &found.on_disk {
         step.bytes += u64::from(run.len) * PAGE_BYTES;
-        for bad in bad_on_disk(core, disk, &found, extent, *run) {
+        for bad in bad_on_disk(core, disk, &found, extent, *run, scratch) {
             drop_bad(core, &found, segment, TierKind::Disk, bad, step);
         }
     }
@@ -99,12 +99,10 @@ fn bad_in_dram(core: &Arc<Core>, segment: SegmentRef, block: u32, step: &mut Scr
     bad.collect()
 }
 
-fn bad_on_disk(core: &Core, disk: &Disk, found: &Scrubbed, extent: u64, run: PageRun) -> Vec<PageRun> {
+fn bad_on_disk(core: &Core, disk: &Disk, found: &Scrubbed, extent: u64, run: PageRun, scratch: &mut Scratch) -> Vec<PageRun> {
     let start = extent + u64::from(run.start);
-    let read = || {
-        // Anonymous memory is page aligned, as O_DIRECT wants it.
-        let mut scratch = MmapMut::map_anon(BLOCK_BYTES as usize)?;
-        let bytes = &mut scratch[..run.len as usize * PAGE_BYTES as usize];
+    let mut read = || {
+        let bytes = scratch.of(run.len as usize * PAGE_BYTES as usize)?;
         disk.file.read(start, bytes)?;
         let sums = disk.sums.load(start, u64::from(run.len))?;
         std::io::Result::Ok(bad_runs(found.id, run, bytes, &sums))
@@ -120,6 +118,22 @@ fn drop_bad(core: &Core, found: &Scrubbed, segment: SegmentRef, tier: TierKind, 
     tracing::warn!(segment = %found.id, tier = tier.name(), page = run.start, pages = run.len, "pages do not verify");
     step.bad_pages += u64::from(run.len);
     core.drop_pages(tier, segment, run);
+}
+
+/// What runs are read into, one after the other: there from the first one on.
+#[derive(Default)]
+struct Scratch(Option<MmapMut>);
+
+impl Scratch {
+    /// Room for at most a block.
+    fn of(&mut self, bytes: usize) -> std::io::Result<&mut [u8]> {
+        let memory = match self.0.take() {
+            Some(memory) => memory,
+            // Anonymous memory is page aligned, as O_DIRECT wants it.
+            None => MmapMut::map_anon(BLOCK_BYTES as usize)?,
+        };
+        Ok(&mut self.0.insert(memory)[..bytes])
+    }
 }
 
 /// A block under scrub.

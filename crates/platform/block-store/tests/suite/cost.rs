@@ -111,7 +111,7 @@ fn heap_of(folder: &Path, segments: u64, blocks: u64) -> (i64, u64) {
     assert_eq!(store.usage().disk.by_owner[0].1, blocks * MIB);
     // What the threads take in passing is settled when the first task is done.
     wait(store.flush());
-    (LIVE.load(Relaxed) - before, store.usage().metadata_bytes)
+    (LIVE.load(Relaxed) - before, store.metadata_bytes())
 }
 
 #[test]

@@ -31,10 +31,7 @@ pub(in crate::world) async fn resident(course: Arc<Course>) {
     let mut version = 0;
     while course.calls.goes_on() {
         pause(&mut chance, course.paced(PAUSE)).await;
-        if !course.has_begun() {
-            continue;
-        }
-        let _working = course.works_beside();
+        let Some(_working) = course.works_beside() else { continue };
         version += 2;
         let (table, looks_after) = (chance.random_range(0..TABLES), chance.random_range(LOOKS_AFTER_MS));
         let looked = look(&client, table, version, Duration::from_millis(looks_after));
