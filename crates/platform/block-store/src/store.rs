@@ -226,13 +226,13 @@ impl BlockStore {
             segments += shard.len() as u64;
             metadata += shard.heap_bytes();
         }
-        let (disks, left_out) = (&self.core.disks, &self.core.left_out);
+        let (disks, known) = (&self.core.disks, self.core.left_out.iter().chain(&self.core.too_large));
         metadata += self.core.dram.heap_bytes() + disks.iter().map(Disk::heap_bytes).sum::<usize>();
         Usage {
             dram: tier_usage(&self.core.dram),
             disk: disks.iter().map(|disk| tier_usage(&disk.tier)).reduce(TierUsage::with).unwrap_or_default(),
             segments,
-            warnings: left_out.iter().cloned().chain(disks.iter().flat_map(|disk| disk.health.warnings())).collect(),
+            warnings: known.cloned().chain(disks.iter().flat_map(|disk| disk.health.warnings())).collect(),
             disks_out: self.disks_out(),
             metadata_bytes: metadata as u64,
         }
