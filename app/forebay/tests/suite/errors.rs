@@ -94,6 +94,13 @@ fn a_pin_of_what_does_not_fit_is_none() {
     bucket.put("large.bin", &vec![7; 48 << 20]);
     forebay(&up.address(), &["pin", "/lake/large.bin"]).fails(1, &["/lake/large.bin is not pinned", "--no-load"]);
     assert_eq!(forebay(&up.address(), &["pin", "--json"]).ok().lines().len(), 0);
+    // What had come of it makes room for others.
+    bucket.put("small.bin", &vec![7; 8 << 20]);
+    forebay(&up.address(), &["load", "/lake/small.bin"]).ok();
+    forebay(&up.address(), &["pin", "/lake/small.bin"]).ok();
+    forebay(&up.address(), &["pin", "--remove", "/lake/small.bin"]).ok();
+    bucket.put("other.bin", &vec![7; 9 << 20]);
+    forebay(&up.address(), &["load", "/lake/other.bin"]).ok();
     forebay(&up.address(), &["pin", "--no-load", "/lake/large.bin"]).ok();
     forebay(&up.address(), &["pin", "/lake/large.bin"]).fails(1, &["/lake/large.bin stays pinned"]);
     assert_eq!(forebay(&up.address(), &["pin", "--json"]).ok().lines().len(), 1);
