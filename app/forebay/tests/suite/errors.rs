@@ -86,6 +86,25 @@ fn one_of_several_paths_that_is_missing_keeps_nobody_from_the_others() {
 }
 
 #[test]
+fn a_load_of_more_than_there_is_room_for_does_not_say_that_all_is_there() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up_of(home.path(), &["--dram", "16MiB", "--disk", "0B"]);
+    let bucket = Bucket::s3();
+    bucket.mount(&up);
+    for name in ["a", "b", "c", "d"] {
+        bucket.put(&format!("large/{name}"), &vec![7; 8 << 20]);
+    }
+    let load = |path: &str| forebay(&up.address(), &["load", path, "--json"]);
+    assert_eq!(load("/lake/large/a").ok().json()[0]["gone_bytes"], 0);
+    let all = load("/lake/large/");
+    match all.code {
+        0 => assert!(all.json()[0]["gone_bytes"].as_u64().unwrap() >= 16 << 20, "{}", all.text()),
+        // Too much of it came at once.
+        _ => assert!(all.stderr.contains("have no room"), "{}", all.stderr),
+    }
+}
+
+#[test]
 fn a_pin_of_what_does_not_fit_is_none() {
     let home = tempfile::tempdir().unwrap();
     let up = Role::up_of(home.path(), &["--dram", "16MiB", "--disk", "0B"]);
