@@ -41,7 +41,8 @@ pub fn owner_secret(folder: &Path, fresh: impl FnOnce() -> Result<String>) -> Re
     })();
     let _ = fs::remove_file(&draft);
     written.context(|| format!("{} can't be written", path.display()))?;
-    read_secret(folder)?.ok_or_else(|| Error::internal(format!("{} is gone", path.display())))
+    read_secret(folder)?
+        .ok_or_else(|| Error::invalid(format!("{} is empty: delete it, so that another one is made", path.display())))
 }
 
 /// The owner's secret of a data folder, where there is one. One that this user may not read is another's, and none of its own.
@@ -239,6 +240,19 @@ mod tests {
         assert_eq!(owner_secret_of("127.0.0.2:3").unwrap().as_deref(), Some("a secret of the second"));
         drop(second);
         assert_eq!(owner_secret_of("127.0.0.2:3").unwrap(), None);
+    }
+
+    #[test]
+    fn a_secret_that_is_empty_is_said_to_be_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        fs::write(&file, "\n").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let made = || owner_secret(folder.path(), || Ok("a secret of nobody else".into()));
+        let error = made().unwrap_err();
+        assert!(error.message().contains("is empty: delete it"), "{error}");
+        fs::remove_file(&file).unwrap();
+        assert_eq!(made().unwrap(), "a secret of nobody else");
     }
 
     #[test]
