@@ -170,6 +170,23 @@ async fn a_pin_that_is_lifted_keeps_nothing_but_what_another_one_is_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn old_versions_of_what_is_pinned_are_kept_no_longer() {
+    let cluster = Cluster::start(1).await;
+    let client = cluster.client(|_| {}).await;
+    client.control(AdminRequest::PinAdd { path: path("p/") }).await.unwrap();
+    let mut versions = Vec::new();
+    for round in 0..3 {
+        let info = put(&client, "p/a", bytes(round, 100_000)).await;
+        client.load(vec![info.version.clone()], true, |_| {}).await.unwrap();
+        versions.push(info.version);
+    }
+    let kept = async || client.held(&versions).await.unwrap().iter().map(|held| held.keep).collect::<Vec<_>>();
+    assert_eq!(kept().await, [false, false, true]);
+    client.delete(&path("p/a")).await.unwrap();
+    assert_eq!(kept().await, [false, false, false]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn where_each_segment_is_and_who_is_asked_for_it() {
     let cluster = Cluster::start(2).await;
     let client = cluster.client(|_| {}).await;
