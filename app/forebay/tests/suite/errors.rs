@@ -105,6 +105,33 @@ fn a_load_of_more_than_there_is_room_for_does_not_say_that_all_is_there() {
 }
 
 #[test]
+fn who_administers_one_mount_lifts_its_pins_and_they_are_let_go() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up_of(home.path(), &["--dram", "16MiB", "--disk", "0B"]);
+    let bucket = Bucket::s3();
+    bucket.mount(&up);
+    bucket.put("a.bin", &vec![7; 9 << 20]);
+    bucket.put("b.bin", &vec![7; 9 << 20]);
+    let at = up.address();
+    let added = forebay(&at, &["token", "add", "boss", "--admin", "--mount", "lake", "--json"]).ok().json();
+    let token = added[0]["token"].as_str().unwrap().to_string();
+    let asked = |arguments: &[&str]| {
+        let change = |command: &mut std::process::Command| {
+            command.env("FOREBAY_TOKEN", &token);
+        };
+        forebay_with(home.path(), &[arguments, &["--coordinator", at.as_str()]].concat(), change, b"").ok()
+    };
+    asked(&["pin", "/lake/a.bin"]);
+    asked(&["pin", "--remove", "/lake/a.bin"]);
+    // The worker hears of it within a second.
+    let began = Instant::now();
+    while forebay(&at, &["load", "/lake/b.bin"]).code != 0 {
+        assert!(began.elapsed() < Duration::from_secs(20), "what was pinned has no room for others");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
 fn a_pin_of_what_does_not_fit_is_none() {
     let home = tempfile::tempdir().unwrap();
     let up = Role::up_of(home.path(), &["--dram", "16MiB", "--disk", "0B"]);
