@@ -292,7 +292,7 @@ impl Connection {
             };
             let Err(error) = loaded else { return Ok(()) };
             // As before, there is no pin unless there was one.
-            let lifted = !was_pinned && live.client.control(AdminRequest::PinRemove { path: path.clone() }).await.is_ok();
+            let lifted = !was_pinned && live.client.unpin(&path).await.is_ok();
             let left = match lifted {
                 true => "is not pinned, since it could not be loaded (load=False pins it all the same)",
                 false => "stays pinned, but could not be loaded",
@@ -308,7 +308,7 @@ impl Connection {
             let folder = path.as_folder()?;
             let pins = mounts::pins(&live.client).await?;
             let path = if !pins.contains(&path) && pins.contains(&folder) { folder } else { path };
-            live.client.control(AdminRequest::PinRemove { path }).await.map(|_| ())
+            live.client.unpin(&path).await
         })
     }
 

@@ -11,6 +11,8 @@ use crate::counters::Kind;
 pub enum Fault {
     /// Any request: answered with this HTTP status instead of being served, as in 503.
     Status(u16),
+    /// The same with the code that S3 says why by, as in 403 and `RequestTimeTooSkewed`.
+    Refused(u16, &'static str),
     /// Any request: never answered.
     Hang,
     /// A GET of an object: the connection breaks after this many bytes of the body.
@@ -24,7 +26,7 @@ pub enum Fault {
 impl Fault {
     fn concerns(self, kind: Kind) -> bool {
         match self {
-            Self::Status(_) | Self::Hang | Self::LoseAnswer => true,
+            Self::Status(_) | Self::Refused(..) | Self::Hang | Self::LoseAnswer => true,
             Self::CutAfter(_) | Self::StallAfter(_) => kind == Kind::Get,
         }
     }

@@ -36,7 +36,9 @@ pub(crate) async fn serve(
     }
     let fault = shared.faults.next(kind);
     let answer = match fault {
-        Some(Fault::Status(status)) => refusal(status),
+        Some(Fault::Status(503)) => refusal(503, "SlowDown"),
+        Some(Fault::Status(status)) => refusal(status, "InternalError"),
+        Some(Fault::Refused(status, code)) => refusal(status, code),
         Some(Fault::Hang) => std::future::pending().await,
         _ => {
             let request = request.map(|body| s3s::Body::http_body(Paced::new(body, Arc::clone(&shared.link), Way::In, None)));
@@ -51,9 +53,8 @@ pub(crate) async fn serve(
     Ok(answer.map(|body| Paced::new(body, Arc::clone(&shared.link), way, fault)))
 }
 
-fn refusal(status: u16) -> Response<s3s::Body> {
+fn refusal(status: u16, code: &str) -> Response<s3s::Body> {
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::SERVICE_UNAVAILABLE);
-    let code = if status == StatusCode::SERVICE_UNAVAILABLE { "SlowDown" } else { "InternalError" };
     let text = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?><Error><Code>{code}</Code><Message>As told.</Message></Error>");
     let mut answer = Response::new(s3s::Body::from(text));
     *answer.status_mut() = status;

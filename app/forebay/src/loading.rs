@@ -65,6 +65,19 @@ impl Loading {
         }
     }
 
+    /// The versions, where they are brought whole.
+    pub(crate) fn whole(&self) -> &[ObjectVersion] {
+        match &self.what {
+            What::All { versions, .. } => versions,
+            What::Parts(_) => &[],
+        }
+    }
+
+    /// By whom it is brought.
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
     /// Bytes that will be in the tiers.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes

@@ -33,6 +33,7 @@ const PRINTS: &str = "datafusion_physical_plan::aggregates::grouped_topk_stream"
 pub(crate) fn start(configured: Option<&str>, default: &str, format: LogFormat, audit: Option<&Path>) -> Outcome {
     let variable = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
     let default = format!("{default},{OF_LIBRARIES}");
+    configured.map_or(Ok(()), check_words)?;
     let text = configured.or(variable.as_deref()).unwrap_or(&default);
     let filter = shown::<Registry>(text)?;
     let shown = lines(format, io::stderr, io::stderr().is_terminal()).with_filter(filter);
@@ -71,6 +72,17 @@ where
         LogFormat::Json => {
             lines.with_ansi(false).json().flatten_event(true).with_current_span(false).with_span_list(false).boxed()
         }
+    }
+}
+
+/// Refuses a word that is no level, and that no part of the program is called by: alone it would silence all parts.
+fn check_words(text: &str) -> Outcome {
+    let is_wrong = |word: &&str| !word.is_empty() && !word.contains(['=', '[', '_', ':']) && word.parse::<LevelFilter>().is_err();
+    match text.split(',').map(str::trim).find(is_wrong) {
+        Some(word) => Err(Failure::Usage(format!(
+            "log filter {text:?}: {word:?} is no level: write error, warn, info, debug, trace or off, or that of a part, as in forebay_worker=debug"
+        ))),
+        None => Ok(()),
     }
 }
 
@@ -161,6 +173,17 @@ mod tests {
 
         fn flush(&mut self) -> io::Result<()> {
             Ok(())
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_no_level_is_refused() {
+        for text in ["info", "OFF", "info,forebay_worker=debug", "slow_query", "h2=warn, debug", "forebay_worker[query]", ""] {
+            assert!(check_words(text).is_ok(), "{text}");
+        }
+        for text in ["warning", "inof", "info,debgu"] {
+            let Err(Failure::Usage(said)) = check_words(text) else { panic!("{text} is no level") };
+            assert!(said.contains("is no level") && said.contains("forebay_worker=debug"), "{said}");
         }
     }
 

@@ -75,6 +75,9 @@ pub(crate) struct RmArgs {
     /// What isn't there is no error
     #[arg(short, long)]
     pub(crate) force: bool,
+    /// A path may be a whole mount: all objects below it are deleted
+    #[arg(long, requires = "recursive")]
+    pub(crate) yes: bool,
     /// One JSON object an object
     #[arg(long)]
     pub(crate) json: bool,

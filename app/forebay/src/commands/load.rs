@@ -1,7 +1,7 @@
 //! `forebay load`: everything below paths into the tiers now, or what a query of it would read, with its progress; `pin` does it as well.
 
 use forebay_client::Client;
-use forebay_types::{ForebayPath, format_bytes};
+use forebay_types::{ForebayPath, ObjectVersion, format_bytes};
 use serde::Serialize;
 
 use crate::cli::LoadArgs;
@@ -16,6 +16,8 @@ pub(crate) struct Loaded {
     objects: usize,
     bytes: u64,
     fetched_bytes: u64,
+    /// What came first, and had to go for what came last.
+    gone_bytes: u64,
 }
 
 /// Brings everything below paths into the tiers.
@@ -39,11 +41,20 @@ async fn one(client: &Client, path: &ForebayPath, args: &LoadArgs, output: &mut 
 /// Loads, and shows how far it is.
 pub(crate) async fn load(loading: Loading) -> Outcome<Loaded> {
     let (path, objects, bytes) = (loading.path().to_string(), loading.objects(), loading.bytes());
+    let (client, versions) = (loading.client().clone(), loading.whole().to_vec());
     let bar = progress::bytes(&format!("load {path}"), bytes);
     let counted = bar.clone();
     let loaded = loading.run(move |done| counted.set_position(done)).await;
     bar.finish_and_clear();
-    Ok(Loaded { path, objects, bytes, fetched_bytes: loaded?.bytes_fetched })
+    let fetched_bytes = loaded?.bytes_fetched;
+    Ok(Loaded { path, objects, bytes, fetched_bytes, gone_bytes: gone(&client, &versions).await })
+}
+
+/// Bytes of these versions that no tier holds; none where workers don't say.
+async fn gone(client: &Client, versions: &[ObjectVersion]) -> u64 {
+    let Ok(held) = client.held(versions).await else { return 0 };
+    let each = versions.iter().zip(held).map(|(version, held)| version.size.saturating_sub(held.bytes));
+    each.fold(0, u64::saturating_add)
 }
 
 impl Loaded {
@@ -51,12 +62,33 @@ impl Loaded {
         if output.json() {
             return output.record(self);
         }
-        output.line(&format!(
-            "{}: {} objects of {} in the tiers, {} of it fetched now",
-            self.path,
-            self.objects,
-            format_bytes(self.bytes),
-            format_bytes(self.fetched_bytes)
-        ))
+        output.line(&self.said())
+    }
+
+    fn said(&self) -> String {
+        let (path, objects, fetched) = (&self.path, self.objects, format_bytes(self.fetched_bytes));
+        let bytes = format_bytes(self.bytes);
+        match self.gone_bytes {
+            0 => format!("{path}: {objects} objects of {bytes} in the tiers, {fetched} of it fetched now"),
+            gone => format!(
+                "{path}: {objects} objects of {bytes} brought, {fetched} of it fetched now; {} of it is gone again, for the tiers have no room for all: \
+                 load less, or give them more",
+                format_bytes(gone)
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_had_to_go_again_is_not_said_to_be_there() {
+        let said = |gone_bytes| {
+            Loaded { path: "/lake/".to_string(), objects: 2, bytes: 58 << 20, fetched_bytes: 53 << 20, gone_bytes }.said()
+        };
+        assert_eq!(said(0), "/lake/: 2 objects of 58.0 MiB in the tiers, 53.0 MiB of it fetched now");
+        assert!(said(43 << 20).contains("43.0 MiB of it is gone again") && !said(1).contains("in the tiers,"));
     }
 }

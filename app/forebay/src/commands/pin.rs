@@ -27,7 +27,7 @@ pub(crate) async fn run(client: &Client, args: PinArgs) -> Outcome {
     }
     for path in &args.paths {
         if args.remove {
-            client.control(AdminRequest::PinRemove { path: pinned_path(client, path).await }).await?;
+            client.unpin(&pinned_path(client, path).await).await?;
             output_pin(&mut output, path, false)?;
             continue;
         }
@@ -51,7 +51,11 @@ pub(crate) async fn run(client: &Client, args: PinArgs) -> Outcome {
 /// What is left of a pin whose data could not be brought: as before, there is none unless there was one.
 async fn without_data(client: &Client, path: &ForebayPath, was_pinned: bool, failure: Failure) -> Failure {
     let Failure::Failed(error) = failure else { return failure };
-    let lifted = !was_pinned && client.control(AdminRequest::PinRemove { path: path.clone() }).await.is_ok();
+    let lifted = !was_pinned
+        && match client.unpin(path).await {
+            Ok(()) => true,
+            Err(_) => pins(client).await.is_ok_and(|pins| !pins.contains(path)),
+        };
     let left = match lifted {
         true => format!("{path} is not pinned, since it could not be loaded (`--no-load` pins it all the same)"),
         false => format!("{path} stays pinned, but could not be loaded (`forebay pin --remove {path}` lifts the pin)"),

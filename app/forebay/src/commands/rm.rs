@@ -1,4 +1,4 @@
-//! `forebay rm`: deletes from shared storage, and a folder only where it is asked for with `-r`.
+//! `forebay rm`: deletes from shared storage, a folder only where it is asked for with `-r`, and a whole mount only with `--yes`.
 
 use forebay_client::Client;
 use forebay_types::{ErrorKind, ForebayPath};
@@ -20,6 +20,15 @@ struct Deleted {
 
 /// Deletes objects from shared storage.
 pub(crate) async fn run(client: &Client, args: RmArgs) -> Outcome {
+    if !args.yes
+        && let Some(mount) = args.paths.iter().find(|path| args.recursive && path.key().as_str().is_empty())
+    {
+        return Err(Failure::Usage(format!(
+            "{mount} is a whole mount, and nothing was deleted: --yes deletes every object below it from shared storage; `forebay mount rm {}` \
+             takes the mount away and keeps them",
+            mount.mount()
+        )));
+    }
     let mut output = Output::new(args.json);
     let mut several = Several::of(args.paths.len());
     for path in &args.paths {

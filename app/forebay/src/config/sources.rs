@@ -102,7 +102,8 @@ impl Said {
 
 /// The file that is named, else the first of the usual ones that is there.
 fn file_of(named: Option<&Path>) -> Outcome<Option<PathBuf>> {
-    let named = named.map(PathBuf::from).or_else(|| std::env::var_os("FOREBAY_CONFIG").map(PathBuf::from));
+    let variable = || std::env::var_os("FOREBAY_CONFIG").filter(|file| !file.is_empty()).map(PathBuf::from);
+    let named = named.map(PathBuf::from).or_else(variable);
     match named {
         Some(file) if file.is_dir() => Err(wrong_file(&file, "it is a folder: name a file in it")),
         Some(file) if !file.is_file() => Err(wrong_file(&file, "there is no such file")),

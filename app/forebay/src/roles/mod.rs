@@ -220,7 +220,7 @@ async fn run(settings: RunSettings, next: impl FnOnce(&Running, &mut Output) -> 
     tracing::info!(signal, "stopping; the same again forces it");
     tokio::select! {
         () = running.shutdown() => {}
-        _ = signals.next() => {
+        () = signals.another() => {
             tracing::warn!("forced to stop");
             std::process::exit(130);
         }

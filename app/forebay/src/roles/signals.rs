@@ -1,8 +1,13 @@
 //! Signals that ask a process to end, so that roles stop in order and statements can be given up.
 
+use std::time::Duration;
+
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use forebay_types::{Error, ResultExt};
+
+/// What comes within this is the same once more: who sends it to a process and to its group at once, as `timeout` does, sends it twice.
+const SAME_WITHIN: Duration = Duration::from_millis(250);
 
 /// Ctrl-C and SIGTERM.
 pub(crate) struct Signals {
@@ -22,6 +27,17 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
             _ = self.terminate.recv() => "SIGTERM",
+        }
+    }
+
+    /// Waits for one that somebody sent after the one that has just come.
+    pub(crate) async fn another(&mut self) {
+        let began = forebay_runtime::time::instant();
+        loop {
+            self.next().await;
+            if began.elapsed() >= SAME_WITHIN {
+                return;
+            }
         }
     }
 }

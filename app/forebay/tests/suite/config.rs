@@ -140,6 +140,17 @@ fn settings_that_nothing_starts_with_are_wrong_usage_wherever_they_are_read() {
 }
 
 #[test]
+fn an_empty_name_of_a_file_in_the_environment_is_none() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("forebay.toml"), "dram = \"64MiB\"\n").unwrap();
+    let empty = |command: &mut std::process::Command| {
+        command.env("FOREBAY_CONFIG", "");
+    };
+    let ran = forebay_with(home.path(), &["config", "--json"], empty, b"").ok();
+    assert_eq!(value(&ran, "dram"), ("64MiB".into(), "forebay.toml".into()));
+}
+
+#[test]
 fn an_empty_secret_in_the_environment_is_none() {
     let home = tempfile::tempdir().unwrap();
     let change = |command: &mut std::process::Command| {

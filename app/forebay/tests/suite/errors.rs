@@ -86,6 +86,52 @@ fn one_of_several_paths_that_is_missing_keeps_nobody_from_the_others() {
 }
 
 #[test]
+fn a_load_of_more_than_there_is_room_for_does_not_say_that_all_is_there() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up_of(home.path(), &["--dram", "16MiB", "--disk", "0B"]);
+    let bucket = Bucket::s3();
+    bucket.mount(&up);
+    for name in ["a", "b", "c", "d"] {
+        bucket.put(&format!("large/{name}"), &vec![7; 8 << 20]);
+    }
+    let load = |path: &str| forebay(&up.address(), &["load", path, "--json"]);
+    assert_eq!(load("/lake/large/a").ok().json()[0]["gone_bytes"], 0);
+    let all = load("/lake/large/");
+    match all.code {
+        0 => assert!(all.json()[0]["gone_bytes"].as_u64().unwrap() >= 16 << 20, "{}", all.text()),
+        // Too much of it came at once.
+        _ => assert!(all.stderr.contains("have no room"), "{}", all.stderr),
+    }
+}
+
+#[test]
+fn who_administers_one_mount_lifts_its_pins_and_they_are_let_go() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up_of(home.path(), &["--dram", "16MiB", "--disk", "0B"]);
+    let bucket = Bucket::s3();
+    bucket.mount(&up);
+    bucket.put("a.bin", &vec![7; 9 << 20]);
+    bucket.put("b.bin", &vec![7; 9 << 20]);
+    let at = up.address();
+    let added = forebay(&at, &["token", "add", "boss", "--admin", "--mount", "lake", "--json"]).ok().json();
+    let token = added[0]["token"].as_str().unwrap().to_string();
+    let asked = |arguments: &[&str]| {
+        let change = |command: &mut std::process::Command| {
+            command.env("FOREBAY_TOKEN", &token);
+        };
+        forebay_with(home.path(), &[arguments, &["--coordinator", at.as_str()]].concat(), change, b"").ok()
+    };
+    asked(&["pin", "/lake/a.bin"]);
+    asked(&["pin", "--remove", "/lake/a.bin"]);
+    // The worker hears of it within a second.
+    let began = Instant::now();
+    while forebay(&at, &["load", "/lake/b.bin"]).code != 0 {
+        assert!(began.elapsed() < Duration::from_secs(20), "what was pinned has no room for others");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
 fn a_pin_of_what_does_not_fit_is_none() {
     let home = tempfile::tempdir().unwrap();
     let up = Role::up_of(home.path(), &["--dram", "16MiB", "--disk", "0B"]);
@@ -94,6 +140,13 @@ fn a_pin_of_what_does_not_fit_is_none() {
     bucket.put("large.bin", &vec![7; 48 << 20]);
     forebay(&up.address(), &["pin", "/lake/large.bin"]).fails(1, &["/lake/large.bin is not pinned", "--no-load"]);
     assert_eq!(forebay(&up.address(), &["pin", "--json"]).ok().lines().len(), 0);
+    // What had come of it makes room for others.
+    bucket.put("small.bin", &vec![7; 8 << 20]);
+    forebay(&up.address(), &["load", "/lake/small.bin"]).ok();
+    forebay(&up.address(), &["pin", "/lake/small.bin"]).ok();
+    forebay(&up.address(), &["pin", "--remove", "/lake/small.bin"]).ok();
+    bucket.put("other.bin", &vec![7; 9 << 20]);
+    forebay(&up.address(), &["load", "/lake/other.bin"]).ok();
     forebay(&up.address(), &["pin", "--no-load", "/lake/large.bin"]).ok();
     forebay(&up.address(), &["pin", "/lake/large.bin"]).fails(1, &["/lake/large.bin stays pinned"]);
     assert_eq!(forebay(&up.address(), &["pin", "--json"]).ok().lines().len(), 1);

@@ -22,6 +22,9 @@ use crate::signals::{ServedFrom, Signals};
 use crate::versions::Versions;
 use crate::write::{Notes, Writes};
 
+/// Mounts of whose shared storage it is told what is wrong, at most.
+const TROUBLES_MAX: usize = 8;
+
 /// What answers requests: made once, and seen whole by `session` and `process` only.
 pub(crate) struct Rooms {
     pub(crate) cluster: Arc<Cluster>,
@@ -129,7 +132,7 @@ impl Rooms {
             bytes_served,
             bytes_hit,
             storage: self.origin.mounts.counters(),
-            warnings: usage.warnings,
+            warnings: usage.warnings.into_iter().chain(self.origin.mounts.troubles(TROUBLES_MAX)).collect(),
             drain: self.drain_report(),
             disk_form_bytes: disk.bytes_of(Owner::Form),
             layer_bytes: disk.bytes_of(Owner::Shard),

@@ -2,7 +2,7 @@
 
 use std::ops::Add;
 
-use forebay_types::MountId;
+use forebay_types::{MountId, MountName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +52,18 @@ pub struct WorkerReport {
     /// What reads took that the tiers answered, in microseconds; those in place take none.
     #[serde(with = "crate::version::since_9")]
     pub tier_read_us: u64,
+}
+
+impl WorkerReport {
+    /// A warning about the shared storage of one mount.
+    pub fn warning_of(mount: &MountName, what: &str) -> String {
+        format!("mount {mount}: {what}")
+    }
+
+    /// The name of the mount that a warning is about, where it is about one.
+    pub fn mount_of(warning: &str) -> Option<&str> {
+        Some(warning.strip_prefix("mount ")?.split_once(": ")?.0)
+    }
 }
 
 /// What a draining worker still has of temporary data, and of changes of shards that shared storage may not have.

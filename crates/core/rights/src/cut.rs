@@ -1,6 +1,6 @@
 //! What an answer of the coordinator shows to a caller whose right ends at some mounts.
 
-use forebay_protocol::ControlReply;
+use forebay_protocol::{ControlReply, WorkerReport};
 use forebay_types::{Grant, MountName, Scope};
 
 /// Takes out of an answer of the coordinator what the caller may not see: other mounts, and what is said of them.
@@ -18,6 +18,8 @@ pub fn cut(reply: &mut ControlReply, grant: &Grant) {
             let ids: Vec<_> = status.mounts.iter().map(|mount| mount.mount.id).collect();
             for (_, _, report) in &mut status.workers {
                 report.storage.retain(|(mount, _)| ids.contains(mount));
+                let is_seen = |name: &str| mounts.iter().any(|mount| mount.as_str() == name);
+                report.warnings.retain(|warning| WorkerReport::mount_of(warning).is_none_or(is_seen));
             }
         }
         ControlReply::Placement(placement) => placement.segments.retain(|segment| sees(segment.path.mount())),
@@ -36,5 +38,55 @@ pub fn cut(reply: &mut ControlReply, grant: &Grant) {
         | ControlReply::Caller(_)
         | ControlReply::Credentials { .. }
         | ControlReply::Unheard { .. } => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use forebay_protocol::{ClusterStatus, WorkerInfo, WorkerState};
+    use forebay_types::{HostId, Role, WorkerId};
+
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_other_mounts_is_not_seen() {
+        let name = |name: &str| name.parse::<MountName>().unwrap();
+        let warnings = vec![
+            WorkerReport::warning_of(&name("lake"), "/lake/x: no answer"),
+            WorkerReport::warning_of(&name("secret"), "/secret/lake: no answer"),
+            "disk tier: writing is paused".to_string(),
+        ];
+        let info = WorkerInfo {
+            id: WorkerId(1),
+            host: HostId("host".to_string()),
+            address: "127.0.0.1:7401".to_string(),
+            unix_socket: None,
+            dram_bytes: 0,
+            disk_bytes: 0,
+            turn: 1,
+            location: "host".to_string(),
+            draining: false,
+            protocol: 0,
+        };
+        let status = |grant: &Grant| {
+            let report = WorkerReport { warnings: warnings.clone(), ..WorkerReport::default() };
+            let mut reply = ControlReply::Status(Box::new(ClusterStatus {
+                forebay_version: String::new(),
+                epoch: 1,
+                uptime: Duration::ZERO,
+                metadata: String::new(),
+                mounts: Vec::new(),
+                pins: Vec::new(),
+                workers: vec![(info.clone(), WorkerState::Live, report)],
+            }));
+            cut(&mut reply, grant);
+            let ControlReply::Status(status) = reply else { panic!("it is still one") };
+            status.workers[0].2.warnings.clone()
+        };
+        assert_eq!(status(&Grant::everywhere(Role::Read)), warnings);
+        let scope = Scope::Only { mounts: vec![name("lake")], temporary: false };
+        assert_eq!(status(&Grant { role: Role::Read, scope, expires: None }), [warnings[0].clone(), warnings[2].clone()]);
     }
 }

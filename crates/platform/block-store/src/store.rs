@@ -221,12 +221,12 @@ impl BlockStore {
 
     /// How full the tiers are.
     pub fn usage(&self) -> Usage {
-        let (disks, left_out) = (&self.core.disks, &self.core.left_out);
+        let (disks, known) = (&self.core.disks, self.core.left_out.iter().chain(&self.core.too_large));
         Usage {
             dram: tier_usage(&self.core.dram),
             disk: disks.iter().map(|disk| tier_usage(&disk.tier)).reduce(TierUsage::with).unwrap_or_default(),
             segments: self.core.table.shards().map(|shard| shard.len() as u64).sum(),
-            warnings: left_out.iter().cloned().chain(disks.iter().flat_map(|disk| disk.health.warnings())).collect(),
+            warnings: known.cloned().chain(disks.iter().flat_map(|disk| disk.health.warnings())).collect(),
             disks_out: self.disks_out(),
         }
     }

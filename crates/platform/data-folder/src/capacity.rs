@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use rustix::fs::StatVfs;
+
 /// Tiers smaller than this are not worth their bookkeeping.
 const TIER_BYTES_MIN: u64 = 64 << 20;
 const MIB: u64 = 1 << 20;
@@ -26,10 +28,19 @@ pub fn default_disk_bytes(folder: &Path) -> u64 {
 
 /// The free space of the disk that holds `folder` (or will hold it); none where the system does not say.
 pub fn free_disk_bytes(folder: &Path) -> Option<u64> {
+    disk_of(folder).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// All space of the disk that holds `folder` (or will hold it), whoever has it; none where the system does not say.
+pub fn whole_disk_bytes(folder: &Path) -> Option<u64> {
+    disk_of(folder).map(|disk| disk.f_blocks.saturating_mul(disk.f_frsize)).filter(|bytes| *bytes > 0)
+}
+
+fn disk_of(folder: &Path) -> Option<StatVfs> {
     let there = folder.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("."));
     // An empty path is the last ancestor of a relative one.
     let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
-    rustix::fs::statvfs(there).ok().map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize))
+    rustix::fs::statvfs(there).ok()
 }
 
 fn quarter(bytes: u64) -> u64 {
@@ -54,6 +65,7 @@ mod tests {
     #[test]
     fn disk_of_a_folder_that_is_not_there_yet_is_its_parents() {
         assert!(default_disk_bytes(Path::new("not/there/yet")) >= TIER_BYTES_MIN);
-        assert!(free_disk_bytes(Path::new("not/there/yet")).is_some());
+        let (free, whole) = (free_disk_bytes(Path::new("not/there/yet")), whole_disk_bytes(Path::new("not/there/yet")));
+        assert!(free.is_some() && whole >= free, "{free:?} of {whole:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -76,16 +76,32 @@ fn check_format(path: &Path) -> Result<()> {
             }
             Ok(())
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
             fs::write(&file, format!("{FORMAT}\n")).context(|| format!("data folder {shown} can't be written"))
         }
         Err(error) => Err(Error::from(error).context(format!("data folder {shown}"))),
     }
 }
 
+/// Whether no process has a role on a folder any more, or the folder is gone. Where that can't be told, some process has it.
+pub(crate) fn is_left(path: &Path, role: &str) -> bool {
+    let name = lock_of(path, role);
+    let process = match fs::read_to_string(&name) {
+        Ok(process) => process,
+        Err(error) => return matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+    };
+    // The lock is the last word, and is not touched while the process is there to see: a process that starts takes it.
+    let is_seen = process.parse::<u32>().is_ok_and(|process| Path::new("/proc").join(process.to_string()).exists());
+    !is_seen && File::open(&name).is_ok_and(|file| matches!(FileLock::take(file), Ok(Ok(_))))
+}
+
+fn lock_of(path: &Path, role: &str) -> PathBuf {
+    path.join(format!("{role}.lock"))
+}
+
 fn lock(path: &Path, role: &str) -> Result<FileLock> {
     let shown = path.display();
-    let name = path.join(format!("{role}.lock"));
+    let name = lock_of(path, role);
     let file = File::options()
         .create(true)
         .truncate(false)

@@ -14,7 +14,7 @@ mod folder;
 mod owner;
 mod private;
 
-pub use capacity::{default_disk_bytes, default_dram_bytes, free_disk_bytes, memory_bytes};
+pub use capacity::{default_disk_bytes, default_dram_bytes, free_disk_bytes, memory_bytes, whole_disk_bytes};
 pub use file_lock::FileLock;
 pub use folder::DataFolder;
 pub use owner::{Announced, owner_secret, owner_secret_in, owner_secret_of, state_folder};

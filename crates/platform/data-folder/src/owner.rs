@@ -9,6 +9,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 use forebay_types::{Error, Result, ResultExt};
 
+use crate::folder::is_left;
 use crate::private::read_private_file;
 
 /// The file in the data folder.
@@ -20,6 +21,9 @@ static OWN: LazyLock<Mutex<HashMap<u16, PathBuf>>> = LazyLock::new(Mutex::defaul
 /// The owner's secret of a data folder: what `fresh` gives, kept in a file that only this user can read, when there is none yet.
 /// `Denied` when others can read the file.
 pub fn owner_secret(folder: &Path, fresh: impl FnOnce() -> Result<String>) -> Result<String> {
+    if folder.exists() && !folder.is_dir() {
+        return Err(Error::invalid(format!("data folder {} is a file: choose another with --data-dir", folder.display())));
+    }
     if let Some(secret) = read_secret(folder)? {
         return Ok(secret);
     }
@@ -37,7 +41,8 @@ pub fn owner_secret(folder: &Path, fresh: impl FnOnce() -> Result<String>) -> Re
     })();
     let _ = fs::remove_file(&draft);
     written.context(|| format!("{} can't be written", path.display()))?;
-    read_secret(folder)?.ok_or_else(|| Error::internal(format!("{} is gone", path.display())))
+    read_secret(folder)?
+        .ok_or_else(|| Error::invalid(format!("{} is empty: delete it, so that another one is made", path.display())))
 }
 
 /// The owner's secret of a data folder, where there is one. One that this user may not read is another's, and none of its own.
@@ -52,10 +57,7 @@ pub fn owner_secret_in(folder: &Path) -> Result<Option<String>> {
 pub fn owner_secret_of(coordinator: &str) -> Result<Option<String>> {
     let Some(port) = port_of(coordinator) else { return Ok(None) };
     let own = OWN.lock().unwrap_or_else(PoisonError::into_inner).get(&port).cloned();
-    let folder = own.or_else(|| {
-        let text = read_private_file(&clusters()?.join(port.to_string())).ok().flatten()?;
-        Some(PathBuf::from(text.trim_end_matches('\n')))
-    });
+    let folder = own.or_else(|| announced_in(&clusters()?.join(port.to_string())));
     match folder {
         Some(folder) => read_secret(&folder),
         None => Ok(None),
@@ -66,28 +68,36 @@ pub fn owner_secret_of(coordinator: &str) -> Result<Option<String>> {
 #[derive(Debug)]
 pub struct Announced {
     port: u16,
+    folder: PathBuf,
     file: Option<PathBuf>,
 }
 
 impl Announced {
-    /// The coordinator at `host:port` has its data here.
+    /// The coordinator at `host:port`, which this process is, has its data here. What others that were killed have said goes.
     pub fn new(coordinator: &str, folder: &Path) -> Option<Self> {
         let port = port_of(coordinator)?;
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
         OWN.lock().unwrap_or_else(PoisonError::into_inner).insert(port, folder.clone());
-        let file = clusters().map(|clusters| clusters.join(port.to_string())).filter(|file| {
+        let clusters = clusters();
+        if let Some(clusters) = &clusters {
+            tidy(clusters);
+        }
+        let file = clusters.map(|clusters| clusters.join(port.to_string())).filter(|file| {
             let opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(file);
             opened.and_then(|mut opened| opened.write_all(folder.as_os_str().as_encoded_bytes())).is_ok()
         });
-        Some(Self { port, file })
+        Some(Self { port, folder, file })
     }
 }
 
 impl Drop for Announced {
     fn drop(&mut self) {
-        OWN.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.port);
-        if let Some(file) = &self.file {
-            // What is left points to a folder whose secret no server knows any more, or to the next one's.
+        let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if own.get(&self.port) == Some(&self.folder) {
+            own.remove(&self.port);
+        }
+        // Unless it is another one's by now, at the same port of another address.
+        if let Some(file) = self.file.as_ref().filter(|file| announced_in(file).as_ref() == Some(&self.folder)) {
             let _ = fs::remove_file(file);
         }
     }
@@ -117,6 +127,23 @@ fn clusters() -> Option<PathBuf> {
     (meta.is_dir() && meta.uid() == uid && meta.mode() & 0o077 == 0).then_some(folder)
 }
 
+/// The folder that a coordinator's file names. None while it is written.
+fn announced_in(file: &Path) -> Option<PathBuf> {
+    let text = read_private_file(file).ok().flatten()?;
+    Some(PathBuf::from(text.trim_end_matches('\n'))).filter(|folder| folder.is_absolute())
+}
+
+/// Takes away what coordinators that were killed have left.
+fn tidy(clusters: &Path) {
+    let Ok(entries) = fs::read_dir(clusters) else { return };
+    for file in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        let is_port = file.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.parse::<u16>().is_ok());
+        if is_port && announced_in(&file).is_some_and(|folder| is_left(&folder, "coordinator")) {
+            let _ = fs::remove_file(&file);
+        }
+    }
+}
+
 fn port_of(address: &str) -> Option<u16> {
     address.rsplit_once(':')?.1.parse().ok().filter(|port| *port != 0)
 }
@@ -133,6 +160,7 @@ mod tests {
     use forebay_types::ErrorKind;
 
     use super::*;
+    use crate::DataFolder;
 
     #[test]
     fn the_secret_is_made_once_and_for_its_user_alone() {
@@ -170,5 +198,69 @@ mod tests {
         assert_eq!(owner_secret_of("localhost:2").unwrap(), None);
         drop(announced);
         assert_eq!(owner_secret_of("localhost:1").unwrap(), None);
+    }
+
+    #[test]
+    fn what_killed_coordinators_have_left_is_taken_away() {
+        let (clusters, data) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = |name: &str| data.path().join(name);
+        let announce = |port: &str, folder: &Path| {
+            let file = clusters.path().join(port);
+            fs::write(&file, folder.as_os_str().as_encoded_bytes()).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        };
+        let live = DataFolder::take(&folder("live"), &["coordinator"]).unwrap();
+        drop(DataFolder::take(&folder("killed"), &["coordinator"]).unwrap());
+        // No process has that number.
+        fs::write(folder("killed").join("coordinator.lock"), "4194305").unwrap();
+        // One that can't be seen from here has the lock.
+        let elsewhere = DataFolder::take(&folder("elsewhere"), &["coordinator"]).unwrap();
+        fs::write(folder("elsewhere").join("coordinator.lock"), "4194305").unwrap();
+        for (port, name) in [("1", "live"), ("2", "killed"), ("3", "elsewhere"), ("4", "gone"), ("other", "gone")] {
+            announce(port, &folder(name));
+        }
+        announce("5", Path::new(""));
+        tidy(clusters.path());
+        let mut left: Vec<_> = fs::read_dir(clusters.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["1", "3", "5", "other"]);
+        drop((live, elsewhere));
+    }
+
+    #[test]
+    fn who_ends_leaves_what_another_one_at_its_port_has_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        for (folder, secret) in [(&one, "a secret of the first"), (&two, "a secret of the second")] {
+            owner_secret(folder, || Ok(secret.into())).unwrap();
+        }
+        let first = Announced::new("127.0.0.1:3", &one).unwrap();
+        let second = Announced::new("127.0.0.2:3", &two).unwrap();
+        drop(first);
+        assert_eq!(owner_secret_of("127.0.0.2:3").unwrap().as_deref(), Some("a secret of the second"));
+        drop(second);
+        assert_eq!(owner_secret_of("127.0.0.2:3").unwrap(), None);
+    }
+
+    #[test]
+    fn a_secret_that_is_empty_is_said_to_be_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        fs::write(&file, "\n").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let made = || owner_secret(folder.path(), || Ok("a secret of nobody else".into()));
+        let error = made().unwrap_err();
+        assert!(error.message().contains("is empty: delete it"), "{error}");
+        fs::remove_file(&file).unwrap();
+        assert_eq!(made().unwrap(), "a secret of nobody else");
+    }
+
+    #[test]
+    fn a_data_folder_that_is_a_file_is_said_to_be_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("data");
+        fs::write(&file, "").unwrap();
+        let error = owner_secret(&file, || panic!("there is no place for one")).unwrap_err();
+        assert!(error.message().contains("is a file: choose another with --data-dir"), "{error}");
     }
 }

@@ -97,6 +97,7 @@ impl TryState {
 
     /// Waits until the next try, or returns the error when there is none.
     pub(crate) async fn pause(&mut self, policy: RetryPolicy, tally: &Tally, failure: Failure) -> Result<(), Error> {
+        tally.ended(Some(&failure.error));
         if !failure.transient {
             return Err(failure.error);
         }

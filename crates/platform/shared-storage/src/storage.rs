@@ -96,7 +96,7 @@ impl Storage {
         get.range.check().map_err(|error| error.context(self.path(get.key)))?;
         self.readable(get.key)?;
         let mut span = self.span("storage get", Some(get.key));
-        let opened = measured("get", self.0.backend.get(&get)).await.inspect_err(|error| span.fail(error))?;
+        let opened = self.asked("get", self.0.backend.get(&get)).await.inspect_err(|error| span.fail(error))?;
         self.check_bytes(get.key, &opened.info)?;
         let bytes = opened.range.end - opened.range.start;
         span.set("forebay.bytes", || bytes);
@@ -112,7 +112,7 @@ impl Storage {
     pub async fn stat(&self, key: &Key) -> Result<(ObjectInfo, Attributes)> {
         self.readable(key)?;
         let mut span = self.span("storage head", Some(key));
-        let (info, attributes) = measured("head", self.0.backend.head(key)).await.inspect_err(|error| span.fail(error))?;
+        let (info, attributes) = self.asked("head", self.0.backend.head(key)).await.inspect_err(|error| span.fail(error))?;
         self.check_bytes(key, &info)?;
         Ok((info, attributes))
     }
@@ -132,7 +132,7 @@ impl Storage {
             return Err(Error::denied(format!("mount {} is read-only", self.0.mount.name)));
         }
         let mut span = self.span(forward.span_name(), forward.key.as_ref());
-        let forwarded = measured("other", self.0.backend.forward(forward)).await.inspect_err(|error| span.fail(error))?;
+        let forwarded = self.asked("other", self.0.backend.forward(forward)).await.inspect_err(|error| span.fail(error))?;
         span.set("http.response.status_code", || u64::from(forwarded.status().as_u16()));
         Ok(forwarded)
     }
@@ -144,7 +144,7 @@ impl Storage {
             return Err(Error::invalid(format!("{}: a page of 0 keys is none", self.path(prefix))));
         }
         let mut span = self.span("storage list", Some(prefix));
-        let listed = measured("list", self.0.backend.list(prefix, folders, after, limit)).await;
+        let listed = self.asked("list", self.0.backend.list(prefix, folders, after, limit)).await;
         listed.inspect_err(|error| span.fail(error))
     }
 
@@ -156,14 +156,14 @@ impl Storage {
         self.writable(key)?;
         let mut span = self.span("storage put", Some(key));
         span.set("forebay.bytes", || payload.iter().map(|piece| piece.len() as u64).sum::<u64>());
-        measured("put", self.0.backend.put(key, payload, &condition)).await.inspect_err(|error| span.fail(error))
+        self.asked("put", self.0.backend.put(key, payload, &condition)).await.inspect_err(|error| span.fail(error))
     }
 
     /// Begins an object in parts, for what is too large to be in memory. `Denied` when the mount is read-only.
     pub async fn begin_upload(&self, key: &Key) -> Result<Upload> {
         self.writable(key)?;
         let mut span = self.span("storage begin upload", Some(key));
-        let begun = measured("put", self.0.backend.begin_upload(key)).await;
+        let begun = self.asked("put", self.0.backend.begin_upload(key)).await;
         begun.map(Upload::new).inspect_err(|error| span.fail(error))
     }
 
@@ -172,14 +172,14 @@ impl Storage {
     pub async fn abort_upload(&self, key: &Key, id: &str) -> Result<()> {
         self.writable(key)?;
         let mut span = self.span("storage abort upload", Some(key));
-        measured("delete", self.0.backend.abort_upload(key, id)).await.inspect_err(|error| span.fail(error))
+        self.asked("delete", self.0.backend.abort_upload(key, id)).await.inspect_err(|error| span.fail(error))
     }
 
     /// Removes an object; one that isn't there is removed already. `Denied` when the mount is read-only.
     pub async fn delete(&self, key: &Key) -> Result<()> {
         self.writable(key)?;
         let mut span = self.span("storage delete", Some(key));
-        measured("delete", self.0.backend.delete(key)).await.inspect_err(|error| span.fail(error))
+        self.asked("delete", self.0.backend.delete(key)).await.inspect_err(|error| span.fail(error))
     }
 
     /// Bounds what is read, in bytes a second and bytes at once, from now on; none is no bound.
@@ -209,6 +209,15 @@ impl Storage {
     /// Requests and bytes since [`Self::open`].
     pub fn counters(&self) -> StorageCounters {
         self.0.tally.read()
+    }
+
+    /// What is wrong with shared storage or the way to it, in words: how the last request or try of one has ended, in the last minutes.
+    pub fn trouble(&self) -> Option<String> {
+        self.0.tally.trouble()
+    }
+
+    async fn asked<T>(&self, method: &'static str, call: impl Future<Output = Result<T>>) -> Result<T> {
+        self.0.tally.watched(measured(method, call)).await
     }
 
     /// A request for what goes on here; of the bucket itself without a key.

@@ -5,6 +5,7 @@
 
 mod cluster;
 mod finding;
+mod listener;
 mod machine;
 mod place;
 mod storage;

@@ -1,14 +1,17 @@
 //! Where this configuration would run: its folder and its addresses.
 
 use std::io::ErrorKind;
-use std::net::TcpListener;
+use std::net::{TcpListener, ToSocketAddrs};
 use std::path::Path;
 
 use forebay_types::format_bytes;
 
 use super::finding::Finding;
+use super::listener::{self, Listener};
 use crate::config::Config;
 
+/// What the system calls a process of this program.
+const PROGRAM: &str = "forebay";
 /// Of the free disk the tier and what queries spill may take this together.
 const DISK_SHARE_MAX: f64 = 0.95;
 
@@ -100,11 +103,30 @@ fn listening(key: &str, address: &str) -> Finding {
     match TcpListener::bind(address) {
         Ok(_) => Finding::ok(key, format!("{address} is free")),
         Err(error) if error.kind() == ErrorKind::AddrInUse => {
-            Finding::ok(key, format!("{address} is in use: by a running Forebay, or choose another with --{key}"))
+            in_use(key, address, address.to_socket_addrs().into_iter().flatten().find_map(listener::at))
         }
         Err(error) => {
             Finding::failure(key, format!("{address}: {error}"), format!("name an address of this machine with --{key}"))
         }
+    }
+}
+
+/// Where Forebay is to listen somebody does already.
+fn in_use(key: &str, address: &str, by: Option<Listener>) -> Finding {
+    match by {
+        Some(Listener { process: Some((process, name)), .. }) if name == PROGRAM => {
+            Finding::ok(key, format!("{address} is in use by a running Forebay, process {process}"))
+        }
+        Some(Listener { process: Some((process, name)), .. }) => Finding::warning(
+            key,
+            format!("{address} is in use by process {process}, {name:?}"),
+            format!("stop that one, unless it runs Forebay in it, as Python may, or choose another address with --{key}"),
+        ),
+        Some(Listener { user, process: None }) => Finding::ok(
+            key,
+            format!("{address} is in use by account {user}: by a running Forebay, or choose another with --{key}"),
+        ),
+        None => Finding::ok(key, format!("{address} is in use: by a running Forebay, or choose another with --{key}")),
     }
 }
 
@@ -153,6 +175,22 @@ mod tests {
         assert_eq!(listening("worker-listen", "192.0.2.1:7401").state, State::Failure);
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let found = listening("worker-listen", &taken.local_addr().unwrap().to_string());
-        assert!(found.state == State::Ok && found.found.contains("in use"), "{found:?}");
+        let this = format!("in use by process {},", std::process::id());
+        assert!(found.state == State::Warning && found.found.contains(&this), "{found:?}");
+    }
+
+    #[test]
+    fn only_a_forebay_is_taken_for_one() {
+        let by = |process: Option<(u32, &str)>| {
+            let process = process.map(|(process, name)| (process, name.to_string()));
+            in_use("http", "127.0.0.1:7480", Some(Listener { user: 998, process }))
+        };
+        assert_eq!(by(Some((7, "forebay"))), Finding::ok("http", "127.0.0.1:7480 is in use by a running Forebay, process 7"));
+        let other = by(Some((8, "nginx")));
+        assert!(other.state == State::Warning && other.found.contains("process 8, \"nginx\""), "{other:?}");
+        assert!(other.remedy.is_some_and(|remedy| remedy.contains("--http")));
+        // Who may not look into it can't tell.
+        let hidden = by(None);
+        assert!(hidden.state == State::Ok && hidden.found.contains("account 998: by a running Forebay, or"), "{hidden:?}");
     }
 }

@@ -28,6 +28,8 @@ fn the_doctor_looks_at_cluster_and_storage() {
     let found = said(&ran);
     assert_eq!(check(&found, "coordinator")["state"], "ok");
     assert_eq!(check(&found, "workers")["found"], "1 live, 0 lost");
+    let listens = check(&found, "coordinator-listen");
+    assert!(listens["state"] == "ok" && listens["found"].as_str().unwrap().contains("a running Forebay, process"), "{listens}");
     let lake = check(&found, "mount /lake/");
     assert!(lake["state"] == "ok" && lake["found"].as_str().unwrap().contains("97.7 KiB in"), "{lake}");
 

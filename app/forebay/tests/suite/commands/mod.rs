@@ -201,6 +201,24 @@ fn deleting_deletes_from_shared_storage() {
 }
 
 #[test]
+fn a_whole_mount_is_emptied_only_with_yes() {
+    with_both(|up, bucket| {
+        let at = up.address();
+        for key in ["x.csv", "old/a.csv"] {
+            bucket.put(key, b"n\n1\n");
+        }
+        for root in ["/lake", "/lake/"] {
+            // Not the other path either.
+            forebay(&at, &["rm", "-rf", "/lake/old/", root]).fails(2, &["/lake/", "--yes", "forebay mount rm lake"]);
+        }
+        forebay(&at, &["rm", "--yes", "/lake/x.csv"]).fails(2, &["--recursive"]);
+        assert_eq!(forebay(&at, &["du", "/lake", "--json"]).ok().json()[0]["objects"], 2);
+        assert_eq!(forebay(&at, &["rm", "-r", "--yes", "/lake", "--json"]).ok().json().len(), 2);
+        assert_eq!(forebay(&at, &["ls", "/lake"]).ok().lines().len(), 0);
+    });
+}
+
+#[test]
 fn a_refresh_shows_what_others_wrote() {
     with_both(|up, bucket| {
         let at = up.address();

@@ -150,10 +150,11 @@ impl Role {
         self.child.wait().unwrap();
     }
 
-    /// Sends a signal.
+    /// Sends a signal, or several at once, with blanks between.
     #[track_caller]
-    pub fn signal(&self, name: &str) {
-        assert!(Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap().success());
+    pub fn signal(&self, names: &str) {
+        let each: Vec<_> = names.split(' ').map(|name| format!("kill -{name} {}", self.child.id())).collect();
+        assert!(Command::new("sh").args(["-c", &each.join(" && ")]).status().unwrap().success());
     }
 
     /// Waits for its end.

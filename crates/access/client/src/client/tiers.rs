@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use forebay_protocol::{Accesses, Departed, Held};
-use forebay_types::{ObjectVersion, OperationId, PageRun, Result, RouteKey, SegmentId, Standing, WorkerId};
+use forebay_protocol::{Accesses, AdminRequest, Departed, Held};
+use forebay_types::{
+    ErrorKind, ForebayPath, ObjectVersion, OperationId, PageRun, Result, RouteKey, SegmentId, Standing, WorkerId,
+};
+use futures::TryStreamExt;
 
 use super::Client;
 use crate::prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
@@ -67,6 +70,37 @@ impl Client {
     /// Sets or clears the administrator's pin on what is held of these versions.
     pub async fn keep(&self, versions: impl AsRef<[ObjectVersion]>, keep: bool) -> Result<()> {
         self.rooms.prefetches.keep(versions.as_ref(), keep).await
+    }
+
+    /// Lifts the administrator's pin of exactly this path: what is held of objects below it, and below no other pin, may be evicted again.
+    /// `NotFound` when there is no such pin. An error after that says that the pin is lifted and what is held stays until it is freed.
+    pub async fn unpin(&self, path: &ForebayPath) -> Result<()> {
+        self.control(AdminRequest::PinRemove { path: path.clone() }).await?;
+        match self.let_go(path).await {
+            // Who administers this mount alone may name no segments. Workers let go by themselves of what they have fetched since their start.
+            Err(error) if error.kind() == ErrorKind::Denied => Ok(()),
+            let_go => let_go.map_err(|error| {
+                error.context(format!(
+                    "{path} is pinned no longer, but what the tiers have of it stays until `forebay free {path}`"
+                ))
+            }),
+        }
+    }
+
+    /// Keeps what is below a path no longer, where no pin is for it.
+    async fn let_go(&self, path: &ForebayPath) -> Result<()> {
+        let (mount, view) = (self.mount(path.mount()).await?, self.view());
+        let pins: Vec<_> = view.pins.iter().filter(|pin| pin.mount == mount.id).collect();
+        let is_pinned = |version: &ObjectVersion| pins.iter().any(|pin| version.key.as_str().starts_with(pin.prefix.as_str()));
+        let mut pages = self.list(path, false).await?;
+        while let Some(page) = pages.try_next().await? {
+            let versions = page.objects.into_iter().map(|info| info.version);
+            let lifted: Vec<_> = versions.filter(|version| !is_pinned(version)).collect();
+            if !lifted.is_empty() {
+                self.keep(lifted, false).await?;
+            }
+        }
+        Ok(())
     }
 
     /// What the cluster holds of each version, summed over its segments and all workers, in the same order. A version is

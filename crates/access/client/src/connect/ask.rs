@@ -10,7 +10,7 @@ use forebay_protocol::{
 };
 use forebay_runtime::time::timeout;
 use forebay_trace::Span as Tracing;
-use forebay_types::{Error, ErrorKind, Result, SegmentId};
+use forebay_types::{Error, ErrorKind, Result, SegmentId, WorkerId};
 
 use super::Link;
 use super::traced::{of_data, said};
@@ -70,7 +70,7 @@ pub(crate) async fn ask_for(
     let call = link.connection().call(meta, payload);
     let answer = match timeout(deadline, call).await {
         Ok(answer) => answer.map_err(|error| lost(link, error))?,
-        Err(_) => return Err(late(link, deadline)),
+        Err(_) => return Err(late(link.worker(), deadline)),
     };
     Ok((reply_of(link, &answer.meta)?, answer.payload))
 }
@@ -86,7 +86,7 @@ pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, deadline: Dura
         }
         None => timeout(deadline, link.connection().call(meta, Vec::new())).await,
     };
-    let answer = answer.map_err(|_| late(link, deadline))?.map_err(|error| lost(link, error))?;
+    let answer = answer.map_err(|_| late(link.worker(), deadline))?.map_err(|error| lost(link, error))?;
     Ok((reply_of(link, &answer.meta)?, answer.payload))
 }
 
@@ -146,6 +146,15 @@ fn lost(link: &Link, error: Error) -> Failure {
     }
 }
 
-fn late(link: &Link, deadline: Duration) -> Failure {
-    Failure::Lost(Error::retry(format!("worker {} did not answer within {} s", link.worker(), deadline.as_secs())))
+/// What is said of a worker that was waited for in vain.
+const LATE: &str = " did not answer within ";
+
+/// A worker was asked, and had so long to answer.
+pub(crate) fn late(worker: WorkerId, within: Duration) -> Failure {
+    Failure::Lost(Error::retry(format!("worker {worker}{LATE}{} s", within.as_secs())))
+}
+
+/// Whether an error says that a worker was waited for in vain.
+pub(crate) fn was_late(error: &Error) -> bool {
+    error.kind() == ErrorKind::Retry && error.message().contains(LATE)
 }

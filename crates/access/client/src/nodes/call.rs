@@ -370,5 +370,7 @@ fn unanswered(path: &str, worker: WorkerId) -> NodeError {
 
 fn lost(path: &str, worker: u64) -> NodeError {
     let worker = WorkerId(worker);
-    NodeError::new(NodeErrorKind::DataLost, format!("{path:?}: worker {worker}, which had it, is gone: make it again"))
+    // The container that is asked itself.
+    let path = if path.is_empty() { String::new() } else { format!("{path:?}: ") };
+    NodeError::new(NodeErrorKind::DataLost, format!("{path}worker {worker}, which had it, is gone: make it again"))
 }

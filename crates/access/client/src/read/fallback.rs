@@ -13,8 +13,7 @@ use forebay_types::{Attributes, Error, ErrorKind, Key, Mount, MountId, ObjectInf
 use parking_lot::Mutex;
 use tracing::debug;
 
-use crate::connect::to_its_end;
-use crate::connect::{Control, unexpected};
+use crate::connect::{Control, to_its_end, unexpected, was_late};
 
 /// The last resort: shared storage itself, with this process's own credentials, within a share of the bandwidth bound
 /// that the coordinator leases.
@@ -34,8 +33,10 @@ struct Door {
     leased: tokio::sync::Mutex<Option<Instant>>,
 }
 
-/// Retries after workers have asked shared storage until it was enough: time is spent on that once.
+/// Retries, and the time in which nothing moves, where workers have asked shared storage until it was enough, or were waited for in vain: time
+/// is spent on that once.
 const HASTY_RETRIES: u32 = 1;
+const HASTY_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the coordinator may take to give a share, and how long a client does without asking again when it didn't.
 const LEASE_DEADLINE: Duration = Duration::from_secs(2);
 const WITHOUT_LEASE: Duration = Duration::from_secs(2);
@@ -88,7 +89,8 @@ impl Fallback {
             return Ok(hasty.clone());
         }
         let max_retries = self.settings.max_retries.min(HASTY_RETRIES);
-        let hasty = door.storage.again(StorageSettings { max_retries, ..self.settings.clone() })?;
+        let request_timeout = self.settings.request_timeout.min(HASTY_TIMEOUT);
+        let hasty = door.storage.again(StorageSettings { max_retries, request_timeout, ..self.settings.clone() })?;
         Ok(door.hasty.get_or_init(|| hasty).clone())
     }
 
@@ -118,7 +120,7 @@ impl Fallback {
         };
         debug!(mount = %mount.name, "no worker answers, asking shared storage directly");
         let mut storage = self.storage(mount).await.map_err(neither)?;
-        if gave_up(&away) {
+        if gave_up(&away) || was_late(&away) {
             storage = self.hasty(mount).map_err(neither)?;
         }
         match ask(storage.clone()).await {

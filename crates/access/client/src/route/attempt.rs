@@ -5,17 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_protocol::WorkerInfo;
+use forebay_runtime::time::{Instant, instant, timeout_at};
 use forebay_types::{Error, ErrorKind, RouteKey, WorkerId};
 use futures::stream::{FuturesUnordered, StreamExt};
 
 use super::Routes;
 use super::known::Known;
-use crate::connect::{Failure, Link};
+use crate::connect::{Failure, Link, late};
 
 /// Workers tried for one call at most; past these the cluster has worse trouble than another try would mend.
 const TRIES: usize = 3;
 /// For so long a call is made again for which workers say that too much waits for shared storage; then another way is looked for.
 const BUSY_WITHIN: Duration = Duration::from_secs(60);
+/// Once one worker was waited for as long as it may take, all others together have half as long, and this at least: what kept the one mostly
+/// keeps them too, storage that hangs say, and somebody waits.
+const OTHERS_WITHIN_MIN: Duration = Duration::from_secs(5);
 
 /// Why no worker gave an answer that stands.
 #[derive(Debug)]
@@ -126,6 +130,7 @@ impl Routes {
     where
         Fut: Future<Output = Result<T, Failure>>,
     {
+        let (began, mut until) = (instant(), None::<Instant>);
         let mut last = Error::retry("the cluster has no worker");
         let mut left = order.into_iter().take(TRIES).filter_map(|worker| known.worker(worker)).peekable();
         let mut asked = FuturesUnordered::new();
@@ -133,17 +138,17 @@ impl Routes {
             self.count_read();
         }
         loop {
-            let Some(next) = left.next() else {
+            let Some(next) = left.next_if(|_| until.is_none_or(|until| instant() < until)) else {
                 let Some(outcome) = asked.next().await else { return Err(NoAnswer::Away(last)) };
                 match self.stands(outcome, &mut last) {
                     Some(answer) => return answer,
                     None => continue,
                 }
             };
-            asked.push(self.attempt(next, &ask));
+            asked.push(self.attempt(next, until, &ask));
             debug_assert!(asked.len() <= 2, "a read is asked of two workers at most at a time");
             let may_be_beside = how == Asked::Beside && asked.len() == 1 && left.peek().is_some();
-            let late = async {
+            let silent = async {
                 match may_be_beside {
                     true => self.silent(next).await,
                     false => std::future::pending().await,
@@ -155,14 +160,26 @@ impl Routes {
                     if let Some(answer) = self.stands(outcome, &mut last) {
                         return answer;
                     }
+                    until = until.or_else(|| self.others_until(began));
                 }
-                () = late => {}
+                () = silent => {}
             }
         }
     }
 
-    /// Asks one worker; with its outcome.
-    async fn attempt<T, Fut>(&self, info: &Arc<WorkerInfo>, ask: impl Fn(Link) -> Fut) -> (WorkerId, Result<T, Failure>)
+    /// Until when further workers may be waited for, where what began then has waited for one as long as that may take.
+    fn others_until(&self, began: Instant) -> Option<Instant> {
+        let (waited, patience) = (began.elapsed(), self.connections.read_deadline());
+        (waited >= patience).then(|| instant() + (waited / 2).max(OTHERS_WITHIN_MIN.min(patience)))
+    }
+
+    /// Asks one worker, until then at most; with its outcome.
+    async fn attempt<T, Fut>(
+        &self,
+        info: &Arc<WorkerInfo>,
+        until: Option<Instant>,
+        ask: impl Fn(Link) -> Fut,
+    ) -> (WorkerId, Result<T, Failure>)
     where
         Fut: Future<Output = Result<T, Failure>>,
     {
@@ -172,6 +189,12 @@ impl Routes {
             match self.connections.link(info).await {
                 Ok(link) => ask(link).await,
                 Err(error) => Err(Failure::Unreached(error)),
+            }
+        };
+        let asked = async {
+            match until {
+                Some(until) => timeout_at(until, asked).await.unwrap_or_else(|_| Err(late(info.id, began.elapsed()))),
+                None => asked.await,
             }
         };
         let gone = || Err(Failure::Lost(Error::retry(format!("worker {} was lost before it answered", info.id))));

@@ -255,6 +255,22 @@ async fn a_deadline_ends_the_wait_and_the_slow_one_is_tried_last_for_a_while() {
     assert_eq!((first.reads(), second.reads()), (2, 3), "after a while it gets its place back");
 }
 
+/// Shared storage hangs, say: whoever is asked waits for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_that_all_hang_are_not_waited_for_one_after_the_other() {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let objects = [object("x", 50_000)];
+    let workers = [Worker::start(1, &objects).await, Worker::start(2, &objects).await, Worker::start(3, &objects).await];
+    workers.iter().for_each(|worker| worker.set(Mood::Hangs));
+    let coordinator = Coordinator::start(&workers.each_ref()).await;
+    let client = coordinator.client(|settings| settings.read_deadline = PATIENCE).await;
+    let began = Instant::now();
+    let error = client.read(OPERATION, &objects[0].0.version, 0..100).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Retry && error.message().contains("did not answer within"), "{error}");
+    assert!(began.elapsed() >= PATIENCE, "the first has all of its time");
+    assert_eq!(workers.iter().map(Worker::reads).sum::<usize>(), 2, "the third is not waited for as well");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_write_goes_past_a_worker_that_was_stopped_and_it_does_not_do_it_later() {
     let (first, second, coordinator, version, _) = pair("x").await;

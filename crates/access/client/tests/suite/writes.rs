@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use forebay_client::PutCondition;
-use forebay_protocol::{DataReply, DataRequest, decode, encode};
+use forebay_protocol::{AdminRequest, DataReply, DataRequest, decode, encode};
 use forebay_transport::{Connection, Security};
 use forebay_types::{ErrorKind, Key, Validate};
 use futures::{FutureExt, TryStreamExt};
@@ -145,6 +145,45 @@ async fn loaded_is_held_kept_and_freed() {
     assert!(client.free(&versions).await.unwrap() >= 2_000_000);
     assert!(client.held(&versions).await.unwrap().iter().all(|held| held.bytes == 0));
     assert_eq!(cluster.s3.counters().gets, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pin_that_is_lifted_keeps_nothing_but_what_another_one_is_for() {
+    let cluster = Cluster::start(2).await;
+    let client = cluster.client(|_| {}).await;
+    let mut versions = Vec::new();
+    for key in ["p/a", "p/b", "p/other/c"] {
+        cluster.store(key, &bytes(1, 100_000));
+        versions.push(client.open(&path(key)).await.unwrap().version);
+    }
+    for pin in ["p/", "p/other/"] {
+        client.control(AdminRequest::PinAdd { path: path(pin) }).await.unwrap();
+    }
+    client.load(versions.clone(), true, |_| {}).await.unwrap();
+    let kept = async || client.held(&versions).await.unwrap().iter().map(|held| held.keep).collect::<Vec<_>>();
+    assert_eq!(kept().await, [true, true, true]);
+    client.unpin(&path("p/")).await.unwrap();
+    assert_eq!(kept().await, [false, false, true]);
+    client.unpin(&path("p/other/")).await.unwrap();
+    assert_eq!(kept().await, [false, false, false]);
+    assert_eq!(client.unpin(&path("p/")).await.unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn old_versions_of_what_is_pinned_are_kept_no_longer() {
+    let cluster = Cluster::start(1).await;
+    let client = cluster.client(|_| {}).await;
+    client.control(AdminRequest::PinAdd { path: path("p/") }).await.unwrap();
+    let mut versions = Vec::new();
+    for round in 0..3 {
+        let info = put(&client, "p/a", bytes(round, 100_000)).await;
+        client.load(vec![info.version.clone()], true, |_| {}).await.unwrap();
+        versions.push(info.version);
+    }
+    let kept = async || client.held(&versions).await.unwrap().iter().map(|held| held.keep).collect::<Vec<_>>();
+    assert_eq!(kept().await, [false, false, true]);
+    client.delete(&path("p/a")).await.unwrap();
+    assert_eq!(kept().await, [false, false, false]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -12,12 +12,14 @@ impl Catalogue {
     pub(crate) fn forget(&self, mount: MountId, key: &Key) {
         self.versions.unlearn(mount, key);
         self.listings.forget_with(mount, key);
+        self.origin.forget_kept(mount, key);
     }
 
     /// An object was written here, and this is it.
     pub(crate) fn learn_written(&self, info: &ObjectInfo) {
         self.versions.learn(info, forebay_runtime::now());
         self.listings.forget_with(info.version.mount, &info.version.key);
+        self.origin.forget_kept(info.version.mount, &info.version.key);
     }
 
     /// A complete listing of a mount was begun at `listed`: what was not in it is not there.

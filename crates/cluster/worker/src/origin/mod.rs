@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use forebay_block_store::BlockStore;
 use forebay_protocol::ClusterView;
-use forebay_types::{Error, MountId, OperationId, PlanTurn, Result, Standing};
+use forebay_types::{Error, Key, MountId, OperationId, PlanTurn, Result, SegmentId, Standing};
 
 pub(crate) use admission::Priority;
 use admission::Standings;
@@ -71,8 +71,19 @@ impl Origin {
 
     /// Takes over the mounts and pins of a view; gives the ids of mounts that are gone.
     pub(crate) fn follow(&self, view: &ClusterView) -> Vec<MountId> {
-        self.pins.set(view.pins.clone());
+        self.let_go(self.pins.set(view.pins.clone()));
         self.mounts.set(view)
+    }
+
+    /// An object was written or deleted: what a pin keeps of it is not what it is now.
+    pub(crate) fn forget_kept(&self, mount: MountId, key: &Key) {
+        self.let_go(self.pins.forget(mount, key));
+    }
+
+    fn let_go(&self, segments: Vec<SegmentId>) {
+        for segment in segments {
+            self.store.set_keep(segment, false);
+        }
     }
 
     /// The mount's door. One that is not known may be newer than the view: the coordinator is asked before it is
@@ -106,6 +117,9 @@ impl Origin {
     /// What a fetch of `segment` has to know that no plan has asked for: among plans it stands as one that was made now.
     pub(crate) fn wanted(&self, door: &Arc<MountDoor>, segment: Segment, priority: Priority, keep: bool) -> Wanted {
         let keep = keep || self.pins.keep(segment.version.mount, &segment.version.key);
+        if keep {
+            self.let_go(self.pins.note(&segment.version, segment.id));
+        }
         let turn = Standing::default().turn(OperationId(0), forebay_runtime::unix_ms());
         Wanted { door: Arc::clone(door), segment: Arc::new(segment), priority, turn, keep, cache: true }
     }

@@ -19,7 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use forebay_types::{Error, ErrorKind, Owner, PAGE_BYTES, PageRun, Result, SegmentId};
+use forebay_data_folder::whole_disk_bytes;
+use forebay_types::{Error, ErrorKind, Owner, PAGE_BYTES, PageRun, Result, SegmentId, format_bytes};
 use parking_lot::Mutex;
 
 use crate::books::{DiskRoom, Spares, Tier, choose};
@@ -66,6 +67,8 @@ pub(crate) struct Core {
     pub disks: Vec<Disk>,
     /// Folders of the disk tier that can't be used, in words.
     pub left_out: Vec<String>,
+    /// Those that may take more than their file system has, in words.
+    pub too_large: Vec<String>,
     /// How long a load waits for the disk.
     pub patience: Duration,
     /// Who hears of pages that have come or that no tier has any more.
@@ -88,8 +91,9 @@ impl Core {
         let arena = Arc::new(Arena::new(addresses, frames_in_all)?);
         let dram = Tier::new(settings.dram_bytes / PAGE_BYTES, addresses);
         dram.force_reserve(frames_in_all);
-        let (mut disks, mut left_out) = (Vec::new(), Vec::new());
+        let (mut disks, mut left_out, mut too_large) = (Vec::new(), Vec::new(), Vec::new());
         for (at, name) in folders {
+            too_large.extend(beyond_its_disk(&at, &name));
             let no = u8::try_from(disks.len()).expect("there are few disks");
             let of_arena = (u64::from(no) * frames, frames);
             match Disk::open(DiskNo(no), &at, name, &arena, of_arena, settings.in_flight) {
@@ -102,6 +106,7 @@ impl Core {
             table: Table::new(),
             disks,
             left_out,
+            too_large,
             arena,
             dram,
             dram_sums: SumGroups::new(addresses),
@@ -203,6 +208,18 @@ pub(crate) fn leave_out(folder: &Path, error: Error) -> Result<String> {
     }
     tracing::error!(folder = %folder.display(), %error, "a disk of the disk tier is left out");
     Ok(format!("disk tier in {} is left out: {error}", folder.display()))
+}
+
+/// What is wrong, in words, where a folder may take more than there is of its disk. It goes on until that is full.
+fn beyond_its_disk(at: &DiskFolder, name: &str) -> Option<String> {
+    let whole = whole_disk_bytes(&at.folder).filter(|whole| at.bytes > *whole)?;
+    let warning = format!(
+        "{name}: it may take {}, and its file system has {} in all: make the disk tier smaller",
+        format_bytes(at.bytes),
+        format_bytes(whole)
+    );
+    tracing::warn!(folder = %at.folder.display(), "{warning}");
+    Some(warning)
 }
 
 /// The folders of the disk tier, the store's own first, each with what it is called.

@@ -14,6 +14,9 @@ use crate::retry::{Answered, Failure};
 /// Longest pause that a server may ask for.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(30);
 
+/// Said to whom whose clock differs from the server's.
+const CLOCK: &str = "RequestTimeTooSkewed";
+
 /// Sorts a refusal by what the caller must do, and says so.
 pub(super) fn refusal(s3: &S3, call: &Call, status: StatusCode, headers: &HeaderMap, text: &[u8]) -> Failure {
     let said = xml::Refusal::parse(text);
@@ -30,7 +33,7 @@ pub(super) fn refusal(s3: &S3, call: &Call, status: StatusCode, headers: &Header
     let after = headers.get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.parse().ok()).map(Duration::from_secs);
     Failure {
         error,
-        transient: kind == ErrorKind::Retry,
+        transient: kind == ErrorKind::Retry && code != CLOCK,
         after: after.map(|after| after.min(RETRY_AFTER_MAX)),
         answered: Some(Answered { status: status.as_u16(), code: code.into() }),
     }
@@ -62,7 +65,11 @@ fn judge(s3: &S3, call: &Call, status: StatusCode, code: &str, region: Option<&s
         (_, "InvalidAccessKeyId") => denied("the access key is not known there"),
         (_, "SignatureDoesNotMatch") => denied("the secret key is wrong"),
         (_, "ExpiredToken" | "InvalidToken" | "TokenRefreshRequired") => denied("the session token has expired"),
-        (_, "RequestTimeTooSkewed") => (ErrorKind::Denied, "the clock of this machine is wrong: set it".into()),
+        // Other machines have other clocks: it may be asked from there.
+        (_, CLOCK) => {
+            let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+            (ErrorKind::Retry, format!("the clock of machine {:?}, which asked, is wrong: set it", host.trim()))
+        }
         (401 | 403, _) => denied("access denied"),
         (404, _) if call.kind == Kind::List => {
             (ErrorKind::NotFound, format!("there is no bucket {bucket:?}: check the mount's URL"))

@@ -35,6 +35,18 @@ async fn retries_end_and_say_so() {
 }
 
 #[tokio::test]
+async fn a_wrong_clock_is_named_with_its_machine_and_is_no_last_word() {
+    let lab = Lab::s3();
+    put(&lab.storage, "x", "there").await;
+    lab.server().inject(Fault::Refused(403, "RequestTimeTooSkewed"), 1);
+    let error = get(&lab.storage, "x", GetRange::All).await.unwrap_err();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    assert!(error.message().contains(&format!("the clock of machine {:?}", host.trim())), "{error}");
+    assert_eq!((error.kind(), lab.storage.counters().retries), (ErrorKind::Retry, 0), "another machine may be asked");
+    assert_eq!(get(&lab.storage, "x", GetRange::All).await.unwrap(), "there");
+}
+
+#[tokio::test]
 async fn the_same_storage_may_be_asked_with_less_patience() {
     let lab = Lab::s3();
     put(&lab.storage, "x", "there").await;

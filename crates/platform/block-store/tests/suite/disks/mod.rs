@@ -170,6 +170,18 @@ fn a_disk_that_is_full_leaves_what_comes_to_the_others() {
 }
 
 #[test]
+fn a_tier_beyond_its_file_system_is_told_of_and_used() {
+    let folder = folder();
+    let specs = specs(4);
+    let store = on_disks(folder.path(), 100 << 40, &[("other", 64 * MIB)]);
+    let usage = store.usage();
+    assert!(usage.warnings.len() == 1 && usage.warnings[0].contains("it may take 100 TiB"), "{:?}", usage.warnings);
+    assert_eq!(usage.disks_out, 0, "it is no disk that fails");
+    fill_each(&store, &specs);
+    assert!(are_on_disk(&store, &specs));
+}
+
+#[test]
 fn temporary_blocks_go_to_a_disk_that_takes_them_and_are_lost_with_it() {
     let folder = folder();
     let store = on_disks(folder.path(), 64 * MIB, &[("other", 64 * MIB)]);
