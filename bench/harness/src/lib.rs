@@ -8,7 +8,7 @@ mod rounds;
 
 use std::io::{BufRead, Write};
 
-pub use figure::{Bar, Figure, at_least, at_most, median};
+pub use figure::{Bar, Figure, at_least, at_most, line, median};
 use forebay_transport::Security;
 use forebay_types::Result;
 pub use redis::Redis;

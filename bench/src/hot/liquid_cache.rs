@@ -57,22 +57,15 @@ pub async fn hot_liquid_cache() -> Result<Vec<Figure>> {
         lines.push(Figure::new(format!("TPC-H SF1 warm, query {}", at + 1), ours, "ms", PEER, theirs, Bar::Nothing));
     }
     let mut figures = vec![
-        Figure::new(
-            "TPC-H SF1 beside LiquidCache, decoded columns: right answers",
-            right,
-            "of 22",
-            "published answers",
-            22.0,
-            Bar::RatioAtLeast(1.0),
-        ),
-        Figure::new(
+        Figure::alone("TPC-H SF1 beside LiquidCache, decoded columns: right answers", right, "of 22", Bar::RatioAtLeast(1.0))
+            .beside("published answers", 22.0),
+        Figure::alone(
             "TPC-H SF1 beside LiquidCache, geometric mean of 22 speed-ups",
             geometric(&speed_ups),
             "x",
-            PEER,
-            1.0,
             Bar::RatioAtLeast(1.3),
-        ),
+        )
+        .beside(PEER, 1.0),
     ];
     figures.extend(lines);
     Ok(figures)

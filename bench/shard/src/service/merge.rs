@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use forebay_bench_harness::{Bar, Figure};
+use forebay_bench_harness::{Bar, Figure, line};
 use forebay_shard::Key;
 use forebay_shards::{Shards, latest_manifest};
 use forebay_types::{Error, ForebayPath, Result, ResultExt};
@@ -71,10 +71,9 @@ pub(crate) async fn figures(data: &Data, seconds: u64) -> Result<()> {
         return Err(Error::internal("nothing was merged: give it more with --values-bytes"));
     }
     let amplified = written as f64 / changed as f64;
-    Figure::alone(format!("{what}: bytes stored a byte changed, with the log"), amplified, "x", Bar::ValueAtMost(12.0))
-        .print(true);
+    line(format!("{what}: bytes stored a byte changed, with the log"), amplified, "x", Bar::ValueAtMost(12.0));
     let peak = peak.load(Relaxed) as f64 / f64::from(1 << 20);
-    Figure::alone(format!("{what}: memory of a worker beyond that before"), peak, "MiB", Bar::ValueAtMost(512.0)).print(true);
+    line(format!("{what}: memory of a worker beyond that before"), peak, "MiB", Bar::ValueAtMost(512.0));
     Figure::new(format!("{what}: p99 of gets meanwhile"), during, "ms", "before", before, Bar::RatioAtMost(2.0)).print(true);
     Ok(())
 }
