@@ -53,9 +53,9 @@ struct Args {
     /// Only be the idle clients of a gateway.
     #[arg(long, hide = true)]
     idle_clients_of: Option<std::net::SocketAddr>,
-    /// Only be a cluster with a gateway.
+    /// Only be a cluster with a gateway, and an object of so many bytes.
     #[arg(long, hide = true)]
-    serve: bool,
+    serve: Option<usize>,
 }
 
 #[tokio::main]
@@ -64,8 +64,8 @@ async fn main() {
     if let Some(gateway) = args.idle_clients_of {
         return memory::idle_clients(gateway).await;
     }
-    if args.serve {
-        return serve::serve().await;
+    if let Some(bytes) = args.serve {
+        return serve::serve(bytes).await;
     }
     let wanted = |bar| args.bars.is_empty() || args.bars.contains(&bar);
     if wanted(Bar::Ranges) {

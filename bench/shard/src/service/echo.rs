@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_bench_harness::security;
-use forebay_bench_reads::rig::Served;
+use forebay_bench_harness::{Served, security};
 use forebay_transport::{Address, Connection, Listener, Peer, Response, Server, ServerLimits, Service, Session};
 use forebay_types::{Error, Result};
 
