@@ -39,9 +39,7 @@ fn leads_outside(manifest: &[u8]) -> bool {
 
 #[test]
 fn fuzz_a_manifest() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    build(&path, &records(&mut random(1), 100), 2.5);
+    let (folder, path, _) = built(1, 100, 2.5);
     let manifest = path.join("manifest");
     let good = std::fs::read_to_string(&manifest).unwrap();
     // A file beside the folder, as large as one of the shard's, and a name that leads to it.

@@ -93,6 +93,13 @@ fn register(state: &mut State, now: f64, worker: u64) -> ClusterView {
     }
 }
 
+/// A coordinator with so many workers, all of them there from the beginning.
+fn joined(workers: u64) -> State {
+    let mut state = state();
+    (1..=workers).for_each(|worker| drop(register(&mut state, 0.0, worker)));
+    state
+}
+
 /// A heartbeat that says nothing.
 fn blank(worker: u64) -> Heartbeat {
     Heartbeat::silent(WorkerId(worker))
