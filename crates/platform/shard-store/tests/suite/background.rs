@@ -9,7 +9,7 @@ use forebay_shard::{Key, Value};
 use forebay_shard_store::{Change, Store, UpdateLimits};
 use rand::Rng;
 
-use crate::support::{Records, build, check, random, records, values};
+use crate::support::*;
 
 /// Limits that a small test reaches.
 pub(crate) const SMALL: UpdateLimits = UpdateLimits { gather_bytes: 2 << 10, merge_bytes: 16 << 10, pending_bytes: 64 << 10 };

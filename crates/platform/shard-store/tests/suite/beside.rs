@@ -7,7 +7,7 @@ use forebay_shard::{Key, LayerId, Value};
 use forebay_shard_store::{Change, Condition, Store};
 use rand::Rng;
 
-use crate::support::{build, check, random, records};
+use crate::support::*;
 
 #[test]
 fn answers_stay_right_while_layers_records_and_files_change() {

@@ -6,7 +6,7 @@ use forebay_shard_store::Store;
 use forebay_types::ErrorKind;
 use rand::Rng;
 
-use crate::support::{build, random, records};
+use crate::support::*;
 
 fn error(path: &Path) -> forebay_types::Error {
     Store::open(path).err().unwrap()

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use forebay_shard::{Key, Value};
 use forebay_shard_store::{Change, Store};
 
-use crate::support::{build, check, random, records, values};
+use crate::support::*;
 
 const FOLDER: &str = "FOREBAY_TEST_FULL_FOLDER";
 /// Records put together.

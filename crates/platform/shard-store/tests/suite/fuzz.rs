@@ -9,7 +9,7 @@ use forebay_shard_store::{
 };
 use forebay_types::{ErrorKind, WorkerId};
 
-use crate::support::{build, random, records};
+use crate::support::*;
 
 /// Makes the checksum in a manifest's first line fit what follows.
 fn mend(manifest: &mut Vec<u8>) {

@@ -5,7 +5,7 @@ use forebay_shard_store::{Batch, Change, LocalLog, Log, Store};
 use rand::Rng;
 use serde_json::json;
 
-use crate::support::{build, check, random, records, values};
+use crate::support::*;
 
 fn put(key: u64, seed: u64) -> (Key, Vec<Value>) {
     (Key::U64(key), values(&mut random(seed * 31 + key)))

@@ -5,7 +5,7 @@ use forebay_shard_store::{Batch, Change, Condition, Store};
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use crate::support::{Records, build, check, columns, condition, random, records, values};
+use crate::support::*;
 
 #[test]
 fn answers_are_those_of_a_map_at_every_size() {
