@@ -289,18 +289,8 @@ async fn a_worker_takes_any_frames() {
 /// Requests that a coordinator understands.
 fn control_seeds(bed: &Bed, version: &ObjectVersion) -> Vec<Vec<u8>> {
     let worker = WorkerId(77);
-    let info = WorkerInfo {
-        id: worker,
-        host: HostId("host".into()),
-        address: "127.0.0.1:9".into(),
-        unix_socket: None,
-        dram_bytes: 1 << 30,
-        disk_bytes: 0,
-        turn: 0,
-        location: "rack".into(),
-        draining: false,
-        protocol: 0,
-    };
+    let info = WorkerInfo::new(worker, HostId("host".into()), "127.0.0.1:9");
+    let info = WorkerInfo { dram_bytes: 1 << 30, location: "rack".into(), ..info };
     let uses = vec![SegmentUse {
         version: version.clone(),
         index: 0,
