@@ -6,7 +6,6 @@ use forebay_shard::{Record, SuffixStore, SuffixStoreBuilder};
 use forebay_types::Result;
 
 use super::{Store, View};
-use crate::log::Log;
 use crate::update::LogStore;
 
 /// A suffix array is sorted again together with the one before unless that one is this many times as large. So each update

@@ -1,7 +1,7 @@
 //! An open store follows what another process publishes, when it is asked to.
 
 use forebay_shard::{Key, Value};
-use forebay_shard_store::{Batch, Change, LocalLog, Log, Store};
+use forebay_shard_store::{Batch, Change, LocalLog, Store};
 use rand::Rng;
 use serde_json::json;
 

@@ -7,7 +7,6 @@ use forebay_shard::Record;
 use forebay_types::{Result, ResultExt};
 
 use crate::folder::{ColdEntry, FileEntry, Manifest, PartWriter, ShardFiles, step};
-use crate::log::Log;
 use crate::store::build::{Parts, values};
 use crate::store::bulk::newest;
 use crate::store::open::open_shard;
