@@ -30,10 +30,7 @@ pub async fn within<F: Future>(context: Option<TraceContext>, future: F) -> F::O
 
 /// Runs a future for which it was decided whether it is recorded: with none nothing within it begins a trace of its own.
 pub(crate) async fn decide<F: Future>(context: Option<TraceContext>, future: F) -> F::Output {
-    match is_on() {
-        true => CURRENT.scope(context, future).await,
-        false => future.await,
-    }
+    if is_on() { CURRENT.scope(context, future).await } else { future.await }
 }
 
 /// An operation is done for the span that goes on here: its reads belong to that trace, wherever they are made in this process.
