@@ -142,9 +142,6 @@ impl Clients<'_> {
     /// One that asks again is not wrong, but it counts.
     fn fails(&self, error: &Error) -> Result<()> {
         self.failed.fetch_add(1, Relaxed);
-        match error.kind() {
-            ErrorKind::Retry => Ok(()),
-            _ => Err(error.clone()),
-        }
+        if error.kind() == ErrorKind::Retry { Ok(()) } else { Err(error.clone()) }
     }
 }

@@ -56,10 +56,7 @@ pub fn owner_secret_of(coordinator: &str) -> Result<Option<String>> {
         let text = read_private_file(&clusters()?.join(port.to_string())).ok().flatten()?;
         Some(PathBuf::from(text.trim_end_matches('\n')))
     });
-    match folder {
-        Some(folder) => read_secret(&folder),
-        None => Ok(None),
-    }
+    if let Some(folder) = folder { read_secret(&folder) } else { Ok(None) }
 }
 
 /// Says where the data folder of a coordinator is, to commands of the same user; as long as this lives.

@@ -64,10 +64,7 @@ pub(crate) async fn greet(reader: &mut FrameReader, sink: &mut Sink, security: &
         _ => return Err(stranger()),
     };
     say(sink, version, &Hello::Proof { proof: own }).await?;
-    match hear(reader).await? {
-        Hello::Welcome => Ok(()),
-        _ => Err(out_of_order()),
-    }
+    if matches!(hear(reader).await?, Hello::Welcome) { Ok(()) } else { Err(out_of_order()) }
 }
 
 /// The server's side, up to the point where it lets the client in with [`welcome`] or not with [`refuse`]: from the first frame on

@@ -123,10 +123,7 @@ fn copy<const W: usize>(bytes: &Buffer, column: &Column, tile: Range<usize>, to:
 
 #[inline]
 fn is_valid(column: &Column, row: usize) -> bool {
-    match &column.validity {
-        Some(bits) => bits[row / 8] >> (row % 8) & 1 == 1,
-        None => true,
-    }
+    if let Some(bits) = &column.validity { bits[row / 8] >> (row % 8) & 1 == 1 } else { true }
 }
 
 /// Where rows of different sizes begin, and where the last one ends; nothing for rows of one size.
