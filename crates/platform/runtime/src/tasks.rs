@@ -32,10 +32,7 @@ pub async fn run_behind<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'st
         // Who asked may be gone.
         let _ = done.send(work());
     });
-    match started {
-        Ok(_) => result.await.ok(),
-        Err(_) => None,
-    }
+    if started.is_ok() { result.await.ok() } else { None }
 }
 
 #[cfg(test)]

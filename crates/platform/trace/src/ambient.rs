@@ -22,10 +22,7 @@ pub(crate) fn decided() -> Option<Option<TraceContext>> {
 
 /// Runs a future at a place in a trace; with none as it would run without this.
 pub async fn within<F: Future>(context: Option<TraceContext>, future: F) -> F::Output {
-    match context {
-        Some(_) => CURRENT.scope(context, future).await,
-        None => future.await,
-    }
+    if context.is_some() { CURRENT.scope(context, future).await } else { future.await }
 }
 
 /// Runs a future for which it was decided whether it is recorded: with none nothing within it begins a trace of its own.

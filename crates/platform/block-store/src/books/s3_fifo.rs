@@ -79,9 +79,7 @@ impl S3Fifo {
         }
         false
     }
-}
 
-impl S3Fifo {
     /// A block has its first pages in the tier. `fingerprint` is the hash that [`Verdict::Taken`] would carry.
     pub fn admit(&mut self, block: BlockRef, fingerprint: u32) {
         if self.ghost.take(fingerprint) {
