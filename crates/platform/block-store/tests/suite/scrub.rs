@@ -23,10 +23,8 @@ fn a_scrub_goes_through_everything_in_steps_and_drops_what_does_not_verify() {
         let step = wait(store.scrub(cursor, 3 * MIB));
         (bytes, bad, steps) = (bytes + step.bytes, bad + step.bad_pages, steps + 1);
         assert!(step.bytes <= 5 * MIB);
-        match step.next {
-            Some(next) => cursor = next,
-            None => break,
-        }
+        let Some(next) = step.next else { break };
+        cursor = next;
     }
     assert_eq!((bytes, bad), (24 * MIB, 2));
     assert!(steps >= 6);
