@@ -71,10 +71,7 @@ fn compared(leaf: &Leaf, array: &ArrayRef, by: Comparison, value: &[u8]) -> Resu
     };
     let bad = |error: ArrowError| Error::invalid(format!("a column of {} can't be compared so: {error}", leaf.data_type()));
     let (values, nulls) = mask.map_err(bad)?.into_parts();
-    Ok(match nulls {
-        Some(nulls) => &values & nulls.inner(),
-        None => values,
-    })
+    Ok(if let Some(nulls) = nulls { &values & nulls.inner() } else { values })
 }
 
 /// A value of a column's type from its bytes.

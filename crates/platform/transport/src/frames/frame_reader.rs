@@ -155,10 +155,7 @@ impl FrameReader {
             give_way(&mut self.turn, received).await;
             drop(turn);
         }
-        Ok(match buffers {
-            Some(buffers) => buffers.lend(payload),
-            None => payload.into(),
-        })
+        Ok(if let Some(buffers) = buffers { buffers.lend(payload) } else { payload.into() })
     }
 
     /// The payload of a frame, which has as many bytes as `into`, where it is to lie.
