@@ -104,14 +104,10 @@ pub async fn tpch() -> Result<Vec<Figure>> {
     let engine = forebay(&rig).await?;
     let mut figures = Vec::new();
     let mut figure = |what: &str, right: f64| {
-        figures.push(Figure::new(
-            format!("TPC-H SF1, {what}: right answers"),
-            right,
-            "of 22",
-            "published answers, and those of the local engine exactly",
-            22.0,
-            Bar::RatioAtLeast(1.0),
-        ));
+        figures.push(
+            Figure::alone(format!("TPC-H SF1, {what}: right answers"), right, "of 22", Bar::RatioAtLeast(1.0))
+                .beside("published answers, and those of the local engine exactly", 22.0),
+        );
     };
     figure("cold", right(&engine, &expected).await?);
     figure("warm", right(&engine, &expected).await?);
@@ -145,14 +141,10 @@ pub async fn warm() -> Result<Vec<Figure>> {
             ours.push(all(&forebay).await?);
         }
     }
-    Ok(vec![Figure::new(
-        "TPC-H SF1, 22 queries, warm",
-        median(ours),
-        "s",
-        "the same files local",
-        median(files),
-        Bar::RatioAtMost(1.05),
-    )])
+    Ok(vec![
+        Figure::alone("TPC-H SF1, 22 queries, warm", median(ours), "s", Bar::RatioAtMost(1.05))
+            .beside("the same files local", median(files)),
+    ])
 }
 
 /// Cold against copying everything first, on a link where the copy takes as long as the queries. Both make their engine, which lists
@@ -178,14 +170,15 @@ pub async fn ingest() -> Result<Vec<Figure>> {
         all(&self::local(&copied).await?).await?;
         ingest.push(start.elapsed().as_secs_f64());
     }
-    Ok(vec![Figure::new(
-        format!("TPC-H SF1 cold over {:.0} Mbit/s, where ingesting takes as long as computing", link as f64 * 8e-6),
-        median(cold),
-        "s",
-        "copy everything, then run",
-        median(ingest),
-        Bar::RatioAtMost(0.7),
-    )])
+    Ok(vec![
+        Figure::alone(
+            format!("TPC-H SF1 cold over {:.0} Mbit/s, where ingesting takes as long as computing", link as f64 * 8e-6),
+            median(cold),
+            "s",
+            Bar::RatioAtMost(0.7),
+        )
+        .beside("copy everything, then run", median(ingest)),
+    ])
 }
 
 /// Copies the bucket into `to`, sixteen requests at a time; `from` has the same files and gives their names and sizes.
@@ -243,21 +236,9 @@ pub async fn amplification() -> Result<Vec<Figure>> {
     all(&engine).await?;
     let warm = rig.s3.take_counters()?;
     Ok(vec![
-        Figure::new(
-            "TPC-H SF1 cold: bytes fetched",
-            cold.bytes_out as f64 / 1e6,
-            "MB",
-            "union of ranges the engine asks for",
-            asked as f64 / 1e6,
-            Bar::RatioAtMost(1.1),
-        ),
-        Figure::new(
-            "TPC-H SF1 again: bytes fetched",
-            warm.bytes_out as f64 / 1e6,
-            "MB",
-            "cold",
-            cold.bytes_out as f64 / 1e6,
-            Bar::RatioAtMost(0.0),
-        ),
+        Figure::alone("TPC-H SF1 cold: bytes fetched", cold.bytes_out as f64 / 1e6, "MB", Bar::RatioAtMost(1.1))
+            .beside("union of ranges the engine asks for", asked as f64 / 1e6),
+        Figure::alone("TPC-H SF1 again: bytes fetched", warm.bytes_out as f64 / 1e6, "MB", Bar::RatioAtMost(0.0))
+            .beside("cold", cold.bytes_out as f64 / 1e6),
     ])
 }

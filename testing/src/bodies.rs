@@ -109,10 +109,8 @@ where
             let pacer = if this.way == Way::In { &this.link.inwards } else { &this.link.outwards };
             let bytes = this.rest.len().min(pacer.piece_bytes()).min(usize::try_from(allowed).unwrap_or(usize::MAX));
             let piece = this.rest.split_to(bytes);
-            match pacer.take(bytes) {
-                None => return this.hand_on(piece),
-                Some(when) => this.due = Some((piece, Box::pin(tokio::time::sleep_until(when)))),
-            }
+            let Some(when) = pacer.take(bytes) else { return this.hand_on(piece) };
+            this.due = Some((piece, Box::pin(tokio::time::sleep_until(when))));
         }
     }
 

@@ -16,10 +16,10 @@ mod serve;
 mod sign;
 mod warm;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Bar {
     /// 1,500 random 64 KiB ranges, cold: operations and bytes against reading the store directly.
     Ranges,
@@ -53,9 +53,9 @@ struct Args {
     /// Only be the idle clients of a gateway.
     #[arg(long, hide = true)]
     idle_clients_of: Option<std::net::SocketAddr>,
-    /// Only be a cluster with a gateway.
+    /// Only be a cluster with a gateway, and an object of so many bytes.
     #[arg(long, hide = true)]
-    serve: bool,
+    serve: Option<usize>,
 }
 
 #[tokio::main]
@@ -64,26 +64,17 @@ async fn main() {
     if let Some(gateway) = args.idle_clients_of {
         return memory::idle_clients(gateway).await;
     }
-    if args.serve {
-        return serve::serve().await;
+    if let Some(bytes) = args.serve {
+        return serve::serve(bytes).await;
     }
-    let wanted = |bar| args.bars.is_empty() || args.bars.contains(&bar);
-    if wanted(Bar::Ranges) {
-        cold::ranges().await;
-    }
-    if wanted(Bar::Small) {
-        cold::small().await;
-    }
-    if wanted(Bar::Files) {
-        cold::files().await;
-    }
-    if wanted(Bar::Warm) {
-        warm::all(args.seconds, args.rounds).await;
-    }
-    if wanted(Bar::Memory) {
-        memory::all().await;
-    }
-    if wanted(Bar::Rights) {
-        rights::rights(args.reads).await;
+    for bar in Bar::value_variants().iter().filter(|bar| args.bars.is_empty() || args.bars.contains(bar)) {
+        match bar {
+            Bar::Ranges => cold::ranges().await,
+            Bar::Small => cold::small().await,
+            Bar::Files => cold::files().await,
+            Bar::Warm => warm::all(args.seconds, args.rounds).await,
+            Bar::Memory => memory::all().await,
+            Bar::Rights => rights::rights(args.reads).await,
+        }
     }
 }

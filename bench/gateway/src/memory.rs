@@ -13,7 +13,7 @@ use tokio::process::Command;
 
 use crate::load::{Ask, answer, ranges, run, text, whole};
 use crate::rig::{Rig, environment};
-use forebay_bench_harness::at_most;
+use forebay_bench_harness::{at_most, cpu};
 
 const FILE_BYTES: u64 = 30_000_000;
 const IDLE: usize = 10_000;
@@ -21,9 +21,7 @@ const IDLE: usize = 10_000;
 /// This process's memory that is not the tiers' (which are shared memory), in bytes: the gateway, the worker, the
 /// coordinator, the store and the load together, so more than a gateway has.
 fn own_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+    cpu::own_bytes("RssAnon:")
 }
 
 pub async fn all() {

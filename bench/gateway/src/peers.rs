@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::rig::{BUCKET, KEY};
+use crate::rig::KEY;
 
 /// A peer's process; it ends with the value.
 pub struct Peer {
@@ -74,8 +74,8 @@ http {{
 pub fn rclone(store: SocketAddr, folder: &Path) -> Peer {
     let address = free();
     let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
-    let cache = std::env::var_os("FOREBAY_CACHE").map_or_else(|| home.join(".cache/forebay"), PathBuf::from);
-    let binary = [cache.join("bin/rclone"), home.join("go/bin/rclone")].into_iter().find(|path| path.exists());
+    let binary =
+        [forebay_bench_harness::cache().join("bin/rclone"), home.join("go/bin/rclone")].into_iter().find(|path| path.exists());
     let mut command = Command::new(binary.unwrap_or_else(|| "rclone".into()));
     command
         .args(["serve", "s3", "--config", "/dev/null", "--s3-provider", "Other", "--s3-env-auth", "--vfs-cache-mode", "full"])
@@ -84,6 +84,5 @@ pub fn rclone(store: SocketAddr, folder: &Path) -> Peer {
         .arg(folder.join("rclone"))
         .arg(":s3:")
         .env_remove("AWS_CA_BUNDLE");
-    let _ = BUCKET;
     start(command, address)
 }

@@ -1,7 +1,9 @@
 //! What it costs that every request is looked at: a warm read of 64 KiB by somebody who may only read, against one by somebody who may
 //! do all, in turns: in place, over TCP, and through S3.
 
-use forebay_bench_harness::{Bar, Figure, Rounds, cpu, median};
+use std::net::SocketAddr;
+
+use forebay_bench_harness::{Bar, Figure, Rounds, Served, cpu, median};
 use forebay_client::{AdminRequest, Client, ControlReply};
 use forebay_transport::{Credential, Security, random_secret};
 use forebay_types::{ForebayPath, Grant, ObjectVersion, Role, Scope};
@@ -9,7 +11,6 @@ use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_setaffinity};
 
 use crate::load::{Ask, ranges, run_as};
 use crate::rig::{BUCKET, KEY, LIMITED, Rig};
-use crate::serve::Served;
 use crate::sign::Key;
 
 /// The bar: the upper end of the ratio's 95 % interval.
@@ -129,14 +130,16 @@ async fn spent(client: &Client, version: &ObjectVersion, reads: usize) -> f64 {
 /// The same GETs by a key for one mount and by one for all, by CPU time of the process that has the gateway, the worker and the
 /// coordinator: who asks is not in it.
 async fn through_s3(reads: usize) {
-    let (served, path) = Served::start(FILE_BYTES).await;
-    let asks: Vec<Ask> = ranges(&[path], FILE_BYTES, READ_BYTES, reads * S3_MORE / TURNS);
+    let (served, told) = Served::start(["--serve", &FILE_BYTES.to_string()]).unwrap();
+    let (gateway, path) = told.split_once(' ').unwrap();
+    let gateway: SocketAddr = gateway.parse().unwrap();
+    let asks: Vec<Ask> = ranges(&[path.to_owned()], FILE_BYTES, READ_BYTES, reads * S3_MORE / TURNS);
     let rounds = in_turns(async |held| {
         let key: Key = if held { LIMITED } else { KEY };
         let before = cpu::of_live_threads(served.id()).unwrap();
-        run_as(key, served.gateway, &asks, CONNECTIONS).await;
+        run_as(key, gateway, &asks, CONNECTIONS).await;
         (cpu::of_live_threads(served.id()).unwrap() - before).as_secs_f64() * 1e6 / asks.len() as f64
     });
     print("by S3", "a key for all mounts", &rounds.await);
-    served.stop().await;
+    served.end().unwrap();
 }

@@ -8,7 +8,7 @@ use crate::load::{Ask, ranges, run, whole};
 use crate::peers::{nginx, rclone};
 use crate::rig::{KEY, Rig, environment};
 use crate::sign::presign;
-use forebay_bench_harness::at_least;
+use forebay_bench_harness::{at_least, median};
 
 const FILE_BYTES: u64 = 30_000_000;
 
@@ -64,17 +64,12 @@ pub async fn all(seconds: u64, rounds: usize) {
                 rates.push(wrk(*server, &workload, seconds, rig.folder.path()).await);
             }
         }
-        let [ours, nginx, rclone] = rates.map(middle);
+        let [ours, nginx, rclone] = rates.map(median);
         at_least(workload.name, "requests/s", ours, ("nginx", nginx), workload.over_nginx);
         if let Some(bar) = workload.over_rclone {
             at_least(workload.name, "requests/s", ours, ("rclone", rclone), bar);
         }
     }
-}
-
-fn middle(mut rates: Vec<f64>) -> f64 {
-    rates.sort_by(f64::total_cmp);
-    rates[rates.len() / 2]
 }
 
 /// Requests a second, each presigned beforehand.

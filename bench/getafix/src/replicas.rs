@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{Dice, Shape, counts, least_replicas};
 
 /// Random instances of one kind.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct ReplicasFigure {
     /// Always `replicas`.
     pub bench: &'static str,
@@ -51,15 +51,7 @@ fn kind(shape: Shape, accesses: usize, instances: usize, search_max: usize, dice
         shape: shape.name(),
         accesses_per_segment: accesses,
         instances,
-        extra_best_fit: 0.0,
-        extra_ours: 0.0,
-        extra_lower_bound: 0.0,
-        above_best_fit: 0,
-        closed: 0,
-        closed_by_search: 0,
-        optimal: 0,
-        optimal_best_fit: 0,
-        plan_ms: 0.0,
+        ..ReplicasFigure::default()
     };
     let share = 1.0 / instances as f64;
     for _ in 0..instances {

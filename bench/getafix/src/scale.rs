@@ -1,6 +1,6 @@
 //! Bar of the planner's cost: time and memory of plans for up to a million segments, first ones and later ones.
 
-use forebay_bench_harness::cpu::{ThreadClock, status_bytes};
+use forebay_bench_harness::cpu::{ThreadClock, own_bytes};
 use forebay_placement::{Holdings, PlanSettings, Policy, SegmentDemand, Snapshot, WorkerRoom, plan};
 use serde::Serialize;
 
@@ -71,7 +71,7 @@ fn case(segments: usize, workers: u32, shape: Shape, policy: Policy, seed: u64) 
             to_lower_bound: plan.replicas as f64 / plan.lower_bound as f64,
             loads: plan.bytes_to_move,
             cpu_s,
-            peak_bytes: status_bytes("VmHWM:"),
+            peak_bytes: own_bytes("VmHWM:"),
         };
         held = plan.holdings();
         figure

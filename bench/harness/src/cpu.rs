@@ -44,12 +44,18 @@ fn of_threads(process: &str) -> Result<Duration> {
     Ok(Duration::from_nanos(nanos))
 }
 
-/// Memory that another process has, in bytes.
-pub fn resident_bytes(id: u32) -> Result<u64> {
-    let path = format!("/proc/{id}/statm");
+/// Bytes of a process by their name in its status: `VmRSS:` in memory now, `VmHWM:` at most, `RssAnon:` of it what no file stands behind.
+pub fn status_bytes(process: u32, field: &str) -> Result<u64> {
+    let path = format!("/proc/{process}/status");
     let text = std::fs::read_to_string(&path).context(|| path.clone())?;
-    let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
-    Ok(pages.ok_or_else(|| Error::internal(format!("{path}: no number in {text:?}")))? * 4096)
+    let line = text.lines().find(|line| line.starts_with(field));
+    let kib = line.and_then(|line| line.split_ascii_whitespace().nth(1)?.parse::<u64>().ok());
+    Ok(kib.ok_or_else(|| Error::internal(format!("{path} tells no {field}")))? * 1024)
+}
+
+/// The same of this process.
+pub fn own_bytes(field: &str) -> u64 {
+    status_bytes(std::process::id(), field).expect("Linux says it")
 }
 
 /// CPU time of the calling thread: other load on the machine doesn't count.
@@ -71,11 +77,4 @@ fn of_thread() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with scheduler statistics");
     let nanos = text.split_ascii_whitespace().next().and_then(|field| field.parse().ok());
     Duration::from_nanos(nanos.expect("nanoseconds on a CPU"))
-}
-
-/// Bytes of this process by their name in its status: `VmRSS:` in memory now, `VmHWM:` at most.
-pub fn status_bytes(field: &str) -> u64 {
-    let text = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
-    let line = text.lines().find(|line| line.starts_with(field)).expect("Linux says it");
-    line.split_ascii_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok()).expect("a number of KiB") * 1024
 }

@@ -17,6 +17,29 @@ pub enum Bar {
     Nothing,
 }
 
+impl Bar {
+    fn text(self, unit: &str) -> String {
+        match self {
+            Self::ValueAtLeast(least) => format!(">= {least} {unit}"),
+            Self::ValueAtMost(most) => format!("<= {most} {unit}"),
+            Self::RatioAtLeast(least) => format!(">= {least}x"),
+            Self::RatioAtMost(most) => format!("<= {most}x"),
+            Self::Nothing => "none".to_string(),
+        }
+    }
+
+    /// A bar of ratios is not met without a peer.
+    fn is_met(self, value: f64, ratio: Option<f64>) -> bool {
+        match self {
+            Self::ValueAtLeast(least) => value >= least,
+            Self::ValueAtMost(most) => value <= most,
+            Self::RatioAtLeast(least) => ratio.is_some_and(|ratio| ratio >= least),
+            Self::RatioAtMost(most) => ratio.is_some_and(|ratio| ratio <= most),
+            Self::Nothing => true,
+        }
+    }
+}
+
 /// One measured figure, with its peer's from the same run where there is one.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
@@ -31,6 +54,8 @@ pub struct Figure {
     ratio: Option<f64>,
     bar: String,
     met: bool,
+    #[serde(skip)]
+    limit: Bar,
 }
 
 impl Figure {
@@ -43,25 +68,21 @@ impl Figure {
         peer_value: f64,
         bar: Bar,
     ) -> Self {
-        Self::of(what.into(), value, unit, Some((peer.into(), peer_value)), bar)
+        Self::alone(what, value, unit, bar).beside(peer, peer_value)
     }
 
     /// A figure by itself.
-    pub fn alone(what: impl Into<String>, value: f64, unit: &'static str, bar: Bar) -> Self {
-        Self::of(what.into(), value, unit, None, bar)
+    pub fn alone(what: impl Into<String>, value: f64, unit: &'static str, limit: Bar) -> Self {
+        let (what, bar, met) = (what.into(), limit.text(unit), limit.is_met(value, None));
+        Self { what, value, unit, peer: None, peer_value: None, ratio: None, bar, met, limit }
     }
 
-    fn of(what: String, value: f64, unit: &'static str, peer: Option<(String, f64)>, bar: Bar) -> Self {
-        let ratio = peer.as_ref().map(|(_, peer_value)| value / peer_value);
-        let (bar, met) = match bar {
-            Bar::ValueAtLeast(least) => (format!(">= {least} {unit}"), value >= least),
-            Bar::ValueAtMost(most) => (format!("<= {most} {unit}"), value <= most),
-            Bar::RatioAtLeast(least) => (format!(">= {least}x"), ratio.is_some_and(|ratio| ratio >= least)),
-            Bar::RatioAtMost(most) => (format!("<= {most}x"), ratio.is_some_and(|ratio| ratio <= most)),
-            Bar::Nothing => ("none".to_string(), true),
-        };
-        let (peer, peer_value) = peer.unzip();
-        Self { what, value, unit, peer, peer_value, ratio, bar, met }
+    /// It against a peer measured in the same run.
+    #[must_use]
+    pub fn beside(self, peer: impl Into<String>, peer_value: f64) -> Self {
+        let ratio = Some(self.value / peer_value);
+        let met = self.limit.is_met(self.value, ratio);
+        Self { peer: Some(peer.into()), peer_value: Some(peer_value), ratio, met, ..self }
     }
 
     /// Prints the figure: a JSON line, or a line for people.
@@ -88,6 +109,11 @@ impl Figure {
     pub fn met(&self) -> bool {
         self.met
     }
+}
+
+/// Prints a line of JSON: a figure by itself.
+pub fn line(what: impl Into<String>, value: f64, unit: &'static str, bar: Bar) {
+    Figure::alone(what, value, unit, bar).print(true);
 }
 
 /// Prints a line of JSON: ours over the peer's must be at least `bar`, as more is better.

@@ -1,18 +1,27 @@
 //! What all benchmarks share: how a figure is printed, CPU time and memory of processes, the secret by which the processes of one
-//! benchmark know each other, how they tell their addresses and end together, and Redis as a peer.
+//! benchmark know each other, how they tell their addresses, answer and end together, and Redis as a peer.
 
 pub mod cpu;
 mod figure;
 mod redis;
 mod rounds;
+mod served;
 
 use std::io::{BufRead, Write};
+use std::path::PathBuf;
 
-pub use figure::{Bar, Figure, at_least, at_most, median};
+pub use figure::{Bar, Figure, at_least, at_most, line, median};
 use forebay_transport::Security;
 use forebay_types::Result;
 pub use redis::Redis;
 pub use rounds::Rounds;
+pub use served::Served;
+
+/// Where programs lie that were built or fetched for benchmarks.
+pub fn cache() -> PathBuf {
+    let home = || std::env::home_dir().unwrap_or_default().join(".cache/forebay");
+    std::env::var_os("FOREBAY_CACHE").map_or_else(home, PathBuf::from)
+}
 
 /// Of every process of a benchmark, so that they let each other in.
 pub fn security() -> Security {

@@ -19,10 +19,10 @@ mod rig;
 mod same_host;
 mod sequential;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 
 /// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Bar {
     /// Get and put of 64 B and 1 KB, one at a time and 16 in flight, over TCP and Unix sockets.
     Kv,
@@ -86,30 +86,23 @@ async fn main() {
     if let Some(listen) = &args.send {
         return bag::send(listen);
     }
-    let wanted = |bar| args.bars.is_empty() || args.bars.contains(&bar);
-    if wanted(Bar::Kv) {
-        kv::all(args.requests, args.rounds).await;
-    }
-    if wanted(Bar::Large) {
-        large::all(args.requests, args.rounds).await;
-    }
-    if wanted(Bar::File) {
-        file::all(args.rounds).await;
-    }
-    if wanted(Bar::SameHost) {
-        same_host::all(args.requests, args.rounds).await;
-    }
-    if wanted(Bar::Disk) {
-        disk::all(args.rounds).await;
-    }
-    if wanted(Bar::Metadata) {
-        metadata::all(args.requests, args.rounds).await;
-    }
-    if wanted(Bar::Enumerate) || wanted(Bar::Memory) {
-        enumerate::all().await;
-    }
-    // It makes network namespaces, which not everybody may.
-    if args.bars.contains(&Bar::Bag) {
-        bag::all(args.rounds).await;
+    let wanted = |bar: &Bar| match bar {
+        // It makes network namespaces, which not everybody may.
+        Bar::Bag => args.bars.contains(bar),
+        _ => args.bars.is_empty() || args.bars.contains(bar),
+    };
+    for bar in Bar::value_variants().iter().filter(|bar| wanted(bar)) {
+        match bar {
+            Bar::Kv => kv::all(args.requests, args.rounds).await,
+            Bar::Large => large::all(args.requests, args.rounds).await,
+            Bar::File => file::all(args.rounds).await,
+            Bar::SameHost => same_host::all(args.requests, args.rounds).await,
+            Bar::Disk => disk::all(args.rounds).await,
+            Bar::Metadata => metadata::all(args.requests, args.rounds).await,
+            // One run gives both.
+            Bar::Memory if wanted(&Bar::Enumerate) => {}
+            Bar::Enumerate | Bar::Memory => enumerate::all().await,
+            Bar::Bag => bag::all(args.rounds).await,
+        }
     }
 }

@@ -1,10 +1,9 @@
 //! What most bars run against: a worker in a process of its own, and clients that reach it in a given way.
 
-use std::io::{BufRead, BufReader};
+use std::ffi::OsStr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
-use forebay_bench_harness::{cpu, security, until_input_ends};
+use forebay_bench_harness::{Served, cpu, security, until_input_ends};
 use forebay_client::{Client, ClientSettings, Nodes};
 use forebay_node::Node;
 
@@ -18,7 +17,7 @@ pub enum Way {
 
 /// A worker in a process of its own.
 pub struct Rig {
-    child: Child,
+    served: Served,
     address: String,
     folder: tempfile::TempDir,
 }
@@ -31,18 +30,10 @@ impl Rig {
     /// With a disk tier of so many bytes.
     pub fn with_disk(disk_bytes: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        let mut child = command
-            .arg("--serve")
-            .arg(folder.path())
-            .arg(format!("--disk-bytes={disk_bytes}"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut address = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
-        Self { child, address: address.trim().to_string(), folder }
+        let disk = format!("--disk-bytes={disk_bytes}");
+        let arguments = [OsStr::new("--serve"), folder.path().as_os_str(), OsStr::new(&disk)];
+        let (served, address) = Served::start(arguments).unwrap();
+        Self { served, address, folder }
     }
 
     /// A client over TCP, or as one of the same host.
@@ -53,7 +44,7 @@ impl Rig {
     /// A client that goes one way.
     pub async fn nodes_by(&self, way: Way) -> Nodes {
         let mut settings = ClientSettings::new(self.address.parse().unwrap());
-        settings.security = forebay_bench_harness::security();
+        settings.security = security();
         settings.in_place = way != Way::Tcp;
         settings.ring = way == Way::SharedMemory;
         Client::connect(settings).await.unwrap().nodes()
@@ -61,7 +52,7 @@ impl Rig {
 
     /// Processor time that the worker's process has used, in seconds.
     pub fn processor_secs(&self) -> f64 {
-        cpu::of_process(self.child.id()).unwrap().as_secs_f64()
+        cpu::of_process(self.served.id()).unwrap().as_secs_f64()
     }
 
     /// A folder on the worker's disk.
@@ -71,14 +62,7 @@ impl Rig {
 
     /// Resident memory of the worker's process, in bytes.
     pub fn resident_bytes(&self) -> u64 {
-        cpu::resident_bytes(self.child.id()).unwrap()
-    }
-}
-
-impl Drop for Rig {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
+        cpu::status_bytes(self.served.id(), "VmRSS:").unwrap()
     }
 }
 

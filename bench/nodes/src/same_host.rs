@@ -7,6 +7,7 @@ use forebay_client::{CreateOptions, NodeType};
 
 use crate::clock::p50;
 use crate::rig::Rig;
+use crate::sequential::gbytes;
 use forebay_bench_harness::{at_least, at_most, median};
 
 const BYTES: usize = 1 << 20;
@@ -38,18 +39,14 @@ pub async fn all(requests: usize, rounds: usize) {
             into.copy_from_slice(&nodes.get(&paths[at % VALUES]).await.unwrap());
             black_box(&mut into);
         }
-        copied.push(gbytes(requests / 10, began));
+        copied.push(gbytes(requests / 10 * BYTES, began));
         let began = Instant::now();
         for at in 0..requests / 10 {
             into.copy_from_slice(black_box(&plain[at % VALUES]));
             black_box(&mut into);
         }
-        copies.push(gbytes(requests / 10, began));
+        copies.push(gbytes(requests / 10 * BYTES, began));
     }
     at_most("unix get 1 MB in place, first byte, p50", "us", median(first_bytes), ("the bar", 10.0), 1.0);
     at_least("unix get 1 MB, copied", "GB/s", median(copied), ("memcpy", median(copies)), 0.85);
-}
-
-fn gbytes(copies: usize, began: Instant) -> f64 {
-    (copies * BYTES) as f64 / began.elapsed().as_secs_f64() / 1e9
 }

@@ -99,22 +99,10 @@ pub async fn random() -> Result<Vec<Figure>> {
         asked += READS as u64 * LEN;
     }
     Ok(vec![
-        Figure::new(
-            "1,500 random 64 KB reads, cold: bytes fetched",
-            fetched as f64 / 1e6,
-            "MB",
-            "bytes asked for",
-            asked as f64 / 1e6,
-            Bar::RatioAtMost(1.1),
-        ),
-        Figure::new(
-            "1,500 random 64 KB reads, cold",
-            median(ours),
-            "ops/s",
-            "shared storage directly",
-            median(direct),
-            Bar::RatioAtLeast(0.94),
-        ),
+        Figure::alone("1,500 random 64 KB reads, cold: bytes fetched", fetched as f64 / 1e6, "MB", Bar::RatioAtMost(1.1))
+            .beside("bytes asked for", asked as f64 / 1e6),
+        Figure::alone("1,500 random 64 KB reads, cold", median(ours), "ops/s", Bar::RatioAtLeast(0.94))
+            .beside("shared storage directly", median(direct)),
     ])
 }
 
@@ -214,14 +202,10 @@ pub async fn tcp() -> Result<Vec<Figure>> {
             .await?;
         ours.push(BYTES as f64 / 1e9 / start.elapsed().as_secs_f64());
     }
-    Ok(vec![Figure::new(
-        "warm read over TCP loopback, 1 MiB reads",
-        median(ours),
-        "GB/s",
-        "plain loopback TCP, 1 MiB buffers",
-        median(plain),
-        Bar::RatioAtLeast(0.8),
-    )])
+    Ok(vec![
+        Figure::alone("warm read over TCP loopback, 1 MiB reads", median(ours), "GB/s", Bar::RatioAtLeast(0.8))
+            .beside("plain loopback TCP, 1 MiB buffers", median(plain)),
+    ])
 }
 
 async fn plain_tcp(bytes: u64) -> Result<f64> {
@@ -276,14 +260,10 @@ pub async fn latency() -> Result<Vec<Figure>> {
         }
         // The first tenth opens connections and maps the tier.
         let p50 = median(times.split_off(READS / 10));
-        figures.push(Figure::new(
-            format!("64 KiB random read, warm, {what}: p50"),
-            p50,
-            "us",
-            "pread from the page cache",
-            cached,
-            Bar::ValueAtMost(most),
-        ));
+        figures.push(
+            Figure::alone(format!("64 KiB random read, warm, {what}: p50"), p50, "us", Bar::ValueAtMost(most))
+                .beside("pread from the page cache", cached),
+        );
     }
     Ok(figures)
 }

@@ -1,12 +1,11 @@
 //! What benchmarks run against: an S3 server and a node, each a process of its own, so that their CPU time and memory
 //! are their own too.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_bench_harness::security;
+use forebay_bench_harness::{Served, security};
 use forebay_client::{Client, ClientSettings};
 use forebay_protocol::AdminRequest;
 use forebay_shared_storage::{PutCondition, Storage, StorageSettings};
@@ -44,52 +43,6 @@ impl Default for RigSettings {
     }
 }
 
-/// A process of this program that answers a line with a line; dropping it kills it.
-pub struct Served {
-    child: Child,
-    answers: BufReader<std::process::ChildStdout>,
-}
-
-impl Served {
-    /// Starts this program again with other arguments; gives the first line that it says.
-    pub fn start(arguments: &[String]) -> Result<(Self, String)> {
-        let mut child =
-            Command::new(std::env::current_exe()?).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let answers = BufReader::new(child.stdout.take().expect("stdout is piped"));
-        let mut served = Self { child, answers };
-        let hello = served.line()?;
-        Ok((served, hello))
-    }
-
-    /// Its process.
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    fn line(&mut self) -> Result<String> {
-        let mut line = String::new();
-        self.answers.read_line(&mut line)?;
-        match line.trim_end() {
-            "" => Err(Error::internal("a process of the benchmark ended early; its error is above")),
-            line => Ok(line.to_string()),
-        }
-    }
-
-    fn ask(&mut self, line: &str) -> Result<String> {
-        let stdin = self.child.stdin.as_mut().expect("stdin is piped");
-        writeln!(stdin, "{line}")?;
-        self.line()
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        // It may have ended already; either way it is gone after this.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// [`S3Counters`] as they cross the pipe.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ServerCounts {
@@ -120,13 +73,8 @@ impl S3 {
     /// Starts one with an empty bucket.
     pub fn start(link: Option<u64>, latency: Duration) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let arguments = [
-            "serve-s3".to_string(),
-            folder.path().display().to_string(),
-            link.unwrap_or(0).to_string(),
-            latency.as_millis().to_string(),
-        ];
-        let (served, endpoint) = Served::start(&arguments)?;
+        let (link, latency) = (link.unwrap_or(0).to_string(), latency.as_millis().to_string());
+        let (served, endpoint) = Served::start(["serve-s3", &shown(&folder), &link, &latency])?;
         Ok(Self { served, endpoint, _folder: folder })
     }
 
@@ -137,7 +85,7 @@ impl S3 {
 
     /// CPU time that it took.
     pub fn cpu(&self) -> Result<Duration> {
-        forebay_bench_harness::cpu::of_process(self.served.child.id())
+        forebay_bench_harness::cpu::of_process(self.served.id())
     }
 
     /// What it was asked since the last call, and counts from zero again.
@@ -182,7 +130,7 @@ impl Node {
     pub fn start(settings: &RigSettings) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let (dram_bytes, disk_bytes) = (settings.dram_bytes.to_string(), settings.disk_bytes.to_string());
-        let mut arguments = vec!["serve-node".to_string(), folder.path().display().to_string(), dram_bytes, disk_bytes];
+        let mut arguments = vec!["serve-node".to_string(), shown(&folder), dram_bytes, disk_bytes];
         if let Some((listen, advertise)) = &settings.behind {
             arguments.extend([listen.clone(), advertise.clone()]);
         }
@@ -226,11 +174,13 @@ impl Worker {
     /// Starts one that joins the coordinator, and returns when it has.
     pub fn start(coordinator: &str, dram_bytes: u64) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let arguments =
-            ["serve-worker".to_string(), folder.path().display().to_string(), coordinator.to_string(), dram_bytes.to_string()];
-        let (served, _) = Served::start(&arguments)?;
+        let (served, _) = Served::start(["serve-worker", &shown(&folder), coordinator, &dram_bytes.to_string()])?;
         Ok(Self { _served: served, _folder: folder })
     }
+}
+
+fn shown(folder: &TempDir) -> String {
+    folder.path().display().to_string()
 }
 
 /// A client of the coordinator at `address`.

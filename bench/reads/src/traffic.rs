@@ -48,30 +48,12 @@ impl Traffic {
         let bound = bound as f64;
         let mb = |bytes: f64| bytes / 1e6;
         vec![
-            Figure::new(
-                format!("{what}: mean while data is missing"),
-                mb(self.mean()),
-                "MB/s",
-                "the bound",
-                mb(bound),
-                Bar::RatioAtLeast(0.9),
-            ),
-            Figure::new(
-                format!("{what}: most in any second"),
-                mb(self.most_in(1.0)),
-                "MB",
-                "bound + burst of 1 MiB",
-                mb(bound + BURST_BYTES),
-                Bar::RatioAtMost(1.0),
-            ),
-            Figure::new(
-                format!("{what}: most in any five seconds"),
-                mb(self.most_in(5.0)),
-                "MB",
-                "five times the bound",
-                mb(5.0 * bound),
-                Bar::RatioAtMost(1.02),
-            ),
+            Figure::alone(format!("{what}: mean while data is missing"), mb(self.mean()), "MB/s", Bar::RatioAtLeast(0.9))
+                .beside("the bound", mb(bound)),
+            Figure::alone(format!("{what}: most in any second"), mb(self.most_in(1.0)), "MB", Bar::RatioAtMost(1.0))
+                .beside("bound + burst of 1 MiB", mb(bound + BURST_BYTES)),
+            Figure::alone(format!("{what}: most in any five seconds"), mb(self.most_in(5.0)), "MB", Bar::RatioAtMost(1.02))
+                .beside("five times the bound", mb(5.0 * bound)),
         ]
     }
 }

@@ -43,14 +43,10 @@ pub async fn hot_afar() -> Result<Vec<Figure>> {
     let engines = Engines { hot, ..engines };
     let right = decode(&engines).await?;
 
-    let mut figures = vec![Figure::new(
-        "TPC-H SF1, rows from afar: right answers",
-        right,
-        "of 22",
-        "published answers",
-        22.0,
-        Bar::RatioAtLeast(1.0),
-    )];
+    let mut figures = vec![
+        Figure::alone("TPC-H SF1, rows from afar: right answers", right, "of 22", Bar::RatioAtLeast(1.0))
+            .beside("published answers", 22.0),
+    ];
     for (bytes_per_sec, name) in LINKS {
         link.set(bytes_per_sec);
         figures.extend(over(&link, name, [&engines.hot, &raw]).await?);

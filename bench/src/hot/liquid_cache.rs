@@ -1,9 +1,8 @@
 //! TPC-H over decoded columns against LiquidCache, which keeps columns of the same files in memory in a form of its own: a process of its
 //! own (`bench/peers/liquid-cache`), at an older DataFusion, with as much memory as the worker's tier.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
 use forebay_tpch::QUERIES;
@@ -12,7 +11,7 @@ use serde::Deserialize;
 
 use super::Engines;
 use super::parquet::{decode, geometric};
-use forebay_bench_harness::{Bar, Figure, median};
+use forebay_bench_harness::{Bar, Figure, Served, cache, median};
 
 /// Alternated runs of each query, after so many of all of them by which the peer fills its cache.
 const RUNS: usize = 5;
@@ -57,22 +56,15 @@ pub async fn hot_liquid_cache() -> Result<Vec<Figure>> {
         lines.push(Figure::new(format!("TPC-H SF1 warm, query {}", at + 1), ours, "ms", PEER, theirs, Bar::Nothing));
     }
     let mut figures = vec![
-        Figure::new(
-            "TPC-H SF1 beside LiquidCache, decoded columns: right answers",
-            right,
-            "of 22",
-            "published answers",
-            22.0,
-            Bar::RatioAtLeast(1.0),
-        ),
-        Figure::new(
+        Figure::alone("TPC-H SF1 beside LiquidCache, decoded columns: right answers", right, "of 22", Bar::RatioAtLeast(1.0))
+            .beside("published answers", 22.0),
+        Figure::alone(
             "TPC-H SF1 beside LiquidCache, geometric mean of 22 speed-ups",
             geometric(&speed_ups),
             "x",
-            PEER,
-            1.0,
             Bar::RatioAtLeast(1.3),
-        ),
+        )
+        .beside(PEER, 1.0),
     ];
     figures.extend(lines);
     Ok(figures)
@@ -80,9 +72,7 @@ pub async fn hot_liquid_cache() -> Result<Vec<Figure>> {
 
 /// What `make peers` has built.
 fn program() -> Result<PathBuf> {
-    let cache = std::env::var_os("FOREBAY_CACHE").map(PathBuf::from);
-    let cache = cache.or_else(|| std::env::home_dir().map(|home| home.join(".cache/forebay"))).unwrap_or_default();
-    let program = cache.join("liquid-cache/release/forebay-peer-liquid-cache");
+    let program = cache().join("liquid-cache/release/forebay-peer-liquid-cache");
     match program.exists() {
         true => Ok(program),
         false => Err(Error::not_found(format!("{} is not there: make peers builds it", program.display()))),
@@ -90,11 +80,7 @@ fn program() -> Result<PathBuf> {
 }
 
 /// The peer's process, which ends with this.
-struct Peer {
-    child: Child,
-    input: ChildStdin,
-    output: BufReader<ChildStdout>,
-}
+struct Peer(Served);
 
 /// What it says of a query.
 #[derive(Deserialize)]
@@ -106,37 +92,13 @@ struct Answer {
 impl Peer {
     fn start(program: &Path, tables: &Path, folder: &Path, bytes: u64) -> Result<Self> {
         let mut command = Command::new(program);
-        command.arg(tables).arg(folder).arg(bytes.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().context(|| program.display())?;
-        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(Error::internal("a process without the pipes that it was started with"));
-        };
-        let mut peer = Self { child, input, output: BufReader::new(output) };
-        peer.line()?;
-        Ok(peer)
+        command.arg(tables).arg(folder).arg(bytes.to_string());
+        Served::of(command).map(|(served, _)| Self(served))
     }
 
     fn run(&mut self, query: &str) -> Result<Answer> {
         let statement = serde_json::to_string(query).map_err(|error| Error::internal(error.to_string()))?;
-        writeln!(self.input, "{statement}")?;
-        let line = self.line()?;
+        let line = self.0.ask(&statement)?;
         serde_json::from_str(&line).map_err(|_| Error::internal(format!("{query}: LiquidCache says {line}")))
-    }
-
-    fn line(&mut self) -> Result<String> {
-        let mut line = String::new();
-        self.output.read_line(&mut line)?;
-        match line.trim_end() {
-            "" => Err(Error::internal("LiquidCache ended early; its error is above")),
-            line => Ok(line.to_string()),
-        }
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // It may have ended already; either way it is gone after this.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -38,38 +38,14 @@ pub async fn hot_form() -> Result<Vec<Figure>> {
         lines.push(Figure::new(what, wall_hot, "ms", "Parquet warm in the tier", wall_raw, Bar::RatioAtMost(1.0 / 0.95)));
     }
     let mut figures = vec![
-        Figure::new(
-            "TPC-H SF1, decoded columns: right answers",
-            right,
-            "of 22",
-            "published answers, and those of the local engine exactly",
-            22.0,
-            Bar::RatioAtLeast(1.0),
-        ),
-        Figure::new(
-            "TPC-H SF1, geometric mean of 22 speed-ups",
-            geometric(&walls),
-            "x",
-            "Parquet warm in the tier",
-            1.0,
-            Bar::RatioAtLeast(1.5),
-        ),
-        Figure::new(
-            "TPC-H SF1, geometric mean of 22 speed-ups, beside arrays in memory",
-            geometric(&walls),
-            "x",
-            "arrays in memory",
-            geometric(&limits),
-            Bar::Nothing,
-        ),
-        Figure::new(
-            "TPC-H SF1, geometric mean of 22 ratios of CPU time",
-            geometric(&cpus),
-            "x",
-            "Parquet warm in the tier",
-            1.0,
-            Bar::RatioAtLeast(1.0),
-        ),
+        Figure::alone("TPC-H SF1, decoded columns: right answers", right, "of 22", Bar::RatioAtLeast(1.0))
+            .beside("published answers, and those of the local engine exactly", 22.0),
+        Figure::alone("TPC-H SF1, geometric mean of 22 speed-ups", geometric(&walls), "x", Bar::RatioAtLeast(1.5))
+            .beside("Parquet warm in the tier", 1.0),
+        Figure::alone("TPC-H SF1, geometric mean of 22 speed-ups, beside arrays in memory", geometric(&walls), "x", Bar::Nothing)
+            .beside("arrays in memory", geometric(&limits)),
+        Figure::alone("TPC-H SF1, geometric mean of 22 ratios of CPU time", geometric(&cpus), "x", Bar::RatioAtLeast(1.0))
+            .beside("Parquet warm in the tier", 1.0),
     ];
     figures.extend(lines);
     Ok(figures)

@@ -102,22 +102,10 @@ fn figures((undisturbed, before): (&Counts, Duration), (disturbed, during): (&Co
     let worst = (undisturbed.worst() + disturbed.worst()) as f64;
     vec![
         Figure::new("answers wrong or hung", worst, "queries", "none", 1.0, Bar::ValueAtMost(0.0)),
-        Figure::new(
-            "queries done, with losses",
-            disturbed.ratio(),
-            "of all",
-            "undisturbed",
-            undisturbed.ratio(),
-            Bar::ValueAtLeast(1.0),
-        ),
-        Figure::new(
-            "queries done a minute, with losses",
-            a_minute(disturbed, during),
-            "queries",
-            "undisturbed",
-            a_minute(undisturbed, before),
-            Bar::RatioAtLeast(0.4),
-        ),
+        Figure::alone("queries done, with losses", disturbed.ratio(), "of all", Bar::ValueAtLeast(1.0))
+            .beside("undisturbed", undisturbed.ratio()),
+        Figure::alone("queries done a minute, with losses", a_minute(disturbed, during), "queries", Bar::RatioAtLeast(0.4))
+            .beside("undisturbed", a_minute(undisturbed, before)),
         Figure::new("kills amid queries", disturbed.kills_in_midst as f64, "kills", "none", 1.0, Bar::Nothing),
     ]
 }
@@ -211,10 +199,7 @@ fn read(folder: &Path) -> Result<HashMap<String, String>> {
 
 #[expect(clippy::print_stdout, reason = "counts are the program's output")]
 fn print(counts: &Counts, json: bool) {
-    match json {
-        true => println!("{}", serde_json::to_string(counts).expect("counts are plain")),
-        false => println!("{}", counts.text()),
-    }
+    if json { println!("{}", serde_json::to_string(counts).expect("counts are plain")) } else { println!("{}", counts.text()) }
 }
 
 #[cfg(test)]

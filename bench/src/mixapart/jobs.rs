@@ -51,14 +51,10 @@ pub async fn fair() -> Result<Vec<Figure>> {
         ended(job).await?;
     }
     bed.stop().await;
-    Ok(vec![Figure::new(
-        "two jobs under Fair, one ten times larger: the small one",
-        median(beside),
-        "s",
-        "alone on half the cluster",
-        median(alone),
-        Bar::RatioAtMost(1.3),
-    )])
+    Ok(vec![
+        Figure::alone("two jobs under Fair, one ten times larger: the small one", median(beside), "s", Bar::RatioAtMost(1.3))
+            .beside("alone on half the cluster", median(alone)),
+    ])
 }
 
 /// A late job of high priority under FIFO: transfers of the other job that start before its own are all under way.

@@ -11,6 +11,7 @@ mod decide;
 mod figures;
 mod metrics;
 mod mixapart;
+mod program;
 mod random;
 mod run;
 mod scenario;
@@ -28,6 +29,7 @@ pub use mixapart::{
     MixApartSettings, Sustained, capacity_chart, mixapart, mixapart_bars, mixapart_batch, mixapart_chart, mixapart_csv,
     mixapart_figures, mixapart_jobs, mixapart_replays, mixapart_rows, sustained,
 };
+pub use program::program;
 pub use run::{Fact, Observer, Unobserved};
 pub use scenario::{Scenario, Way, Workload};
 pub use shards::{

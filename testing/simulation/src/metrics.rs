@@ -91,7 +91,7 @@ impl Outcome {
 }
 
 /// What happens in a run, from the end of its warm-up on.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Measures {
     from: Micros,
     /// Replicas held or being loaded, at this moment.
@@ -110,20 +110,7 @@ pub(crate) struct Measures {
 
 impl Measures {
     pub(crate) fn new(cluster: &ClusterSettings) -> Self {
-        Self {
-            from: cluster.warm_up * cluster.window,
-            replicas: 0,
-            replica_time: 0.0,
-            window_ends: Vec::new(),
-            planned: Vec::new(),
-            latencies: Vec::new(),
-            accesses: 0,
-            loads: 0,
-            deletes: 0,
-            stalled: 0,
-            misrouted: 0,
-            passed_through: 0,
-        }
+        Self { from: cluster.warm_up * cluster.window, ..Self::default() }
     }
 
     /// Time passes with nothing happening.

@@ -56,9 +56,7 @@ pub(crate) fn page(objects: &Objects, request: &PageRequest) -> Page {
             page.objects.push((key.clone(), Arc::clone(object)));
             after = Some(key.clone());
         }
-        match jump {
-            Some(behind) => after = Some(behind),
-            None => return page,
-        }
+        let Some(behind) = jump else { return page };
+        after = Some(behind);
     }
 }

@@ -81,10 +81,7 @@ async fn report(plan: &Plan, folder: &TempDir) -> io::Result<Report> {
     } else {
         violations.extend(recovery.violation());
     }
-    let evidence = match violations.is_empty() {
-        true => None,
-        false => Some(keep(plan, folder, &calls)?),
-    };
+    let evidence = if violations.is_empty() { None } else { Some(keep(plan, folder, &calls)?) };
     let outcome = if violations.is_empty() { Outcome::Passed } else { Outcome::Failed };
     let count = violations.len();
     violations.truncate(VIOLATIONS_TOLD);

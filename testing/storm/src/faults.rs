@@ -6,192 +6,121 @@ use crate::cluster::{Postgres, SmallDisk, Wanted, may_mount};
 use crate::load::{Kind, Part};
 use crate::works::Work;
 
-/// A fault that can be called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// Nothing: what the others are compared with.
-    Calm,
-    /// A worker is stopped (SIGSTOP), and goes on.
-    WorkerStopped,
-    /// The coordinator is stopped, and goes on.
-    CoordinatorStopped,
-    /// A worker is killed, and started again.
-    WorkerKilled,
-    /// The coordinator is killed, and started again.
-    CoordinatorKilled,
-    /// The gateway is killed, and started again.
-    GatewayKilled,
-    /// Each request to the store takes longer.
-    StoreSlow,
-    /// The store answers 503 to everything.
-    StoreRefuses,
-    /// The store does what it is asked, but ten answers a second are lost.
-    StoreAnswersLost,
-    /// Ten bodies a second are broken off.
-    StoreBodiesCut,
-    /// The disk of a worker is full.
-    DiskFull,
-    /// All reads and writes of a worker's disk fail.
-    DiskFails,
-    /// A worker can open nothing more.
-    Descriptors,
-    /// A worker gets no more memory; it may end.
-    Memory,
-    /// Nothing comes to a worker or from it, but for the store.
-    Partition,
-    /// Nothing comes to a worker; what it sends arrives.
-    PartitionOneWay,
-    /// A worker's links are slow.
-    LinkSlow,
-    /// A worker is drained, and takes part again.
-    Drained,
-    /// A worker is drained and stopped, and started again.
-    ScaleIn,
-    /// One more worker joins, and is drained and stopped again.
-    ScaleOut,
-    /// PostgreSQL crashes, and is started again.
-    PostgresRestarted,
-    /// PostgreSQL crashes for good, and a server that followed it takes its place.
-    PostgresFailedOver,
-    /// A folder that is mounted answers no more.
-    FolderHangs,
-    /// The processes are of another binary, and are replaced one after the other by those of the one that is tried; where there is no other
-    /// one, by those of the same.
-    RollingUpgrade,
-    /// Under clients of a dataset of shards, as the others below: a worker is killed, and started again.
-    ShardsWorkerKilled,
-    /// A worker is stopped, and goes on.
-    ShardsWorkerStopped,
-    /// The coordinator is killed, and started again.
-    ShardsCoordinatorKilled,
-    /// The store answers 503 to everything.
-    ShardsStoreRefuses,
-    /// The dataset is given other shards again and again, by processes that are killed in the midst of it.
-    ShardsResharded,
-    /// The same, while a worker is killed and started again.
-    ShardsReshardedWorkerKilled,
-    /// The dataset's shards are merged again and again, while a worker is killed and started again.
-    ShardsMergedWorkerKilled,
-    /// Another dataset, which follows objects that change, is refreshed again and again, by processes that are killed in the midst of it.
-    ShardsRefreshed,
-    /// The same, while a worker is killed and started again.
-    ShardsRefreshedWorkerKilled,
-    /// Under clients of a dataset whose changes two workers' disks acknowledge, as the two below, with a slow store: the worker is killed that
-    /// writes, with changes that the store has not, and started again.
-    ShardsTwoDisksWriterKilled,
-    /// The same of the second worker.
-    ShardsTwoDisksSecondKilled,
-    /// Each request to the store takes longer than writers may be ahead of it.
-    ShardsTwoDisksStoreSlow,
-    /// Under statements in the process that asks and on executors, as the others below: a worker is killed, and started again.
-    SqlWorkerKilled,
-    /// An executor is killed, and started again.
-    SqlExecutorKilled,
-    /// The scheduler is killed while another one stands by, and started again.
-    SqlSchedulerKilled,
-    /// The coordinator is killed, and started again.
-    SqlCoordinatorKilled,
-    /// All processes are started again, one after the other, schedulers and executors too. Of one binary: these and who asks them change together.
-    SqlRollingRestart,
+/// The faults, in the order of the table, each with its word on the command line and there.
+macro_rules! faults {
+    ($($(#[$doc:meta])* $fault:ident = $name:literal,)*) => {
+        /// A fault that can be called.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Fault {
+            $($(#[$doc])* $fault,)*
+        }
+
+        /// All that can be called, in the order of the table.
+        pub const FAULTS: [Fault; [$($name),*].len()] = [$(Fault::$fault),*];
+
+        impl Fault {
+            /// The word for it on the command line and in the table.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$fault => $name,)*
+                }
+            }
+        }
+    };
 }
 
-/// All that can be called, in the order of the table.
-pub const FAULTS: [Fault; 41] = [
-    Fault::Calm,
-    Fault::WorkerStopped,
-    Fault::WorkerKilled,
-    Fault::CoordinatorStopped,
-    Fault::CoordinatorKilled,
-    Fault::GatewayKilled,
-    Fault::StoreSlow,
-    Fault::StoreRefuses,
-    Fault::StoreAnswersLost,
-    Fault::StoreBodiesCut,
-    Fault::DiskFull,
-    Fault::DiskFails,
-    Fault::Descriptors,
-    Fault::Memory,
-    Fault::Partition,
-    Fault::PartitionOneWay,
-    Fault::LinkSlow,
-    Fault::Drained,
-    Fault::ScaleIn,
-    Fault::ScaleOut,
-    Fault::PostgresRestarted,
-    Fault::PostgresFailedOver,
-    Fault::FolderHangs,
-    Fault::RollingUpgrade,
-    Fault::ShardsWorkerKilled,
-    Fault::ShardsWorkerStopped,
-    Fault::ShardsCoordinatorKilled,
-    Fault::ShardsStoreRefuses,
-    Fault::ShardsResharded,
-    Fault::ShardsReshardedWorkerKilled,
-    Fault::ShardsMergedWorkerKilled,
-    Fault::ShardsRefreshed,
-    Fault::ShardsRefreshedWorkerKilled,
-    Fault::ShardsTwoDisksWriterKilled,
-    Fault::ShardsTwoDisksSecondKilled,
-    Fault::ShardsTwoDisksStoreSlow,
-    Fault::SqlWorkerKilled,
-    Fault::SqlExecutorKilled,
-    Fault::SqlSchedulerKilled,
-    Fault::SqlCoordinatorKilled,
-    Fault::SqlRollingRestart,
-];
+faults! {
+    /// Nothing: what the others are compared with.
+    Calm = "calm",
+    /// A worker is stopped (SIGSTOP), and goes on.
+    WorkerStopped = "worker-stopped",
+    /// A worker is killed, and started again.
+    WorkerKilled = "worker-killed",
+    /// The coordinator is stopped, and goes on.
+    CoordinatorStopped = "coordinator-stopped",
+    /// The coordinator is killed, and started again.
+    CoordinatorKilled = "coordinator-killed",
+    /// The gateway is killed, and started again.
+    GatewayKilled = "gateway-killed",
+    /// Each request to the store takes longer.
+    StoreSlow = "store-slow",
+    /// The store answers 503 to everything.
+    StoreRefuses = "store-503",
+    /// The store does what it is asked, but ten answers a second are lost.
+    StoreAnswersLost = "store-answers-lost",
+    /// Ten bodies a second are broken off.
+    StoreBodiesCut = "store-bodies-cut",
+    /// The disk of a worker is full.
+    DiskFull = "disk-full",
+    /// All reads and writes of a worker's disk fail.
+    DiskFails = "disk-fails",
+    /// A worker can open nothing more.
+    Descriptors = "descriptors",
+    /// A worker gets no more memory; it may end.
+    Memory = "memory",
+    /// Nothing comes to a worker or from it, but for the store.
+    Partition = "partition",
+    /// Nothing comes to a worker; what it sends arrives.
+    PartitionOneWay = "partition-one-way",
+    /// A worker's links are slow.
+    LinkSlow = "link-slow",
+    /// A worker is drained, and takes part again.
+    Drained = "drain",
+    /// A worker is drained and stopped, and started again.
+    ScaleIn = "scale-in",
+    /// One more worker joins, and is drained and stopped again.
+    ScaleOut = "scale-out",
+    /// PostgreSQL crashes, and is started again.
+    PostgresRestarted = "postgres-restarted",
+    /// PostgreSQL crashes for good, and a server that followed it takes its place.
+    PostgresFailedOver = "postgres-failed-over",
+    /// A folder that is mounted answers no more.
+    FolderHangs = "folder-hangs",
+    /// The processes are of another binary, and are replaced one after the other by those of the one that is tried; where there is no other
+    /// one, by those of the same.
+    RollingUpgrade = "rolling-upgrade",
+    /// Under clients of a dataset of shards, as the others below: a worker is killed, and started again.
+    ShardsWorkerKilled = "shards-worker-killed",
+    /// A worker is stopped, and goes on.
+    ShardsWorkerStopped = "shards-worker-stopped",
+    /// The coordinator is killed, and started again.
+    ShardsCoordinatorKilled = "shards-coordinator-killed",
+    /// The store answers 503 to everything.
+    ShardsStoreRefuses = "shards-store-503",
+    /// The dataset is given other shards again and again, by processes that are killed in the midst of it.
+    ShardsResharded = "shards-reshard",
+    /// The same, while a worker is killed and started again.
+    ShardsReshardedWorkerKilled = "shards-reshard-worker-killed",
+    /// The dataset's shards are merged again and again, while a worker is killed and started again.
+    ShardsMergedWorkerKilled = "shards-merge-worker-killed",
+    /// Another dataset, which follows objects that change, is refreshed again and again, by processes that are killed in the midst of it.
+    ShardsRefreshed = "shards-refresh",
+    /// The same, while a worker is killed and started again.
+    ShardsRefreshedWorkerKilled = "shards-refresh-worker-killed",
+    /// Under clients of a dataset whose changes two workers' disks acknowledge, as the two below, with a slow store: the worker is killed that
+    /// writes, with changes that the store has not, and started again.
+    ShardsTwoDisksWriterKilled = "shards-two-disks-writer-killed",
+    /// The same of the second worker.
+    ShardsTwoDisksSecondKilled = "shards-two-disks-second-killed",
+    /// Each request to the store takes longer than writers may be ahead of it.
+    ShardsTwoDisksStoreSlow = "shards-two-disks-store-slow",
+    /// Under statements in the process that asks and on executors, as the others below: a worker is killed, and started again.
+    SqlWorkerKilled = "sql-worker-killed",
+    /// An executor is killed, and started again.
+    SqlExecutorKilled = "sql-executor-killed",
+    /// The scheduler is killed while another one stands by, and started again.
+    SqlSchedulerKilled = "sql-scheduler-killed",
+    /// The coordinator is killed, and started again.
+    SqlCoordinatorKilled = "sql-coordinator-killed",
+    /// All processes are started again, one after the other, schedulers and executors too. Of one binary: these and who asks them change together.
+    SqlRollingRestart = "sql-rolling-restart",
+}
 
 /// What is not tried yet, and why.
 pub const NOT_TRIED: [(&str, &str); 1] =
     [("clock ±10 min", "wants a clock of the process's own (time namespace or a preloaded library)")];
 
 impl Fault {
-    /// The word for it on the command line and in the table.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Calm => "calm",
-            Self::WorkerStopped => "worker-stopped",
-            Self::CoordinatorStopped => "coordinator-stopped",
-            Self::WorkerKilled => "worker-killed",
-            Self::CoordinatorKilled => "coordinator-killed",
-            Self::GatewayKilled => "gateway-killed",
-            Self::StoreSlow => "store-slow",
-            Self::StoreRefuses => "store-503",
-            Self::StoreAnswersLost => "store-answers-lost",
-            Self::StoreBodiesCut => "store-bodies-cut",
-            Self::DiskFull => "disk-full",
-            Self::DiskFails => "disk-fails",
-            Self::Descriptors => "descriptors",
-            Self::Memory => "memory",
-            Self::Partition => "partition",
-            Self::PartitionOneWay => "partition-one-way",
-            Self::LinkSlow => "link-slow",
-            Self::Drained => "drain",
-            Self::ScaleIn => "scale-in",
-            Self::ScaleOut => "scale-out",
-            Self::PostgresRestarted => "postgres-restarted",
-            Self::PostgresFailedOver => "postgres-failed-over",
-            Self::FolderHangs => "folder-hangs",
-            Self::RollingUpgrade => "rolling-upgrade",
-            Self::ShardsWorkerKilled => "shards-worker-killed",
-            Self::ShardsWorkerStopped => "shards-worker-stopped",
-            Self::ShardsCoordinatorKilled => "shards-coordinator-killed",
-            Self::ShardsStoreRefuses => "shards-store-503",
-            Self::ShardsResharded => "shards-reshard",
-            Self::ShardsReshardedWorkerKilled => "shards-reshard-worker-killed",
-            Self::ShardsMergedWorkerKilled => "shards-merge-worker-killed",
-            Self::ShardsRefreshed => "shards-refresh",
-            Self::ShardsRefreshedWorkerKilled => "shards-refresh-worker-killed",
-            Self::ShardsTwoDisksWriterKilled => "shards-two-disks-writer-killed",
-            Self::ShardsTwoDisksSecondKilled => "shards-two-disks-second-killed",
-            Self::ShardsTwoDisksStoreSlow => "shards-two-disks-store-slow",
-            Self::SqlWorkerKilled => "sql-worker-killed",
-            Self::SqlExecutorKilled => "sql-executor-killed",
-            Self::SqlSchedulerKilled => "sql-scheduler-killed",
-            Self::SqlCoordinatorKilled => "sql-coordinator-killed",
-            Self::SqlRollingRestart => "sql-rolling-restart",
-        }
-    }
-
     /// What clients do meanwhile.
     pub fn load(self) -> Kind {
         match self {

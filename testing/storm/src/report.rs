@@ -10,10 +10,11 @@ use serde::Serialize;
 use forebay_oracle::{Recovery, Violation};
 
 /// Whether all held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// All held.
+    #[default]
     Passed,
     /// Something did not.
     Failed,
@@ -24,7 +25,7 @@ pub enum Outcome {
 }
 
 /// What a cell came to.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// The fault.
     pub fault: String,
@@ -69,21 +70,7 @@ pub fn commit() -> &'static str {
 impl Report {
     /// One that says nothing yet but how it ended.
     pub fn new(fault: &str, seed: u64, outcome: Outcome) -> Self {
-        Self {
-            fault: fault.to_owned(),
-            seed,
-            commit: commit(),
-            seconds: 0,
-            operations: 0,
-            errors: BTreeMap::new(),
-            recovery: None,
-            outcome,
-            reason: None,
-            violations: 0,
-            first_violations: Vec::new(),
-            evidence: None,
-            note: None,
-        }
+        Self { fault: fault.to_owned(), seed, commit: commit(), outcome, ..Self::default() }
     }
 
     /// One of a cell that did not start, or did not come to its end, and where its processes' logs are.

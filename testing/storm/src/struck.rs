@@ -184,18 +184,12 @@ impl Struck {
 
     /// What does not hold of what was done to a dataset, once all is well again.
     pub async fn end(self) -> io::Result<Vec<Violation>> {
-        match self.working {
-            Some(working) => working.end().await,
-            None => Ok(Vec::new()),
-        }
+        if let Some(working) = self.working { working.end().await } else { Ok(Vec::new()) }
     }
 
     /// The worker that has it, where a worker has it.
     pub fn victim(&self) -> usize {
-        match self.fault {
-            Fault::Partition | Fault::PartitionOneWay | Fault::LinkSlow => LINKED,
-            _ => self.victim,
-        }
+        if matches!(self.fault, Fault::Partition | Fault::PartitionOneWay | Fault::LinkSlow) { LINKED } else { self.victim }
     }
 }
 

@@ -17,10 +17,7 @@ use options::Options;
 
 fn main() -> io::Result<ExitCode> {
     let options = Options::parse();
-    match options.world {
-        Some(seed) => one(seed, &options),
-        None => shrink::many(&options),
-    }
+    if let Some(seed) = options.world { one(seed, &options) } else { shrink::many(&options) }
 }
 
 /// Runs one world, in this process.

@@ -37,10 +37,7 @@ pub(crate) fn plain(value: f64) -> String {
         size if size >= 0.1 => format!("{value:.2}"),
         _ => format!("{value:.4}"),
     };
-    match text.split_once('.') {
-        Some(_) => text,
-        None => in_thousands(&text),
-    }
+    if text.split_once('.').is_some() { text } else { in_thousands(&text) }
 }
 
 fn in_thousands(digits: &str) -> String {

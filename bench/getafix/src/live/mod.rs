@@ -53,7 +53,7 @@ impl Default for LiveSettings {
 }
 
 /// One figure with its bar.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct LiveFigure {
     /// What it is.
     pub figure: &'static str,
@@ -124,11 +124,9 @@ pub async fn live(settings: LiveSettings) -> Result<Vec<LiveFigure>> {
         figure,
         value: if value.is_finite() { value } else { -1.0 },
         unit: "windows",
-        peer: None,
-        ratio: None,
         bar: format!("<= {WINDOWS_BAR}"),
         met: value <= WINDOWS_BAR,
-        timeline: Vec::new(),
+        ..LiveFigure::default()
     };
     let bad = getafix.tally.failed + getafix.tally.wrong + hashing.tally.failed + hashing.tally.wrong;
     Ok(vec![
@@ -139,10 +137,9 @@ pub async fn live(settings: LiveSettings) -> Result<Vec<LiveFigure>> {
             value: getafix.replicas_before as f64,
             unit: "replicas",
             peer: Some(1.0),
-            ratio: None,
             bar: ">= 2".to_string(),
             met: getafix.replicas_before >= 2,
-            timeline: Vec::new(),
+            ..LiveFigure::default()
         },
         windows("replicas of the new hottest object follow the shift within", routed),
         windows("throughput is back at 90 % within", followed),
@@ -151,10 +148,9 @@ pub async fn live(settings: LiveSettings) -> Result<Vec<LiveFigure>> {
             value: bad as f64,
             unit: "reads",
             peer: Some((getafix.tally.reads + hashing.tally.reads) as f64),
-            ratio: None,
             bar: "0, of the peer's number of reads".to_string(),
             met: bad == 0,
-            timeline: Vec::new(),
+            ..LiveFigure::default()
         },
     ])
 }

@@ -1,6 +1,6 @@
 //! One machine as several with a link of 1 Gbit/s each, by network namespaces, for what loopback can't show.
 
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 /// Machines with a link of 1 Gbit/s each: network namespaces behind shaped pairs of devices. Needs root, `ip` and `tc`.
 pub struct Links {
@@ -57,12 +57,12 @@ impl Links {
         format!("10.77.{}.1", at + 1)
     }
 
-    /// Runs this program on a machine; its standard input and output are the caller's.
-    pub fn run(&self, at: usize, arguments: &[&str]) -> Child {
+    /// What runs this program on a machine.
+    pub fn run(&self, at: usize, arguments: &[&str]) -> Command {
         let program = std::env::current_exe().unwrap();
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name(at)]).arg(program).args(arguments);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+        command
     }
 
     fn name(&self, at: usize) -> String {

@@ -2,10 +2,9 @@
 
 mod links;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::Child;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -13,7 +12,7 @@ use forebay_client::{Address, Client, ClientSettings, CreateOptions, NodeType, N
 use forebay_coordinator::CoordinatorSettings;
 use forebay_node::Node;
 
-use forebay_bench_harness::{at_least, median, security, until_input_ends};
+use forebay_bench_harness::{Served, at_least, median, security, until_input_ends};
 
 use links::Links;
 
@@ -38,8 +37,8 @@ pub async fn all(rounds: usize) {
         std::fs::create_dir(&place).unwrap();
         let listen = format!("{}:0", links.address(at));
         let arguments = ["--worker", &join, "--listen", &listen, "--folder", place.to_str().unwrap()];
-        workers.push(Machine::start(&links, at, &arguments).await);
-        senders.push(Machine::start(&links, at, &["--send", &listen]).await);
+        workers.push(start(&links, at, &arguments).await);
+        senders.push(start(&links, at, &["--send", &listen]).await);
     }
     let settings = ClientSettings { in_place: false, ..node.client_settings() };
     let nodes = Client::connect(settings).await.unwrap().nodes();
@@ -94,9 +93,9 @@ async fn read(nodes: &Nodes) -> f64 {
 fn receive(senders: &[Machine]) -> f64 {
     let began = Instant::now();
     std::thread::scope(|scope| {
-        for sender in senders {
-            scope.spawn(|| {
-                let mut stream = TcpStream::connect(&sender.told).unwrap();
+        for (_, address) in senders {
+            scope.spawn(move || {
+                let mut stream = TcpStream::connect(address).unwrap();
                 let mut buffer = vec![0; 64 << 10];
                 let mut bytes = 0;
                 while let read @ 1.. = stream.read(&mut buffer).unwrap() {
@@ -110,29 +109,12 @@ fn receive(senders: &[Machine]) -> f64 {
 }
 
 /// This program on a machine of its own, and the address that it told.
-struct Machine {
-    child: Child,
-    told: String,
-}
+type Machine = (Served, String);
 
-impl Machine {
-    async fn start(links: &Links, at: usize, arguments: &[&str]) -> Self {
-        let mut child = links.run(at, arguments);
-        let stdout = child.stdout.take().unwrap();
-        // The coordinator answers it meanwhile, in this process.
-        let told = tokio::task::spawn_blocking(move || {
-            let mut told = String::new();
-            BufReader::new(stdout).read_line(&mut told).map(|_| told.trim().to_string())
-        });
-        Self { child, told: told.await.unwrap().unwrap() }
-    }
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
-    }
+async fn start(links: &Links, at: usize, arguments: &[&str]) -> Machine {
+    let command = links.run(at, arguments);
+    // The coordinator answers it meanwhile, in this process.
+    tokio::task::spawn_blocking(|| Served::of(command)).await.unwrap().unwrap()
 }
 
 /// A worker on its machine; ends with its parent.

@@ -1,6 +1,6 @@
 //! One size of the dial taken apart: bytes of each layer, and throughput of each mix; for a profiler more than for a bar.
 
-use forebay_bench_harness::{Bar, Figure};
+use forebay_bench_harness::{Bar, line};
 use forebay_types::Result;
 
 use super::Bench;
@@ -17,14 +17,13 @@ pub(crate) fn at(bench: &Bench, ratio: f64) -> Result<()> {
     }
     for ((kind, which), bytes) in layers {
         let part = bytes as f64 / bench.records.input_bytes() as f64;
-        Figure::alone(format!("at {ratio}x: layer {}.{which}", kind.name()), part, "x", Bar::Nothing).print(true);
+        line(format!("at {ratio}x: layer {}.{which}", kind.name()), part, "x", Bar::Nothing);
     }
     for skew in [Skew::Uniform, Skew::Zipf] {
         let operations = bench.operations(skew);
         for mix in Mix::ALL {
             let rate = operations.rate(mix, &shard, bench.cpu_secs);
-            Figure::alone(format!("{} at {size:.3}x, {}", mix.name(), skew.name()), rate, "a CPU-second", Bar::Nothing)
-                .print(true);
+            line(format!("{} at {size:.3}x, {}", mix.name(), skew.name()), rate, "a CPU-second", Bar::Nothing);
         }
     }
     Ok(())

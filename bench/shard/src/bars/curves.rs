@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use forebay_bench_harness::{Bar, Figure};
+use forebay_bench_harness::{Bar, line};
 use forebay_chart::{Chart, Line};
 use forebay_types::{Result, ResultExt};
 
@@ -43,8 +43,8 @@ pub(crate) fn curves(bench: &Bench, out: &Path) -> Result<()> {
         setting += STEP / 5.0;
     }
     let widest = sizes.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max);
-    Figure::alone("dial, widest step", widest, "x", Bar::ValueAtMost(0.05)).print(true);
-    Figure::alone("dial, reaches", sizes.iter().copied().fold(0.0, f64::max), "x", Bar::ValueAtLeast(PAST)).print(true);
+    line("dial, widest step", widest, "x", Bar::ValueAtMost(0.05));
+    line("dial, reaches", sizes.iter().copied().fold(0.0, f64::max), "x", Bar::ValueAtLeast(PAST));
 
     std::fs::create_dir_all(out).context(|| out.display())?;
     for (skew, file) in [(Skew::Uniform, "uniform.svg"), (Skew::Zipf, "zipf.svg")] {
@@ -91,8 +91,7 @@ fn measure(bench: &Bench, mix: Mix, skew: Skew, least: f64) -> Result<Vec<(f64, 
         let size = shard.info().ratio();
         if points.last().is_none_or(|(last, _)| size - last > STEP / 2.0) {
             let rate = operations.rate(mix, &shard, bench.cpu_secs);
-            Figure::alone(format!("{} at {size:.3}x, {}", mix.name(), skew.name()), rate, "a CPU-second", Bar::Nothing)
-                .print(true);
+            line(format!("{} at {size:.3}x, {}", mix.name(), skew.name()), rate, "a CPU-second", Bar::Nothing);
             points.push((size, rate));
         }
         setting += STEP;

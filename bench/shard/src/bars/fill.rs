@@ -1,6 +1,6 @@
 //! Bar of layers that queries fill on their way: nearly as fast as the same layers built at once.
 
-use forebay_bench_harness::{Bar, Figure};
+use forebay_bench_harness::{Bar, Figure, line};
 use forebay_shard::{LayerId, LayerKind, QueryCounters, Record, Shard};
 use forebay_types::Result;
 
@@ -47,7 +47,7 @@ fn measure(bench: &Bench, what: &str, mix: Mix, [filled_by, measured]: [&Operati
     let before = filled_percent(&filling);
     let rate = measured.rate(mix, &filling, bench.cpu_secs);
     let after = filled_percent(&filling);
-    Figure::alone(format!("{what}, zipf 0.99, without the layer"), without, "a CPU-second", Bar::Nothing).print(true);
+    line(format!("{what}, zipf 0.99, without the layer"), without, "a CPU-second", Bar::Nothing);
     // Those that are measured go on to fill it, as queries do.
     let name = format!("{what}, zipf 0.99, layer filled to {before:.0} % by {queries} other queries, to {after:.0} % in the end");
     Figure::new(name, rate, "a CPU-second", "the layer built at once", most, Bar::RatioAtLeast(0.9)).print(true);

@@ -1,6 +1,6 @@
 //! Substring search in the records as flat text, beside what C++ Succinct is known to do at the same sizes.
 
-use forebay_bench_harness::{Bar, Figure};
+use forebay_bench_harness::{Bar, Figure, line};
 use forebay_shard::{FlatText, build_flat};
 use forebay_types::Result;
 
@@ -39,7 +39,7 @@ pub(crate) fn flat(records: &Records, cpu_secs: f64) -> Result<()> {
     builder.steps().into_iter().for_each(|step| builder.run(step));
     let parts: std::collections::BTreeMap<_, _> = builder.finish()?.into_iter().collect();
     let hits: usize = patterns.iter().take(1000).map(|pattern| everything.count(pattern) as usize).sum();
-    Figure::alone("flat text: hits of a search", hits as f64 / 1000.0, "hits", Bar::Nothing).print(true);
+    line("flat text: hits of a search", hits as f64 / 1000.0, "hits", Bar::Nothing);
     for (ratio, reference) in SUCCINCT {
         for extraction in [true, false] {
             let flat = FlatText::open(built.base.clone(), [])?;
@@ -54,15 +54,9 @@ pub(crate) fn flat(records: &Records, cpu_secs: f64) -> Result<()> {
                 true => ("search, with samples for extraction", Bar::RatioAtLeast(3.0)),
                 false => ("search alone", Bar::Nothing),
             };
-            Figure::new(
-                format!("flat text at {ratio}x ({:.3}x): {what}", flat.ratio()),
-                rate,
-                "a CPU-second",
-                format!("C++ Succinct at {ratio}x, a reference figure, not run here"),
-                reference,
-                bar,
-            )
-            .print(true);
+            Figure::alone(format!("flat text at {ratio}x ({:.3}x): {what}", flat.ratio()), rate, "a CPU-second", bar)
+                .beside(format!("C++ Succinct at {ratio}x, a reference figure, not run here"), reference)
+                .print(true);
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use forebay_bench_harness::cpu::ThreadClock;
-use forebay_bench_harness::{Bar, Figure};
+use forebay_bench_harness::{Bar, Figure, line};
 use forebay_shard::{Key, LayerId, LayerKind, Shard, Value};
 use forebay_shard_store::{Column, ColumnKind, Columns, Store};
 use forebay_types::Result;
@@ -21,13 +21,12 @@ pub(crate) fn layers(bench: &Bench) -> Result<()> {
     let open = || Shard::open(subject.base.clone(), []);
     let everything: Vec<LayerId> = subject.layers.keys().copied().collect();
     let pass = &subject.pass;
-    Figure::alone(
+    line(
         format!("all {} layers, {:.2}x of the input, in parallel", everything.len(), pass.bytes as f64 / input),
         pass.secs,
         "s",
         Bar::Nothing,
-    )
-    .print(true);
+    );
 
     // One pass: every record read along its chains, one after the other.
     let shard = open()?;
@@ -66,15 +65,9 @@ pub(crate) fn layers(bench: &Bench) -> Result<()> {
         builder.join().expect("the builder")?;
         Ok(rate)
     })?;
-    Figure::new(
-        "half and half while layers are built on the other core",
-        during,
-        "a CPU-second",
-        "the same alone",
-        before,
-        Bar::RatioAtLeast(0.8),
-    )
-    .print(true);
+    Figure::alone("half and half while layers are built on the other core", during, "a CPU-second", Bar::RatioAtLeast(0.8))
+        .beside("the same alone", before)
+        .print(true);
     drops(&bench.records)
 }
 
@@ -133,16 +126,15 @@ fn drops(records: &Records) -> Result<()> {
         stop.store(true, Ordering::Relaxed);
         reader.join().expect("the reader")?;
         let count = plain.len();
-        Figure::alone(
+        line(
             format!("dropping a layer under a reader, longest of {count}"),
             hidden.as_secs_f64() * 1e3,
             "ms",
             Bar::ValueAtMost(1.0),
-        )
-        .print(true);
-        Figure::alone("the same until the folder hasn't it", durable.as_secs_f64() * 1e3, "ms", Bar::Nothing).print(true);
+        );
+        line("the same until the folder hasn't it", durable.as_secs_f64() * 1e3, "ms", Bar::Nothing);
         let what = format!("memory back within a second, of {bytes} bytes in memory");
-        Figure::alone(what, back as f64 / bytes.max(1) as f64, "of it", Bar::ValueAtLeast(0.9)).print(true);
+        line(what, back as f64 / bytes.max(1) as f64, "of it", Bar::ValueAtLeast(0.9));
         Ok(())
     })?;
     Ok(())

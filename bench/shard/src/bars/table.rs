@@ -1,6 +1,6 @@
 //! The bars of size and throughput: compressed, beside zstd blocks of equal size, and beside hash maps at the top.
 
-use forebay_bench_harness::{Bar, Figure};
+use forebay_bench_harness::{Bar, Figure, line};
 use forebay_shard::{LayerKind, Record};
 use forebay_types::Result;
 
@@ -20,24 +20,22 @@ const TOP: f64 = 1000.0;
 pub(crate) fn table(bench: &Bench) -> Result<()> {
     let subject = &bench.subject;
     let input = bench.records.input_bytes() as f64;
-    Figure::alone("random read of 256 MiB", bench.latency_ns, "ns", Bar::Nothing).print(true);
-    Figure::alone("input", input, "bytes", Bar::Nothing).print(true);
+    line("random read of 256 MiB", bench.latency_ns, "ns", Bar::Nothing);
+    line("input", input, "bytes", Bar::Nothing);
     let rate = input / 1e6 / subject.built.cpu_secs;
-    Figure::alone("build, a core, end to end", rate, "MB/s", Bar::ValueAtLeast(4.0)).print(true);
-    Figure::alone("build, elapsed", subject.built.secs, "s", Bar::Nothing).print(true);
-    Figure::alone("build, peak memory a byte of input", subject.built.peak_bytes as f64 / input, "bytes", Bar::ValueAtMost(10.0))
-        .print(true);
-    Figure::alone("compressed end, every attribute searched", subject.base.len() as f64 / input, "x", Bar::ValueAtMost(0.35))
-        .print(true);
+    line("build, a core, end to end", rate, "MB/s", Bar::ValueAtLeast(4.0));
+    line("build, elapsed", subject.built.secs, "s", Bar::Nothing);
+    line("build, peak memory a byte of input", subject.built.peak_bytes as f64 / input, "bytes", Bar::ValueAtMost(10.0));
+    line("compressed end, every attribute searched", subject.base.len() as f64 / input, "x", Bar::ValueAtMost(0.35));
     let counters = bench.half_counters()?;
     let plain = Plain::new(&bench.records, &SELECTIVE);
     let level = 9;
     let blocks = Blocks::new(&bench.records, level)?;
     let blocks_ratio = blocks.bytes() as f64 / input;
-    Figure::alone(format!("zstd blocks (level {level}) + postings"), blocks_ratio, "x", Bar::Nothing).print(true);
+    line(format!("zstd blocks (level {level}) + postings"), blocks_ratio, "x", Bar::Nothing);
     let of_text = subject.layers.iter().filter(|(id, _)| id.kind == LayerKind::Blocks).map(|(_, part)| part.len());
     let text_from = (subject.base.len() + of_text.sum::<usize>()) as f64 / input;
-    Figure::alone("the record text layer fits from", text_from, "x", Bar::Nothing).print(true);
+    line("the record text layer fits from", text_from, "x", Bar::Nothing);
     for skew in [Skew::Uniform, Skew::Zipf] {
         let operations = bench.operations(skew);
         verify(bench, &operations, &plain, &blocks)?;
@@ -48,7 +46,7 @@ pub(crate) fn table(bench: &Bench) -> Result<()> {
                 let rate = operations.rate(mix, &shard, bench.cpu_secs);
                 let what = format!("{} at {ratio}x ({size:.3}x), {}", mix.name(), skew.name());
                 let bar = if skew == Skew::Uniform { Bar::ValueAtLeast(bar) } else { Bar::Nothing };
-                Figure::alone(what, rate, "a CPU-second", bar).print(true);
+                line(what, rate, "a CPU-second", bar);
             }
         }
         let (name, mut reader, mut row) = (skew.name(), blocks.reader()?, Row::default());
@@ -75,7 +73,7 @@ pub(crate) fn table(bench: &Bench) -> Result<()> {
             both_from = if both { both_from.or(Some(size)) } else { None };
         }
         let what = format!("get and search both keep up with zstd blocks + postings from here on, {name}");
-        Figure::alone(what, both_from.unwrap_or(TOP), "x", Bar::ValueAtMost(0.69)).print(true);
+        line(what, both_from.unwrap_or(TOP), "x", Bar::ValueAtMost(0.69));
         let shard = subject.at(TOP, &counters)?;
         let size = shard.info().ratio();
         let peer_get =

@@ -4,7 +4,7 @@ mod cpu;
 
 use std::time::Instant;
 
-use forebay_bench_harness::cpu::{ThreadClock, status_bytes};
+use forebay_bench_harness::cpu::{ThreadClock, own_bytes};
 
 pub(crate) use cpu::{a_cpu_second, a_second};
 
@@ -27,7 +27,7 @@ pub(crate) fn random_read_ns() -> f64 {
 
 /// Bytes of this process in memory.
 pub(crate) fn resident_bytes() -> u64 {
-    status_bytes("VmRSS:")
+    own_bytes("VmRSS:")
 }
 
 /// The most memory that the process takes from here on.
@@ -45,7 +45,7 @@ impl PeakMemory {
 
     /// Bytes above what there was at the start.
     pub(crate) fn bytes(&self) -> u64 {
-        status_bytes("VmHWM:").saturating_sub(self.before)
+        own_bytes("VmHWM:").saturating_sub(self.before)
     }
 
     /// Seconds since the start.

@@ -1,6 +1,6 @@
 //! What questions take of shared storage that are about a shard which no worker has.
 
-use forebay_bench_harness::{Bar, Figure};
+use forebay_bench_harness::{Bar, line};
 use forebay_types::{Error, Result};
 
 use super::data::{Data, literal};
@@ -62,6 +62,6 @@ async fn equality(rig: &mut Rig, data: &Data) -> Result<()> {
 }
 
 fn tell(what: &str, requests: u64, bytes: u64, bar: f64) {
-    Figure::alone(format!("{what}: requests"), requests as f64, "requests", Bar::ValueAtMost(bar)).print(true);
-    Figure::alone(format!("{what}: bytes"), bytes as f64, "bytes", Bar::ValueAtMost(BYTES)).print(true);
+    line(format!("{what}: requests"), requests as f64, "requests", Bar::ValueAtMost(bar));
+    line(format!("{what}: bytes"), bytes as f64, "bytes", Bar::ValueAtMost(BYTES));
 }

@@ -125,9 +125,7 @@ impl Lake {
         connection.set(row, &record).await?;
         Ok(true)
     }
-}
 
-impl Lake {
     async fn read(&self, row: usize) -> Result<Vec<u8>> {
         let range = GetRange::Bounded(self.lines[row].clone());
         let get = Get { key: &self.version.key, range, if_match: Some(&self.version.tag), class: Class::Demand };

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use forebay_bench_harness::{Bar, Figure, Rounds, cpu};
+use forebay_bench_harness::{Bar, Figure, Rounds, cpu, line};
 use forebay_client::Client;
 use forebay_shard::Key;
 use forebay_shards::Shards;
@@ -32,7 +32,7 @@ pub(crate) async fn figures(data: &Data, rounds: usize, seconds: u64) -> Result<
     check(&shards, data, &keys).await?;
     let (begun, _) = rate(&shards, &keys, Duration::from_secs(seconds)).await?;
     let what = format!("gets over TCP, {IN_FLIGHT} in flight, of a worker that has begun within two minutes");
-    Figure::alone(what, begun, "ops/s", Bar::Nothing).print(true);
+    line(what, begun, "ops/s", Bar::Nothing);
     rig.until_heard().await;
     let bed = Bed { data, rig: &rig, redis: &redis, keys: &keys, rounds, length: Duration::from_secs(seconds) };
     bed.compare("TCP", &of_client(&rig.client, &shards), false).await?;

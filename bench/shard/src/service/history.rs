@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use forebay_bench_harness::{Bar, Figure};
+use forebay_bench_harness::{Bar, line};
 use forebay_oracle::{RecordCall, RecordOp, Rule, is_certain, records};
 use forebay_shard::Key;
 use forebay_shard_store::ChangeIf;
@@ -65,22 +65,10 @@ pub(crate) async fn figures(data: &Data, operations: usize) -> Result<()> {
         done.len() - searches,
         kills?
     );
-    Figure::alone(
-        format!("{what}: keys in no order that explains them"),
-        count(Rule::Linearizable),
-        "keys",
-        Bar::ValueAtMost(0.0),
-    )
-    .print(true);
-    Figure::alone(
-        format!("{what}: keys whose order was not found out in time"),
-        count(Rule::Decided),
-        "keys",
-        Bar::ValueAtMost(0.0),
-    )
-    .print(true);
+    line(format!("{what}: keys in no order that explains them"), count(Rule::Linearizable), "keys", Bar::ValueAtMost(0.0));
+    line(format!("{what}: keys whose order was not found out in time"), count(Rule::Decided), "keys", Bar::ValueAtMost(0.0));
     let failed = clients.failed.load(Relaxed) as f64;
-    Figure::alone(format!("{what}: gets and searches that failed"), failed, "answers", Bar::ValueAtMost(0.0)).print(true);
+    line(format!("{what}: gets and searches that failed"), failed, "answers", Bar::ValueAtMost(0.0));
     Ok(())
 }
 
@@ -154,9 +142,6 @@ impl Clients<'_> {
     /// One that asks again is not wrong, but it counts.
     fn fails(&self, error: &Error) -> Result<()> {
         self.failed.fetch_add(1, Relaxed);
-        match error.kind() {
-            ErrorKind::Retry => Ok(()),
-            _ => Err(error.clone()),
-        }
+        if error.kind() == ErrorKind::Retry { Ok(()) } else { Err(error.clone()) }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use forebay_bench_harness::{Bar, Figure};
+use forebay_bench_harness::{Bar, Figure, line};
 use forebay_shards::Shards;
 use forebay_types::{Error, Result};
 use serde_json::Value as Json;
@@ -58,7 +58,7 @@ async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
         asked.skew.name(),
         period.as_millis()
     );
-    Figure::alone(format!("{what}: sustained at {START}x"), unit * UNITS, "searches/s", Bar::Nothing).print(true);
+    line(format!("{what}: sustained at {START}x"), unit * UNITS, "searches/s", Bar::Nothing);
     let load = Load {
         shards: &shards,
         conditions: &conditions,
@@ -67,7 +67,7 @@ async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
         over: AtomicU64::new(0),
     };
     let calm = load.run(LOW * unit, period * 20, |_, _| false).await?;
-    Figure::alone(format!("{what}: queue before"), calm.queue_mean, "searches", Bar::Nothing).print(true);
+    line(format!("{what}: queue before"), calm.queue_mean, "searches", Bar::Nothing);
     // Drained: none waits longer than one that is alone.
     let high = load.run(HIGH * unit, period * ADAPT_PERIODS, |queue, waited| waited > period * 10 && queue <= 2).await?;
     tell_rise(&what, &high, period, asked);
@@ -88,12 +88,10 @@ async fn at(data: &Data, period: Duration, asked: &Asked) -> Result<()> {
 fn tell_rise(what: &str, high: &Ran, period: Duration, asked: &Asked) {
     // Adapted: as many are answered as come.
     let peak = of_cluster(high.peak_at, period);
-    Figure::alone(format!("{what}: adapted (the queue falls), in time of a cluster"), peak, "s", Bar::ValueAtMost(asked.adapted))
-        .print(true);
+    line(format!("{what}: adapted (the queue falls), in time of a cluster"), peak, "s", Bar::ValueAtMost(asked.adapted));
     let drained = high.ended.map_or(f64::INFINITY, |after| of_cluster(after, period));
-    Figure::alone(format!("{what}: drained, in time of a cluster"), drained, "s", Bar::ValueAtMost(asked.drained)).print(true);
-    Figure::alone(format!("{what}: refused for want of room in the queue"), high.over as f64, "searches", Bar::Nothing)
-        .print(true);
+    line(format!("{what}: drained, in time of a cluster"), drained, "s", Bar::ValueAtMost(asked.drained));
+    line(format!("{what}: refused for want of room in the queue"), high.over as f64, "searches", Bar::Nothing);
 }
 
 /// Seconds of a cluster, which looks at its queues every [`PERIOD`].

@@ -3,10 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use forebay_bench_harness::{Bar, Figure};
+use forebay_bench_harness::cpu::status_bytes;
+use forebay_bench_harness::{Bar, Figure, line};
 use forebay_shard::Key;
 use forebay_shards::{Shards, latest_manifest};
-use forebay_types::{Error, ForebayPath, Result, ResultExt};
+use forebay_types::{Error, ForebayPath, Result};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value as Json, json};
@@ -24,6 +25,8 @@ const TOGETHER: usize = 500;
 const PATIENCE: Duration = Duration::from_secs(600);
 /// What is changed, as a part of the input.
 const CHANGED: f64 = 0.5;
+/// Memory that no file stands behind.
+const ANONYMOUS: &str = "RssAnon:";
 /// How often the memory of workers is looked at.
 const SOON: Duration = Duration::from_millis(20);
 
@@ -38,7 +41,7 @@ pub(crate) async fn figures(data: &Data, seconds: u64) -> Result<()> {
     rig.until_heard().await;
     let before = p99_ms(gets.until(&AtomicBool::new(false), Duration::from_secs(seconds.max(5) * 2)).await?);
     let (stored, manifest) = (stored_bytes(&rig, shards.path()).await?, manifest(&rig, &shards).await?);
-    let anonymous: Vec<u64> = rig.workers.iter().map(|worker| anonymous_bytes(worker.id())).collect::<Result<_>>()?;
+    let anonymous: Vec<u64> = rig.workers.iter().map(|worker| status_bytes(worker.id(), ANONYMOUS)).collect::<Result<_>>()?;
     let (stop, peak, changed) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let changing = async {
         let done = change(data, &shards, (input as f64 * CHANGED) as u64, &changed).await;
@@ -48,7 +51,7 @@ pub(crate) async fn figures(data: &Data, seconds: u64) -> Result<()> {
     let watching = async {
         while !stop.load(Relaxed) {
             for (worker, before) in rig.workers.iter().zip(&anonymous) {
-                peak.fetch_max(anonymous_bytes(worker.id())?.saturating_sub(*before), Relaxed);
+                peak.fetch_max(status_bytes(worker.id(), ANONYMOUS)?.saturating_sub(*before), Relaxed);
             }
             tokio::time::sleep(SOON).await;
         }
@@ -71,10 +74,9 @@ pub(crate) async fn figures(data: &Data, seconds: u64) -> Result<()> {
         return Err(Error::internal("nothing was merged: give it more with --values-bytes"));
     }
     let amplified = written as f64 / changed as f64;
-    Figure::alone(format!("{what}: bytes stored a byte changed, with the log"), amplified, "x", Bar::ValueAtMost(12.0))
-        .print(true);
+    line(format!("{what}: bytes stored a byte changed, with the log"), amplified, "x", Bar::ValueAtMost(12.0));
     let peak = peak.load(Relaxed) as f64 / f64::from(1 << 20);
-    Figure::alone(format!("{what}: memory of a worker beyond that before"), peak, "MiB", Bar::ValueAtMost(512.0)).print(true);
+    line(format!("{what}: memory of a worker beyond that before"), peak, "MiB", Bar::ValueAtMost(512.0));
     Figure::new(format!("{what}: p99 of gets meanwhile"), during, "ms", "before", before, Bar::RatioAtMost(2.0)).print(true);
     Ok(())
 }
@@ -144,13 +146,4 @@ async fn manifest(rig: &Rig, shards: &Shards) -> Result<u64> {
 async fn stored_bytes(rig: &Rig, folder: &ForebayPath) -> Result<u64> {
     rig.client.refresh(folder).await?;
     Ok(rig.client.list_all(folder).await?.iter().map(|info| info.version.size).sum())
-}
-
-/// Memory of a process that no file stands behind.
-fn anonymous_bytes(process: u32) -> Result<u64> {
-    let file = format!("/proc/{process}/status");
-    let status = std::fs::read_to_string(&file).context(|| file.clone())?;
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).and_then(|kib| kib.trim().parse::<u64>().ok());
-    Ok(kib.ok_or_else(|| Error::internal(format!("{file} tells no RssAnon")))? << 10)
 }

@@ -94,39 +94,25 @@ pub(crate) fn measure(service: &Service, values_bytes: usize) -> Result<()> {
     if service.rounds == 0 || service.seconds == 0 {
         return Err(Error::invalid("--rounds and --seconds are 1 at least"));
     }
-    let wanted = |cell| {
-        service.cells.contains(&cell)
+    let wanted = |cell: &Cell| {
+        service.cells.contains(cell)
             || (service.cells.is_empty() && !matches!(cell, Cell::Ack | Cell::Load | Cell::Merge | Cell::History | Cell::Repair))
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let data = data::Data::lineitem(values_bytes)?;
-        if wanted(Cell::Kill) {
-            kill::figures(&data, service.seconds).await?;
-        }
-        if wanted(Cell::Repair) {
-            kill::repair::figures(&data, service.seconds).await?;
-        }
-        if wanted(Cell::Gets) {
-            gets::figures(&data, service.rounds, service.seconds).await?;
-        }
-        if wanted(Cell::Equal) {
-            equal::figures(&data, service.rounds, service.seconds).await?;
-        }
-        if wanted(Cell::Cold) {
-            cold::figures(&data).await?;
-        }
-        if wanted(Cell::Ack) {
-            ack::figures(&data, service.rounds, service.seconds).await?;
-        }
-        if wanted(Cell::Merge) {
-            merge::figures(&data, service.seconds).await?;
-        }
-        if wanted(Cell::History) {
-            history::figures(&data, service.operations).await?;
-        }
-        if wanted(Cell::Load) {
-            load::figures(&data, service.period_ms).await?;
+        for cell in Cell::value_variants().iter().filter(|cell| wanted(cell)) {
+            match cell {
+                Cell::Kill => kill::figures(&data, service.seconds).await?,
+                Cell::Repair => kill::repair::figures(&data, service.seconds).await?,
+                Cell::Gets => gets::figures(&data, service.rounds, service.seconds).await?,
+                Cell::Equal => equal::figures(&data, service.rounds, service.seconds).await?,
+                Cell::Cold => cold::figures(&data).await?,
+                Cell::Ack => ack::figures(&data, service.rounds, service.seconds).await?,
+                Cell::Merge => merge::figures(&data, service.seconds).await?,
+                Cell::History => history::figures(&data, service.operations).await?,
+                Cell::Load => load::figures(&data, service.period_ms).await?,
+            }
         }
         Ok(())
     })

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use forebay_bench_reads::rig::{S3, Served, client, mount, path};
+use forebay_bench_harness::Served;
+use forebay_bench_reads::rig::{S3, client, mount, path};
 use forebay_client::Client;
 use forebay_coordinator::CoordinatorSettings;
 use forebay_shards::{Shards, create};

@@ -58,10 +58,7 @@ pub fn owner_secret_of(coordinator: &str) -> Result<Option<String>> {
     let Some(port) = port_of(coordinator) else { return Ok(None) };
     let own = OWN.lock().unwrap_or_else(PoisonError::into_inner).get(&port).cloned();
     let folder = own.or_else(|| announced_in(&clusters()?.join(port.to_string())));
-    match folder {
-        Some(folder) => read_secret(&folder),
-        None => Ok(None),
-    }
+    if let Some(folder) = folder { read_secret(&folder) } else { Ok(None) }
 }
 
 /// Says where the data folder of a coordinator is, to commands of the same user; as long as this lives.

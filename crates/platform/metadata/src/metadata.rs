@@ -44,10 +44,7 @@ impl Metadata {
 
     /// `Invalid` for what is no URL of a database; whether there is one is not asked.
     pub fn check(url: &str) -> Result<()> {
-        if memory::find(url).is_some() {
-            return Ok(());
-        }
-        Location::parse(url).map(|_| ())
+        if memory::find(url).is_some() { Ok(()) } else { Location::parse(url).map(|_| ()) }
     }
 
     /// `sqlite`, `postgres` or `memory`.

@@ -7,10 +7,7 @@ use crate::simulated::is_simulated;
 
 /// Runs what blocks on a thread that is there for that.
 pub fn spawn_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-    match is_simulated() {
-        true => spawn(async move { work() }),
-        false => tokio::task::spawn_blocking(work),
-    }
+    if is_simulated() { spawn(async move { work() }) } else { tokio::task::spawn_blocking(work) }
 }
 
 /// Tasks of the runtime that this is called in which have begun and not ended; none outside of one.
@@ -35,10 +32,7 @@ pub async fn run_behind<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'st
         // Who asked may be gone.
         let _ = done.send(work());
     });
-    match started {
-        Ok(_) => result.await.ok(),
-        Err(_) => None,
-    }
+    if started.is_ok() { result.await.ok() } else { None }
 }
 
 #[cfg(test)]

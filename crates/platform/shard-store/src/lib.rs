@@ -22,7 +22,7 @@ pub use dataset::{
 pub use exact::exact_json;
 pub use folder::AskedShares;
 pub use literal::Literal;
-pub use log::{LocalLog, Log};
+pub use log::LocalLog;
 pub use question::{Condition, Test};
 pub use store::{
     Answered, Batch, Building, FarAnswer, FarQuestion, Inspection, PartInspection, SentRecord, Standing, Store, UpdateLimits,

@@ -22,18 +22,12 @@ pub(crate) fn decided() -> Option<Option<TraceContext>> {
 
 /// Runs a future at a place in a trace; with none as it would run without this.
 pub async fn within<F: Future>(context: Option<TraceContext>, future: F) -> F::Output {
-    match context {
-        Some(_) => CURRENT.scope(context, future).await,
-        None => future.await,
-    }
+    if context.is_some() { CURRENT.scope(context, future).await } else { future.await }
 }
 
 /// Runs a future for which it was decided whether it is recorded: with none nothing within it begins a trace of its own.
 pub(crate) async fn decide<F: Future>(context: Option<TraceContext>, future: F) -> F::Output {
-    match is_on() {
-        true => CURRENT.scope(context, future).await,
-        false => future.await,
-    }
+    if is_on() { CURRENT.scope(context, future).await } else { future.await }
 }
 
 /// An operation is done for the span that goes on here: its reads belong to that trace, wherever they are made in this process.

@@ -136,10 +136,7 @@ async fn prove(io: &mut Box<dyn Io>, security: &Security) -> Result<()> {
         return Err(stranger());
     }
     say(io, &token::prove_client(credential.secret(), &said)).await?;
-    match io.read_u8().await.map_err(broken)? {
-        ADMITTED => Ok(()),
-        _ => Err(stranger()),
-    }
+    if io.read_u8().await.map_err(broken)? == ADMITTED { Ok(()) } else { Err(stranger()) }
 }
 
 fn broken(error: io::Error) -> Error {

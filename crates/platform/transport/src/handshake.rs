@@ -64,10 +64,7 @@ pub(crate) async fn greet(reader: &mut FrameReader, sink: &mut Sink, security: &
         _ => return Err(stranger()),
     };
     say(sink, version, &Hello::Proof { proof: own }).await?;
-    match hear(reader).await? {
-        Hello::Welcome => Ok(()),
-        _ => Err(out_of_order()),
-    }
+    if matches!(hear(reader).await?, Hello::Welcome) { Ok(()) } else { Err(out_of_order()) }
 }
 
 /// The server's side, up to the point where it lets the client in with [`welcome`] or not with [`refuse`]: from the first frame on
@@ -93,10 +90,7 @@ pub(crate) async fn receive(reader: &mut FrameReader, sink: &mut Sink, security:
     say(sink, version, &Hello::Server { nonce: server, proof }).await?;
     let proof = hear(reader).await.map_err(|error| if error.kind() == ErrorKind::Closed { left(&id) } else { error })?;
     let Hello::Proof { proof } = proof else { return Err(out_of_order()) };
-    match token::is_client(&entry.verifier.keys, &said, &proof) {
-        true => Ok(entry.caller()),
-        false => Err(unknown(&id)),
-    }
+    if token::is_client(&entry.verifier.keys, &said, &proof) { Ok(entry.caller()) } else { Err(unknown(&id)) }
 }
 
 /// Lets the client in.

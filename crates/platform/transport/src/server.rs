@@ -6,7 +6,8 @@ use std::time::Duration;
 use forebay_protocol::PROTOCOL_VERSION;
 use forebay_types::Result;
 use tokio::sync::{Semaphore, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
 use crate::listener::Listener;
@@ -23,9 +24,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The answering side: accepts connections and serves them. Dropping it ends all of them at once.
 pub struct Server {
+    // Above what its end would be told by.
+    task: AbortOnDropHandle<()>,
     address: Address,
     stop: watch::Sender<bool>,
-    task: JoinHandle<()>,
     /// Of a Unix socket.
     door: Option<Opened>,
 }
@@ -57,7 +59,7 @@ impl Server {
             budget: limits.request_bytes.map_or_else(Budget::of_process, Budget::new),
             unsent: Arc::default(),
         });
-        let task = forebay_runtime::spawn(accept(listener, shared, stop.subscribe()));
+        let task = AbortOnDropHandle::new(forebay_runtime::spawn(accept(listener, shared, stop.subscribe())));
         Ok(Self { address, stop, task, door })
     }
 
@@ -77,12 +79,6 @@ impl Server {
         };
         // Fails only by a defect, which the runtime reports.
         let (_, ()) = tokio::join!(&mut self.task, finished);
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

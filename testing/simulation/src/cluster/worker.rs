@@ -22,7 +22,7 @@ pub(crate) struct Waiting {
 
 /// One server with a queue. Since service is first in, first out and its length is known, an access's end is known when
 /// it arrives; the queue itself is kept for those who ask how long it is.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Worker {
     pub(crate) has: Vec<Has>,
     pub(crate) replicas: usize,
@@ -37,16 +37,7 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn new(segments: usize) -> Self {
-        Self {
-            has: vec![Has::Nothing; segments],
-            replicas: 0,
-            queue: VecDeque::new(),
-            free_at: 0,
-            link_free_at: 0,
-            busy: 0,
-            served_work: 0.0,
-            served_time: 0,
-        }
+        Self { has: vec![Has::Nothing; segments], ..Self::default() }
     }
 
     /// Puts an access of so much work, which takes `service`, at the end of the queue; when it will be answered.

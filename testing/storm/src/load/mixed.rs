@@ -1,6 +1,6 @@
 //! Objects and temporary nodes, by all doors at once.
 
-use std::io::{self, Error};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,6 @@ use forebay_testing::S3Server;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use tokio::task::JoinSet;
-use tokio::time::timeout;
 
 use forebay_oracle::history::{Door, Recorder};
 use forebay_oracle::load::Shared;
@@ -29,8 +28,6 @@ const VERSIONS: u32 = 100_000;
 const MEMBERS: u32 = 3;
 /// Between two calls of a member.
 const CALL_PAUSE: Duration = Duration::from_millis(25);
-/// How long what is under way may take to end.
-const ENDS_WITHIN: Duration = Duration::from_secs(60);
 
 /// A load that runs.
 pub struct Mixed {
@@ -94,9 +91,7 @@ impl Mixed {
 
     /// Ends all clients, then reads every object once more by every door, and of the store itself; removes temporary nodes.
     pub async fn end(mut self) -> io::Result<Recorder> {
-        self.shared.end();
-        let ended = async { while self.clients.join_next().await.is_some() {} };
-        timeout(ENDS_WITHIN, ended).await.map_err(|_| Error::other("clients do not end"))?;
+        super::end(&self.shared, &mut self.clients).await?;
         for key in 0..KEYS {
             for reader in &self.readers {
                 reader.read(&self.shared, key, 0, u64::from(u32::MAX), None).await;
@@ -106,6 +101,6 @@ impl Mixed {
         let _ = self.in_place.nodes().delete(nodes::ROOT, true).await;
         let Self { shared, readers, in_place, .. } = self;
         drop((readers, in_place));
-        Arc::into_inner(shared).map(|shared| shared.recorder).ok_or_else(|| Error::other("a client has not ended"))
+        super::recorded(shared)
     }
 }

@@ -9,13 +9,18 @@ mod objects;
 mod records;
 mod statements;
 
-use std::io;
+use std::io::{self, Error};
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use forebay_oracle::Violation;
 use forebay_oracle::history::Recorder;
+use forebay_oracle::load::Shared;
 use forebay_shard_store::Acknowledged;
 use forebay_testing::S3Server;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::cluster::Cluster;
 
@@ -25,6 +30,9 @@ pub use mixed::Mixed;
 pub use objects::{Family, family};
 pub use records::{Records, dataset};
 pub use statements::{Statements, back};
+
+/// How long what is under way may take to end.
+const ENDS_WITHIN: Duration = Duration::from_secs(60);
 
 /// Which of the loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,4 +90,16 @@ impl Load {
             Self::Statements(load) => load.end().await,
         }
     }
+}
+
+/// Ends all clients of a load.
+async fn end(shared: &Shared, clients: &mut JoinSet<()>) -> io::Result<()> {
+    shared.end();
+    let ended = async { while clients.join_next().await.is_some() {} };
+    timeout(ENDS_WITHIN, ended).await.map_err(|_| Error::other("clients do not end"))
+}
+
+/// What was taken down, once nobody takes anything down any more.
+fn recorded(shared: Arc<Shared>) -> io::Result<Recorder> {
+    Arc::into_inner(shared).map(|shared| shared.recorder).ok_or_else(|| Error::other("a client has not ended"))
 }

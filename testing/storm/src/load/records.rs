@@ -43,7 +43,6 @@ const CLIENTS: usize = 6;
 const CALL_PAUSE: Duration = Duration::from_millis(40);
 /// How long a call asks again by itself.
 const PATIENCE: Duration = Duration::from_secs(20);
-const ENDS_WITHIN: Duration = Duration::from_secs(60);
 /// What fails for a moment says one of these. A connection may break with the process that it leads to.
 const ASKS_AGAIN: [&str; 5] = ["retry", "closed", "conflict", "connection", "given up"];
 /// What HTTP says where there is no record.
@@ -97,9 +96,7 @@ impl Records {
 
     /// Ends all clients, then reads every record once more that was ever changed.
     pub(super) async fn end(mut self) -> io::Result<(Recorder, Vec<Violation>)> {
-        self.asker.shared.end();
-        let ended = async { while self.clients.join_next().await.is_some() {} };
-        timeout(ENDS_WITHIN, ended).await.map_err(|_| Error::other("clients do not end"))?;
+        super::end(&self.asker.shared, &mut self.clients).await?;
         let keys = self.asker.first..self.asker.done.keys.lock().next();
         for key in keys {
             if let Err(failure) = self.asker.read(key, Door::Remote).await {
@@ -109,8 +106,7 @@ impl Records {
         let Asker { shared, done, .. } = self.asker;
         let mut violations = std::mem::take(&mut *done.wrong.lock());
         violations.extend(records(&done.calls.lock()));
-        let recorder = Arc::into_inner(shared).map(|shared| shared.recorder);
-        recorder.map(|recorder| (recorder, violations)).ok_or_else(|| Error::other("a client has not ended"))
+        Ok((super::recorded(shared)?, violations))
     }
 }
 

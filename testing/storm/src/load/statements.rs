@@ -29,7 +29,6 @@ const WORDS: u64 = 7;
 const LOCAL: usize = 1;
 const DISTRIBUTED: usize = 2;
 const ASK_PAUSE: Duration = Duration::from_millis(200);
-const ENDS_WITHIN: Duration = Duration::from_secs(60);
 /// The first statement waits for scheduler and executors.
 const BEGINS_WITHIN: Duration = Duration::from_secs(60);
 /// After a fault's end, and when the scheduler is killed after its begin, statements are answered within this time.
@@ -84,14 +83,11 @@ impl Statements {
 
     /// Ends all clients; nothing that passed between stages stays.
     pub(super) async fn end(mut self) -> io::Result<(Recorder, Vec<Violation>)> {
-        self.asker.shared.end();
-        let ended = async { while self.clients.join_next().await.is_some() {} };
-        timeout(ENDS_WITHIN, ended).await.map_err(|_| Error::other("clients do not end"))?;
+        super::end(&self.asker.shared, &mut self.clients).await?;
         let mut violations = std::mem::take(&mut *self.asker.wrong.lock());
         violations.extend(shuffle_left(&self.client).await);
         let Asker { shared, .. } = self.asker;
-        let recorder = Arc::into_inner(shared).map(|shared| shared.recorder);
-        recorder.map(|recorder| (recorder, violations)).ok_or_else(|| Error::other("a client has not ended"))
+        Ok((super::recorded(shared)?, violations))
     }
 }
 

@@ -83,7 +83,7 @@ pub struct Round {
 }
 
 /// What a soak came to.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Verdict {
     /// What faults, victims and load follow from.
     pub seed: u64,
@@ -127,19 +127,10 @@ pub async fn run(plan: &Plan, mut tell: impl FnMut(&Round) -> io::Result<()>) ->
     let mut verdict = Verdict {
         seed: plan.seed,
         commit: report::commit(),
-        minutes: 0,
-        faults: BTreeMap::new(),
         memory_limit: group.is_ok().then_some(plan.memory.0),
         no_limit: group.as_ref().err().map(ToString::to_string),
-        operations: 0,
-        failed: 0,
-        late: 0,
-        growth: Vec::new(),
-        outcome: Outcome::Passed,
-        reason: None,
-        violations: 0,
-        first_violations: Vec::new(),
         evidence: evidence.clone(),
+        ..Verdict::default()
     };
     let group = group.ok();
     if let Err(error) = soak(plan, folder.path(), group.as_ref(), &mut verdict, &mut tell).await {

@@ -56,9 +56,6 @@ fn of_process(growth: &Growth) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-    use std::path::PathBuf;
-
     use super::*;
 
     fn verdict(minutes: u64) -> Verdict {
@@ -69,18 +66,11 @@ mod tests {
             seed: 7,
             commit: "0123456789ab",
             minutes,
-            faults: BTreeMap::new(),
-            memory_limit: None,
             no_limit: Some("a | b".to_owned()),
             operations: 5,
             failed: 1,
-            late: 0,
             growth: vec![growth],
-            outcome: Outcome::Passed,
-            reason: None,
-            violations: 0,
-            first_violations: Vec::new(),
-            evidence: PathBuf::new(),
+            ..Verdict::default()
         }
     }
 

@@ -19,7 +19,7 @@ use rand::{Rng, SeedableRng};
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
-use super::Task;
+use super::Seen;
 use crate::cluster::{Cluster, Commands, FRESH, Ran};
 
 /// Objects, how far the keys of one are from those of the next, and records of a version at most.
@@ -39,51 +39,35 @@ const CHANGED_WITHIN: Duration = Duration::from_secs(5);
 const REFRESHED_WITHIN: Duration = Duration::from_secs(60);
 const RECORDS_TOLD: usize = 5;
 
-/// The processes, one after the other.
-pub struct Refreshing {
-    pub(super) task: Task,
-    seen: Arc<Mutex<Seen>>,
-    at: At,
-}
-
-/// Who refreshes what.
+/// Who refreshes it.
 #[derive(Clone)]
-struct At {
+pub(super) struct Refreshing {
     client: Client,
     commands: Commands,
 }
 
-/// What became of the processes.
-#[derive(Default)]
-struct Seen {
-    killed: usize,
-    done: usize,
-    /// What the last one said that was neither.
-    refused: String,
-}
-
 impl Refreshing {
-    /// Makes the dataset, and begins.
-    pub(super) async fn begin(cluster: &Cluster, seed: u64) -> io::Result<Self> {
-        let at = At { client: cluster.owner().await?, commands: cluster.commands() };
-        at.make().await?;
-        let seen = Arc::<Mutex<Seen>>::default();
-        let task = tokio::spawn(at.clone().run(Arc::clone(&seen), StdRng::seed_from_u64(seed)));
-        Ok(Self { task: Some(task), seen, at })
+    /// Makes the dataset.
+    pub(super) async fn make(cluster: &Cluster) -> io::Result<Self> {
+        let made = Self { client: cluster.owner().await?, commands: cluster.commands() };
+        for number in 0..OBJECTS {
+            made.client.put(&object(number), version(number, 0), PutCondition::Any).await.map_err(Error::other)?;
+        }
+        let (dataset, from) = (dataset(), format!("/{FRESH}/followed"));
+        let sizes = ["--shards", "2", "--replicas", "0.5,0.5", "--refresh", BY_ORDER];
+        let arguments = [&["shard", "create", &dataset, "--from", &from, "--key", "id"][..], &sizes[..]].concat();
+        match made.commands.run(&arguments, &[], MADE_WITHIN).await? {
+            Some(Ran { code: Some(0), .. }) => Ok(made),
+            other => Err(Error::other(format!("the dataset that follows objects is not made: {other:?}"))),
+        }
     }
 
     /// Refreshes the dataset once more, and compares it with its objects.
     pub(super) async fn end(self) -> io::Result<Vec<Violation>> {
-        {
-            let seen = self.seen.lock();
-            if seen.killed + seen.done == 0 {
-                return Err(Error::other(format!("the dataset was not refreshed: {}", seen.refused)));
-            }
-        }
         sleep(DONE_AFTER).await;
         let (began, mut last) = (Instant::now(), String::new());
         while began.elapsed() < REFRESHED_WITHIN {
-            match self.at.compared().await {
+            match self.compared().await {
                 Ok(violations) => return Ok(violations),
                 Err(error) => last = error.to_string(),
             }
@@ -91,23 +75,10 @@ impl Refreshing {
         }
         Ok(vec![Violation::new(Rule::Recovers, format!("{} is not refreshed within {REFRESHED_WITHIN:?}: {last}", dataset()))])
     }
-}
 
-impl At {
-    async fn make(&self) -> io::Result<()> {
-        for number in 0..OBJECTS {
-            self.client.put(&object(number), version(number, 0), PutCondition::Any).await.map_err(Error::other)?;
-        }
-        let (dataset, from) = (dataset(), format!("/{FRESH}/followed"));
-        let sizes = ["--shards", "2", "--replicas", "0.5,0.5", "--refresh", BY_ORDER];
-        let arguments = [&["shard", "create", &dataset, "--from", &from, "--key", "id"][..], &sizes[..]].concat();
-        match self.commands.run(&arguments, &[], MADE_WITHIN).await? {
-            Some(Ran { code: Some(0), .. }) => Ok(()),
-            other => Err(Error::other(format!("the dataset that follows objects is not made: {other:?}"))),
-        }
-    }
-
-    async fn run(self, seen: Arc<Mutex<Seen>>, mut chance: StdRng) {
+    /// The processes, one after the other; `seed` says when they are killed.
+    pub(super) async fn run(self, seen: Arc<Mutex<Seen>>, seed: u64) {
+        let mut chance = StdRng::seed_from_u64(seed);
         for step in 1_u64.. {
             let number = chance.random_range(0..OBJECTS);
             let at = object(number);
@@ -119,15 +90,7 @@ impl At {
             let within = Duration::from_millis(chance.random_range(GOES_ON_MS));
             let refreshed = self.refresh(within).await;
             let is_done = matches!(&refreshed, Ok(Some(Ran { code: Some(0), .. })));
-            {
-                let mut seen = seen.lock();
-                match refreshed {
-                    Ok(None) => seen.killed += 1,
-                    Ok(Some(_)) if is_done => seen.done += 1,
-                    Ok(Some(ran)) => seen.refused = ran.stderr,
-                    Err(error) => seen.refused = error.to_string(),
-                }
-            }
+            seen.lock().ran(refreshed);
             if !is_done {
                 sleep(DONE_AFTER).await;
                 self.let_go().await;

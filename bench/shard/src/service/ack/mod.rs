@@ -6,8 +6,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use forebay_bench_harness::{Bar, Figure, Rounds};
-use forebay_bench_reads::rig::Served;
+use forebay_bench_harness::{Bar, Figure, Rounds, Served};
 use forebay_shard_store::{Acknowledged, ChangeIf};
 use forebay_shards::Shards;
 use forebay_types::{Error, Result};

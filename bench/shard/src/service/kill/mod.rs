@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use forebay_bench_harness::{Bar, Figure, median};
+use forebay_bench_harness::{Bar, Figure, line, median};
 use forebay_types::{Error, Result};
 use tokio::sync::Mutex;
 
@@ -73,9 +73,9 @@ pub(crate) async fn figures(data: &Data, seconds: u64) -> Result<()> {
     let back = last.map_or(0.0, |at| (at + 1) as f64 * WINDOW.as_secs_f64());
     let what = format!("kill -9 of one of 4 workers under {} gets a second", rate(&took, began, killed));
     let count = |value: &AtomicU64| value.load(Relaxed) as f64;
-    Figure::alone(format!("{what}: wrong"), count(&seen.wrong), "answers", Bar::ValueAtMost(0.0)).print(true);
-    Figure::alone(format!("{what}: failed"), count(&seen.failed), "answers", Bar::ValueAtMost(0.0)).print(true);
-    Figure::alone(format!("{what}: p99 within {BACK}x of before again"), back, "s", Bar::ValueAtMost(10.0)).print(true);
+    line(format!("{what}: wrong"), count(&seen.wrong), "answers", Bar::ValueAtMost(0.0));
+    line(format!("{what}: failed"), count(&seen.failed), "answers", Bar::ValueAtMost(0.0));
+    line(format!("{what}: p99 within {BACK}x of before again"), back, "s", Bar::ValueAtMost(10.0));
     let worst = after.iter().copied().fold(0.0, f64::max);
     let what = format!("{what}: worst p99 of half a second after it");
     Figure::new(what, worst, "ms", "p99 before", before, Bar::Nothing).print(true);

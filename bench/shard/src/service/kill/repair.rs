@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use forebay_bench_harness::{Bar, Figure};
+use forebay_bench_harness::{Bar, Figure, line};
 use forebay_shards::{ShardStatus, Shards};
 use forebay_types::{Error, Result};
 use tokio::sync::Mutex;
@@ -62,7 +62,7 @@ pub(crate) async fn figures(data: &Data, seconds: u64) -> Result<()> {
     let input: u64 = before.iter().map(|shard| shard.input_bytes).sum();
     let what = format!("one of {WORKERS} workers lost, {REPLICAS:?}, {} MB of input", input / 1_000_000);
     let secs = (repaired - killed).as_secs_f64();
-    Figure::alone(format!("{what}: all replicas there again, lease counted in"), secs, "s", Bar::Nothing).print(true);
+    line(format!("{what}: all replicas there again, lease counted in"), secs, "s", Bar::Nothing);
     let of_rs = input as f64 * RS_STORED / WORKERS as f64 * RS_BLOCKS;
     let moved = format!("{what}: bytes that are moved");
     Figure::new(moved, lost as f64, "bytes", "Reed-Solomon (10,2) reads", of_rs, Bar::RatioAtMost(0.2)).print(true);

@@ -89,18 +89,8 @@ pub fn url(folder: &TempDir) -> String {
 }
 
 pub fn info(worker: u64) -> WorkerInfo {
-    WorkerInfo {
-        id: WorkerId(worker),
-        host: HostId("this host".into()),
-        address: format!("127.0.0.1:{}", 7000 + worker),
-        unix_socket: None,
-        dram_bytes: 1,
-        disk_bytes: 2,
-        turn: worker,
-        location: "host".into(),
-        draining: false,
-        protocol: 0,
-    }
+    let info = WorkerInfo::new(WorkerId(worker), HostId("this host".into()), format!("127.0.0.1:{}", 7000 + worker));
+    WorkerInfo { dram_bytes: 1, disk_bytes: 2, turn: worker, location: "host".into(), ..info }
 }
 
 /// One request; what failed is the error.

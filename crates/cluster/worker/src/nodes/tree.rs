@@ -189,10 +189,7 @@ impl Nodes {
 
 async fn ask_to_remove(cluster: &Cluster, id: DirId, recursive: bool) -> NodeResult<()> {
     let call = PeerCall { from: id, path: "", op: PeerOp::RemoveNodes { recursive } };
-    match ask(cluster, id.worker, call.encode(), None).await?.reply()? {
-        NodeReply::Done => Ok(()),
-        _ => Err(misfit()),
-    }
+    if matches!(ask(cluster, id.worker, call.encode(), None).await?.reply()?, NodeReply::Done) { Ok(()) } else { Err(misfit()) }
 }
 
 /// By what nodes and their blocks are spread over workers.

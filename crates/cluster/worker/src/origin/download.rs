@@ -42,7 +42,7 @@ impl Origin {
                 return Err(Error::corrupt(format!("{key}: shared storage gave more than its {bytes} bytes")));
             }
         }
-        self.signals.meters.fetched(all.len() as u64);
+        self.signals.meters.fetched.add(all.len() as u64);
         Ok(all)
     }
 
@@ -65,7 +65,7 @@ impl Origin {
         if all.len() as u64 != bytes {
             return Err(Error::corrupt(format!("{key}: shared storage gave {} of {bytes} bytes", all.len())));
         }
-        self.signals.meters.fetched(bytes);
+        self.signals.meters.fetched.add(bytes);
         Ok((body.info.clone(), all))
     }
 
@@ -132,7 +132,7 @@ impl Origin {
             }
         }
         file.sync_all().context(|| path.display())?;
-        self.signals.meters.fetched(bytes);
+        self.signals.meters.fetched.add(bytes);
         Ok(crc32c)
     }
 }

@@ -111,11 +111,11 @@ impl<'a> Pour<'a> {
         assert_eq!(self.received, self.needed(), "what goes past the run was cut off");
         let meters = &self.means.signals.meters;
         if self.fetched > 0 {
-            meters.fetched(self.fetched);
+            meters.fetched.add(self.fetched);
         }
         match self.sink {
             Some(Sink::Pass(bytes)) => {
-                meters.passed(self.received);
+                meters.passed.add(self.received);
                 Landed::Passed(bytes.freeze())
             }
             Some(Sink::Store(fill)) => match fill.finish_pinned() {

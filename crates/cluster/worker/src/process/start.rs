@@ -40,23 +40,19 @@ pub struct Worker {
 struct Running {
     servers: Vec<Server>,
     beats: JoinHandle<()>,
-    sweep: JoinHandle<()>,
-    drain: JoinHandle<()>,
-    news: JoinHandle<()>,
-    scrub: JoinHandle<()>,
-    navigate: JoinHandle<()>,
-    claims: JoinHandle<()>,
+    others: [JoinHandle<()>; 6],
+}
+
+impl Running {
+    fn abort(&self) {
+        self.beats.abort();
+        self.others.iter().for_each(JoinHandle::abort);
+    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.beats.abort();
-        self.sweep.abort();
-        self.drain.abort();
-        self.news.abort();
-        self.scrub.abort();
-        self.navigate.abort();
-        self.claims.abort();
+        self.abort();
     }
 }
 
@@ -130,7 +126,7 @@ impl Worker {
         let claims = forebay_runtime::spawn(shards::look_after(Arc::clone(&rooms.shards)));
         rooms.forms.start();
         tracing::info!(worker = %id, %address, "worker serves");
-        let running = Mutex::new(Some(Running { servers, beats, sweep, drain, news, scrub, navigate, claims }));
+        let running = Mutex::new(Some(Running { servers, beats, others: [sweep, drain, news, scrub, navigate, claims] }));
         Ok(Self { rooms, address, coordinator, security, running })
     }
 
@@ -187,23 +183,14 @@ impl Worker {
         if self.running.lock().is_none() {
             return Err(Error::closed("it is stopping"));
         }
-        match self.rooms.cluster.has_joined() {
-            true => Ok(()),
-            false => Err(Error::retry("the coordinator has not taken it in yet")),
-        }
+        if self.rooms.cluster.has_joined() { Ok(()) } else { Err(Error::retry("the coordinator has not taken it in yet")) }
     }
 
     /// Stops accepting, finishes the calls that run, writes what is in DRAM only to disk (10 s at most), and tells the
     /// coordinator. Nothing happens the second time.
     pub async fn shutdown(&self) {
         let Some(mut running) = self.running.lock().take() else { return };
-        running.news.abort();
-        running.beats.abort();
-        running.sweep.abort();
-        running.drain.abort();
-        running.scrub.abort();
-        running.navigate.abort();
-        running.claims.abort();
+        running.abort();
         // Ended by the line above, which is no error.
         let _ = (&mut running.beats).await;
         let servers = std::mem::take(&mut running.servers);
@@ -244,8 +231,5 @@ fn reachable(address: &Address) -> String {
         Address::Tcp(text) => text.clone(),
         Address::Unix(_) => return address.to_string(),
     };
-    match text.rsplit_once(':') {
-        Some(("0.0.0.0" | "[::]", port)) => format!("{}:{port}", host_name()),
-        _ => text,
-    }
+    if let Some(("0.0.0.0" | "[::]", port)) = text.rsplit_once(':') { format!("{}:{port}", host_name()) } else { text }
 }

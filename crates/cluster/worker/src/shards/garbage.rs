@@ -104,10 +104,8 @@ impl Shards {
             if all.len() > LOOKED_AT_MAX {
                 return Err(Error::retry(format!("{prefix}: more than {LOOKED_AT_MAX} objects are not looked through")));
             }
-            match page.next {
-                Some(next) => after = Some(next),
-                None => return Ok(all),
-            }
+            let Some(next) = page.next else { return Ok(all) };
+            after = Some(next);
         }
     }
 

@@ -70,9 +70,7 @@ impl Shards {
             served.dial.ended(came);
         });
     }
-}
 
-impl Shards {
     /// Has shards whose layers were chosen before anything was known of their questions get those that these pay for, at the size that
     /// they have; once each.
     pub(super) async fn steer(&self, settled: Vec<Arc<Served>>) {

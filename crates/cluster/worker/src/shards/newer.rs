@@ -253,10 +253,7 @@ impl Known {
     fn moved_to(&self, manifest: &Manifest) -> Option<Arc<Manifest>> {
         let mut moved = self.moved.lock();
         // Each question looks.
-        if moved.is_empty() {
-            return None;
-        }
-        moved.get(&moved_name(manifest, manifest.dataset.log.as_ref()?)).cloned()
+        if moved.is_empty() { None } else { moved.get(&moved_name(manifest, manifest.dataset.log.as_ref()?)).cloned() }
     }
 
     /// The manifests that are known of some datasets.
@@ -305,7 +302,7 @@ fn moved_name(manifest: &Manifest, before: &str) -> (MountId, String, String) {
 
 #[cfg(test)]
 mod tests {
-    use forebay_shard_store::{Column, ColumnKind, Columns, Dataset, DatasetOrders, DatasetShard};
+    use forebay_shard_store::{Column, ColumnKind, Columns, Dataset, DatasetShard};
 
     use super::*;
 
@@ -313,16 +310,9 @@ mod tests {
     fn manifest(folder: &str, number: u64, log: char, before: &str) -> Arc<Manifest> {
         let column = |name: &str| Column { name: name.into(), kind: ColumnKind::Uint };
         let named = |log: char| log.to_string().repeat(16);
-        let dataset = Dataset {
-            columns: Columns::new(vec![column("k"), column("v")], "k").unwrap(),
-            replicas: vec![0.5],
-            shards: vec![DatasetShard::default()],
-            log: Some(named(log)),
-            orders: DatasetOrders::default(),
-            following: None,
-            next: None,
-            before: before.chars().map(named).collect(),
-        };
+        let columns = Columns::new(vec![column("k"), column("v")], "k").unwrap();
+        let dataset = Dataset::new(columns, vec![0.5], vec![DatasetShard::default()]);
+        let dataset = Dataset { log: Some(named(log)), before: before.chars().map(named).collect(), ..dataset };
         let id = DatasetId { mount: MountId(1), folder: Key::new(folder).unwrap(), manifest: number, tag: number.into() };
         Arc::new(Manifest { id, dataset, ids: vec![1] })
     }

@@ -244,16 +244,8 @@ mod tests {
             put(&data_key(&file.object), &bytes);
         }
         let orders = DatasetOrders { pin: Some(DatasetPin::default()), frozen: false, ..DatasetOrders::default() };
-        let dataset = Dataset {
-            columns,
-            replicas: vec![0.5],
-            shards: vec![packed.shard],
-            log: Some("0123456789abcdef".into()),
-            orders,
-            following: None,
-            next: None,
-            before: Vec::new(),
-        };
+        let dataset = Dataset::new(columns, vec![0.5], vec![packed.shard]);
+        let dataset = Dataset { log: Some("0123456789abcdef".into()), orders, ..dataset };
         let bytes = dataset.encode().unwrap();
         put(&manifest_key(manifest), &bytes);
         DatasetId { mount, folder: Key::new(FOLDER).unwrap(), manifest, tag: manifest_tag(&bytes) }

@@ -225,10 +225,7 @@ impl Served {
             store.adopt_updates(&self.store.load());
             self.store.store(Arc::new(store));
         };
-        match &self.log {
-            Some(log) => log.hold(replace),
-            None => replace(),
-        }
+        if let Some(log) = &self.log { log.hold(replace) } else { replace() }
     }
 
     /// Has what the same shard in files from before a merge was told of its log since then: nobody waits until that is read again.

@@ -24,10 +24,14 @@ pub(crate) struct Meters {
     reads_counter: Arc<Counter>,
     served_counter: Arc<Counter>,
     hit_counter: Arc<Counter>,
-    fetched_counter: Arc<Counter>,
-    passed_counter: Arc<Counter>,
-    written_counter: Arc<Counter>,
-    discovered_counter: Arc<Counter>,
+    /// Bytes that came from shared storage.
+    pub(crate) fetched: Arc<Counter>,
+    /// Bytes that went to who asked without staying in a tier.
+    pub(crate) passed: Arc<Counter>,
+    /// Bytes that were written to shared storage.
+    pub(crate) written: Arc<Counter>,
+    /// Objects that were found new or changed.
+    pub(crate) discovered: Arc<Counter>,
     /// By [`ServedFrom`], in its order.
     read_seconds: [Arc<Histogram>; 3],
     /// The same of this worker alone: reads, and microseconds of all of them.
@@ -45,10 +49,10 @@ impl Meters {
             reads_counter: table::WORKER_READS.only(),
             served_counter: table::WORKER_SERVED_BYTES.only(),
             hit_counter: table::WORKER_HIT_BYTES.only(),
-            fetched_counter: table::WORKER_FETCHED_BYTES.only(),
-            passed_counter: table::WORKER_PASSED_THROUGH_BYTES.only(),
-            written_counter: table::WORKER_WRITTEN_BYTES.only(),
-            discovered_counter: table::WORKER_DISCOVERED_OBJECTS.only(),
+            fetched: table::WORKER_FETCHED_BYTES.only(),
+            passed: table::WORKER_PASSED_THROUGH_BYTES.only(),
+            written: table::WORKER_WRITTEN_BYTES.only(),
+            discovered: table::WORKER_DISCOVERED_OBJECTS.only(),
             read_seconds: ["dram", "disk", "storage"].map(|served| table::WORKER_READ_SECONDS.with([served])),
             read_times: Default::default(),
         }
@@ -76,26 +80,6 @@ impl Meters {
     pub(crate) fn times(&self, served: ServedFrom) -> (u64, u64) {
         let (reads, micros) = &self.read_times[served as usize];
         (reads.load(Relaxed), micros.load(Relaxed))
-    }
-
-    /// Bytes came from shared storage.
-    pub(crate) fn fetched(&self, bytes: u64) {
-        self.fetched_counter.add(bytes);
-    }
-
-    /// Bytes went to who asked without staying in a tier.
-    pub(crate) fn passed(&self, bytes: u64) {
-        self.passed_counter.add(bytes);
-    }
-
-    /// Bytes were written to shared storage.
-    pub(crate) fn written(&self, bytes: u64) {
-        self.written_counter.add(bytes);
-    }
-
-    /// Objects were found new or changed.
-    pub(crate) fn discovered(&self, objects: u64) {
-        self.discovered_counter.add(objects);
     }
 
     /// Reads, bytes served and bytes hit since start.

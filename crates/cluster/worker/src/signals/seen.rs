@@ -31,10 +31,7 @@ impl Seen {
             self.clear();
             return self.count(operation, segment);
         }
-        match self.insert(operation, segment) {
-            true => 1.0 / (1.0 - share.powi(PLACES as i32)),
-            false => 0.0,
-        }
+        if self.insert(operation, segment) { 1.0 / (1.0 - share.powi(PLACES as i32)) } else { 0.0 }
     }
 
     /// Forgets all pairs.

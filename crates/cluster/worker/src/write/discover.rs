@@ -142,7 +142,7 @@ async fn look(writes: &Writes, door: &MountDoor, seen: &mut Seen) -> Result<()> 
         return Ok(());
     }
     tracing::info!(mount = %name, new = new_count, changed = changed_count, gone = gone_count, "objects discovered");
-    writes.signals.meters.discovered(new_count + changed_count);
+    writes.signals.meters.discovered.add(new_count + changed_count);
     new.iter().chain(changed.iter().map(|info| &info.version)).for_each(|version| writes.fresh.add(version));
     writes.catalogue.forget_listings(mount);
     let peers = writes.cluster.others();

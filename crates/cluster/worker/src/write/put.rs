@@ -34,7 +34,7 @@ impl Writes {
         let result = storage.put(key, parts, condition).await;
         let info = write.end(result.map(Some)).await?.expect("a put gives what it put");
         self.fresh.add(&info.version);
-        self.signals.meters.written(payload.len() as u64);
+        self.signals.meters.written.add(payload.len() as u64);
         self.keep_written(&door, &info, payload);
         Ok(info)
     }

@@ -124,7 +124,7 @@ impl SessionUploads {
         let bytes = payload.len() as u64;
         upload.put_part(part, vec![payload.clone()]).await?;
         draft.keep(part, &payload);
-        writes.signals.meters.written(bytes);
+        writes.signals.meters.written.add(bytes);
         Ok(())
     }
 

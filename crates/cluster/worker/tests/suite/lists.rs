@@ -63,10 +63,8 @@ async fn pages_of_a_listing_follow_each_other() {
             assert!(page.objects.len() + page.folders.len() <= limit as usize);
             seen.extend(page.objects.iter().map(|info| info.version.key.to_string()));
             seen.extend(page.folders.iter().map(|key| key.to_string()));
-            match page.next {
-                Some(next) => after = Some(next.to_string()),
-                None => break,
-            }
+            let Some(next) = page.next else { break };
+            after = Some(next.to_string());
         }
         let expected: Vec<String> = match folders {
             false => keys.iter().filter(|key| key.starts_with("n/")).cloned().collect(),

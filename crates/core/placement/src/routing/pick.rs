@@ -83,10 +83,8 @@ fn drawn(candidates: &[Candidate], without: Option<usize>, random: u64) -> usize
     let mut last = 0;
     for (place, candidate) in others() {
         last = place;
-        match at.checked_sub(weight(candidate)) {
-            Some(rest) => at = rest,
-            None => return place,
-        }
+        let Some(rest) = at.checked_sub(weight(candidate)) else { return place };
+        at = rest;
     }
     last
 }

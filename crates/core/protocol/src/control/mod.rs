@@ -46,6 +46,15 @@ pub struct WorkerInfo {
     pub protocol: u16,
 }
 
+impl WorkerInfo {
+    /// One without tiers or a place of its own, which has no turn yet.
+    pub fn new(id: WorkerId, host: HostId, address: impl Into<String>) -> Self {
+        let (address, location) = (address.into(), String::new());
+        let (unix_socket, dram_bytes, disk_bytes, turn, draining, protocol) = (None, 0, 0, 0, false, 0);
+        Self { id, host, address, unix_socket, dram_bytes, disk_bytes, turn, location, draining, protocol }
+    }
+}
+
 /// Where a worker stands with the coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum WorkerState {

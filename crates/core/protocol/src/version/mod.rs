@@ -64,10 +64,7 @@ impl Spoken {
     /// The newest version that both sides speak. `Invalid` when there is none.
     pub fn agree(self, theirs: Self) -> Result<u16> {
         let version = self.newest.min(theirs.newest);
-        match version >= self.oldest && version >= theirs.oldest {
-            true => Ok(version),
-            false => Err(self.differs(theirs)),
-        }
+        if version >= self.oldest && version >= theirs.oldest { Ok(version) } else { Err(self.differs(theirs)) }
     }
 
     /// The error for a peer that speaks no version of this side's.
@@ -84,10 +81,7 @@ impl Spoken {
 
 impl fmt::Display for Spoken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.oldest == self.newest {
-            true => write!(f, "{}", self.newest),
-            false => write!(f, "{} to {}", self.oldest, self.newest),
-        }
+        if self.oldest == self.newest { write!(f, "{}", self.newest) } else { write!(f, "{} to {}", self.oldest, self.newest) }
     }
 }
 
@@ -132,10 +126,7 @@ where
     T: Deserialize<'de> + Default,
     D: Deserializer<'de>,
 {
-    match SPEAKING.get() >= SINCE {
-        true => T::deserialize(deserializer),
-        false => Ok(T::default()),
-    }
+    if SPEAKING.get() >= SINCE { T::deserialize(deserializer) } else { Ok(T::default()) }
 }
 
 /// A field that its type has since version 9, for `with`.

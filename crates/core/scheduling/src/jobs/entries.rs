@@ -13,7 +13,7 @@ use super::turn::{Places, Turn};
 /// A place in `Schedule::ranges`.
 pub(super) type RangeIx = u32;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Job {
     /// It is over, and its tasks are let go step by step.
     pub is_closed: bool,
@@ -43,23 +43,7 @@ pub(super) struct Job {
 
 impl Job {
     pub(super) fn new(priority: i32, arrival: u64, io_rate: u64) -> Self {
-        Self {
-            is_closed: false,
-            priority,
-            arrival,
-            io_rate,
-            coming: VecDeque::new(),
-            tasks: BTreeMap::new(),
-            pending: 0,
-            running: 0,
-            anywhere: BTreeSet::new(),
-            near: BTreeSet::new(),
-            missing: BTreeSet::new(),
-            ready: 0,
-            ahead_bytes: 0,
-            passed_over: 0,
-            places: Places::default(),
-        }
+        Self { priority, arrival, io_rate, ..Self::default() }
     }
 
     /// Its turn when slots are offered; none when no task of it waits.

@@ -53,9 +53,7 @@ impl Model {
             assert_eq!(paged, expected, "{query:?} by pages");
         }
     }
-}
 
-impl Model {
     /// The same of an uncompressed suffix array, in which the keys without a record are deleted.
     pub fn check_suffixes(&self, keys: &[Key], queries: &[Query]) {
         let all: BTreeSet<&Key> = keys.iter().chain(self.records.keys()).collect();

@@ -68,9 +68,6 @@ impl Group {
 
     /// How many buffers a cell of this group has; rows have at least this many.
     pub(crate) fn slots(&self, schema: &TableSchema) -> usize {
-        match self.rows {
-            Some(_) => 1,
-            None => schema.leaves()[self.leaves[0]].kind().slots(),
-        }
+        if self.rows.is_some() { 1 } else { schema.leaves()[self.leaves[0]].kind().slots() }
     }
 }

@@ -29,10 +29,7 @@ pub(super) fn passing<'a>(
                 for value in values {
                     any = &any | &compared(leaf, &array, Comparison::Equal, value)?;
                 }
-                match negated {
-                    true => &!&any & &is_null(&array, rows, true),
-                    false => any,
-                }
+                if negated { &!&any & &is_null(&array, rows, true) } else { any }
             }
             RowTest::Null { column: of, negated } => is_null(&column(*of)?.1, rows, *negated),
             RowTest::And | RowTest::Or => {
@@ -74,10 +71,7 @@ fn compared(leaf: &Leaf, array: &ArrayRef, by: Comparison, value: &[u8]) -> Resu
     };
     let bad = |error: ArrowError| Error::invalid(format!("a column of {} can't be compared so: {error}", leaf.data_type()));
     let (values, nulls) = mask.map_err(bad)?.into_parts();
-    Ok(match nulls {
-        Some(nulls) => &values & nulls.inner(),
-        None => values,
-    })
+    Ok(if let Some(nulls) = nulls { &values & nulls.inner() } else { values })
 }
 
 /// A value of a column's type from its bytes.

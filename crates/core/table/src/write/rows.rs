@@ -62,10 +62,7 @@ pub(super) fn encode_rows(
                     16 => copy::<16>(bytes, column, tile.clone(), |row| start(row) + place.offset, &mut out),
                     &width => tile.clone().for_each(|row| {
                         let to = &mut out[start(row) + place.offset..][..width];
-                        match is_valid(column, row) {
-                            true => to.copy_from_slice(&bytes[row * width..][..width]),
-                            false => to.fill(0),
-                        }
+                        if is_valid(column, row) { to.copy_from_slice(&bytes[row * width..][..width]) } else { to.fill(0) }
                     }),
                 },
                 values => rows.for_each(|row| {
@@ -126,10 +123,7 @@ fn copy<const W: usize>(bytes: &Buffer, column: &Column, tile: Range<usize>, to:
 
 #[inline]
 fn is_valid(column: &Column, row: usize) -> bool {
-    match &column.validity {
-        Some(bits) => bits[row / 8] >> (row % 8) & 1 == 1,
-        None => true,
-    }
+    if let Some(bits) = &column.validity { bits[row / 8] >> (row % 8) & 1 == 1 } else { true }
 }
 
 /// Where rows of different sizes begin, and where the last one ends; nothing for rows of one size.

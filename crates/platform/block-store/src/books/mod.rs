@@ -2,7 +2,6 @@
 
 mod account;
 mod allocate;
-mod eviction;
 mod ghost;
 mod s3_fifo;
 mod spares;
@@ -13,12 +12,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use forebay_types::PAGE_BYTES;
 use parking_lot::Mutex;
 
-use eviction::Eviction;
 use s3_fifo::S3Fifo;
 
 pub(crate) use account::{Account, OWNERS};
 pub(crate) use allocate::Addresses;
-pub(crate) use eviction::Verdict;
+pub(crate) use s3_fifo::Verdict;
 pub(crate) use spares::Spares;
 pub(crate) use spread::{DiskRoom, choose};
 
@@ -30,7 +28,7 @@ pub(crate) struct Tier {
     used: AtomicU64,
     pub account: Account,
     pub addresses: Mutex<Addresses>,
-    pub policy: Mutex<Box<dyn Eviction>>,
+    pub policy: Mutex<S3Fifo>,
     /// Grows whenever something changes that may make a block evictable.
     changes: AtomicU64,
     /// `changes` when the policy last found nothing to evict: as long as they are equal, asking again would be in vain.
@@ -45,7 +43,7 @@ impl Tier {
             used: AtomicU64::new(0),
             account: Account::default(),
             addresses: Mutex::new(Addresses::new(addresses)),
-            policy: Mutex::new(Box::<S3Fifo>::default()),
+            policy: Mutex::default(),
             changes: AtomicU64::new(0),
             stuck_at: AtomicU64::new(u64::MAX),
         }

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use super::eviction::{Eviction, Verdict};
 use super::ghost::Ghost;
 use crate::table::BlockRef;
 
@@ -13,6 +12,22 @@ const GHOSTS_MIN: usize = 64;
 /// Of those that left the main queue so many fewer are remembered: enough to tell how many come back.
 const PARTED_SHARE: usize = 4;
 
+/// What is found about a block that a policy considers for eviction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It is not in the tier any more, or can't be evicted until it is admitted again; the policy drops its entry.
+    Gone,
+    /// It may not be evicted now: pinned, or kept and not on disk yet. The policy keeps its entry.
+    Held,
+    /// It was used since it was last asked about; one use is spent. The policy keeps its entry.
+    Used,
+    /// It is taken out of the tier; the policy drops its entry. With a hash to remember the block by.
+    Taken(u32),
+}
+
+/// Chooses which block of a tier goes next. Uses are counted in the table, so that a read touches no state that all readers share; this
+/// learns of them by the verdicts.
+///
 /// S3-FIFO (Yang et al., SOSP'23) over blocks. New blocks enter a small queue; those used again while they pass through it
 /// move to the main queue, the others go and are remembered for a while: coming back, they enter the main queue at once.
 /// So a scan, however long, only ever takes the small queue, a tenth of the tier.
@@ -64,10 +79,9 @@ impl S3Fifo {
         }
         false
     }
-}
 
-impl Eviction for S3Fifo {
-    fn admit(&mut self, block: BlockRef, fingerprint: u32) {
+    /// A block has its first pages in the tier. `fingerprint` is the hash that [`Verdict::Taken`] would carry.
+    pub fn admit(&mut self, block: BlockRef, fingerprint: u32) {
         if self.ghost.take(fingerprint) {
             self.returned += 1;
             self.main.push_back(block);
@@ -77,7 +91,8 @@ impl Eviction for S3Fifo {
         }
     }
 
-    fn evict(&mut self, judge: &mut dyn FnMut(BlockRef) -> Verdict) -> bool {
+    /// Asks `judge` about one block after another until one is taken; false when none can be.
+    pub fn evict(&mut self, judge: &mut dyn FnMut(BlockRef) -> Verdict) -> bool {
         // Each entry of the small queue once; those of the main queue four times: three uses, then their turn.
         let (mut small_left, mut main_left) = (self.small.len(), self.main.len() * 4);
         loop {
@@ -100,24 +115,29 @@ impl Eviction for S3Fifo {
         }
     }
 
-    fn retain(&mut self, live: &mut dyn FnMut(BlockRef) -> bool) {
+    /// Drops the entries that `live` denies.
+    pub fn retain(&mut self, mut live: impl FnMut(BlockRef) -> bool) {
         self.small.retain(|block| live(*block));
         self.main.retain(|block| live(*block));
     }
 
-    fn len(&self) -> usize {
+    /// Entries, those of blocks that are gone among them.
+    pub fn len(&self) -> usize {
         self.small.len() + self.main.len()
     }
 
-    fn returned(&self) -> u64 {
+    /// Blocks that were admitted again while they were remembered, since the start.
+    pub fn returned(&self) -> u64 {
         self.returned
     }
 
-    fn remembered(&self) -> usize {
+    /// Blocks that are remembered after they went.
+    pub fn remembered(&self) -> usize {
         self.ghost.len() + self.parted.len()
     }
 
-    fn heap_bytes(&self) -> usize {
+    /// Bytes on the heap, about.
+    pub fn heap_bytes(&self) -> usize {
         (self.small.capacity() + self.main.capacity()) * size_of::<BlockRef>()
             + self.ghost.heap_bytes()
             + self.parted.heap_bytes()

@@ -131,7 +131,7 @@ impl Core {
             admitted.iter().for_each(|(block, fingerprint)| policy.admit(*block, *fingerprint));
             // Entries of blocks that were freed go when they come up; where nothing is ever evicted they go here.
             if policy.len() as u64 > 2 * books.account.blocks() + 1024 {
-                policy.retain(&mut |block| self.is_listed(place.tier(), block));
+                policy.retain(|block| self.is_listed(place.tier(), block));
             }
         }
         books.unstick();

@@ -51,7 +51,7 @@ impl Core {
         }
         let disk = self.disk(no);
         // Nothing binds to it any more what no reader has pinned.
-        self.tier(Place::Disk(no)).policy.lock().retain(&mut |block| self.is_listed(TierKind::Disk, block));
+        self.tier(Place::Disk(no)).policy.lock().retain(|block| self.is_listed(TierKind::Disk, block));
         for block in disk.pool.take_writes() {
             let mut shard = self.table.of(block.segment());
             shard.get(block.segment()).writing &= !(1 << block.block());

@@ -17,10 +17,7 @@ impl Presence {
         if self.full >> block & 1 == 1 {
             return all;
         }
-        match self.find(block) {
-            Ok(at) => self.partial[at].1,
-            Err(_) => PageBits::default(),
-        }
+        if let Ok(at) = self.find(block) { self.partial[at].1 } else { PageBits::default() }
     }
 
     /// Sets the pages of `block` that are there.

@@ -42,8 +42,7 @@ static COUNTING: Counting = Counting;
 
 #[test]
 fn an_object_of_50_kb_costs_52_kib_and_its_share_of_a_page_of_checksums() {
-    let folder = folder();
-    let store = with_disk(folder.path(), 64 * MIB, 64 * MIB);
+    let (folder, store) = on_disk(64 * MIB, 64 * MIB);
     let before = store.usage().dram.used_bytes;
     let count = 500;
     for number in 0..count {

@@ -7,8 +7,7 @@ use crate::support::*;
 
 #[test]
 fn a_scan_of_four_times_the_tier_leaves_the_hot_set_alone() {
-    let folder = folder();
-    let store = dram_only(folder.path(), 32 * MIB);
+    let (_folder, store) = in_dram(32 * MIB);
     let hot: Vec<SegmentSpec> = (0..4).map(|number| spec(number, 5 * MIB as u32)).collect();
     for spec in &hot {
         fill(&store, spec, all(spec)).unwrap();
@@ -35,8 +34,7 @@ fn a_scan_of_four_times_the_tier_leaves_the_hot_set_alone() {
 
 #[test]
 fn uses_counted_elsewhere_count() {
-    let folder = folder();
-    let store = dram_only(folder.path(), 16 * MIB);
+    let (_folder, store) = in_dram(16 * MIB);
     let spec_of = |number| spec(number, MIB as u32);
     (0..10).for_each(|number| fill(&store, &spec_of(number), run(0, 256)).unwrap());
     store.touch(id(0), None, 2);
@@ -50,8 +48,7 @@ fn uses_counted_elsewhere_count() {
 
 #[test]
 fn a_block_that_comes_back_soon_is_taken_for_hot() {
-    let folder = folder();
-    let store = dram_only(folder.path(), 16 * MIB);
+    let (_folder, store) = in_dram(16 * MIB);
     let spec_of = |number| spec(number, MIB as u32);
     (0..20).for_each(|number| fill(&store, &spec_of(number), run(0, 256)).unwrap());
     assert!(store.pin(id(0), run(0, 1)).is_none(), "evicted");
@@ -62,8 +59,7 @@ fn a_block_that_comes_back_soon_is_taken_for_hot() {
 
 #[test]
 fn kept_segments_are_not_evicted_and_room_that_is_all_kept_is_no_room() {
-    let folder = folder();
-    let store = dram_only(folder.path(), 8 * MIB);
+    let (_folder, store) = in_dram(8 * MIB);
     let kept = SegmentSpec { keep: true, ..spec(1, 3 * MIB as u32) };
     fill(&store, &kept, all(&kept)).unwrap();
     let later = spec(2, 3 * MIB as u32);
@@ -95,8 +91,7 @@ fn kept_segments_are_not_evicted_and_room_that_is_all_kept_is_no_room() {
 
 #[test]
 fn kept_blocks_may_leave_dram_when_the_disk_has_them_and_stay_there() {
-    let folder = folder();
-    let store = with_disk(folder.path(), 4 * MIB, 16 * MIB);
+    let (_folder, store) = on_disk(4 * MIB, 16 * MIB);
     let kept = SegmentSpec { keep: true, ..spec(1, 3 * MIB as u32) };
     fill(&store, &kept, all(&kept)).unwrap();
     wait(store.flush());
@@ -115,8 +110,7 @@ fn kept_blocks_may_leave_dram_when_the_disk_has_them_and_stay_there() {
 
 #[test]
 fn addresses_run_out_before_room_does_and_are_had_by_eviction() {
-    let folder = folder();
-    let store = dram_only(folder.path(), 256 * MIB);
+    let (_folder, store) = in_dram(256 * MIB);
     // A terabyte of addresses holds 16,384 segments of 64 MiB; one page of each is all that is there.
     let count = 16_384 + 100;
     for number in 0..count {

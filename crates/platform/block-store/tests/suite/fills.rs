@@ -6,8 +6,7 @@ use crate::support::*;
 
 #[test]
 fn bytes_come_back_whatever_the_pieces() {
-    let folder = folder();
-    let store = dram_only(folder.path(), 64 * MIB);
+    let (_folder, store) = in_dram(64 * MIB);
     for (number, bytes) in [1, 4095, 4096, 4097, 50_000, 1 << 20, (1 << 20) + 1, 3_333_333].into_iter().enumerate() {
         let spec = spec(number as u64, bytes);
         fill(&store, &spec, all(&spec)).unwrap();
@@ -19,8 +18,7 @@ fn bytes_come_back_whatever_the_pieces() {
 
 #[test]
 fn pages_are_readable_as_soon_as_they_are_complete() {
-    let folder = folder();
-    let store = dram_only(folder.path(), 16 * MIB);
+    let (_folder, store) = in_dram(16 * MIB);
     let spec = spec(1, 10 * PAGE as u32 - 5);
     let bytes = content(&spec, all(&spec));
     let mut fill = store.begin_fill(spec, run(2, 10)).unwrap();
@@ -45,8 +43,7 @@ fn pages_are_readable_as_soon_as_they_are_complete() {
 
 #[test]
 fn a_fill_that_ends_early_says_so() {
-    let folder = folder();
-    let store = dram_only(folder.path(), 16 * MIB);
+    let (_folder, store) = in_dram(16 * MIB);
     let mut fill = store.begin_fill(spec(1, 5000), run(0, 2)).unwrap();
     fill.write(0, &[7; 4999]).unwrap();
     assert_eq!(fill.finish().unwrap_err().kind(), ErrorKind::Invalid);
@@ -58,8 +55,7 @@ fn a_fill_that_ends_early_says_so() {
 
 #[test]
 fn many_fill_one_segment_at_once() {
-    let folder = folder();
-    let store = with_disk(folder.path(), 64 * MIB, 64 * MIB);
+    let (_folder, store) = on_disk(64 * MIB, 64 * MIB);
     let spec = spec(9, 20 * MIB as u32);
     std::thread::scope(|scope| {
         for thread in 0..4u32 {
@@ -83,8 +79,7 @@ fn many_fill_one_segment_at_once() {
 
 #[test]
 fn pages_are_accounted_to_their_owner() {
-    let folder = folder();
-    let store = with_disk(folder.path(), 16 * MIB, 16 * MIB);
+    let (_folder, store) = on_disk(16 * MIB, 16 * MIB);
     for (number, owner) in [Owner::Cache, Owner::Temporary, Owner::Shard, Owner::Form].into_iter().enumerate() {
         let bytes = (number as u32 + 1) * 300_000;
         let spec = forebay_block_store::SegmentSpec { owner, ..spec(number as u64, bytes) };

@@ -9,8 +9,7 @@ use crate::support::*;
 
 #[test]
 fn pinned_pages_stay_and_all_pinned_is_said_at_once() {
-    let folder = folder();
-    let store = dram_only(folder.path(), 4 * MIB);
+    let (_folder, store) = in_dram(4 * MIB);
     let spec_of = |number| spec(number, MIB as u32);
     let mut pins = Vec::new();
     for number in 0..3 {
@@ -32,8 +31,7 @@ fn pinned_pages_stay_and_all_pinned_is_said_at_once() {
 
 #[test]
 fn a_freed_segment_is_gone_at_once_and_its_memory_when_its_pins_end() {
-    let folder = folder();
-    let store = dram_only(folder.path(), 16 * MIB);
+    let (_folder, store) = in_dram(16 * MIB);
     let spec = spec(1, 3 * MIB as u32);
     fill(&store, &spec, all(&spec)).unwrap();
     let pinned = store.pin(spec.id, run(0, 1)).unwrap();
@@ -57,8 +55,7 @@ fn a_freed_segment_is_gone_at_once_and_its_memory_when_its_pins_end() {
 
 #[test]
 fn pins_outlive_the_store() {
-    let folder = folder();
-    let store = with_disk(folder.path(), 16 * MIB, 16 * MIB);
+    let (_folder, store) = on_disk(16 * MIB, 16 * MIB);
     let spec = spec(1, 100_000);
     fill(&store, &spec, all(&spec)).unwrap();
     let pinned = store.pin(spec.id, all(&spec)).unwrap();
@@ -68,8 +65,7 @@ fn pins_outlive_the_store() {
 
 #[test]
 fn the_arena_can_be_read_by_others_and_not_written() {
-    let folder = folder();
-    let store = dram_only(folder.path(), 16 * MIB);
+    let (_folder, store) = in_dram(16 * MIB);
     let spec = spec(1, 100_000);
     fill(&store, &spec, all(&spec)).unwrap();
     let pinned = store.pin(spec.id, run(3, 20)).unwrap();

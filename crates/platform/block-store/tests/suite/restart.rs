@@ -47,8 +47,7 @@ fn a_restart_comes_back_warm() {
 
 #[test]
 fn a_copy_of_the_folder_taken_at_any_moment_gives_right_bytes_or_none() {
-    let folder = folder();
-    let store = with_disk(folder.path(), 8 * MIB, 12 * MIB);
+    let (folder, store) = on_disk(8 * MIB, 12 * MIB);
     let specs: Vec<_> = (0..40).map(|number| spec(number, 700_000 + 4096 * number as u32)).collect();
     let mut warm = 0;
     for (step, spec) in specs.iter().enumerate() {

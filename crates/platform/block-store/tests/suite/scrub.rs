@@ -9,8 +9,7 @@ use crate::support::*;
 
 #[test]
 fn a_scrub_goes_through_everything_in_steps_and_drops_what_does_not_verify() {
-    let folder = folder();
-    let store = with_disk(folder.path(), 16 * MIB, 16 * MIB);
+    let (folder, store) = on_disk(16 * MIB, 16 * MIB);
     let specs: Vec<_> = (0..6).map(|number| spec(number, 2 * MIB as u32)).collect();
     for spec in &specs {
         fill(&store, spec, all(spec)).unwrap();
@@ -24,10 +23,8 @@ fn a_scrub_goes_through_everything_in_steps_and_drops_what_does_not_verify() {
         let step = wait(store.scrub(cursor, 3 * MIB));
         (bytes, bad, steps) = (bytes + step.bytes, bad + step.bad_pages, steps + 1);
         assert!(step.bytes <= 5 * MIB);
-        match step.next {
-            Some(next) => cursor = next,
-            None => break,
-        }
+        let Some(next) = step.next else { break };
+        cursor = next;
     }
     assert_eq!((bytes, bad), (24 * MIB, 2));
     assert!(steps >= 6);
@@ -41,8 +38,7 @@ fn a_scrub_goes_through_everything_in_steps_and_drops_what_does_not_verify() {
 
 #[test]
 fn a_scrub_without_a_disk_tier_verifies_dram() {
-    let folder = folder();
-    let store = dram_only(folder.path(), 16 * MIB);
+    let (_folder, store) = in_dram(16 * MIB);
     let spec = spec(1, 50_000);
     fill(&store, &spec, all(&spec)).unwrap();
     let step = wait(store.scrub(ScrubCursor::default(), u64::MAX));

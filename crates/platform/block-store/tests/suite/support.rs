@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use forebay_block_store::{BlockStore, SegmentSpec, StoreSettings};
 use forebay_types::{Owner, PAGE_BYTES, PageRun, SegmentId};
+use tempfile::TempDir;
 
 pub const MIB: u64 = 1 << 20;
 pub const PAGE: usize = PAGE_BYTES as usize;
@@ -72,6 +73,20 @@ pub async fn load_and_check(store: &BlockStore, spec: &SegmentSpec, pages: PageR
     there.iter().map(|run| run.len).sum()
 }
 
+/// A store in a folder of its own.
+pub fn in_dram(dram_bytes: u64) -> (TempDir, BlockStore) {
+    let folder = folder();
+    let store = dram_only(folder.path(), dram_bytes);
+    (folder, store)
+}
+
+/// The same with a disk tier.
+pub fn on_disk(dram_bytes: u64, disk_bytes: u64) -> (TempDir, BlockStore) {
+    let folder = folder();
+    let store = with_disk(folder.path(), dram_bytes, disk_bytes);
+    (folder, store)
+}
+
 pub fn dram_only(folder: &Path, dram_bytes: u64) -> BlockStore {
     BlockStore::open(StoreSettings::new(folder, dram_bytes)).unwrap()
 }
@@ -91,7 +106,7 @@ pub fn with_disks(folder: &Path, dram_bytes: u64, own_bytes: u64, others: &[(&st
 }
 
 /// A folder on a real disk rather than a tmpfs, where O_DIRECT is what it says.
-pub fn folder() -> tempfile::TempDir {
+pub fn folder() -> TempDir {
     tempfile::tempdir_in(PathBuf::from(env!("CARGO_TARGET_TMPDIR"))).unwrap()
 }
 

@@ -71,10 +71,7 @@ impl Columns {
 
     /// How a shard keeps keys.
     pub fn key_type(&self) -> KeyType {
-        match self.key().kind {
-            ColumnKind::Int | ColumnKind::Uint => KeyType::U64,
-            _ => KeyType::Bytes,
-        }
+        if matches!(self.key().kind, ColumnKind::Int | ColumnKind::Uint) { KeyType::U64 } else { KeyType::Bytes }
     }
 
     /// What a shard calls it.

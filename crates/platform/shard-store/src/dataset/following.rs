@@ -172,22 +172,15 @@ fn read_number(rest: &mut &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::columns::{Column, ColumnKind, Columns};
-    use crate::dataset::{Dataset, DatasetFile, DatasetOrders, DatasetShard};
+    use crate::dataset::{Dataset, DatasetFile, DatasetShard};
 
     #[test]
     fn what_is_followed_comes_back_and_is_of_a_version_that_programs_without_it_refuse() {
         let column = |name: &str| Column { name: name.into(), kind: ColumnKind::Int };
         let file = DatasetFile { name: "manifest".into(), object: format!("{:032x}", 7), bytes: 3, crc32c: 1 };
-        let plain = Dataset {
-            columns: Columns::new(vec![column("k"), column("v")], "k").unwrap(),
-            replicas: vec![0.5],
-            shards: vec![DatasetShard { files: vec![file], log_from: 1, ..DatasetShard::default() }],
-            log: Some("0123456789abcdef".into()),
-            orders: DatasetOrders::default(),
-            following: None,
-            next: None,
-            before: Vec::new(),
-        };
+        let columns = Columns::new(vec![column("k"), column("v")], "k").unwrap();
+        let shard = DatasetShard { files: vec![file], log_from: 1, ..DatasetShard::default() };
+        let plain = Dataset { log: Some("0123456789abcdef".into()), ..Dataset::new(columns, vec![0.5], vec![shard]) };
         assert!(plain.encode().unwrap().starts_with(b"forebay-shards 2 "));
         let following = DatasetFollowing { name: "fedcba9876543210".into(), from: vec!["/lake/orders".into()], every_ms: 60_000 };
         let following = |change: &dyn Fn(&mut DatasetFollowing)| {

@@ -53,6 +53,12 @@ pub struct Dataset {
 }
 
 impl Dataset {
+    /// One that nobody changes, of which nothing is ordered and which follows nothing.
+    pub fn new(columns: Columns, replicas: Vec<f64>, shards: Vec<DatasetShard>) -> Self {
+        let (log, orders, following, next, before) = (None, DatasetOrders::default(), None, None, Vec::new());
+        Self { columns, replicas, shards, log, orders, following, next, before }
+    }
+
     /// Where a key's record is.
     pub fn shard_of(&self, key: &Key) -> usize {
         shard_of(key, self.shards.len())
@@ -172,16 +178,8 @@ mod tests {
         let columns = Columns::new(vec![Column::new("k", ColumnKind::Int), Column::new("v", ColumnKind::Text)], "k").unwrap();
         let file = DatasetFile { name: "manifest".into(), object: format!("{:032x}", 7), bytes: 3, crc32c: 1 };
         let shard = DatasetShard { records: 1, input_bytes: 2, files: vec![file], log_from: 1, cold: None, asked: None };
-        Dataset {
-            columns,
-            replicas: vec![0.9, 0.5],
-            shards: vec![shard; shards],
-            log: Some("0123456789abcdef".into()),
-            orders: DatasetOrders::default(),
-            following: None,
-            next: None,
-            before: Vec::new(),
-        }
+        let dataset = Dataset::new(columns, vec![0.9, 0.5], vec![shard; shards]);
+        Dataset { log: Some("0123456789abcdef".into()), ..dataset }
     }
 
     #[test]

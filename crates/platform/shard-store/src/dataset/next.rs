@@ -106,16 +106,9 @@ mod tests {
     fn dataset() -> Dataset {
         let column = |name: &str| Column { name: name.into(), kind: ColumnKind::Uint };
         let next = NextShards { log: "f".repeat(16), shards: shards(3, 1), cuts: vec![5, 2] };
-        Dataset {
-            columns: Columns::new(vec![column("k"), column("v")], "k").unwrap(),
-            replicas: vec![0.5],
-            shards: shards(2, 5),
-            log: Some("0".repeat(16)),
-            orders: DatasetOrders { pin: None, frozen: true, ..DatasetOrders::default() },
-            following: None,
-            next: Some(next),
-            before: Vec::new(),
-        }
+        let columns = Columns::new(vec![column("k"), column("v")], "k").unwrap();
+        let orders = DatasetOrders { pin: None, frozen: true, ..DatasetOrders::default() };
+        Dataset { log: Some("0".repeat(16)), orders, next: Some(next), ..Dataset::new(columns, vec![0.5], shards(2, 5)) }
     }
 
     #[test]

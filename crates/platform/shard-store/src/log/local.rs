@@ -8,13 +8,12 @@ use std::path::{Path, PathBuf};
 use forebay_types::{Error, Result, ResultExt};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use super::Log;
 use super::batch::Batch;
 use super::frame::{self, BODY_BYTES_MAX};
 use super::replay::{PART_HEADER_BYTES, part_header, scan};
 use crate::folder::{explain, sync_folder};
 
-/// A log in local files: one file a part, named by the number of its first entry.
+/// A durable sequence of entries, numbered from 1 without gaps, in local files: one file a part, named by the number of its first entry.
 ///
 /// Entries of several threads go to the disk as one write and one flush: whoever comes first writes for all who wait.
 pub struct LocalLog {
@@ -97,10 +96,7 @@ impl LocalLog {
         let broken = state.broken.clone();
         let mut failed_for_good = None;
         MutexGuard::unlocked(&mut state, || {
-            let outcome = match broken {
-                Some(error) => Err(error),
-                None => part.write(&batch, &mut failed_for_good),
-            };
+            let outcome = if let Some(error) = broken { Err(error) } else { part.write(&batch, &mut failed_for_good) };
             let _ = batch.outcome.set(outcome);
         });
         state.broken = state.broken.take().or(failed_for_good);
@@ -108,10 +104,9 @@ impl LocalLog {
         self.written.notify_all();
         state
     }
-}
 
-impl Log for LocalLog {
-    fn append(&self, entry: &[u8]) -> Result<u64> {
+    /// Makes an entry durable and says its number; entries of several threads are made durable together.
+    pub fn append(&self, entry: &[u8]) -> Result<u64> {
         if entry.len() + 4 > BODY_BYTES_MAX {
             let message = format!("an update of {} bytes is too large: {BODY_BYTES_MAX} at most", entry.len());
             return Err(Error::invalid(message));
@@ -119,12 +114,14 @@ impl Log for LocalLog {
         self.wait(self.state.lock(), entry)
     }
 
-    fn replay(&self, from: u64, each: &mut dyn FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
+    /// Hands over the entries from number `from` on, in order.
+    pub fn replay(&self, from: u64, each: &mut dyn FnMut(u64, &[u8]) -> Result<()>) -> Result<()> {
         let parts = self.state.lock().parts.clone();
         replay(&parts, from, each).map(drop)
     }
 
-    fn roll(&self) -> Result<u64> {
+    /// Starts a new part, so that the entries so far can be forgotten as a whole. Says the number of the next entry.
+    pub fn roll(&self) -> Result<u64> {
         let mut state = self.state.lock();
         loop {
             if let Some(part) = &state.part {
@@ -144,7 +141,8 @@ impl Log for LocalLog {
         }
     }
 
-    fn forget(&self, before: u64) -> Result<()> {
+    /// Gives back the room of parts that only hold entries below `before`.
+    pub fn forget(&self, before: u64) -> Result<()> {
         let gone: Vec<PathBuf> = {
             let mut state = self.state.lock();
             // A part ends where the next one starts; the last one stays.

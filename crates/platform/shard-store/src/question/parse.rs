@@ -251,10 +251,7 @@ impl<'a> Reader<'a> {
     }
 
     fn expect(&mut self, sign: &str) -> Result<()> {
-        match self.take(sign) {
-            true => Ok(()),
-            false => Err(self.wrong(sign)),
-        }
+        if self.take(sign) { Ok(()) } else { Err(self.wrong(sign)) }
     }
 
     /// Goes on behind a sign, if it is next.

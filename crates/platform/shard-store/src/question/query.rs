@@ -53,9 +53,7 @@ impl Test {
             Self::IgnoringCase(test) => Query::Regex { attribute, pattern: test.ignoring_case(column)? },
         })
     }
-}
 
-impl Test {
     /// A test as a regular expression that ignores case. Its letters are looked up in all their cases, a few of them at a time.
     fn ignoring_case(&self, column: &Column) -> Result<String> {
         let escaped = |literal: &Literal| string(column, literal, "ignores the case of").map(|bytes| escape(&bytes));

@@ -6,7 +6,6 @@ use forebay_shard::Key;
 use forebay_types::{Error, Result, ResultExt};
 
 use super::Store;
-use crate::log::Log;
 use crate::update::{Change, LogStore};
 
 impl Store {

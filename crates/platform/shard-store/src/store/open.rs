@@ -14,7 +14,7 @@ use super::text::open_text;
 use super::{Mapped, Store, UpdateLimits, View, Writer};
 use crate::columns::Columns;
 use crate::folder::{FolderLock, MANIFEST, Manifest, Names, ShardFiles, map_part};
-use crate::log::{LocalLog, Log};
+use crate::log::LocalLog;
 use crate::update::{Change, LogStore};
 
 impl Store {

@@ -9,7 +9,7 @@ use forebay_shard::{Key, Value};
 use forebay_shard_store::{Change, Store, UpdateLimits};
 use rand::Rng;
 
-use crate::support::{Records, build, check, random, records, values};
+use crate::support::*;
 
 /// Limits that a small test reaches.
 pub(crate) const SMALL: UpdateLimits = UpdateLimits { gather_bytes: 2 << 10, merge_bytes: 16 << 10, pending_bytes: 64 << 10 };
@@ -41,10 +41,7 @@ fn base_of(path: &Path) -> Vec<String> {
 
 #[test]
 fn updates_are_merged_by_themselves_and_answers_stay_right_all_the_way() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    let mut all = records(&mut random(3), 1000);
-    build(&path, &all, 0.8);
+    let (_folder, path, mut all) = built(3, 1000, 0.8);
     let (before, limits) = (base_of(&path), SMALL);
     let store = Store::open_to_change_with(&path, limits).unwrap();
     let mut random = random(4);
@@ -72,10 +69,7 @@ fn updates_are_merged_by_themselves_and_answers_stay_right_all_the_way() {
 
 #[test]
 fn questions_go_on_while_it_merges() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    let mut all = records(&mut random(5), 3000);
-    build(&path, &all, 0.8);
+    let (_folder, path, mut all) = built(5, 3000, 0.8);
     let store = Store::open_to_change(&path).unwrap();
     put(&store, &mut all, 0..500, 1);
     let (done, asked) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -97,10 +91,7 @@ fn questions_go_on_while_it_merges() {
 
 #[test]
 fn many_writers_and_a_merge_lose_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    let all = records(&mut random(8), 500);
-    build(&path, &all, 0.8);
+    let (_folder, path, all) = built(8, 500, 0.8);
     let store = Store::open_to_change_with(&path, SMALL).unwrap();
     let written: Vec<BTreeMap<Key, Vec<Value>>> = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..4u64)

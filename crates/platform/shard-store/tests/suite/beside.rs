@@ -7,14 +7,11 @@ use forebay_shard::{Key, LayerId, Value};
 use forebay_shard_store::{Change, Condition, Store};
 use rand::Rng;
 
-use crate::support::{build, check, random, records};
+use crate::support::*;
 
 #[test]
 fn answers_stay_right_while_layers_records_and_files_change() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    let all = records(&mut random(1), 400);
-    build(&path, &all, 0.8);
+    let (_folder, path, all) = built(1, 400, 0.8);
     let store = Arc::new(Store::open_to_change(&path).unwrap());
     let (stop, rounds) = (AtomicBool::new(false), AtomicUsize::new(0));
     std::thread::scope(|scope| {
@@ -60,10 +57,7 @@ fn answers_stay_right_while_layers_records_and_files_change() {
 
 #[test]
 fn a_search_that_crosses_zero_sees_one_state() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    let all = records(&mut random(7), 100);
-    build(&path, &all, 0.5);
+    let (_folder, path, all) = built(7, 100, 0.5);
     let store = Store::open_to_change(&path).unwrap();
     let key = |number: i64| Key::U64(number as u64);
     let word = || vec![Value::Text("wanderer".into()), Value::Null, Value::Null, Value::Null];

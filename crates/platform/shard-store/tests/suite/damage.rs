@@ -6,7 +6,7 @@ use forebay_shard_store::Store;
 use forebay_types::ErrorKind;
 use rand::Rng;
 
-use crate::support::{build, random, records};
+use crate::support::*;
 
 fn error(path: &Path) -> forebay_types::Error {
     Store::open(path).err().unwrap()
@@ -14,9 +14,7 @@ fn error(path: &Path) -> forebay_types::Error {
 
 #[test]
 fn a_flipped_bit_in_any_file_is_an_error_with_the_path() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    build(&path, &records(&mut random(1), 300), 2.5);
+    let (_folder, path, _) = built(1, 300, 2.5);
     let mut random = random(2);
     let mut seen = 0;
     for entry in std::fs::read_dir(&path).unwrap() {

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use forebay_shard::{Key, Value};
 use forebay_shard_store::{Change, Store};
 
-use crate::support::{build, check, random, records, values};
+use crate::support::*;
 
 const FOLDER: &str = "FOREBAY_TEST_FULL_FOLDER";
 /// Records put together.
@@ -39,10 +39,7 @@ fn writer() {
 
 #[test]
 fn without_room_nothing_is_lost_and_the_error_names_the_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    let mut all = records(&mut random(41), 20_000);
-    build(&path, &all, 0.5);
+    let (_folder, path, mut all) = built(41, 20_000, 0.5);
     // A limit on the size of files is what every user may set; the signal that comes with it is not for us.
     let ran = Command::new("sh")
         .args(["-c", "trap '' XFSZ; ulimit -f 48; exec \"$@\"", "sh"])

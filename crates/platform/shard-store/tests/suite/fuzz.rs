@@ -9,7 +9,7 @@ use forebay_shard_store::{
 };
 use forebay_types::{ErrorKind, WorkerId};
 
-use crate::support::{build, random, records};
+use crate::support::*;
 
 /// Makes the checksum in a manifest's first line fit what follows.
 fn mend(manifest: &mut Vec<u8>) {
@@ -39,9 +39,7 @@ fn leads_outside(manifest: &[u8]) -> bool {
 
 #[test]
 fn fuzz_a_manifest() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    build(&path, &records(&mut random(1), 100), 2.5);
+    let (folder, path, _) = built(1, 100, 2.5);
     let manifest = path.join("manifest");
     let good = std::fs::read_to_string(&manifest).unwrap();
     // A file beside the folder, as large as one of the shard's, and a name that leads to it.

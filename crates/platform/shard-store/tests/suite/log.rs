@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use forebay_shard_store::{LocalLog, Log};
+use forebay_shard_store::LocalLog;
 use forebay_types::ErrorKind;
 
 fn entries(folder: &Path, from: u64) -> Vec<(u64, Vec<u8>)> {

@@ -1,11 +1,11 @@
 //! An open store follows what another process publishes, when it is asked to.
 
 use forebay_shard::{Key, Value};
-use forebay_shard_store::{Batch, Change, LocalLog, Log, Store};
+use forebay_shard_store::{Batch, Change, LocalLog, Store};
 use rand::Rng;
 use serde_json::json;
 
-use crate::support::{build, check, random, records, values};
+use crate::support::*;
 
 fn put(key: u64, seed: u64) -> (Key, Vec<Value>) {
     (Key::U64(key), values(&mut random(seed * 31 + key)))
@@ -13,9 +13,7 @@ fn put(key: u64, seed: u64) -> (Key, Vec<Value>) {
 
 #[test]
 fn a_batch_answers_from_what_others_put_since_it_was_opened() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    build(&path, &records(&mut random(1), 200), 0.8);
+    let (_folder, path, _) = built(1, 200, 0.8);
     let mut batch = Batch::open(&path).unwrap();
     let mut word = || batch.answer(br#"{"get": 1000000, "columns": ["word"]}"#);
     assert_eq!(word(), json!(null));
@@ -36,10 +34,7 @@ fn a_batch_answers_from_what_others_put_since_it_was_opened() {
 
 #[test]
 fn a_refreshed_store_is_as_one_that_is_opened_anew() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    let mut all = records(&mut random(1), 500);
-    build(&path, &all, 0.8);
+    let (_folder, path, mut all) = built(1, 500, 0.8);
     let reader = Store::open(&path).unwrap();
     assert!(!reader.refresh().unwrap());
     let writer = Store::open_to_change(&path).unwrap();
@@ -75,10 +70,7 @@ fn a_refreshed_store_is_as_one_that_is_opened_anew() {
 
 #[test]
 fn a_shard_that_was_built_anew_is_seen_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    let all = records(&mut random(1), 300);
-    build(&path, &all, 0.8);
+    let (_folder, path, all) = built(1, 300, 0.8);
     let change = |key: u64| {
         let (key, values) = put(key, 1);
         Store::open_to_change(&path).unwrap().change(vec![Change::Put(key, values)]).unwrap();
@@ -102,10 +94,7 @@ fn a_shard_that_was_built_anew_is_seen_too() {
 
 #[test]
 fn readers_that_refresh_beside_a_writer_never_lose_an_update() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    let all = records(&mut random(1), 100);
-    build(&path, &all, 0.6);
+    let (_folder, path, all) = built(1, 100, 0.6);
     let writer = Store::open_to_change(&path).unwrap();
     let published = std::sync::atomic::AtomicU64::new(0);
     std::thread::scope(|scope| {

@@ -5,14 +5,11 @@ use forebay_shard_store::{Batch, Change, Condition, Store};
 use rand::Rng;
 use rand::rngs::StdRng;
 
-use crate::support::{Records, build, check, columns, condition, random, records, values};
+use crate::support::*;
 
 #[test]
 fn answers_are_those_of_a_map_at_every_size() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    let all = records(&mut random(1), 3000);
-    build(&path, &all, 0.5);
+    let (_folder, path, all) = built(1, 3000, 0.5);
     check(&Store::open(&path).unwrap(), &all, 2);
     let store = Store::open_to_change(&path).unwrap();
     for size in [3.0, 0.1, 1.2, 0.9] {
@@ -80,10 +77,7 @@ fn updates_are_seen_at_once_after_reopening_and_after_merging() {
 
 #[test]
 fn changes_of_the_wrong_shape_are_refused_and_change_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    let all = records(&mut random(13), 50);
-    build(&path, &all, 0.8);
+    let (_folder, path, all) = built(13, 50, 0.8);
     let store = Store::open_to_change(&path).unwrap();
     assert!(store.change(vec![Change::Delete(Key::from("text"))]).is_err());
     assert!(store.change(vec![Change::Put(Key::U64(1), vec![])]).is_err());
@@ -93,9 +87,7 @@ fn changes_of_the_wrong_shape_are_refused_and_change_nothing() {
 
 #[test]
 fn one_process_changes_a_shard_at_a_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("x.shard");
-    build(&path, &records(&mut random(17), 50), 0.8);
+    let (_folder, path, _) = built(17, 50, 0.8);
     let first = Store::open_to_change(&path).unwrap();
     let error = Store::open_to_change(&path).err().unwrap();
     assert!(error.message().contains("another process"), "{error}");

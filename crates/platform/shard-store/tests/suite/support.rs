@@ -1,12 +1,13 @@
 //! Records, a plain map of them that knows the right answers, and shards of them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use forebay_shard::{Key, Value};
 use forebay_shard_store::{Column, ColumnKind, Columns, Condition, Literal, Store, Test};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use tempfile::TempDir;
 
 /// Records as a map has them.
 pub type Records = BTreeMap<Key, Vec<Value>>;
@@ -51,6 +52,15 @@ pub fn records(random: &mut StdRng, count: usize) -> Records {
     (0..count).map(|_| (Key::U64(random.random_range(0..count as u64 * 3)), values(random))).collect()
 }
 
+/// A shard of so many records in a folder of its own, which is the first of what is given.
+pub fn built(seed: u64, count: usize, size: f64) -> (TempDir, PathBuf, Records) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.shard");
+    let all = records(&mut random(seed), count);
+    build(&path, &all, size);
+    (folder, path, all)
+}
+
 /// Builds a shard of records.
 pub fn build(path: &Path, records: &Records, size: f64) {
     let mut building = Store::build(path, columns(), size).unwrap();
@@ -64,10 +74,7 @@ pub fn build(path: &Path, records: &Records, size: f64) {
 pub fn condition(random: &mut StdRng, records: &Records) -> (Condition, Vec<Key>) {
     let one = |random: &mut StdRng| {
         let values = values(random);
-        let text = |value: &Value| match value {
-            Value::Text(text) => text.clone(),
-            _ => "a".to_string(),
-        };
+        let text = |value: &Value| if let Value::Text(text) = value { text.clone() } else { "a".to_string() };
         let literal = |value: &Value| match value {
             Value::Null => Literal::Null,
             Value::Text(text) => Literal::Text(text.clone()),

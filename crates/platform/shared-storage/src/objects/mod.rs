@@ -217,10 +217,8 @@ impl Backend for Objects {
                 let folder = self.key_of(&format!("{folder}/"));
                 listing.folders.extend(folder.filter(|folder| after.is_none_or(|after| folder > after)));
             }
-            match page.page_token {
-                Some(next) => token = Some(next),
-                None => return Ok(listing),
-            }
+            let Some(next) = page.page_token else { return Ok(listing) };
+            token = Some(next);
         }
     }
 

@@ -203,10 +203,8 @@ async fn all_keys(storage: &Storage, prefix: &str, limit: usize) -> Vec<String> 
         let page = storage.list(&key(prefix), false, after.as_ref(), limit).await.unwrap();
         assert!(page.objects.len() <= limit && page.folders.is_empty());
         keys.extend(page.objects.iter().map(|object| object.version.key.as_str().to_string()));
-        match page.next {
-            Some(next) => after = Some(next),
-            None => return keys,
-        }
+        let Some(next) = page.next else { return keys };
+        after = Some(next);
     }
 }
 
@@ -221,10 +219,8 @@ pub async fn folders_are_listed_once(storage: &Storage) {
             assert!(page.objects.len() + page.folders.len() <= limit);
             objects.extend(page.objects.iter().map(|object| object.version.key.to_string()));
             folders.extend(page.folders.iter().map(ToString::to_string));
-            match page.next {
-                Some(next) => after = Some(next),
-                None => break,
-            }
+            let Some(next) = page.next else { break };
+            after = Some(next);
         }
         assert_eq!((objects, folders), (vec!["a-b".into(), "c".into()], vec!["a/".into(), "b/".into(), "d/".into()]), "{limit}");
     }

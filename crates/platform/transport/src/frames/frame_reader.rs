@@ -73,10 +73,7 @@ impl FrameReader {
 
     /// The next frame, whose message has at most `meta_max` bytes; none when the peer has ended the connection.
     pub(crate) async fn next(&mut self, meta_max: u32) -> Result<Option<Incoming>> {
-        match self.header(meta_max).await? {
-            Some(header) => self.rest(header).await.map(Some),
-            None => Ok(None),
-        }
+        if let Some(header) = self.header(meta_max).await? { self.rest(header).await.map(Some) } else { Ok(None) }
     }
 
     /// The header of the next frame, as [`Self::next`]; then comes [`Self::rest`].
@@ -161,10 +158,7 @@ impl FrameReader {
             give_way(&mut self.turn, received).await;
             drop(turn);
         }
-        Ok(match buffers {
-            Some(buffers) => buffers.lend(payload),
-            None => payload.into(),
-        })
+        Ok(if let Some(buffers) = buffers { buffers.lend(payload) } else { payload.into() })
     }
 
     /// The payload of a frame, which has as many bytes as `into`, where it is to lie.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use forebay_runtime::time::timeout;
 use forebay_types::{Error, ErrorKind};
 use tokio::sync::{OwnedSemaphorePermit, watch};
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, warn};
 
 use super::kept::Kept;
@@ -95,7 +95,7 @@ impl<S: Session> Inner<S> {
     async fn serve(self: &Arc<Self>, mut reader: FrameReader, sink: Sink, mut stop: watch::Receiver<bool>) -> bool {
         let inner = self;
         reader.flush_before_waiting(inner.outbox.clone());
-        let _writer = Owned(forebay_runtime::spawn({
+        let _writer = AbortOnDropHandle::new(forebay_runtime::spawn({
             let inner = inner.clone();
             async move {
                 if let Err(error) = inner.outbox.write(sink).await {
@@ -155,14 +155,5 @@ impl<S: Session> Drop for Live<S> {
         self.0.leave_ring();
         drop(self.0.in_flight.abort_all());
         drop(self.0.close());
-    }
-}
-
-/// A task that ends with its owner.
-struct Owned(JoinHandle<()>);
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }

@@ -2,17 +2,18 @@
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_transport::{Address, Connection, Listener, Peer, Place, Response, Security, Server, ServerLimits, Service, Session};
 use forebay_types::{Error, Result};
 
+#[derive(Default)]
 pub struct Desk {
     /// What `give` gives.
-    piece: Bytes,
+    piece: OnceLock<Bytes>,
     pub refuses: AtomicBool,
     pub opened: AtomicUsize,
     pub closed: AtomicUsize,
@@ -23,24 +24,6 @@ pub struct Desk {
     pub asked: AtomicUsize,
     pub notices: parking_lot::Mutex<Vec<Bytes>>,
     pub peers: parking_lot::Mutex<Vec<Peer>>,
-}
-
-impl Default for Desk {
-    fn default() -> Self {
-        Self {
-            piece: pattern(1 << 20).into(),
-            refuses: Default::default(),
-            opened: Default::default(),
-            closed: Default::default(),
-            running: Default::default(),
-            running_most: Default::default(),
-            dropped: Default::default(),
-            lent: Default::default(),
-            asked: Default::default(),
-            notices: Default::default(),
-            peers: Default::default(),
-        }
-    }
 }
 
 #[derive(Default)]
@@ -150,7 +133,7 @@ impl Session for DeskSession {
             }
             // Gives so many bytes back, in pieces.
             "give" => {
-                let piece = self.desk.piece.clone();
+                let piece = self.desk.piece.get_or_init(|| pattern(1 << 20).into()).clone();
                 let whole = (number >> 20) as usize;
                 let mut pieces = vec![piece.clone(); whole];
                 pieces.push(piece.slice(..(number as usize) & ((1 << 20) - 1)));

@@ -56,7 +56,7 @@ pub(super) struct Placement {
 }
 
 /// The counting of reads.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Period {
     /// The one that closed last.
     number: u64,
@@ -99,14 +99,7 @@ impl Placement {
             routes: Routes::new((epoch << 32) + 1),
             orders: Orders::default(),
             speeds: Speeds::default(),
-            period: Period {
-                number: epoch << 32,
-                opened: Duration::ZERO,
-                closing: None,
-                counted: BTreeMap::new(),
-                left_out: 0,
-                lost_counts: false,
-            },
+            period: Period { number: epoch << 32, ..Period::default() },
             plans: Plans { seed, under_way: None, began: Duration::ZERO, wanted: false, last: Last::default() },
         }
     }

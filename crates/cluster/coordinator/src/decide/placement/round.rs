@@ -162,9 +162,7 @@ impl Placement {
     pub(crate) fn orders_of(&self, worker: WorkerId) -> Vec<Order> {
         self.orders.first(worker)
     }
-}
 
-impl Placement {
     fn complaint(&self, segment: SegmentId, why: &str) -> String {
         match self.by_id.get(&segment).and_then(|key| self.segments.get(key)) {
             Some(it) => format!("{}, segment {}: {why}", it.version.key, it.index),

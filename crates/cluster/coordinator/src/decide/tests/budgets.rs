@@ -6,8 +6,7 @@ use super::*;
 
 /// A cluster of one busy worker, three seconds old, and the time.
 fn busy() -> (State, f64) {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
+    let mut state = joined(1);
     for second in 1..=3 {
         assert_eq!(rate(&mut state, f64::from(second), 1, u64::MAX), BOUND);
     }
@@ -122,9 +121,7 @@ fn workers_that_join_while_a_client_holds_most_of_the_bound_share_what_is_left()
 
 #[test]
 fn a_demand_that_rises_takes_no_more_than_others_have_given_back() {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
-    register(&mut state, 0.0, 2);
+    let mut state = joined(2);
     let mut shares = [0, 0];
     for second in 1..100u32 {
         let now = f64::from(second);

@@ -36,9 +36,7 @@ fn a_draining_worker_is_there_and_is_given_nothing_until_it_resumes() {
 
 #[test]
 fn a_worker_that_was_drained_and_stopped_comes_back_as_any_other() {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
-    register(&mut state, 0.0, 2);
+    let mut state = joined(2);
     drain(&mut state, 0.1, 1, true);
     ask(&mut state, 0.2, MemberRequest::Leave(WorkerId(1)));
     assert_eq!(placeable(&register(&mut state, 0.3, 1)), [1, 2]);
@@ -52,8 +50,7 @@ fn a_worker_that_was_drained_and_stopped_comes_back_as_any_other() {
 
 #[test]
 fn the_root_is_passed_once_and_stays_where_it_went() {
-    let mut state = state();
-    (1..=3).for_each(|worker| drop(register(&mut state, 0.0, worker)));
+    let mut state = joined(3);
     let root = |view: ClusterView| view.root().unwrap().id.0;
     assert_eq!(root(view(&mut state, 0.1)), 1);
     assert_eq!(error_of(pass(&mut state, 0.2, 2, 3)).kind(), ErrorKind::Conflict, "it is not the second's");

@@ -24,8 +24,7 @@ fn unheard(state: &mut State, now: f64, worker: u64, number: Option<u64>) -> Opt
 
 /// Workers 1 and 2, who hear; their numbers.
 fn pair() -> (State, u64, u64) {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
+    let mut state = joined(1);
     let version = register(&mut state, 0.0, 2).version;
     assert_eq!(hears(&mut state, 0.1, 1, version, None), None, "the other one has not said which view it has");
     let two = hears(&mut state, 0.1, 2, version, None).unwrap();
@@ -118,9 +117,7 @@ fn after_a_restart_nobody_hears_until_all_are_back_or_their_leases_are_over() {
 
 /// Two workers that have registered, and what is spoiled of who has which view before the next decision.
 fn spoiled(spoil: impl FnOnce(&mut State)) {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
-    register(&mut state, 0.0, 2);
+    let mut state = joined(2);
     spoil(&mut state);
     state.decide(at(1.0), Event::Tick);
 }

@@ -16,10 +16,7 @@ fn settled(state: &mut State, now: f64, worker: u64, have: u64) -> (Vec<Command>
 
 /// Workers 1, 2 and 3, who know each other.
 fn three() -> State {
-    let mut state = state();
-    for worker in [1, 2, 3] {
-        register(&mut state, 0.0, worker);
-    }
+    let mut state = joined(3);
     let version = view(&mut state, 0.0).version;
     for worker in [1, 2, 3, 1, 2, 3] {
         settled(&mut state, 1.0, worker, version);

@@ -65,9 +65,7 @@ fn the_view_is_sent_only_when_it_has_changed() {
 
 #[test]
 fn a_worker_is_lost_one_lease_after_its_last_heartbeat() {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
-    register(&mut state, 0.0, 2);
+    let mut state = joined(2);
     for second in 1..=4 {
         beat(&mut state, f64::from(second), 1, 0);
     }
@@ -89,8 +87,7 @@ fn a_worker_is_lost_one_lease_after_its_last_heartbeat() {
 
 #[test]
 fn a_lost_worker_must_register_again() {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
+    let mut state = joined(1);
     // Too late, though no tick has come yet.
     let error = error_of(ask(&mut state, 5.1, heartbeat(1, 0, 0)).1);
     assert_eq!(error.kind(), ErrorKind::NotFound);
@@ -111,9 +108,7 @@ fn nobody_beats_without_registering() {
 
 #[test]
 fn a_worker_that_leaves_is_out_at_once_and_its_share_is_free() {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
-    register(&mut state, 0.0, 2);
+    let mut state = joined(2);
     for second in [1.0, 2.0, 3.0] {
         rate(&mut state, second, 1, u64::MAX);
         rate(&mut state, second, 2, u64::MAX);
@@ -166,8 +161,7 @@ fn views_of_a_later_epoch_are_newer_whatever_came_before() {
 
 #[test]
 fn reports_are_kept_within_limits() {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
+    let mut state = joined(1);
     let warnings = vec!["ü".repeat(10_000); 1000];
     let report = WorkerReport { warnings, reads: 5, ..WorkerReport::default() };
     let beat = Heartbeat { report, ..blank(1) };

@@ -55,18 +55,8 @@ fn restarted(epoch: u64, presumed: &[u64]) -> State {
 }
 
 fn info(worker: u64) -> WorkerInfo {
-    WorkerInfo {
-        id: WorkerId(worker),
-        host: HostId("host".into()),
-        address: format!("10.0.0.{worker}:7000"),
-        unix_socket: None,
-        dram_bytes: 1 << 30,
-        disk_bytes: 1 << 40,
-        turn: worker,
-        location: "host".into(),
-        draining: false,
-        protocol: 0,
-    }
+    let info = WorkerInfo::new(WorkerId(worker), HostId("host".into()), format!("10.0.0.{worker}:7000"));
+    WorkerInfo { dram_bytes: 1 << 30, disk_bytes: 1 << 40, turn: worker, location: "host".into(), ..info }
 }
 
 /// The commands without the answer, and the answer.
@@ -91,6 +81,13 @@ fn register(state: &mut State, now: f64, worker: u64) -> ClusterView {
         Some(ControlReply::View(view)) => view,
         other => panic!("{other:?} is no view"),
     }
+}
+
+/// A coordinator with so many workers, all of them there from the beginning.
+fn joined(workers: u64) -> State {
+    let mut state = state();
+    (1..=workers).for_each(|worker| drop(register(&mut state, 0.0, worker)));
+    state
 }
 
 /// A heartbeat that says nothing.

@@ -106,8 +106,7 @@ fn an_object_that_starts_popular_is_planned_for_at_once_and_who_has_orders_is_wo
 
 #[test]
 fn an_object_larger_than_any_can_be_is_counted_for_nothing() {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
+    let mut state = joined(1);
     for size in [200_000_000_000_000_000, 300_000_000_000_000_000, u64::MAX] {
         let huge = SegmentUse { version: ObjectVersion { size, ..version("huge") }, ..read("huge", 3, u64::MAX) };
         let uses = vec![huge.clone(), SegmentUse { held_bytes: u64::MAX, bytes: u64::MAX, ..read("a", 1, 0) }];

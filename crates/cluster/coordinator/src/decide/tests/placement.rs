@@ -113,10 +113,7 @@ pub(super) fn two_workers_and_what_is_hot() -> (State, f64, String) {
 }
 
 pub(super) fn workers(count: u64) -> (State, f64, u64) {
-    let mut state = state();
-    for worker in 1..=count {
-        register(&mut state, 0.0, worker);
-    }
+    let mut state = joined(count);
     let mut now = 0.0;
     let mut window = 0;
     while now < 60.0 {

@@ -8,9 +8,7 @@ use crate::decide::Stored;
 
 /// Two workers that have each asked for all of the bound for three seconds.
 fn two_that_share() -> State {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
-    register(&mut state, 0.0, 2);
+    let mut state = joined(2);
     for second in 1..=3 {
         rate(&mut state, f64::from(second), 1, u64::MAX);
         rate(&mut state, f64::from(second), 2, u64::MAX);
@@ -20,16 +18,14 @@ fn two_that_share() -> State {
 
 #[test]
 fn one_worker_has_the_whole_bound_from_its_first_heartbeat() {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
+    let mut state = joined(1);
     let (_, share) = beat(&mut state, 0.01, 1, 0);
     assert_eq!(share, MountShare { mount: LAKE, bytes_per_sec: Some(BOUND), burst_bytes: 1 << 20 });
 }
 
 #[test]
 fn a_mount_without_bound_has_none_for_anyone() {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
+    let mut state = joined(1);
     let mount = Mount { options: MountOptions::default(), ..lake() };
     state.decide(at(0.1), Event::Stored(Stored::Mount(mount)));
     assert_eq!(beat(&mut state, 1.0, 1, 0).1.bytes_per_sec, None);
@@ -38,8 +34,7 @@ fn a_mount_without_bound_has_none_for_anyone() {
 
 #[test]
 fn two_busy_workers_have_half_each_within_two_heartbeats() {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
+    let mut state = joined(1);
     assert_eq!(rate(&mut state, 0.1, 1, u64::MAX), BOUND);
     register(&mut state, 0.5, 2);
     // The first still holds everything: the second can only start.
@@ -51,9 +46,7 @@ fn two_busy_workers_have_half_each_within_two_heartbeats() {
 
 #[test]
 fn a_busy_worker_gets_nearly_all_beside_an_idle_one() {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
-    register(&mut state, 0.0, 2);
+    let mut state = joined(2);
     let mut busy = 0;
     for second in 1..=3 {
         busy = rate(&mut state, f64::from(second), 1, u64::MAX);
@@ -64,9 +57,7 @@ fn a_busy_worker_gets_nearly_all_beside_an_idle_one() {
 
 #[test]
 fn shares_follow_demand_and_nobody_gets_what_another_still_holds() {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
-    register(&mut state, 0.0, 2);
+    let mut state = joined(2);
     for second in 1..=3 {
         rate(&mut state, f64::from(second), 1, u64::MAX);
         rate(&mut state, f64::from(second) + 0.5, 2, 0);
@@ -81,10 +72,7 @@ fn shares_follow_demand_and_nobody_gets_what_another_still_holds() {
 
 #[test]
 fn those_who_must_give_back_and_those_who_wait_for_it_are_woken() {
-    let mut state = state();
-    for worker in 1..=3 {
-        register(&mut state, 0.0, worker);
-    }
+    let mut state = joined(3);
     for second in 1..=2 {
         (1..=3).for_each(|worker| _ = beat(&mut state, f64::from(second), worker, 0));
     }
@@ -112,9 +100,7 @@ fn those_who_must_give_back_and_those_who_wait_for_it_are_woken() {
 
 #[test]
 fn background_work_of_one_worker_takes_what_demand_of_another_leaves() {
-    let mut state = state();
-    register(&mut state, 0.0, 1);
-    register(&mut state, 0.0, 2);
+    let mut state = joined(2);
     let mut both = |seconds: std::ops::RangeInclusive<u32>, demand: u64| {
         let mut share = |now, beat| match ask(&mut state, now, MemberRequest::Heartbeat(beat)).1 {
             Some(ControlReply::Beat { shares, .. }) => shares[0].bytes_per_sec.unwrap(),
@@ -135,8 +121,7 @@ fn background_work_of_one_worker_takes_what_demand_of_another_leaves() {
 
 #[test]
 fn plans_of_all_workers_are_served_in_one_order_behind_demand() {
-    let mut state = state();
-    (1..=3).for_each(|worker| _ = register(&mut state, 0.0, worker));
+    let mut state = joined(3);
     let plan = |priority, began_ms, bytes_per_sec| {
         let turn = Standing { priority, began_ms }.turn(OperationId(began_ms), 0);
         vec![AheadNeed { mount: LAKE, turn, bytes_per_sec }]
@@ -230,10 +215,7 @@ fn after_a_restart_with_everyone_back_there_is_no_waiting() {
 
 #[test]
 fn bursts_of_all_workers_together_are_the_mounts() {
-    let mut state = state();
-    for worker in 1..=4 {
-        register(&mut state, 0.0, worker);
-    }
+    let mut state = joined(4);
     let bursts: u64 = (1..=4).map(|worker| beat(&mut state, 1.0, worker, 0).1.burst_bytes).sum();
     assert_eq!(bursts, 1 << 20);
 }

@@ -23,18 +23,9 @@ fn of(catalogue: Catalogue) -> Deciding {
 }
 
 fn register(worker: u64) -> MemberRequest {
-    MemberRequest::Register(WorkerInfo {
-        id: WorkerId(worker),
-        host: HostId("host".into()),
-        address: format!("10.0.0.{worker}:7000"),
-        unix_socket: None,
-        dram_bytes: 1 << 30,
-        disk_bytes: 0,
-        turn: 0,
-        location: "host".into(),
-        draining: false,
-        protocol: 0,
-    })
+    let address = format!("10.0.0.{worker}:7000");
+    let info = WorkerInfo::new(WorkerId(worker), HostId("host".into()), address);
+    MemberRequest::Register(WorkerInfo { dram_bytes: 1 << 30, location: "host".into(), ..info })
 }
 
 fn heartbeat(worker: u64, key: &str) -> MemberRequest {

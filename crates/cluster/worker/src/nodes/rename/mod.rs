@@ -111,10 +111,7 @@ impl Nodes {
         if inside && container {
             return Err(NodeError::new(NodeErrorKind::Invalid, format!("{:?} can't be moved into itself", from.1)));
         }
-        let target = match names.has(to.0) {
-            true => names.target(from.1, to.0, to.1)?,
-            false => Target::Here(to.0, to.1),
-        };
+        let target = if names.has(to.0) { names.target(from.1, to.0, to.1)? } else { Target::Here(to.0, to.1) };
         match target {
             Target::Here(dir, _) if names.has(dir) && (!container || Self::way_is_here(&names, from, dir)?) => {
                 names.rename(from, to)?;

@@ -36,10 +36,7 @@ impl Shards {
             return Ok(());
         }
         self.look_since(&door, served, log, came).await?;
-        match log.is_moved() {
-            true => self.lead_on(&served.part.manifest).await,
-            false => Ok(()),
-        }
+        if log.is_moved() { self.lead_on(&served.part.manifest).await } else { Ok(()) }
     }
 
     async fn look_since(self: &Arc<Self>, door: &MountDoor, served: &Served, log: &Follower, came: Instant) -> Result<()> {

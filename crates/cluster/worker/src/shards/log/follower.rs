@@ -22,7 +22,7 @@ pub(in crate::shards) struct Follower {
 }
 
 /// What was read.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(in crate::shards) struct Read {
     /// The number of the first object that was not.
     pub(in crate::shards) next: u64,
@@ -55,15 +55,7 @@ struct Calls {
 
 impl Follower {
     pub(in crate::shards) fn new(mount: MountId, place: LogPlace, from: u64) -> Self {
-        let read = Read {
-            next: from,
-            is_sealed: false,
-            is_moved: false,
-            calls: Calls::default(),
-            looked: None,
-            claim: None,
-            kept: Unseen::new(),
-        };
+        let read = Read { next: from, ..Read::default() };
         Self { name: (mount, place), from, read: Mutex::new(read) }
     }
 

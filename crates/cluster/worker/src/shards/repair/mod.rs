@@ -123,18 +123,7 @@ mod tests {
     use super::*;
 
     fn view(workers: &[WorkerId]) -> ClusterView {
-        let worker = |id: &WorkerId| WorkerInfo {
-            id: *id,
-            host: HostId("host".into()),
-            address: "127.0.0.1:1".into(),
-            unix_socket: None,
-            dram_bytes: 1 << 20,
-            disk_bytes: 0,
-            turn: 1,
-            location: String::new(),
-            draining: false,
-            protocol: 0,
-        };
+        let worker = |id: &WorkerId| WorkerInfo::new(*id, HostId("host".into()), "127.0.0.1:1");
         ClusterView { workers: workers.iter().map(worker).collect(), ..ClusterView::default() }
     }
 
@@ -142,16 +131,7 @@ mod tests {
     fn shard() -> (Arc<Manifest>, Vec<WorkerId>) {
         let column = |name: &str| Column { name: name.into(), kind: ColumnKind::Uint };
         let columns = Columns::new(vec![column("k"), column("v")], "k").unwrap();
-        let dataset = Dataset {
-            columns,
-            replicas: vec![0.9, 0.5],
-            shards: vec![DatasetShard::default()],
-            log: None,
-            orders: Default::default(),
-            following: None,
-            next: None,
-            before: Vec::new(),
-        };
+        let dataset = Dataset::new(columns, vec![0.9, 0.5], vec![DatasetShard::default()]);
         let id = DatasetId { mount: MountId(7), folder: Key::new("orders.shards").unwrap(), manifest: 1, tag: 0 };
         let order = rank(RouteKey::of(id.mount, &id.folder, 0), &(1..=5).map(WorkerId).collect::<Vec<_>>());
         (Arc::new(Manifest { id, dataset, ids: vec![1] }), order)

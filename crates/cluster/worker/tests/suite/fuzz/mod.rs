@@ -202,10 +202,7 @@ async fn a_worker_takes_any_message() {
     while tally.goes_on() {
         let inputs: Vec<_> = (0..AT_ONCE).map(|_| mutator.input()).collect();
         let calls = inputs.iter().map(|input| {
-            let payload = match mutator.roll(4) {
-                0 => vec![Bytes::from(vec![1; mutator.roll(70_000)])],
-                _ => Vec::new(),
-            };
+            let payload = if mutator.roll(4) == 0 { vec![Bytes::from(vec![1; mutator.roll(70_000)])] } else { Vec::new() };
             let (connection, tally) = (&connection, &tally);
             async move {
                 let asked = Instant::now();
@@ -289,18 +286,8 @@ async fn a_worker_takes_any_frames() {
 /// Requests that a coordinator understands.
 fn control_seeds(bed: &Bed, version: &ObjectVersion) -> Vec<Vec<u8>> {
     let worker = WorkerId(77);
-    let info = WorkerInfo {
-        id: worker,
-        host: HostId("host".into()),
-        address: "127.0.0.1:9".into(),
-        unix_socket: None,
-        dram_bytes: 1 << 30,
-        disk_bytes: 0,
-        turn: 0,
-        location: "rack".into(),
-        draining: false,
-        protocol: 0,
-    };
+    let info = WorkerInfo::new(worker, HostId("host".into()), "127.0.0.1:9");
+    let info = WorkerInfo { dram_bytes: 1 << 30, location: "rack".into(), ..info };
     let uses = vec![SegmentUse {
         version: version.clone(),
         index: 0,

@@ -15,16 +15,9 @@ use super::{Cluster, is_refused};
 fn manifest(orders: DatasetOrders) -> Vec<u8> {
     let column = |name: &str| Column { name: name.into(), kind: ColumnKind::Uint };
     let file = DatasetFile { name: "manifest".into(), object: format!("{:032x}", 7), bytes: 3, crc32c: 1 };
-    let dataset = Dataset {
-        columns: Columns::new(vec![column("k"), column("v")], "k").unwrap(),
-        replicas: vec![0.5],
-        shards: vec![DatasetShard { files: vec![file], log_from: 1, ..DatasetShard::default() }],
-        log: Some("0".repeat(16)),
-        orders,
-        following: None,
-        next: None,
-        before: Vec::new(),
-    };
+    let columns = Columns::new(vec![column("k"), column("v")], "k").unwrap();
+    let shard = DatasetShard { files: vec![file], log_from: 1, ..DatasetShard::default() };
+    let dataset = Dataset { log: Some("0".repeat(16)), orders, ..Dataset::new(columns, vec![0.5], vec![shard]) };
     dataset.encode().unwrap()
 }
 

@@ -104,18 +104,7 @@ pub fn admin_requests() -> Vec<AdminRequest> {
 
 pub fn member_requests() -> Vec<MemberRequest> {
     // At no address, which is told to whoever may say so.
-    let nowhere = WorkerInfo {
-        id: WorkerId(7),
-        host: HostId("none".into()),
-        address: "none".into(),
-        unix_socket: None,
-        dram_bytes: 0,
-        disk_bytes: 0,
-        turn: 0,
-        location: String::new(),
-        draining: false,
-        protocol: 0,
-    };
+    let nowhere = WorkerInfo::new(WorkerId(7), HostId("none".into()), "none");
     of_every_kind(vec![
         MemberRequest::Register(nowhere),
         MemberRequest::Leave(WorkerId(1)),

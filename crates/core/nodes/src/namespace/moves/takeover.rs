@@ -130,9 +130,7 @@ impl Namespace {
             _ => Err(NodeError::new(NodeErrorKind::Retry, "no such container is about to come here: begin again")),
         }
     }
-}
 
-impl Namespace {
     /// This worker was lost to all others: everything goes. With it come the blocks of nodes that were on their way between this
     /// worker and another one, which may have them by now: they are to be given back only when no node anywhere has them.
     pub fn lose_all(&mut self) -> (Removed, Vec<BlockRef>) {

@@ -172,10 +172,7 @@ fn claim_of(kind: u32, rest: &mut &[u8], number: u64) -> Option<Option<LogClaim>
         CLAIM => claim.number == number,
         _ => claim.number < number,
     };
-    match kind {
-        CLAIM | KEPT => LogClaim::decode(rest).filter(fits).map(Some),
-        _ => Some(None),
-    }
+    if matches!(kind, CLAIM | KEPT) { LogClaim::decode(rest).filter(fits).map(Some) } else { Some(None) }
 }
 
 fn length(count: usize) -> [u8; 4] {

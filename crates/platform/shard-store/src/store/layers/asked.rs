@@ -115,10 +115,7 @@ impl Store {
 
     /// Has the shard in a folder, of which nothing is known here yet, begin with what the same records were asked elsewhere.
     pub fn begin_asked(folder: &Path, asked: &AskedShares) -> Result<()> {
-        match read_counters(folder) {
-            Some(_) => Ok(()),
-            None => begin_with(folder, &asked.counters()),
-        }
+        if read_counters(folder).is_some() { Ok(()) } else { begin_with(folder, &asked.counters()) }
     }
 
     /// Has the shard in another folder, which says the same, go on to be asked what this one was: its layers are chosen by that.

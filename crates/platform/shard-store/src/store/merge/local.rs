@@ -7,7 +7,6 @@ use forebay_shard::Record;
 use forebay_types::{Result, ResultExt};
 
 use crate::folder::{ColdEntry, FileEntry, Manifest, PartWriter, ShardFiles, step};
-use crate::log::Log;
 use crate::store::build::{Parts, values};
 use crate::store::bulk::newest;
 use crate::store::open::open_shard;
@@ -38,10 +37,7 @@ impl Store {
         let writer = self.writer()?;
         // One at a time; what takes long is done before the manifest is locked.
         let _compressing = writer.compressing.lock();
-        match self.compress()? {
-            Some(merged) => self.put_in_place(merged),
-            None => Ok(()),
-        }
+        if let Some(merged) = self.compress()? { self.put_in_place(merged) } else { Ok(()) }
     }
 
     /// Writes new compressed shards of all updates so far; none without updates.

@@ -13,10 +13,7 @@ pub(super) struct Environment(Option<Arc<HashMap<String, String>>>);
 impl Environment {
     /// A variable, unless it is empty.
     pub(super) fn get(&self, name: &str) -> Option<String> {
-        match &self.0 {
-            None => env(name),
-            Some(own) => own.get(name).cloned(),
-        }
+        if let Some(own) = &self.0 { own.get(name).cloned() } else { env(name) }
     }
 
     #[cfg(test)]
