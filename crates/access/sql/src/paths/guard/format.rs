@@ -25,7 +25,7 @@ use object_store::{ObjectMeta, ObjectStore};
 use super::decoded_bytes_max;
 use super::source::{GuardedSource, guarded_of};
 use super::{arrow, avro, parquet};
-use crate::sinks::ArrowSink;
+use crate::sinks::{ArrowFiles, ArrowSink};
 
 /// Makes the format of Arrow files.
 #[derive(Debug)]
@@ -159,7 +159,7 @@ impl FileFormat for Guarded {
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         match (self.0.as_ref() as &dyn Any).is::<ArrowFormat>() && sink.insert_op == InsertOp::Append {
-            true => Ok(Arc::new(DataSinkExec::new(input, Arc::new(ArrowSink::new(sink)), order))),
+            true => Ok(Arc::new(DataSinkExec::new(input, Arc::new(ArrowSink::new(sink, ArrowFiles)), order))),
             false => self.0.create_writer_physical_plan(input, state, sink, order).await,
         }
     }
