@@ -51,7 +51,27 @@ macro_rules! as_own_source {
     };
 }
 
-pub(crate) use as_own_source;
+/// The same of a format of files: what its files are called.
+macro_rules! names_of_own {
+    ($own:tt) => {
+        fn get_ext(&self) -> String {
+            self.$own.get_ext()
+        }
+
+        fn get_ext_with_compression(
+            &self,
+            compression: &::datafusion::datasource::file_format::file_compression_type::FileCompressionType,
+        ) -> ::datafusion::error::Result<String> {
+            self.$own.get_ext_with_compression(compression)
+        }
+
+        fn compression_type(&self) -> Option<::datafusion::datasource::file_format::file_compression_type::FileCompressionType> {
+            self.$own.compression_type()
+        }
+    };
+}
+
+pub(crate) use {as_own_source, names_of_own};
 
 /// The child of a plan node that has one.
 pub fn only_child(children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
