@@ -4,14 +4,12 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Bucket, Role, csv, forebay_in, forebay_with};
+use crate::support::{Bucket, Role, csv, forebay_in, forebay_with, lake};
 
 fn up() -> (tempfile::TempDir, Role, Bucket) {
-    let home = tempfile::tempdir().unwrap();
-    let up = Role::up(home.path());
     let bucket = Bucket::s3();
     bucket.put("x.csv", &csv(300));
-    bucket.mount(&up);
+    let (home, up, _) = lake(&bucket);
     (home, up, bucket)
 }
 
