@@ -6,7 +6,7 @@
 //!
 //! Never does: answer or change anything itself. The workers do, and `forebay-shards` asks them.
 //!
-//! Start with [`Coming`](visit::Coming), which every request is at first: it is let in to read, to change records, or to order something.
+//! Start with [`Come`](visit::Come), as which every request comes: it is let in to read, to change records, or to order something.
 
 mod asked;
 mod batch;
