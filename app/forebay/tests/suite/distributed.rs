@@ -208,18 +208,8 @@ fn processes_that_start_before_their_peers_wait_for_them() {
 fn an_executor_without_a_scheduler_says_so() {
     let home = tempfile::tempdir().unwrap();
     let up = Role::up(home.path());
-    let flags = [
-        "executor",
-        "--coordinator",
-        &up.address(),
-        "--http",
-        "off",
-        "--executor-listen",
-        "127.0.0.1:0",
-        "--data-dir",
-        "e",
-        "--wait",
-        "2s",
-    ];
-    forebay_in(home.path(), &flags).fails(1, &["no scheduler", "forebay scheduler", "--scheduler"]);
+    let flags = "--http off --executor-listen 127.0.0.1:0 --data-dir e --wait 2s";
+    let line = format!("executor --coordinator {} {flags}", up.address());
+    let words: Vec<_> = line.split(' ').collect();
+    forebay_in(home.path(), &words).fails(1, &["no scheduler", "forebay scheduler", "--scheduler"]);
 }
