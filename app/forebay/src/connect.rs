@@ -9,7 +9,7 @@ use crate::config::Config;
 pub(crate) async fn connect(config: &Config) -> Result<Client> {
     let settings = ClientSettings {
         security: config.security().clone(),
-        in_place: config.in_place(),
+        in_place: config.settings.in_place,
         ..ClientSettings::new(config.coordinator())
     };
     Client::connect(settings).await.map_err(|error| match error.kind() {

@@ -71,8 +71,8 @@ fn run(cli: Cli) -> Outcome {
     }
     let config = Config::load(cli.config.as_deref(), settings)?;
     let is_role = matches!(&command, ConfiguredCommand::Role(role) if role.flags().is_some());
-    let (default, audit) = if is_role { ("info", config.audit_log()) } else { ("warn", None) };
-    logging::start(config.log(), default, config.log_format(), audit)?;
+    let (default, audit) = if is_role { ("info", config.settings.audit_log.as_deref()) } else { ("warn", None) };
+    logging::start(config.settings.log.as_deref(), default, config.settings.log_format, audit)?;
     match command {
         ConfiguredCommand::Role(command) => run_role(&config, command),
         #[cfg(feature = "cluster")]

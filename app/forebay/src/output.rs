@@ -9,6 +9,32 @@ use serde::Serialize;
 use crate::exit::{Failure, Outcome};
 use crate::terminal::{OF_LINES, visible};
 
+/// Prints one thing: an object for programs, `text` for people.
+pub(crate) fn show(json: bool, record: &impl Serialize, text: impl FnOnce(&mut Output) -> Outcome) -> Outcome {
+    let mut output = Output::new(json);
+    match json {
+        true => output.record(record)?,
+        false => text(&mut output)?,
+    }
+    output.finish()
+}
+
+/// Prints several things: an object each for programs, a table for people, as [`Output::table`] has it.
+pub(crate) fn list<T: Serialize>(
+    json: bool,
+    records: &[T],
+    titles: &[&str],
+    right: &[usize],
+    row: impl Fn(&T) -> Vec<String>,
+) -> Outcome {
+    let mut output = Output::new(json);
+    match json {
+        true => records.iter().try_for_each(|record| output.record(record))?,
+        false => output.table(titles, right, &records.iter().map(row).collect::<Vec<_>>())?,
+    }
+    output.finish()
+}
+
 /// A time in seconds since 1970, as it is written everywhere.
 pub(crate) fn time(secs: u64) -> String {
     let time = i64::try_from(secs).ok().and_then(|secs| DateTime::from_timestamp(secs, 0));
@@ -46,6 +72,11 @@ impl Output {
         writeln!(self.stdout, "{text}").map_err(Failure::of_stdout)
     }
 
+    /// Lines of text.
+    pub(crate) fn lines(&mut self, lines: &[String]) -> Outcome {
+        lines.iter().try_for_each(|line| self.line(line))
+    }
+
     /// A line that is a name and nothing else, or ends with one: on a terminal it stays one line.
     pub(crate) fn name(&mut self, text: &str) -> Outcome {
         let text = if self.terminal { visible(text, &[]) } else { Cow::Borrowed(text) };
@@ -66,10 +97,7 @@ impl Output {
 
     /// A table with its columns aligned; the columns in `right` (by place) to the right.
     pub(crate) fn table(&mut self, titles: &[&str], right: &[usize], rows: &[Vec<String>]) -> Outcome {
-        for line in format_table(titles, right, rows) {
-            self.line(&line)?;
-        }
-        Ok(())
+        self.lines(&format_table(titles, right, rows))
     }
 
     /// Hands over what is buffered.

@@ -6,7 +6,7 @@ use forebay_types::{Error, HotForm, Mount, MountOptions, Young, format_duration}
 
 use crate::cli::{MountAddArgs, MountCommand, MountFlags, MountSetArgs};
 use crate::exit::{Failure, Outcome};
-use crate::output::Output;
+use crate::output::{self, Output};
 
 /// Adds, changes, removes and lists mounts.
 pub(crate) async fn run(client: &Client, command: MountCommand) -> Outcome {
@@ -87,13 +87,9 @@ fn show(reply: ControlReply, json: bool) -> Outcome {
         ControlReply::Mount(mount) => mount,
         other => return Err(other.unexpected().into()),
     };
-    let mut output = Output::new(json);
-    if json {
-        output.record(&record(&mount))?;
-    } else {
-        output.line(&format!("/{}/ is {} ({})", mount.name, mount.url, describe(&mount)))?;
-    }
-    output.finish()
+    output::show(json, &record(&mount), |output| {
+        output.line(&format!("/{}/ is {} ({})", mount.name, mount.url, describe(&mount)))
+    })
 }
 
 /// All mounts.

@@ -3,7 +3,7 @@
 use forebay_client::Client;
 use forebay_protocol::AdminRequest;
 use forebay_types::ForebayPath;
-use serde::Serialize;
+use serde_json::json;
 
 use super::load::load;
 use super::status;
@@ -12,12 +12,6 @@ use crate::exit::{Failure, Outcome};
 use crate::loading::Loading;
 use crate::output::Output;
 use crate::tree::Tree;
-
-#[derive(Serialize)]
-struct Pinned {
-    path: String,
-    pinned: bool,
-}
 
 /// Adds, removes or lists pins.
 pub(crate) async fn run(client: &Client, args: PinArgs) -> Outcome {
@@ -85,7 +79,7 @@ async fn list(client: &Client, output: &mut Output) -> Outcome {
 
 fn output_pin(output: &mut Output, path: &ForebayPath, pinned: bool) -> Outcome {
     if output.json() {
-        return output.record(&Pinned { path: path.to_string(), pinned });
+        return output.record(&json!({"path": path.to_string(), "pinned": pinned}));
     }
     if pinned { output.line(&path.to_string()) } else { Ok(()) }
 }

@@ -1,16 +1,11 @@
 //! `forebay refresh`: has the next opens below paths ask shared storage again, whatever the mount's rule is.
 
 use forebay_client::Client;
-use serde::Serialize;
+use serde_json::json;
 
 use crate::cli::PathsArgs;
 use crate::exit::Outcome;
 use crate::output::Output;
-
-#[derive(Serialize)]
-struct Refreshed {
-    refreshed: String,
-}
 
 /// Forgets listings and versions below paths.
 pub(crate) async fn run(client: &Client, args: PathsArgs) -> Outcome {
@@ -18,7 +13,7 @@ pub(crate) async fn run(client: &Client, args: PathsArgs) -> Outcome {
     for path in &args.paths {
         client.refresh(path).await?;
         if args.json {
-            output.record(&Refreshed { refreshed: path.to_string() })?;
+            output.record(&json!({"refreshed": path.to_string()}))?;
         }
     }
     output.finish()

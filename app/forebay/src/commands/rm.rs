@@ -3,7 +3,7 @@
 use forebay_client::Client;
 use forebay_types::{ErrorKind, ForebayPath};
 use futures::{StreamExt, TryStreamExt, stream};
-use serde::Serialize;
+use serde_json::json;
 
 use crate::cli::RmArgs;
 use crate::exit::{Failure, Outcome, Several};
@@ -12,11 +12,6 @@ use crate::tree::{Tree, beside, unopened};
 
 /// Deletes on their way at once.
 const AT_ONCE: usize = 16;
-
-#[derive(Serialize)]
-struct Deleted {
-    deleted: String,
-}
 
 /// Deletes objects from shared storage.
 pub(crate) async fn run(client: &Client, args: RmArgs) -> Outcome {
@@ -44,7 +39,7 @@ async fn delete(client: &Client, path: &ForebayPath, args: &RmArgs, output: &mut
     let mut deletes = stream::iter(doomed).map(|path| async move { client.delete(&path).await.map(|()| path) }).buffered(AT_ONCE);
     while let Some(path) = deletes.try_next().await? {
         if args.json {
-            output.record(&Deleted { deleted: path.to_string() })?;
+            output.record(&json!({"deleted": path.to_string()}))?;
         }
     }
     Ok(())

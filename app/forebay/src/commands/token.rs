@@ -10,13 +10,13 @@ use serde::Serialize;
 use crate::cli::{TokenAddArgs, TokenCommand};
 use crate::config::scope_of;
 use crate::exit::Outcome;
-use crate::output::{Output, time};
+use crate::output::{Output, list, show, time};
 
 /// A token that was just made.
 #[derive(Serialize)]
-struct Made {
+struct Made<'a> {
     /// What its holder shows.
-    token: String,
+    token: &'a str,
     #[serde(flatten)]
     of: Token,
 }
@@ -26,10 +26,9 @@ pub(crate) async fn run(client: &Client, command: TokenCommand) -> Outcome {
     match command {
         TokenCommand::Add(args) => add(client, args).await,
         TokenCommand::Ls { json } => {
-            let mut output = Output::new(json);
             let tokens = ask(client, AdminRequest::Tokens).await?;
-            list(&mut output, &tokens)?;
-            output.finish()
+            let tokens: Vec<Token> = tokens.iter().map(|token| Token::of(token, time)).collect();
+            list(json, &tokens, &["TOKEN", "MAY", "MOUNTS", "CREATED", "EXPIRES"], &[], Token::row)
         }
         TokenCommand::Rm { name, json } => {
             let mut output = Output::new(json);
@@ -63,12 +62,7 @@ async fn add(client: &Client, args: TokenAddArgs) -> Outcome {
     let keys = Credential::owner(&secret)?.keys();
     for token in ask(client, AdminRequest::TokenAdd { name: args.name, grant, keys }).await? {
         let text = Credential::of_token(&token.id, &secret)?.text();
-        let mut output = Output::new(args.json);
-        match output.json() {
-            true => output.record(&Made { token: text, of: Token::of(&token, time) })?,
-            false => output.line(&text)?,
-        }
-        output.finish()?;
+        show(args.json, &Made { token: &text, of: Token::of(&token, time) }, |output| output.line(&text))?;
     }
     Ok(())
 }
@@ -84,13 +78,4 @@ async fn ask(client: &Client, request: AdminRequest) -> Outcome<Vec<TokenInfo>> 
         ControlReply::Tokens(tokens) => Ok(tokens),
         other => Err(other.unexpected().into()),
     }
-}
-
-fn list(output: &mut Output, tokens: &[TokenInfo]) -> Outcome {
-    let tokens: Vec<Token> = tokens.iter().map(|token| Token::of(token, time)).collect();
-    if output.json() {
-        return tokens.iter().try_for_each(|token| output.record(token));
-    }
-    let rows: Vec<_> = tokens.iter().map(Token::row).collect();
-    output.table(&["TOKEN", "MAY", "MOUNTS", "CREATED", "EXPIRES"], &[], &rows)
 }

@@ -36,7 +36,8 @@ pub(crate) use value::Written;
 
 /// The effective configuration, validated.
 pub(crate) struct Config {
-    settings: Settings,
+    /// As it is written; what below has a method needs more than that.
+    pub(crate) settings: Settings,
     sources: sources::Sources,
     security: Security,
 }
@@ -69,11 +70,6 @@ impl Config {
         self.settings.scheduler.as_ref().map(|scheduler| scheduler.on().map_or("off", |address| &address.0))
     }
 
-    /// How long a coordinator or a scheduler that is away is waited for.
-    pub(crate) fn wait(&self) -> Duration {
-        self.settings.wait
-    }
-
     /// Where the scheduler listens.
     #[cfg(feature = "cluster")]
     pub(crate) fn scheduler_listen(&self) -> Outcome<&str> {
@@ -99,12 +95,6 @@ impl Config {
         self.settings.job_order == JobOrder::Fair
     }
 
-    /// Whether the input of tasks is brought before they start.
-    #[cfg(feature = "cluster")]
-    pub(crate) fn data_scheduler(&self) -> bool {
-        self.settings.data_scheduler
-    }
-
     /// Where what passes between the stages of a job lies.
     #[cfg(feature = "cluster")]
     pub(crate) fn shuffle(&self) -> forebay_distributed::Shuffle {
@@ -115,12 +105,6 @@ impl Config {
             (ShufflePlace::Nodes, NodeClass::Dram) => Shuffle::Nodes(StorageClass::Dram),
             (ShufflePlace::Nodes, NodeClass::Disk) => Shuffle::Nodes(StorageClass::Disk),
         }
-    }
-
-    /// What a task reads at least of what other stages have left.
-    #[cfg(feature = "cluster")]
-    pub(crate) fn task_bytes(&self) -> u64 {
-        self.settings.task_bytes.0
     }
 
     /// Where the coordinator listens.
@@ -140,11 +124,6 @@ impl Config {
             Http::Said(OrOff::Off) => Ok(None),
             Http::Said(OrOff::On(address)) => self.listen("http", address).map(|address| Some(address.to_string())),
         }
-    }
-
-    /// Whether metrics are shown to who shows nothing.
-    pub(crate) fn metrics_anonymous(&self) -> bool {
-        self.settings.metrics_anonymous
     }
 
     /// Where Flight SQL listens; none when switched off.
@@ -188,36 +167,11 @@ impl Config {
         &self.settings.data_dir
     }
 
-    /// The metadata database's URL.
-    pub(crate) fn metadata_url(&self) -> String {
-        self.settings.metadata.0.clone()
-    }
-
-    /// Capacity of the DRAM tier in bytes.
-    pub(crate) fn dram_bytes(&self) -> u64 {
-        self.settings.dram.0
-    }
-
-    /// Capacity of the disk tier in the data folder in bytes; 0 for none.
-    pub(crate) fn disk_bytes(&self) -> u64 {
-        self.settings.disk.0
-    }
-
     /// Folders of the disk tier on other disks, each with its capacity in bytes.
     pub(crate) fn disk_folders(&self) -> Vec<(PathBuf, u64)> {
         let Some(folders) = &self.settings.disk_folders else { return Vec::new() };
         let each = folders.0.iter();
         each.map(|(folder, size)| (folder.clone(), size.map_or_else(|| default_disk_bytes(folder), |size| size.0))).collect()
-    }
-
-    /// Whether the DRAM tier is read in place by processes of this host.
-    pub(crate) fn in_place(&self) -> bool {
-        self.settings.in_place
-    }
-
-    /// How long a worker counts as live.
-    pub(crate) fn lease(&self) -> Duration {
-        self.settings.lease
     }
 
     /// How replicas follow popularity.
@@ -234,81 +188,15 @@ impl Config {
         }
     }
 
-    /// Bytes of disk for served shards.
-    pub(crate) fn shard_bytes(&self) -> u64 {
-        self.settings.shard_bytes.0
-    }
-
-    /// Bytes that may wait in a worker for the shared storage of a mount.
-    pub(crate) fn storage_queue_bytes(&self) -> u64 {
-        self.settings.storage_queue.0
-    }
-
-    /// Share of a worker's storage from which it collects garbage.
-    pub(crate) fn storage_share(&self) -> f64 {
-        self.settings.storage_share.0
-    }
-
-    /// Share of the tiers that temporary nodes may take.
-    pub(crate) fn temporary_share(&self) -> f64 {
-        self.settings.temporary_share.0
-    }
-
-    /// Whether statements are remembered on this account.
-    pub(crate) fn query_history(&self) -> bool {
-        self.settings.query_history
-    }
-
-    /// Memory for what all queries hold, and disk that they may spill to, in bytes.
-    pub(crate) fn sql_bytes(&self) -> (u64, u64) {
-        (self.settings.sql_memory.0, self.settings.sql_spill.0)
-    }
-
-    /// Bytes that a query's scans read at least to run on a cluster.
-    pub(crate) fn distribute_from_bytes(&self) -> u64 {
-        self.settings.distribute_from.0
-    }
-
-    /// Whether workers of other hosts are asked for rows of decoded columns.
-    pub(crate) fn rows_from_afar(&self) -> bool {
-        self.settings.rows_from_afar
-    }
-
     /// How long a statement is waited for, at least, to be told to the log; none for none.
     pub(crate) fn slow_query(&self) -> Option<Duration> {
         Some(self.settings.slow_query).filter(|from| !from.is_zero())
-    }
-
-    /// Folders whose files statements in servers may name, and whether they may name buckets that no mount covers.
-    pub(crate) fn sql_reach(&self) -> (Vec<PathBuf>, bool) {
-        let folders = self.settings.file_roots.as_ref().map(|folders| folders.0.clone());
-        (folders.unwrap_or_default(), self.settings.direct_stores)
-    }
-
-    /// What the worker sends at most, in bytes a second.
-    pub(crate) fn serve_bytes_per_sec(&self) -> Option<u64> {
-        self.settings.serve_bandwidth.map(|rate| rate.bytes_per_sec())
-    }
-
-    /// What is logged, where the configuration says so.
-    pub(crate) fn log(&self) -> Option<&str> {
-        self.settings.log.as_deref()
-    }
-
-    /// How it is written.
-    pub(crate) fn log_format(&self) -> LogFormat {
-        self.settings.log_format
     }
 
     /// The collector that traces of a process of these roles go to, if any.
     pub(crate) fn collector(&self, roles: &str) -> Option<forebay_trace::Collector> {
         let endpoint = self.settings.otlp_endpoint.as_ref()?.0.clone();
         Some(forebay_trace::Collector { endpoint, share: self.settings.otlp_share.0, roles: roles.to_string() })
-    }
-
-    /// Where it is written down who changed what, and who was refused.
-    pub(crate) fn audit_log(&self) -> Option<&Path> {
-        self.settings.audit_log.as_deref()
     }
 
     /// An address to listen at; with a secret in the configuration when the host isn't this one alone.

@@ -170,7 +170,7 @@ macro_rules! settings {
     )* })*) => {
         /// The configuration as it is written; [`super::Config`] is what becomes of it.
         pub(crate) struct Settings {
-            $($(#[doc = $about] pub(super) $field: $type,)*)*
+            $($(#[doc = $about] pub(crate) $field: $type,)*)*
         }
 
         impl Settings {

@@ -198,44 +198,17 @@ impl Report {
     }
 
     fn per_query(&self) -> Vec<String> {
-        let titles = [
-            "",
-            "direct",
-            "ingest",
-            "cold",
-            "warm",
-            "local",
-            "cold from S3",
-            "transfer",
-            "compute",
-            "cpu",
-            "floor",
-            "",
-            "cold/floor",
-        ];
-        let rows: Vec<_> = self
-            .floors
-            .iter()
-            .map(|(n, floor)| {
-                let secs = |run: usize| format!("{:.2}", self.runs[run].per_query[n - 1].secs);
-                let cold = self.runs[COLD].per_query[n - 1];
-                vec![
-                    format!("Q{n}"),
-                    secs(DIRECT),
-                    secs(INGEST),
-                    secs(COLD),
-                    secs(WARM),
-                    secs(LOCAL),
-                    format_bytes(cold.bytes),
-                    format!("{:.2}", floor.transfer_secs),
-                    format!("{:.2}", floor.compute_secs),
-                    format!("{:.2}", floor.cpu_secs),
-                    format!("{:.2}", floor.secs()),
-                    floor.name().to_string(),
-                    format!("{:.2}x", cold.secs / floor.secs()),
-                ]
-            })
-            .collect();
+        let titles = [&[""][..], &NAMES, &["cold from S3", "transfer", "compute", "cpu", "floor", "", "cold/floor"]].concat();
+        let shown = |secs: f64| format!("{secs:.2}");
+        let row = |(n, floor): &(usize, Floor)| {
+            let measured = self.runs.each_ref().map(|run| run.per_query[n - 1]);
+            let cold = measured[COLD];
+            let secs = measured.map(|query| shown(query.secs));
+            let floors = [floor.transfer_secs, floor.compute_secs, floor.cpu_secs, floor.secs()].map(shown);
+            let ratio = [floor.name().to_string(), format!("{:.2}x", cold.secs / floor.secs())];
+            [&[format!("Q{n}")][..], &secs, &[format_bytes(cold.bytes)], &floors, &ratio].concat()
+        };
+        let rows: Vec<_> = self.floors.iter().map(row).collect();
         format_table(&titles, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12], &rows)
     }
 

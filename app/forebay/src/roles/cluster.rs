@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_client::{Client, ClientSettings, Wait, host_id};
-use forebay_distributed::{Cluster, ClusterSettings, Executor, ExecutorSettings, Policy, Scheduler, SchedulerSettings, Shuffle};
+use forebay_distributed::{Cluster, ClusterSettings, Executor, ExecutorSettings, Scheduler, SchedulerSettings};
 use forebay_protocol::{ExecutorNumbers, SchedulerNumbers};
 use forebay_sql::{Engine, EngineSettings};
 use forebay_transport::{Address, Admission, Security};
@@ -14,30 +14,15 @@ use forebay_types::{Error, Result, WorkerId};
 use tokio_util::task::AbortOnDropHandle;
 
 /// What of distributed SQL runs in this process.
-#[derive(Clone)]
 pub(crate) struct ClusterPart {
-    pub(crate) scheduler: Option<SchedulerPart>,
+    /// Its security is that of the process.
+    pub(crate) scheduler: Option<SchedulerSettings>,
     pub(crate) executors: Option<ExecutorPart>,
     /// How long those that it is started beside are waited for.
     pub(crate) wait: Duration,
 }
 
-/// A scheduler.
-#[derive(Clone)]
-pub(crate) struct SchedulerPart {
-    pub(crate) listen: String,
-    pub(crate) advertise: Option<String>,
-    pub(crate) order: Policy,
-    pub(crate) ahead: bool,
-    pub(crate) shuffle: Shuffle,
-    /// What a task reads at least of what other stages have left.
-    pub(crate) task_bytes: u64,
-    /// Jobs that take so long are told to the log.
-    pub(crate) slow_query: Option<Duration>,
-}
-
 /// An executor beside each worker of this process; one alone when there is none.
-#[derive(Clone)]
 pub(crate) struct ExecutorPart {
     /// Not asked for when the scheduler is of the same process; the one that the coordinator knows when not set.
     pub(crate) scheduler: Option<String>,
@@ -100,17 +85,8 @@ impl ClusterRunning {
             wait.until(&what, || Client::connect(settings.clone())).await
         };
         let scheduler = match part.scheduler {
-            Some(part) => {
-                let settings = SchedulerSettings {
-                    listen: part.listen,
-                    advertise: part.advertise,
-                    security: security.clone(),
-                    order: part.order,
-                    ahead: part.ahead,
-                    shuffle: part.shuffle,
-                    task_bytes: part.task_bytes,
-                    slow_query: part.slow_query,
-                };
+            Some(settings) => {
+                let settings = SchedulerSettings { security: security.clone(), ..settings };
                 Some(Scheduler::start(connect().await?, settings).await?)
             }
             None => None,

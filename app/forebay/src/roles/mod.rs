@@ -24,7 +24,7 @@ use crate::output::Output;
 #[cfg(feature = "cluster")]
 pub(crate) use cluster::engine as distributed_engine;
 #[cfg(feature = "cluster")]
-use cluster::{ClusterPart, ExecutorPart, SchedulerPart};
+use cluster::{ClusterPart, ExecutorPart};
 #[cfg(feature = "cluster")]
 pub(crate) use known_scheduler::KnownScheduler;
 use running::{RunSettings, Running, WorkerPart};
@@ -167,13 +167,14 @@ fn cluster_part(config: &Config, workers: usize) -> Outcome<ClusterPart> {
     let order = if config.is_fair() { forebay_distributed::Policy::Fair } else { forebay_distributed::Policy::Fifo };
     let advertise = config.advertise().and_then(|advertise| advertise.rsplit_once(':')).map(|(host, _)| host.to_string());
     Ok(ClusterPart {
-        scheduler: Some(SchedulerPart {
+        scheduler: Some(forebay_distributed::SchedulerSettings {
             listen: config.scheduler_listen()?.to_string(),
             advertise: advertise.clone(),
+            security: Security::default(),
             order,
-            ahead: config.data_scheduler(),
+            ahead: config.settings.data_scheduler,
             shuffle: config.shuffle(),
-            task_bytes: config.task_bytes(),
+            task_bytes: config.settings.task_bytes.0,
             slow_query: config.slow_query(),
         }),
         executors: Some(ExecutorPart {
@@ -182,9 +183,9 @@ fn cluster_part(config: &Config, workers: usize) -> Outcome<ClusterPart> {
             advertise,
             slots: config.slots(workers),
             folder: config.data_dir().join("results"),
-            in_place: config.in_place(),
+            in_place: config.settings.in_place,
         }),
-        wait: config.wait(),
+        wait: config.settings.wait,
     })
 }
 
@@ -235,8 +236,8 @@ async fn run(settings: RunSettings, next: impl FnOnce(&Running, &mut Output) -> 
 
 fn coordinator_settings(config: &Config) -> Outcome<CoordinatorSettings> {
     let listen = Address::Tcp(config.coordinator_listen()?.to_string());
-    let (lease, placement) = (config.lease(), config.placement());
-    Ok(CoordinatorSettings { lease, placement, ..CoordinatorSettings::new(listen, config.metadata_url()) })
+    let (lease, placement) = (config.settings.lease, config.placement());
+    Ok(CoordinatorSettings { lease, placement, ..CoordinatorSettings::new(listen, config.settings.metadata.0.clone()) })
 }
 
 fn worker_part(config: &Config) -> Outcome<WorkerPart> {
@@ -244,15 +245,15 @@ fn worker_part(config: &Config) -> Outcome<WorkerPart> {
         listen: config.worker_listen()?.to_string(),
         advertise: config.advertise().map(str::to_string),
         location: config.location().map(str::to_string),
-        in_place: config.in_place(),
-        dram_bytes: config.dram_bytes(),
-        disk_bytes: config.disk_bytes(),
+        in_place: config.settings.in_place,
+        dram_bytes: config.settings.dram.0,
+        disk_bytes: config.settings.disk.0,
         disk_folders: config.disk_folders(),
-        serve_bytes_per_sec: config.serve_bytes_per_sec(),
-        temporary_share: config.temporary_share(),
-        storage_share: config.storage_share(),
-        shard_bytes: config.shard_bytes(),
-        storage_queue_bytes: config.storage_queue_bytes(),
+        serve_bytes_per_sec: config.settings.serve_bandwidth.map(|rate| rate.bytes_per_sec()),
+        temporary_share: config.settings.temporary_share.0,
+        storage_share: config.settings.storage_share.0,
+        shard_bytes: config.settings.shard_bytes.0,
+        storage_queue_bytes: config.settings.storage_queue.0,
     })
 }
 

@@ -57,7 +57,7 @@ impl RunSettings {
             folder: config.data_dir().to_path_buf(),
             security,
             http: config.http(port)?,
-            metrics_anonymous: config.metrics_anonymous(),
+            metrics_anonymous: config.settings.metrics_anonymous,
             flight: None,
             coordinator: None,
             worker: None,

@@ -36,10 +36,16 @@ pub(crate) struct SqlPart {
 impl SqlPart {
     /// As it is configured for servers.
     pub(crate) fn of(config: &Config) -> Self {
-        let ((memory_bytes, spill_bytes), (file_roots, direct_stores)) = (config.sql_bytes(), config.sql_reach());
-        let distribute_from_bytes = config.distribute_from_bytes();
-        let (rows_from_afar, slow_query) = (config.rows_from_afar(), config.slow_query());
-        Self { memory_bytes, spill_bytes, distribute_from_bytes, rows_from_afar, file_roots, direct_stores, slow_query }
+        let settings = &config.settings;
+        Self {
+            memory_bytes: settings.sql_memory.0,
+            spill_bytes: settings.sql_spill.0,
+            distribute_from_bytes: settings.distribute_from.0,
+            rows_from_afar: settings.rows_from_afar,
+            file_roots: settings.file_roots.as_ref().map(|folders| folders.0.clone()).unwrap_or_default(),
+            direct_stores: settings.direct_stores,
+            slow_query: config.slow_query(),
+        }
     }
 
     /// The same for a process that is its user's own: statements may name whatever that user may.

@@ -31,7 +31,7 @@ impl Backend {
     /// Connects to the running cluster, or starts one for this process alone.
     pub(crate) async fn start(config: &Config, embedded: bool, priority: i32) -> Outcome<Self> {
         if !embedded {
-            let (wait, began) = (Wait::new(config.wait(), |what| eprintln!("{what}")), forebay_runtime::now());
+            let (wait, began) = (Wait::new(config.settings.wait, |what| eprintln!("{what}")), forebay_runtime::now());
             let coordinator = format!("the coordinator at {}", config.coordinator_text());
             let client = wait.until(&coordinator, || connect(config)).await.map_err(|error| match error.kind() {
                 ErrorKind::Retry | ErrorKind::Closed => {
@@ -46,7 +46,7 @@ impl Backend {
         let settings = node.client_settings();
         let queries = SqlPart::of(config).own_engine(Some(config.data_dir()), settings.security.shows.as_ref())?;
         let queries = EngineSettings { priority, ..queries };
-        let client = Client::connect(ClientSettings { in_place: config.in_place(), ..settings }).await?;
+        let client = Client::connect(ClientSettings { in_place: config.settings.in_place, ..settings }).await?;
         Ok(Self { engine: Engine::over_client(client, queries), embedded: Some(node) })
     }
 
@@ -117,19 +117,19 @@ async fn engine(config: &Config, client: Client, priority: i32, _wait: Wait, _is
 async fn alone(config: &Config) -> Result<Node> {
     let folder = config.data_dir();
     let taken = DataFolder::take(folder, &["coordinator", "worker"])?;
-    let (metadata_url, lease, placement) = (config.metadata_url(), config.lease(), config.placement());
+    let (metadata_url, lease, placement) = (config.settings.metadata.0.clone(), config.settings.lease, config.placement());
     let settings = Node::coordinator_in(folder, Security::default());
     let mut node = Node::lead(CoordinatorSettings { metadata_url, lease, placement, ..settings }).await?;
     node.hold(taken);
-    let mut worker = node.worker_in(folder, config.dram_bytes());
-    if !config.in_place() {
+    let mut worker = node.worker_in(folder, config.settings.dram.0);
+    if !config.settings.in_place {
         worker.unix_socket = None;
     }
-    worker.store.disk_bytes = config.disk_bytes();
+    worker.store.disk_bytes = config.settings.disk.0;
     for (folder, bytes) in config.disk_folders() {
         worker.store = worker.store.with_disk_folder(folder, bytes);
     }
-    worker.storage_share = config.storage_share();
+    worker.storage_share = config.settings.storage_share.0;
     (worker.temporary_share, worker.shard_bytes) = (0.0, 0);
     node.start_worker(worker).await?;
     Ok(node)

@@ -50,7 +50,7 @@ async fn statements(config: &Config, args: SqlArgs) -> Outcome {
         (_, true) => Form::Csv,
         _ => Form::Table,
     };
-    let mut session = Session::new(&backend, format, args.timing, config.query_history());
+    let mut session = Session::new(&backend, format, args.timing, config.settings.query_history);
     let outcome = match script {
         Some(script) => {
             tokio::select! {

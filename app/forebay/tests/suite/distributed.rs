@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::support::http::ask;
-use crate::support::{Bucket, Role, csv, forebay, forebay_in, free_port};
+use crate::support::{Bucket, Role, csv, forebay, forebay_in, free_port, lake};
 
 const SUM: &str = "select count(*) as n, max(square) as m from '/lake/t/*.csv'";
 
@@ -109,14 +109,11 @@ fn a_job_is_cancelled_and_a_bound_holds_while_it_runs() {
 
 #[test]
 fn the_roles_run_in_processes_of_their_own_and_one_may_die() {
-    let home = tempfile::tempdir().unwrap();
     let bucket = Bucket::s3();
     for part in 0..4 {
         bucket.put(&format!("t/{part}.csv"), &csv(20_000));
     }
-    let up = Role::up(home.path());
-    bucket.mount(&up);
-    let at = up.address();
+    let (home, _up, at) = lake(&bucket);
     let none = forebay(&at, &["jobs"]);
     none.fails(1, &["no scheduler", "forebay scheduler"]);
     let role = |name: &str, folder: &str, more: &[&str]| {
@@ -137,14 +134,11 @@ fn the_roles_run_in_processes_of_their_own_and_one_may_die() {
 /// What passes between stages is in nodes when that is set, is gone with its job, and also when the scheduler is killed.
 #[test]
 fn what_passes_between_stages_goes_with_its_job_and_with_its_scheduler() {
-    let home = tempfile::tempdir().unwrap();
     let bucket = Bucket::s3();
     for part in 0..6 {
         bucket.put(&format!("t/{part}.csv"), &csv(40_000));
     }
-    let up = Role::up(home.path());
-    bucket.mount(&up);
-    let at = up.address();
+    let (home, _up, at) = lake(&bucket);
     let role = |name: &str, more: &[&str]| {
         let flags = [name, "--coordinator", &at, "--http", "off", "--data-dir", name];
         Role::start(home.path(), &[&flags[..], more].concat())
@@ -214,18 +208,8 @@ fn processes_that_start_before_their_peers_wait_for_them() {
 fn an_executor_without_a_scheduler_says_so() {
     let home = tempfile::tempdir().unwrap();
     let up = Role::up(home.path());
-    let flags = [
-        "executor",
-        "--coordinator",
-        &up.address(),
-        "--http",
-        "off",
-        "--executor-listen",
-        "127.0.0.1:0",
-        "--data-dir",
-        "e",
-        "--wait",
-        "2s",
-    ];
-    forebay_in(home.path(), &flags).fails(1, &["no scheduler", "forebay scheduler", "--scheduler"]);
+    let flags = "--http off --executor-listen 127.0.0.1:0 --data-dir e --wait 2s";
+    let line = format!("executor --coordinator {} {flags}", up.address());
+    let words: Vec<_> = line.split(' ').collect();
+    forebay_in(home.path(), &words).fails(1, &["no scheduler", "forebay scheduler", "--scheduler"]);
 }

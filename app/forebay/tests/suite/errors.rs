@@ -5,13 +5,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::support::{Bucket, Role, csv, forebay, forebay_in, forebay_with, free_port};
+use crate::support::{Bucket, Role, csv, forebay, forebay_in, forebay_with, free_port, lake};
 
 fn up() -> (tempfile::TempDir, Role, Bucket) {
-    let home = tempfile::tempdir().unwrap();
-    let up = Role::up(home.path());
     let bucket = Bucket::s3();
-    bucket.mount(&up);
+    let (home, up, _) = lake(&bucket);
     (home, up, bucket)
 }
 
@@ -218,10 +216,7 @@ fn a_file_overwritten_behind_a_plan() {
 #[test]
 fn keys_with_spaces_percent_signs_and_letters_of_all_kinds() {
     for bucket in [Bucket::s3(), Bucket::folder()] {
-        let home = tempfile::tempdir().unwrap();
-        let up = Role::up(home.path());
-        bucket.mount(&up);
-        let at = up.address();
+        let (home, _up, at) = lake(&bucket);
         let data = csv(10);
         for key in ["with space.csv", "per%20cent%.csv", "déjà vu/日本.csv", "plus+and&and=.csv", "it's.csv"] {
             let path = format!("/lake/{key}");
@@ -287,12 +282,9 @@ fn a_file_that_is_larger_than_any_object_is_named_and_harms_nobody() {
     // Only a file system in memory takes such a length.
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     std::fs::File::create(folder.path().join("huge")).unwrap().set_len(300_000_000_000_000_000).unwrap();
-    let home = tempfile::tempdir().unwrap();
-    let up = Role::up(home.path());
     let bucket = Bucket::Folder(folder);
     bucket.put("small", b"small");
-    bucket.mount(&up);
-    let at = up.address();
+    let (_home, up, at) = lake(&bucket);
     let started = Instant::now();
     // The second time it is listed already.
     for _ in 0..2 {

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::support::{Bucket, Role};
+use crate::support::{Bucket, Role, lake_with};
 
 /// Sends one request without a signature; gives the answer's head, as soon as that is there.
 fn ask(up: &Role, head: &str, body: &[u8]) -> String {
@@ -25,9 +25,7 @@ fn ask(up: &Role, head: &str, body: &[u8]) -> String {
 fn what_was_acknowledged_is_in_the_store_though_the_gateway_is_killed_right_after() {
     let body: Vec<u8> = (0..3_000_000u32).flat_map(|n| (n.wrapping_mul(2_654_435_761)).to_le_bytes()).collect();
     for bucket in [Bucket::s3(), Bucket::folder()] {
-        let home = tempfile::tempdir().unwrap();
-        let up = Role::up_with(home.path(), &["--s3", "127.0.0.1:0", "--s3-anonymous", "write"]);
-        bucket.mount(&up);
+        let (home, up, _) = lake_with(&bucket, &["--s3", "127.0.0.1:0", "--s3-anonymous", "write"]);
         let answer = ask(&up, "PUT /lake/w/a%20b", &body);
         up.kill();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -49,10 +47,8 @@ fn what_was_acknowledged_is_in_the_store_though_the_gateway_is_killed_right_afte
 
 #[test]
 fn requests_are_counted() {
-    let home = tempfile::tempdir().unwrap();
-    let up = Role::up_with(home.path(), &["--s3", "127.0.0.1:0", "--s3-anonymous", "write", "--metrics-anonymous"]);
     let bucket = Bucket::folder();
-    bucket.mount(&up);
+    let (_home, up, _) = lake_with(&bucket, &["--s3", "127.0.0.1:0", "--s3-anonymous", "write", "--metrics-anonymous"]);
     assert!(ask(&up, "PUT /lake/a", b"hello").starts_with("HTTP/1.1 200"));
     for _ in 0..2 {
         assert!(ask(&up, "GET /lake/a", b"").starts_with("HTTP/1.1 200"));

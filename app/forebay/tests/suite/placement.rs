@@ -9,7 +9,7 @@ use forebay_types::ObjectVersion;
 use serde_json::Value;
 
 use crate::support::http::{ask, body};
-use crate::support::{Bucket, Role, csv, forebay, free_port};
+use crate::support::{Bucket, Role, csv, forebay, free_port, lake_with};
 
 const OBJECTS: usize = 12;
 const BYTES: usize = 1 << 20;
@@ -129,11 +129,9 @@ fn counts_and_routing_go_on_when_a_worker_and_then_the_coordinator_are_killed() 
 #[test]
 fn what_is_held_is_told_by_mount_and_table() {
     const KEYS: [&str; 3] = ["sales/dt=1/a.csv", "sales/dt=2/a.csv", "dim/a.csv"];
-    let home = tempfile::tempdir().unwrap();
     let bucket = Bucket::s3();
     KEYS.iter().for_each(|key| bucket.put(key, &csv(1000)));
-    let up = Role::up_with(home.path(), &["--window", "1s"]);
-    bucket.mount(&up);
+    let (_home, up, _) = lake_with(&bucket, &["--window", "1s"]);
     let token = forebay(&up.address(), &["token", "add", "console", "--read", "--json"]).ok().json().remove(0);
     let reader = format!("Authorization: Bearer {}\r\n", token["token"].as_str().unwrap());
     let host = up.place("console").trim_start_matches("http://").trim_end_matches('/').to_string();

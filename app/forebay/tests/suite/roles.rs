@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::support::http::{ask, body, get};
-use crate::support::{Bucket, Role, command, csv, forebay, forebay_in, forebay_with, free_port};
+use crate::support::{Bucket, Role, command, csv, forebay, forebay_in, forebay_with, free_port, lake};
 
 const FREE: [&str; 8] =
     ["--coordinator-listen", "127.0.0.1:0", "--worker-listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--flight", "127.0.0.1:0"];
@@ -69,12 +69,10 @@ fn without_a_coordinator_commands_say_how_to_start_one() {
 
 #[test]
 fn signals_stop_it_in_order_and_it_comes_back_warm() {
-    let home = tempfile::tempdir().unwrap();
     let bucket = Bucket::s3();
     let data = csv(100_000);
     bucket.put("x.csv", &data);
-    let mut up = Role::up(home.path());
-    bucket.mount(&up);
+    let (home, mut up, _) = lake(&bucket);
     forebay(&up.address(), &["sql", "create external table kept stored as csv location '/lake/x.csv'"]).ok();
     assert!(forebay(&up.address(), &["cat", "/lake/x.csv"]).ok().stdout == data);
     // Two at once are one, sent to the process and to its group.
@@ -93,11 +91,9 @@ fn signals_stop_it_in_order_and_it_comes_back_warm() {
 
 #[test]
 fn the_cluster_is_shown_to_those_who_may_read_and_the_console_is_empty_without() {
-    let home = tempfile::tempdir().unwrap();
     let bucket = Bucket::s3();
     bucket.put("x.csv", &csv(1000));
-    let up = Role::up(home.path());
-    bucket.mount(&up);
+    let (_home, up, _) = lake(&bucket);
     for _ in 0..3 {
         forebay(&up.address(), &["cat", "/lake/x.csv"]).ok();
     }
@@ -160,11 +156,9 @@ fn the_cluster_is_shown_to_those_who_may_read_and_the_console_is_empty_without()
 
 #[test]
 fn metrics_and_health_are_served() {
-    let home = tempfile::tempdir().unwrap();
     let bucket = Bucket::s3();
     bucket.put("x.csv", &csv(1000));
-    let up = Role::up(home.path());
-    bucket.mount(&up);
+    let (home, up, _) = lake(&bucket);
     forebay(&up.address(), &["cat", "/lake/x.csv"]).ok();
     let metrics = up.place("metrics");
     let host = metrics.strip_prefix("http://").unwrap().strip_suffix("/metrics").unwrap();

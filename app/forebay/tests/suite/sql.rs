@@ -2,14 +2,12 @@
 
 use serde_json::json;
 
-use crate::support::{Bucket, Role, Terminal, csv, forebay, forebay_in, forebay_with};
+use crate::support::{Bucket, Role, Terminal, csv, forebay, forebay_in, forebay_with, lake};
 
 fn up() -> (tempfile::TempDir, Role, Bucket) {
-    let home = tempfile::tempdir().unwrap();
-    let up = Role::up(home.path());
     let bucket = Bucket::s3();
     bucket.put("x.csv", &csv(3));
-    bucket.mount(&up);
+    let (home, up, _) = lake(&bucket);
     (home, up, bucket)
 }
 

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::describe::{Content, Described, Routes, Shape, Verb};
+use crate::describe::{Content, Described, Routes, Verb};
 use crate::refusal::Refusal;
 
 /// The scheduler of a cluster, as who knows where it is asks it.
@@ -57,26 +57,12 @@ type Door = Arc<OnceLock<Arc<dyn Scheduler>>>;
 
 /// The paths, for who may see what a cluster says of itself.
 pub(crate) fn routes(scheduler: Door) -> (Router, Vec<Described>) {
-    let path = |path, about, shape: Shape| Described {
-        verb: Verb::Get,
-        path,
-        about,
-        parameters: None,
-        body: None,
-        answer: Content { kind: "application/json", about, shape, example: None },
-        or: None,
-        refusals: &[404, 503],
-        is_open: false,
-    };
-    let of_jobs = path("/api/v1/jobs", "Jobs of distributed SQL: those that run, and the last ones.", |generator| {
-        generator.subschema_for::<Jobs>()
-    });
-    let of_tasks = path("/api/v1/tasks", "Tasks of jobs: those that run, and the last ones.", |generator| {
-        generator.subschema_for::<Tasks>()
-    });
-    let of_transfers = path("/api/v1/transfers", "What is on its way to the workers of tasks.", |generator| {
-        generator.subschema_for::<Transfers>()
-    });
+    fn path<T: JsonSchema>(path: &'static str, about: &'static str) -> Described {
+        Described::new(Verb::Get, path, about, Content::json::<T>(about)).refused_with(&[404, 503])
+    }
+    let of_jobs = path::<Jobs>("/api/v1/jobs", "Jobs of distributed SQL: those that run, and the last ones.");
+    let of_tasks = path::<Tasks>("/api/v1/tasks", "Tasks of jobs: those that run, and the last ones.");
+    let of_transfers = path::<Transfers>("/api/v1/transfers", "What is on its way to the workers of tasks.");
     let (router, described) = Routes::new().with(of_jobs, jobs).with(of_tasks, tasks).with(of_transfers, transfers).into_parts();
     (router.with_state(scheduler), described)
 }

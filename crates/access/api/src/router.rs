@@ -15,7 +15,7 @@ use forebay_client::ClientSettings;
 use forebay_protocol::{ClusterStatus, PlacementStatus};
 use forebay_rights::needs;
 use forebay_types::Error;
-use schemars::{JsonSchema, SchemaGenerator, json_schema};
+use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -94,100 +94,55 @@ async fn no_such_method(method: Method, path: Uri) -> Refusal {
 
 /// What a cluster says of itself.
 fn shown() -> Routes<Served> {
-    let path = |path, about, refusals, parameters, shape: Shape| Described {
-        verb: Verb::Get,
-        path,
-        about,
-        parameters,
-        body: None,
-        answer: Content { kind: "application/json", about, shape, example: None },
-        or: None,
-        refusals,
-        is_open: false,
-    };
-    let status_of = |generator: &mut SchemaGenerator| generator.subschema_for::<Status<'static>>();
-    Routes::new()
-        .with(path("/api/v1/status", "Mounts with their counters, pins, workers with their tiers.", &[], None, status_of), status)
-        .with(
-            path(
-                "/api/v1/segments",
-                "The most popular segments, as placement knows them.",
-                &[400],
-                Some(Limit::json_schema),
-                |generator| generator.subschema_for::<Placement<'static>>(),
-            ),
-            segments,
-        )
-        .with(
-            path(
-                "/api/v1/filled",
-                "What workers hold of the segments that placement knows, by mounts and by tables.",
-                &[400],
-                Some(Parts::json_schema),
-                |generator| generator.subschema_for::<Filled>(),
-            ),
-            filled,
-        )
-        .with(
-            path(
-                "/api/v1/savings",
-                "What shared storage was spared, and what it would have cost.",
-                &[400],
-                Some(Price::json_schema),
-                |generator| generator.subschema_for::<Savings>(),
-            ),
-            savings,
-        )
-        .with(
-            path("/api/v1/tokens", "Tokens: what each lets its holder do, where, and how long.", &[], None, |generator| {
-                generator.subschema_for::<Tokens>()
-            }),
-            tokens,
-        )
-        .with(
-            Described {
-                answer: Content {
-                    kind: "text/event-stream",
-                    about: "Server-sent events of the name `status`, one a second, with what /api/v1/status answers as data.",
-                    shape: |generator| {
-                        json_schema!({
-                            "type": "object",
-                            "properties": {
-                                "event": {"type": "string", "enum": ["status"]},
-                                "data": {
-                                    "type": "string",
-                                    "contentMediaType": "application/json",
-                                    "contentSchema": generator.subschema_for::<Status<'static>>(),
-                                },
-                            },
-                            "required": ["event", "data"],
-                        })
+    fn path<T: JsonSchema>(path: &'static str, about: &'static str) -> Described {
+        Described::new(Verb::Get, path, about, Content::json::<T>(about))
+    }
+    fn asked_by<P: JsonSchema, T: JsonSchema>(of: &'static str, about: &'static str) -> Described {
+        path::<T>(of, about).asked_by::<P>().refused_with(&[400])
+    }
+    let status_of = path::<Status<'static>>("/api/v1/status", "Mounts with their counters, pins, workers with their tiers.");
+    let segments_of =
+        asked_by::<Limit, Placement<'static>>("/api/v1/segments", "The most popular segments, as placement knows them.");
+    let about = "What workers hold of the segments that placement knows, by mounts and by tables.";
+    let filled_of = asked_by::<Parts, Filled>("/api/v1/filled", about);
+    let about = "What shared storage was spared, and what it would have cost.";
+    let savings_of = asked_by::<Price, Savings>("/api/v1/savings", about);
+    let tokens_of = path::<Tokens>("/api/v1/tokens", "Tokens: what each lets its holder do, where, and how long.");
+    let events = Content {
+        kind: "text/event-stream",
+        about: "Server-sent events of the name `status`, one a second, with what /api/v1/status answers as data.",
+        shape: |generator| {
+            json_schema!({
+                "type": "object",
+                "properties": {
+                    "event": {"type": "string", "enum": ["status"]},
+                    "data": {
+                        "type": "string",
+                        "contentMediaType": "application/json",
+                        "contentSchema": generator.subschema_for::<Status<'static>>(),
                     },
-                    example: None,
                 },
-                ..path("/api/v1/events", "The status as it changes.", &[503], None, status_of)
-            },
-            watch,
-        )
+                "required": ["event", "data"],
+            })
+        },
+        example: None,
+    };
+    let events_of = Described::new(Verb::Get, "/api/v1/events", "The status as it changes.", events).refused_with(&[503]);
+    Routes::new()
+        .with(status_of, status)
+        .with(segments_of, segments)
+        .with(filled_of, filled)
+        .with(savings_of, savings)
+        .with(tokens_of, tokens)
+        .with(events_of, watch)
 }
 
 /// The description, which describes itself.
 fn description(mut paths: Vec<Described>) -> Router {
-    let itself = || Described {
-        verb: Verb::Get,
-        path: "/api/v1/openapi.json",
-        about: "This description.",
-        parameters: None,
-        body: None,
-        answer: Content {
-            kind: "application/json",
-            about: "OpenAPI 3.1.",
-            shape: |_| json_schema!({"type": "object"}),
-            example: None,
-        },
-        or: None,
-        refusals: &[],
-        is_open: true,
+    let itself = || {
+        let shape: Shape = |_| json_schema!({"type": "object"});
+        let answer = Content { kind: "application/json", about: "OpenAPI 3.1.", shape, example: None };
+        Described { is_open: true, ..Described::new(Verb::Get, "/api/v1/openapi.json", "This description.", answer) }
     };
     paths.push(itself());
     let document: Bytes = document(&paths).to_string().into();

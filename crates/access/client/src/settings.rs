@@ -27,8 +27,6 @@ pub struct ClientSettings {
     pub read_deadline: Duration,
     /// How long the coordinator may take to answer.
     pub control_deadline: Duration,
-    /// TCP connections to one worker at most.
-    pub tcp_connections: usize,
     /// Pins kept for the next read of the same bytes, over all workers.
     pub pins_max: usize,
     /// After how long without a read a kept pin is given back.
@@ -51,7 +49,6 @@ impl ClientSettings {
             connect_timeout: Duration::from_secs(3),
             read_deadline: Duration::from_secs(30),
             control_deadline: Duration::from_secs(60),
-            tcp_connections: 3,
             pins_max: 16_384,
             pin_idle: Duration::from_secs(5),
             prefetch_bytes: 64 << 20,

@@ -34,53 +34,41 @@ fn not_here<A: Actions + ?Sized, T>() -> Result<Response<T>, Status> {
     Err(Status::unimplemented(format!("{} answers actions only", A::WHO)))
 }
 
-#[tonic::async_trait]
-impl<A: Actions> FlightService for ActionsOnly<A> {
-    type HandshakeStream = Answered<HandshakeResponse>;
-    type ListFlightsStream = Answered<FlightInfo>;
-    type DoGetStream = Answered<FlightData>;
-    type DoPutStream = Answered<PutResult>;
-    type DoExchangeStream = Answered<FlightData>;
-    type DoActionStream = Answered<Answer>;
-    type ListActionsStream = Answered<ActionType>;
+/// The whole service, with the calls that are not answered.
+macro_rules! actions_only {
+    ($($call:ident($asked:ty) -> $answer:ty;)*) => {
+        #[tonic::async_trait]
+        impl<A: Actions> FlightService for ActionsOnly<A> {
+            type HandshakeStream = Answered<HandshakeResponse>;
+            type ListFlightsStream = Answered<FlightInfo>;
+            type DoGetStream = Answered<FlightData>;
+            type DoPutStream = Answered<PutResult>;
+            type DoExchangeStream = Answered<FlightData>;
+            type DoActionStream = Answered<Answer>;
+            type ListActionsStream = Answered<ActionType>;
 
-    async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
-        self.0.act(request).await
-    }
+            async fn do_action(&self, request: Request<Action>) -> Result<Response<Self::DoActionStream>, Status> {
+                self.0.act(request).await
+            }
 
-    async fn list_actions(&self, _: Request<Empty>) -> Result<Response<Self::ListActionsStream>, Status> {
-        self.0.list().await
-    }
+            async fn list_actions(&self, _: Request<Empty>) -> Result<Response<Self::ListActionsStream>, Status> {
+                self.0.list().await
+            }
 
-    async fn handshake(&self, _: Request<Streaming<HandshakeRequest>>) -> Result<Response<Self::HandshakeStream>, Status> {
-        not_here::<A, _>()
-    }
+            $(async fn $call(&self, _: Request<$asked>) -> Result<Response<$answer>, Status> {
+                not_here::<A, _>()
+            })*
+        }
+    };
+}
 
-    async fn list_flights(&self, _: Request<Criteria>) -> Result<Response<Self::ListFlightsStream>, Status> {
-        not_here::<A, _>()
-    }
-
-    async fn get_flight_info(&self, _: Request<FlightDescriptor>) -> Result<Response<FlightInfo>, Status> {
-        not_here::<A, _>()
-    }
-
-    async fn poll_flight_info(&self, _: Request<FlightDescriptor>) -> Result<Response<PollInfo>, Status> {
-        not_here::<A, _>()
-    }
-
-    async fn get_schema(&self, _: Request<FlightDescriptor>) -> Result<Response<SchemaResult>, Status> {
-        not_here::<A, _>()
-    }
-
-    async fn do_get(&self, _: Request<Ticket>) -> Result<Response<Self::DoGetStream>, Status> {
-        not_here::<A, _>()
-    }
-
-    async fn do_put(&self, _: Request<Streaming<FlightData>>) -> Result<Response<Self::DoPutStream>, Status> {
-        not_here::<A, _>()
-    }
-
-    async fn do_exchange(&self, _: Request<Streaming<FlightData>>) -> Result<Response<Self::DoExchangeStream>, Status> {
-        not_here::<A, _>()
-    }
+actions_only! {
+    handshake(Streaming<HandshakeRequest>) -> Self::HandshakeStream;
+    list_flights(Criteria) -> Self::ListFlightsStream;
+    get_flight_info(FlightDescriptor) -> FlightInfo;
+    poll_flight_info(FlightDescriptor) -> PollInfo;
+    get_schema(FlightDescriptor) -> SchemaResult;
+    do_get(Ticket) -> Self::DoGetStream;
+    do_put(Streaming<FlightData>) -> Self::DoPutStream;
+    do_exchange(Streaming<FlightData>) -> Self::DoExchangeStream;
 }

@@ -4,15 +4,13 @@
 use std::str::FromStr;
 use std::sync::Arc;
 
+use datafusion::common::internal_err;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Statistics, internal_err};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use forebay_sql::only_child;
 
 /// First bytes of a [`CompressedScan`] as it is written; a byte with the length of the compression's name and the name
@@ -68,13 +66,7 @@ impl ExecutionPlan for CompressedScan {
         "CompressedScan"
     }
 
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.scan.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.scan]
-    }
+    forebay_sql::as_its_input!(scan);
 
     /// It does, but a sort must not be moved between the two.
     fn maintains_input_order(&self) -> Vec<bool> {
@@ -86,22 +78,8 @@ impl ExecutionPlan for CompressedScan {
         vec![false]
     }
 
-    forebay_sql::no_expressions!();
-
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(Arc::new(Self { scan: only_child(children)?, compression: self.compression }))
-    }
-
-    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        self.scan.execute(partition, context)
-    }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
-    }
-
-    fn statistics_from_inputs(&self, of_scan: &[Arc<Statistics>], _: &StatisticsArgs) -> Result<Arc<Statistics>> {
-        Ok(Arc::clone(&of_scan[0]))
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 use ballista_core::extension::EndpointOverrideFn;
 use forebay_protocol::PROTOCOL_VERSION;
 use forebay_transport::{Entrance, Guard, Guarded, Peer, Security};
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, ResultExt};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
@@ -36,6 +36,19 @@ const CONNECTIONS_MAX: usize = 1024;
 const REST: Duration = Duration::from_millis(50);
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Listens at `at`; gives the host that others reach it at, too: the address's own where another is not said. `remedy` is for where that
+/// can't be.
+pub(crate) async fn listen(at: &str, advertise: Option<String>, remedy: &str) -> Result<(TcpListener, SocketAddr, String)> {
+    let place = || format!("can't listen at {at}{remedy}");
+    let listener = TcpListener::bind(at).await.context(place)?;
+    let address = listener.local_addr().context(place)?;
+    if advertise.is_none() && address.ip().is_unspecified() {
+        return Err(Error::invalid(format!("{address} is nowhere that others can reach: say where with --advertise HOST:PORT")));
+    }
+    let host = advertise.unwrap_or_else(|| address.ip().to_string());
+    Ok((listener, address, host))
+}
 
 /// A connection to a port, and who is at its other end.
 pub(crate) struct Port {

@@ -21,6 +21,42 @@ macro_rules! no_expressions {
     };
 }
 
+/// What a plan node has that hands on the rows of its one input, in the field that is named, as they are.
+#[macro_export]
+macro_rules! as_its_input {
+    ($input:tt) => {
+        fn properties(&self) -> &::std::sync::Arc<::datafusion::physical_plan::PlanProperties> {
+            self.$input.properties()
+        }
+
+        fn children(&self) -> Vec<&::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>> {
+            vec![&self.$input]
+        }
+
+        $crate::no_expressions!();
+
+        fn execute(
+            &self,
+            partition: usize,
+            context: ::std::sync::Arc<::datafusion::execution::TaskContext>,
+        ) -> ::datafusion::error::Result<::datafusion::execution::SendableRecordBatchStream> {
+            self.$input.execute(partition, context)
+        }
+
+        fn child_stats_requests(&self, partition: Option<usize>) -> Vec<::datafusion::physical_plan::statistics::ChildStats> {
+            vec![::datafusion::physical_plan::statistics::ChildStats::At(partition)]
+        }
+
+        fn statistics_from_inputs(
+            &self,
+            of_input: &[::std::sync::Arc<::datafusion::common::Statistics>],
+            _: &::datafusion::physical_plan::statistics::StatisticsArgs,
+        ) -> ::datafusion::error::Result<::std::sync::Arc<::datafusion::common::Statistics>> {
+            Ok(::std::sync::Arc::clone(&of_input[0]))
+        }
+    };
+}
+
 /// What a source of files has that stands for the engine's own, in the field that is named: it says of itself what that one says.
 macro_rules! as_own_source {
     ($own:tt) => {
@@ -51,7 +87,27 @@ macro_rules! as_own_source {
     };
 }
 
-pub(crate) use as_own_source;
+/// The same of a format of files: what its files are called.
+macro_rules! names_of_own {
+    ($own:tt) => {
+        fn get_ext(&self) -> String {
+            self.$own.get_ext()
+        }
+
+        fn get_ext_with_compression(
+            &self,
+            compression: &::datafusion::datasource::file_format::file_compression_type::FileCompressionType,
+        ) -> ::datafusion::error::Result<String> {
+            self.$own.get_ext_with_compression(compression)
+        }
+
+        fn compression_type(&self) -> Option<::datafusion::datasource::file_format::file_compression_type::FileCompressionType> {
+            self.$own.compression_type()
+        }
+    };
+}
+
+pub(crate) use {as_own_source, names_of_own};
 
 /// The child of a plan node that has one.
 pub fn only_child(children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {

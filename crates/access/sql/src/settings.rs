@@ -33,8 +33,6 @@ pub struct EngineSettings {
     pub reach: Reach,
     /// A query whose scans read less than so many bytes, as planned, runs in this process though there is a cluster.
     pub distribute_from_bytes: u64,
-    /// How often a query is planned again when an object was overwritten between planning and its first row.
-    pub retries_on_conflict: u32,
     /// A statement that its caller waits for so long, or longer, is told to the log ([`crate::SLOW_QUERY`]); none for no statement.
     pub slow_query: Option<Duration>,
     /// Whose statements these are, as the audit log names them.
@@ -77,7 +75,6 @@ impl Default for EngineSettings {
             rows_from_afar: true,
             reach: Reach::of_process(),
             distribute_from_bytes: 0,
-            retries_on_conflict: 1,
             slow_query: None,
             who: Arc::default(),
             computing: None,

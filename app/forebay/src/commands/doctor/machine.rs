@@ -20,10 +20,9 @@ const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
     let maximum = getrlimit(Resource::Nofile).maximum;
-    let (of_queries, _) = config.sql_bytes();
     vec![
         open_files(maximum.unwrap_or(u64::MAX)),
-        memory(memory_bytes(), config.dram_bytes(), of_queries),
+        memory(memory_bytes(), config.settings.dram.0, config.settings.sql_memory.0),
         huge_pages(fs::read_to_string(HUGE_PAGES).ok().as_deref()),
     ]
 }

@@ -58,8 +58,7 @@ fn disk(config: &Config) -> Finding {
         return Finding::warning("disk", format!("{}: its free space can't be found", there.display()), "look at it with df");
     };
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
-    let (_, spill) = config.sql_bytes();
-    fits(free, config.disk_bytes(), spill)
+    fits(free, config.settings.disk.0, config.settings.sql_spill.0)
 }
 
 /// A folder of the disk tier on a disk of its own.

@@ -16,7 +16,7 @@ use self::answer::Answer;
 use self::demand::Demand;
 use crate::cli::{PlanCommand, PlanReplicasArgs, PlanShardsArgs};
 use crate::exit::{Failure, Outcome};
-use crate::output::Output;
+use crate::output::{Output, show};
 
 /// Plans and says what came out.
 pub(crate) fn run(command: PlanCommand) -> Outcome {
@@ -45,13 +45,7 @@ fn replicas(args: &PlanReplicasArgs) -> Outcome {
     let snapshot = Snapshot { segments: &demand.segments, workers: &workers, held: &held };
     let plan = plan(&snapshot, &settings);
     let answer = Answer { demand: &demand, plan: &plan, settings: &settings };
-    let mut output = Output::new(args.json);
-    if args.json {
-        output.record(&answer)?;
-    } else {
-        answer.show(&mut output)?;
-    }
-    output.finish()
+    show(args.json, &answer, |output| answer.show(output))
 }
 
 fn settings(args: &PlanReplicasArgs) -> Outcome<PlanSettings> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cli::PlanTasksArgs;
 use crate::exit::{Failure, Outcome};
-use crate::output::Output;
+use crate::output::show;
 
 /// What is needed, and what comes of it.
 #[derive(Serialize)]
@@ -44,17 +44,13 @@ pub(super) fn run(args: &PlanTasksArgs) -> Outcome {
         let svg = capacity_chart(&[task_secs], bytes, &[bandwidth as f64]).svg();
         std::fs::write(file, svg).map_err(Error::from).context(|| format!("can't write {}", file.display()))?;
     }
-    let mut output = Output::new(args.json);
-    if args.json {
-        output.record(&answer)?;
-    } else {
-        output.line(&format!(
-            "tasks      {}",
-            answer.tasks.map_or("any number".into(), |tasks| format!("{tasks:.0} in parallel"))
-        ))?;
-        output.line(&format!("each       {} in {}", format_bytes(answer.task_bytes), format_duration(args.task)))?;
-        output.line(&format!("of which   {}/s from shared storage", format_bytes(answer.fetched_bytes_per_sec as u64)))?;
-        output.line(&format!("bandwidth  {}", args.bandwidth))?;
-    }
-    output.finish()
+    show(args.json, &answer, |output| {
+        let tasks = answer.tasks.map_or("any number".into(), |tasks| format!("{tasks:.0} in parallel"));
+        output.lines(&[
+            format!("tasks      {tasks}"),
+            format!("each       {} in {}", format_bytes(answer.task_bytes), format_duration(args.task)),
+            format!("of which   {}/s from shared storage", format_bytes(answer.fetched_bytes_per_sec as u64)),
+            format!("bandwidth  {}", args.bandwidth),
+        ])
+    })
 }

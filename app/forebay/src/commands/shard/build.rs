@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::cli::ShardBuildArgs;
 use crate::exit::Outcome;
-use crate::output::Output;
+use crate::output::show;
 use crate::progress;
 use crate::records::{self, Wanted};
 
@@ -38,24 +38,12 @@ pub(super) fn run(args: &ShardBuildArgs) -> Outcome {
         _ => return Err(Error::invalid("say what to build from: a file of records with --key, or --text").into()),
     }
     let inspection = Store::open(&args.out)?.inspect()?;
-    let mut output = Output::new(args.json);
-    if args.json {
-        output.record(&json!({
-            "shard": args.out.display().to_string(),
-            "records": inspection.records,
-            "input_bytes": inspection.input_bytes,
-            "bytes": inspection.bytes,
-            "size": inspection.ratio(),
-        }))?;
-    } else {
-        let (bytes, records) = (format_bytes(inspection.bytes), inspection.records);
+    let (shard, records, size) = (args.out.display().to_string(), inspection.records, inspection.ratio());
+    let (bytes, input_bytes) = (inspection.bytes, inspection.input_bytes);
+    let record = json!({"shard": shard, "records": records, "input_bytes": input_bytes, "bytes": bytes, "size": size});
+    show(args.json, &record, |output| {
         let what = if args.text.is_some() { String::new() } else { format!("{records} records, ") };
-        output.line(&format!(
-            "{}: {what}{bytes}, {:.3} of the input's {}",
-            args.out.display(),
-            inspection.ratio(),
-            format_bytes(inspection.input_bytes)
-        ))?;
-    }
-    output.finish()
+        let (bytes, input) = (format_bytes(bytes), format_bytes(input_bytes));
+        output.line(&format!("{shard}: {what}{bytes}, {size:.3} of the input's {input}"))
+    })
 }

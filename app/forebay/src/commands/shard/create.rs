@@ -14,7 +14,7 @@ use crate::cli::ShardCreateArgs;
 use crate::config::Config;
 use crate::connect::connect;
 use crate::exit::Outcome;
-use crate::output::Output;
+use crate::output::show;
 use crate::progress;
 use crate::records::{self, Input, Wanted, of_paths};
 use crate::tree::{Tree, beside};
@@ -216,24 +216,16 @@ fn print(args: &ShardCreateArgs, shards: &Shards, manifest: u64) -> Outcome {
     let records: u64 = all.iter().map(|shard| shard.records).sum();
     let input_bytes: u64 = all.iter().map(|shard| shard.input_bytes).sum();
     let bytes: u64 = all.iter().map(DatasetShard::bytes).sum();
-    let mut output = Output::new(args.json);
-    if args.json {
-        output.record(&json!({
-            "dataset": args.dataset.to_string(),
-            "manifest": manifest,
-            "shards": all.len(),
-            "records": records,
-            "input_bytes": input_bytes,
-            "bytes": bytes,
-        }))?;
-    } else {
-        output.line(&format!(
-            "{}: {records} records in {} shards, {} in shared storage for {} of input",
-            args.dataset,
-            all.len(),
-            format_bytes(bytes),
-            format_bytes(input_bytes)
-        ))?;
-    }
-    output.finish()
+    let record = json!({
+        "dataset": args.dataset.to_string(),
+        "manifest": manifest,
+        "shards": all.len(),
+        "records": records,
+        "input_bytes": input_bytes,
+        "bytes": bytes,
+    });
+    show(args.json, &record, |output| {
+        let (dataset, shards, bytes, input) = (&args.dataset, all.len(), format_bytes(bytes), format_bytes(input_bytes));
+        output.line(&format!("{dataset}: {records} records in {shards} shards, {bytes} in shared storage for {input} of input"))
+    })
 }

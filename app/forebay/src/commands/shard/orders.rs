@@ -8,7 +8,7 @@ use crate::cli::{ShardAckArgs, ShardOrderArgs, ShardPinArgs};
 use crate::config::Config;
 use crate::connect::connect;
 use crate::exit::Outcome;
-use crate::output::Output;
+use crate::output::show;
 use crate::progress;
 
 /// Pins a dataset, and has its holders bring what they don't have.
@@ -19,18 +19,16 @@ pub(super) async fn pin(config: &Config, args: &ShardPinArgs) -> Outcome {
     let bar = progress::spinner("bringing what is not there");
     let (here, all) = shards.bring().await;
     bar.finish_and_clear();
-    let mut output = Output::new(args.order.json);
-    if args.order.json {
-        let orders = shards.orders();
-        output.record(&json!({"dataset": args.order.dataset.to_string(), "orders": orders, "here": here, "replicas": all}))?;
-        return output.finish();
-    }
-    output.line(&format!("{}: {}", args.order.dataset, replicas(shards.orders())))?;
-    if here < all {
-        output
-            .line(&format!("{here} of {all} replicas are there: the others come when there is room, or when they are asked"))?;
-    }
-    output.finish()
+    let (dataset, orders) = (&args.order.dataset, shards.orders());
+    let record = json!({"dataset": dataset.to_string(), "orders": orders, "here": here, "replicas": all});
+    show(args.order.json, &record, |output| {
+        output.line(&format!("{dataset}: {}", replicas(orders)))?;
+        if here < all {
+            let rest = "the others come when there is room, or when they are asked";
+            output.line(&format!("{here} of {all} replicas are there: {rest}"))?;
+        }
+        Ok(())
+    })
 }
 
 /// Ends a pin.
@@ -63,20 +61,17 @@ pub(super) async fn forgo(config: &Config, args: &ShardOrderArgs) -> Outcome {
     let given_up = Shards::open(&client, &args.dataset).await?.forgo().await;
     bar.finish_and_clear();
     let given_up = given_up?;
-    let mut output = Output::new(args.json);
-    match args.json {
-        true => output.record(&json!({"dataset": args.dataset.to_string(), "given_up": given_up}))?,
-        false if given_up.is_empty() => output.line(&format!("{}: nothing is lost, and nothing was given up", args.dataset))?,
-        false => {
-            let shards: Vec<String> = given_up.iter().map(usize::to_string).collect();
-            output.line(&format!(
-                "{}: changes of the last seconds before their workers were lost may be missing in shards {}",
-                args.dataset,
-                shards.join(", ")
-            ))?;
+    show(args.json, &json!({"dataset": args.dataset.to_string(), "given_up": given_up}), |output| {
+        if given_up.is_empty() {
+            return output.line(&format!("{}: nothing is lost, and nothing was given up", args.dataset));
         }
-    }
-    output.finish()
+        let shards: Vec<String> = given_up.iter().map(usize::to_string).collect();
+        output.line(&format!(
+            "{}: changes of the last seconds before their workers were lost may be missing in shards {}",
+            args.dataset,
+            shards.join(", ")
+        ))
+    })
 }
 
 async fn order(config: &Config, args: &ShardOrderArgs, change: impl Fn(&mut DatasetOrders)) -> Outcome {
@@ -87,12 +82,8 @@ async fn order(config: &Config, args: &ShardOrderArgs, change: impl Fn(&mut Data
 
 /// The orders that are in force: for people in the words for what was ordered.
 fn print(args: &ShardOrderArgs, orders: DatasetOrders, words: String) -> Outcome {
-    let mut output = Output::new(args.json);
-    match args.json {
-        true => output.record(&json!({"dataset": args.dataset.to_string(), "orders": orders}))?,
-        false => output.line(&format!("{}: {words}", args.dataset))?,
-    }
-    output.finish()
+    let record = json!({"dataset": args.dataset.to_string(), "orders": orders});
+    show(args.json, &record, |output| output.line(&format!("{}: {words}", args.dataset)))
 }
 
 /// What is ordered of replicas, and whatever else is.

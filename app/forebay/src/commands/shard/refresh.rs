@@ -12,33 +12,25 @@ use crate::cli::ShardRefreshArgs;
 use crate::config::Config;
 use crate::connect::connect;
 use crate::exit::Outcome;
-use crate::output::Output;
+use crate::output::{Output, show};
 use crate::progress;
 use crate::records::Formats;
 
 /// Has a dataset say what the objects say that it follows, or orders how often workers do that.
 pub(super) async fn run(config: &Config, args: &ShardRefreshArgs) -> Outcome {
     let client = connect(config).await?;
-    let mut output = Output::new(args.json);
     if let Some(every) = args.every {
         let shards = Shards::set_refresh(&client, &args.dataset, every.0).await?;
         shards.status().await?;
-        match args.json {
-            true => output.record(&json!({"dataset": args.dataset.to_string(), "every_ms": every_ms(&shards)}))?,
-            false => output.line(&format!("{}: {}", args.dataset, often(every_ms(&shards))))?,
-        }
-        return output.finish();
+        let record = json!({"dataset": args.dataset.to_string(), "every_ms": every_ms(&shards)});
+        return show(args.json, &record, |output| output.line(&format!("{}: {}", args.dataset, often(every_ms(&shards)))));
     }
     let scratch = TempDir::with_prefix("forebay-refresh-").context(|| "no temporary folder")?;
     let bar = progress::spinner("reading what has changed");
     let done = forebay_shards::refresh(&client, &args.dataset, Arc::new(Formats), scratch.path()).await;
     bar.finish_and_clear();
     let done = done?;
-    match args.json {
-        true => output.record(&done)?,
-        false => tell(&mut output, &format!("{}: ", args.dataset), &done)?,
-    }
-    output.finish()
+    show(args.json, &done, |output| tell(output, &format!("{}: ", args.dataset), &done))
 }
 
 fn tell(output: &mut Output, of: &str, done: &Refreshed) -> Outcome {

@@ -12,7 +12,7 @@ use crate::cli::ShardReshardArgs;
 use crate::config::Config;
 use crate::connect::connect;
 use crate::exit::Outcome;
-use crate::output::Output;
+use crate::output::show;
 use crate::{block_on, interruptible, progress};
 
 /// Has a dataset have more or fewer shards, one new one after the other.
@@ -42,12 +42,10 @@ async fn reshard(config: &Config, args: &ShardReshardArgs, scratch: &Path) -> Ou
 
 fn print(is_json: bool, resharded: &Resharded) -> Outcome {
     let Resharded { dataset, before, shards, bytes, .. } = resharded;
-    let mut output = Output::new(is_json);
-    match is_json {
-        true => output.record(resharded)?,
-        false if before == shards => output.line(&format!("{dataset}: it has {before} shards already"))?,
-        false => output
-            .line(&format!("{dataset}: {shards} shards in place of {before}, {} in shared storage", format_bytes(*bytes)))?,
-    }
-    output.finish()
+    show(is_json, resharded, |output| {
+        output.line(&match before == shards {
+            true => format!("{dataset}: it has {before} shards already"),
+            false => format!("{dataset}: {shards} shards in place of {before}, {} in shared storage", format_bytes(*bytes)),
+        })
+    })
 }

@@ -10,7 +10,7 @@ use super::{key_literal, plain};
 use crate::cli::{ShardCountArgs, ShardScanArgs, ShardSearchArgs};
 use crate::config::Config;
 use crate::exit::Outcome;
-use crate::output::Output;
+use crate::output::{Output, show};
 
 /// Records that are read at once for their columns.
 const RECORDS_AT_ONCE: usize = 1000;
@@ -107,11 +107,5 @@ pub(super) async fn count(config: &Config, args: &ShardCountArgs) -> Outcome {
     let source = Source::open(config, &args.common.shard).await?;
     let condition = args.condition.as_deref().map(Condition::parse).transpose()?;
     let count = source.count(condition.as_ref()).await?;
-    let mut output = Output::new(args.common.json);
-    if args.common.json {
-        output.record(&Count { count })?
-    } else {
-        output.line(&count.to_string())?
-    }
-    output.finish()
+    show(args.common.json, &Count { count }, |output| output.line(&count.to_string()))
 }

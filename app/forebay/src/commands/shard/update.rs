@@ -13,7 +13,7 @@ use super::source::Source;
 use crate::cli::{ShardDeleteArgs, ShardPathArgs, ShardPutArgs, ShardTuneArgs};
 use crate::config::Config;
 use crate::exit::Outcome;
-use crate::output::Output;
+use crate::output::show;
 use crate::progress;
 
 /// Records that are made durable together.
@@ -133,12 +133,8 @@ pub(super) fn tune(args: &ShardTuneArgs) -> Outcome {
     bar.finish_and_clear();
     let inspection = shard.inspect()?;
     shard.close()?;
-    let mut output = Output::new(args.common.json);
-    if args.common.json {
-        output.record(&json!({"size": inspection.ratio(), "bytes": inspection.bytes, "input_bytes": inspection.input_bytes}))?;
-    } else {
-        let (bytes, input) = (format_bytes(inspection.bytes), format_bytes(inspection.input_bytes));
-        output.line(&format!("{:.3} of the input: {bytes} of {input}", inspection.ratio()))?;
-    }
-    output.finish()
+    let (size, bytes, input_bytes) = (inspection.ratio(), inspection.bytes, inspection.input_bytes);
+    show(args.common.json, &json!({"size": size, "bytes": bytes, "input_bytes": input_bytes}), |output| {
+        output.line(&format!("{size:.3} of the input: {} of {}", format_bytes(bytes), format_bytes(input_bytes)))
+    })
 }

@@ -20,9 +20,7 @@ pub(crate) async fn run(client: &Client, args: ExplainArgs) -> Outcome {
         output.record(&explained)?;
     } else {
         let mount = client.mount(args.path.mount()).await?;
-        for line in lines(&explained, &mount) {
-            output.line(&line)?;
-        }
+        output.lines(&lines(&explained, &mount))?;
     }
     output.finish()
 }

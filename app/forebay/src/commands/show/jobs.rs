@@ -8,7 +8,7 @@ use crate::cli::{JobsArgs, JobsCommand, TransfersArgs};
 use crate::config::Config;
 use crate::connect::connect;
 use crate::exit::Outcome;
-use crate::output::Output;
+use crate::output::list;
 
 /// Characters of a statement in the table.
 const SQL_CHARS: usize = 50;
@@ -21,72 +21,42 @@ pub(crate) async fn run(config: &Config, args: JobsArgs) -> Outcome {
         Some(JobsCommand::Tasks) => return tasks(&control, args.json).await,
         None => {}
     }
-    let jobs = control.jobs().await?;
-    let mut output = Output::new(args.json);
-    if args.json {
-        for job in &jobs {
-            output.record(job)?;
-        }
-    } else {
-        let titles = ["job", "state", "priority", "tasks", "running", "read", "of", "passed on", "seconds", "statement"];
-        output.table(&titles, &[2, 3, 4, 5, 6, 7, 8], &jobs.iter().map(row).collect::<Vec<_>>())?;
-    }
-    output.finish()
+    let titles = ["job", "state", "priority", "tasks", "running", "read", "of", "passed on", "seconds", "statement"];
+    list(args.json, &control.jobs().await?, &titles, &[2, 3, 4, 5, 6, 7, 8], row)
 }
 
 /// Lists tasks.
 async fn tasks(control: &SchedulerControl, json: bool) -> Outcome {
-    let tasks = control.tasks().await?;
-    let mut output = Output::new(json);
-    if json {
-        for task in &tasks {
-            output.record(task)?;
-        }
-    } else {
-        let row = |task: &TaskState| {
-            vec![
-                task.job.clone(),
-                task.stage.to_string(),
-                task.partition.map_or_else(|| "all".to_string(), |partition| partition.to_string()),
-                task.state.clone(),
-                task.worker.clone(),
-                format_bytes(task.bytes),
-                format_bytes(task.bytes_local),
-                format!("{:.2}", task.seconds),
-                format!("{:.1}", task.ended_seconds_ago),
-            ]
-        };
-        let titles = ["job", "stage", "partition", "state", "worker", "reads", "had there", "seconds", "ended ago"];
-        output.table(&titles, &[1, 2, 5, 6, 7, 8], &tasks.iter().map(row).collect::<Vec<_>>())?;
-    }
-    output.finish()
+    let row = |task: &TaskState| {
+        vec![
+            task.job.clone(),
+            task.stage.to_string(),
+            task.partition.map_or_else(|| "all".to_string(), |partition| partition.to_string()),
+            task.state.clone(),
+            task.worker.clone(),
+            format_bytes(task.bytes),
+            format_bytes(task.bytes_local),
+            format!("{:.2}", task.seconds),
+            format!("{:.1}", task.ended_seconds_ago),
+        ]
+    };
+    let titles = ["job", "stage", "partition", "state", "worker", "reads", "had there", "seconds", "ended ago"];
+    list(json, &control.tasks().await?, &titles, &[1, 2, 5, 6, 7, 8], row)
 }
 
 /// Lists transfers under way.
 pub(crate) async fn transfers(config: &Config, args: TransfersArgs) -> Outcome {
     let transfers = control(config).await?.transfers().await?;
-    let mut output = Output::new(args.json);
-    if args.json {
-        for transfer in &transfers {
-            output.record(transfer)?;
-        }
-    } else {
-        let row = |transfer: &TransferState| {
-            vec![
-                transfer.path.clone(),
-                transfer.start.to_string(),
-                format_bytes(transfer.bytes),
-                transfer.worker.clone(),
-                format!("{:.1}", transfer.seconds),
-            ]
-        };
-        output.table(
-            &["path", "from", "bytes", "worker", "seconds"],
-            &[1, 2, 4],
-            &transfers.iter().map(row).collect::<Vec<_>>(),
-        )?;
-    }
-    output.finish()
+    let row = |transfer: &TransferState| {
+        vec![
+            transfer.path.clone(),
+            transfer.start.to_string(),
+            format_bytes(transfer.bytes),
+            transfer.worker.clone(),
+            format!("{:.1}", transfer.seconds),
+        ]
+    };
+    list(args.json, &transfers, &["path", "from", "bytes", "worker", "seconds"], &[1, 2, 4], row)
 }
 
 async fn control(config: &Config) -> Outcome<SchedulerControl> {

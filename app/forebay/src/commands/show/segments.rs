@@ -6,20 +6,12 @@ use forebay_protocol::{ControlReply, ControlRequest, PlacementStatus, SegmentSta
 use forebay_types::{Cell, Result, WorkerId, format_bytes, format_duration};
 
 use crate::exit::Outcome;
-use crate::output::{Output, format_table};
+use crate::output::{format_table, show};
 
 /// Shows what placement knows of the most popular segments.
 pub(crate) async fn run(client: &Client, limit: u32, json: bool) -> Outcome {
     let status = ask(client, limit).await?;
-    let mut output = Output::new(json);
-    if json {
-        output.record(&Placement::of(&status))?;
-    } else {
-        for line in lines(&status) {
-            output.line(&line)?;
-        }
-    }
-    output.finish()
+    show(json, &Placement::of(&status), |output| output.lines(&lines(&status)))
 }
 
 /// Asks the coordinator for it.

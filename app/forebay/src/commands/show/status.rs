@@ -7,20 +7,12 @@ use forebay_types::{Result, format_bytes, format_duration};
 
 use super::super::mount::describe;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Output, format_table};
+use crate::output::{format_table, show};
 
 /// Shows the cluster.
 pub(crate) async fn run(client: &Client, json: bool) -> Outcome {
     let status = ask(client).await?;
-    let mut output = Output::new(json);
-    if json {
-        output.record(&Status::of(&status))?;
-    } else {
-        for line in lines(&status) {
-            output.line(&line)?;
-        }
-    }
-    output.finish()
+    show(json, &Status::of(&status), |output| output.lines(&lines(&status)))
 }
 
 /// The cluster's status.
@@ -45,45 +37,34 @@ pub(crate) fn lines(status: &ClusterStatus) -> Vec<String> {
         "worker",
         &["worker", "address", "location", "state", "dram", "decoded", "disk", "segments", "reads", "served", "from tiers"],
         &[5, 7, 8, 9, 10],
-        {
-            status
-                .workers
-                .iter()
-                .map(|(info, state, report)| {
-                    let share = (report.bytes_hit * 100).checked_div(report.bytes_served).unwrap_or(0);
-                    vec![
-                        info.id.to_string(),
-                        info.address.clone(),
-                        info.location.clone(),
-                        state_name(*state, info.draining, report).to_string(),
-                        format!("{} of {}", format_bytes(report.dram.1), format_bytes(report.dram.0)),
-                        format_bytes(report.form_bytes),
-                        format!("{} of {}", format_bytes(report.disk.1), format_bytes(report.disk.0)),
-                        report.segments.to_string(),
-                        report.reads.to_string(),
-                        format_bytes(report.bytes_served),
-                        format!("{share} %"),
-                    ]
-                })
-                .collect()
-        },
+        status.workers.iter().map(|(info, state, report)| {
+            let share = (report.bytes_hit * 100).checked_div(report.bytes_served).unwrap_or(0);
+            vec![
+                info.id.to_string(),
+                info.address.clone(),
+                info.location.clone(),
+                state_name(*state, info.draining, report).to_string(),
+                format!("{} of {}", format_bytes(report.dram.1), format_bytes(report.dram.0)),
+                format_bytes(report.form_bytes),
+                format!("{} of {}", format_bytes(report.disk.1), format_bytes(report.disk.0)),
+                report.segments.to_string(),
+                report.reads.to_string(),
+                format_bytes(report.bytes_served),
+                format!("{share} %"),
+            ]
+        }),
     );
-    section(&mut lines, "mount", &["mount", "url", "requests", "received", "sent", "options"], &[2, 3, 4], {
-        status
-            .mounts
-            .iter()
-            .map(|mount| {
-                vec![
-                    format!("/{}/", mount.mount.name),
-                    mount.mount.url.clone(),
-                    storage_requests(&mount.counters).to_string(),
-                    format_bytes(mount.counters.bytes_in),
-                    format_bytes(mount.counters.bytes_out),
-                    describe(&mount.mount),
-                ]
-            })
-            .collect()
+    let mounts = status.mounts.iter().map(|mount| {
+        vec![
+            format!("/{}/", mount.mount.name),
+            mount.mount.url.clone(),
+            storage_requests(&mount.counters).to_string(),
+            format_bytes(mount.counters.bytes_in),
+            format_bytes(mount.counters.bytes_out),
+            describe(&mount.mount),
+        ]
     });
+    section(&mut lines, "mount", &["mount", "url", "requests", "received", "sent", "options"], &[2, 3, 4], mounts);
     lines.extend(status.pins.iter().map(|pin| format!("pinned: {pin}")));
     for (info, _, report) in &status.workers {
         lines.extend(report.warnings.iter().map(|warning| format!("warning: {}: {warning}", info.id)));
@@ -91,8 +72,9 @@ pub(crate) fn lines(status: &ClusterStatus) -> Vec<String> {
     lines
 }
 
-fn section(lines: &mut Vec<String>, what: &str, titles: &[&str], right: &[usize], rows: Vec<Vec<String>>) {
+fn section(lines: &mut Vec<String>, what: &str, titles: &[&str], right: &[usize], rows: impl Iterator<Item = Vec<String>>) {
     lines.push(String::new());
+    let rows: Vec<_> = rows.collect();
     if rows.is_empty() {
         lines.push(format!("no {what} yet"));
     } else {
@@ -106,13 +88,5 @@ pub(crate) async fn savings(client: &Client, price: Price, json: bool) -> Outcom
         return Err(Failure::Usage("prices are numbers from 0 to 10^12: --per-gb 0.02 --per-1000-requests 0.0004".to_string()));
     }
     let savings = Savings::of(&*ask(client).await?, price);
-    let mut output = Output::new(json);
-    if json {
-        output.record(&savings)?;
-    } else {
-        for line in savings.lines() {
-            output.line(&line)?;
-        }
-    }
-    output.finish()
+    show(json, &savings, |output| output.lines(&savings.lines()))
 }

@@ -1,16 +1,14 @@
 //! `forebay simulate getafix`: ways to lead a cluster beside each other in one scenario, as table, CSV or picture.
 
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use forebay_simulation::{NAMES, Row, Scenario, Workload, chart, compare, csv, named};
-use forebay_types::{Error, Result, ResultExt};
+use forebay_types::{Error, Result};
 
-use super::recorded;
+use super::{recorded, write};
 use crate::cli::GetafixArgs;
 use crate::exit::Outcome;
-use crate::output::Output;
+use crate::output::{Output, list};
 
 /// What is compared when nothing is said.
 const USUAL: [&str; 7] =
@@ -18,8 +16,8 @@ const USUAL: [&str; 7] =
 
 /// Compares ways to lead a cluster in a scenario.
 pub(crate) fn run(args: &GetafixArgs) -> Outcome {
-    let mut output = Output::new(args.json);
     if args.scenario == "list" {
+        let mut output = Output::new(args.json);
         let rows: Vec<Vec<String>> = NAMES.iter().map(|(name, what)| vec![(*name).into(), (*what).into()]).collect();
         output.table(&["scenario", "what"], &[], &rows)?;
         return output.finish();
@@ -27,20 +25,10 @@ pub(crate) fn run(args: &GetafixArgs) -> Outcome {
     let scenario = scenario(args)?;
     let ways = if args.ways.is_empty() { USUAL.map(String::from).to_vec() } else { args.ways.clone() };
     let rows = compare(&scenario, &ways, u64::from(args.seeds))?;
-    if let Some(file) = &args.csv {
-        write(file, &csv(&rows))?;
-    }
-    if let Some(file) = &args.svg {
-        write(file, &chart(&title(args, &scenario), &rows).svg())?;
-    }
-    if args.json {
-        rows.iter().try_for_each(|row| output.record(row))?;
-    } else {
-        let titles = ["way", "replicas", "p50 ms", "p95 ms", "p99 ms", "loads/window", "stalled", "busiest"];
-        let lines: Vec<Vec<String>> = rows.iter().map(line).collect();
-        output.table(&titles, &[1, 2, 3, 4, 5, 6, 7], &lines)?;
-    }
-    output.finish()
+    write(args.csv.as_deref(), || csv(&rows))?;
+    write(args.svg.as_deref(), || chart(&title(args, &scenario), &rows).svg())?;
+    let titles = ["way", "replicas", "p50 ms", "p95 ms", "p99 ms", "loads/window", "stalled", "busiest"];
+    list(args.json, &rows, &titles, &[1, 2, 3, 4, 5, 6, 7], line)
 }
 
 /// The scenario of that name with what the other options change.
@@ -97,8 +85,4 @@ fn line(row: &Row) -> Vec<String> {
         outcome.stalled.to_string(),
         format!("{:.0} %", outcome.busiest * 100.0),
     ]
-}
-
-fn write(file: &Path, text: &str) -> Result<()> {
-    fs::write(file, text).map_err(Error::from).context(|| format!("can't write {}", file.display()))
 }

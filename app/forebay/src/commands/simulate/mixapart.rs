@@ -1,17 +1,14 @@
 //! `forebay simulate mixapart`: what bringing input ahead of tasks wins, reuse by reuse.
 
-use std::path::Path;
-
 use forebay_scheduling::Policy;
 use forebay_simulation::{
     MixApartReplay, MixApartRow, MixApartSettings, mixapart_chart, mixapart_csv, mixapart_jobs, mixapart_replays, mixapart_rows,
 };
-use forebay_types::{Error, Result, ResultExt};
 
-use super::recorded;
+use super::{recorded, write};
 use crate::cli::{DataScheduler, JobOrder, MixApartArgs};
 use crate::exit::{Failure, Outcome};
-use crate::output::Output;
+use crate::output::list;
 
 /// Runs a cluster under a steady load, once for each reuse and with or without the data scheduler.
 pub(crate) fn run(args: &MixApartArgs) -> Outcome {
@@ -26,47 +23,28 @@ pub(crate) fn run(args: &MixApartArgs) -> Outcome {
         return show_replays(args, &mixapart_replays(&settings, &jobs, ways));
     }
     let rows = mixapart_rows(&settings, &args.reuse, ways, args.load);
-    if let Some(file) = &args.csv {
-        write(file, &mixapart_csv(&rows))?;
-    }
-    if let Some(file) = &args.plot {
-        write(file, &mixapart_chart(&settings, &rows).svg())?;
-    }
-    let mut output = Output::new(args.json);
-    if args.json {
-        rows.iter().try_for_each(|row| output.record(row))?;
-    } else {
-        let titles = ["reuse", "data scheduler", "tasks offered", "computing", "job time", "slots waited", "link used", "local"];
-        let lines: Vec<Vec<String>> = rows.iter().map(line).collect();
-        output.table(&titles, &[0, 2, 3, 4, 5, 6, 7], &lines)?;
-    }
-    output.finish()
+    write(args.csv.as_deref(), || mixapart_csv(&rows))?;
+    write(args.plot.as_deref(), || mixapart_chart(&settings, &rows).svg())?;
+    let titles = ["reuse", "data scheduler", "tasks offered", "computing", "job time", "slots waited", "link used", "local"];
+    list(args.json, &rows, &titles, &[0, 2, 3, 4, 5, 6, 7], line)
 }
 
 /// A trace's jobs, a row a way.
 fn show_replays(args: &MixApartArgs, rows: &[MixApartReplay]) -> Outcome {
-    let mut output = Output::new(args.json);
-    if args.json {
-        rows.iter().try_for_each(|row| output.record(row))?;
-    } else {
-        let titles = ["data scheduler", "jobs", "tasks", "reuse", "job time", "in all", "link used", "local"];
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        let line = |row: &MixApartReplay| {
-            vec![
-                if row.data_scheduler { "on" } else { "off" }.into(),
-                row.jobs.to_string(),
-                row.tasks.to_string(),
-                percent(row.reuse),
-                format!("{:.1} s", row.job_secs),
-                format!("{:.1} s", row.secs),
-                percent(row.link),
-                percent(row.local),
-            ]
-        };
-        let lines: Vec<Vec<String>> = rows.iter().map(line).collect();
-        output.table(&titles, &[1, 2, 3, 4, 5, 6, 7], &lines)?;
-    }
-    output.finish()
+    let titles = ["data scheduler", "jobs", "tasks", "reuse", "job time", "in all", "link used", "local"];
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    list(args.json, rows, &titles, &[1, 2, 3, 4, 5, 6, 7], |row| {
+        vec![
+            if row.data_scheduler { "on" } else { "off" }.into(),
+            row.jobs.to_string(),
+            row.tasks.to_string(),
+            percent(row.reuse),
+            format!("{:.1} s", row.job_secs),
+            format!("{:.1} s", row.secs),
+            percent(row.link),
+            percent(row.local),
+        ]
+    })
 }
 
 fn settings(args: &MixApartArgs) -> Outcome<MixApartSettings> {
@@ -118,8 +96,4 @@ fn line(row: &MixApartRow) -> Vec<String> {
         percent(outcome.link),
         percent(outcome.local),
     ]
-}
-
-fn write(file: &Path, text: &str) -> Result<()> {
-    std::fs::write(file, text).map_err(Error::from).context(|| format!("can't write {}", file.display()))
 }

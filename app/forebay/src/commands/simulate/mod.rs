@@ -4,7 +4,7 @@ mod getafix;
 mod mixapart;
 mod shards;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader};
 use std::path::Path;
 
@@ -20,6 +20,14 @@ pub(crate) fn run(command: SimulateCommand) -> Outcome {
         SimulateCommand::Getafix(args) => getafix::run(&args),
         SimulateCommand::Mixapart(args) => mixapart::run(&args),
         SimulateCommand::Shards(args) => shards::run(&args),
+    }
+}
+
+/// Writes a file where one is asked for.
+fn write(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<()> {
+    match file {
+        Some(file) => fs::write(file, text()).context(|| format!("can't write {}", file.display())),
+        None => Ok(()),
     }
 }
 

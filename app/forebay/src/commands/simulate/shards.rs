@@ -1,13 +1,10 @@
 //! `forebay simulate shards`.
 
-use std::fs;
-use std::path::Path;
-
 use forebay_simulation::{
     SHARD_SCENARIOS, ShardCurve, shards, shards_chart, shards_csv, shards_skew, shards_table, skew_chart, skew_csv, skew_table,
 };
-use forebay_types::{Result, ResultExt};
 
+use super::write;
 use crate::cli::SimulateShardsArgs;
 use crate::exit::Outcome;
 use crate::output::Output;
@@ -47,11 +44,4 @@ pub(crate) fn run(args: &SimulateShardsArgs) -> Outcome {
         }
     }
     output.finish()
-}
-
-fn write(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<()> {
-    match file {
-        Some(file) => fs::write(file, text()).context(|| format!("can't write {}", file.display())),
-        None => Ok(()),
-    }
 }

@@ -11,7 +11,7 @@ use super::engine::engine;
 use crate::cli::{TableConvertArgs, TableLayout};
 use crate::config::Config;
 use crate::exit::{Failure, Outcome};
-use crate::output::Output;
+use crate::output::show;
 use crate::progress;
 
 /// Writes files once more in another format.
@@ -64,14 +64,7 @@ pub(super) async fn run(config: &Config, args: &TableConvertArgs) -> Outcome {
     bar.finish_and_clear();
     let rows = done?;
     let seconds = started.elapsed().as_secs_f64();
-    let mut out = Output::new(args.json);
-    if args.json {
-        out.record(&json!({
-            "output": output, "inputs": inputs, "rows": rows, "bytes_read": reached.bytes_read(), "seconds": seconds,
-        }))?;
-    } else {
-        let read = format_bytes(reached.bytes_read());
-        out.line(&format!("{output}: {rows} rows, {read} read, {seconds:.1} s"))?;
-    }
-    out.finish()
+    let bytes_read = reached.bytes_read();
+    let record = json!({"output": output, "inputs": inputs, "rows": rows, "bytes_read": bytes_read, "seconds": seconds});
+    show(args.json, &record, |out| out.line(&format!("{output}: {rows} rows, {} read, {seconds:.1} s", format_bytes(bytes_read))))
 }

@@ -77,7 +77,7 @@ fn nothing_reads(config: &Config, args: &TableSuggestArgs, statements: usize, un
     if !args.queries.is_empty() {
         return format!("none of the {statements} statements reads '{path}': give a file of those that do with --queries");
     }
-    let remedy = match config.query_history() {
+    let remedy = match config.settings.query_history {
         true => "run queries with `forebay sql`, or give a file of them with --queries",
         false => "none are remembered while query-history is false, so give a file of them with --queries",
     };

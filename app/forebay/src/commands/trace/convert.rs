@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::is_dash;
 use crate::cli::TraceConvertArgs;
 use crate::exit::{Failure, Outcome};
-use crate::output::Output;
+use crate::output::show;
 use crate::progress;
 
 #[derive(Serialize)]
@@ -41,13 +41,10 @@ pub(super) fn run(args: &TraceConvertArgs) -> Outcome {
     if is_dash(&args.output) {
         return Ok(());
     }
-    let mut output = Output::new(args.json);
     let Converted { lines, accesses, left_out, .. } = converted;
-    match args.json {
-        true => output.record(&Done { lines, accesses, left_out })?,
-        false => output.line(&format!("{accesses} accesses in {lines} lines; {left_out} lines left out"))?,
-    }
-    output.finish()
+    show(args.json, &Done { lines, accesses, left_out }, |output| {
+        output.line(&format!("{accesses} accesses in {lines} lines; {left_out} lines left out"))
+    })
 }
 
 fn to_stdout(args: &TraceConvertArgs) -> Outcome<Converted> {

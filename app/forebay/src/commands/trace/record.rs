@@ -21,7 +21,7 @@ use crate::cli::RecordArgs;
 use crate::config::Config;
 use crate::connect::connect;
 use crate::exit::{Failure, Outcome};
-use crate::output::Output;
+use crate::output::show;
 use crate::progress;
 use crate::roles::Signals;
 
@@ -261,15 +261,10 @@ impl<'a> Recording<'a> {
         if is_dash(&self.args.out) {
             return Ok(());
         }
-        let mut output = Output::new(self.args.json);
-        match self.args.json {
-            true => output.record(&self.recorded)?,
-            false => {
-                let out = self.args.out.display();
-                output.line(&format!("{accesses} accesses at {workers} workers, in {lines} lines of {out}"))?;
-            }
-        }
-        output.finish()
+        let out = self.args.out.display();
+        show(self.args.json, &self.recorded, |output| {
+            output.line(&format!("{accesses} accesses at {workers} workers, in {lines} lines of {out}"))
+        })
     }
 }
 

@@ -4,15 +4,12 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::support::{Bucket, Role, csv, forebay, forebay_with};
+use crate::support::{Bucket, csv, forebay, forebay_with, lake};
 
 #[test]
 fn files_go_to_a_mount_and_come_back_unchanged() {
     for bucket in [Bucket::folder(), Bucket::s3()] {
-        let home = tempfile::tempdir().unwrap();
-        let up = Role::up(home.path());
-        bucket.mount(&up);
-        let at = up.address();
+        let (home, _up, at) = lake(&bucket);
         // More than one part of an upload.
         let data: Vec<u8> = (0..20_000_000u32).map(|n| (n / 3) as u8).collect();
         let (there, back) = (home.path().join("there"), home.path().join("back"));
@@ -32,11 +29,8 @@ fn files_go_to_a_mount_and_come_back_unchanged() {
 
 #[test]
 fn the_standard_input_can_be_copied() {
-    let home = tempfile::tempdir().unwrap();
-    let up = Role::up(home.path());
     let bucket = Bucket::s3();
-    bucket.mount(&up);
-    let at = up.address();
+    let (home, _up, at) = lake(&bucket);
     let data = csv(100_000);
     forebay_with(home.path(), &["cp", "-", "/lake/in.csv", "--coordinator", &at], |_| (), &data).ok();
     assert!(forebay(&at, &["cat", "/lake/in.csv"]).ok().stdout == data);
@@ -44,11 +38,8 @@ fn the_standard_input_can_be_copied() {
 
 #[test]
 fn folders_are_copied_with_everything_below() {
-    let home = tempfile::tempdir().unwrap();
-    let up = Role::up(home.path());
     let bucket = Bucket::s3();
-    bucket.mount(&up);
-    let at = up.address();
+    let (home, _up, at) = lake(&bucket);
     let source = home.path().join("source");
     fs::create_dir_all(source.join("deep/er")).unwrap();
     fs::write(source.join("a.txt"), "a").unwrap();
@@ -74,11 +65,8 @@ fn folders_are_copied_with_everything_below() {
 
 #[test]
 fn nothing_is_left_of_a_copy_that_fails() {
-    let home = tempfile::tempdir().unwrap();
-    let up = Role::up(home.path());
     let bucket = Bucket::s3();
-    bucket.mount(&up);
-    let at = up.address();
+    let (home, _up, at) = lake(&bucket);
     let target = home.path().join("folder");
     forebay(&at, &["cp", "/lake/missing", target.join("x").to_str().unwrap()]).fails(1, &["/lake/missing"]);
     assert!(!target.join("x").exists());
@@ -93,10 +81,8 @@ fn nothing_is_left_of_a_copy_that_fails() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
-    let home = tempfile::tempdir().unwrap();
-    let up = Role::up(home.path());
     let bucket = Bucket::s3();
-    bucket.mount(&up);
+    let (_home, up, _) = lake(&bucket);
     bucket.put("x.csv", &csv(500_000));
     for command in ["cat /lake/x.csv", "sql --csv \"select * from '/lake/x.csv'\""] {
         let script =

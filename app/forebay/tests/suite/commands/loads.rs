@@ -5,14 +5,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::http::{ask, body, post};
-use crate::support::{Bucket, Role, csv, forebay};
+use crate::support::{Bucket, csv, forebay, lake};
 
 #[test]
 fn a_load_over_http_brings_what_the_command_does() {
-    let home = tempfile::tempdir().unwrap();
-    let (up, bucket) = (Role::up(home.path()), Bucket::s3());
-    bucket.mount(&up);
-    let (at, data) = (up.address(), csv(20_000));
+    let bucket = Bucket::s3();
+    let (_home, up, at) = lake(&bucket);
+    let data = csv(20_000);
     for key in ["sales/a.csv", "sales/b.csv", "salesmen.csv"] {
         bucket.put(key, &data);
     }

@@ -12,13 +12,11 @@ mod trace;
 
 use serde_json::json;
 
-use crate::support::{Bucket, Role, csv, forebay};
+use crate::support::{Bucket, Role, csv, forebay, lake};
 
 fn with_both(test: impl Fn(&Role, &Bucket)) {
     for bucket in [Bucket::folder(), Bucket::s3()] {
-        let home = tempfile::tempdir().unwrap();
-        let up = Role::up(home.path());
-        bucket.mount(&up);
+        let (_home, up, _) = lake(&bucket);
         test(&up, &bucket);
     }
 }
@@ -268,11 +266,9 @@ fn the_status_names_mounts_workers_and_tiers() {
 
 #[test]
 fn savings_are_what_the_storage_itself_counts() {
-    let (home, bucket) = (tempfile::tempdir().unwrap(), Bucket::s3());
+    let bucket = Bucket::s3();
     (0..20).for_each(|part| bucket.put(&format!("t/{part}.csv"), &csv(5_000)));
-    let up = Role::up(home.path());
-    bucket.mount(&up);
-    let at = up.address();
+    let (_home, _up, at) = lake(&bucket);
     // Workers tell of themselves once a second.
     let settled = || {
         std::thread::sleep(std::time::Duration::from_millis(2500));

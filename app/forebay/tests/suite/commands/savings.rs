@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Bucket, Role, csv, forebay};
+use crate::support::{Bucket, csv, forebay, lake};
 
 /// What is told once nothing changes any more: workers tell of themselves once a second.
 fn settled(at: &str) -> Value {
@@ -24,10 +24,9 @@ fn settled(at: &str) -> Value {
 
 #[test]
 fn savings_are_within_two_percent_of_what_the_server_counts() {
-    let home = tempfile::tempdir().unwrap();
-    let (up, bucket) = (Role::up(home.path()), Bucket::s3());
-    bucket.mount(&up);
-    let (at, data) = (up.address(), csv(20_000));
+    let bucket = Bucket::s3();
+    let (_home, _up, at) = lake(&bucket);
+    let data = csv(20_000);
     let keys: Vec<String> = (0..40).map(|number| format!("part-{number}.csv")).collect();
     keys.iter().for_each(|key| bucket.put(key, &data));
     let (before, server_before) = (settled(&at), bucket.server().counters());

@@ -4,14 +4,12 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::support::{Bucket, Role, csv, forebay_in, forebay_with};
+use crate::support::{Bucket, Role, csv, forebay_in, forebay_with, lake};
 
 fn up() -> (tempfile::TempDir, Role, Bucket) {
-    let home = tempfile::tempdir().unwrap();
-    let up = Role::up(home.path());
     let bucket = Bucket::s3();
     bucket.put("x.csv", &csv(300));
-    bucket.mount(&up);
+    let (home, up, _) = lake(&bucket);
     (home, up, bucket)
 }
 
@@ -26,27 +24,9 @@ fn local(folder: &Path) {
 fn local_files_are_converted_there_and_back_without_a_cluster() {
     let home = tempfile::tempdir().unwrap();
     local(home.path());
-    let made = forebay_in(
-        home.path(),
-        &[
-            "table",
-            "convert",
-            "a.csv",
-            "b.csv",
-            "t.albis",
-            "--group",
-            "id,square",
-            "--group",
-            "*",
-            "--row-group-rows",
-            "64",
-            "--bloom-filter",
-            "word",
-            "--bloom-filter",
-            "square",
-            "--json",
-        ],
-    );
+    let convert = "table convert a.csv b.csv t.albis --group id,square --group * --row-group-rows 64 \
+        --bloom-filter word --bloom-filter square --json";
+    let made = forebay_in(home.path(), &convert.split(' ').collect::<Vec<_>>());
     let made = made.ok().json();
     assert_eq!((&made[0]["rows"], &made[0]["output"]), (&Value::from(200), &Value::from("t.albis")));
     let shown = forebay_in(home.path(), &["table", "inspect", "t.albis"]).ok().text();

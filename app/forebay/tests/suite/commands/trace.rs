@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::support::{Bucket, Role, command, forebay, forebay_in, forebay_with};
+use crate::support::{Bucket, Role, command, forebay, forebay_in, forebay_with, lake_with};
 
 /// 40 reads of two disks within two seconds, and a write of another.
 fn alibaba() -> String {
@@ -83,10 +83,8 @@ fn what_cannot_be_read_is_named_and_leaves_no_half_trace() {
 
 #[test]
 fn accesses_are_recorded_until_a_signal_ends_it() {
-    let home = tempfile::tempdir().unwrap();
-    let up = Role::up_with(home.path(), &["--audit-log", "audit.jsonl"]);
     let bucket = Bucket::folder();
-    bucket.mount(&up);
+    let (home, up, _) = lake_with(&bucket, &["--audit-log", "audit.jsonl"]);
     bucket.put("dt=1/a", &[7; 300_000]);
     let elsewhere = tempfile::tempdir().unwrap();
     let record = |flags: &[&str]| {

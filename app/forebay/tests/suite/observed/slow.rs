@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Bucket, Role, csv, forebay_with, http};
+use crate::support::{Bucket, Role, csv, forebay_with, http, lake_with};
 
 /// Shorter than any statement takes.
 const NOTHING: &str = "1ms";
@@ -35,11 +35,9 @@ fn first(up: &Role) -> Value {
 
 #[test]
 fn a_slow_statement_is_told_by_the_process_that_runs_it() {
-    let home = tempfile::tempdir().unwrap();
     let bucket = Bucket::s3();
     bucket.put("x.csv", &csv(30));
-    let up = Role::up_with(home.path(), &["--slow-query", NOTHING, "--log-format", "json"]);
-    bucket.mount(&up);
+    let (home, up, _) = lake_with(&bucket, &["--slow-query", NOTHING, "--log-format", "json"]);
     let host = up.place("console").trim_start_matches("http://").trim_end_matches('/').to_string();
     let secret = std::fs::read_to_string(home.path().join("forebay-data/owner.secret")).unwrap();
     let bearer = format!("Authorization: Bearer {}\r\nContent-Type: application/sql\r\n", secret.trim());
@@ -70,13 +68,11 @@ fn a_slow_statement_is_told_by_the_process_that_runs_it() {
 
 #[test]
 fn a_slow_job_is_told_by_the_scheduler() {
-    let home = tempfile::tempdir().unwrap();
     let bucket = Bucket::s3();
     bucket.put("x.csv", &csv(3000));
     let ports = ["--scheduler-listen", "127.0.0.1:0", "--executor-listen", "127.0.0.1:0", "--slots", "2"];
     let flags = ["--cluster", "1", "--slow-query", NOTHING, "--log-format", "json"];
-    let up = Role::up_with(home.path(), &[&flags[..], &ports].concat());
-    bucket.mount(&up);
+    let (home, up, _) = lake_with(&bucket, &[&flags[..], &ports].concat());
     let arguments = ["sql", "--csv", "--coordinator", &up.address(), "select sum(n) as s from '/lake/x.csv'"];
     assert_eq!(forebay_with(home.path(), &arguments, |_| (), b"").ok().text(), "s\n4498500\n");
     let line = first(&up);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::collector::Collector;
-use crate::support::{Bucket, Role, csv, forebay_with, http};
+use crate::support::{Bucket, csv, forebay_with, http, lake_with};
 
 const PARENT: &str = "b7ad6b7169203331";
 
@@ -49,15 +49,13 @@ fn above<'a>(spans: &'a [Value], span: &'a Value) -> Vec<&'a str> {
 
 #[test]
 fn a_query_on_a_cluster_is_one_trace_from_its_command_to_each_get() {
-    let home = tempfile::tempdir().unwrap();
     let (bucket, collector) = (Bucket::s3(), Collector::start());
     for part in 0..4 {
         bucket.put(&format!("t/{part}.csv"), &csv(20_000));
     }
     bucket.put("u/a.csv", &csv(20_000));
     let ports = ["--scheduler-listen", "127.0.0.1:0", "--executor-listen", "127.0.0.1:0", "--slots", "2"];
-    let up = Role::up_with(home.path(), &[&["--cluster", "2", "--otlp-endpoint", &collector.endpoint], &ports[..]].concat());
-    bucket.mount(&up);
+    let (home, up, _) = lake_with(&bucket, &[&["--cluster", "2", "--otlp-endpoint", &collector.endpoint], &ports[..]].concat());
     let (recorded, silent) = ("0af7651916cd43dd8448eb211c80319c", "1af7651916cd43dd8448eb211c80319c");
     let query = ["sql", "--csv", "--coordinator", &up.address(), "select count(*) as n from '/lake/t/*.csv' where square > 5"];
     let run = |trace: &str, flags: &str| {

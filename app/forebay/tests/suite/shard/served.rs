@@ -4,8 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::http;
-use crate::support::{Bucket, Ran, Role, forebay, forebay_in, forebay_with, free_port};
+use crate::support::{Bucket, Ran, Role, forebay, forebay_in, forebay_with, free_port, http, lake};
 
 const ROWS: i64 = 1200;
 
@@ -70,10 +69,8 @@ fn orders_hold(home: &Path, address: &str) {
 
 #[test]
 fn a_dataset_answers_as_a_shard_of_a_folder_does() {
-    let home = tempfile::tempdir().unwrap();
-    let (up, bucket) = (Role::up(home.path()), Bucket::s3());
-    bucket.mount(&up);
-    let address = up.address();
+    let bucket = Bucket::s3();
+    let (home, up, address) = lake(&bucket);
     bucket.put("rows/a.jsonl", &lines(0..700));
     bucket.put("rows/b.jsonl", &lines(700..ROWS));
     // What engines leave beside what they write is no record.
@@ -116,10 +113,8 @@ fn a_dataset_answers_as_a_shard_of_a_folder_does() {
 
 #[test]
 fn a_dataset_is_changed_as_a_shard_of_a_folder_is_and_a_kill_loses_nothing() {
-    let home = tempfile::tempdir().unwrap();
-    let (up, bucket) = (Role::up(home.path()), Bucket::s3());
-    bucket.mount(&up);
-    let address = up.address();
+    let bucket = Bucket::s3();
+    let (home, up, address) = lake(&bucket);
     bucket.put("rows/a.jsonl", &lines(0..ROWS));
     std::fs::write(home.path().join("rows.jsonl"), lines(0..ROWS)).unwrap();
     ask(home.path(), &address, &["build", "rows.jsonl", "--key", "id", "--out", "rows.shard"]).ok();
@@ -239,10 +234,8 @@ fn names_of_folders_are_columns_of_a_dataset() {
 
 #[test]
 fn what_is_no_dataset_says_what_to_do() {
-    let home = tempfile::tempdir().unwrap();
-    let (up, bucket) = (Role::up(home.path()), Bucket::folder());
-    bucket.mount(&up);
-    let address = up.address();
+    let bucket = Bucket::folder();
+    let (home, _up, address) = lake(&bucket);
     let run = |arguments: &[&str]| ask(home.path(), &address, arguments);
     run(&["get", "/lake/none.shards", "1"]).fails(1, &["/lake/none.shards", "forebay shard create"]);
     run(&["status", "/nowhere/x"]).fails(1, &["nowhere", "mount add"]);

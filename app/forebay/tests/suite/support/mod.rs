@@ -8,5 +8,5 @@ mod terminal;
 
 pub use process::{Role, free_port};
 pub use run::{Ran, command, forebay, forebay_in, forebay_with};
-pub use store::{Bucket, csv};
+pub use store::{Bucket, csv, lake, lake_with};
 pub use terminal::Terminal;

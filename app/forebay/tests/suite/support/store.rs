@@ -71,6 +71,22 @@ impl Bucket {
     }
 }
 
+/// A home with `up` in it, which has the bucket mounted as `lake`, and where its coordinator listens.
+#[track_caller]
+pub fn lake(bucket: &Bucket) -> (TempDir, Role, String) {
+    lake_with(bucket, &[])
+}
+
+/// The same with more flags.
+#[track_caller]
+pub fn lake_with(bucket: &Bucket, flags: &[&str]) -> (TempDir, Role, String) {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up_with(home.path(), flags);
+    bucket.mount(&up);
+    let address = up.address();
+    (home, up, address)
+}
+
 /// A CSV file of `rows` rows: a number, its square, and text.
 pub fn csv(rows: u64) -> Vec<u8> {
     let mut text = String::from("n,square,word\n");

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use axum::extract::FromRequestParts;
+use axum::http::Uri;
 use axum::http::request::Parts;
 use forebay_types::{format_duration, parse_duration};
 use serde::de::{DeserializeOwned, Error as _};
@@ -27,9 +28,15 @@ impl<T: DeserializeOwned, S: Sync> FromRequestParts<S> for Asked<T> {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refusal> {
-        let parameters = parts.uri.query().unwrap_or_default();
-        let asked = serde_html_form::from_str(parameters);
-        asked.map(Self).map_err(|error| Refusal::invalid(format!("the parameters of {}: {error}", parts.uri.path())))
+        Self::of(&parts.uri)
+    }
+}
+
+impl<T: DeserializeOwned> Asked<T> {
+    /// Those of a URI.
+    pub(crate) fn of(uri: &Uri) -> Result<Self, Refusal> {
+        let asked = serde_html_form::from_str(uri.query().unwrap_or_default());
+        asked.map(Self).map_err(|error| Refusal::invalid(format!("the parameters of {}: {error}", uri.path())))
     }
 }
 

@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::handler::Handler;
 use axum::routing::{delete, get, post, put};
-use schemars::{Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 /// Makes the schema of a type.
 pub(crate) type Shape = fn(&mut SchemaGenerator) -> Schema;
@@ -45,6 +45,17 @@ pub(crate) struct Content {
     pub(crate) example: Option<&'static str>,
 }
 
+impl Content {
+    /// One JSON document.
+    pub(crate) const fn json<T: JsonSchema>(about: &'static str) -> Self {
+        Self { kind: super::JSON, about, shape: shape_of::<T>, example: None }
+    }
+}
+
+fn shape_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
 /// A path, asked in one way; there may be others for it.
 pub(crate) struct Described {
     pub(crate) verb: Verb,
@@ -61,6 +72,31 @@ pub(crate) struct Described {
     pub(crate) refusals: &'static [u16],
     /// It is for everybody.
     pub(crate) is_open: bool,
+}
+
+impl Described {
+    /// A path without parameters, for those who may, who are refused nothing else.
+    pub(crate) const fn new(verb: Verb, path: &'static str, about: &'static str, answer: Content) -> Self {
+        Self { verb, path, about, parameters: None, body: None, answer, or: None, refusals: &[], is_open: false }
+    }
+
+    /// The same with a parameter a field of a type.
+    pub(crate) const fn asked_by<T: JsonSchema>(mut self) -> Self {
+        self.parameters = Some(T::json_schema);
+        self
+    }
+
+    /// The same with what is sent.
+    pub(crate) const fn with_body(mut self, body: Content) -> Self {
+        self.body = Some(body);
+        self
+    }
+
+    /// The same that is refused with these statuses.
+    pub(crate) const fn refused_with(mut self, refusals: &'static [u16]) -> Self {
+        self.refusals = refusals;
+        self
+    }
 }
 
 /// Routes that are described: there is no other way to add one.

@@ -113,35 +113,13 @@ struct Door {
 
 /// The paths, for `readers` that may read what they have brought, from when what brings it is there.
 pub(crate) fn routes(readers: Readers, loads: Arc<OnceLock<Arc<dyn Loads>>>) -> (Router, Vec<Described>) {
-    let path = |verb, about, parameters, refusals| Described {
-        verb,
-        path: PATH,
-        about,
-        parameters,
-        body: None,
-        answer: Content {
-            kind: "application/json",
-            about: "The load, and how far it is.",
-            shape: |generator| generator.subschema_for::<LoadState>(),
-            example: None,
-        },
-        or: None,
-        refusals,
-        is_open: false,
-    };
-    let all = Described {
-        answer: Content {
-            kind: "application/json",
-            about: "Those that who asks has begun; of who may read all mounts all of them.",
-            shape: |generator| generator.subschema_for::<LoadStates>(),
-            example: None,
-        },
-        ..path(Verb::Get, "Loads, and how far each is.", None, &[])
-    };
+    let states = Content::json::<LoadStates>("Those that who asks has begun; of who may read all mounts all of them.");
+    let all = Described::new(Verb::Get, PATH, "Loads, and how far each is.", states);
+    let of_one = |verb, about| Described::new(verb, PATH, about, Content::json::<LoadState>("The load, and how far it is."));
     let about =
         "Begins to bring what lies below a path into the tiers, or what a query of columns and a condition would read of it.";
-    let begins = path(Verb::Post, about, Some(BeginAsked::json_schema), &[400, 404, 429, 503]);
-    let ends = path(Verb::Delete, "Ends a load. What it has brought stays.", Some(EndAsked::json_schema), &[400, 404]);
+    let begins = of_one(Verb::Post, about).asked_by::<BeginAsked>().refused_with(&[400, 404, 429, 503]);
+    let ends = of_one(Verb::Delete, "Ends a load. What it has brought stays.").asked_by::<EndAsked>().refused_with(&[400, 404]);
     let (router, described) = Routes::new().with(all, list).with(begins, begin).with(ends, end).into_parts();
     let door = Door { readers, loads, places: Places::new(PLACES), book: Book::default() };
     (router.with_state(Arc::new(door)), described)

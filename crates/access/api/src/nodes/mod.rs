@@ -94,22 +94,10 @@ struct Door {
 
 /// The path, for `readers` that may read temporary data, which a client of the process's own cluster lists.
 pub(crate) fn routes(cluster: Arc<OwnCluster>, readers: Readers) -> (Router, Vec<Described>) {
-    let path = Described {
-        verb: Verb::Get,
-        path: "/api/v1/nodes",
-        about: "What is in a container of temporary data.",
-        parameters: Some(NodesAsked::json_schema),
-        body: None,
-        answer: Content {
-            kind: "application/json",
-            about: "Its nodes, without what is in them.",
-            shape: |generator| generator.subschema_for::<Nodes>(),
-            example: None,
-        },
-        or: None,
-        refusals: &[400, 404, 409, 429, 500, 503, 504],
-        is_open: false,
-    };
+    let (about, answer) = ("What is in a container of temporary data.", "Its nodes, without what is in them.");
+    let path = Described::new(Verb::Get, "/api/v1/nodes", about, Content::json::<Nodes>(answer))
+        .asked_by::<NodesAsked>()
+        .refused_with(&[400, 404, 409, 429, 500, 503, 504]);
     let (router, described) = Routes::new().with(path, nodes).into_parts();
     let door = Door { readers, places: Places::new(PLACES), cluster };
     (router.with_state(Arc::new(door)), described)

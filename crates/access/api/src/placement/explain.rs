@@ -180,22 +180,10 @@ struct Door {
 
 /// The path, for `readers` that may read the object's mount.
 pub(crate) fn routes(cluster: Arc<OwnCluster>, readers: Readers) -> (Router, Vec<Described>) {
-    let path = Described {
-        verb: Verb::Get,
-        path: PATH,
-        about: "Where an object is, why, and what reading it would cost now.",
-        parameters: Some(ExplainAsked::json_schema),
-        body: None,
-        answer: Content {
-            kind: "application/json",
-            about: "Its segments: who is asked for each, and who has it.",
-            shape: |generator| generator.subschema_for::<Explained>(),
-            example: None,
-        },
-        or: None,
-        refusals: &[400, 404, 409, 429, 500, 503, 504],
-        is_open: false,
-    };
+    let answer = Content::json::<Explained>("Its segments: who is asked for each, and who has it.");
+    let path = Described::new(Verb::Get, PATH, "Where an object is, why, and what reading it would cost now.", answer)
+        .asked_by::<ExplainAsked>()
+        .refused_with(&[400, 404, 409, 429, 500, 503, 504]);
     let (router, described) = Routes::new().with(path, explain).into_parts();
     (router.with_state(Arc::new(Door { readers, places: Places::new(PLACES), cluster })), described)
 }

@@ -4,11 +4,9 @@ use std::str::FromStr;
 
 use forebay_shard_store::{ChangeIf, Columns};
 use forebay_types::{ForebayPath, Result};
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 
 use crate::asking::from_text;
-pub(super) use crate::asking::{Asked, TIMEOUT_PATTERN, Timeout};
 
 /// What a path of a dataset looks like.
 pub(super) const DATASET_PATTERN: &str = "^/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/";
@@ -20,18 +18,30 @@ pub(super) fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Forebay
     from_text(deserializer)
 }
 
-/// What is asked of a dataset where nothing else stands behind the `?`.
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct DatasetAsked {
-    /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", extend("pattern" = DATASET_PATTERN), example = &"/lake/orders.shards")]
-    #[serde(deserialize_with = "path")]
-    pub(super) dataset: ForebayPath,
-    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
-    pub(super) timeout: Option<Timeout>,
+/// The parameters of a request about a dataset, with its own between the dataset and the timeout.
+macro_rules! asked_of {
+    ($name:ident { $($own:tt)* }) => {
+        #[derive(serde::Deserialize, schemars::JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub(in crate::shards) struct $name {
+            /// Its folder: `/MOUNT/FOLDER`.
+            #[schemars(
+                with = "String",
+                extend("pattern" = crate::shards::asked::DATASET_PATTERN),
+                example = &"/lake/orders.shards"
+            )]
+            #[serde(deserialize_with = "crate::shards::asked::path")]
+            pub(in crate::shards) dataset: forebay_types::ForebayPath,
+            $($own)*
+            /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
+            #[schemars(with = "Option<String>", extend("pattern" = crate::asking::TIMEOUT_PATTERN), example = &"30s")]
+            pub(in crate::shards) timeout: Option<crate::asking::Timeout>,
+        }
+    };
 }
+pub(super) use asked_of;
+
+asked_of!(DatasetAsked {});
 
 /// `columns=a,b`: names, or `*` for all of them.
 #[derive(Clone, Debug, PartialEq)]

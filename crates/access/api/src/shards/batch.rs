@@ -1,9 +1,6 @@
 //! Many questions at once, a line each.
 
-use std::sync::Arc;
-
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
@@ -14,14 +11,13 @@ use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::asked::{Asked, DatasetAsked};
+use super::asked::DatasetAsked;
 use super::condition::ConditionShape;
 use super::search::HITS_MAX;
-use super::visit::{Coming, Visit};
-use super::{Datasets, REFUSALS_OF_BODIES, body, lines};
+use super::visit::{Come, Visit};
+use super::{REFUSALS_OF_BODIES, body, described, lines};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::{Refusal, Wrong};
-use crate::visitor::Sender;
 
 /// Bytes of the questions of one request.
 const BODY_BYTES_MAX: u64 = 8 << 20;
@@ -73,46 +69,35 @@ impl Question {
     }
 }
 
-pub(super) const PATH: Described = Described {
-    verb: Verb::Post,
-    path: "/api/v1/shards/batch",
-    about: "Many questions with one request, a line each.",
-    parameters: Some(DatasetAsked::json_schema),
-    body: Some(Content {
-        kind: lines::JSON_LINES,
-        about: "JSON lines, at most 10,000 and 8 MiB of them.",
-        shape: |generator| generator.subschema_for::<Question>(),
-        example: Some(
-            "{\"get\": 7}\n{\"search\": {\"attr\": \"name\", \"eq\": \"clerk007\"}, \"limit\": 2}\n{\"count\": null}\n",
-        ),
-    }),
-    answer: Content {
-        kind: lines::JSON_LINES,
-        about: "JSON lines, one for each that was asked, in their order: a record or null, an array of keys, a number, or what is wrong.",
-        shape: |generator| {
-            json_schema!({"anyOf": [
-                generator.subschema_for::<Wrong>(),
-                {"type": "object", "additionalProperties": true},
-                {"type": "null"},
-                {"type": "array", "items": {}},
-                {"type": "integer", "minimum": 0},
-            ]})
-        },
-        example: None,
+pub(super) const PATH: Described =
+    described::<DatasetAsked>(Verb::Post, "/api/v1/shards/batch", "Many questions with one request, a line each.", ANSWERS)
+        .with_body(Content {
+            kind: lines::JSON_LINES,
+            about: "JSON lines, at most 10,000 and 8 MiB of them.",
+            shape: |generator| generator.subschema_for::<Question>(),
+            example: Some(
+                "{\"get\": 7}\n{\"search\": {\"attr\": \"name\", \"eq\": \"clerk007\"}, \"limit\": 2}\n{\"count\": null}\n",
+            ),
+        })
+        .refused_with(REFUSALS_OF_BODIES);
+
+const ANSWERS: Content = Content {
+    kind: lines::JSON_LINES,
+    about: "JSON lines, one for each that was asked, in their order: a record or null, an array of keys, a number, or what is wrong.",
+    shape: |generator| {
+        json_schema!({"anyOf": [
+            generator.subschema_for::<Wrong>(),
+            {"type": "object", "additionalProperties": true},
+            {"type": "null"},
+            {"type": "array", "items": {}},
+            {"type": "integer", "minimum": 0},
+        ]})
     },
-    or: None,
-    refusals: REFUSALS_OF_BODIES,
-    is_open: false,
+    example: None,
 };
 
-pub(super) async fn batch(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<DatasetAsked>, Refusal>,
-    sent: Body,
-) -> Result<Response, Refusal> {
-    let coming = Coming::of(&datasets, &sender, "shard_batch");
-    let asked = coming.asked(asked)?;
+pub(super) async fn batch(come: Come<DatasetAsked>, sent: Body) -> Result<Response, Refusal> {
+    let (coming, asked) = come.by_name("shard_batch")?;
     let visit = coming.read(asked.dataset, asked.timeout)?;
     let (sent, spent) = body::read(&visit, sent, BODY_BYTES_MAX, too_large).await?;
     let questions = split(&sent)?;

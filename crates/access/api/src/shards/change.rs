@@ -1,9 +1,6 @@
 //! Many changes at once, a line each.
 
-use std::sync::Arc;
-
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
@@ -14,13 +11,12 @@ use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
-use super::asked::{Asked, DatasetAsked};
+use super::asked::DatasetAsked;
 use super::record::Changed;
-use super::visit::Coming;
-use super::{Datasets, REFUSALS_OF_BODIES, body, lines};
+use super::visit::Come;
+use super::{REFUSALS_OF_BODIES, body, described, lines};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::{Refusal, Wrong};
-use crate::visitor::Sender;
 
 /// Bytes of the changes of one request: no more than a worker takes with one call, also where all are of one shard.
 const BODY_BYTES_MAX: u64 = 3 << 20;
@@ -65,38 +61,29 @@ impl Change {
     }
 }
 
-pub(super) const PATH: Described = Described {
-    verb: Verb::Post,
-    path: "/api/v1/shards/change",
-    about: "Many changes with one request, a line each. Those of one shard are made together, in their order, or none of them is.",
-    parameters: Some(DatasetAsked::json_schema),
-    body: Some(Content {
-        kind: lines::JSON_LINES,
-        about: "JSON lines, at most 8,192 and 3 MiB of them. With one that is no change of this dataset, none is made.",
-        shape: |generator| generator.subschema_for::<Change>(),
-        example: Some(
-            "{\"put\": {\"id\": 100001, \"name\": \"clerk007\"}, \"if_absent\": true}\n{\"put\": {\"id\": 100002}}\n{\"delete\": 10}\n",
-        ),
-    }),
-    answer: Content {
+pub(super) const PATH: Described = described::<DatasetAsked>(
+    Verb::Post,
+    "/api/v1/shards/change",
+    "Many changes with one request, a line each. Those of one shard are made together, in their order, or none of them is.",
+    Content {
         kind: lines::JSON_LINES,
         about: "JSON lines, one for each change, in their order: the record's version now, or why its shard was not changed.",
         shape: |generator| json_schema!({"anyOf": [generator.subschema_for::<Wrong>(), generator.subschema_for::<Changed>()]}),
         example: None,
     },
-    or: None,
-    refusals: REFUSALS_OF_BODIES,
-    is_open: false,
-};
+)
+.with_body(Content {
+    kind: lines::JSON_LINES,
+    about: "JSON lines, at most 8,192 and 3 MiB of them. With one that is no change of this dataset, none is made.",
+    shape: |generator| generator.subschema_for::<Change>(),
+    example: Some(
+        "{\"put\": {\"id\": 100001, \"name\": \"clerk007\"}, \"if_absent\": true}\n{\"put\": {\"id\": 100002}}\n{\"delete\": 10}\n",
+    ),
+})
+.refused_with(REFUSALS_OF_BODIES);
 
-pub(super) async fn change(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<DatasetAsked>, Refusal>,
-    sent: Body,
-) -> Result<Response, Refusal> {
-    let coming = Coming::of(&datasets, &sender, "shard_change");
-    let asked = coming.asked(asked)?;
+pub(super) async fn change(come: Come<DatasetAsked>, sent: Body) -> Result<Response, Refusal> {
+    let (coming, asked) = come.by_name("shard_change")?;
     let changing = coming.change(asked.dataset, asked.timeout)?;
     let (sent, spent) = body::read(changing.visit(), sent, BODY_BYTES_MAX, too_large).await?;
     let changes = read(&sent)?;

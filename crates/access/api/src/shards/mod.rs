@@ -6,7 +6,7 @@
 //!
 //! Never does: answer or change anything itself. The workers do, and `forebay-shards` asks them.
 //!
-//! Start with [`Coming`](visit::Coming), which every request is at first: it is let in to read, to change records, or to order something.
+//! Start with [`Come`](visit::Come), as which every request comes: it is let in to read, to change records, or to order something.
 
 mod asked;
 mod batch;
@@ -26,11 +26,11 @@ mod visit;
 use std::sync::{Arc, OnceLock};
 
 use axum::Router;
-use schemars::json_schema;
+use schemars::{JsonSchema, json_schema};
 
 use crate::Readers;
 use crate::asking::{OwnCluster, Places, PlacesMax, lines};
-use crate::describe::{Content, Described, Routes};
+use crate::describe::{Content, Described, Routes, Verb};
 use making::Works;
 use opened::Opened;
 
@@ -84,6 +84,11 @@ const REFUSALS: &[u16] = &[400, 404, 409, 429, 500, 503, 504];
 
 /// The same where a body comes with it.
 const REFUSALS_OF_BODIES: &[u16] = &[400, 404, 408, 409, 413, 429, 500, 503, 504];
+
+/// A path that asks a dataset by parameters.
+const fn described<T: JsonSchema>(verb: Verb, path: &'static str, about: &'static str, answer: Content) -> Described {
+    Described::new(verb, path, about, answer).asked_by::<T>().refused_with(REFUSALS)
+}
 
 /// A line with a record, or with the columns of it that were asked for.
 const RECORDS: Content = Content {

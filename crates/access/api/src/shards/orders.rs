@@ -1,57 +1,34 @@
 //! What an operator orders of a dataset: of its replicas, and when its changes are acknowledged.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use forebay_shard_store::{Acknowledged, DatasetOrders, DatasetPin};
 use forebay_shards::Shards;
-use forebay_types::ForebayPath;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::asked::{Asked, DatasetAsked, TIMEOUT_PATTERN, Timeout};
-use super::visit::Coming;
-use super::{Datasets, REFUSALS, asked};
+use super::asked::DatasetAsked;
+use super::visit::Come;
+use super::{asked, described};
 use crate::asking::from_text;
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
-use crate::visitor::Sender;
 
 const PIN_PATH: &str = "/api/v1/shards/pin";
 const FREEZE_PATH: &str = "/api/v1/shards/freeze";
 const ACK_PATH: &str = "/api/v1/shards/ack";
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct PinAsked {
-    /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
-    #[serde(deserialize_with = "asked::path")]
-    dataset: ForebayPath,
+asked::asked_of!(PinAsked {
     /// The least size of each replica, as a part of the input, above 0 and up to 16; without it the one that each starts with.
     #[schemars(example = 0.9)]
     size: Option<f64>,
-    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
-    timeout: Option<Timeout>,
-}
+});
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct AckAsked {
-    /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
-    #[serde(deserialize_with = "asked::path")]
-    dataset: ForebayPath,
+asked::asked_of!(AckAsked {
     /// When a change of its records is acknowledged: `storage` when shared storage has it, `two-workers` when the disks of two workers do.
     #[schemars(with = "String", extend("pattern" = ACK_PATTERN), example = &"two-workers")]
     #[serde(deserialize_with = "from_text")]
     ack: Acknowledged,
-    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
-    timeout: Option<Timeout>,
-}
+});
 
 const ACK_PATTERN: &str = "^(storage|two-workers)$";
 
@@ -110,32 +87,17 @@ impl Ordered {
     }
 }
 
-const ORDERED: Content = Content {
-    kind: "application/json",
-    about: "The dataset's manifest says so, and workers follow it within seconds.",
-    shape: |generator| generator.subschema_for::<Ordered>(),
-    example: None,
-};
+const ORDERED: Content = Content::json::<Ordered>("The dataset's manifest says so, and workers follow it within seconds.");
 
-pub(super) const PIN: Described = Described {
-    verb: Verb::Put,
-    path: PIN_PATH,
-    about: "Keeps the replicas of a dataset where they are, at a size at least, and has their workers bring what they don't have.",
-    parameters: Some(PinAsked::json_schema),
-    body: None,
-    answer: ORDERED,
-    or: None,
-    refusals: REFUSALS,
-    is_open: false,
-};
+pub(super) const PIN: Described = described::<PinAsked>(
+    Verb::Put,
+    PIN_PATH,
+    "Keeps the replicas of a dataset where they are, at a size at least, and has their workers bring what they don't have.",
+    ORDERED,
+);
 
-pub(super) async fn pin(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<PinAsked>, Refusal>,
-) -> Result<Json<Ordered>, Refusal> {
-    let coming = Coming::of(&datasets, &sender, "shard_pin");
-    let asked = coming.asked(asked)?;
+pub(super) async fn pin(come: Come<PinAsked>) -> Result<Json<Ordered>, Refusal> {
+    let (coming, asked) = come.by_name("shard_pin")?;
     let ordering = coming.administer(asked.dataset, asked.timeout)?;
     let pin = DatasetPin { size: asked.size };
     let shards = ordering.order(move |orders| orders.pin = Some(pin)).await?;
@@ -145,17 +107,7 @@ pub(super) async fn pin(
 
 /// A path with which something is ordered that is no pin.
 const fn ordering(verb: Verb, path: &'static str, about: &'static str) -> Described {
-    Described {
-        verb,
-        path,
-        about,
-        parameters: Some(DatasetAsked::json_schema),
-        body: None,
-        answer: ORDERED,
-        or: None,
-        refusals: REFUSALS,
-        is_open: false,
-    }
+    described::<DatasetAsked>(verb, path, about, ORDERED)
 }
 
 pub(super) const UNPIN: Described =
@@ -164,60 +116,34 @@ pub(super) const FREEZE: Described = ordering(Verb::Put, FREEZE_PATH, "Keeps the
 pub(super) const THAW: Described =
     ordering(Verb::Delete, FREEZE_PATH, "Lets the layers of a dataset's replicas follow their load again.");
 
-pub(super) const ACK: Described = Described {
-    verb: Verb::Put,
-    path: ACK_PATH,
-    about: "Has changes of a dataset's records acknowledged when shared storage has them, or when the disks of two workers do.",
-    parameters: Some(AckAsked::json_schema),
-    body: None,
-    answer: ORDERED,
-    or: None,
-    refusals: REFUSALS,
-    is_open: false,
-};
+pub(super) const ACK: Described = described::<AckAsked>(
+    Verb::Put,
+    ACK_PATH,
+    "Has changes of a dataset's records acknowledged when shared storage has them, or when the disks of two workers do.",
+    ORDERED,
+);
 
-pub(super) async fn ack(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<AckAsked>, Refusal>,
-) -> Result<Json<Ordered>, Refusal> {
-    let coming = Coming::of(&datasets, &sender, "shard_ack");
-    let asked = coming.asked(asked)?;
+pub(super) async fn ack(come: Come<AckAsked>) -> Result<Json<Ordered>, Refusal> {
+    let (coming, asked) = come.by_name("shard_ack")?;
     let ordering = coming.administer(asked.dataset, asked.timeout)?;
     let ack = asked.ack;
     Ok(Ordered::of(&ordering.order(move |orders| orders.ack = ack).await?, None))
 }
 
-pub(super) async fn unpin(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<DatasetAsked>, Refusal>,
-) -> Result<Json<Ordered>, Refusal> {
-    order(Coming::of(&datasets, &sender, "shard_unpin"), asked, |orders| orders.pin = None).await
+pub(super) async fn unpin(come: Come<DatasetAsked>) -> Result<Json<Ordered>, Refusal> {
+    order(come, "shard_unpin", |orders| orders.pin = None).await
 }
 
-pub(super) async fn freeze(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<DatasetAsked>, Refusal>,
-) -> Result<Json<Ordered>, Refusal> {
-    order(Coming::of(&datasets, &sender, "shard_freeze"), asked, |orders| orders.frozen = true).await
+pub(super) async fn freeze(come: Come<DatasetAsked>) -> Result<Json<Ordered>, Refusal> {
+    order(come, "shard_freeze", |orders| orders.frozen = true).await
 }
 
-pub(super) async fn thaw(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<DatasetAsked>, Refusal>,
-) -> Result<Json<Ordered>, Refusal> {
-    order(Coming::of(&datasets, &sender, "shard_thaw"), asked, |orders| orders.frozen = false).await
+pub(super) async fn thaw(come: Come<DatasetAsked>) -> Result<Json<Ordered>, Refusal> {
+    order(come, "shard_thaw", |orders| orders.frozen = false).await
 }
 
-async fn order(
-    coming: Coming<'_>,
-    asked: Result<Asked<DatasetAsked>, Refusal>,
-    change: fn(&mut DatasetOrders),
-) -> Result<Json<Ordered>, Refusal> {
-    let DatasetAsked { dataset, timeout } = coming.asked(asked)?;
+async fn order(come: Come<DatasetAsked>, what: &'static str, change: fn(&mut DatasetOrders)) -> Result<Json<Ordered>, Refusal> {
+    let (coming, DatasetAsked { dataset, timeout }) = come.by_name(what)?;
     let ordering = coming.administer(dataset, timeout)?;
     Ok(Ordered::of(&ordering.order(change).await?, None))
 }

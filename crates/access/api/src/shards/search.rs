@@ -1,25 +1,21 @@
 //! The records that meet a condition, and how many there are.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use axum::response::Response;
 use forebay_shard::Key;
 use forebay_shard_store::{Condition, Literal};
 use forebay_shards::Shards;
-use forebay_types::{ForebayPath, Result};
+use forebay_types::Result;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 
-use super::asked::{Asked, ColumnNames, TIMEOUT_PATTERN, Timeout};
+use super::asked::ColumnNames;
 use super::lines::Lines;
-use super::visit::{Coming, Visit};
-use super::{Datasets, RECORDS, REFUSALS, asked, lines};
+use super::visit::{Come, Visit};
+use super::{RECORDS, asked, described, lines};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
-use crate::visitor::Sender;
 
 /// Hits of one request where it does not say how many, and at most: who wants more goes on after the last one.
 const HITS: usize = 1000;
@@ -30,13 +26,7 @@ const RECORDS_AT_ONCE: usize = 1000;
 /// The parameters of a request for a page of records, with its own between the dataset and the page.
 macro_rules! page_of {
     ($name:ident { $($own:tt)* }) => {
-        #[derive(Deserialize, JsonSchema)]
-        #[serde(deny_unknown_fields)]
-        pub(super) struct $name {
-            /// Its folder: `/MOUNT/FOLDER`.
-            #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
-            #[serde(deserialize_with = "asked::path")]
-            dataset: ForebayPath,
+        asked::asked_of!($name {
             $($own)*
             /// Records at most. Where as many come, go on with `after` and the last key.
             #[serde(default = "hits")]
@@ -48,10 +38,7 @@ macro_rules! page_of {
             /// Names with commas between them, or `*`: keys alone without it.
             #[schemars(with = "Option<String>", example = &"*")]
             columns: Option<ColumnNames>,
-            /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-            #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
-            timeout: Option<Timeout>,
-        }
+        });
     };
 }
 
@@ -66,49 +53,25 @@ fn hits() -> usize {
     HITS
 }
 
-pub(super) const SEARCH: Described = Described {
-    verb: Verb::Get,
-    path: "/api/v1/shards/search",
-    about: "The records that meet a condition, by their keys ascending.",
-    parameters: Some(Search::json_schema),
-    body: None,
-    answer: RECORDS,
-    or: None,
-    refusals: REFUSALS,
-    is_open: false,
-};
+pub(super) const SEARCH: Described = described::<Search>(
+    Verb::Get,
+    "/api/v1/shards/search",
+    "The records that meet a condition, by their keys ascending.",
+    RECORDS,
+);
 
-pub(super) async fn search(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<Search>, Refusal>,
-) -> Result<Response, Refusal> {
-    let coming = Coming::of(&datasets, &sender, "shard_search");
-    let Search { dataset, condition, limit, after, columns, timeout } = coming.asked(asked)?;
+pub(super) async fn search(come: Come<Search>) -> Result<Response, Refusal> {
+    let (coming, Search { dataset, condition, limit, after, columns, timeout }) = come.by_name("shard_search")?;
     let visit = coming.read(dataset, timeout)?;
     let page = Page::of(limit, after, columns)?;
     found(visit, Condition::parse(&condition)?, page).await
 }
 
-pub(super) const SCAN: Described = Described {
-    verb: Verb::Get,
-    path: "/api/v1/shards/scan",
-    about: "All records, by their keys ascending.",
-    parameters: Some(Scan::json_schema),
-    body: None,
-    answer: RECORDS,
-    or: None,
-    refusals: REFUSALS,
-    is_open: false,
-};
+pub(super) const SCAN: Described =
+    described::<Scan>(Verb::Get, "/api/v1/shards/scan", "All records, by their keys ascending.", RECORDS);
 
-pub(super) async fn scan(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<Scan>, Refusal>,
-) -> Result<Response, Refusal> {
-    let coming = Coming::of(&datasets, &sender, "shard_scan");
-    let Scan { dataset, limit, after, columns, timeout } = coming.asked(asked)?;
+pub(super) async fn scan(come: Come<Scan>) -> Result<Response, Refusal> {
+    let (coming, Scan { dataset, limit, after, columns, timeout }) = come.by_name("shard_scan")?;
     let visit = coming.read(dataset, timeout)?;
     let page = Page::of(limit, after, columns)?;
     // What all records meet.
@@ -171,20 +134,11 @@ async fn push_records(shards: &Shards, keys: &[Key], columns: &[String], lines: 
     Ok(())
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CountAsked {
-    /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
-    #[serde(deserialize_with = "asked::path")]
-    dataset: ForebayPath,
+asked::asked_of!(CountAsked {
     /// Tests of columns, joined by `and`, `or` and `not`; all records without it.
     #[schemars(example = &"name = clerk007")]
     condition: Option<String>,
-    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
-    timeout: Option<Timeout>,
-}
+});
 
 /// How many records meet a condition.
 #[derive(JsonSchema, Serialize)]
@@ -193,30 +147,15 @@ pub struct Count {
     pub count: u64,
 }
 
-pub(super) const COUNT: Described = Described {
-    verb: Verb::Get,
-    path: "/api/v1/shards/count",
-    about: "How many records meet a condition.",
-    parameters: Some(CountAsked::json_schema),
-    body: None,
-    answer: Content {
-        kind: "application/json",
-        about: "The number.",
-        shape: |generator| generator.subschema_for::<Count>(),
-        example: None,
-    },
-    or: None,
-    refusals: REFUSALS,
-    is_open: false,
-};
+pub(super) const COUNT: Described = described::<CountAsked>(
+    Verb::Get,
+    "/api/v1/shards/count",
+    "How many records meet a condition.",
+    Content::json::<Count>("The number."),
+);
 
-pub(super) async fn count(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<CountAsked>, Refusal>,
-) -> Result<Json<Count>, Refusal> {
-    let coming = Coming::of(&datasets, &sender, "shard_count");
-    let asked = coming.asked(asked)?;
+pub(super) async fn count(come: Come<CountAsked>) -> Result<Json<Count>, Refusal> {
+    let (coming, asked) = come.by_name("shard_count")?;
     let visit = coming.read(asked.dataset, asked.timeout)?;
     let condition = asked.condition.map(|text| Condition::parse(&text)).transpose()?.map(|condition| condition.to_json());
     let shards = visit.open().await?;

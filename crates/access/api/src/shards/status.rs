@@ -1,21 +1,17 @@
 //! Where a dataset's shards are.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use forebay_rights::needs;
 use forebay_shards::ShardStatus;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::asked::{Asked, DatasetAsked};
+use super::asked::DatasetAsked;
+use super::described;
 use super::orders::Orders;
-use super::visit::Coming;
-use super::{Datasets, REFUSALS};
+use super::visit::Come;
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
-use crate::visitor::Sender;
 
 /// A dataset, its shards and their replicas.
 #[derive(JsonSchema, Serialize)]
@@ -36,31 +32,16 @@ pub(super) struct DatasetStatus {
     shards: Vec<ShardStatus>,
 }
 
-pub(super) const PATH: Described = Described {
-    verb: Verb::Get,
-    path: "/api/v1/shards/status",
-    about: "The shards of a dataset, where their replicas are, and what is ordered of these.",
-    parameters: Some(DatasetAsked::json_schema),
-    body: None,
-    answer: Content {
-        kind: "application/json",
-        about: "The shards.",
-        shape: |generator| generator.subschema_for::<DatasetStatus>(),
-        example: None,
-    },
-    or: None,
-    refusals: REFUSALS,
-    is_open: false,
-};
+pub(super) const PATH: Described = described::<DatasetAsked>(
+    Verb::Get,
+    "/api/v1/shards/status",
+    "The shards of a dataset, where their replicas are, and what is ordered of these.",
+    Content::json::<DatasetStatus>("The shards."),
+);
 
-pub(super) async fn status(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<DatasetAsked>, Refusal>,
-) -> Result<Json<DatasetStatus>, Refusal> {
-    let coming = Coming::of(&datasets, &sender, "shard_status");
-    let asked = coming.asked(asked)?;
-    let may = |need| datasets.readers.may(&sender, &need);
+pub(super) async fn status(come: Come<DatasetAsked>) -> Result<Json<DatasetStatus>, Refusal> {
+    let (coming, asked) = come.by_name("shard_status")?;
+    let may = |need| coming.may(&need);
     let mount = asked.dataset.mount();
     let (may_order, may_change) = (may(needs::dataset_orders(mount)), may(needs::dataset_change(mount)));
     let visit = coming.read(asked.dataset, asked.timeout)?;

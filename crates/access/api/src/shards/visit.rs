@@ -1,9 +1,12 @@
 //! A request about a dataset, let in.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use forebay_client::Client;
 use forebay_rights::{Need, Who, needs};
 use forebay_runtime::time::Instant;
@@ -12,51 +15,71 @@ use forebay_shards::Shards;
 use forebay_trace::Span;
 use forebay_transport::{Deed, is_audited, tell};
 use forebay_types::{Error, ErrorKind, ForebayPath, Result};
+use serde::de::DeserializeOwned;
 
 use super::Datasets;
-use super::asked::{Asked, Timeout};
-use crate::asking::Place;
+use crate::asking::{Asked, Place, Timeout};
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
 
-/// A request that has come, and was not let in yet.
-#[derive(Clone, Copy)]
-pub(super) struct Coming<'r> {
-    datasets: &'r Arc<Datasets>,
-    sender: &'r Sender,
+/// A request as it has come.
+pub(super) struct Come<T> {
+    datasets: Arc<Datasets>,
+    sender: Sender,
+    asked: Result<Asked<T>, Refusal>,
+}
+
+impl<T: DeserializeOwned> FromRequestParts<Arc<Datasets>> for Come<T> {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, datasets: &Arc<Datasets>) -> Result<Self, Infallible> {
+        let (datasets, sender) = (Arc::clone(datasets), Sender::of(&parts.headers, &parts.extensions));
+        Ok(Self { datasets, sender, asked: Asked::of(&parts.uri) })
+    }
+}
+
+impl<T> Come<T> {
+    /// The request, by the name that the audit log has for it, with its parameters. Who is nobody's hears of that, and not of what is wrong
+    /// with them.
+    pub(super) fn by_name(self, what: &'static str) -> Result<(Coming, T), Refusal> {
+        let Self { datasets, sender, asked } = self;
+        let asked = datasets.readers.asked(&sender, what, "/api/v1/shards", asked)?;
+        Ok((Coming { datasets, sender, what }, asked))
+    }
+}
+
+/// A request that was not let in yet.
+pub(super) struct Coming {
+    datasets: Arc<Datasets>,
+    sender: Sender,
     what: &'static str,
 }
 
-impl<'r> Coming<'r> {
-    /// One of a sender, by the name that the audit log has for it.
-    pub(super) fn of(datasets: &'r Arc<Datasets>, sender: &'r Sender, what: &'static str) -> Self {
-        Self { datasets, sender, what }
-    }
-
-    /// Its parameters. Who is nobody's hears of that, and not of what is wrong with them.
-    pub(super) fn asked<T>(self, asked: Result<Asked<T>, Refusal>) -> Result<T, Refusal> {
-        self.datasets.readers.asked(self.sender, self.what, "/api/v1/shards", asked)
+impl Coming {
+    /// Whether who sends it has a right beside the one that it is let in by.
+    pub(super) fn may(&self, need: &Need) -> bool {
+        self.datasets.readers.may(&self.sender, need)
     }
 
     /// Lets it in: 401 or 403 for who may not read the mount, 429 or 503 where too many are under way.
-    pub(super) fn read(self, dataset: ForebayPath, timeout: Option<Timeout>) -> Result<Visit, Refusal> {
+    pub(super) fn read(&self, dataset: ForebayPath, timeout: Option<Timeout>) -> Result<Visit, Refusal> {
         let need = needs::dataset(dataset.mount());
         self.enter(dataset, timeout, &need).map(|(_, visit)| visit)
     }
 
     /// The same for who may write in the mount. The audit log is told of it.
-    pub(super) fn change(self, dataset: ForebayPath, timeout: Option<Timeout>) -> Result<Changing, Refusal> {
+    pub(super) fn change(&self, dataset: ForebayPath, timeout: Option<Timeout>) -> Result<Changing, Refusal> {
         let need = needs::dataset_change(dataset.mount());
         self.enter_to_change(dataset, timeout, &need)
     }
 
     /// The same for who may administer the mount.
-    pub(super) fn administer(self, dataset: ForebayPath, timeout: Option<Timeout>) -> Result<Administering, Refusal> {
+    pub(super) fn administer(&self, dataset: ForebayPath, timeout: Option<Timeout>) -> Result<Administering, Refusal> {
         let need = needs::dataset_orders(dataset.mount());
         self.enter_to_change(dataset, timeout, &need).map(Administering)
     }
 
-    fn enter_to_change(self, dataset: ForebayPath, timeout: Option<Timeout>, need: &Need) -> Result<Changing, Refusal> {
+    fn enter_to_change(&self, dataset: ForebayPath, timeout: Option<Timeout>, need: &Need) -> Result<Changing, Refusal> {
         let on = dataset.to_string();
         let (who, visit) = self.enter(dataset, timeout, need)?;
         if is_audited() {
@@ -65,8 +88,9 @@ impl<'r> Coming<'r> {
         Ok(Changing { visit })
     }
 
-    fn enter(self, dataset: ForebayPath, timeout: Option<Timeout>, need: &Need) -> Result<(Who, Visit), Refusal> {
-        let Self { datasets, sender, what } = self;
+    fn enter(&self, dataset: ForebayPath, timeout: Option<Timeout>, need: &Need) -> Result<(Who, Visit), Refusal> {
+        let Self { datasets, sender, .. } = self;
+        let what = self.what;
         let who = datasets.readers.check(sender, need, what, &dataset.to_string())?;
         let place = datasets.places.take(&who.to_string())?;
         let mut span = Span::asked(sender.trace(), "http shards");

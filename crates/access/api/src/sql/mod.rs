@@ -130,7 +130,13 @@ const STATEMENT: Content = Content {
     example: Some("select 1 as one"),
 };
 
-const REFUSALS: &[u16] = &[400, 404, 408, 409, 413, 429, 500, 503, 504];
+/// A path that a statement is sent to.
+const fn statement<T: JsonSchema>(path: &'static str, about: &'static str, answer: Content) -> Described {
+    Described::new(Verb::Post, path, about, answer)
+        .asked_by::<T>()
+        .with_body(STATEMENT)
+        .refused_with(&[400, 404, 408, 409, 413, 429, 500, 503, 504])
+}
 
 /// What all statements share.
 struct Door {
@@ -141,22 +147,9 @@ struct Door {
 
 /// The path, for `readers`, each with its own rights, from when what runs statements is there.
 pub(crate) fn routes(readers: Readers, statements: Arc<OnceLock<Arc<dyn Statements>>>) -> (Router, Vec<Described>) {
-    let path = Described {
-        verb: Verb::Post,
-        path: "/api/v1/sql",
-        about: "A statement that reads: SELECT, WITH, VALUES, SHOW, or EXPLAIN of one.",
-        parameters: Some(SqlAsked::json_schema),
-        body: Some(STATEMENT),
-        answer: Content {
-            kind: "application/json",
-            about: "Its columns and rows, and what it took.",
-            shape: |generator| generator.subschema_for::<Answer>(),
-            example: None,
-        },
-        or: Some(arrow::STREAM),
-        refusals: REFUSALS,
-        is_open: false,
-    };
+    let about = "A statement that reads: SELECT, WITH, VALUES, SHOW, or EXPLAIN of one.";
+    let answer = Content::json::<Answer>("Its columns and rows, and what it took.");
+    let path = Described { or: Some(arrow::STREAM), ..statement::<SqlAsked>("/api/v1/sql", about, answer) };
     let (router, described) = Routes::new().with(path, sql).with(rows::PATH, rows::rows).into_parts();
     (router.with_state(Arc::new(Door { readers, statements, places: Places::new(PLACES) })), described)
 }

@@ -12,9 +12,9 @@ use forebay_types::Error;
 use schemars::{JsonSchema, json_schema};
 use serde::Deserialize;
 
-use super::{Door, Entered, REFUSALS, STATEMENT};
+use super::{Door, Entered, statement};
 use crate::asking::{Asked, TIMEOUT_PATTERN, Timeout, lines};
-use crate::describe::{Content, Described, Verb};
+use crate::describe::{Content, Described};
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
 
@@ -26,22 +26,16 @@ pub(super) struct RowsAsked {
     timeout: Option<Timeout>,
 }
 
-pub(super) const PATH: Described = Described {
-    verb: Verb::Post,
-    path: "/api/v1/sql/rows",
-    about: "All rows of a statement that reads, as they come.",
-    parameters: Some(RowsAsked::json_schema),
-    body: Some(STATEMENT),
-    answer: Content {
+pub(super) const PATH: Described = statement::<RowsAsked>(
+    "/api/v1/sql/rows",
+    "All rows of a statement that reads, as they come.",
+    Content {
         kind: lines::JSON_LINES,
         about: "JSON lines, an object with a value a column each.",
         shape: |_| json_schema!({"type": "object", "additionalProperties": true}),
         example: None,
     },
-    or: None,
-    refusals: REFUSALS,
-    is_open: false,
-};
+);
 
 pub(super) async fn rows(
     State(door): State<Arc<Door>>,

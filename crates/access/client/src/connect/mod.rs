@@ -37,6 +37,9 @@ pub(crate) use slot::{REFUSED_FOR, to_its_end};
 pub(crate) use traced::{of_node, said};
 pub use wait::Wait;
 
+/// TCP connections to one worker at most.
+const TCP_CONNECTIONS: usize = 3;
+
 /// The connections to workers: one Unix connection to a worker of this host, a few TCP connections to others, made at
 /// first use and again after they closed.
 pub(crate) struct Connections {
@@ -162,7 +165,7 @@ impl Connections {
             // New, or back at another address.
             _ => {
                 let tcp = || TcpSlot { slot: Slot::new(), calls: Arc::default() };
-                let tcp = std::iter::repeat_with(tcp).take(self.settings.tcp_connections.max(1)).collect();
+                let tcp = std::iter::repeat_with(tcp).take(TCP_CONNECTIONS).collect();
                 let links = Arc::new(WorkerLinks { info: Arc::clone(info), local: Slot::new(), tcp });
                 workers.insert(info.id, Arc::clone(&links));
                 links

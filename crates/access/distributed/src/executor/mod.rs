@@ -28,14 +28,13 @@ use forebay_rights::needs;
 use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::Security;
 use forebay_types::{Error, Result, ResultExt, WorkerId};
-use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::actions::ActionsOnly;
 use crate::checked::Checked;
 use crate::codec::Codec;
-use crate::ports::{Ways, incoming};
+use crate::ports::{Ways, incoming, listen};
 use crate::serving::follow;
 use crate::settings::{MESSAGE_BYTES_MAX, producer};
 use crate::shuffle::{Engine as ShuffleEngine, Files, Shared, ShuffleTimes, Times};
@@ -85,15 +84,7 @@ pub struct Executor {
 impl Executor {
     /// Listens, and asks the scheduler for tasks from now on, whether it is there yet or not.
     pub async fn start(client: Client, settings: ExecutorSettings) -> Result<Self> {
-        let place = || format!("can't listen at {}", settings.listen);
-        let listener = TcpListener::bind(&settings.listen).await.context(place)?;
-        let address = listener.local_addr().context(place)?;
-        if settings.advertise.is_none() && address.ip().is_unspecified() {
-            return Err(Error::invalid(format!(
-                "{address} is nowhere that others can reach: say where with --advertise HOST:PORT"
-            )));
-        }
-        let host = settings.advertise.clone().unwrap_or_else(|| address.ip().to_string());
+        let (listener, address, host) = listen(&settings.listen, settings.advertise.clone(), "").await?;
         let folder = settings.folder.display().to_string();
         match std::fs::remove_dir_all(&settings.folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Error::from(error).context(folder)),

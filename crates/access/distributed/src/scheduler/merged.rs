@@ -105,9 +105,7 @@ fn bytes_with(sum: u64, location: &PartitionLocation) -> Option<u64> {
 mod tests {
     use ballista_core::JobId;
     use ballista_core::execution_plans::ShuffleWriterExec;
-    use ballista_core::serde::scheduler::{
-        ExecutorMetadata, ExecutorOperatingSystemSpecification, ExecutorSpecification, PartitionId, PartitionStats,
-    };
+    use ballista_core::serde::scheduler::PartitionStats;
     use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
     use datafusion::common::{JoinType, NullEquality};
     use datafusion::physical_expr::expressions::col;
@@ -127,21 +125,7 @@ mod tests {
     }
 
     fn output(bytes: Option<u64>) -> PartitionLocation {
-        PartitionLocation {
-            map_partition_id: 0,
-            partition_id: PartitionId { job_id: JobId::from("j".to_string()), stage_id: 1, partition_id: 0 },
-            executor_meta: ExecutorMetadata {
-                id: "e".to_string(),
-                host: "127.0.0.1".to_string(),
-                port: 1,
-                grpc_port: 1,
-                specification: ExecutorSpecification::default(),
-                os_info: ExecutorOperatingSystemSpecification::default(),
-            },
-            partition_stats: PartitionStats::new(Some(1), Some(1), bytes),
-            file_id: Some(1),
-            is_sort_shuffle: false,
-        }
+        crate::shuffle::output(1, 0, PartitionStats::new(Some(1), Some(1), bytes))
     }
 
     /// What reads outputs of so many bytes, those of each partition.

@@ -20,9 +20,8 @@ use forebay_rights::needs;
 use forebay_scheduling::{Policy as Order, ScheduleSettings};
 use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::Security;
-use forebay_types::{Error, OperationId, Result, ResultExt};
+use forebay_types::{Error, OperationId, Result};
 use parking_lot::Mutex;
-use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::answers::Answers;
@@ -35,7 +34,7 @@ use super::{Books, Server};
 use crate::actions::ActionsOnly;
 use crate::checked::Checked;
 use crate::codec::Codec;
-use crate::ports::{Ways, incoming};
+use crate::ports::{Ways, incoming, listen};
 use crate::serving::announce;
 use crate::settings::{MESSAGE_BYTES_MAX, producer};
 use crate::shuffle::Shuffle;
@@ -72,16 +71,8 @@ pub struct Scheduler {
 impl Scheduler {
     /// Listens for queries and for executors that ask for tasks.
     pub async fn start(client: Client, settings: SchedulerSettings) -> Result<Self> {
-        let place = || format!("can't listen at {}; choose another address with --scheduler-listen", settings.listen);
-        let listener = TcpListener::bind(&settings.listen).await.context(place)?;
-        let address = listener.local_addr().context(place)?;
-
-        if settings.advertise.is_none() && address.ip().is_unspecified() {
-            return Err(Error::invalid(format!(
-                "{address} is nowhere that others can reach: say where with --advertise HOST:PORT"
-            )));
-        }
-        let host = settings.advertise.unwrap_or_else(|| address.ip().to_string());
+        let remedy = "; choose another address with --scheduler-listen";
+        let (listener, address, host) = listen(&settings.listen, settings.advertise, remedy).await?;
 
         let ways = Ways::new(&settings.security)?;
         let mut books = Books::new(ScheduleSettings { policy: settings.order, ..Default::default() });

@@ -227,7 +227,7 @@ pub(crate) fn all(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::Arc;
 
     use ballista_core::JobId;
@@ -304,10 +304,11 @@ mod tests {
         assert!(refused > whole.len() / 4, "{refused} of {}", whole.len());
     }
 
-    fn location(rows: Option<u64>) -> PartitionLocation {
+    /// What a task has left of a partition for another stage.
+    pub(crate) fn output(stage_id: usize, partition_id: usize, partition_stats: PartitionStats) -> PartitionLocation {
         PartitionLocation {
             map_partition_id: 0,
-            partition_id: PartitionId { job_id: JobId::from("j".to_string()), stage_id: 3, partition_id: 7 },
+            partition_id: PartitionId { job_id: JobId::from("j".to_string()), stage_id, partition_id },
             executor_meta: ExecutorMetadata {
                 id: "e".to_string(),
                 host: "127.0.0.1".to_string(),
@@ -316,10 +317,14 @@ mod tests {
                 specification: ExecutorSpecification::default(),
                 os_info: ExecutorOperatingSystemSpecification::default(),
             },
-            partition_stats: PartitionStats::new(rows, None, None),
+            partition_stats,
             file_id: Some(1),
             is_sort_shuffle: false,
         }
+    }
+
+    fn location(rows: Option<u64>) -> PartitionLocation {
+        output(3, 7, PartitionStats::new(rows, None, None))
     }
 
     #[test]

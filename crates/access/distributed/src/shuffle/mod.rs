@@ -32,6 +32,8 @@ use parking_lot::Mutex;
 
 use broadcast::Broadcasts;
 pub(crate) use engine::Engine;
+#[cfg(test)]
+pub(crate) use files::tests::output;
 pub(crate) use files::{Files, Told, all};
 pub(crate) use handed::WHOLE_FILE;
 pub(crate) use losses::each as each_loss;

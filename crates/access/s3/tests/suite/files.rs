@@ -2,13 +2,12 @@
 
 use futures::future::join_all;
 
-use crate::rig::client::request;
+use crate::rig::client::{begin, request};
 use crate::rig::cluster::{Cluster, bytes, gateway_settings};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_are_files() {
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = Cluster::over_files(folder.path()).await;
+    let (folder, cluster) = Cluster::over_files(gateway_settings()).await;
     let at = cluster.address();
     let body = bytes(1, 12_000_000);
     let put = request("PUT", "/nas/a/b%20c").body(body.clone()).send(at).await;
@@ -33,11 +32,9 @@ async fn objects_are_files() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn uploads_in_parts() {
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = Cluster::over_files(folder.path()).await;
+    let (folder, cluster) = Cluster::over_files(gateway_settings()).await;
     let at = cluster.address();
-    let begin = request("POST", "/nas/m?uploads").send(at).await.text();
-    let id = begin.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0.to_string();
+    let id = begin(at, "/nas/m").await;
     let (first, second) = (bytes(1, 6 << 20), bytes(2, 1000));
     let mut tags = Vec::new();
     // The second before the first, which is sent twice.
@@ -61,30 +58,24 @@ async fn uploads_in_parts() {
     assert_eq!(done.status, 200, "{}", done.text());
     assert!(std::fs::read(folder.path().join("m")).unwrap() == [first, second].concat());
     assert_eq!(list([&tags[2], &tags[0]]).send(at).await.code(), "NoSuchUpload");
-    let begin = request("POST", "/nas/gone?uploads").send(at).await.text();
-    let id = begin.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0;
+    let id = begin(at, "/nas/gone").await;
     assert_eq!(request("DELETE", &format!("/nas/gone?uploadId={id}")).send(at).await.status, 204);
-    assert!(!request("GET", "/nas?uploads").send(at).await.text().contains(id));
+    assert!(!request("GET", "/nas?uploads").send(at).await.text().contains(&id));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parts_that_wait_take_so_much_of_the_disk_and_no_more() {
-    let folder = tempfile::tempdir().unwrap();
     let mut settings = gateway_settings();
     settings.upload_disk_bytes_max = 3000;
-    let cluster = Cluster::over_files_with(folder.path(), settings).await;
+    let (_folder, cluster) = Cluster::over_files(settings).await;
     let at = cluster.address();
-    let begin = async |key: &str| {
-        let begun = request("POST", &format!("{key}?uploads")).send(at).await.text();
-        begun.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0.to_string()
-    };
     let part = |key: &str, number: u32, id: &str, length: usize| {
         request("PUT", &format!("{key}?partNumber={number}&uploadId={id}")).body(vec![7; length])
     };
     for key in ["/nas/m", "/tmp/m"] {
-        let id = begin(key).await;
+        let id = begin(at, key).await;
         assert_eq!(part(key, 1, &id, 2000).send(at).await.status, 200, "{key}");
-        let other = begin(key).await;
+        let other = begin(at, key).await;
         let refused = part(key, 1, &other, 1001).send(at).await;
         assert_eq!((refused.status, refused.code().as_str()), (503, "SlowDown"), "{key}: {}", refused.text());
         assert_eq!(request("DELETE", &format!("{key}?uploadId={other}")).send(at).await.status, 204);
@@ -101,7 +92,7 @@ async fn parts_that_wait_take_so_much_of_the_disk_and_no_more() {
         assert_eq!(part(key, 2, &id, 1000).send(at).await.status, 200, "{key}: the rest is free");
         assert_eq!(request("DELETE", &format!("{key}?uploadId={id}")).send(at).await.status, 204);
         for _ in 0..2 {
-            let id = begin(key).await;
+            let id = begin(at, key).await;
             let put = part(key, 1, &id, 3000).send(at).await;
             assert_eq!(put.status, 200, "{key}: all of it came back: {}", put.text());
             let list = format!(
@@ -116,13 +107,11 @@ async fn parts_that_wait_take_so_much_of_the_disk_and_no_more() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_many_complete_at_once_is_whole() {
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = Cluster::over_files(folder.path()).await;
+    let (_folder, cluster) = Cluster::over_files(gateway_settings()).await;
     let at = cluster.address();
     let bodies = [bytes(1, (9 << 20) + 1), bytes(2, 5 << 20), bytes(3, 1000)];
     for key in ["/nas/m", "/tmp/m"] {
-        let begin = request("POST", &format!("{key}?uploads")).send(at).await.text();
-        let id = begin.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0;
+        let id = begin(at, key).await;
         let mut parts = String::new();
         for (number, body) in (1..).zip(&bodies) {
             let put = request("PUT", &format!("{key}?partNumber={number}&uploadId={id}")).body(body.clone()).send(at).await;
@@ -149,8 +138,7 @@ async fn what_many_complete_at_once_is_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_delete_with_a_condition_that_is_not_looked_at_deletes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = Cluster::over_files(folder.path()).await;
+    let (folder, cluster) = Cluster::over_files(gateway_settings()).await;
     let at = cluster.address();
     let tag = request("PUT", "/nas/a").body("a").send(at).await.header("etag").unwrap().to_string();
     let time = "Tue, 14 Nov 2023 22:13:20 GMT";
@@ -197,8 +185,7 @@ async fn a_delete_with_a_condition_that_is_not_looked_at_deletes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_client_says_of_a_body_is_checked() {
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = Cluster::over_files(folder.path()).await;
+    let (folder, cluster) = Cluster::over_files(gateway_settings()).await;
     let at = cluster.address();
     let digests = [
         ("content-md5", "JfnnlDI7RTiF9RgfG2JNCw=="),
@@ -232,8 +219,7 @@ async fn what_a_client_says_of_a_body_is_checked() {
     let good = trailing("123456789", "y/Q5Jg==").send(at).await;
     assert_eq!((good.status, good.header("x-amz-checksum-crc32")), (200, Some("y/Q5Jg==")), "{}", good.text());
     // Parts, and lists of what to delete.
-    let begin = request("POST", "/nas/m?uploads").send(at).await.text();
-    let id = begin.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0;
+    let id = begin(at, "/nas/m").await;
     let part = request("PUT", &format!("/nas/m?partNumber=1&uploadId={id}")).header("x-amz-checksum-crc32", "y/Q5Jg==");
     assert_eq!(part.body("123456780").send(at).await.code(), "BadDigest");
     let many = "<Delete><Object><Key>trailing</Key></Object></Delete>";
@@ -244,11 +230,9 @@ async fn what_a_client_says_of_a_body_is_checked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parts_are_listed_behind_any_number() {
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = Cluster::over_files(folder.path()).await;
+    let (_folder, cluster) = Cluster::over_files(gateway_settings()).await;
     let at = cluster.address();
-    let begin = request("POST", "/nas/m?uploads").send(at).await.text();
-    let id = begin.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0;
+    let id = begin(at, "/nas/m").await;
     for number in [1, 10_000] {
         let put = request("PUT", &format!("/nas/m?partNumber={number}&uploadId={id}")).body("x").send(at).await;
         assert_eq!(put.status, 200, "{}", put.text());

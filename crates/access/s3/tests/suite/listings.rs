@@ -65,8 +65,7 @@ async fn behind_the_prefix_of_a_bucket() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn behind_the_prefix_of_a_folder_and_of_temporary_data() {
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = Cluster::over_files(folder.path()).await;
+    let (_folder, cluster) = Cluster::over_files(gateway_settings()).await;
     behind_the_prefix(cluster.address(), "nas", false).await;
     behind_the_prefix(cluster.address(), "tmp", false).await;
 }

@@ -75,35 +75,10 @@ async fn over(store: &Parrot) -> Cluster {
     cluster
 }
 
-const OF_BUCKETS: [&str; 27] = [
-    "abac",
-    "accelerate",
-    "acl",
-    "analytics&id=a",
-    "cors",
-    "encryption",
-    "intelligent-tiering&id=a",
-    "inventory",
-    "lifecycle",
-    "logging",
-    "metadataConfiguration",
-    "metadataTable",
-    "metrics",
-    "notification",
-    "object-lock",
-    "ownershipControls",
-    "policy",
-    "policyStatus",
-    "publicAccessBlock",
-    "replication",
-    "requestPayment",
-    "tagging",
-    "uploads",
-    "versioning",
-    "versions",
-    "website",
-    "uploads&prefix=secret&key-marker=secret",
-];
+const OF_BUCKETS: &str = "abac accelerate acl analytics&id=a cors encryption intelligent-tiering&id=a inventory lifecycle \
+    logging metadataConfiguration metadataTable metrics notification object-lock ownershipControls policy policyStatus \
+    publicAccessBlock replication requestPayment tagging uploads versioning versions website \
+    uploads&prefix=secret&key-marker=secret";
 const OF_OBJECTS: [&str; 9] =
     ["acl", "attributes", "legal-hold", "retention", "tagging", "torrent", "uploadId=u", "acl&versionId=v", "select"];
 
@@ -114,7 +89,7 @@ async fn what_a_store_does_not_know_never_becomes_a_listing_of_its_bucket() {
         let cluster = over(&store).await;
         let at = cluster.address();
         for bucket in ["lake", "part"] {
-            let paths = OF_BUCKETS.iter().map(|sub| format!("/{bucket}?{sub}"));
+            let paths = OF_BUCKETS.split(' ').map(|sub| format!("/{bucket}?{sub}"));
             for path in paths.chain(OF_OBJECTS.iter().map(|sub| format!("/{bucket}/a?{sub}"))) {
                 let answer = request("GET", &path).send(at).await;
                 // Uploads of a mount that is all of the bucket are its own.
@@ -132,7 +107,7 @@ async fn what_a_store_does_not_know_never_becomes_a_listing_of_its_bucket() {
 async fn the_configuration_of_a_bucket_is_not_asked_for_by_a_part_of_it() {
     let store = Parrot::start(ALL).await;
     let cluster = over(&store).await;
-    for sub in OF_BUCKETS.iter().filter(|sub| !sub.starts_with("uploads") && !sub.starts_with("version")) {
+    for sub in OF_BUCKETS.split(' ').filter(|sub| !sub.starts_with("uploads") && !sub.starts_with("version")) {
         let answer = request("GET", &format!("/part?{sub}")).send(cluster.address()).await;
         assert_eq!((answer.status, answer.code().as_str()), (403, "AccessDenied"), "{sub}");
     }

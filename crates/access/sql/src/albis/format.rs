@@ -23,7 +23,7 @@ use object_store::{ObjectMeta, ObjectStore};
 use super::metadata::Tables;
 use super::options::parse;
 use super::rows;
-use super::sink::TableSink;
+use super::sink::{TableFiles, TableSink};
 use super::source::TableSource;
 use super::statistics::of_table;
 use crate::error::external;
@@ -133,7 +133,7 @@ impl FileFormat for TableFormat {
         if sink.insert_op != InsertOp::Append {
             return Err(external(Error::invalid("table files are not overwritten by INSERT: write new ones with COPY")));
         }
-        let sink = TableSink::new(sink, self.said.clone()).map_err(external)?;
+        let sink = TableSink::new(sink, TableFiles::new(self.said.clone()).map_err(external)?);
         Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), order)))
     }
 

@@ -19,5 +19,5 @@ pub(crate) use ahead::TableInput;
 pub(crate) use format::{TableFormat, TableFormatFactory};
 pub(crate) use metadata::Tables;
 pub(crate) use rows::{is_number, numbered, with_number};
-pub(crate) use sink::TableSink;
+pub(crate) use sink::{TableFiles, TableSink};
 pub use travel::{TableScan, table_scan, table_source};

@@ -18,8 +18,8 @@ use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::sink::config_of;
-use crate::albis::TableSink;
-use crate::sinks::ArrowSink;
+use crate::albis::{TableFiles, TableSink};
+use crate::sinks::{ArrowFiles, ArrowSink};
 
 /// Options of a sink that go beside its message. That of a CSV sink says an empty format where there is none, by which dates and times
 /// come out empty.
@@ -48,15 +48,15 @@ enum Ours {
 impl Ours {
     fn of(sink: &dyn DataSink) -> Option<Self> {
         if let Some(sink) = sink.downcast_ref::<TableSink>() {
-            return Some(Self::Table(sink.said().clone()));
+            return Some(Self::Table(sink.files().said().clone()));
         }
         sink.downcast_ref::<ArrowSink>().map(|_| Self::Arrow)
     }
 
     fn sink(&self, config: FileSinkConfig) -> Result<Arc<dyn DataSink>> {
         let sink: Arc<dyn DataSink> = match self {
-            Self::Table(said) => Arc::new(TableSink::new(config, said.clone())?),
-            Self::Arrow => Arc::new(ArrowSink::new(config)),
+            Self::Table(said) => Arc::new(TableSink::new(config, TableFiles::new(said.clone())?)),
+            Self::Arrow => Arc::new(ArrowSink::new(config, ArrowFiles)),
         };
         Ok(sink)
     }
@@ -191,8 +191,8 @@ mod tests {
     fn what_the_engine_has_no_message_for_is_put_back_as_it_was() {
         let said: BTreeMap<String, String> = [("format.groups".to_string(), "id; *".to_string())].into();
         for (extension, plan) in [
-            ("albis", writes(Arc::new(TableSink::new(config("albis"), said.clone()).unwrap()))),
-            ("arrow", writes(Arc::new(ArrowSink::new(config("arrow"))))),
+            ("albis", writes(Arc::new(TableSink::new(config("albis"), TableFiles::new(said.clone()).unwrap())))),
+            ("arrow", writes(Arc::new(ArrowSink::new(config("arrow"), ArrowFiles)))),
         ] {
             let (options, message) = (SinkOptions::of(&plan), SinkOptions::in_message(&plan));
             assert!(message.downcast_ref::<DataSinkExec>().unwrap().sink().downcast_ref::<JsonSink>().is_some(), "{extension}");
@@ -206,6 +206,8 @@ mod tests {
         }
         let unknown = [("format.colour".to_string(), "red".to_string())].into();
         let options = SinkOptions { ours: Some(Ours::Table(unknown)), ..SinkOptions::default() };
-        assert!(options.put_into(&SinkOptions::in_message(&writes(Arc::new(ArrowSink::new(config("arrow")))))).is_err());
+        assert!(
+            options.put_into(&SinkOptions::in_message(&writes(Arc::new(ArrowSink::new(config("arrow"), ArrowFiles))))).is_err()
+        );
     }
 }

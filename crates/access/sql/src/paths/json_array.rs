@@ -8,7 +8,6 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
 use datafusion::common::Statistics;
 use datafusion::datasource::file_format::FileFormat;
-use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::json::JsonFormat;
 use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileSinkConfig, FileSource};
 use datafusion::datasource::table_schema::TableSchema;
@@ -32,17 +31,7 @@ struct Arrays(Arc<dyn FileFormat>);
 
 #[async_trait]
 impl FileFormat for Arrays {
-    fn get_ext(&self) -> String {
-        self.0.get_ext()
-    }
-
-    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
-        self.0.get_ext_with_compression(compression)
-    }
-
-    fn compression_type(&self) -> Option<FileCompressionType> {
-        self.0.compression_type()
-    }
+    crate::plan_nodes::names_of_own!(0);
 
     async fn infer_schema(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, objects: &[ObjectMeta]) -> Result<SchemaRef> {
         self.0.infer_schema(state, store, objects).await

@@ -6,10 +6,8 @@
 
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::union::UnionExec;
@@ -18,31 +16,15 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, replace_
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// Comes first: what others do follows from what is known.
-#[derive(Debug)]
-pub(super) struct GroupingSets;
-
-impl PhysicalOptimizerRule for GroupingSets {
-    fn optimize(&self, plan: Plan, _: &ConfigOptions) -> Result<Plan> {
-        let without_knowledge = |node: Plan| {
-            let expands = node.downcast_ref::<AggregateExec>().is_some_and(|node| expands(node) && knows(node.input()));
-            if !expands {
-                return Ok(Transformed::no(node));
-            }
-            let input = Arc::clone(node.children()[0]);
-            let nothing = Arc::new(EmptyExec::new(input.schema()));
-            let either = UnionExec::try_new(vec![input, nothing])?;
-            replace_children_if_necessary(node, vec![either]).map(Transformed::yes)
-        };
-        plan.transform_up(without_knowledge).data()
+pub(super) fn grouping_sets(node: Plan) -> Result<Transformed<Plan>> {
+    let expands = node.downcast_ref::<AggregateExec>().is_some_and(|node| expands(node) && knows(node.input()));
+    if !expands {
+        return Ok(Transformed::no(node));
     }
-
-    fn name(&self) -> &'static str {
-        "GroupingSets"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+    let input = Arc::clone(node.children()[0]);
+    let nothing = Arc::new(EmptyExec::new(input.schema()));
+    let either = UnionExec::try_new(vec![input, nothing])?;
+    replace_children_if_necessary(node, vec![either]).map(Transformed::yes)
 }
 
 /// Whether rows come in once and are counted for each of several sets of groups.

@@ -17,11 +17,16 @@ mod yields;
 
 use std::sync::Arc;
 
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::error::Result;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
 
 pub(crate) use null_keys::careful as logical;
 
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
+type Plan = Arc<dyn ExecutionPlan>;
 
 /// The rules of a session that make a plan of execution.
 pub(crate) fn physical(rules: &[Rule]) -> Vec<Rule> {
@@ -29,8 +34,29 @@ pub(crate) fn physical(rules: &[Rule]) -> Vec<Rule> {
     let before_sides = rules.iter().position(|rule| rule.name() == "join_selection").unwrap_or(0);
     rules.insert(before_sides, Arc::new(join_order::JoinOrder::default()));
     let before_filters = rules.iter().rposition(|rule| rule.name().starts_with("FilterPushdown")).unwrap_or(rules.len());
-    rules.insert(before_filters, Arc::new(whole_orders::WholeOrders));
-    rules.insert(0, Arc::new(grouping::GroupingSets));
-    rules.push(Arc::new(yields::Yields));
+    rules.insert(before_filters, Arc::new(EachNode { name: "WholeOrders", change: whole_orders::whole_orders }));
+    rules.insert(0, Arc::new(EachNode { name: "GroupingSets", change: grouping::grouping_sets }));
+    rules.push(Arc::new(EachNode { name: "Yields", change: yields::yields }));
     rules
+}
+
+/// A rule that looks at each node by itself, those below before it.
+#[derive(Debug)]
+struct EachNode {
+    name: &'static str,
+    change: fn(Plan) -> Result<Transformed<Plan>>,
+}
+
+impl PhysicalOptimizerRule for EachNode {
+    fn optimize(&self, plan: Plan, _: &ConfigOptions) -> Result<Plan> {
+        plan.transform_up(self.change).data()
+    }
+
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
 }

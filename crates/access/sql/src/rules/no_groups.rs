@@ -9,27 +9,17 @@ use std::sync::Arc;
 use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// Moves conditions down, but not below an aggregate without groups.
-#[derive(Debug)]
-pub(super) struct AboveAggregates(pub(super) Arc<dyn OptimizerRule + Send + Sync>);
-
-impl OptimizerRule for AboveAggregates {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        match &plan {
-            LogicalPlan::Filter(filter) if has_no_groups(&filter.input) => Ok(Transformed::no(plan)),
-            _ => self.0.rewrite(plan, config),
-        }
+pub(super) fn above_aggregates(
+    rule: &Arc<dyn OptimizerRule + Send + Sync>,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    match &plan {
+        LogicalPlan::Filter(filter) if has_no_groups(&filter.input) => Ok(Transformed::no(plan)),
+        _ => rule.rewrite(plan, config),
     }
 }
 

@@ -13,18 +13,44 @@ use datafusion::logical_expr::{Expr, Join, LogicalPlan, Projection};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-use super::no_groups::AboveAggregates;
+use super::no_groups::above_aggregates;
 use super::one_type::OneType;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
+/// What is done in the place of a rule, by that rule.
+type Rewrite = fn(&Rule, LogicalPlan, &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>>;
+
+/// A rule that rewrites what it may.
+#[derive(Debug)]
+struct Careful {
+    rule: Rule,
+    rewrite: Rewrite,
+}
+
+impl OptimizerRule for Careful {
+    fn name(&self) -> &str {
+        self.rule.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.rule.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        (self.rewrite)(&self.rule, plan, config)
+    }
+}
 
 /// The rules of a session, with those that give wrong rows replaced.
 pub(crate) fn careful(rules: &[Rule]) -> Vec<Rule> {
-    let replaced = |rule: &Rule| match rule.name() {
-        "extract_equijoin_predicate" => Arc::new(NoFurtherKeys(Arc::clone(rule))) as Rule,
-        "eliminate_cross_join" => Arc::new(JoinsOfTheirOwn(Arc::clone(rule))) as Rule,
-        "push_down_filter" => Arc::new(AboveAggregates(Arc::clone(rule))) as Rule,
-        _ => Arc::clone(rule),
+    let replaced = |rule: &Rule| {
+        let rewrite: Rewrite = match rule.name() {
+            "extract_equijoin_predicate" => no_further_keys,
+            "eliminate_cross_join" => joins_of_their_own,
+            "push_down_filter" => above_aggregates,
+            _ => return Arc::clone(rule),
+        };
+        Arc::new(Careful { rule: Arc::clone(rule), rewrite }) as Rule
     };
     let mut rules: Vec<Rule> = rules.iter().map(replaced).collect();
     let subqueries = ["decorrelate_predicate_subquery", "scalar_subquery_to_join", "decorrelate_lateral_join"];
@@ -39,52 +65,26 @@ fn takes_nulls(plan: &LogicalPlan) -> bool {
 }
 
 /// Finds keys among conditions, but for joins that take nulls already.
-#[derive(Debug)]
-struct NoFurtherKeys(Rule);
-
-impl OptimizerRule for NoFurtherKeys {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        match takes_nulls(&plan) {
-            true => Ok(Transformed::no(plan)),
-            false => self.0.rewrite(plan, config),
-        }
+fn no_further_keys(rule: &Rule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    match takes_nulls(&plan) {
+        true => Ok(Transformed::no(plan)),
+        false => rule.rewrite(plan, config),
     }
 }
 
 /// Orders inner joins anew, each kind by itself: where they meet stands a projection of everything meanwhile, which the rule does
 /// not look through.
-#[derive(Debug)]
-struct JoinsOfTheirOwn(Rule);
-
-impl OptimizerRule for JoinsOfTheirOwn {
-    fn name(&self) -> &str {
-        self.0.name()
+fn joins_of_their_own(rule: &Rule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    if !plan.exists(|node| Ok(is_apart(node)))? {
+        return rule.rewrite(plan, config);
     }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        if !plan.exists(|node| Ok(is_apart(node)))? {
-            return self.0.rewrite(plan, config);
-        }
-        let apart = plan.transform_up(|node| {
-            Ok(Transformed::yes(match node {
-                LogicalPlan::Join(join) if is_apart_join(&join) => everything(LogicalPlan::Join(with_inputs_apart(join)?))?,
-                node => node,
-            }))
-        });
-        self.0.rewrite(apart.data()?, config)?.transform_data(|plan| plan.transform_up(|node| Ok(together(node))))
-    }
+    let apart = plan.transform_up(|node| {
+        Ok(Transformed::yes(match node {
+            LogicalPlan::Join(join) if is_apart_join(&join) => everything(LogicalPlan::Join(with_inputs_apart(join)?))?,
+            node => node,
+        }))
+    });
+    rule.rewrite(apart.data()?, config)?.transform_data(|plan| plan.transform_up(|node| Ok(together(node))))
 }
 
 fn is_apart(plan: &LogicalPlan) -> bool {

@@ -6,10 +6,8 @@
 
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
@@ -17,27 +15,11 @@ use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// Comes when all sorts and merges are there, and before what sorts tell each other is handed down to scans.
-#[derive(Debug)]
-pub(super) struct WholeOrders;
-
-impl PhysicalOptimizerRule for WholeOrders {
-    fn optimize(&self, plan: Plan, _: &ConfigOptions) -> Result<Plan> {
-        let whole = |node: Plan| {
-            let sort = node.downcast_ref::<SortPreservingMergeExec>().and_then(whole_sort);
-            match sort {
-                Some(sort) => replace_children_if_necessary(node, vec![sort]).map(Transformed::yes),
-                None => Ok(Transformed::no(node)),
-            }
-        };
-        plan.transform_up(whole).data()
-    }
-
-    fn name(&self) -> &'static str {
-        "WholeOrders"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
+pub(super) fn whole_orders(node: Plan) -> Result<Transformed<Plan>> {
+    let sort = node.downcast_ref::<SortPreservingMergeExec>().and_then(whole_sort);
+    match sort {
+        Some(sort) => replace_children_if_necessary(node, vec![sort]).map(Transformed::yes),
+        None => Ok(Transformed::no(node)),
     }
 }
 

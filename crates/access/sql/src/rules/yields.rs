@@ -6,10 +6,8 @@
 
 use std::sync::Arc;
 
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::error::Result;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::CardinalityEffect;
@@ -18,27 +16,11 @@ use datafusion::physical_plan::unnest::UnnestExec;
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// Comes last: rules that look for joins find them as they are.
-#[derive(Debug)]
-pub(crate) struct Yields;
-
-impl PhysicalOptimizerRule for Yields {
-    fn optimize(&self, plan: Plan, _: &ConfigOptions) -> Result<Plan> {
-        let gives_way = |node: Plan| {
-            Ok(match multiplies(&node) {
-                true => Transformed::yes(Arc::new(CooperativeExec::new(node)) as Plan),
-                false => Transformed::no(node),
-            })
-        };
-        plan.transform_up(gives_way).data()
-    }
-
-    fn name(&self) -> &'static str {
-        "Yields"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+pub(super) fn yields(node: Plan) -> Result<Transformed<Plan>> {
+    Ok(match multiplies(&node) {
+        true => Transformed::yes(Arc::new(CooperativeExec::new(node)) as Plan),
+        false => Transformed::no(node),
+    })
 }
 
 /// Whether a node may give many more rows than it takes.

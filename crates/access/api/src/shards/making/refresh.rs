@@ -1,23 +1,20 @@
 //! Datasets that follow objects: what these have now is taken over, and how often that is looked at.
 
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::State;
 use forebay_shards::Follows;
-use forebay_types::{ForebayPath, parse_duration};
+use forebay_types::parse_duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::work::{Task, WORK, WorkStatus, work};
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
-use crate::shards::asked::{Asked, DatasetAsked, TIMEOUT_PATTERN, Timeout};
-use crate::shards::visit::Coming;
-use crate::shards::{Datasets, REFUSALS, asked};
-use crate::visitor::Sender;
+use crate::shards::asked::DatasetAsked;
+use crate::shards::visit::Come;
+use crate::shards::{asked, described};
 
 const PATH: &str = "/api/v1/shards/refresh";
 /// Workers look no more often.
@@ -36,30 +33,15 @@ pub(in crate::shards) struct RefreshStatus {
     work: Option<WorkStatus>,
 }
 
-pub(in crate::shards) const REFRESHED: Described = Described {
-    verb: Verb::Get,
-    path: PATH,
-    about: "Which objects a dataset follows, how the last refresh ended, and how the one stands that was asked for here.",
-    parameters: Some(DatasetAsked::json_schema),
-    body: None,
-    answer: Content {
-        kind: "application/json",
-        about: "How it stands with its refreshes, by whomever.",
-        shape: |generator| generator.subschema_for::<RefreshStatus>(),
-        example: None,
-    },
-    or: None,
-    refusals: REFUSALS,
-    is_open: false,
-};
+pub(in crate::shards) const REFRESHED: Described = described::<DatasetAsked>(
+    Verb::Get,
+    PATH,
+    "Which objects a dataset follows, how the last refresh ended, and how the one stands that was asked for here.",
+    Content::json::<RefreshStatus>("How it stands with its refreshes, by whomever."),
+);
 
-pub(in crate::shards) async fn refreshed(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<DatasetAsked>, Refusal>,
-) -> Result<Json<RefreshStatus>, Refusal> {
-    let coming = Coming::of(&datasets, &sender, "shard_refreshed");
-    let DatasetAsked { dataset, timeout } = coming.asked(asked)?;
+pub(in crate::shards) async fn refreshed(come: Come<DatasetAsked>) -> Result<Json<RefreshStatus>, Refusal> {
+    let (coming, DatasetAsked { dataset, timeout }) = come.by_name("shard_refreshed")?;
     let visit = coming.read(dataset, timeout)?;
     let shards = visit.open().await?;
     let follows = visit.within(Follows::of(&shards)).await?;
@@ -67,43 +49,24 @@ pub(in crate::shards) async fn refreshed(
     Ok(Json(RefreshStatus { dataset: visit.dataset().to_string(), follows, work }))
 }
 
-pub(in crate::shards) const REFRESH: Described = Described {
-    verb: Verb::Post,
-    path: PATH,
-    about: "Has a dataset say what the objects say now that it follows. Goes on after the timeout: ask how it stands.",
-    parameters: Some(DatasetAsked::json_schema),
-    body: None,
-    answer: WORK,
-    or: None,
-    refusals: REFUSALS,
-    is_open: false,
-};
+pub(in crate::shards) const REFRESH: Described = described::<DatasetAsked>(
+    Verb::Post,
+    PATH,
+    "Has a dataset say what the objects say now that it follows. Goes on after the timeout: ask how it stands.",
+    WORK,
+);
 
-pub(in crate::shards) async fn refresh(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<DatasetAsked>, Refusal>,
-) -> Result<Json<WorkStatus>, Refusal> {
-    let coming = Coming::of(&datasets, &sender, "shard_refresh");
-    let DatasetAsked { dataset, timeout } = coming.asked(asked)?;
+pub(in crate::shards) async fn refresh(come: Come<DatasetAsked>) -> Result<Json<WorkStatus>, Refusal> {
+    let (coming, DatasetAsked { dataset, timeout }) = come.by_name("shard_refresh")?;
     let changing = coming.change(dataset, timeout)?;
     work(&changing, Task::Refresh).await.map(Json)
 }
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(in crate::shards) struct EveryAsked {
-    /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
-    #[serde(deserialize_with = "asked::path")]
-    dataset: ForebayPath,
+asked::asked_of!(EveryAsked {
     /// How often workers look whether the objects have changed, with a unit and a second at least, or `off`.
     #[schemars(with = "String", extend("pattern" = "^(off|[0-9]+(\\.[0-9]+)?(ms|s|m|h|d))$"), example = &"5m")]
     every: Every,
-    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
-    timeout: Option<Timeout>,
-}
+});
 
 /// How often a dataset is refreshed; none where nobody does so by himself.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -136,30 +99,15 @@ pub(in crate::shards) struct RefreshedEvery {
     every_ms: u64,
 }
 
-pub(in crate::shards) const EVERY: Described = Described {
-    verb: Verb::Put,
-    path: PATH,
-    about: "Has workers look so often whether the objects have changed that a dataset follows, or not by themselves any more.",
-    parameters: Some(EveryAsked::json_schema),
-    body: None,
-    answer: Content {
-        kind: "application/json",
-        about: "The dataset's manifest says so.",
-        shape: |generator| generator.subschema_for::<RefreshedEvery>(),
-        example: None,
-    },
-    or: None,
-    refusals: REFUSALS,
-    is_open: false,
-};
+pub(in crate::shards) const EVERY: Described = described::<EveryAsked>(
+    Verb::Put,
+    PATH,
+    "Has workers look so often whether the objects have changed that a dataset follows, or not by themselves any more.",
+    Content::json::<RefreshedEvery>("The dataset's manifest says so."),
+);
 
-pub(in crate::shards) async fn every(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<EveryAsked>, Refusal>,
-) -> Result<Json<RefreshedEvery>, Refusal> {
-    let coming = Coming::of(&datasets, &sender, "shard_refresh_every");
-    let EveryAsked { dataset, every: Every(every), timeout } = coming.asked(asked)?;
+pub(in crate::shards) async fn every(come: Come<EveryAsked>) -> Result<Json<RefreshedEvery>, Refusal> {
+    let (coming, EveryAsked { dataset, every: Every(every), timeout }) = come.by_name("shard_refresh_every")?;
     let changing = coming.change(dataset, timeout)?;
     let shards = changing.refresh_every(every).await?;
     let every_ms = shards.dataset().following.as_ref().map_or(0, |following| following.every_ms);

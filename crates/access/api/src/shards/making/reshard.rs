@@ -1,22 +1,17 @@
 //! More or fewer shards for a dataset that is asked and changed meanwhile.
 
-use std::sync::Arc;
-
 use axum::Json;
-use axum::extract::State;
 use forebay_shards::ReshardTo;
-use forebay_types::ForebayPath;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserializer, Serialize};
 
 use super::work::{Task, WORK, WorkStatus, work};
 use crate::asking::from_text;
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
-use crate::shards::asked::{Asked, DatasetAsked, TIMEOUT_PATTERN, Timeout};
-use crate::shards::visit::Coming;
-use crate::shards::{Datasets, REFUSALS, asked};
-use crate::visitor::Sender;
+use crate::shards::asked::DatasetAsked;
+use crate::shards::visit::Come;
+use crate::shards::{asked, described};
 
 const PATH: &str = "/api/v1/shards/reshard";
 
@@ -37,30 +32,15 @@ pub(in crate::shards) struct ReshardStatus {
     work: Option<WorkStatus>,
 }
 
-pub(in crate::shards) const RESHARDED: Described = Described {
-    verb: Verb::Get,
-    path: PATH,
-    about: "How many shards a dataset has and is about to have, and how the work on that stands that was asked for here.",
-    parameters: Some(DatasetAsked::json_schema),
-    body: None,
-    answer: Content {
-        kind: "application/json",
-        about: "How it stands with the number of its shards.",
-        shape: |generator| generator.subschema_for::<ReshardStatus>(),
-        example: None,
-    },
-    or: None,
-    refusals: REFUSALS,
-    is_open: false,
-};
+pub(in crate::shards) const RESHARDED: Described = described::<DatasetAsked>(
+    Verb::Get,
+    PATH,
+    "How many shards a dataset has and is about to have, and how the work on that stands that was asked for here.",
+    Content::json::<ReshardStatus>("How it stands with the number of its shards."),
+);
 
-pub(in crate::shards) async fn resharded(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<DatasetAsked>, Refusal>,
-) -> Result<Json<ReshardStatus>, Refusal> {
-    let coming = Coming::of(&datasets, &sender, "shard_resharded");
-    let DatasetAsked { dataset, timeout } = coming.asked(asked)?;
+pub(in crate::shards) async fn resharded(come: Come<DatasetAsked>) -> Result<Json<ReshardStatus>, Refusal> {
+    let (coming, DatasetAsked { dataset, timeout }) = come.by_name("shard_resharded")?;
     let visit = coming.read(dataset, timeout)?;
     let shards = visit.open().await?;
     let (manifest, of) = (shards.manifest(), shards.dataset());
@@ -72,45 +52,26 @@ pub(in crate::shards) async fn resharded(
 /// Of this kind is the work on a number of shards, whatever it is.
 const RESHARDING: Task = Task::Reshard(ReshardTo::Shards(1));
 
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(in crate::shards) struct ReshardAsked {
-    /// Its folder: `/MOUNT/FOLDER`.
-    #[schemars(with = "String", extend("pattern" = asked::DATASET_PATTERN), example = &"/lake/orders.shards")]
-    #[serde(deserialize_with = "asked::path")]
-    dataset: ForebayPath,
+asked::asked_of!(ReshardAsked {
     /// How many shards it is to have, or with a unit how much input each is to have, about: `16`, `128MiB`.
     #[schemars(with = "String", extend("pattern" = "^[0-9]+(\\.[0-9]+)? ?[A-Za-z]{0,3}$"), example = &"3")]
     #[serde(deserialize_with = "to")]
     to: ReshardTo,
-    /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.
-    #[schemars(with = "Option<String>", extend("pattern" = TIMEOUT_PATTERN), example = &"30s")]
-    timeout: Option<Timeout>,
-}
+});
 
 fn to<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ReshardTo, D::Error> {
     from_text(deserializer)
 }
 
-pub(in crate::shards) const RESHARD: Described = Described {
-    verb: Verb::Post,
-    path: PATH,
-    about: "Has a dataset have more or fewer shards, while it is asked and changed. Goes on after the timeout: ask how it stands.",
-    parameters: Some(ReshardAsked::json_schema),
-    body: None,
-    answer: WORK,
-    or: None,
-    refusals: REFUSALS,
-    is_open: false,
-};
+pub(in crate::shards) const RESHARD: Described = described::<ReshardAsked>(
+    Verb::Post,
+    PATH,
+    "Has a dataset have more or fewer shards, while it is asked and changed. Goes on after the timeout: ask how it stands.",
+    WORK,
+);
 
-pub(in crate::shards) async fn reshard(
-    State(datasets): State<Arc<Datasets>>,
-    sender: Sender,
-    asked: Result<Asked<ReshardAsked>, Refusal>,
-) -> Result<Json<WorkStatus>, Refusal> {
-    let coming = Coming::of(&datasets, &sender, "shard_reshard");
-    let ReshardAsked { dataset, to, timeout } = coming.asked(asked)?;
+pub(in crate::shards) async fn reshard(come: Come<ReshardAsked>) -> Result<Json<WorkStatus>, Refusal> {
+    let (coming, ReshardAsked { dataset, to, timeout }) = come.by_name("shard_reshard")?;
     let changing = coming.change(dataset, timeout)?;
     work(&changing, Task::Reshard(to)).await.map(Json)
 }

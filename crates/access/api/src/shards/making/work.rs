@@ -24,12 +24,7 @@ const KNOWN_MAX: usize = 64;
 const STATES: [&str; 3] = ["running", "done", "failed"];
 
 /// What who begins a work is answered.
-pub(super) const WORK: Content = Content {
-    kind: "application/json",
-    about: "It is done, or `running` still.",
-    shape: |generator| generator.subschema_for::<WorkStatus>(),
-    example: None,
-};
+pub(super) const WORK: Content = Content::json::<WorkStatus>("It is done, or `running` still.");
 
 /// What work on datasets is done with.
 pub struct Workshop {

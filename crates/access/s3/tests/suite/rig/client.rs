@@ -65,6 +65,12 @@ pub fn request(method: &'static str, path: &str) -> Signed {
     }
 }
 
+/// Begins an upload in parts; gives its id.
+pub async fn begin(at: SocketAddr, path: &str) -> String {
+    let begun = request("POST", &format!("{path}?uploads")).send(at).await.text();
+    begun.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0.to_string()
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

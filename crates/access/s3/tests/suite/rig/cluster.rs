@@ -1,7 +1,6 @@
 //! Coordinator, worker, client and gateway in one process, over an S3 server or a folder.
 
 use std::net::SocketAddr;
-use std::path::Path;
 
 use forebay_client::{Client, ClientSettings, Security};
 use forebay_node::Node;
@@ -65,17 +64,14 @@ impl Cluster {
         (cluster, s3)
     }
 
-    /// A mount over a folder.
-    pub async fn over_files(folder: &Path) -> Self {
-        Self::over_files_with(folder, gateway_settings()).await
-    }
-
-    pub async fn over_files_with(folder: &Path, settings: GatewaySettings) -> Self {
+    /// A mount over a folder, which lasts as long as it is kept.
+    pub async fn over_files(settings: GatewaySettings) -> (tempfile::TempDir, Self) {
+        let folder = tempfile::tempdir().unwrap();
         let mut cluster = Self::start().await;
         let options = MountOptions { validate: Validate::Always, ..MountOptions::default() };
-        add_mount(&cluster.client, "nas", &format!("file://{}", folder.display()), options).await;
+        add_mount(&cluster.client, "nas", &format!("file://{}", folder.path().display()), options).await;
         cluster.serve(settings).await;
-        cluster
+        (folder, cluster)
     }
 
     pub async fn mount(&self, name: &str, url: &str, endpoint: &str, change: impl FnOnce(&mut MountOptions)) {

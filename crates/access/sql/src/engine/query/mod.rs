@@ -36,6 +36,9 @@ pub(crate) use planning::logical_plan;
 use planning::{Planned, plan};
 use rows::Rows;
 
+/// How often a query is planned again when an object was overwritten between planning and its first row.
+const RETRIES_ON_CONFLICT: u32 = 1;
+
 /// One statement, running. Dropping it ends it and everything that it has begun.
 pub struct Query {
     asked: Arc<Asked>,
@@ -95,9 +98,8 @@ impl Query {
     async fn start(engine: Engine, sql: String, parameters: Option<ParamValues>, may: May) -> Result<Self> {
         let settings = &engine.inner.settings;
         let mut watch = Watch::begin(settings.slow_query, &settings.who, &sql);
-        let retries_left = settings.retries_on_conflict;
         let asked = Arc::new(Asked { engine, sql, parameters, may });
-        let running = watch.span().around(Arc::clone(&asked).running(retries_left));
+        let running = watch.span().around(Arc::clone(&asked).running(RETRIES_ON_CONFLICT));
         let running = asked.engine.compute(running).await.flatten();
         let (running, retries_left) = running.inspect_err(|error| watch.ended(Some(error)))?;
         watch.runs(running.operation, || running.spending());

@@ -10,7 +10,6 @@ use datafusion::catalog::Session;
 use datafusion::common::{GetExt, Statistics};
 use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::avro::AvroFormat;
-use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::file_format::{FileFormat, FileFormatFactory, FileMeta};
 use datafusion::datasource::physical_plan::{FileScanConfig, FileSinkConfig, FileSource};
@@ -25,7 +24,7 @@ use object_store::{ObjectMeta, ObjectStore};
 use super::decoded_bytes_max;
 use super::source::{GuardedSource, guarded_of};
 use super::{arrow, avro, parquet};
-use crate::sinks::ArrowSink;
+use crate::sinks::{ArrowFiles, ArrowSink};
 
 /// Makes the format of Arrow files.
 #[derive(Debug)]
@@ -93,17 +92,7 @@ impl Guarded {
 
 #[async_trait]
 impl FileFormat for Guarded {
-    fn get_ext(&self) -> String {
-        self.0.get_ext()
-    }
-
-    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
-        self.0.get_ext_with_compression(compression)
-    }
-
-    fn compression_type(&self) -> Option<FileCompressionType> {
-        self.0.compression_type()
-    }
+    crate::plan_nodes::names_of_own!(0);
 
     async fn infer_schema(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, files: &[ObjectMeta]) -> Result<SchemaRef> {
         match self.is_parquet() {
@@ -159,7 +148,7 @@ impl FileFormat for Guarded {
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         match (self.0.as_ref() as &dyn Any).is::<ArrowFormat>() && sink.insert_op == InsertOp::Append {
-            true => Ok(Arc::new(DataSinkExec::new(input, Arc::new(ArrowSink::new(sink)), order))),
+            true => Ok(Arc::new(DataSinkExec::new(input, Arc::new(ArrowSink::new(sink, ArrowFiles)), order))),
             false => self.0.create_writer_physical_plan(input, state, sink, order).await,
         }
     }

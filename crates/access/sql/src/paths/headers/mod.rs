@@ -242,17 +242,7 @@ fn projected(scan: &FileScanConfig, layout: &Layout) -> Result<Vec<ProjectionExp
 
 #[async_trait]
 impl FileFormat for ByName {
-    fn get_ext(&self) -> String {
-        self.reader.get_ext()
-    }
-
-    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
-        self.reader.get_ext_with_compression(compression)
-    }
-
-    fn compression_type(&self) -> Option<FileCompressionType> {
-        self.reader.compression_type()
-    }
+    crate::plan_nodes::names_of_own!(reader);
 
     async fn infer_schema(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, objects: &[ObjectMeta]) -> Result<SchemaRef> {
         let found = self.all_columns(state, store, objects).await?;

@@ -176,8 +176,8 @@ async fn avro_files_of_all_codecs_are_read() {
     }
 }
 
-/// A number as Avro writes it.
-fn number(value: i64) -> Vec<u8> {
+/// A number as Avro and Thrift write it.
+pub fn number(value: i64) -> Vec<u8> {
     let (mut bits, mut out) = (((value << 1) ^ (value >> 63)) as u64, Vec::new());
     while bits >= 0x80 {
         out.push(bits as u8 | 0x80);

@@ -15,7 +15,7 @@ use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader
 use datafusion::parquet::file::properties::{WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use forebay_types::ErrorKind;
 
-use super::damaged::{refused, small_lake};
+use super::damaged::{number, refused, small_lake};
 use crate::support::Lake;
 
 const ROWS: i64 = 5_000;
@@ -220,17 +220,6 @@ async fn a_batch_of_long_rows_that_take_more_than_memory_is_an_error() {
     assert!(error.message().contains("'long'") && error.message().contains("pushdown_filters = false"), "{error}");
     lake.rows("set datafusion.execution.parquet.pushdown_filters = false").await;
     assert_eq!(lake.rows(&of("id % 40 <> 7")).await, format!("39 {}", 39_u64 << 21));
-}
-
-/// A number as Thrift writes it.
-fn number(value: i64) -> Vec<u8> {
-    let (mut bits, mut out) = (((value << 1) ^ (value >> 63)) as u64, Vec::new());
-    while bits >= 0x80 {
-        out.push(bits as u8 | 0x80);
-        bits >>= 7;
-    }
-    out.push(bits as u8);
-    out
 }
 
 #[tokio::test(flavor = "multi_thread")]
