@@ -54,6 +54,7 @@ async fn read_bucket(
     match (reading, sub.name) {
         (Reading::Head, _) => Ok(buckets::head(context)),
         (_, "location") => Ok(buckets::location(context)),
+        (_, "versioning") if is_local(mount) => Ok(buckets::not_versioned()),
         (_, "uploads") if is_local(mount) => uploads::list(context, mount, &request.target.query),
         (_, "") if request.query("list-type") == Some("2") => buckets::list_v2(context, &request, mount).await,
         (_, "") => buckets::list_v1(context, &request, mount).await,

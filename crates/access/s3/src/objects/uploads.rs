@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 
 use super::local;
 use crate::answer::{Answer, document, plain};
-use crate::body::{Fault, Upload, checksum_of};
+use crate::body::{Fault, Pieces, Upload, checksum_of};
 use crate::context::Context;
 use crate::dialect::{Query, S3Error, S3Result, Visit, Xml, etag, header_value, iso_date, read_xml};
 use crate::drafts::{Part, join};
@@ -34,21 +34,39 @@ pub(crate) fn begin(context: &Context, object: &Writable) -> S3Result<Answer> {
 
 /// UploadPart.
 pub(crate) async fn put_part(context: &Context, object: &Writable, request: Request, body: Incoming) -> S3Result<Answer> {
-    let number: u32 = request.query("partNumber").unwrap_or("").parse().unwrap_or(0);
-    if !(1..=PARTS_MAX).contains(&number) {
-        return Err(S3Error::invalid_argument("Part number must be an integer between 1 and 10000, inclusive"));
-    }
-    let id = request.query("uploadId").unwrap_or("");
+    let (id, _) = named_part(&request)?;
     context.drafts.check(place(object), id)?;
     let upload = Upload::begin(request.headers(), request.hash.clone(), body)?.checked(request.headers())?;
     let (fault, trailer) = (upload.fault.clone(), upload.trailer.clone());
-    let room = context.drafts.room(place(object), id, number, upload.bytes)?;
-    let part = Part::receive(upload.pieces, upload.bytes, room).await.map_err(|error| fault.take().unwrap_or(error))?;
+    let part = take_part(context, object, &request, (upload.pieces, upload.bytes), &fault).await?;
     let mut answer = plain(StatusCode::OK);
     answer.headers_mut().insert(ETAG, header_value(&part.etag)?);
     answer.headers_mut().extend(checksum_of(request.headers(), trailer.as_ref()));
-    context.drafts.put(place(object), id, number, part)?;
     Ok(answer)
+}
+
+/// Takes in the part that a request names, of so many bytes that come.
+pub(super) async fn take_part(
+    context: &Context,
+    object: &Writable,
+    request: &Request,
+    (pieces, bytes): (Pieces, u64),
+    fault: &Fault,
+) -> S3Result<Part> {
+    let (id, number) = named_part(request)?;
+    let room = context.drafts.room(place(object), id, number, bytes)?;
+    let part = Part::receive(pieces, bytes, room).await.map_err(|error| fault.take().unwrap_or(error))?;
+    context.drafts.put(place(object), id, number, part.clone())?;
+    Ok(part)
+}
+
+/// The upload and the number that a part is named by.
+fn named_part(request: &Request) -> S3Result<(&str, u32)> {
+    let number: u32 = request.query("partNumber").unwrap_or("").parse().unwrap_or(0);
+    match (1..=PARTS_MAX).contains(&number) {
+        true => Ok((request.query("uploadId").unwrap_or(""), number)),
+        false => Err(S3Error::invalid_argument("Part number must be an integer between 1 and 10000, inclusive")),
+    }
 }
 
 /// CompleteMultipartUpload.
@@ -67,7 +85,7 @@ pub(crate) async fn complete(context: &Arc<Context>, object: &Writable, request:
         Err(error) => {
             return Err(match fault.take() {
                 Some(fault) => fault,
-                None => local::explain(context, object, error).await,
+                None => local::explain(context, &request, object, error).await,
             });
         }
     };

@@ -14,12 +14,14 @@ use http::header::RANGE;
 use super::{is_marker, path_of};
 use crate::answer::{Answer, AnswerBody, Head};
 use crate::context::Context;
-use crate::dialect::{S3Error, S3Result, check_conditions, parse_range, resolve_range};
+use crate::dialect::{S3Error, S3Result, Times, check_conditions, parse_range, range_counts, resolve_range};
 use crate::request::Request;
 use crate::rights::Object;
 
 /// The tag of a folder's marker.
 const FOLDER: u128 = 0;
+/// What an ETag ends with.
+const MARK: &str = "-n";
 
 /// An object that was looked at: all reads of it are of these bytes.
 pub(crate) struct Opened {
@@ -58,16 +60,16 @@ pub(crate) async fn open(context: &Context, object: &Object) -> S3Result<Opened>
     Ok(Opened { info: info(context, object, size, tag), snapshot })
 }
 
-/// What clients are told of an object.
+/// What clients are told of an object. Its ETag is none that clients take for the MD5 of the bytes, as they do with 32 digits alone.
 pub(super) fn info(context: &Context, object: &Object, size: u64, tag: u128) -> ObjectInfo {
-    let tag = VersionTag::etag(&format!("\"{tag:032x}\""));
+    let tag = VersionTag::etag(&format!("\"{tag:032x}{MARK}\""));
     let version = ObjectVersion { mount: object.mount().id, key: object.key.clone(), tag, size };
     ObjectInfo { version, modified_ms: context.begun_ms }
 }
 
 /// The tag that an ETag of a client says; none when it is none of ours.
 pub(super) fn tag_of(etag: &VersionTag) -> Option<u128> {
-    let hex = etag.as_str().trim_matches('"');
+    let hex = etag.as_str().trim_matches('"').strip_suffix(MARK)?;
     (hex.len() == 32).then(|| u128::from_str_radix(hex, 16).ok()).flatten()
 }
 
@@ -78,8 +80,9 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
     }
     let wanted = parse_range(request.header(RANGE.as_str()))?;
     let opened = open(context, object).await?;
-    check_conditions(request.headers(), &opened.info)?;
+    check_conditions(request.headers(), &opened.info, Times::None)?;
     let size = opened.info.version.size;
+    let wanted = wanted.filter(|_| range_counts(request.headers(), &opened.info, Times::None));
     let range = wanted.map(|wanted| resolve_range(wanted, size)).transpose()?;
     let all = range.clone().unwrap_or(0..size);
     let body = match request.parts.method == Method::HEAD || all.is_empty() {
