@@ -76,7 +76,15 @@ pub(crate) async fn complete(context: &Arc<Context>, object: &Writable, request:
     let text = text.collect(&context.room, DOCUMENT_BYTES_MAX).await?;
     let mut asked = Named::default();
     read_xml(&text, &mut asked)?;
-    let (parts, completing) = context.drafts.complete(place(object), id, |parts| chosen(&asked.parts, parts))?;
+    let found = context.drafts.complete(place(object), id, |parts| chosen(&asked.parts, parts));
+    let (parts, completing) = match found {
+        Err(error) if error.status == StatusCode::NOT_FOUND => {
+            // It may be done, and the answer was lost.
+            let done = context.drafts.completed(place(object), id, &asked.parts);
+            return done.map(|etag| completed(&request, object, &etag)).ok_or(error);
+        }
+        found => found?,
+    };
     let (fault, bytes) = (Fault::default(), parts.iter().map(|part| part.bytes).sum());
     let pieces = join(parts, fault.clone());
     let written = local::write(context, object, pieces, bytes, local::condition(&request)?).await;
@@ -89,14 +97,20 @@ pub(crate) async fn complete(context: &Arc<Context>, object: &Writable, request:
             });
         }
     };
-    completing.done();
+    let etag = etag(&info.version.tag);
+    completing.done(&asked.parts, &etag);
+    Ok(completed(&request, object, &etag))
+}
+
+/// What who completes an upload is told.
+fn completed(request: &Request, object: &Object, etag: &str) -> Answer {
     let mut xml = Xml::begin("CompleteMultipartUploadResult", true);
     let host = request.header("host").unwrap_or("localhost");
     xml.text("Location", &format!("http://{host}/{}/{}", object.mount().name, object.key));
     xml.text("Bucket", object.mount().name.as_str());
     xml.text("Key", object.key.as_str());
-    xml.text("ETag", &etag(&info.version.tag));
-    Ok(document(xml.end("CompleteMultipartUploadResult")))
+    xml.text("ETag", etag);
+    document(xml.end("CompleteMultipartUploadResult"))
 }
 
 /// AbortMultipartUpload.
