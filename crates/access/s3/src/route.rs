@@ -13,7 +13,7 @@ use crate::dialect::{S3Error, S3Result};
 use crate::forward::{Passing, forward};
 use crate::mounts::{is_local, is_whole};
 use crate::objects::{self, uploads};
-use crate::request::{Reading, Request, SubResource, check_meant};
+use crate::request::{Reading, Request, SubResource, check_kept, check_meant};
 use crate::rights::{MayRead, MayWrite, Writable};
 
 /// Sorts a request by what it asks, after who asks was found out.
@@ -103,6 +103,9 @@ async fn change_object(context: &Arc<Context>, request: Request, object: &Writab
     let sub = SubResource::of(&request)?;
     check_meant(request.headers())?;
     let (local, copies) = (is_local(object.mount()), request.headers().contains_key("x-amz-copy-source"));
+    if local {
+        check_kept(request.headers())?;
+    }
     let (all, part) = (Passing::Object(object), Passing::Upload(object));
     match (&request.parts.method, sub.name) {
         (&Method::PUT, "" | "uploadId") if copies => objects::copy(context, request, object, body).await,

@@ -40,15 +40,21 @@ pub(crate) async fn copy(context: &Arc<Context>, request: Request, target: &Writ
             "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.",
         ));
     }
+    let is_within =
+        [source.mount(), target.mount()].iter().all(|mount| !is_local(mount)) && same_store(source.mount(), target.mount());
+    if is_within {
+        return within(context, &request, &source, target, version).await;
+    }
+    // What comes through here is read as all reads are: as it is now.
+    if version.is_some_and(|version| version != local::NULL_VERSION || !is_local(source.mount())) {
+        return Err(S3Error::not_implemented("copying a version that is named to another store, or on this kind of mount"));
+    }
     if is_local(target.mount()) {
         let source = Source::open(context, &request, &source).await?;
         return match is_part {
             true => part(context, &request, target, &source).await,
             false => whole(context, &request, target, &source).await,
         };
-    }
-    if same_store(source.mount(), target.mount()) && !is_local(source.mount()) {
-        return within(context, &request, &source, target, version).await;
     }
     across(context, &request, &source, target, &directive).await
 }

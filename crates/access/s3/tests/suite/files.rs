@@ -335,5 +335,32 @@ async fn objects_have_one_version() {
         let said = request("GET", &format!("/{bucket}?versioning")).send(cluster.address()).await;
         assert_eq!(said.status, 200, "{bucket}");
         assert!(said.text().contains("<VersioningConfiguration") && !said.text().contains("Status"), "{}", said.text());
+        let from = format!("/{bucket}/from");
+        assert_eq!(request("PUT", &from).body("x").send(cluster.address()).await.status, 200);
+        for (version, status) in [("null", 200), ("1", 501), ("", 501)] {
+            let copy =
+                request("PUT", &format!("/{bucket}/to")).header("x-amz-copy-source", &format!("{from}?versionId={version}"));
+            assert_eq!(copy.send(cluster.address()).await.status, status, "{bucket}: {version}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_would_not_be_kept_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = Cluster::over_files(folder.path()).await;
+    let at = cluster.address();
+    for bucket in ["nas", "tmp"] {
+        let key = format!("/{bucket}/secret");
+        for (name, value) in
+            [("x-amz-server-side-encryption-customer-algorithm", "AES256"), ("x-amz-object-lock-mode", "COMPLIANCE")]
+        {
+            for (method, path) in [("PUT", key.clone()), ("POST", format!("{key}?uploads"))] {
+                let refused = request(method, &path).header(name, value).body("plain").send(at).await;
+                assert_eq!((refused.status, refused.code().as_str()), (501, "NotImplemented"), "{method} {path}: {name}");
+                assert!(refused.text().contains(name), "{}", refused.text());
+            }
+        }
+        assert_eq!(request("GET", &key).send(at).await.code(), "NoSuchKey");
     }
 }
