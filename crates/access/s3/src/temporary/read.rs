@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_client::{NodeErrorKind, NodeSnapshot};
-use forebay_types::{Attributes, Error, ObjectInfo, ObjectVersion, VersionTag};
+use forebay_types::{Attributes, Error, ErrorKind, ObjectInfo, ObjectVersion, VersionTag};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use http::Method;
@@ -20,6 +20,8 @@ use crate::rights::Object;
 
 /// The tag of a folder's marker.
 const FOLDER: u128 = 0;
+/// How often an object is looked at whose bytes are gone before the first of them were read.
+const LOOKS_MAX: usize = 8;
 /// What an ETag ends with.
 const MARK: &str = "-n";
 
@@ -79,21 +81,28 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
         return Err(S3Error::not_implemented("part numbers of temporary data"));
     }
     let wanted = parse_range(request.header(RANGE.as_str()))?;
-    let opened = open(context, object).await?;
-    check_conditions(request.headers(), &opened.info, Times::None)?;
-    let size = opened.info.version.size;
-    let wanted = wanted.filter(|_| range_counts(request.headers(), &opened.info, Times::None));
-    let range = wanted.map(|wanted| resolve_range(wanted, size)).transpose()?;
-    let all = range.clone().unwrap_or(0..size);
-    let body = match request.parts.method == Method::HEAD || all.is_empty() {
-        true => AnswerBody::empty(),
-        false => {
-            // What is lost is to be an answer of its own, not one that breaks off.
-            let mut rest = opened.read(all.clone())?;
-            let first = rest.try_next().await?.unwrap_or_default();
-            AnswerBody::stream(first, rest, Some(all.end - all.start))
-        }
-    };
-    let query = &request.target.query;
-    Head { query, info: &opened.info, attributes: &Attributes::default(), range, checksums: false }.answer(body)
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        let opened = open(context, object).await?;
+        check_conditions(request.headers(), &opened.info, Times::None)?;
+        let size = opened.info.version.size;
+        let wanted = wanted.filter(|_| range_counts(request.headers(), &opened.info, Times::None));
+        let range = wanted.map(|wanted| resolve_range(wanted, size)).transpose()?;
+        let all = range.clone().unwrap_or(0..size);
+        let body = match request.parts.method == Method::HEAD || all.is_empty() {
+            true => AnswerBody::empty(),
+            false => {
+                // What is lost is to be an answer of its own, not one that breaks off.
+                let mut rest = opened.read(all.clone())?;
+                match rest.try_next().await {
+                    // As of what was replaced since it was looked at: then there is another one.
+                    Err(error) if error.kind() == ErrorKind::DataLost && looks < LOOKS_MAX => continue,
+                    first => AnswerBody::stream(first?.unwrap_or_default(), rest, Some(all.end - all.start)),
+                }
+            }
+        };
+        let query = &request.target.query;
+        return Head { query, info: &opened.info, attributes: &Attributes::default(), range, checksums: false }.answer(body);
+    }
 }

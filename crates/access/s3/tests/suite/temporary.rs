@@ -229,3 +229,22 @@ async fn clients_are_not_led_to_believe_what_is_not_so() {
         assert!(got.status == 206 && got.body == bytes(2, size)[5..], "{}", got.status);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_reads_what_is_being_replaced_gets_what_is_there() {
+    let cluster = cluster().await;
+    let at = cluster.address();
+    let put = move |turn: u8| request("PUT", "/tmp/turns").body(vec![turn; 100_000]).send(at);
+    assert_eq!(put(0).await.status, 200);
+    let writing = tokio::spawn(async move {
+        for turn in 1..=200 {
+            assert_eq!(put(turn).await.status, 200);
+        }
+    });
+    while !writing.is_finished() {
+        let got = request("GET", "/tmp/turns").send(at).await;
+        assert_eq!(got.status, 200, "{}", got.text());
+        assert!(got.body.len() == 100_000 && got.body.iter().all(|byte| *byte == got.body[0]), "{} bytes", got.body.len());
+    }
+    writing.await.unwrap();
+}
