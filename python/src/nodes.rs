@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_client::{CreateOptions, NodeError, NodeErrorKind, NodePlace, NodeResult, NodeSnapshot, NodeType, Nodes as Door};
+use forebay_client::{
+    CreateOptions, NodeCondition, NodeError, NodeErrorKind, NodePlace, NodeResult, NodeSnapshot, NodeType, Nodes as Door,
+};
 use futures::TryStreamExt;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
@@ -321,6 +323,20 @@ impl Nodes {
     #[pyo3(signature = (path, to, aio=false))]
     fn rename<'py>(&self, py: Python<'py>, path: String, to: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
         self.at(py, aio, path, |nodes, path| async move { nodes.rename(&path, &to).await })
+    }
+
+    /// A file or value takes the place of the one of another name in its container, or a free one, in one step; listings show it from then on.
+    #[pyo3(signature = (path, name, if_absent=false, aio=false))]
+    fn replace<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        name: String,
+        if_absent: bool,
+        aio: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let condition = if if_absent { NodeCondition::Absent } else { NodeCondition::Any };
+        self.at(py, aio, path, move |nodes, path| async move { nodes.replace(&path, &name, condition).await })
     }
 
     /// What the files and values in a container may have at most, in bytes; None: as many as there is room for.

@@ -61,6 +61,9 @@ def test_it_is_registered_and_names_are_paths(address, fb):
     assert fs.find("/lake/named", withdirs=True) == ["/lake/named", path]
     assert fs.glob("forebay://lake/named/*") == [path]
     assert fs.cat_file(path, 2, 4) == b"23" and fs.cat_file(path, -3) == b"789" and fs.cat_file(path, -4, -1) == b"678"
+    assert fs.cat_file(path, 10) == fs.cat_file(path, 11, 20) == fs.cat_file(path, 1 << 40) == fs.cat_file(path, 4, 2) == b""
+    assert fs.cat_ranges([path, path], [11, 8], [12, 12]) == [b"", b"89"]
+    assert isinstance(fs.cat_ranges(["/lake/named/no"], [11], [12])[0], FileNotFoundError)
     assert fs.cat_ranges([path, "/lake/named/no"], [0, 0], [1, 1])[0] == b"0"
     assert isinstance(fs.cat_ranges(["/lake/named/no"], [0], [1])[0], FileNotFoundError)
     with pytest.raises(FileNotFoundError):
@@ -126,6 +129,24 @@ class TestPipeOfNodes(abstract.AbstractPipeTests, OfNodes):
     pass
 
 
+def test_one_of_many_creates_a_temporary_file(fb):
+    fs, root = fb.fs, f"/tmp/{uuid.uuid4().hex}"
+    for size in [0, 10, 9 << 20]:
+        path = f"{root}/{size}/x"
+        files = [fs.open(path, "xb") for _ in range(3)]
+        for number, file in enumerate(files):
+            file.write(bytes([number]) * size)
+        files[1].close()
+        for file in files[0], files[2]:
+            with pytest.raises(FileExistsError):
+                file.close()
+        assert fs.cat_file(path) == bytes([1]) * size
+        with pytest.raises(FileExistsError):
+            fs.pipe_file(path, b"other", mode="create")
+        assert fs.find(root, withdirs=True)[-1] == path and len(fb.nodes.ls(f"{root}/{size}")) == 1
+        fs.rm(root, recursive=True)
+
+
 def test_temporary_data_is_files(address, fb):
     fs = fsspec.filesystem("forebay")
     root = f"/tmp/{uuid.uuid4()}"
@@ -135,6 +156,10 @@ def test_temporary_data_is_files(address, fb):
             file.write(large[at : at + (5 << 20)])
         assert not fs.exists(f"{root}/a/large") and fs.ls(f"{root}/a") == []
     assert fs.cat(f"{root}/a/large") == large and fs.info(f"{root}/a/large")["size"] == len(large)
+    assert fs.find(root) == fs.glob(f"{root}/a/*") == [f"{root}/a/large"], "what is large is listed as well"
+    for again in [b"", large[1:], b"short", large]:
+        fs.pipe(f"{root}/a/large", again)
+        assert fs.cat(f"{root}/a/large") == again and fs.find(root) == [f"{root}/a/large"]
     assert fs.cat_file(f"{root}/a/large", -5, -1) == large[-5:-1]
     before = fs.ukey(f"{root}/a/large")
     fs.pipe(f"{root}/a/large", b"small")

@@ -17,7 +17,7 @@ from fsspec.utils import stringify_path
 
 from forebay.client import Client
 from forebay.entries import Entry
-from forebay.errors import NotFound
+from forebay.errors import Error, Invalid, NotFound
 from forebay.files import BUFFER_BYTES, ObjectReader, ObjectWriter, parse_mode
 from forebay.place import Place
 from forebay.temporary import Temporary, is_temporary
@@ -165,12 +165,22 @@ class ForebayFileSystem(AbstractFileSystem):
         wanted = list(zip(stripped, starts, ends))
         ranges = [self._range(*each) for each in wanted if not is_temporary(each[0])]
         read = iter(self.client._connection.read_many(ranges) if ranges else [])
-        answers = [self._read_temporary(*each) if is_temporary(each[0]) else next(read) for each in wanted]
+        answers = [self._read_temporary(*each) if is_temporary(each[0]) else self._sliced(each, next(read)) for each in wanted]
         if on_error == "raise":
             for answer in answers:
                 if isinstance(answer, BaseException):
                     raise answer
         return [answer if isinstance(answer, BaseException) else bytes(answer) for answer in answers]
+
+    def _sliced(self, wanted: tuple[str, int | None, int | None], answer: Any) -> Any:
+        """What a range gave, as Python's slices have it: nothing where it begins behind the end."""
+        path, start, _ = wanted
+        if isinstance(answer, Invalid) and start is not None and start > 0:
+            try:
+                return b"" if self.info(path)["size"] < start else answer
+            except Error:
+                pass
+        return answer
 
     def _read_temporary(self, path: str, start: int | None, end: int | None) -> Any:
         try:

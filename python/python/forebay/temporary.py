@@ -6,7 +6,7 @@ import os
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from forebay.errors import Invalid, NotFound
+from forebay.errors import AlreadyExists, Error, Invalid, NotContainer, NotFound
 from forebay.files import BUFFER_BYTES, ObjectReader, ObjectWriter
 from forebay.nodes import Node, Nodes, _parents
 
@@ -46,9 +46,11 @@ class Temporary:
     def open(self, path: str, mode: str, block_size: int | None, autocommit: bool) -> ObjectReader | ObjectWriter:
         if mode.startswith("r"):
             return ObjectReader(self._nodes._nodes.open(path), block_size or BUFFER_BYTES)
-        if mode.startswith("x") and self._nodes.exists(path):
+        creates = mode.startswith("x")
+        if creates and self._nodes.exists(path):
             raise FileExistsError(17, os.strerror(17), path)
-        return ObjectWriter(_Draft(self._nodes, path, b"" if not mode.startswith("a") else self._old(path)), path, autocommit=autocommit)
+        begin = self._old(path) if mode.startswith("a") else b""
+        return ObjectWriter(_Draft(self._nodes, path, begin, creates), path, autocommit=autocommit)
 
     def _old(self, path: str) -> bytes:
         opened = self._nodes._nodes.open(path) if self._nodes.exists(path) else None
@@ -90,9 +92,11 @@ class Temporary:
 class _Draft:
     """A file that is being written, which nobody sees before it is finished."""
 
-    def __init__(self, nodes: Nodes, path: str, begin: bytes) -> None:
+    def __init__(self, nodes: Nodes, path: str, begin: bytes, creates: bool) -> None:
         self._nodes = nodes
         self._path = path
+        #: Nothing is replaced that is there when it is finished.
+        self._creates = creates
         self._draft: str | None = None
         self._gathered = bytearray(begin)
 
@@ -103,38 +107,43 @@ class _Draft:
             self._spill()
         return len(view)
 
-    def _spill(self) -> None:
-        if self._draft is None:
+    def _spill(self) -> str:
+        draft = self._draft
+        if draft is None:
             _make_parents(self._nodes, self._path)
-            self._draft = f"{self._path.rpartition('/')[0]}/.draft-{uuid.uuid4().hex}"
-            self._nodes.create(self._draft, enumerable=False)
-            self._nodes.lease(self._draft, DRAFT_SECONDS)
-        self._nodes.append(self._draft, bytes(self._gathered))
+            draft = self._draft = f"{self._path.rpartition('/')[0]}/.draft-{uuid.uuid4().hex}"
+            self._nodes.create(draft, enumerable=False)
+            self._nodes.lease(draft, DRAFT_SECONDS)
+        self._nodes.append(draft, bytes(self._gathered))
         self._gathered.clear()
+        return draft
 
     def finish(self) -> None:
-        if self._draft is None:
-            try:
-                self._nodes.put(self._path, self._gathered)
-            except (NotFound, Invalid) as error:
-                if isinstance(error, NotFound):
-                    _make_parents(self._nodes, self._path)
-                else:
-                    self._make_room()
-                self._nodes.put(self._path, self._gathered)
+        if self._draft is None and not self._creates and self._put():
             return
-        self._spill()
-        self._make_room()
-        self._nodes.lease(self._draft, None)
-        self._nodes.rename(self._draft, self._path)
-
-    def _make_room(self) -> None:
-        """Takes away the file or value that is there; a directory stays, and is in the way."""
+        draft = self._spill()
         try:
-            if not self._nodes.stat(self._path).container:
-                self._nodes.rm(self._path)
+            # At once, and never in the place of a directory.
+            self._nodes._nodes.replace(draft, self._path.rpartition("/")[2], self._creates)
+        except AlreadyExists:
+            self.discard()
+            raise FileExistsError(17, os.strerror(17), self._path) from None
+        except Error:
+            self.discard()
+            raise
+
+    def _put(self) -> bool:
+        """Makes what is short a key-value, unless there is something else."""
+        try:
+            self._nodes.put(self._path, self._gathered)
         except NotFound:
-            pass
+            _make_parents(self._nodes, self._path)
+            self._nodes.put(self._path, self._gathered)
+        except NotContainer:
+            raise
+        except Invalid:
+            return False
+        return True
 
     def discard(self) -> None:
         draft, self._draft = self._draft, None

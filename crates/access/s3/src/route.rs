@@ -13,7 +13,7 @@ use crate::dialect::{S3Error, S3Result};
 use crate::forward::{Passing, forward};
 use crate::mounts::{is_local, is_whole};
 use crate::objects::{self, uploads};
-use crate::request::{Reading, Request, SubResource, check_meant};
+use crate::request::{Reading, Request, SubResource, check_kept, check_meant};
 use crate::rights::{MayRead, MayWrite, Writable};
 
 /// Sorts a request by what it asks, after who asks was found out.
@@ -54,6 +54,7 @@ async fn read_bucket(
     match (reading, sub.name) {
         (Reading::Head, _) => Ok(buckets::head(context)),
         (_, "location") => Ok(buckets::location(context)),
+        (_, "versioning") if is_local(mount) => Ok(buckets::not_versioned()),
         (_, "uploads") if is_local(mount) => uploads::list(context, mount, &request.target.query),
         (_, "") if request.query("list-type") == Some("2") => buckets::list_v2(context, &request, mount).await,
         (_, "") => buckets::list_v1(context, &request, mount).await,
@@ -102,6 +103,9 @@ async fn change_object(context: &Arc<Context>, request: Request, object: &Writab
     let sub = SubResource::of(&request)?;
     check_meant(request.headers())?;
     let (local, copies) = (is_local(object.mount()), request.headers().contains_key("x-amz-copy-source"));
+    if local {
+        check_kept(request.headers())?;
+    }
     let (all, part) = (Passing::Object(object), Passing::Upload(object));
     match (&request.parts.method, sub.name) {
         (&Method::PUT, "" | "uploadId") if copies => objects::copy(context, request, object, body).await,

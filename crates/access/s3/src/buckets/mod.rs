@@ -62,3 +62,8 @@ pub(crate) fn location(context: &Context) -> Answer {
     }
     document(xml.end("LocationConstraint"))
 }
+
+/// What stands for the configuration of versions where objects have one: nobody has ever switched more of them on.
+pub(crate) fn not_versioned() -> Answer {
+    document(Xml::begin("VersioningConfiguration", true).end("VersioningConfiguration"))
+}

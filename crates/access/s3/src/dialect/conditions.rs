@@ -1,7 +1,7 @@
 //! What must be true of an object for a request about it to be served.
 
 use chrono::DateTime;
-use http::header::{ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, LAST_MODIFIED};
+use http::header::{ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, LAST_MODIFIED};
 use http::{HeaderMap, HeaderValue};
 
 use forebay_types::ObjectInfo;
@@ -9,33 +9,51 @@ use forebay_types::ObjectInfo;
 use super::error::{S3Error, S3Result};
 use super::shown::{etag, http_date};
 
-/// Whether a read depends on what the object is not: then it is looked at before bytes of it are asked for.
+/// Whether an object's time says when it was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Times {
+    /// Conditions on it hold or don't.
+    Known,
+    /// It has none: conditions on it are none (RFC 9110, 13.1.3 and 13.1.4).
+    None,
+}
+
+/// Whether a read depends on what the object is not, or what is read of it on what it is: then it is looked at before bytes of it
+/// are asked for.
 pub(crate) fn may_be_known(headers: &HeaderMap) -> bool {
-    headers.contains_key(IF_NONE_MATCH) || headers.contains_key(IF_MODIFIED_SINCE)
+    [IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_RANGE].iter().any(|name| headers.contains_key(name))
+}
+
+/// Whether a range is read, as `If-Range` has it: only of the version that it names. Who goes on with what he has of another one
+/// gets all of this one (RFC 9110, 13.1.5).
+pub(crate) fn range_counts(headers: &HeaderMap, info: &ObjectInfo, times: Times) -> bool {
+    let Some(named) = headers.get(IF_RANGE) else { return true };
+    let Ok(named) = named.to_str() else { return false };
+    let bare = named.trim().trim_matches('"');
+    bare == etag(&info.version.tag).trim_matches('"') || (times == Times::Known && bare == http_date(info.modified_ms))
 }
 
 /// Checks a read's conditions in the order of RFC 9110, 13.2.2.
-pub(crate) fn check_conditions(headers: &HeaderMap, info: &ObjectInfo) -> S3Result<()> {
+pub(crate) fn check_conditions(headers: &HeaderMap, info: &ObjectInfo, times: Times) -> S3Result<()> {
     let tag = etag(&info.version.tag);
-    check_named(headers, &tag, info, [IF_MATCH, IF_UNMODIFIED_SINCE, IF_NONE_MATCH, IF_MODIFIED_SINCE]).map_err(|failed| {
-        match failed {
-            Failed::Precondition(name) => S3Error::precondition_failed().with("Condition", name),
-            Failed::NotModified => {
-                let mut error = S3Error::not_modified();
-                if let Ok(tag) = HeaderValue::from_str(&tag) {
-                    error = error.with_header(ETAG, tag);
-                }
-                match HeaderValue::from_str(&http_date(info.modified_ms)) {
-                    Ok(date) => error.with_header(LAST_MODIFIED, date),
-                    Err(_) => error,
-                }
+    let names = [IF_MATCH, IF_UNMODIFIED_SINCE, IF_NONE_MATCH, IF_MODIFIED_SINCE];
+    check_named(headers, &tag, info, times, names).map_err(|failed| match failed {
+        Failed::Precondition(name) => S3Error::precondition_failed().with("Condition", name),
+        Failed::NotModified => {
+            let mut error = S3Error::not_modified();
+            if let Ok(tag) = HeaderValue::from_str(&tag) {
+                error = error.with_header(ETAG, tag);
+            }
+            match HeaderValue::from_str(&http_date(info.modified_ms)) {
+                Ok(date) => error.with_header(LAST_MODIFIED, date),
+                Err(_) => error,
             }
         }
     })
 }
 
 /// The same for the source of a copy, where all failures are preconditions.
-pub(crate) fn check_source(headers: &HeaderMap, info: &ObjectInfo) -> S3Result<()> {
+pub(crate) fn check_source(headers: &HeaderMap, info: &ObjectInfo, times: Times) -> S3Result<()> {
     let name = HeaderName::from_static;
     let names = [
         name("x-amz-copy-source-if-match"),
@@ -43,7 +61,7 @@ pub(crate) fn check_source(headers: &HeaderMap, info: &ObjectInfo) -> S3Result<(
         name("x-amz-copy-source-if-none-match"),
         name("x-amz-copy-source-if-modified-since"),
     ];
-    let failed = check_named(headers, &etag(&info.version.tag), info, names);
+    let failed = check_named(headers, &etag(&info.version.tag), info, times, names);
     failed.map_err(|_| S3Error::precondition_failed())
 }
 
@@ -52,11 +70,12 @@ enum Failed {
     NotModified,
 }
 
-fn check_named(headers: &HeaderMap, tag: &str, info: &ObjectInfo, names: [HeaderName; 4]) -> Result<(), Failed> {
+fn check_named(headers: &HeaderMap, tag: &str, info: &ObjectInfo, times: Times, names: [HeaderName; 4]) -> Result<(), Failed> {
     let [if_match, if_unmodified, if_none_match, if_modified] = names;
     let modified = info.modified_ms.div_euclid(1000);
     let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-    let seconds = |name: &HeaderName| text(name).and_then(|date| Some(DateTime::parse_from_rfc2822(date).ok()?.timestamp()));
+    let dated = |name: &HeaderName| text(name).filter(|_| times == Times::Known);
+    let seconds = |name: &HeaderName| dated(name).and_then(|date| Some(DateTime::parse_from_rfc2822(date).ok()?.timestamp()));
     match text(&if_match) {
         Some(wanted) if !names_tag(wanted, tag, false) => return Err(Failed::Precondition("If-Match")),
         Some(_) => {}
@@ -87,16 +106,51 @@ mod tests {
     use super::*;
     use forebay_types::{Key, MountId, ObjectVersion};
 
-    fn code(pairs: &[(HeaderName, &str)]) -> Option<u16> {
+    fn object() -> ObjectInfo {
         let version = ObjectVersion {
             mount: MountId(1),
             key: Key::new("k").unwrap(),
             tag: forebay_types::VersionTag::etag("\"a\""),
             size: 1,
         };
-        let info = ObjectInfo { version, modified_ms: 1_700_000_000_500 };
-        let headers = pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap())).collect();
-        check_conditions(&headers, &info).err().map(|error| error.status.as_u16())
+        ObjectInfo { version, modified_ms: 1_700_000_000_500 }
+    }
+
+    fn headers(pairs: &[(HeaderName, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap())).collect()
+    }
+
+    fn code_of(pairs: &[(HeaderName, &str)], times: Times) -> Option<u16> {
+        check_conditions(&headers(pairs), &object(), times).err().map(|error| error.status.as_u16())
+    }
+
+    fn code(pairs: &[(HeaderName, &str)]) -> Option<u16> {
+        code_of(pairs, Times::Known)
+    }
+
+    #[test]
+    fn a_range_is_of_the_version_that_it_was_asked_of() {
+        let counts = |named: &str, times| range_counts(&headers(&[(IF_RANGE, named)]), &object(), times);
+        assert!(range_counts(&HeaderMap::new(), &object(), Times::Known));
+        for it in ["\"a\"", "a", "Tue, 14 Nov 2023 22:13:20 GMT"] {
+            assert!(counts(it, Times::Known), "{it}");
+        }
+        for other in ["\"b\"", "W/\"a\"", "*", "", "Tue, 14 Nov 2023 22:13:19 GMT", "Tue, 14 Nov 2023 22:13:21 GMT"] {
+            assert!(!counts(other, Times::Known), "{other}");
+        }
+        assert!(counts("\"a\"", Times::None) && !counts("Tue, 14 Nov 2023 22:13:20 GMT", Times::None));
+        assert!(may_be_known(&headers(&[(IF_RANGE, "\"a\"")])));
+    }
+
+    #[test]
+    fn what_has_no_times_is_asked_for_none() {
+        let at = "Tue, 14 Nov 2023 22:13:20 GMT";
+        assert_eq!(code_of(&[(IF_MODIFIED_SINCE, at)], Times::None), None);
+        assert_eq!(code_of(&[(IF_UNMODIFIED_SINCE, "Thu, 01 Jan 1970 00:00:00 GMT")], Times::None), None);
+        assert_eq!(code_of(&[(IF_NONE_MATCH, "\"a\""), (IF_MODIFIED_SINCE, at)], Times::None), Some(304));
+        let since = (HeaderName::from_static("x-amz-copy-source-if-modified-since"), at);
+        assert!(check_source(&headers(&[since.clone()]), &object(), Times::Known).is_err());
+        assert!(check_source(&headers(&[since]), &object(), Times::None).is_ok());
     }
 
     #[test]

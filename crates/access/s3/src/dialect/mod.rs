@@ -9,7 +9,7 @@ mod shown;
 mod target;
 mod xml;
 
-pub(crate) use conditions::{check_conditions, check_source, may_be_known};
+pub(crate) use conditions::{Times, check_conditions, check_source, may_be_known, range_counts};
 pub(crate) use error::{S3Error, S3Result};
 pub(crate) use page::{PAGE_MAX, Page, PageRequest};
 pub(crate) use range::{parse_range, resolve_range};

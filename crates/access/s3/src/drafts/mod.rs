@@ -4,7 +4,8 @@
 mod disk;
 mod part;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
@@ -21,11 +22,23 @@ pub(crate) use part::{Part, join};
 const UPLOADS_MAX: usize = 1000;
 /// After so long without a new part an upload counts as given up when room is needed.
 const FORGOTTEN: Duration = Duration::from_secs(24 * 3600);
+/// Uploads that are remembered after they have become objects.
+const DONE_MAX: usize = 1000;
 
 /// The uploads that are under way, by their ids, and the disk that their parts take.
 pub(crate) struct Drafts {
     uploads: Mutex<HashMap<String, Draft>>,
+    done: Mutex<VecDeque<Done>>,
     disk: Disk,
+}
+
+/// An upload that has become an object: who asks for that again, as his answer was lost, is answered as the first time.
+struct Done {
+    id: String,
+    object: (MountId, Key),
+    /// Of the parts that were named.
+    print: u64,
+    etag: String,
 }
 
 struct Draft {
@@ -47,7 +60,7 @@ pub(crate) struct Shown {
 impl Drafts {
     /// None yet, whose parts may take so many bytes of disk together.
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Self { uploads: Mutex::default(), disk: Disk::new(bytes_max) }
+        Self { uploads: Mutex::default(), done: Mutex::default(), disk: Disk::new(bytes_max) }
     }
 
     /// Begins one and gives its id. `SlowDown` when there are too many.
@@ -147,6 +160,13 @@ impl Drafts {
         Ok((parts, Completing { drafts: self, id: id.to_string() }))
     }
 
+    /// The ETag of what an upload has become, if it was completed with these parts.
+    pub(crate) fn completed(&self, (mount, key): (MountId, &Key), id: &str, named: &[(u32, String)]) -> Option<String> {
+        let done = self.done.lock();
+        let is_it = |done: &&Done| done.id == id && done.object.0 == mount && done.object.1 == *key && done.print == print(named);
+        done.iter().find(is_it).map(|done| done.etag.clone())
+    }
+
     /// Gives up an upload, with its parts.
     pub(crate) fn abort(&self, object: (MountId, &Key), id: &str) -> S3Result<()> {
         self.check(object, id)?;
@@ -180,8 +200,17 @@ pub(crate) struct Completing<'a> {
 }
 
 impl Completing<'_> {
-    /// The object is there: nothing is left of the draft.
-    pub(crate) fn done(self) {
+    /// The object is there, of the parts that were named: nothing is left of the draft.
+    pub(crate) fn done(self, named: &[(u32, String)], etag: &str) {
+        let object = self.drafts.uploads.lock().get(&self.id).map(|draft| draft.object.clone());
+        if let Some(object) = object {
+            let mut done = self.drafts.done.lock();
+            if done.len() >= DONE_MAX {
+                done.pop_front();
+            }
+            done.push_back(Done { id: self.id.clone(), object, print: print(named), etag: etag.to_string() });
+        }
+        // Not before it is remembered: who asks meanwhile finds one or the other.
         self.drafts.uploads.lock().remove(&self.id);
     }
 }
@@ -194,6 +223,12 @@ impl Drop for Completing<'_> {
             draft.completing = false;
         }
     }
+}
+
+fn print(named: &[(u32, String)]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    named.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -274,7 +309,7 @@ mod tests {
         assert_eq!((refusal(&drafts, 600), refusal(&drafts, 601)), ("", "SlowDown"));
         let choose = |parts: &BTreeMap<u32, Part>| Ok(parts.values().cloned().collect());
         let (parts, completing) = drafts.complete((MountId(1), &place), &second, choose).unwrap();
-        completing.done();
+        completing.done(&[], "\"tag\"");
         assert_eq!(refusal(&drafts, 601), "SlowDown", "its bytes are still read");
         drop(parts);
         assert!(drafts.disk.is_free());
@@ -283,6 +318,27 @@ mod tests {
         assert_eq!(refusal(&drafts, 1), "SlowDown", "it is not forgotten yet");
         drafts.forget(Duration::ZERO);
         assert!(drafts.disk.is_free());
+    }
+
+    #[tokio::test]
+    async fn what_was_completed_is_known_for_a_while() {
+        let drafts = Drafts::new(1000);
+        let choose = |parts: &BTreeMap<u32, Part>| Ok(parts.values().cloned().collect());
+        let named = |number: u32| [(number, "tag".to_string())];
+        let mut first = None;
+        for _ in 0..=DONE_MAX {
+            let id = with_part(&drafts, 1).await;
+            let (_, completing) = drafts.complete((MountId(1), &key()), &id, choose).unwrap();
+            assert_eq!(drafts.completed((MountId(1), &key()), &id, &named(1)), None, "not yet");
+            completing.done(&named(1), &id);
+            assert_eq!(drafts.completed((MountId(1), &key()), &id, &named(1)).as_deref(), Some(id.as_str()));
+            assert_eq!(drafts.completed((MountId(2), &key()), &id, &named(1)), None, "of another mount");
+            assert_eq!(drafts.completed((MountId(1), &Key::new("a").unwrap()), &id, &named(1)), None, "of another object");
+            assert_eq!(drafts.completed((MountId(1), &key()), &id, &named(2)), None, "of other parts");
+            first = first.or(Some(id));
+        }
+        assert_eq!(drafts.completed((MountId(1), &key()), &first.unwrap(), &named(1)), None, "one makes room for another");
+        assert_eq!(drafts.done.lock().len(), DONE_MAX);
     }
 
     #[tokio::test]

@@ -1,8 +1,10 @@
 //! Copies: within a store by the store, else through here.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use forebay_client::RangeSpec;
 use forebay_shared_storage::PayloadHash;
 use forebay_types::{Attributes, Mount, ObjectInfo};
 use futures::{StreamExt, TryStreamExt};
@@ -11,11 +13,11 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::local;
+use super::{local, uploads};
 use crate::answer::{Answer, document, now_ms, rest};
-use crate::body::{BodyError, Pieces};
+use crate::body::{Fault, Pieces};
 use crate::context::Context;
-use crate::dialect::{S3Error, S3Result, Xml, check_source, etag, iso_date, key_of, parse_range, resolve_range, rewrite_xml};
+use crate::dialect::{S3Error, S3Result, Times, Xml, check_source, etag, iso_date, key_of, parse_range, rewrite_xml};
 use crate::mounts::{is_local, is_temporary};
 use crate::request::{Request, passed};
 use crate::rights::{MayRead, Object, Writable};
@@ -38,23 +40,64 @@ pub(crate) async fn copy(context: &Arc<Context>, request: Request, target: &Writ
             "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.",
         ));
     }
-    if is_local(target.mount()) {
-        if is_part {
-            return Err(S3Error::not_implemented("copying into a part on this kind of mount"));
-        }
-        let source = Source::open(context, &request, &source).await?;
-        let bytes = source.info.version.size;
-        let pieces = source.read(context, 0..bytes)?;
-        let info = match local::write(context, target, pieces, bytes, local::condition(&request)?).await {
-            Ok(info) => info,
-            Err(error) => return Err(local::explain(context, target, error).await),
-        };
-        return Ok(result("CopyObjectResult", &etag(&info.version.tag), info.modified_ms));
-    }
-    if same_store(source.mount(), target.mount()) && !is_local(source.mount()) {
+    let is_within =
+        [source.mount(), target.mount()].iter().all(|mount| !is_local(mount)) && same_store(source.mount(), target.mount());
+    if is_within {
         return within(context, &request, &source, target, version).await;
     }
+    // What comes through here is read as all reads are: as it is now.
+    if version.is_some_and(|version| version != local::NULL_VERSION || !is_local(source.mount())) {
+        return Err(S3Error::not_implemented("copying a version that is named to another store, or on this kind of mount"));
+    }
+    if is_local(target.mount()) {
+        let source = Source::open(context, &request, &source).await?;
+        return match is_part {
+            true => part(context, &request, target, &source).await,
+            false => whole(context, &request, target, &source).await,
+        };
+    }
     across(context, &request, &source, target, &directive).await
+}
+
+/// Writes what is copied to what does not speak S3.
+async fn whole(context: &Context, request: &Request, target: &Writable, source: &Source) -> S3Result<Answer> {
+    let (fault, bytes) = (Fault::default(), source.info.version.size);
+    let pieces = source.read(context, 0..bytes, &fault)?;
+    let info = match local::write(context, target, pieces, bytes, local::condition(request)?).await {
+        Ok(info) => info,
+        Err(error) => {
+            return Err(match fault.take() {
+                Some(fault) => fault,
+                None => local::explain(context, request, target, error).await,
+            });
+        }
+    };
+    Ok(result("CopyObjectResult", &etag(&info.version.tag), info.modified_ms))
+}
+
+/// Takes a part of an upload to there from an object, or from a range of it.
+async fn part(context: &Context, request: &Request, target: &Writable, source: &Source) -> S3Result<Answer> {
+    let (fault, bytes) = (Fault::default(), copied(request, source.info.version.size)?);
+    let length = bytes.end - bytes.start;
+    let pieces = source.read(context, bytes, &fault)?;
+    let part = uploads::take_part(context, target, request, (pieces, length), &fault).await?;
+    Ok(result("CopyPartResult", &part.etag, part.modified_ms))
+}
+
+/// The bytes of a source that a part is to have: all of them, or a range that says both ends and lies within.
+fn copied(request: &Request, size: u64) -> S3Result<Range<u64>> {
+    let Some(text) = request.header("x-amz-copy-source-range") else { return Ok(0..size) };
+    match parse_range(Some(text))? {
+        Some(RangeSpec::Bounded { start, len }) if start.checked_add(len).is_some_and(|end| end <= size) => {
+            Ok(start..start + len)
+        }
+        Some(RangeSpec::Bounded { .. }) => {
+            Err(S3Error::invalid_argument(format!("Range specified is not valid for source object of size: {size}")))
+        }
+        _ => Err(S3Error::invalid_argument(
+            "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the zero-based offsets of the first and last bytes to copy",
+        )),
+    }
 }
 
 /// `/bucket/key?versionId=..`, encoded, with or without its first slash.
@@ -155,18 +198,20 @@ async fn across(
     if !is_part && directive != "REPLACE" {
         take_over(&mut headers, &source.attributes);
     }
-    let bytes = match parse_range(request.header("x-amz-copy-source-range"))?.filter(|_| is_part) {
-        Some(range) => resolve_range(range, source.info.version.size)?,
-        None => 0..source.info.version.size,
+    let bytes = match is_part {
+        true => copied(request, source.info.version.size)?,
+        false => 0..source.info.version.size,
     };
     let length = bytes.end - bytes.start;
     headers.insert(CONTENT_LENGTH, length.into());
+    let fault = Fault::default();
     let body = match length {
         0 => None,
-        _ => Some((source.read(context, bytes)?, length)),
+        _ => Some((source.read(context, bytes, &fault)?, length)),
     };
     let hash = if body.is_some() { PayloadHash::Unsigned } else { PayloadHash::Empty };
-    let (status, headers, text) = send(context, request, target, headers, hash, body).await?;
+    let sent = send(context, request, target, headers, hash, body).await;
+    let (status, headers, text) = sent.map_err(|error| fault.take().unwrap_or(error))?;
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         return Err(S3Error::access_denied());
     }
@@ -222,11 +267,13 @@ impl Source {
             let (info, attributes) = context.client.stat(&object.path(), false).await?;
             Self { info, attributes, temporary: None }
         };
-        check_source(request.headers(), &source.info)?;
+        let times = if source.temporary.is_some() { Times::None } else { Times::Known };
+        check_source(request.headers(), &source.info, times)?;
         Ok(source)
     }
 
-    fn read(&self, context: &Context, range: std::ops::Range<u64>) -> S3Result<Pieces> {
+    /// A range of it, as it comes; `fault` has why it breaks off.
+    fn read(&self, context: &Context, range: Range<u64>, fault: &Fault) -> S3Result<Pieces> {
         let pieces = match &self.temporary {
             Some(opened) => opened.read(range)?,
             None => {
@@ -234,7 +281,8 @@ impl Source {
                 rest(client, room, context.client.operation(), self.info.version.clone(), range, true)
             }
         };
-        Ok(pieces.map_err(BodyError::from).boxed())
+        let fault = fault.clone();
+        Ok(pieces.map_err(move |error| fault.set(error.into())).boxed())
     }
 }
 

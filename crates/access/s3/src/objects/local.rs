@@ -5,8 +5,8 @@ use std::sync::Arc;
 use forebay_client::PutCondition;
 use forebay_types::{ErrorKind, ObjectInfo, VersionTag};
 use futures::TryStreamExt;
-use http::StatusCode;
-use http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
+use http::header::{ETAG, HeaderName, IF_MATCH, IF_NONE_MATCH};
+use http::{HeaderValue, StatusCode};
 use hyper::body::Incoming;
 
 use crate::answer::{Answer, plain};
@@ -21,6 +21,9 @@ use crate::temporary;
 /// The version of objects that have no others.
 pub(crate) const NULL_VERSION: &str = "null";
 
+/// The ETag of what is empty, as S3 has it.
+const NO_BYTES: &str = "\"d41d8cd98f00b204e9800998ecf8427e\"";
+
 /// Conditions of a delete beside `If-Match`: nothing here can be asked for them.
 const NOT_CHECKED: [&str; 4] =
     ["if-none-match", "if-unmodified-since", "x-amz-if-match-last-modified-time", "x-amz-if-match-size"];
@@ -29,19 +32,39 @@ const NOT_CHECKED: [&str; 4] =
 pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: &Writable, body: Incoming) -> S3Result<Answer> {
     let condition = condition(&request)?;
     let upload = Upload::begin(request.headers(), request.hash.clone(), body)?.checked(request.headers())?;
+    if upload.bytes == 0 && matches!(condition, PutCondition::Any) && is_folder(object) {
+        return folder(&request, upload).await;
+    }
     let (fault, trailer) = (upload.fault.clone(), upload.trailer.clone());
     let info = match write(context, object, upload.pieces, upload.bytes, condition).await {
         Ok(info) => info,
         Err(error) => {
             return Err(match fault.take() {
                 Some(fault) => fault,
-                None => explain(context, object, error).await,
+                None => explain(context, &request, object, error).await,
             });
         }
     };
     let mut answer = plain(StatusCode::OK);
     answer.headers_mut().insert(ETAG, header_value(&etag(&info.version.tag))?);
     answer.headers_mut().extend(checksum_of(request.headers(), trailer.as_ref()));
+    Ok(answer)
+}
+
+/// Whether a key is what clients mark a folder with, on a mount that has nothing to write for it.
+fn is_folder(object: &Object) -> bool {
+    let key = object.key.as_str();
+    key.ends_with('/') && !key.starts_with('/') && !key.contains("//") && !is_temporary(object.mount())
+}
+
+/// Takes the empty object that clients write for a folder before they write into it: folders are there by themselves, as soon as
+/// something is in them.
+async fn folder(request: &Request, mut upload: Upload) -> S3Result<Answer> {
+    let fault = upload.fault.clone();
+    while upload.pieces.try_next().await.map_err(|_| fault.take().unwrap_or_else(S3Error::incomplete_body))?.is_some() {}
+    let mut answer = plain(StatusCode::OK);
+    answer.headers_mut().insert(ETAG, HeaderValue::from_static(NO_BYTES));
+    answer.headers_mut().extend(checksum_of(request.headers(), upload.trailer.as_ref()));
     Ok(answer)
 }
 
@@ -106,15 +129,20 @@ fn etag_named(tag: &str) -> VersionTag {
     VersionTag::etag(&if bare.starts_with('m') { bare.to_string() } else { format!("\"{bare}\"") })
 }
 
-/// Whether a write that was refused for its version was so because there is none.
-pub(super) async fn explain(context: &Context, object: &Object, error: S3Error) -> S3Error {
-    if is_temporary(object.mount()) {
+/// What a write was refused for that had a condition, with its name, which some clients tell "it is there" by.
+pub(super) async fn explain(context: &Context, request: &Request, object: &Object, error: S3Error) -> S3Error {
+    let has = |name: HeaderName| request.headers().contains_key(name);
+    if error.status != StatusCode::PRECONDITION_FAILED || !(has(IF_MATCH) || has(IF_NONE_MATCH)) {
         return error;
     }
-    match context.client.stat(&object.path(), false).await {
-        Err(missing) if missing.kind() == ErrorKind::NotFound && error.status == StatusCode::PRECONDITION_FAILED => {
-            S3Error::no_such_key()
-        }
-        _ => error,
+    if has(IF_NONE_MATCH) {
+        return error.with("Condition", "If-None-Match");
     }
+    if !is_temporary(object.mount())
+        && let Err(missing) = context.client.stat(&object.path(), false).await
+        && missing.kind() == ErrorKind::NotFound
+    {
+        return S3Error::no_such_key();
+    }
+    error.with("Condition", "If-Match")
 }

@@ -16,7 +16,7 @@ use http::header::RANGE;
 use crate::answer::{Answer, AnswerBody, FIRST_BYTES, Head, rest};
 use crate::auth::Caller;
 use crate::context::Context;
-use crate::dialect::{S3Error, S3Result, check_conditions, may_be_known, parse_range, resolve_range};
+use crate::dialect::{S3Error, S3Result, Times, check_conditions, may_be_known, parse_range, range_counts, resolve_range};
 use crate::mounts::is_temporary;
 use crate::request::Request;
 use crate::rights::Object;
@@ -45,7 +45,8 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
     let wanted = parse_range(request.header(RANGE.as_str()))?;
     if is_head || may_be_known(request.headers()) {
         let (info, attributes) = context.client.stat(&object.path(), checksums && wanted.is_none()).await?;
-        check_conditions(request.headers(), &info)?;
+        check_conditions(request.headers(), &info, Times::Known)?;
+        let wanted = wanted.filter(|_| range_counts(request.headers(), &info, Times::Known));
         let range = wanted.map(|wanted| resolve_range(wanted, info.version.size)).transpose()?;
         let query = &request.target.query;
         let head = Head { query, info: &info, attributes: &attributes, range: range.clone(), checksums };
@@ -62,7 +63,7 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
         // The object may end before the range.
         Err(error) if error.kind() == ErrorKind::Invalid && wanted.is_some() => {
             let (info, _) = context.client.stat(&object.path(), false).await?;
-            check_conditions(request.headers(), &info)?;
+            check_conditions(request.headers(), &info, Times::Known)?;
             resolve_range(wanted.unwrap_or(RangeSpec::From { start: 0 }), info.version.size)?;
             return Err(error.into());
         }
@@ -70,7 +71,7 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
     };
     let FirstRead { info, attributes, bytes, hit, .. } = first;
     context.meters.read(hit);
-    check_conditions(request.headers(), &info)?;
+    check_conditions(request.headers(), &info, Times::Known)?;
     let range = wanted.map(|wanted| resolve_range(wanted, info.version.size)).transpose()?;
     let all = range.clone().unwrap_or(0..info.version.size);
     let sent = all.start + bytes.len() as u64;
@@ -102,7 +103,7 @@ async fn part(context: &Arc<Context>, request: &Request, object: &Object, is_hea
         return Err(S3Error::invalid_request("Cannot specify both Range header and partNumber query parameter"));
     }
     let (info, attributes) = context.client.stat(&object.path(), false).await?;
-    check_conditions(request.headers(), &info)?;
+    check_conditions(request.headers(), &info, Times::Known)?;
     let part = part_range(context, request, object, &info).await?;
     let query = &request.target.query;
     let head = Head { query, info: &info, attributes: &attributes, range: part.range.clone(), checksums: false };

@@ -10,7 +10,7 @@ use hyper::body::Incoming;
 
 use super::local;
 use crate::answer::{Answer, document, plain};
-use crate::body::{Fault, Upload, checksum_of};
+use crate::body::{Fault, Pieces, Upload, checksum_of};
 use crate::context::Context;
 use crate::dialect::{Query, S3Error, S3Result, Visit, Xml, etag, header_value, iso_date, read_xml};
 use crate::drafts::{Part, join};
@@ -34,21 +34,39 @@ pub(crate) fn begin(context: &Context, object: &Writable) -> S3Result<Answer> {
 
 /// UploadPart.
 pub(crate) async fn put_part(context: &Context, object: &Writable, request: Request, body: Incoming) -> S3Result<Answer> {
-    let number: u32 = request.query("partNumber").unwrap_or("").parse().unwrap_or(0);
-    if !(1..=PARTS_MAX).contains(&number) {
-        return Err(S3Error::invalid_argument("Part number must be an integer between 1 and 10000, inclusive"));
-    }
-    let id = request.query("uploadId").unwrap_or("");
+    let (id, _) = named_part(&request)?;
     context.drafts.check(place(object), id)?;
     let upload = Upload::begin(request.headers(), request.hash.clone(), body)?.checked(request.headers())?;
     let (fault, trailer) = (upload.fault.clone(), upload.trailer.clone());
-    let room = context.drafts.room(place(object), id, number, upload.bytes)?;
-    let part = Part::receive(upload.pieces, upload.bytes, room).await.map_err(|error| fault.take().unwrap_or(error))?;
+    let part = take_part(context, object, &request, (upload.pieces, upload.bytes), &fault).await?;
     let mut answer = plain(StatusCode::OK);
     answer.headers_mut().insert(ETAG, header_value(&part.etag)?);
     answer.headers_mut().extend(checksum_of(request.headers(), trailer.as_ref()));
-    context.drafts.put(place(object), id, number, part)?;
     Ok(answer)
+}
+
+/// Takes in the part that a request names, of so many bytes that come.
+pub(super) async fn take_part(
+    context: &Context,
+    object: &Writable,
+    request: &Request,
+    (pieces, bytes): (Pieces, u64),
+    fault: &Fault,
+) -> S3Result<Part> {
+    let (id, number) = named_part(request)?;
+    let room = context.drafts.room(place(object), id, number, bytes)?;
+    let part = Part::receive(pieces, bytes, room).await.map_err(|error| fault.take().unwrap_or(error))?;
+    context.drafts.put(place(object), id, number, part.clone())?;
+    Ok(part)
+}
+
+/// The upload and the number that a part is named by.
+fn named_part(request: &Request) -> S3Result<(&str, u32)> {
+    let number: u32 = request.query("partNumber").unwrap_or("").parse().unwrap_or(0);
+    match (1..=PARTS_MAX).contains(&number) {
+        true => Ok((request.query("uploadId").unwrap_or(""), number)),
+        false => Err(S3Error::invalid_argument("Part number must be an integer between 1 and 10000, inclusive")),
+    }
 }
 
 /// CompleteMultipartUpload.
@@ -58,7 +76,15 @@ pub(crate) async fn complete(context: &Arc<Context>, object: &Writable, request:
     let text = text.collect(&context.room, DOCUMENT_BYTES_MAX).await?;
     let mut asked = Named::default();
     read_xml(&text, &mut asked)?;
-    let (parts, completing) = context.drafts.complete(place(object), id, |parts| chosen(&asked.parts, parts))?;
+    let found = context.drafts.complete(place(object), id, |parts| chosen(&asked.parts, parts));
+    let (parts, completing) = match found {
+        Err(error) if error.status == StatusCode::NOT_FOUND => {
+            // It may be done, and the answer was lost.
+            let done = context.drafts.completed(place(object), id, &asked.parts);
+            return done.map(|etag| completed(&request, object, &etag)).ok_or(error);
+        }
+        found => found?,
+    };
     let (fault, bytes) = (Fault::default(), parts.iter().map(|part| part.bytes).sum());
     let pieces = join(parts, fault.clone());
     let written = local::write(context, object, pieces, bytes, local::condition(&request)?).await;
@@ -67,18 +93,24 @@ pub(crate) async fn complete(context: &Arc<Context>, object: &Writable, request:
         Err(error) => {
             return Err(match fault.take() {
                 Some(fault) => fault,
-                None => local::explain(context, object, error).await,
+                None => local::explain(context, &request, object, error).await,
             });
         }
     };
-    completing.done();
+    let etag = etag(&info.version.tag);
+    completing.done(&asked.parts, &etag);
+    Ok(completed(&request, object, &etag))
+}
+
+/// What who completes an upload is told.
+fn completed(request: &Request, object: &Object, etag: &str) -> Answer {
     let mut xml = Xml::begin("CompleteMultipartUploadResult", true);
     let host = request.header("host").unwrap_or("localhost");
     xml.text("Location", &format!("http://{host}/{}/{}", object.mount().name, object.key));
     xml.text("Bucket", object.mount().name.as_str());
     xml.text("Key", object.key.as_str());
-    xml.text("ETag", &etag(&info.version.tag));
-    Ok(document(xml.end("CompleteMultipartUploadResult")))
+    xml.text("ETag", etag);
+    document(xml.end("CompleteMultipartUploadResult"))
 }
 
 /// AbortMultipartUpload.

@@ -64,6 +64,8 @@ const OF_CHANGES: [&str; 28] = [
 const FAMILIES_OF_CHANGES: [&str; 4] = ["x-amz-checksum-", "x-amz-grant-", "x-amz-meta-", "x-amz-object-lock-"];
 /// A write with one of these is another one without it: an append, or a move of another object.
 const MEANT: [&str; 3] = ["x-amz-rename-source", "x-amz-rename-source-if-match", "x-amz-write-offset-bytes"];
+/// What a write may ask of its object that none but S3 stores keep: that only a key opens it, that nobody changes it for a time.
+const FAMILIES_OF_S3_ALONE: [&str; 2] = ["x-amz-object-lock-", "x-amz-server-side-encryption-customer-"];
 
 /// The headers that a store is to see of a request that reads, or of one that changes something.
 pub(crate) fn passed(headers: &HeaderMap, reading: Option<Reading>) -> HeaderMap {
@@ -93,6 +95,14 @@ pub(crate) fn passed(headers: &HeaderMap, reading: Option<Reading>) -> HeaderMap
 pub(crate) fn check_meant(headers: &HeaderMap) -> S3Result<()> {
     match MEANT.iter().find(|name| headers.contains_key(**name)) {
         Some(name) => Err(S3Error::not_implemented(name)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a change that asks for what would not be kept where no S3 is.
+pub(crate) fn check_kept(headers: &HeaderMap) -> S3Result<()> {
+    match headers.keys().find(|name| FAMILIES_OF_S3_ALONE.iter().any(|family| name.as_str().starts_with(family))) {
+        Some(name) => Err(S3Error::not_implemented(&format!("{name} on this kind of mount"))),
         None => Ok(()),
     }
 }

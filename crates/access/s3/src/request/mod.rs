@@ -10,7 +10,7 @@ use http::request::Parts;
 use crate::auth::{BodyHash, Caller};
 use crate::dialect::Target;
 
-pub(crate) use headers::{check_meant, passed};
+pub(crate) use headers::{check_kept, check_meant, passed};
 pub(crate) use reading::Reading;
 pub(crate) use subresource::SubResource;
 

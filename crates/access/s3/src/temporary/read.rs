@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_client::{NodeErrorKind, NodeSnapshot};
-use forebay_types::{Attributes, Error, ObjectInfo, ObjectVersion, VersionTag};
+use forebay_types::{Attributes, Error, ErrorKind, ObjectInfo, ObjectVersion, VersionTag};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use http::Method;
@@ -14,12 +14,16 @@ use http::header::RANGE;
 use super::{is_marker, path_of};
 use crate::answer::{Answer, AnswerBody, Head};
 use crate::context::Context;
-use crate::dialect::{S3Error, S3Result, check_conditions, parse_range, resolve_range};
+use crate::dialect::{S3Error, S3Result, Times, check_conditions, parse_range, range_counts, resolve_range};
 use crate::request::Request;
 use crate::rights::Object;
 
 /// The tag of a folder's marker.
 const FOLDER: u128 = 0;
+/// How often an object is looked at whose bytes are gone before the first of them were read.
+const LOOKS_MAX: usize = 8;
+/// What an ETag ends with.
+const MARK: &str = "-n";
 
 /// An object that was looked at: all reads of it are of these bytes.
 pub(crate) struct Opened {
@@ -58,16 +62,16 @@ pub(crate) async fn open(context: &Context, object: &Object) -> S3Result<Opened>
     Ok(Opened { info: info(context, object, size, tag), snapshot })
 }
 
-/// What clients are told of an object.
+/// What clients are told of an object. Its ETag is none that clients take for the MD5 of the bytes, as they do with 32 digits alone.
 pub(super) fn info(context: &Context, object: &Object, size: u64, tag: u128) -> ObjectInfo {
-    let tag = VersionTag::etag(&format!("\"{tag:032x}\""));
+    let tag = VersionTag::etag(&format!("\"{tag:032x}{MARK}\""));
     let version = ObjectVersion { mount: object.mount().id, key: object.key.clone(), tag, size };
     ObjectInfo { version, modified_ms: context.begun_ms }
 }
 
 /// The tag that an ETag of a client says; none when it is none of ours.
 pub(super) fn tag_of(etag: &VersionTag) -> Option<u128> {
-    let hex = etag.as_str().trim_matches('"');
+    let hex = etag.as_str().trim_matches('"').strip_suffix(MARK)?;
     (hex.len() == 32).then(|| u128::from_str_radix(hex, 16).ok()).flatten()
 }
 
@@ -77,20 +81,28 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
         return Err(S3Error::not_implemented("part numbers of temporary data"));
     }
     let wanted = parse_range(request.header(RANGE.as_str()))?;
-    let opened = open(context, object).await?;
-    check_conditions(request.headers(), &opened.info)?;
-    let size = opened.info.version.size;
-    let range = wanted.map(|wanted| resolve_range(wanted, size)).transpose()?;
-    let all = range.clone().unwrap_or(0..size);
-    let body = match request.parts.method == Method::HEAD || all.is_empty() {
-        true => AnswerBody::empty(),
-        false => {
-            // What is lost is to be an answer of its own, not one that breaks off.
-            let mut rest = opened.read(all.clone())?;
-            let first = rest.try_next().await?.unwrap_or_default();
-            AnswerBody::stream(first, rest, Some(all.end - all.start))
-        }
-    };
-    let query = &request.target.query;
-    Head { query, info: &opened.info, attributes: &Attributes::default(), range, checksums: false }.answer(body)
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        let opened = open(context, object).await?;
+        check_conditions(request.headers(), &opened.info, Times::None)?;
+        let size = opened.info.version.size;
+        let wanted = wanted.filter(|_| range_counts(request.headers(), &opened.info, Times::None));
+        let range = wanted.map(|wanted| resolve_range(wanted, size)).transpose()?;
+        let all = range.clone().unwrap_or(0..size);
+        let body = match request.parts.method == Method::HEAD || all.is_empty() {
+            true => AnswerBody::empty(),
+            false => {
+                // What is lost is to be an answer of its own, not one that breaks off.
+                let mut rest = opened.read(all.clone())?;
+                match rest.try_next().await {
+                    // As of what was replaced since it was looked at: then there is another one.
+                    Err(error) if error.kind() == ErrorKind::DataLost && looks < LOOKS_MAX => continue,
+                    first => AnswerBody::stream(first?.unwrap_or_default(), rest, Some(all.end - all.start)),
+                }
+            }
+        };
+        let query = &request.target.query;
+        return Head { query, info: &opened.info, attributes: &Attributes::default(), range, checksums: false }.answer(body);
+    }
 }

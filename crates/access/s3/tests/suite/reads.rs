@@ -181,6 +181,32 @@ async fn what_a_client_reads_on_is_brought_ahead_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_download_goes_on_only_with_the_version_that_it_began_with() {
+    let (cluster, s3) = Cluster::over_s3(|options| options.validate = Validate::Immutable, gateway_settings()).await;
+    for size in [1000, 3_000_000] {
+        let body = bytes(5, size);
+        s3.put("data", &format!("half/{size}"), &body).unwrap();
+        let resume = |named: &str| {
+            let resumed = request("GET", &format!("/lake/half/{size}")).header("range", "bytes=600-");
+            resumed.header("if-range", named).send(cluster.address())
+        };
+        // Of what nobody has read before, and of what is at hand.
+        for _ in 0..2 {
+            let other = resume("\"another\"").await;
+            assert!(other.status == 200 && other.body == body && other.header("content-range").is_none(), "{}", other.status);
+            let (tag, time) = (other.header("etag").unwrap(), other.header("last-modified").unwrap());
+            for named in [tag, time] {
+                let same = resume(named).await;
+                assert!(same.status == 206 && same.body == body[600..], "{named}: {}", same.status);
+            }
+        }
+        let head = request("HEAD", &format!("/lake/half/{size}")).header("range", "bytes=600-").header("if-range", "\"another\"");
+        let head = head.send(cluster.address()).await;
+        assert_eq!((head.status, head.header("content-length").unwrap()), (200, size.to_string().as_str()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_presigned_url_needs_no_more() {
     let (cluster, s3) = Cluster::over_s3(|_| {}, gateway_settings()).await;
     s3.put("data", "a b", b"by url").unwrap();

@@ -120,3 +120,17 @@ async fn a_read_only_mount_is_not_written() {
     }
     assert_eq!(s3.counters().requests(), 0);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_into_another_store_is_of_the_version_that_is_named_or_none() {
+    let (cluster, s3) = Cluster::over_s3(|_| {}, gateway_settings()).await;
+    s3.put("data", "k", b"now").unwrap();
+    let copy = |source: &str| request("PUT", "/tmp/k").header("x-amz-copy-source", source).send(cluster.address());
+    for version in ["before", "null"] {
+        let refused = copy(&format!("/lake/k?versionId={version}")).await;
+        assert_eq!((refused.status, refused.code().as_str()), (501, "NotImplemented"), "{version}");
+    }
+    assert_eq!(request("GET", "/tmp/k").send(cluster.address()).await.code(), "NoSuchKey");
+    assert_eq!(copy("/lake/k").await.status, 200);
+    assert_eq!(request("GET", "/tmp/k").send(cluster.address()).await.body, b"now");
+}

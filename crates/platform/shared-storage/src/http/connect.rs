@@ -109,17 +109,54 @@ impl Service<Uri> for Connector {
                 );
             }
             let state = Arc::new(ConnectionState::default());
-            Ok(TokioIo::new(BoundedStream { inner: stream.take(0), turn, tally, state }))
+            Ok(TokioIo::new(BoundedStream { inner: stream.take(0), turn, tally, state, hung_up: HungUp::No }))
         })
     }
 }
 
-/// A TCP connection that reads no more than its share of the bound and counts what it reads.
+/// A TCP connection that reads no more than its share of the bound and counts what it reads. What a server said before it hung up
+/// is read, also by who was still sending.
 pub(super) struct BoundedStream {
     inner: Take<Stream>,
     turn: Turn,
     tally: Arc<Tally>,
     state: Arc<ConnectionState>,
+    hung_up: HungUp,
+}
+
+/// Whether a write has found that the other side takes no more. A server that refuses a request by its head closes while the body
+/// is still sent, and its answer lies there: an error of the write would have it thrown away.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum HungUp {
+    No,
+    /// Nothing more is written; what there is is read.
+    Unread,
+    /// All of it was read.
+    Read,
+}
+
+impl BoundedStream {
+    /// What a write came to, as who writes is told.
+    fn written(&mut self, cx: &Context<'_>, written: io::Result<usize>) -> Poll<io::Result<usize>> {
+        match written {
+            Ok(bytes) => {
+                count_by(&self.state.moved_bytes, bytes as u64);
+                Poll::Ready(Ok(bytes))
+            }
+            Err(error) if self.hung_up == HungUp::No && self.may_have_said_more(&error) => {
+                self.hung_up = HungUp::Unread;
+                // The writer reads as well, and goes on by what it reads.
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+
+    fn may_have_said_more(&self, error: &io::Error) -> bool {
+        matches!(self.inner.get_ref(), Stream::Tcp(_))
+            && matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe)
+    }
 }
 
 impl AsyncRead for BoundedStream {
@@ -141,6 +178,8 @@ impl AsyncRead for BoundedStream {
             this.turn.read(read);
             count_by(&this.tally.socket_bytes_in, read);
             count_by(&this.state.moved_bytes, read);
+        } else if this.hung_up == HungUp::Unread && polled.is_ready() {
+            this.hung_up = HungUp::Read;
         }
         polled
     }
@@ -148,15 +187,19 @@ impl AsyncRead for BoundedStream {
 
 impl AsyncWrite for BoundedStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(self.inner.get_mut()).poll_write(cx, data))?;
-        count_by(&self.state.moved_bytes, written as u64);
-        Poll::Ready(Ok(written))
+        if self.hung_up == HungUp::Unread {
+            return Poll::Pending;
+        }
+        let written = ready!(Pin::new(self.inner.get_mut()).poll_write(cx, data));
+        self.written(cx, written)
     }
 
     fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[io::IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(self.inner.get_mut()).poll_write_vectored(cx, data))?;
-        count_by(&self.state.moved_bytes, written as u64);
-        Poll::Ready(Ok(written))
+        if self.hung_up == HungUp::Unread {
+            return Poll::Pending;
+        }
+        let written = ready!(Pin::new(self.inner.get_mut()).poll_write_vectored(cx, data));
+        self.written(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {

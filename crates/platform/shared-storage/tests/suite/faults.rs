@@ -1,13 +1,17 @@
 //! What goes wrong on the way to S3, and what comes of it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_shared_storage::{Class, Get, GetRange, PutCondition, gave_up};
 use forebay_testing::Fault;
 use forebay_types::ErrorKind;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
-use crate::lab::{Lab, get, hasty, key, open, options, pattern, put};
+use crate::lab::{Lab, get, hasty, key, open, options, patient, pattern, put};
 
 #[tokio::test]
 async fn overload_is_waited_out() {
@@ -159,4 +163,37 @@ async fn a_dropped_body_stops_the_transfer() {
     drop(body);
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert!(lab.server().counters().bytes_out < 32 << 20, "{:?}", lab.server().counters());
+}
+
+/// A server that refuses each write by its head, and hangs up while the body is on its way. With how many it has refused.
+async fn refusing_early() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let refused = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&refused);
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let mut some = [0; 4096];
+            if socket.read(&mut some).await.is_ok_and(|read| read > 0) {
+                count.fetch_add(1, SeqCst);
+                let says = "<Error><Code>PreconditionFailed</Code><Message>it is there</Message></Error>";
+                let head = format!("HTTP/1.1 412 Precondition Failed\r\nContent-Length: {}\r\n\r\n", says.len());
+                let _ = socket.write_all(format!("{head}{says}").as_bytes()).await;
+            }
+        }
+    });
+    (endpoint, refused)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_server_says_before_it_hangs_up_is_heard() {
+    let (endpoint, refused) = refusing_early().await;
+    let storage = open("s3://lake", options(&endpoint), patient());
+    let data = pattern(8 << 20);
+    for tries in 1..=10 {
+        let error = storage.put(&key("x"), vec![data.clone()], PutCondition::Absent).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
+        assert!(error.message().contains("412"), "{error}");
+        assert_eq!(refused.load(SeqCst), tries, "asked once: {error}");
+    }
 }
