@@ -11,7 +11,7 @@ use forebay_protocol::{NodeCall, NodeOp, NodeReply};
 use forebay_types::{BLOCK_BYTES, Error};
 use futures::future::BoxFuture;
 use futures::stream::FuturesOrdered;
-use futures::{FutureExt, StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt};
 use tokio::io::AsyncWrite;
 
 use super::Nodes;
@@ -71,14 +71,42 @@ impl Nodes {
         let container = path.rsplit_once('/').map_or("", |(container, _)| container);
         let affinity = self.affinity_of(&[path, container]).await?;
         let begun = forebay_runtime::now();
-        let starts = (0..value.len()).step_by(BLOCK_BYTES as usize);
-        let blocks = starts.map(|start| {
-            let piece = value.slice(start..value.len().min(start + BLOCK_BYTES as usize));
-            self.clone().send_block(path.to_string(), piece, affinity.clone())
-        });
-        let blocks: Vec<BlockRef> = futures::stream::iter(blocks).buffered(BLOCKS_AHEAD).try_collect().await?;
-        check_claim(path, Some(begun), "write what takes so long to a file")?;
-        Ok(blocks)
+        let mut starts = (0..value.len()).step_by(BLOCK_BYTES as usize);
+        let mut sending = FuturesOrdered::new();
+        let (mut blocks, mut failed) = (Vec::new(), None);
+        loop {
+            while failed.is_none()
+                && sending.len() < BLOCKS_AHEAD
+                && let Some(start) = starts.next()
+            {
+                let piece = value.slice(start..value.len().min(start + BLOCK_BYTES as usize));
+                sending.push_back(self.clone().send_block(path.to_string(), piece, affinity.clone()));
+            }
+            // With an error those that are under way are waited for, too: what has come is to be given back.
+            match sending.next().await {
+                Some(Ok(block)) => blocks.push(block),
+                Some(Err(error)) => failed = failed.or(Some(error)),
+                None => break,
+            }
+        }
+        match failed.or_else(|| check_claim(path, Some(begun), "write what takes so long to a file").err()) {
+            None => Ok(blocks),
+            Some(error) => {
+                self.give_back(blocks).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Blocks that no node is to have: put in the place of /tmp itself they are refused, and freed. Their workers do so by themselves after
+    /// minutes, for which nothing else would have their room.
+    async fn give_back(&self, blocks: Vec<BlockRef>) {
+        if blocks.is_empty() {
+            return;
+        }
+        if let Err(error) = self.call("/tmp", &NodeOp::PutBlocks { blocks }, None).await.and_then(|answer| answer.length()) {
+            tracing::debug!(%error, "blocks of a value that was not put are given back");
+        }
     }
 
     /// Where blocks are to lie, as the first of these nodes says that is there.

@@ -157,8 +157,10 @@ impl Store {
         if stat.kind.is_container() && is_inside(split(to)?, split(path)?) {
             return Err(invalid("into itself"));
         }
-        let to = if split(to)?.is_empty() { (ROOT, from.1) } else { self.place(to)? };
-        let renamed = self.names.rename(from, to);
+        let renamed = match split(to)? {
+            "" => self.names.rename_to(from, (ROOT, from.1)),
+            _ => self.place(to).and_then(|to| self.names.rename(from, to)),
+        };
         self.free_left();
         renamed
     }
