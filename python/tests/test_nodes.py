@@ -129,6 +129,15 @@ def test_values_and_files_lie_as_they_are_asked_to(fb, server, tmp):
     asyncio.run(use())
 
 
+def test_what_was_opened_and_is_replaced_says_so(fb, tmp):
+    path = f"{tmp}/k"
+    fb.nodes.put(path, b"a" * (3 << 20))
+    with fb.fs.open(path, "rb") as file:
+        fb.nodes.put(path, b"b" * (3 << 20))
+        with pytest.raises(forebay.DataLost, match="replaced or moved since it was opened"):
+            file.read()
+
+
 def test_arrow_tables(fb, tmp):
     table = pyarrow.table({"n": range(100_000), "word": [f"word-{n % 7}" for n in range(100_000)]})
     fb.nodes.put_arrow(f"{tmp}/table", table)

@@ -174,7 +174,7 @@ impl Nodes {
 
     /// The node goes away, with all that is in it, unless this is called again within `ttl`. None: it stays.
     pub async fn lease(&self, path: &str, ttl: Option<Duration>) -> NodeResult<()> {
-        let ttl_ms = ttl.map(|ttl| ttl.as_millis() as u64);
+        let ttl_ms = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
         self.call(path, &NodeOp::Lease { ttl_ms }, None).await?.done()
     }
 }

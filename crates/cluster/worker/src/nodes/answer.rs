@@ -138,7 +138,7 @@ impl Nodes {
             }
             NodeOp::BlockRead { block, start, bytes } => match self.find_block(block, start, bytes).await? {
                 Some(found) => found.answer(pins),
-                None => return Err(super::values::lost("a block")),
+                None => return Err(super::values::gone()),
             },
             NodeOp::Prepare { bytes, descriptor } => return self.prepare_block(pins, bytes, descriptor),
             NodeOp::Written { pin } => return Self::written(pins, pin),
