@@ -46,6 +46,39 @@ pub struct NodeWriter {
     begun: VecDeque<Instant>,
 }
 
+/// Blocks that were brought for a value. Dropped before a node has them they are given back, also where nobody waits for the value any
+/// more: their workers do so by themselves, but after minutes, for which nothing else would have their room.
+pub(super) struct Brought {
+    nodes: Nodes,
+    blocks: Vec<BlockRef>,
+}
+
+impl Brought {
+    /// In the order of their bytes.
+    pub(super) fn blocks(&self) -> Vec<BlockRef> {
+        self.blocks.clone()
+    }
+
+    /// A node has them now.
+    pub(super) fn taken(mut self) {
+        self.blocks.clear();
+    }
+}
+
+impl Drop for Brought {
+    fn drop(&mut self) {
+        let blocks = std::mem::take(&mut self.blocks);
+        if blocks.is_empty() {
+            return;
+        }
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let nodes = self.nodes.clone();
+            // Bounded by the deadline of the call.
+            runtime.spawn(async move { nodes.give_back(blocks).await });
+        }
+    }
+}
+
 impl Nodes {
     /// Becomes the only writer of a file. `Retry` while there is another one.
     pub async fn writer(&self, path: &str) -> NodeResult<NodeWriter> {
@@ -66,14 +99,14 @@ impl Nodes {
     }
 
     /// Puts a value's bytes into blocks.
-    pub(super) async fn put_blocks(&self, path: &str, value: Bytes) -> NodeResult<Vec<BlockRef>> {
+    pub(super) async fn put_blocks(&self, path: &str, value: Bytes) -> NodeResult<Brought> {
         // As before, or as its container says.
         let container = path.rsplit_once('/').map_or("", |(container, _)| container);
         let affinity = self.affinity_of(&[path, container]).await?;
         let begun = forebay_runtime::now();
         let mut starts = (0..value.len()).step_by(BLOCK_BYTES as usize);
         let mut sending = FuturesOrdered::new();
-        let (mut blocks, mut failed) = (Vec::new(), None);
+        let (mut brought, mut failed) = (Brought { nodes: self.clone(), blocks: Vec::new() }, None);
         loop {
             while failed.is_none()
                 && sending.len() < BLOCKS_AHEAD
@@ -84,22 +117,21 @@ impl Nodes {
             }
             // With an error those that are under way are waited for, too: what has come is to be given back.
             match sending.next().await {
-                Some(Ok(block)) => blocks.push(block),
+                Some(Ok(block)) => brought.blocks.push(block),
                 Some(Err(error)) => failed = failed.or(Some(error)),
                 None => break,
             }
         }
         match failed.or_else(|| check_claim(path, Some(begun), "write what takes so long to a file").err()) {
-            None => Ok(blocks),
+            None => Ok(brought),
             Some(error) => {
-                self.give_back(blocks).await;
+                self.give_back(std::mem::take(&mut brought.blocks)).await;
                 Err(error)
             }
         }
     }
 
-    /// Blocks that no node is to have: put in the place of /tmp itself they are refused, and freed. Their workers do so by themselves after
-    /// minutes, for which nothing else would have their room.
+    /// Blocks that no node is to have: put in the place of /tmp itself they are refused, and freed.
     async fn give_back(&self, blocks: Vec<BlockRef>) {
         if blocks.is_empty() {
             return;

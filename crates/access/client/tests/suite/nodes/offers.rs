@@ -139,6 +139,31 @@ async fn a_value_that_is_refused_leaves_its_room_to_others() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_nobody_waits_for_any_more_leaves_its_room_to_others() {
+    let cluster = at(&[("rack1", 32 * MIB), ("rack1", 32 * MIB)]).await;
+    let [nodes, _] = doors(&cluster).await;
+    loop {
+        let (putting, value) = (nodes.clone(), bytes(1, 30 * MIB));
+        let putting = tokio::spawn(async move { putting.put("/tmp/k", value).await });
+        while used(&cluster).iter().sum::<usize>() < 18 * MIB && !putting.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        putting.abort();
+        match putting.await {
+            // It was faster.
+            Ok(put) => put.unwrap(),
+            Err(_) => break,
+        }
+        nodes.delete("/tmp/k", false).await.unwrap();
+        settled().await;
+    }
+    settled().await;
+    // At most those that were just on their way are left.
+    nodes.put("/tmp/k", bytes(2, 20 * MIB)).await.unwrap();
+    assert!(nodes.get("/tmp/k").await.unwrap() == bytes(2, 20 * MIB));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn with_nobody_where_they_ask_for_blocks_lie_elsewhere() {
     let mut cluster = at(&[("rack2", 256 * MIB), ("rack1", 256 * MIB), ("rack1", 256 * MIB)]).await;
     let doors = doors(&cluster).await;
