@@ -175,7 +175,7 @@ impl Store {
 
     pub fn bag(&self, path: &str) -> NodeResult<Vec<u8>> {
         match self.stat(path)? {
-            None => Err(NodeError::new(NodeErrorKind::NotFound, path)),
+            None => Err(self.list(path).unwrap_err()),
             Some(stat) if stat.kind != NodeType::Bag => Err(NodeError::new(NodeErrorKind::WrongType, path)),
             Some(_) => {
                 let mut all = Vec::new();
