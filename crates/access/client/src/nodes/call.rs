@@ -14,8 +14,8 @@ use super::paths::Walk;
 use crate::connect::{of_node, said};
 use crate::in_place::{Pin, Rescued, Session, pin_of_node};
 
-/// Steps along a path over workers beside one for each of its names, which may each be with another one: those after something was renamed
-/// meanwhile.
+/// Steps along a path over workers, beside one for each of its names, which may each be with another one: those after something
+/// was renamed meanwhile.
 const STEPS_MAX: usize = 64;
 /// How often a path may lead to a container that is not there, with nothing new having come meanwhile, before that counts as lost.
 const STALE_MAX: usize = 4;

@@ -4,7 +4,8 @@ use forebay_client::{CreateOptions, NodeErrorKind, NodeType, Nodes};
 
 use super::spread;
 
-/// So many that containers of a round are with one worker, and the root with the other, in some: less than one time in a hundred thousand in none.
+/// So many that containers of a round are with one worker, and the root with the other, in some: less than one time in a hundred
+/// thousand in none.
 const ROUNDS: usize = 100;
 
 async fn make(nodes: &Nodes, path: &str) {
