@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_void};
 
 use bytes::Bytes;
 use pyo3::buffer::PyBuffer;
-use pyo3::exceptions::PyBufferError;
+use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -50,6 +50,15 @@ pub(crate) fn bytes_of(data: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     {
         return Ok(Bytes::from_owner(bytes));
     }
-    let view = data.py().import("builtins")?.getattr("memoryview")?.call1((data,))?.call_method1("cast", ("B",))?;
+    let view = data.py().import("builtins")?.getattr("memoryview")?.call1((data,))?;
+    // What has a shape without bytes is not cast.
+    if view.getattr("nbytes")?.extract::<usize>()? == 0 {
+        return Ok(Bytes::new());
+    }
+    if !view.getattr("c_contiguous")?.extract::<bool>()? {
+        let message = "its bytes don't lie one after the other: copy them first, as numpy.ascontiguousarray does";
+        return Err(PyTypeError::new_err(message));
+    }
+    let view = view.call_method1("cast", ("B",))?;
     Ok(Bytes::from(PyBuffer::<u8>::get(&view)?.to_vec(data.py())?))
 }

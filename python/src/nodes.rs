@@ -9,7 +9,6 @@ use forebay_client::{
 };
 use futures::TryStreamExt;
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::buffer::{Buffer, bytes_of};
@@ -97,10 +96,29 @@ fn place(class: Option<&str>, location: Option<&str>) -> NodeResult<NodePlace> {
 }
 
 /// An offset in a file, which is counted from its beginning.
-fn from_the_beginning(path: &str, offset: i64) -> PyResult<u64> {
-    u64::try_from(offset).map_err(|_| {
-        PyValueError::new_err(format!("{path}: offset {offset} is before the beginning, which offsets of nodes count from"))
-    })
+fn from_the_beginning(py: Python<'_>, path: &str, offset: i64) -> PyResult<u64> {
+    let message = || format!("offset {offset} is before the beginning, which offsets of nodes count from");
+    u64::try_from(offset).map_err(|_| wrong(py, path, message()))
+}
+
+/// The exception of an argument that fits no node.
+fn wrong(py: Python<'_>, path: &str, message: String) -> PyErr {
+    Failure::Node(NodeError::new(NodeErrorKind::Invalid, message), path.to_string()).raise(py)
+}
+
+/// Bytes of a file or value; fewer at its end.
+async fn part(nodes: &Door, path: &str, offset: u64, length: u64) -> NodeResult<Bytes> {
+    let error = match nodes.read(path, offset, length).await {
+        Err(error) if error.kind == NodeErrorKind::WrongType => error,
+        read => return read,
+    };
+    let Ok(value) = nodes.snapshot(path).await else { return Err(error) };
+    let len = value.len();
+    if offset > len {
+        let message = format!("offset {offset} is behind its end: it has {len} bytes");
+        return Err(NodeError::new(NodeErrorKind::Invalid, message));
+    }
+    value.read(offset..offset.saturating_add(length).min(len))?.read_all().await
 }
 
 /// What Python sees of a node: name, type, bytes.
@@ -252,24 +270,26 @@ impl Nodes {
         data: &Bound<'py, PyAny>,
         aio: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (bytes, offset) = (bytes_of(data)?, from_the_beginning(&path, offset)?);
+        let (bytes, offset) = (bytes_of(data)?, from_the_beginning(py, &path, offset)?);
         self.at(py, aio, path, move |nodes, path| async move { nodes.write(&path, offset, bytes).await })
     }
 
-    /// Bytes of a file; `length` None: to its end.
+    /// Bytes of a file or value; `length` None: to its end.
     #[pyo3(signature = (path, offset=0, length=None, aio=false))]
     fn read<'py>(
         &self,
         py: Python<'py>,
         path: String,
         offset: i64,
-        length: Option<u64>,
+        length: Option<i64>,
         aio: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let offset = from_the_beginning(&path, offset)?;
+        let offset = from_the_beginning(py, &path, offset)?;
+        let length = length.map(u64::try_from).transpose();
+        let length = length.map_err(|_| wrong(py, &path, "a length is 0 bytes or more".to_string()))?;
         self.at(py, aio, path, move |nodes, path| async move {
             let bytes = match length {
-                Some(length) => nodes.read(&path, offset, length).await?,
+                Some(length) => part(&nodes, &path, offset, length).await?,
                 None => nodes.reader(&path, offset).await?.read_all().await?,
             };
             Ok(Buffer::new(bytes))
@@ -358,7 +378,7 @@ impl Nodes {
     #[pyo3(signature = (path, seconds, aio=false))]
     fn lease<'py>(&self, py: Python<'py>, path: String, seconds: Option<f64>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
         let ttl = seconds.map(Duration::try_from_secs_f64).transpose();
-        let ttl = ttl.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let ttl = ttl.map_err(|error| wrong(py, &path, format!("no time that a node could stay for: {error}")))?;
         self.at(py, aio, path, move |nodes, path| async move { nodes.lease(&path, ttl).await })
     }
 }

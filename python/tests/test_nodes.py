@@ -6,9 +6,11 @@ import array
 import asyncio
 import errno
 import os
+import pickle
 import time
 import uuid
 
+import numpy
 import pyarrow
 import pytest
 
@@ -75,6 +77,12 @@ def test_anything_with_bytes_can_be_put(fb, tmp):
         assert fb.nodes.get(f"{tmp}/k") == bytes(memoryview(data).cast("B"))
     with pytest.raises(TypeError):
         fb.nodes.put(f"{tmp}/k", "text")
+    table = numpy.arange(6.0).reshape(2, 3)
+    for array_of in (table, table[:0], table[:, :0], numpy.float32(1)):
+        fb.nodes.put(f"{tmp}/k", array_of)
+        assert fb.nodes.get(f"{tmp}/k") == array_of.tobytes()
+    with pytest.raises(TypeError, match="ascontiguousarray"):
+        fb.nodes.put(f"{tmp}/k", table.T)
 
 
 def test_nodes_ask_for_locations(fb, tmp):
@@ -121,6 +129,15 @@ def test_values_and_files_lie_as_they_are_asked_to(fb, server, tmp):
     asyncio.run(use())
 
 
+def test_what_was_opened_and_is_replaced_says_so(fb, tmp):
+    path = f"{tmp}/k"
+    fb.nodes.put(path, b"a" * (3 << 20))
+    with fb.fs.open(path, "rb") as file:
+        fb.nodes.put(path, b"b" * (3 << 20))
+        with pytest.raises(forebay.DataLost, match="replaced or moved since it was opened"):
+            file.read()
+
+
 def test_arrow_tables(fb, tmp):
     table = pyarrow.table({"n": range(100_000), "word": [f"word-{n % 7}" for n in range(100_000)]})
     fb.nodes.put_arrow(f"{tmp}/table", table)
@@ -144,6 +161,23 @@ def test_offsets_are_counted_from_the_beginning(fb, tmp):
         with pytest.raises(ValueError, match="before the beginning"):
             wrong()
     assert fb.nodes.read(path, 8) == b"89"
+    for wrong in (lambda: fb.nodes.read(path, 0, -1), lambda: fb.nodes.lease(path, -1), lambda: fb.nodes.lease(path, float("nan"))):
+        with pytest.raises(forebay.Invalid) as caught:
+            wrong()
+        assert caught.value.path == path
+
+
+@pytest.mark.parametrize("size", [0, 10, 70_000, (2 << 20) + 1])
+def test_parts_of_values_are_read_as_those_of_files(fb, tmp, size):
+    path, data = f"{tmp}/value", os.urandom(size)
+    fb.nodes.put(path, data)
+    for offset, length in [(0, 5), (3, 4), (0, 1 << 40), (size, 5), (0, 0)]:
+        if offset <= size:
+            assert fb.nodes.read(path, offset, length) == data[offset : offset + length]
+    with pytest.raises(forebay.Invalid, match="behind its end"):
+        fb.nodes.read(path, size + 1, 5)
+    with pytest.raises(forebay.Invalid, match="directory"):
+        fb.nodes.read(tmp, 0, 5)
 
 
 def test_files(fb, tmp):
@@ -206,6 +240,12 @@ def test_a_quota_bounds_what_is_in_a_container(fb, server, tmp):
     assert nodes.usage(path).quota == 2048
     nodes.set_quota(path, None)
     nodes.put(f"{path}/m", bytes(5000))
+    for wrong in (-1, "-1KiB", 1 << 64, "5 apples", "1e999GiB"):
+        for call in (lambda: nodes.mkdir(f"{tmp}/none", quota=wrong), lambda: nodes.set_quota(path, wrong)):
+            with pytest.raises(forebay.Invalid) as caught:
+                call()
+            assert caught.value.path in (f"{tmp}/none", path)
+    assert not nodes.exists(f"{tmp}/none"), "nothing is made with a quota that is none"
 
     async def use():
         async with await forebay.aio.connect(server) as aio:
@@ -235,7 +275,7 @@ def test_errors_are_pythons_own(fb, tmp):
     nodes.create(f"{tmp}/f")
     for kind, of, code, call in [
         (forebay.NotFound, FileNotFoundError, errno.ENOENT, lambda: nodes.get(f"{tmp}/none")),
-        (forebay.NotFound, FileNotFoundError, None, lambda: nodes.stat(f"{tmp}/none")),
+        (forebay.NotFound, FileNotFoundError, errno.ENOENT, lambda: nodes.stat(f"{tmp}/none")),
         (forebay.AlreadyExists, FileExistsError, errno.EEXIST, lambda: nodes.create(f"{tmp}/f")),
         (forebay.NotEmpty, OSError, errno.ENOTEMPTY, lambda: nodes.rm(tmp)),
         (forebay.NotContainer, NotADirectoryError, errno.ENOTDIR, lambda: nodes.put(f"{tmp}/k/x", b"")),
@@ -248,6 +288,9 @@ def test_errors_are_pythons_own(fb, tmp):
         error = caught.value
         assert isinstance(error, of) and error.path and error.path in str(error), error
         assert code is None or error.errno == code
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again), again.path) == (type(error), str(error), error.path)
+        assert code is None or (again.errno, again.filename) == (code, error.path)
     with pytest.raises(forebay.AlreadyExists):
         nodes.create(f"{tmp}/f", "directory", exist_ok=True)
 

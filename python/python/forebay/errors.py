@@ -45,7 +45,7 @@ class Error(Exception):
         return self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.message, self.path)
+        return _make, (type(self), self.message, self.path)
 
 
 class NotFound(Error, FileNotFoundError):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from forebay import _forebay
-from forebay.errors import AlreadyExists, Error, Invalid, NotFound
+from forebay.errors import AlreadyExists, Error, Invalid, NotFound, _make
 from forebay.place import size_of
 
 if TYPE_CHECKING:
@@ -125,12 +125,13 @@ class Nodes:
         """Makes a directory, a table or a bag; with ``parents`` the directories on the way to it. ``storage_class`` and
         ``location`` are for what is in it and asks for nothing else, see :meth:`create`; ``quota`` is what
         all files and values in it may have, see :meth:`set_quota`."""
+        most = _quota_of(path, quota)
         if parents:
             for parent in _parents(path):
                 self.create(parent, "directory", exist_ok=True)
         self.create(path, type, storage_class=storage_class, location=location, exist_ok=exist_ok)
-        if quota is not None:
-            self.set_quota(path, quota)
+        if most is not None:
+            self.set_quota(path, most)
 
     def append(self, path: str, data: Buffer, *, storage_class: str | None = None, location: str | None = None) -> int:
         """Adds bytes to the end of a file; gives its length. With a ``storage_class`` or ``location`` the file is made where
@@ -144,7 +145,7 @@ class Nodes:
         return length
 
     def read(self, path: str, offset: int = 0, length: int | None = None) -> memoryview:
-        """Bytes of a file; fewer at its end."""
+        """Bytes of a file or value; fewer at its end."""
         return memoryview(self._nodes.read(path, offset, length))
 
     def bag(self, path: str) -> memoryview:
@@ -176,7 +177,7 @@ class Nodes:
         """From now on the files and values in a container, and in containers in it, have so many bytes at most, or ``"10GiB"``: what
         is more is refused (:class:`forebay.NoSpace`). What is there stays. ``None``: as many as there is room for. Where it holds
         containers that are with other workers, :class:`forebay.Invalid`: set it before they are made."""
-        self._nodes.set_quota(path, size_of(quota))
+        self._nodes.set_quota(path, _quota_of(path, quota))
 
     def usage(self, path: str) -> NodeUsage:
         """What the files and values in a container have, and may have."""
@@ -247,12 +248,13 @@ class AsyncNodes:
         exist_ok: bool = False,
     ) -> None:
         """Makes a directory, a table or a bag."""
+        most = _quota_of(path, quota)
         if parents:
             for parent in _parents(path):
                 await self.create(parent, "directory", exist_ok=True)
         await self.create(path, type, storage_class=storage_class, location=location, exist_ok=exist_ok)
-        if quota is not None:
-            await self.set_quota(path, quota)
+        if most is not None:
+            await self.set_quota(path, most)
 
     async def append(self, path: str, data: Buffer, *, storage_class: str | None = None, location: str | None = None) -> int:
         """Adds bytes to the end of a file, which is made where there is none when it is said how it is to lie."""
@@ -265,7 +267,7 @@ class AsyncNodes:
         return length
 
     async def read(self, path: str, offset: int = 0, length: int | None = None) -> memoryview:
-        """Bytes of a file; fewer at its end."""
+        """Bytes of a file or value; fewer at its end."""
         return memoryview(await self._nodes.read(path, offset, length, aio=True))
 
     async def bag(self, path: str) -> memoryview:
@@ -294,7 +296,7 @@ class AsyncNodes:
 
     async def set_quota(self, path: str, quota: int | str | None) -> None:
         """From now on the files and values in a container have so many bytes at most; ``None``: as there is room for."""
-        await self._nodes.set_quota(path, size_of(quota), aio=True)
+        await self._nodes.set_quota(path, _quota_of(path, quota), aio=True)
 
     async def usage(self, path: str) -> NodeUsage:
         """What the files and values in a container have, and may have."""
@@ -311,6 +313,17 @@ def _parents(path: str) -> list[str]:
     return ["/".join(names[:end]) for end in range(3, len(names))]
 
 
+def _quota_of(path: str, quota: int | str | None) -> int | None:
+    """Bytes of a quota, before anything is made."""
+    try:
+        most = size_of(quota)
+    except ValueError as error:
+        raise Invalid(f"{path}: {error}", path) from None
+    if most is not None and not 0 <= most < 1 << 64:
+        raise Invalid(f"{path}: {quota!r} is no quota: it is 0 bytes or more, and less than 16 EiB", path)
+    return most
+
+
 def _values(values: list[Any]) -> list[memoryview | Error | None]:
     return [value if value is None or isinstance(value, Error) else memoryview(value) for value in values]
 
@@ -321,9 +334,7 @@ def _nodes_of(path: str, entries: list[tuple[str, str, int]]) -> list[Node]:
 
 def _node_of(path: str, stat: tuple[str, int, str | None, str] | None) -> Node:
     if stat is None:
-        error = NotFound(f"{path}: there is no such node", path)
-        error.filename = path
-        raise error
+        raise _make(NotFound, f"{path}: there is no such node", path)
     return Node(path, *stat)
 
 

@@ -26,7 +26,7 @@ def size_of(size: int | str | None) -> int | None:
     unit = size[len(digits) :].strip()
     try:
         return round(float(digits) * _UNITS[unit])
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, OverflowError):
         raise ValueError(f"{size!r} is no size: write a number with a unit, as in '64MiB' or '10GB'") from None
 
 

@@ -118,6 +118,9 @@ pub(crate) struct NodeMkdirArgs {
     /// directory, table or bag
     #[arg(long = "type", value_name = "TYPE", default_value = "directory", value_parser = ["directory", "table", "bag"])]
     pub(crate) kind: String,
+    /// The directories on the way to it, too; what is there already is no error
+    #[arg(short, long)]
+    pub(crate) parents: bool,
     /// Where blocks of its nodes may lie: dram is memory first, disk when that is full, disk is disk only; as in its container
     /// without it
     #[arg(long, value_name = "CLASS", value_parser = ["dram", "disk"])]

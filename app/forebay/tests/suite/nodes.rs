@@ -88,6 +88,15 @@ fn commands_put_list_move_and_delete() {
     run(&["quota", "/tmp", "1GiB"], b"").fails(1, &["/tmp"]);
     run(&["rm", "-r", "/tmp/full"], b"").ok();
     run(&["mkdir", "/tmp/none", "--location", ""], b"").fails(1, &["location"]);
+    for _ in 0..2 {
+        run(&["mkdir", "-p", "/tmp/deep/er/est", "--type", "table"], b"").ok();
+    }
+    assert_eq!(run(&["ls", "/tmp/deep", "--json"], b"").ok().text(), "{\"name\":\"er\",\"type\":\"directory\",\"bytes\":0}\n");
+    run(&["mkdir", "-p", "/tmp/deep/er/est"], b"").fails(1, &["/tmp/deep/er/est", "table"]);
+    run(&["put", "/tmp/deep/k"], b"stays").ok();
+    run(&["mkdir", "/tmp/deep/k", "--lease", "60s"], b"").fails(1, &["/tmp/deep/k", "key-value"]);
+    assert_eq!(run(&["get", "/tmp/deep/k"], b"").ok().text(), "stays");
+    run(&["rm", "-r", "/tmp/deep"], b"").ok();
     run(&["rm", "-r", "/tmp/at"], b"").ok();
     forebay(&address, &["node", "get", "/lake/x"]).fails(1, &["/tmp"]);
 }

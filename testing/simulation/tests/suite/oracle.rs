@@ -37,6 +37,46 @@ impl Oracle {
     pub fn new(poll: Micros) -> Self {
         Self { poll, ..Self::default() }
     }
+
+    /// Nobody may be left without an answer when a run is over.
+    pub fn ended(&self) {
+        assert!(self.asked.is_empty(), "{} queries were not answered", self.asked.len());
+    }
+
+    fn access(&mut self, query: u64, end: Micros) {
+        let accepted = self.accepted.entry(query).or_default();
+        *accepted += 1;
+        assert!(*accepted <= self.asked[&query], "query {query} had an access answered twice");
+        let last = self.ends.entry(query).or_default();
+        *last = end.max(*last);
+    }
+
+    fn drop_replica(&mut self, segment: u32, worker: u32) {
+        assert!(
+            self.held.remove(&(segment, worker)) || self.loading.remove(&(segment, worker)),
+            "worker {worker} was to delete segment {segment}, which it doesn't have"
+        );
+    }
+
+    fn deleted(&mut self, now: Micros, segment: u32, worker: u32) {
+        self.deletions += 1;
+        let last = self.deleted.insert(segment, now);
+        assert_ne!(last, Some(now), "a run deleted two replicas of segment {segment}");
+        self.drop_replica(segment, worker);
+        let left = self.held.iter().filter(|(held, _)| *held == segment).count();
+        assert!(left > 0, "segment {segment} has no replica left after worker {worker} deleted its own");
+        assert!(
+            !self.loading.iter().any(|(loading, _)| *loading == segment),
+            "worker {worker} deleted segment {segment} while its successor was loading"
+        );
+        for (client, version) in &self.tables_of_clients {
+            let table = self.tables.iter().find(|table| table.version == *version);
+            assert!(
+                !table.is_some_and(|table| table.names.contains(&(segment, worker))),
+                "worker {worker} deleted segment {segment}, which client {client} asks it for by table {version}"
+            );
+        }
+    }
 }
 
 impl Observer for Oracle {

@@ -80,9 +80,22 @@ async fn mkdir(nodes: &Nodes, args: NodeMkdirArgs) -> Outcome {
     let kind: NodeType = args.kind.parse().map_err(failed)?;
     let class = class(args.storage_class.as_deref())?;
     let location = location(args.location.as_deref())?;
+    if args.parents {
+        for (end, _) in args.path.match_indices('/').skip(2) {
+            match nodes.create(&args.path[..end], CreateOptions::new(NodeType::Directory)).await {
+                Err(error) if error.kind == NodeErrorKind::Exists => {}
+                made => made.map_err(failed)?,
+            }
+        }
+    }
     match nodes.create(&args.path, CreateOptions { kind, enumerable: true, class, location }).await {
-        // A lease is renewed by saying it again.
-        Err(error) if error.kind == NodeErrorKind::Exists && args.lease.is_some() => {}
+        // A lease is renewed by saying it again: of what is made so, and of no file that has the name.
+        Err(error) if error.kind == NodeErrorKind::Exists && (args.lease.is_some() || args.parents) => {
+            let there = nodes.stat(&args.path).await.map_err(failed)?;
+            if there.is_none_or(|there| there.kind != kind) {
+                return Err(failed(error));
+            }
+        }
         made => made.map_err(failed)?,
     }
     if let Some(quota) = args.quota {

@@ -14,7 +14,8 @@ use super::paths::Walk;
 use crate::connect::{REFUSED_FOR, of_node, said};
 use crate::in_place::{Pin, Rescued, Session, pin_of_node};
 
-/// Steps along a path over workers, those after something was renamed meanwhile among them.
+/// Steps along a path over workers, beside one for each of its names, which may each be with another one: those after something
+/// was renamed meanwhile.
 const STEPS_MAX: usize = 64;
 /// How often a path may lead to a container that is not there, with nothing new having come meanwhile, before that counts as lost.
 const STALE_MAX: usize = 4;
@@ -89,7 +90,7 @@ impl Nodes {
         // By a worker that said nothing any more: what another one says of now says nothing of that.
         let mut may_be_done = false;
         let (mut steps, mut is_tried_again) = (0, false);
-        while steps < STEPS_MAX {
+        while steps < STEPS_MAX + whole.matches('/').count() {
             steps += 1;
             let Walk { from, rest, moves, .. } = walk;
             let at = if from == ROOT { self.root().map(|root| root.id) } else { None };

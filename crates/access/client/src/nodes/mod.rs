@@ -24,7 +24,9 @@ mod write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_nodes::{Condition, CreateOptions, Location, NodeResult, Stat, StorageClass, Usage, is_inside, split};
+use forebay_nodes::{
+    Condition, CreateOptions, Location, NodeError, NodeErrorKind, NodeResult, Stat, StorageClass, Usage, is_inside, split,
+};
 use forebay_protocol::{NodeOp, NodeReply};
 
 use crate::counters::Counters;
@@ -113,24 +115,35 @@ impl Nodes {
     /// Renames a node: a key-value replaces a key-value, an existing container takes it in under its own name.
     pub async fn rename(&self, path: &str, to: &str) -> NodeResult<()> {
         let (from, new) = (split(path)?, split(to)?);
+        let own = from.rsplit('/').next().unwrap_or(from);
+        let refused = |kind, message: String| Err(NodeError::new(kind, format!("{path}: {message}")));
         let inside = is_inside(new, from);
+        if inside && let Some(stat) = self.stat(path).await?.filter(|stat| !stat.kind.is_container()) {
+            // Of a container it is an error, as every place in itself is.
+            return match from == new {
+                true => Ok(()),
+                false => refused(NodeErrorKind::NotContainer, format!("{own:?} is a {}, which holds no nodes", stat.kind)),
+            };
+        }
         let (name, dir) = match new.rsplit_once('/') {
             _ if inside => ("-", forebay_nodes::ROOT),
-            // Into /tmp itself.
-            None if new.is_empty() => (from.rsplit('/').next().unwrap_or(from), forebay_nodes::ROOT),
+            // Into /tmp itself, where a container of its name does not take it in.
+            None if new.is_empty() => match self.stat(&format!("/tmp/{own}")).await? {
+                Some(_) if from == own => return Ok(()),
+                Some(stat) if stat.kind.is_container() => {
+                    return refused(
+                        NodeErrorKind::Exists,
+                        format!("{own:?} exists already and is a {}: delete it first", stat.kind),
+                    );
+                }
+                _ => (own, forebay_nodes::ROOT),
+            },
             None => (new, forebay_nodes::ROOT),
             Some((_, name)) => match self.call(to, &NodeOp::Parent, None).await?.reply()? {
                 NodeReply::Dir(dir) => (name, dir),
                 _ => return Err(call::misfit()),
             },
         };
-        if inside && from == new {
-            // Nothing to do for a file or value; of a container it is an error, as every place in itself is.
-            return match self.stat(path).await? {
-                Some(stat) if !stat.kind.is_container() => Ok(()),
-                _ => self.call(path, &NodeOp::Rename { dir, name, inside }, None).await?.done(),
-            };
-        }
         self.call(path, &NodeOp::Rename { dir, name, inside }, None).await?.done()
     }
 
@@ -161,7 +174,7 @@ impl Nodes {
 
     /// The node goes away, with all that is in it, unless this is called again within `ttl`. None: it stays.
     pub async fn lease(&self, path: &str, ttl: Option<Duration>) -> NodeResult<()> {
-        let ttl_ms = ttl.map(|ttl| ttl.as_millis() as u64);
+        let ttl_ms = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
         self.call(path, &NodeOp::Lease { ttl_ms }, None).await?.done()
     }
 }

@@ -76,7 +76,12 @@ impl Nodes {
     /// Reads all files of a bag as one stream, in byte order of their names, those of bags in it where these stand.
     pub async fn bag(&self, path: &str) -> NodeResult<NodeReader> {
         match self.stat(path).await? {
-            None => return Err(NodeError::new(NodeErrorKind::NotFound, format!("{path}: there is no such node"))),
+            None => {
+                // A name on the way may be that of a file or value.
+                let missed = self.call(path, &NodeOp::List { after: None, limit: 1 }, None).await.err();
+                let message = || format!("{path}: there is no such node");
+                return Err(missed.unwrap_or_else(|| NodeError::new(NodeErrorKind::NotFound, message())));
+            }
             Some(stat) if stat.kind != NodeType::Bag => {
                 return Err(NodeError::new(NodeErrorKind::WrongType, format!("{path} is a {}, not a bag", stat.kind)));
             }

@@ -23,8 +23,9 @@ impl Nodes {
         } else if value.len() <= PUT_BYTES_MAX && !self.goes_in_place(path, value.len()) {
             self.call(path, &NodeOp::Put { value: Raw(&[]) }, Some(value)).await?.length()?;
         } else {
-            let blocks = self.put_blocks(path, value).await?;
-            self.call(path, &NodeOp::PutBlocks { blocks }, None).await?.length()?;
+            let brought = self.put_blocks(path, value).await?;
+            self.call(path, &NodeOp::PutBlocks { blocks: brought.blocks() }, None).await?.length()?;
+            brought.taken();
         }
         Ok(())
     }

@@ -11,7 +11,7 @@ use forebay_protocol::{NodeCall, NodeOp, NodeReply};
 use forebay_types::{BLOCK_BYTES, Error};
 use futures::future::BoxFuture;
 use futures::stream::FuturesOrdered;
-use futures::{FutureExt, StreamExt, TryStreamExt};
+use futures::{FutureExt, StreamExt};
 use tokio::io::AsyncWrite;
 
 use super::Nodes;
@@ -46,6 +46,39 @@ pub struct NodeWriter {
     begun: VecDeque<Instant>,
 }
 
+/// Blocks that were brought for a value. Dropped before a node has them they are given back, also where nobody waits for the value any
+/// more: their workers do so by themselves, but after minutes, for which nothing else would have their room.
+pub(super) struct Brought {
+    nodes: Nodes,
+    blocks: Vec<BlockRef>,
+}
+
+impl Brought {
+    /// In the order of their bytes.
+    pub(super) fn blocks(&self) -> Vec<BlockRef> {
+        self.blocks.clone()
+    }
+
+    /// A node has them now.
+    pub(super) fn taken(mut self) {
+        self.blocks.clear();
+    }
+}
+
+impl Drop for Brought {
+    fn drop(&mut self) {
+        let blocks = std::mem::take(&mut self.blocks);
+        if blocks.is_empty() {
+            return;
+        }
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let nodes = self.nodes.clone();
+            // Bounded by the deadline of the call.
+            runtime.spawn(async move { nodes.give_back(blocks).await });
+        }
+    }
+}
+
 impl Nodes {
     /// Becomes the only writer of a file. `Retry` while there is another one.
     pub async fn writer(&self, path: &str) -> NodeResult<NodeWriter> {
@@ -66,19 +99,46 @@ impl Nodes {
     }
 
     /// Puts a value's bytes into blocks.
-    pub(super) async fn put_blocks(&self, path: &str, value: Bytes) -> NodeResult<Vec<BlockRef>> {
+    pub(super) async fn put_blocks(&self, path: &str, value: Bytes) -> NodeResult<Brought> {
         // As before, or as its container says.
         let container = path.rsplit_once('/').map_or("", |(container, _)| container);
         let affinity = self.affinity_of(&[path, container]).await?;
         let begun = forebay_runtime::now();
-        let starts = (0..value.len()).step_by(BLOCK_BYTES as usize);
-        let blocks = starts.map(|start| {
-            let piece = value.slice(start..value.len().min(start + BLOCK_BYTES as usize));
-            self.clone().send_block(path.to_string(), piece, affinity.clone())
-        });
-        let blocks: Vec<BlockRef> = futures::stream::iter(blocks).buffered(BLOCKS_AHEAD).try_collect().await?;
-        check_claim(path, Some(begun), "write what takes so long to a file")?;
-        Ok(blocks)
+        let mut starts = (0..value.len()).step_by(BLOCK_BYTES as usize);
+        let mut sending = FuturesOrdered::new();
+        let (mut brought, mut failed) = (Brought { nodes: self.clone(), blocks: Vec::new() }, None);
+        loop {
+            while failed.is_none()
+                && sending.len() < BLOCKS_AHEAD
+                && let Some(start) = starts.next()
+            {
+                let piece = value.slice(start..value.len().min(start + BLOCK_BYTES as usize));
+                sending.push_back(self.clone().send_block(path.to_string(), piece, affinity.clone()));
+            }
+            // With an error those that are under way are waited for, too: what has come is to be given back.
+            match sending.next().await {
+                Some(Ok(block)) => brought.blocks.push(block),
+                Some(Err(error)) => failed = failed.or(Some(error)),
+                None => break,
+            }
+        }
+        match failed.or_else(|| check_claim(path, Some(begun), "write what takes so long to a file").err()) {
+            None => Ok(brought),
+            Some(error) => {
+                self.give_back(std::mem::take(&mut brought.blocks)).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Blocks that no node is to have: put in the place of /tmp itself they are refused, and freed.
+    async fn give_back(&self, blocks: Vec<BlockRef>) {
+        if blocks.is_empty() {
+            return;
+        }
+        if let Err(error) = self.call("/tmp", &NodeOp::PutBlocks { blocks }, None).await.and_then(|answer| answer.length()) {
+            tracing::debug!(%error, "blocks of a value that was not put are given back");
+        }
     }
 
     /// Where blocks are to lie, as the first of these nodes says that is there.

@@ -165,7 +165,11 @@ impl Ledger {
             *count -= 1;
             assert!(sums.total >= grant.bytes_per_sec, "what is taken out was granted");
             sums.total -= grant.bytes_per_sec;
-            if sums.clients + sums.workers == 0 { drop(self.sums.remove(&mount)) } else { drop(self.sums.insert(mount, sums)) }
+            if sums.clients + sums.workers == 0 {
+                self.sums.remove(&mount);
+            } else {
+                self.sums.insert(mount, sums);
+            }
         }
         self.check_small();
     }

@@ -72,9 +72,13 @@ impl Nodes {
         payload: Bytes,
     ) -> NodeResult<Response> {
         let NodeCall { from, moves, path, op } = call;
-        let (at, name) = match self.way(from, moves, path, &op)? {
-            Way::Here(at, name) => (at, name),
-            Way::Answer(response) => return Ok(response),
+        let (at, name) = match self.way(from, moves, path, &op) {
+            Ok(Way::Here(at, name)) => (at, name),
+            Ok(Way::Answer(response)) => return Ok(response),
+            Err(error) => {
+                self.leads_nowhere(&op, &error).await;
+                return Err(error);
+            }
         };
         let done = || reply(&NodeReply::Done);
         let bytes_of = |bytes: Raw<'_>| if payload.is_empty() { Bytes::copy_from_slice(bytes.0) } else { payload.clone() };
@@ -134,7 +138,7 @@ impl Nodes {
             }
             NodeOp::BlockRead { block, start, bytes } => match self.find_block(block, start, bytes).await? {
                 Some(found) => found.answer(pins),
-                None => return Err(super::values::lost("a block")),
+                None => return Err(super::values::gone()),
             },
             NodeOp::Prepare { bytes, descriptor } => return self.prepare_block(pins, bytes, descriptor),
             NodeOp::Written { pin } => return Self::written(pins, pin),
@@ -146,6 +150,18 @@ impl Nodes {
                 done()
             }
         })
+    }
+
+    /// Blocks that were brought for a value of no node are freed, but for `Moving`: who asked asks again.
+    async fn leads_nowhere(&self, op: &NodeOp<'_>, error: &NodeError) {
+        let NodeOp::PutBlocks { blocks } = op else { return };
+        if error.kind == NodeErrorKind::Moving {
+            return;
+        }
+        match self.take_brought(blocks).await {
+            Ok(taken) => taken.give_back(),
+            Err(error) => tracing::debug!(%error, "blocks of a value that was refused stay until they are looked for"),
+        }
     }
 
     /// Walks along the path, for what is about a node.

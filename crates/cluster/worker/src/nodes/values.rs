@@ -149,6 +149,14 @@ pub(super) fn lost(name: &str) -> NodeError {
     NodeError::new(NodeErrorKind::DataLost, format!("{name:?}: its bytes are lost with a tier: make it again"))
 }
 
+/// Of a block that is asked for by its number, by who looked up earlier what has it.
+pub(super) fn gone() -> NodeError {
+    NodeError::new(
+        NodeErrorKind::DataLost,
+        "a block is not there any more: its node was deleted, replaced or moved since it was opened, or a tier has failed: open it again",
+    )
+}
+
 pub(super) fn reply(reply: &NodeReply<'_>) -> Response {
     Response::new(reply.encode())
 }

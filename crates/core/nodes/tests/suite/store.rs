@@ -157,8 +157,10 @@ impl Store {
         if stat.kind.is_container() && is_inside(split(to)?, split(path)?) {
             return Err(invalid("into itself"));
         }
-        let to = if split(to)?.is_empty() { (ROOT, from.1) } else { self.place(to)? };
-        let renamed = self.names.rename(from, to);
+        let renamed = match split(to)? {
+            "" => self.names.rename_to(from, (ROOT, from.1)),
+            _ => self.place(to).and_then(|to| self.names.rename(from, to)),
+        };
         self.free_left();
         renamed
     }
@@ -173,7 +175,7 @@ impl Store {
 
     pub fn bag(&self, path: &str) -> NodeResult<Vec<u8>> {
         match self.stat(path)? {
-            None => Err(NodeError::new(NodeErrorKind::NotFound, path)),
+            None => Err(self.list(path).unwrap_err()),
             Some(stat) if stat.kind != NodeType::Bag => Err(NodeError::new(NodeErrorKind::WrongType, path)),
             Some(_) => {
                 let mut all = Vec::new();

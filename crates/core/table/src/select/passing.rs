@@ -29,7 +29,7 @@ pub(super) fn passing<'a>(
                 for value in values {
                     any = &any | &compared(leaf, &array, Comparison::Equal, value)?;
                 }
-                if negated { &!&any & &is_null(&array, rows, true) } else { any }
+                if *negated { &!&any & &is_null(&array, rows, true) } else { any }
             }
             RowTest::Null { column: of, negated } => is_null(&column(*of)?.1, rows, *negated),
             RowTest::And | RowTest::Or => {

@@ -3,6 +3,7 @@
 mod offers;
 mod one_namespace;
 mod quotas;
+mod renames;
 mod together;
 mod where_they_lie;
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_client::{AdminRequest, Client, CreateOptions, NodeType, Nodes};
+use forebay_client::{AdminRequest, Client, CreateOptions, NodeErrorKind, NodeType, Nodes};
 use forebay_coordinator::CoordinatorSettings;
 
 use crate::cluster::{Cluster, bytes, stop_drained};
@@ -113,6 +113,52 @@ async fn without_room_where_they_ask_for_blocks_lie_elsewhere() {
         nodes.put("/tmp/c", bytes(3, 8 * MIB)).await.unwrap();
         assert_eq!(used(&cluster)[1], before[1], "there is room again where it asks for");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_is_refused_leaves_its_room_to_others() {
+    // Temporary data may have 32 MiB in all.
+    let cluster = at(&[("rack1", 32 * MIB), ("rack1", 32 * MIB)]).await;
+    for nodes in doors(&cluster).await {
+        nodes.put("/tmp/k", "value").await.unwrap();
+        let refused = async |path: &str, len: usize| {
+            let refused = nodes.put(path, bytes(1, len)).await.unwrap_err();
+            settled().await;
+            refused.kind
+        };
+        assert_eq!(refused("/tmp/none/k", 20 * MIB).await, NodeErrorKind::NotFound);
+        assert_eq!(refused("/tmp/k/k", 20 * MIB).await, NodeErrorKind::NotContainer);
+        assert_eq!(refused("/tmp/large", 40 * MIB).await, NodeErrorKind::NoSpace);
+        nodes.put("/tmp/fits", bytes(2, 20 * MIB)).await.unwrap();
+        assert!(nodes.get("/tmp/fits").await.unwrap() == bytes(2, 20 * MIB));
+        nodes.delete("/tmp/fits", false).await.unwrap();
+        settled().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_nobody_waits_for_any_more_leaves_its_room_to_others() {
+    let cluster = at(&[("rack1", 32 * MIB), ("rack1", 32 * MIB)]).await;
+    let [nodes, _] = doors(&cluster).await;
+    loop {
+        let (putting, value) = (nodes.clone(), bytes(1, 30 * MIB));
+        let putting = tokio::spawn(async move { putting.put("/tmp/k", value).await });
+        while used(&cluster).iter().sum::<usize>() < 18 * MIB && !putting.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        putting.abort();
+        match putting.await {
+            // It was faster.
+            Ok(put) => put.unwrap(),
+            Err(_) => break,
+        }
+        nodes.delete("/tmp/k", false).await.unwrap();
+        settled().await;
+    }
+    settled().await;
+    // At most those that were just on their way are left.
+    nodes.put("/tmp/k", bytes(2, 20 * MIB)).await.unwrap();
+    assert!(nodes.get("/tmp/k").await.unwrap() == bytes(2, 20 * MIB));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -30,6 +30,14 @@ enum Step<'n> {
     Elsewhere((DirId, &'n str), bool),
 }
 
+/// What a target's way has led to.
+pub(super) enum Prepared<'n> {
+    /// This worker has taken the node in, unseen.
+    By(u64),
+    /// A container of the source itself, and the name in it as above: nothing is prepared.
+    Back(DirId, &'n str),
+}
+
 impl Nodes {
     /// Renames a node: within this worker in one step; to another one prepared there and committed here. What has begun comes
     /// to its end also when who asked for it goes away.
@@ -45,7 +53,7 @@ impl Nodes {
         let (done, ended) = oneshot::channel();
         self.background.spawn(async move {
             let renamed = match &elsewhere {
-                Some((to, path)) => nodes.move_out((at, name.as_str()), (*to, path.as_str())).await,
+                Some((to, path)) => nodes.move_away((at, name.as_str()), (*to, path.as_str())).await,
                 None => Ok(()),
             };
             if renamed.is_ok() && container {
@@ -57,8 +65,24 @@ impl Nodes {
         ended.await.unwrap_or_else(|_| Err(NodeError::new(NodeErrorKind::Retry, "the worker stops: try again")))
     }
 
-    /// Gives a node up to a container of another worker.
-    async fn move_out(&self, (at, name): (Reached, &str), to: (DirId, &str)) -> NodeResult<()> {
+    /// Gives a node up to a container of another worker, or renames it here when the way there leads back.
+    async fn move_away(&self, from: (Reached, &str), to: (DirId, &str)) -> NodeResult<()> {
+        let Some(to) = self.move_out(from, to).await? else { return Ok(()) };
+        let (step, freed) = self.rename_here(from, to, false)?;
+        self.free_later(freed);
+        match step {
+            Step::Renamed(_) => Ok(()),
+            Step::Elsewhere(to, _) => match self.move_out(from, to).await? {
+                None => Ok(()),
+                Some(_) => {
+                    Err(NodeError::new(NodeErrorKind::Retry, "the container that it is to come into is moving: try again"))
+                }
+            },
+        }
+    }
+
+    /// Gives a node up to a container of another worker. Where the way leads back here nothing has happened, and it is said to what.
+    async fn move_out<'n>(&self, (at, name): (Reached, &str), to: (DirId, &'n str)) -> NodeResult<Option<(DirId, &'n str)>> {
         let dir = at.dir;
         let (moving, lease) = {
             let mut names = self.reached(at)?;
@@ -67,10 +91,11 @@ impl Nodes {
         let rename = self.apart.renames.lock().begin();
         let (ended, worker) = match self.prepare(rename, name, to, &moving).await {
             // From here on the target has it, whatever becomes of this worker or its word.
-            Ok(worker) => (self.names.lock().commit_move(dir, name), Some(worker)),
+            Ok(Prepared::By(worker)) => (self.names.lock().commit_move(dir, name).map(|()| None), Some(worker)),
+            Ok(Prepared::Back(dir, name)) => (Ok(Some((dir, name))), None),
             Err((error, worker)) => (Err(error), worker),
         };
-        let committed = ended.is_ok();
+        let committed = matches!(ended, Ok(None));
         if !committed {
             self.names.lock().abort_move(dir, name);
         }
@@ -96,7 +121,8 @@ impl Nodes {
         }
     }
 
-    /// Renames within this worker, or says where to. With it come the blocks of what was replaced.
+    /// Renames within this worker, or says where to. Without a name the target is just this container, in which the node has its own.
+    /// With it come the blocks of what was replaced.
     fn rename_here<'n>(
         &self,
         from: (Reached, &'n str),
@@ -108,29 +134,43 @@ impl Nodes {
         let stat = names.stat(from.0, from.1)?;
         let stat = stat.ok_or_else(|| NodeError::new(NodeErrorKind::NotFound, format!("{:?}: there is no such node", from.1)))?;
         let container = stat.kind.is_container();
-        if inside && container {
-            return Err(NodeError::new(NodeErrorKind::Invalid, format!("{:?} can't be moved into itself", from.1)));
+        if inside {
+            // Whatever the client saw there: it says no place that anything could come to.
+            return Err(match container {
+                true => NodeError::new(NodeErrorKind::Invalid, format!("{:?} can't be moved into itself", from.1)),
+                false => {
+                    let message = format!("{:?} is a {}, which holds no nodes", from.1, stat.kind);
+                    NodeError::new(NodeErrorKind::NotContainer, message)
+                }
+            });
         }
-        let target = if names.has(to.0) { names.target(from.1, to.0, to.1)? } else { Target::Here(to.0, to.1) };
+        let target = match to.1 {
+            "" => Target::Here(to.0, from.1),
+            name if names.has(to.0) => names.target(from.1, to.0, name)?,
+            name => Target::Here(to.0, name),
+        };
         match target {
-            Target::Here(dir, _) if names.has(dir) && (!container || Self::way_is_here(&names, from, dir)?) => {
-                names.rename(from, to)?;
+            Target::Here(dir, name)
+                if names.has(dir) && ((dir, name) == from || !container || Self::way_is_here(&names, from, dir)?) =>
+            {
+                names.rename_to(from, (dir, name))?;
                 Ok((Step::Renamed(container), names.take_freed()))
             }
-            Target::Here(dir, name) => Ok((Step::Elsewhere((dir, name), container), Vec::new())),
-            Target::Into(dir) => Ok((Step::Elsewhere((dir, ""), container), Vec::new())),
+            Target::Here(dir, _) if dir == to.0 => Ok((Step::Elsewhere(to, container), Vec::new())),
+            // It is in the container of that name already: what is there is not to take it in once more.
+            Target::Here(dir, _) | Target::Into(dir) => Ok((Step::Elsewhere((dir, ""), container), Vec::new())),
         }
     }
 
-    /// Has the target's worker take the node in, unseen, under its `own` name when `to` has none. Gives that worker; with an
-    /// error too, when it may have done so.
-    pub(super) async fn prepare(
+    /// Has the target's worker take the node in, unseen, under its `own` name when `to` has none, unless another worker's names lead
+    /// back here. With an error comes the worker that may have done so.
+    pub(super) async fn prepare<'n>(
         &self,
         rename: u128,
         own: &str,
-        to: (DirId, &str),
+        to: (DirId, &'n str),
         moving: &Moving,
-    ) -> Result<u64, (NodeError, Option<u64>)> {
+    ) -> Result<Prepared<'n>, (NodeError, Option<u64>)> {
         let node = postcard::to_stdvec(moving).expect("nodes are encodable");
         let (mut dir, mut path) = to;
         for _ in 0..PREPARE_STEPS {
@@ -143,10 +183,13 @@ impl Nodes {
                 self.ask_nodes(dir.worker, &call, None).await.map_err(|error| (error, Some(dir.worker)))?
             };
             match answer.reply().map_err(|error| (error, None))? {
-                NodeReply::Done => return Ok(dir.worker),
+                NodeReply::Done => return Ok(Prepared::By(dir.worker)),
                 // The container has moved to another worker, or one of the target's name takes it in.
                 NodeReply::Elsewhere { dir: next, rest } => {
-                    (dir, path) = (next, if rest as usize == path.len() { path } else { "" })
+                    (dir, path) = (next, if rest as usize == path.len() { path } else { "" });
+                    if dir.worker == self.worker {
+                        return Ok(Prepared::Back(dir, path));
+                    }
                 }
                 _ => return Err((misfit(), None)),
             }

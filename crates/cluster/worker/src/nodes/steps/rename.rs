@@ -6,7 +6,7 @@ use std::time::Duration;
 use forebay_nodes::{CreateOptions, DirId, Got, NodeErrorKind, NodeType, ROOT, StorageClass, Value};
 use forebay_testbed::until;
 
-use crate::nodes::rename::Renames;
+use crate::nodes::rename::{Prepared, Renames};
 use crate::nodes::{Brought, Nodes};
 use crate::process::bed::Bed;
 use crate::{Tuning, Worker};
@@ -44,6 +44,19 @@ impl Pair {
         unreachable!("some directory comes to the other worker")
     }
 
+    /// A container of the source whose name is with the target.
+    async fn inner(&self) -> (String, DirId) {
+        for number in 0.. {
+            let name = format!("i{number}");
+            self.target().create(self.dir, &name, CreateOptions::new(NodeType::Directory)).await.unwrap();
+            let inner = self.target().names.lock().elsewhere(self.dir, &name).unwrap();
+            if let Some(inner) = inner {
+                return (name, inner);
+            }
+        }
+        unreachable!("some directory comes to the other worker")
+    }
+
     fn source(&self) -> &Arc<Nodes> {
         &self.source.as_ref().unwrap().rooms.nodes
     }
@@ -57,9 +70,13 @@ impl Pair {
         let nodes = self.source();
         let moving = nodes.names.lock().begin_move(ROOT, "k").unwrap();
         let prepared = nodes.prepare(self.rename, "k", (self.dir, "moved"), &moving).await;
-        let worker = prepared.unwrap_or_else(|(error, _)| panic!("{error}"));
-        assert_eq!(worker, self.target().worker);
-        worker
+        match prepared.unwrap_or_else(|(error, _)| panic!("{error}")) {
+            Prepared::By(worker) => {
+                assert_eq!(worker, self.target().worker);
+                worker
+            }
+            Prepared::Back(..) => panic!("it is with the target"),
+        }
     }
 
     fn commit(&self) {
@@ -236,18 +253,7 @@ async fn of_two_containers_that_are_moved_into_each_other_one_stays_where_it_is(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_container_keeps_its_lease_when_the_way_to_its_new_place_is_with_another_worker() {
     let pair = Pair::start().await;
-    let (nodes, target) = (pair.source(), pair.target());
-    // A container of the source whose name is with the target.
-    let mut inner = None;
-    for number in 0.. {
-        let name = format!("i{number}");
-        target.create(pair.dir, &name, CreateOptions::new(NodeType::Directory)).await.unwrap();
-        inner = target.names.lock().elsewhere(pair.dir, &name).unwrap();
-        if inner.is_some() {
-            break;
-        }
-    }
-    let inner = inner.unwrap();
+    let (nodes, (_, inner)) = (pair.source(), pair.inner().await);
     nodes.create(ROOT, "leased", CreateOptions::new(NodeType::Directory)).await.unwrap();
     let until = nodes.now() + Duration::from_secs(600);
     nodes.names.lock().set_lease(ROOT, "leased", Some(until)).unwrap();
@@ -255,6 +261,36 @@ async fn a_container_keeps_its_lease_when_the_way_to_its_new_place_is_with_anoth
     let names = nodes.names.lock();
     assert_eq!((names.lease(inner, "moved"), names.lease(ROOT, "leased")), (Some(until), None));
     assert!(names.stat(ROOT, "leased").unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_renamed_by_a_way_that_leads_back_is_taken_in_once_or_stays_where_it_is() {
+    let pair = Pair::start().await;
+    let (nodes, (name, inner)) = (pair.source(), pair.inner().await);
+    let to = (pair.dir, name.as_str());
+    for dir in [ROOT, inner] {
+        nodes.create(dir, "c", CreateOptions::new(NodeType::Directory)).await.unwrap();
+    }
+    let refused = nodes.rename((ROOT.into(), "c"), to, false).await.unwrap_err();
+    assert_eq!(refused.kind, NodeErrorKind::Exists, "{refused}");
+    assert!(nodes.names.lock().stat(ROOT, "c").unwrap().is_some());
+    nodes.put_value(inner.into(), "own", value("here")).unwrap();
+    for own in ["own", "c"] {
+        nodes.rename((inner.into(), own), to, false).await.unwrap();
+        assert!(nodes.names.lock().stat(inner, own).unwrap().is_some());
+    }
+    assert_eq!(value_of(nodes, inner, "own").unwrap(), b"here");
+    nodes.rename((ROOT.into(), "k"), to, false).await.unwrap();
+    assert_eq!((value_of(nodes, inner, "k").unwrap(), pair.at_source()), (b"old".to_vec(), None));
+    assert_eq!(pair.put_at_source(), Ok(()), "its old name is free");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_value_is_no_container_that_it_could_come_into_itself() {
+    let pair = Pair::start().await;
+    let refused = pair.source().rename((ROOT.into(), "k"), (ROOT, "-"), true).await.unwrap_err();
+    assert_eq!(refused.kind, NodeErrorKind::NotContainer, "{refused}");
+    assert_eq!(pair.at_source().unwrap(), b"old");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

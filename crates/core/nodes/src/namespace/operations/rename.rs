@@ -18,35 +18,39 @@ impl Namespace {
     /// takes the node in under its own name; everything else that is there is `Exists`. That a container does not come into
     /// itself is for the caller to see, who knows the paths.
     pub fn rename(&mut self, from: (DirId, &str), to: (DirId, &str)) -> NodeResult<()> {
-        let node = self.movable(from.0, from.1)?;
-        let (kind, comes) = (node.kind(), (node.len(), node.container()));
-        if from == to && !kind.is_container() {
-            return Ok(());
-        }
+        self.movable(from.0, from.1)?;
         match self.target(from.1, to.0, to.1)? {
             Target::Into(_) => Err(NodeError::new(NodeErrorKind::Invalid, "the target is with another worker")),
-            Target::Here(dir, name) if (dir, name) == from => Ok(()),
-            Target::Here(dir, name) => {
-                self.check_arrival(kind, dir, name)?;
-                if self.inside(from, dir) {
-                    return Err(NodeError::new(NodeErrorKind::Invalid, format!("{:?} can't be moved into itself", from.1)));
-                }
-                if dir != from.0 {
-                    self.check_comes(dir, name, comes, Some(from.0))?;
-                }
-                let (lease, container) = (self.lease(from.0, from.1), self.container_of(from.0, from.1));
-                self.whole(|names| {
-                    if let Some(id) = container {
-                        names.set_parent(id, dir)?;
-                    }
-                    names.relocate(from, (dir, name));
-                    if let Some(until) = lease {
-                        names.step_lease(dir, name, Some(until));
-                    }
-                    Ok(())
-                })
-            }
+            Target::Here(dir, name) => self.rename_to(from, (dir, name)),
         }
+    }
+
+    /// Renames a node to just this place, as [`Self::target`] says it: a container that is there does not take it in. What is there
+    /// already stays as it is.
+    pub fn rename_to(&mut self, from: (DirId, &str), (dir, name): (DirId, &str)) -> NodeResult<()> {
+        let node = self.movable(from.0, from.1)?;
+        let (kind, comes) = (node.kind(), (node.len(), node.container()));
+        if (dir, name) == from {
+            return Ok(());
+        }
+        self.check_arrival(kind, dir, name)?;
+        if self.inside(from, dir) {
+            return Err(NodeError::new(NodeErrorKind::Invalid, format!("{:?} can't be moved into itself", from.1)));
+        }
+        if dir != from.0 {
+            self.check_comes(dir, name, comes, Some(from.0))?;
+        }
+        let (lease, container) = (self.lease(from.0, from.1), self.container_of(from.0, from.1));
+        self.whole(|names| {
+            if let Some(id) = container {
+                names.set_parent(id, dir)?;
+            }
+            names.relocate(from, (dir, name));
+            if let Some(until) = lease {
+                names.step_lease(dir, name, Some(until));
+            }
+            Ok(())
+        })
     }
 
     /// Where a node of that name comes when it is renamed to `name` in `dir`.
