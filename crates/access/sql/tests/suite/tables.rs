@@ -59,6 +59,8 @@ async fn what_would_be_forgotten_as_soon_as_it_is_done_is_refused() {
         ("generic", "select * from g partition (p0)"),
         ("generic", "select * from (values (1)) t(x) order by x with fill"),
         ("generic", "select * from generate_series(1, 3) with ordinality"),
+        ("generic", "select x, count(*) from (values (1)) t(x) group by x with rollup"),
+        ("generic", "select x, count(*) from (values (1)) t(x) group by all with cube"),
         ("databricks", "select * from g version as of 2"),
         ("snowflake", "select * from g at(timestamp => '2020-08-14 09:30:00')"),
         ("bigquery", "select as struct 1 as x"),
