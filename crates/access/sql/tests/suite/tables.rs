@@ -124,6 +124,12 @@ async fn an_external_table_takes_its_options() {
     .await;
     assert_eq!(lake.rows("select * from d order by id").await, "1 a\n2 b");
 
+    for option in ["format.null_regex", "FORMAT.null_value", "null_regex"] {
+        let passed_over =
+            lake.error(&format!("create external table n stored as csv location '/lake/d/' options ('{option}' 'NA')")).await;
+        assert!(passed_over.kind() == ErrorKind::Invalid && passed_over.message().contains("nullif"), "{passed_over}");
+    }
+
     lake.rows("create external table w (id bigint) stored as parquet location '/lake/w/'").await;
     assert_eq!(lake.rows("select count(*) from w").await, "0");
     assert_eq!(lake.rows("insert into w values (1), (2)").await, "2");
