@@ -8,8 +8,11 @@ mod written;
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::arrow::ipc::root_as_footer;
+use datafusion::arrow::ipc::writer::FileWriter;
 use datafusion::arrow_avro::writer::AvroWriter;
 use forebay_types::ErrorKind;
 
@@ -247,4 +250,26 @@ async fn metadata_that_leads_beyond_the_end_of_a_file_is_told_as_damage() {
         assert!(error.message().contains("cut.parquet"), "{error}");
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lies_below_a_null_struct_of_an_arrow_file_is_null() {
+    let lake = Lake::new();
+    let inner = Field::new("a", DataType::Int64, false);
+    let deep =
+        StructArray::try_new(vec![inner].into(), vec![Arc::new(Int64Array::from(vec![1, 2, 4, 8])) as ArrayRef], None).unwrap();
+    let fields = [Field::new("deep", deep.data_type().clone(), true), Field::new("b", DataType::Int64, true)];
+    let b = Int64Array::from(vec![Some(1), Some(2), None, Some(8)]);
+    let nulls = NullBuffer::from(vec![true, false, true, false]);
+    let whole = StructArray::try_new(fields.to_vec().into(), vec![Arc::new(deep), Arc::new(b)], Some(nulls)).unwrap();
+    let item = Arc::new(Field::new("item", whole.data_type().clone(), true));
+    let list = ListArray::try_new(item, OffsetBuffer::from_lengths([1, 1, 0, 2]), Arc::new(whole.clone()), None).unwrap();
+    let rows = RecordBatch::try_from_iter([("s", Arc::new(whole) as ArrayRef), ("l", Arc::new(list) as ArrayRef)]).unwrap();
+    let mut file = FileWriter::try_new(Vec::new(), &rows.schema()).unwrap();
+    file.write(&rows).unwrap();
+    lake.put("s.arrow", file.into_inner().unwrap()).await;
+    let of = "select count(*), count(s['b']), sum(s['b']), count(s['deep']), sum(s['deep']['a']) from '/lake/s.arrow'";
+    assert_eq!(lake.rows(of).await, "4 1 1 2 5");
+    assert_eq!(lake.rows("select count(*) from '/lake/s.arrow' where s['deep']['a'] is null").await, "2");
+    assert_eq!(lake.rows("select count(l[1]['b']), sum(l[1]['deep']['a']) from '/lake/s.arrow'").await, "1 5");
 }

@@ -5,6 +5,7 @@ mod codec;
 mod footer;
 mod layout;
 mod messages;
+mod nulls;
 mod scan;
 mod stream;
 
