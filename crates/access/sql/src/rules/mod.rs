@@ -12,16 +12,24 @@ mod join_order;
 mod no_groups;
 mod null_keys;
 mod one_type;
+mod required_fields;
 mod whole_orders;
 mod yields;
 
 use std::sync::Arc;
 
+use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 
 pub(crate) use null_keys::careful as logical;
 
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
+
+/// What plans expressions of a session, in turn.
+pub(crate) fn planners(planners: &[Arc<dyn ExprPlanner>]) -> Vec<Arc<dyn ExprPlanner>> {
+    let first: Arc<dyn ExprPlanner> = Arc::new(required_fields::RequiredFields);
+    std::iter::once(first).chain(planners.iter().map(Arc::clone)).collect()
+}
 
 /// The rules of a session that make a plan of execution.
 pub(crate) fn physical(rules: &[Rule]) -> Vec<Rule> {

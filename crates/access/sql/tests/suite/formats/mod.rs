@@ -273,3 +273,29 @@ async fn what_lies_below_a_null_struct_of_an_arrow_file_is_null() {
     assert_eq!(lake.rows("select count(*) from '/lake/s.arrow' where s['deep']['a'] is null").await, "2");
     assert_eq!(lake.rows("select count(l[1]['b']), sum(l[1]['deep']['a']) from '/lake/s.arrow'").await, "1 5");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_that_a_struct_always_has_is_null_where_the_struct_is() {
+    let lake = Lake::new();
+    let of = |name: &str, values: ArrayRef, nulls: Vec<bool>| {
+        let field = Field::new(name, values.data_type().clone(), false);
+        Arc::new(StructArray::try_new(vec![field].into(), vec![values], Some(NullBuffer::from(nulls))).unwrap()) as ArrayRef
+    };
+    let s = of("a", Arc::new(Int64Array::from(vec![1, 2, 4, 8])), vec![true, false, true, false]);
+    let inner = StructArray::try_new(
+        vec![Field::new("a", DataType::Int64, false)].into(),
+        vec![Arc::new(Int64Array::from(vec![1, 2, 4, 8])) as ArrayRef],
+        None,
+    );
+    let t = of("deep", Arc::new(inner.unwrap()), vec![true, false, true, false]);
+    let rows = RecordBatch::try_from_iter_with_nullable([("s", s, true), ("t", t, true)]).unwrap();
+    lake.put("x.parquet", parquet(&[rows], 100)).await;
+    for field in ["s['a']", "s.a", "t['deep']['a']", "t.deep.a"] {
+        assert_eq!(lake.rows(&format!("select count({field}), sum({field}) from '/lake/x.parquet'")).await, "2 5", "{field}");
+        let none = format!("select count(*) from '/lake/x.parquet' where {field} is null");
+        assert_eq!(lake.rows(&none).await, "2", "{field}");
+        let groups = format!("select coalesce({field}, 0), count(*) from '/lake/x.parquet' group by {field} order by {field}");
+        assert_eq!(lake.rows(&groups).await, "1 1\n4 1\n0 2", "{field}");
+    }
+    assert_eq!(lake.rows("select count(s['a'] + t.deep.a) from (select s, t from '/lake/x.parquet')").await, "2");
+}

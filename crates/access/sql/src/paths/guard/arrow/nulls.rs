@@ -41,11 +41,13 @@ fn with_nulls(array: &ArrayRef) -> Result<ArrayRef> {
 fn of_struct(array: &StructArray) -> Result<ArrayRef> {
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
     let is_null = nulls.map(|nulls| BooleanArray::new(!nulls.inner(), None));
-    let field = |field: &ArrayRef| match &is_null {
-        // These say of their parts what is null.
-        _ if matches!(field.data_type(), DataType::Union(..) | DataType::RunEndEncoded(..)) => Ok(Arc::clone(field)),
-        Some(is_null) => with_nulls(&nullif(field, is_null)?),
-        None => with_nulls(field),
+    let field = |field: &ArrayRef| -> Result<ArrayRef> {
+        match &is_null {
+            // These say of their parts what is null.
+            _ if matches!(field.data_type(), DataType::Union(..) | DataType::RunEndEncoded(..)) => Ok(Arc::clone(field)),
+            Some(is_null) => with_nulls(&nullif(field, is_null)?),
+            None => with_nulls(field),
+        }
     };
     let fields = array.columns().iter().map(field).collect::<Result<Vec<_>>>()?;
     let nulls = array.nulls().cloned();
