@@ -299,3 +299,29 @@ async fn a_field_that_a_struct_always_has_is_null_where_the_struct_is() {
     }
     assert_eq!(lake.rows("select count(s['a'] + t.deep.a) from (select s, t from '/lake/x.parquet')").await, "2");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_are_found_by_their_names_and_null_where_a_file_lacks_them() {
+    let lake = Lake::new();
+    for ending in ["arrow", "parquet", "albis"] {
+        // None of them is null in the files that have it, which the files say.
+        let files = [("a", "1 as id, 10 as v, 'x' as w"), ("b", "20 as v, 2 as id"), ("c", "'z' as w, 3 as id")];
+        for (file, columns) in files {
+            lake.rows(&format!("copy (select {columns}) to '/lake/{ending}/{file}.{ending}'")).await;
+        }
+        let t = format!("'/lake/{ending}/'");
+        let all = lake.rows(&format!("select id, coalesce(v, -1), coalesce(w, '-') from {t} order by id")).await;
+        assert_eq!(all, "1 10 x\n2 20 -\n3 -1 z", "{ending}");
+        assert_eq!(lake.rows(&format!("select id from {t} where v is null")).await, "3", "{ending}");
+        assert_eq!(
+            lake.rows(&format!("select count(*), count(v), sum(v), count(distinct w) from {t}")).await,
+            "3 2 30 2",
+            "{ending}"
+        );
+        assert_eq!(lake.rows(&format!("select id from {t} where v > 10 or w = 'z' order by id")).await, "2\n3", "{ending}");
+    }
+    lake.rows("copy (select 'text' as id) to '/lake/other/b.arrow'").await;
+    lake.rows("copy (select 1 as n, 1 as id) to '/lake/other/a.arrow'").await;
+    let other = lake.error("select id from '/lake/other/'").await;
+    assert_eq!(other.kind(), ErrorKind::Invalid, "{other}");
+}

@@ -2,6 +2,7 @@
 
 mod body;
 mod codec;
+mod columns;
 mod footer;
 mod layout;
 mod messages;
@@ -9,4 +10,5 @@ mod nulls;
 mod scan;
 mod stream;
 
+pub(super) use columns::Asked;
 pub(super) use scan::{ArrowOpener, schema};
