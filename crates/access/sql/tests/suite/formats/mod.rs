@@ -261,7 +261,7 @@ async fn what_lies_below_a_null_struct_of_an_arrow_file_is_null() {
     let fields = [Field::new("deep", deep.data_type().clone(), true), Field::new("b", DataType::Int64, true)];
     let b = Int64Array::from(vec![Some(1), Some(2), None, Some(8)]);
     let nulls = NullBuffer::from(vec![true, false, true, false]);
-    let whole = StructArray::try_new(fields.to_vec().into(), vec![Arc::new(deep), Arc::new(b)], Some(nulls)).unwrap();
+    let whole = StructArray::try_new(fields.to_vec().into(), vec![Arc::new(deep) as ArrayRef, Arc::new(b)], Some(nulls)).unwrap();
     let item = Arc::new(Field::new("item", whole.data_type().clone(), true));
     let list = ListArray::try_new(item, OffsetBuffer::from_lengths([1, 1, 0, 2]), Arc::new(whole.clone()), None).unwrap();
     let rows = RecordBatch::try_from_iter([("s", Arc::new(whole) as ArrayRef), ("l", Arc::new(list) as ArrayRef)]).unwrap();
