@@ -12,6 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::prelude::SessionConfig;
 use forebay_types::{ObjectInfo, OperationId, Result};
 
@@ -98,6 +99,23 @@ fn untold(scan: &FileScanConfig) -> Option<&'static str> {
     }
 }
 
+/// What the serialised form of windows does not say of them, and why they stay. The engine has no way to ask for it but to print them.
+const UNTOLD_OF_WINDOWS: [(&str, &str); 3] = [
+    ("ignore_nulls: true", "executors can't be told that a window ignores nulls (IGNORE NULLS)"),
+    ("filter: Some(", "executors can't be told which rows an aggregate over a window is of (FILTER)"),
+    ("is_reversed: true", "executors can't be told that a window runs backwards, as one of two orders of windows does"),
+];
+
+fn untold_of_windows(node: &Arc<dyn ExecutionPlan>) -> Option<String> {
+    let windows = match (node.downcast_ref::<BoundedWindowAggExec>(), node.downcast_ref::<WindowAggExec>()) {
+        (Some(node), _) => node.window_expr(),
+        (None, Some(node)) => node.window_expr(),
+        (None, None) => return None,
+    };
+    let text = format!("{windows:?}");
+    UNTOLD_OF_WINDOWS.iter().find(|(mark, _)| text.contains(mark)).map(|(_, why)| (*why).to_string())
+}
+
 fn joins(node: &Arc<dyn ExecutionPlan>) -> bool {
     node.is::<HashJoinExec>() || node.is::<SortMergeJoinExec>() || node.is::<NestedLoopJoinExec>() || node.is::<CrossJoinExec>()
 }
@@ -115,7 +133,7 @@ pub(crate) fn stays(plan: &Arc<dyn ExecutionPlan>) -> Option<Stays> {
             "AnalyzeExec" => Some("EXPLAIN ANALYZE measures in this process".to_string()),
             "ExplainExec" => Some("EXPLAIN runs nothing".to_string()),
             _ if node.children().is_empty() => leaves.look_at(node),
-            _ => None,
+            _ => untold_of_windows(node),
         };
         why = why.take().or(keeps);
         Ok(TreeNodeRecursion::Continue)

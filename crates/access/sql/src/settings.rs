@@ -111,6 +111,9 @@ impl EngineSettings {
         options.execution.time_zone = Some(TIME_ZONE.to_string());
         // The check refuses queries for what the engine's own planner says of nulls: `x is not false` has none by one part of it.
         options.execution.skip_physical_aggregate_schema_check = true;
+        // What `min` and `max` have found so far is asked of the files, and with several of them of one alone where another has found no
+        // value yet, or is of more than a column: rows that the other needs are left out.
+        options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
         // Folders are listed by this crate, which also decides about subfolders.
         options.execution.listing_table_ignore_subdirectory = false;
         config

@@ -4,6 +4,7 @@ use forebay_transport::Credential;
 use forebay_types::{Error, Result};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::{ColumnOf, ReadSoFar, Statement, Statements};
@@ -16,8 +17,9 @@ const ROWS_BYTES_MAX: usize = 8 << 20;
 pub(super) struct Answer {
     /// In their order.
     columns: Vec<ColumnOf>,
-    /// Each an object with a value a column.
-    rows: Vec<Map<String, Value>>,
+    /// Each an object with a value a column, in the digits that it was written with.
+    #[schemars(with = "Vec<Map<String, Value>>")]
+    rows: Vec<Box<RawValue>>,
     /// There are no more rows.
     is_whole: bool,
     /// How long it took to the last of these rows.
@@ -41,7 +43,7 @@ pub(super) async fn answer(statements: &dyn Statements, credential: Credential, 
 }
 
 /// Rows up to so many, of so many bytes; and whether these are all.
-async fn collect(statement: &mut dyn Statement, rows_max: usize, bytes_max: usize) -> Result<(Vec<Map<String, Value>>, bool)> {
+async fn collect(statement: &mut dyn Statement, rows_max: usize, bytes_max: usize) -> Result<(Vec<Box<RawValue>>, bool)> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
     while let Some(lines) = statement.next_rows().await? {
         for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
@@ -64,6 +66,9 @@ mod tests {
 
     use super::*;
 
+    /// More digits than a float has.
+    const FIRST: &str = "{\"n\":0.12345678901234567890}";
+
     /// Rows without an end, some at a time.
     struct Endless(u64);
 
@@ -74,7 +79,8 @@ mod tests {
 
         fn next_rows(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>>> {
             self.0 += 3;
-            let lines = (self.0 - 3..self.0).map(|number| format!("{{\"n\":{number}}}\n")).collect::<String>();
+            let lines =
+                (self.0 - 3..self.0).map(|number| format!("{{\"n\":{number}.12345678901234567890}}\n")).collect::<String>();
             async move { Ok(Some(lines.into_bytes())) }.boxed()
         }
 
@@ -100,10 +106,10 @@ mod tests {
         let take = |rows_max, bytes_max| {
             let mut endless = Endless(0);
             let (rows, is_whole) = collect(&mut endless, rows_max, bytes_max).now_or_never().unwrap().unwrap();
-            assert!(!is_whole);
+            assert!(!is_whole && rows[0].get() == FIRST, "{rows:?}");
             (rows.len(), endless.0)
         };
         assert_eq!(take(7, usize::MAX), (7, 9), "and no more is asked for than is kept");
-        assert_eq!(take(usize::MAX, "{\"n\":0}".len() * 5), (5, 6));
+        assert_eq!(take(usize::MAX, FIRST.len() * 5), (5, 6));
     }
 }

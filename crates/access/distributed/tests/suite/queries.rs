@@ -69,6 +69,30 @@ async fn what_only_this_process_has_runs_here() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn windows_that_executors_are_not_told_all_of_run_here() {
+    let bed = Bed::start(1).await;
+    bed.put("a.csv", b"id,x\n0,1\n1,\n2,2\n3,\n4,1\n5,3\n");
+    let cluster = bed.cluster().await;
+    let sql = |window: &str| {
+        let of_windows = format!("select id, coalesce({window}, -1) as w from '/lake/a.csv'");
+        format!("select string_agg(cast(w as varchar), ' ' order by id) from ({of_windows})")
+    };
+    let backwards = "nth_value(id, 2) over (order by id desc rows between current row and unbounded following)";
+    for (window, expected, why) in [
+        ("lag(x) ignore nulls over (order by id)".to_string(), "-1 1 1 2 2 1", "IGNORE NULLS"),
+        ("sum(x) filter (where id > 2) over (order by id)".to_string(), "-1 -1 -1 -1 1 4", "FILTER"),
+        (format!("nth_value(id, 2) over (order by id) + {backwards}"), "-1 1 2 3 4 5", "backwards"),
+    ] {
+        assert_eq!(rows(&cluster, &sql(&window)).await, [format!(" {expected} ")], "{window}");
+        let told = cluster.execute(&sql(&window)).await.unwrap();
+        assert!(told.notice().is_some_and(|notice| notice.contains(why)), "{window}: {:?}", told.notice());
+    }
+    assert!(bed.control().jobs().await.unwrap().is_empty());
+    assert_eq!(rows(&cluster, &sql("sum(x) over (order by id)")).await, [" 1 1 3 3 4 7 "]);
+    assert_eq!(bed.control().jobs().await.unwrap().len(), 1, "others run on the cluster");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_page_that_lies_costs_an_executor_no_memory() {
     let bed = Bed::start(1).await;
     let folder = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("../sql/tests/damaged");

@@ -258,8 +258,7 @@ async fn parts_are_listed_behind_any_number() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parts_are_copied_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = Cluster::over_files(folder.path()).await;
+    let (folder, cluster) = Cluster::over_files(gateway_settings()).await;
     let at = cluster.address();
     let body = bytes(1, 11_000_000);
     for (from, to) in [("/nas/from", "/nas/to"), ("/nas/from", "/tmp/to"), ("/tmp/from", "/nas/again")] {
@@ -295,8 +294,7 @@ async fn parts_are_copied_too() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_mark_of_a_folder_is_taken_and_none_is_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = Cluster::over_files(folder.path()).await;
+    let (folder, cluster) = Cluster::over_files(gateway_settings()).await;
     let at = cluster.address();
     let put = request("PUT", "/nas/a/b/").send(at).await;
     assert_eq!(put.status, 200, "{}", put.text());
@@ -313,8 +311,7 @@ async fn the_mark_of_a_folder_is_taken_and_none_is_written() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_have_one_version() {
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = Cluster::over_files(folder.path()).await;
+    let (folder, cluster) = Cluster::over_files(gateway_settings()).await;
     for bucket in ["nas", "tmp"] {
         let said = request("GET", &format!("/{bucket}?versioning")).send(cluster.address()).await;
         assert_eq!(said.status, 200, "{bucket}");
@@ -331,8 +328,7 @@ async fn objects_have_one_version() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_would_not_be_kept_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = Cluster::over_files(folder.path()).await;
+    let (folder, cluster) = Cluster::over_files(gateway_settings()).await;
     let at = cluster.address();
     for bucket in ["nas", "tmp"] {
         let key = format!("/{bucket}/secret");

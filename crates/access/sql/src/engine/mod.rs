@@ -131,8 +131,9 @@ impl Engine {
         };
         let template = template.build();
         let (logical, physical) = (rules::logical(template.optimizers()), rules::physical(template.physical_optimizers()));
+        let planners = rules::planners(template.expr_planners());
         let template = SessionStateBuilder::new_from_existing(template).with_optimizer_rules(logical);
-        let mut template = template.with_physical_optimizer_rules(physical).build();
+        let mut template = template.with_physical_optimizer_rules(physical).with_expr_planners(planners).build();
         let formats: [Arc<dyn FileFormatFactory>; 2] = [Arc::new(TableFormatFactory), Arc::new(ArrowFormatFactory)];
         for format in formats {
             template.register_file_format(format, true).expect("a format that may be there already is never refused");

@@ -106,6 +106,7 @@ impl Resolver {
                 declared.file_type
             )))
         })?;
+        check_heeded(declared)?;
         let reader = guarded(factory.create(state, &declared.options)?);
         let location = self.location(text)?;
         let store = state.runtime_env().object_store(url_of(&location)?)?;
@@ -149,6 +150,20 @@ impl Resolver {
         };
         let table = ShardTable::open(client, &path, definition).await.map_err(external)?;
         Ok(Arc::new(table))
+    }
+}
+
+/// Refuses options that the engine takes and its reader passes over: fields that mean no value would be text.
+fn check_heeded(declared: &Declared) -> Result<()> {
+    let is_passed_over = |name: &&String| {
+        let name = name.to_ascii_lowercase();
+        ["null_regex", "null_value"].contains(&name.strip_prefix("format.").unwrap_or(&name))
+    };
+    match declared.options.keys().find(is_passed_over) {
+        Some(name) => Err(external(Error::invalid(format!(
+            "'{name}' is not supported of a table: an empty field is read as NULL, of others make NULL by nullif(column, '..') in a view"
+        )))),
+        None => Ok(()),
     }
 }
 

@@ -12,6 +12,7 @@ mod join_order;
 mod no_groups;
 mod null_keys;
 mod one_type;
+mod required_fields;
 mod whole_orders;
 mod yields;
 
@@ -20,6 +21,7 @@ use std::sync::Arc;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
+use datafusion::logical_expr::planner::ExprPlanner;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
@@ -27,6 +29,12 @@ pub(crate) use null_keys::careful as logical;
 
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 type Plan = Arc<dyn ExecutionPlan>;
+
+/// What plans expressions of a session, in turn.
+pub(crate) fn planners(planners: &[Arc<dyn ExprPlanner>]) -> Vec<Arc<dyn ExprPlanner>> {
+    let first: Arc<dyn ExprPlanner> = Arc::new(required_fields::RequiredFields);
+    std::iter::once(first).chain(planners.iter().map(Arc::clone)).collect()
+}
 
 /// The rules of a session that make a plan of execution.
 pub(crate) fn physical(rules: &[Rule]) -> Vec<Rule> {

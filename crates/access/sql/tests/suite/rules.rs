@@ -114,6 +114,19 @@ async fn a_condition_that_is_never_true_takes_the_row_of_an_aggregate_away() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn the_least_of_one_column_leaves_out_no_row_with_the_greatest_of_another() {
+    let lake = Lake::new();
+    for file in 0..8 {
+        // The first files have no value of `a`, and the greatest ones of `b`.
+        let a = if file < 6 { "cast(null as bigint)".to_string() } else { format!("cast({file} as bigint)") };
+        let rows = format!("select {a} as a, {} as b from generate_series(1, 5) as t(value)", 200 - file);
+        lake.rows(&format!("copy ({rows}) to '/lake/t/{file}.parquet'")).await;
+    }
+    assert_eq!(lake.rows("select min(a), max(b) from '/lake/t/'").await, "6 200");
+    assert_eq!(lake.rows("select max(b), max(-b) from '/lake/t/'").await, "200 -193");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_query_that_computes_for_ever_leaves_room_for_others() {
     let lake = Lake::new();

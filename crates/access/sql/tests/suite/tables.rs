@@ -59,6 +59,8 @@ async fn what_would_be_forgotten_as_soon_as_it_is_done_is_refused() {
         ("generic", "select * from g partition (p0)"),
         ("generic", "select * from (values (1)) t(x) order by x with fill"),
         ("generic", "select * from generate_series(1, 3) with ordinality"),
+        ("generic", "select x, count(*) from (values (1)) t(x) group by x with rollup"),
+        ("generic", "select x, count(*) from (values (1)) t(x) group by all with cube"),
         ("databricks", "select * from g version as of 2"),
         ("snowflake", "select * from g at(timestamp => '2020-08-14 09:30:00')"),
         ("bigquery", "select as struct 1 as x"),
@@ -121,6 +123,12 @@ async fn an_external_table_takes_its_options() {
     )
     .await;
     assert_eq!(lake.rows("select * from d order by id").await, "1 a\n2 b");
+
+    for option in ["format.null_regex", "FORMAT.null_value", "null_regex"] {
+        let passed_over =
+            lake.error(&format!("create external table n stored as csv location '/lake/d/' options ('{option}' 'NA')")).await;
+        assert!(passed_over.kind() == ErrorKind::Invalid && passed_over.message().contains("nullif"), "{passed_over}");
+    }
 
     lake.rows("create external table w (id bigint) stored as parquet location '/lake/w/'").await;
     assert_eq!(lake.rows("select count(*) from w").await, "0");

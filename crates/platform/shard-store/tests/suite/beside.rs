@@ -57,7 +57,7 @@ fn answers_stay_right_while_layers_records_and_files_change() {
 
 #[test]
 fn a_search_that_crosses_zero_sees_one_state() {
-    let (_folder, path, all) = built(7, 100, 0.5);
+    let (_folder, path, _) = built(7, 100, 0.5);
     let store = Store::open_to_change(&path).unwrap();
     let key = |number: i64| Key::U64(number as u64);
     let word = || vec![Value::Text("wanderer".into()), Value::Null, Value::Null, Value::Null];

@@ -94,7 +94,7 @@ fn a_shard_that_was_built_anew_is_seen_too() {
 
 #[test]
 fn readers_that_refresh_beside_a_writer_never_lose_an_update() {
-    let (_folder, path, all) = built(1, 100, 0.6);
+    let (_folder, path, _) = built(1, 100, 0.6);
     let writer = Store::open_to_change(&path).unwrap();
     let published = std::sync::atomic::AtomicU64::new(0);
     std::thread::scope(|scope| {

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::{CopyToSource, Statement};
-use datafusion::sql::sqlparser::ast::{OrderByKind, Query, Select, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{GroupByExpr, OrderByKind, Query, Select, TableFactor, Visit, Visitor};
 use forebay_types::{Error, Result};
 
 /// `Invalid` for a statement with such a clause, with what to write for it.
@@ -38,6 +38,11 @@ impl Visitor for Clauses {
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Self::Break> {
         refused(select.prewhere.is_some(), "PREWHERE is not supported: write WHERE")?;
+        let (GroupByExpr::All(more) | GroupByExpr::Expressions(_, more)) = &select.group_by;
+        refused(
+            !more.is_empty(),
+            "WITH ROLLUP, WITH CUBE and the like behind GROUP BY are not supported: write GROUP BY ROLLUP (..)",
+        )?;
         refused(!select.connect_by.is_empty(), "CONNECT BY is not supported: write WITH RECURSIVE")?;
         refused(select.exclude.is_some(), "EXCLUDE behind other columns is not supported: write it behind the *")?;
         refused(select.value_table_mode.is_some(), "SELECT AS STRUCT and AS VALUE are not supported: write named_struct(..)")

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::slice;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -19,12 +20,16 @@ use datafusion::error::Result;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::physical_expr::{LexOrdering, LexRequirement};
 use datafusion::physical_plan::ExecutionPlan;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use object_store::{ObjectMeta, ObjectStore};
 
 use super::decoded_bytes_max;
 use super::source::{GuardedSource, guarded_of};
 use super::{arrow, avro, parquet};
 use crate::sinks::{ArrowFiles, ArrowSink};
+
+/// Footers of Parquet files that are read at once.
+const AT_ONCE: usize = 32;
 
 /// Makes the format of Arrow files.
 #[derive(Debug)]
@@ -69,6 +74,20 @@ pub(in crate::paths) async fn schema(
     }
 }
 
+/// The columns of all files. One that is in some of them only is null in others, whatever those say that have it.
+fn merged(schemas: &[SchemaRef]) -> Result<Schema> {
+    let whole = Schema::try_merge(schemas.iter().map(|schema| schema.as_ref().clone()))?;
+    let mut files_with = HashMap::<&str, usize>::new();
+    for field in schemas.iter().flat_map(|schema| schema.fields().iter()) {
+        *files_with.entry(field.name()).or_default() += 1;
+    }
+    let fields = whole.fields().iter().map(|field| {
+        let lacks = files_with.get(field.name().as_str()).is_none_or(|files| *files < schemas.len());
+        if lacks { Arc::new(field.as_ref().clone().with_nullable(true)) } else { Arc::clone(field) }
+    });
+    Ok(Schema::new_with_metadata(fields.collect::<Vec<_>>(), whole.metadata().clone()))
+}
+
 #[derive(Debug)]
 struct Guarded(Arc<dyn FileFormat>);
 
@@ -84,9 +103,9 @@ impl Guarded {
                 true => avro::schema(state, store, file).await,
                 false => arrow::schema(store, file).await,
             };
-            schemas.push(Arc::unwrap_or_clone(schema.map_err(|fault| fault.of(file))?));
+            schemas.push(schema.map_err(|fault| fault.of(file))?);
         }
-        Ok(Arc::new(Schema::try_merge(schemas)?))
+        Ok(Arc::new(merged(&schemas)?))
     }
 }
 
@@ -96,9 +115,19 @@ impl FileFormat for Guarded {
 
     async fn infer_schema(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, files: &[ObjectMeta]) -> Result<SchemaRef> {
         match self.is_parquet() {
-            true => self.0.infer_schema(state, store, files).await,
-            false => self.schema(state, store, files).await,
+            true if files.len() < 2 => return self.0.infer_schema(state, store, files).await,
+            true => {}
+            false => return self.schema(state, store, files).await,
         }
+        // In the order in which the engine goes through them.
+        let mut sorted: Vec<&ObjectMeta> = files.iter().collect();
+        sorted.sort_by(|one, other| one.location.cmp(&other.location));
+        let mut asked = Vec::with_capacity(sorted.len());
+        for file in sorted {
+            asked.push(self.0.infer_schema(state, store, slice::from_ref(file)));
+        }
+        let schemas: Vec<SchemaRef> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
+        Ok(Arc::new(merged(&schemas)?))
     }
 
     async fn infer_stats(

@@ -15,7 +15,7 @@ use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan};
 use datafusion_datasource::projection::{ProjectionOpener, SplitProjection};
 use object_store::ObjectStore;
 
-use super::arrow::ArrowOpener;
+use super::arrow::{ArrowOpener, Asked};
 use super::avro::AvroOpener;
 use super::decoded_bytes_max;
 use crate::scans::config;
@@ -68,7 +68,11 @@ impl FileSource for GuardedSource {
         let (columns, decoded_bytes_max) = (projection.file_indices.clone(), self.decoded_bytes_max);
         let opener: Arc<dyn FileOpener> = match self.own.is::<AvroSource>() {
             true => Arc::new(AvroOpener::new(store, table.file_schema(), &columns, self.batch_rows, decoded_bytes_max)),
-            false => Arc::new(ArrowOpener { store, columns, decoded_bytes_max }),
+            false => {
+                let fields = table.file_schema().fields();
+                let fields = columns.iter().filter_map(|place| fields.get(*place).cloned()).collect();
+                Arc::new(ArrowOpener { store, asked: Asked { places: columns, fields }, decoded_bytes_max })
+            }
         };
         ProjectionOpener::try_new(projection, opener, table.file_schema())
     }

@@ -2,12 +2,14 @@
 //! file, and where they stand in another order it swaps them without a word.
 
 mod layout;
+mod lines;
 mod read;
 
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::slice;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
@@ -36,6 +38,7 @@ use object_store::{ObjectMeta, ObjectStore};
 use parking_lot::Mutex;
 
 use self::layout::{Layout, Names, check_akin, distinct, further, is_renamed, layouts};
+use self::lines::lines;
 use self::read::header;
 use crate::error::external;
 use crate::location::shown;
@@ -58,7 +61,10 @@ pub(super) enum NamedBy {
 pub(super) fn by_name(reader: Arc<dyn FileFormat>, named_by: NamedBy) -> Arc<dyn FileFormat> {
     let options = (reader.as_ref() as &dyn Any).downcast_ref::<CsvFormat>().map(|csv| csv.options().clone());
     match options {
-        Some(options) => Arc::new(ByName { reader, options: Arc::new(options), named_by, known: Mutex::default() }),
+        Some(options) => {
+            let (options, breaks) = (Arc::new(options), AtomicBool::new(false));
+            Arc::new(ByName { reader, options, named_by, known: Mutex::default(), breaks })
+        }
         None => reader,
     }
 }
@@ -71,11 +77,41 @@ struct ByName {
     named_by: NamedBy,
     /// What was read of which version of a file.
     known: Mutex<HashMap<Path, (ObjectMeta, Names)>>,
+    /// Whether a value was seen that goes on after the end of a line.
+    breaks: AtomicBool,
 }
 
 impl ByName {
     fn has_header(&self, state: &dyn Session) -> bool {
         self.options.has_header.unwrap_or_else(|| state.config_options().catalog.has_header)
+    }
+
+    /// What the engine finds in the first rows of some files.
+    async fn found(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, objects: &[ObjectMeta]) -> Result<SchemaRef> {
+        let csv = CsvFormat::default().with_options(self.options.as_ref().clone());
+        let mut left = self.options.schema_infer_max_rec.unwrap_or(DEFAULT_SCHEMA_INFER_MAX_RECORD);
+        let mut schemas = Vec::new();
+        for object in objects {
+            let rows = lines(store, object, &self.options, &self.breaks).await?;
+            let (schema, rows) = csv.infer_schema_from_stream(state, left, rows).await?;
+            schemas.push(schema);
+            left = left.saturating_sub(rows);
+            if left == 0 {
+                break;
+            }
+        }
+        Ok(Arc::new(Schema::try_merge(schemas)?))
+    }
+
+    /// The engine's reader. Files with values that go on after the end of a line it would cut there for several readers, as if they ended.
+    fn reader(&self) -> Arc<dyn FileFormat> {
+        match self.options.newlines_in_values.is_none() && self.breaks.load(Ordering::Relaxed) {
+            true => {
+                let whole = CsvOptions { newlines_in_values: Some(true), ..self.options.as_ref().clone() };
+                Arc::new(CsvFormat::default().with_options(whole))
+            }
+            false => Arc::clone(&self.reader),
+        }
     }
 
     /// The first lines of some files, each read once.
@@ -98,7 +134,11 @@ impl ByName {
         for known in known {
             let names = match known {
                 Some(names) => names,
-                None => Arc::new(read.try_next().await?.unwrap_or_default()),
+                None => {
+                    let (names, breaks) = read.try_next().await?.unwrap_or_default();
+                    self.breaks.fetch_or(breaks, Ordering::Relaxed);
+                    Arc::new(names)
+                }
             };
             match lines.get(&names) {
                 Some(same) => found.push(Arc::clone(same)),
@@ -125,7 +165,7 @@ impl ByName {
 
     /// The columns of all files, in the order of the first one that has them.
     async fn all_columns(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, objects: &[ObjectMeta]) -> Result<SchemaRef> {
-        let found = self.reader.infer_schema(state, store, objects).await?;
+        let found = self.found(state, store, objects).await?;
         if !self.has_header(state) {
             return Ok(found);
         }
@@ -146,7 +186,7 @@ impl ByName {
                 continue;
             }
             // The engine has looked at the first thousand rows.
-            let more = self.reader.infer_schema(state, store, slice::from_ref(object)).await?;
+            let more = self.found(state, store, slice::from_ref(object)).await?;
             fields.extend(more.fields().iter().filter(|field| further.contains(field.name())).cloned());
         }
         Ok(Arc::new(Schema::new_with_metadata(fields, found.metadata().clone())))
@@ -189,7 +229,7 @@ impl ByName {
             .with_output_partitioning(None)
             .build();
         let projected = projected(scan, layout)?;
-        let plan = self.reader.create_physical_plan(state, config).await?;
+        let plan = self.reader().create_physical_plan(state, config).await?;
         Ok(Arc::new(ProjectionExec::try_new(projected, plan)?))
     }
 }
@@ -265,7 +305,7 @@ impl FileFormat for ByName {
 
     async fn create_physical_plan(&self, state: &dyn Session, scan: FileScanConfig) -> Result<Arc<dyn ExecutionPlan>> {
         if !self.has_header(state) {
-            return self.reader.create_physical_plan(state, scan).await;
+            return self.reader().create_physical_plan(state, scan).await;
         }
         let files: Vec<_> = scan.file_groups.iter().flat_map(FileGroup::files).map(|file| file.object_meta.clone()).collect();
         let store = state.runtime_env().object_store(&scan.object_store_url)?;
@@ -286,7 +326,7 @@ impl FileFormat for ByName {
         let columns: Vec<_> = table.fields().iter().map(|field| field.name().clone()).collect();
         let shorter = self.options.truncated_rows.unwrap_or(false);
         let Some(layouts) = layouts(&columns, first.as_deref().map(Vec::as_slice), &named, shorter).map_err(external)? else {
-            return self.reader.create_physical_plan(state, scan).await;
+            return self.reader().create_physical_plan(state, scan).await;
         };
         let mut parts = Vec::with_capacity(layouts.len());
         for layout in &layouts {

@@ -11,6 +11,7 @@ use datafusion::error::Result;
 use forebay_types::Error;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
+use super::lines::Lines;
 use crate::error::{external, from_engine};
 use crate::location::shown;
 
@@ -21,8 +22,13 @@ const MOST_BYTES: u64 = 4 << 20;
 /// How many names it may have: the lines of many files are held at once.
 const MOST_NAMES: usize = 1 << 16;
 
-/// The names in a file's first line; none of a file without a line.
-pub(super) async fn header(store: Arc<dyn ObjectStore>, options: Arc<CsvOptions>, file: ObjectMeta) -> Result<Vec<String>> {
+/// The names in a file's first line, none of a file without a line; and whether one of the values that were seen goes on after the end
+/// of a line.
+pub(super) async fn header(
+    store: Arc<dyn ObjectStore>,
+    options: Arc<CsvOptions>,
+    file: ObjectMeta,
+) -> Result<(Vec<String>, bool)> {
     let mut bytes = FIRST_BYTES.min(file.size);
     while bytes > 0 {
         let start = store.get_range(&file.location, 0..bytes).await?;
@@ -32,7 +38,7 @@ pub(super) async fn header(store: Arc<dyn ObjectStore>, options: Arc<CsvOptions>
             external(from_engine(error).context(format!("the first line of {name} can't be read")))
         })?;
         match found {
-            Some(names) => return Ok(names),
+            Some(found) => return Ok(found),
             None if is_all || bytes == MOST_BYTES => {
                 return Err(external(Error::invalid(format!(
                     "the first line of {} is longer than {MOST_BYTES} bytes: it is to have the names of the columns, or say \
@@ -43,11 +49,11 @@ pub(super) async fn header(store: Arc<dyn ObjectStore>, options: Arc<CsvOptions>
             None => bytes = (bytes * 16).min(file.size).min(MOST_BYTES),
         }
     }
-    Ok(Vec::new())
+    Ok((Vec::new(), false))
 }
 
-/// The names in the first line of what a file begins with; none when that line may go on.
-fn names(start: Bytes, is_all: bool, options: &CsvOptions) -> Result<Option<Vec<String>>> {
+/// The same of what a file begins with; none when its first line may go on.
+fn names(start: Bytes, is_all: bool, options: &CsvOptions) -> Result<Option<(Vec<String>, bool)>> {
     let mut plain = Vec::new();
     let compression = FileCompressionType::from(options.compression);
     let mut reader = compression.convert_read(Cursor::new(start))?.take(MOST_BYTES);
@@ -81,7 +87,9 @@ fn names(start: Bytes, is_all: bool, options: &CsvOptions) -> Result<Option<Vec<
     if count > MOST_NAMES {
         return Err(external(Error::invalid(format!("it names {count} columns, and {MOST_NAMES} are the most"))));
     }
-    Ok(Some(schema.fields().iter().map(|field| field.name().clone()).collect()))
+    let mut lines = Lines::new(options);
+    lines.push(&plain);
+    Ok(Some((schema.fields().iter().map(|field| field.name().clone()).collect(), lines.breaks)))
 }
 
 #[cfg(test)]
@@ -89,7 +97,7 @@ mod tests {
     use super::*;
 
     fn of(start: &str, is_all: bool, options: &CsvOptions) -> Option<Vec<String>> {
-        names(Bytes::copy_from_slice(start.as_bytes()), is_all, options).unwrap()
+        names(Bytes::copy_from_slice(start.as_bytes()), is_all, options).unwrap().map(|(names, _)| names)
     }
 
     #[test]
@@ -106,7 +114,7 @@ mod tests {
         assert_eq!(of("a,\"b, c\"|1,2|", false, &other), both);
         assert_eq!(of("\n", true, &plain), Some(Vec::new()));
         assert_eq!(of("\u{feff}a,\"b, c\"\n1,2\n", false, &plain), both);
-        let latin = names(Bytes::from_static(b"a,gr\xf6\xdfe\n1,2\n"), false, &plain).unwrap().unwrap();
+        let (latin, _) = names(Bytes::from_static(b"a,gr\xf6\xdfe\n1,2\n"), false, &plain).unwrap().unwrap();
         assert_eq!((latin.len(), latin[0].as_str()), (2, "a"));
     }
 }

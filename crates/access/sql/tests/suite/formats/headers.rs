@@ -7,6 +7,12 @@ use flate2::write::GzEncoder;
 
 use crate::support::Lake;
 
+fn gzip(text: &str) -> Vec<u8> {
+    let mut writer = GzEncoder::new(Vec::new(), Compression::fast());
+    writer.write_all(text.as_bytes()).unwrap();
+    writer.finish().unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn columns_in_another_order_are_not_swapped() {
     let lake = Lake::new();
@@ -42,11 +48,6 @@ async fn types_and_partitions_go_with_the_names() {
     let declared = "(id bigint, word varchar, day int) stored as csv partitioned by (day) location '/lake/f/'";
     lake.rows(&format!("create external table f {declared}")).await;
     assert_eq!(lake.rows("select id, coalesce(word, '-'), day from f order by id").await, "1 - 1\n2 two 1");
-    let gzip = |text: &str| {
-        let mut writer = GzEncoder::new(Vec::new(), Compression::fast());
-        writer.write_all(text.as_bytes()).unwrap();
-        writer.finish().unwrap()
-    };
     lake.put("z/a.csv.gz", gzip("id,word\n1,one\n")).await;
     lake.put("z/b.csv.gz", gzip("word,id\ntwo,2\n")).await;
     assert_eq!(lake.rows("select id, word from '/lake/z/' order by id").await, "1 one\n2 two");
@@ -109,4 +110,24 @@ async fn values_that_come_late_are_read() {
     // Where there is none at all, any type will do.
     lake.put("none.csv", "id,word\n").await;
     assert_eq!(lake.rows("select count(*), count(id + 1) from '/lake/none.csv'").await, "0 0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_goes_on_after_the_end_of_a_line_is_one_value() {
+    let lake = Lake::new();
+    // Its lines look like rows.
+    let row = |id: usize| format!("{id},\"{id},x,0\n{id},\"\"{}\"\",1\n\",{}\n", "z".repeat(id % 50), id % 7);
+    let text = format!("id,t,n\n{}", (0..4000).map(row).collect::<String>());
+    lake.put("a.csv", text.clone()).await;
+    lake.put("b.csv.gz", gzip(&text)).await;
+    lake.rows("create external table t (id bigint, t varchar, n bigint) stored as csv location '/lake/a.csv'").await;
+    lake.rows("set datafusion.optimizer.repartition_file_min_size = 1000").await;
+    for from in ["'/lake/a.csv'", "'/lake/b.csv.gz'", "t"] {
+        let sql = format!("select count(*), sum(id), sum(n), count(distinct n), min(length(t)) from {from}");
+        assert_eq!(
+            lake.rows(&sql).await,
+            format!("4000 {} {} 7 13", 3999 * 2000, (0..4000).map(|id| id % 7).sum::<i32>()),
+            "{from}"
+        );
+    }
 }

@@ -8,8 +8,11 @@ mod written;
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::arrow::ipc::root_as_footer;
+use datafusion::arrow::ipc::writer::FileWriter;
 use datafusion::arrow_avro::writer::AvroWriter;
 use forebay_types::ErrorKind;
 
@@ -232,4 +235,78 @@ async fn metadata_that_leads_beyond_the_end_of_a_file_is_told_as_damage() {
         assert!(error.message().contains("cut.parquet"), "{error}");
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lies_below_a_null_struct_of_an_arrow_file_is_null() {
+    let lake = Lake::new();
+    let inner = Field::new("a", DataType::Int64, false);
+    let deep =
+        StructArray::try_new(vec![inner].into(), vec![Arc::new(Int64Array::from(vec![1, 2, 4, 8])) as ArrayRef], None).unwrap();
+    let fields = [Field::new("deep", deep.data_type().clone(), true), Field::new("b", DataType::Int64, true)];
+    let b = Int64Array::from(vec![Some(1), Some(2), None, Some(8)]);
+    let nulls = NullBuffer::from(vec![true, false, true, false]);
+    let whole = StructArray::try_new(fields.to_vec().into(), vec![Arc::new(deep) as ArrayRef, Arc::new(b)], Some(nulls)).unwrap();
+    let item = Arc::new(Field::new("item", whole.data_type().clone(), true));
+    let list = ListArray::try_new(item, OffsetBuffer::from_lengths([1, 1, 0, 2]), Arc::new(whole.clone()), None).unwrap();
+    let rows = RecordBatch::try_from_iter([("s", Arc::new(whole) as ArrayRef), ("l", Arc::new(list) as ArrayRef)]).unwrap();
+    let mut file = FileWriter::try_new(Vec::new(), &rows.schema()).unwrap();
+    file.write(&rows).unwrap();
+    lake.put("s.arrow", file.into_inner().unwrap()).await;
+    let of = "select count(*), count(s['b']), sum(s['b']), count(s['deep']), sum(s['deep']['a']) from '/lake/s.arrow'";
+    assert_eq!(lake.rows(of).await, "4 1 1 2 5");
+    assert_eq!(lake.rows("select count(*) from '/lake/s.arrow' where s['deep']['a'] is null").await, "2");
+    assert_eq!(lake.rows("select count(l[1]['b']), sum(l[1]['deep']['a']) from '/lake/s.arrow'").await, "1 5");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_that_a_struct_always_has_is_null_where_the_struct_is() {
+    let lake = Lake::new();
+    let of = |name: &str, values: ArrayRef, nulls: Vec<bool>| {
+        let field = Field::new(name, values.data_type().clone(), false);
+        Arc::new(StructArray::try_new(vec![field].into(), vec![values], Some(NullBuffer::from(nulls))).unwrap()) as ArrayRef
+    };
+    let s = of("a", Arc::new(Int64Array::from(vec![1, 2, 4, 8])), vec![true, false, true, false]);
+    let inner = StructArray::try_new(
+        vec![Field::new("a", DataType::Int64, false)].into(),
+        vec![Arc::new(Int64Array::from(vec![1, 2, 4, 8])) as ArrayRef],
+        None,
+    );
+    let t = of("deep", Arc::new(inner.unwrap()), vec![true, false, true, false]);
+    let rows = RecordBatch::try_from_iter_with_nullable([("s", s, true), ("t", t, true)]).unwrap();
+    lake.put("x.parquet", parquet(&[rows], 100)).await;
+    for field in ["s['a']", "s.a", "t['deep']['a']", "t.deep.a"] {
+        assert_eq!(lake.rows(&format!("select count({field}), sum({field}) from '/lake/x.parquet'")).await, "2 5", "{field}");
+        let none = format!("select count(*) from '/lake/x.parquet' where {field} is null");
+        assert_eq!(lake.rows(&none).await, "2", "{field}");
+        let groups = format!("select coalesce({field}, 0), count(*) from '/lake/x.parquet' group by {field} order by {field}");
+        assert_eq!(lake.rows(&groups).await, "1 1\n4 1\n0 2", "{field}");
+    }
+    assert_eq!(lake.rows("select count(s['a'] + t.deep.a) from (select s, t from '/lake/x.parquet')").await, "2");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn columns_are_found_by_their_names_and_null_where_a_file_lacks_them() {
+    let lake = Lake::new();
+    for ending in ["arrow", "parquet", "albis"] {
+        // None of them is null in the files that have it, which the files say.
+        let files = [("a", "1 as id, 10 as v, 'x' as w"), ("b", "20 as v, 2 as id"), ("c", "'z' as w, 3 as id")];
+        for (file, columns) in files {
+            lake.rows(&format!("copy (select {columns}) to '/lake/{ending}/{file}.{ending}'")).await;
+        }
+        let t = format!("'/lake/{ending}/'");
+        let all = lake.rows(&format!("select id, coalesce(v, -1), coalesce(w, '-') from {t} order by id")).await;
+        assert_eq!(all, "1 10 x\n2 20 -\n3 -1 z", "{ending}");
+        assert_eq!(lake.rows(&format!("select id from {t} where v is null")).await, "3", "{ending}");
+        assert_eq!(
+            lake.rows(&format!("select count(*), count(v), sum(v), count(distinct w) from {t}")).await,
+            "3 2 30 2",
+            "{ending}"
+        );
+        assert_eq!(lake.rows(&format!("select id from {t} where v > 10 or w = 'z' order by id")).await, "2\n3", "{ending}");
+    }
+    lake.rows("copy (select 'text' as id) to '/lake/other/b.arrow'").await;
+    lake.rows("copy (select 1 as n, 1 as id) to '/lake/other/a.arrow'").await;
+    let other = lake.error("select id from '/lake/other/'").await;
+    assert_eq!(other.kind(), ErrorKind::Invalid, "{other}");
 }

@@ -11,6 +11,7 @@ use datafusion::arrow::ipc::{self, Block, Message, MessageHeader, MetadataVersio
 
 use super::body;
 use super::layout::{Against, pieces};
+use super::nulls::with_null_fields;
 use crate::paths::guard::fault::{Fault, Result, caught, damage};
 
 /// What messages of Arrow 0.17 name their compression by: readers of now take their buffers for plain ones.
@@ -67,7 +68,7 @@ impl Messages {
     /// The rows of a message; none of one that has nothing.
     pub(super) fn rows(&self, bytes: Bytes, head_bytes: usize) -> Result<Option<RecordBatch>> {
         let checked = self.checked(&bytes, head_bytes)?;
-        caught(|| self.decoder.read_record_batch(&checked.block, &checked.bytes))
+        caught(|| self.decoder.read_record_batch(&checked.block, &checked.bytes)?.map(with_null_fields).transpose())
     }
 
     fn checked(&self, bytes: &Bytes, head_bytes: usize) -> Result<Checked> {

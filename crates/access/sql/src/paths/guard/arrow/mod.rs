@@ -2,10 +2,13 @@
 
 mod body;
 mod codec;
+mod columns;
 mod footer;
 mod layout;
 mod messages;
+mod nulls;
 mod scan;
 mod stream;
 
+pub(super) use columns::Asked;
 pub(super) use scan::{ArrowOpener, schema};

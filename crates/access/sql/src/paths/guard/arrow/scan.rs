@@ -14,6 +14,7 @@ use futures::stream::{self, BoxStream};
 use futures::{StreamExt, TryStreamExt};
 use object_store::{ObjectMeta, ObjectStore};
 
+use super::columns::{Arranged, Asked};
 use super::footer::{Footer, footer};
 use super::messages::{Messages, metadata_of, prefix_bytes};
 use super::stream as streams;
@@ -28,7 +29,7 @@ const AHEAD: usize = 2;
 /// Opens Arrow IPC files, and streams in files: what it is, a file says itself.
 pub(in crate::paths::guard) struct ArrowOpener {
     pub(in crate::paths::guard) store: Arc<dyn ObjectStore>,
-    pub(in crate::paths::guard) columns: Vec<usize>,
+    pub(in crate::paths::guard) asked: Asked,
     pub(in crate::paths::guard) decoded_bytes_max: u64,
 }
 
@@ -44,13 +45,13 @@ pub(in crate::paths::guard) async fn schema(store: &Arc<dyn ObjectStore>, file: 
 
 impl FileOpener for ArrowOpener {
     fn open(&self, part: PartitionedFile) -> EngineResult<FileOpenFuture> {
-        let (store, columns, decoded_bytes_max) = (Arc::clone(&self.store), self.columns.clone(), self.decoded_bytes_max);
+        let (store, asked, decoded_bytes_max) = (Arc::clone(&self.store), self.asked.clone(), self.decoded_bytes_max);
         Ok(Box::pin(async move {
             let file = part.object_meta;
             let part = part.range.map_or(0..i64::MAX, |range| range.start..range.end);
             let rows = match footer(&store, &file).await {
-                Ok(Some(footer)) => of_file(&store, &file, footer, part, columns, decoded_bytes_max).await,
-                Ok(None) => of_stream(&store, &file, columns, decoded_bytes_max).await,
+                Ok(Some(footer)) => of_file(&store, &file, footer, part, &asked, decoded_bytes_max).await,
+                Ok(None) => of_stream(&store, &file, &asked, decoded_bytes_max).await,
                 Err(fault) => Err(fault),
             };
             let rows = rows.map_err(|fault| fault.of(&file))?;
@@ -65,9 +66,10 @@ async fn of_file(
     file: &ObjectMeta,
     footer: Footer,
     part: Range<i64>,
-    columns: Vec<usize>,
+    asked: &Asked,
     decoded_bytes_max: u64,
 ) -> Result<Rows> {
+    let (columns, arranged) = asked.of(&footer.schema)?;
     let mut messages = Messages::new(footer.schema, footer.version, columns, decoded_bytes_max);
     let mut dictionaries = fetched(store, file, footer.dictionaries);
     while let Some(together) = dictionaries.try_next().await? {
@@ -82,7 +84,15 @@ async fn of_file(
         let decode = move |(block, bytes): (Block, Bytes)| messages.rows(bytes, head_bytes(&block)).transpose();
         stream::iter(together).filter_map(move |one| std::future::ready(decode(one)))
     });
-    Ok(rows.try_flatten().boxed())
+    Ok(in_order(rows.try_flatten().boxed(), arranged))
+}
+
+/// Rows with the columns that are asked for.
+fn in_order(rows: Rows, arranged: Option<Arranged>) -> Rows {
+    match arranged {
+        Some(arranged) => rows.and_then(move |rows| std::future::ready(arranged.rows(&rows))).boxed(),
+        None => rows,
+    }
 }
 
 /// Bytes of a message before its body; that there are so many was checked with the footer.
@@ -134,9 +144,10 @@ fn together(blocks: Vec<Block>) -> Vec<Vec<Block>> {
 }
 
 /// The rows of a stream.
-async fn of_stream(store: &Arc<dyn ObjectStore>, file: &ObjectMeta, columns: Vec<usize>, decoded_bytes_max: u64) -> Result<Rows> {
+async fn of_stream(store: &Arc<dyn ObjectStore>, file: &ObjectMeta, asked: &Asked, decoded_bytes_max: u64) -> Result<Rows> {
     let mut input = Input::all(store, file);
     let schema = streams::first(&mut input).await?;
+    let (columns, arranged) = asked.of(&schema)?;
     // The first version is the one that says nothing of the messages' own.
     let messages = Messages::new(schema, MetadataVersion::V1, columns, decoded_bytes_max);
     let rows = stream::try_unfold((input, messages), |(mut input, mut messages)| async move {
@@ -150,5 +161,5 @@ async fn of_stream(store: &Arc<dyn ObjectStore>, file: &ObjectMeta, columns: Vec
         }
         Ok(None)
     });
-    Ok(rows.boxed())
+    Ok(in_order(rows.boxed(), arranged))
 }
