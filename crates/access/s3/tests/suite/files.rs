@@ -258,7 +258,7 @@ async fn parts_are_listed_behind_any_number() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parts_are_copied_too() {
-    let (folder, cluster) = Cluster::over_files(gateway_settings()).await;
+    let (_folder, cluster) = Cluster::over_files(gateway_settings()).await;
     let at = cluster.address();
     let body = bytes(1, 11_000_000);
     for (from, to) in [("/nas/from", "/nas/to"), ("/nas/from", "/tmp/to"), ("/tmp/from", "/nas/again")] {
@@ -311,7 +311,7 @@ async fn the_mark_of_a_folder_is_taken_and_none_is_written() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_have_one_version() {
-    let (folder, cluster) = Cluster::over_files(gateway_settings()).await;
+    let (_folder, cluster) = Cluster::over_files(gateway_settings()).await;
     for bucket in ["nas", "tmp"] {
         let said = request("GET", &format!("/{bucket}?versioning")).send(cluster.address()).await;
         assert_eq!(said.status, 200, "{bucket}");
@@ -328,7 +328,7 @@ async fn objects_have_one_version() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_would_not_be_kept_is_refused() {
-    let (folder, cluster) = Cluster::over_files(gateway_settings()).await;
+    let (_folder, cluster) = Cluster::over_files(gateway_settings()).await;
     let at = cluster.address();
     for bucket in ["nas", "tmp"] {
         let key = format!("/{bucket}/secret");
