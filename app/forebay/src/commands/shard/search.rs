@@ -6,11 +6,12 @@ use forebay_shard_store::{Condition, Store};
 use serde_json::json;
 
 use super::source::Source;
-use super::{key_literal, plain};
+use super::{key_line, key_literal, plain};
 use crate::cli::{ShardCountArgs, ShardScanArgs, ShardSearchArgs};
 use crate::config::Config;
 use crate::exit::Outcome;
 use crate::output::Output;
+use crate::terminal::visible;
 
 /// Records that are read at once for their columns.
 const RECORDS_AT_ONCE: usize = 1000;
@@ -81,7 +82,7 @@ async fn print(
             let key = all.key_json(key);
             match output.json() {
                 true => output.record(&json!({&all.key().name: key}))?,
-                false => output.line(&plain(&key))?,
+                false => output.line(&key_line(&key))?,
             }
         }
         return Ok(keys.len());
@@ -109,7 +110,9 @@ async fn print_records(
         if output.json() {
             output.record(record)?;
         } else {
-            let cells: Vec<String> = columns.iter().map(|name| plain(&record[name.as_str()])).collect();
+            // A record is one line, whatever is in it.
+            let cell = |name: &String| visible(&plain(&record[name.as_str()]), &[]).into_owned();
+            let cells: Vec<String> = columns.iter().map(cell).collect();
             output.line(&cells.join("\t"))?;
         }
     }
