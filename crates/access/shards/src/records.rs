@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use forebay_client::WantedRecords;
 use forebay_shard::{Key, Record, Value};
-use forebay_shard_store::{Literal, SentRecord, Wanted, read_records, write_keys};
+use forebay_shard_store::{Condition, Filter, Literal, SentRecord, Wanted, read_records, write_keys};
 use forebay_types::{Error, Result};
 use futures::future::try_join_all;
 use serde_json::Value as Json;
@@ -29,6 +29,29 @@ impl Shards {
             record.map(|record| self.record_json(key, &record, columns.zip(places.as_deref()))).transpose()
         };
         keys.iter().zip(records).map(json).collect()
+    }
+
+    /// The records of keys that a search found, in their order, those left out that do not meet its condition any more: records
+    /// may be changed and deleted between the search and this. Whoever wants as many as were found searches on behind the last key.
+    pub async fn get_found(&self, keys: &[Key], condition: &Json, columns: &[String]) -> Result<Vec<Json>> {
+        let filter = Filter::new(&Condition::from_json(condition)?, self.columns())?;
+        if filter.attributes().is_empty() {
+            return Ok(self.get_many(keys, Some(columns)).await?.into_iter().flatten().collect());
+        }
+        let mut places = self.attributes_of(columns)?;
+        places.extend_from_slice(filter.attributes());
+        places.sort_unstable();
+        places.dedup();
+        let records = self.records(keys, Some(&places)).await?;
+        let mut found = Vec::with_capacity(keys.len());
+        for (key, record) in keys.iter().zip(records) {
+            let Some(record) = record else { continue };
+            let values = self.values_at(&record, &places)?;
+            if filter.holds(&values) {
+                found.push(self.columns().record_json(key, &values, Some(columns))?);
+            }
+        }
+        Ok(found)
     }
 
     /// The record of a key in the bytes that shards keep: those of some attributes by their places, or of all.
@@ -91,11 +114,16 @@ impl Shards {
         let Some((names, places)) = asked else {
             return self.columns().record_json(key, &record.values(&self.schema, None)?, None);
         };
+        self.columns().record_json(key, &self.values_at(record, places)?, Some(names))
+    }
+
+    /// A value for each attribute: those that the record has, at `places`, and null for the others.
+    fn values_at(&self, record: &Record, places: &[usize]) -> Result<Vec<Value>> {
         let mut values = vec![Value::Null; self.schema.attributes.len()];
         for (value, place) in record.values(&self.schema, Some(places))?.into_iter().zip(places) {
             values[*place] = value;
         }
-        self.columns().record_json(key, &values, Some(names))
+        Ok(values)
     }
 
     /// The attributes that are read for some columns: one at least, also where only the key is asked for.

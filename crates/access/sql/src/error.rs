@@ -39,6 +39,9 @@ pub(crate) fn kind_of_store_error(error: &object_store::Error) -> ErrorKind {
     kind_of_store(error).or_else(|| kind_below(error)).unwrap_or(ErrorKind::Retry)
 }
 
+/// What the engine says above the reason why a regular expression is none.
+const UNREAD_REGEX: &str = "Invalid regex";
+
 /// The first error with a kind on the way down to the cause.
 fn kind_below(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
     let (mut next, mut of_a_store) = (Some(error), false);
@@ -58,6 +61,12 @@ fn kind_below(error: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
             && matches!(io.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof)
         {
             return Some(ErrorKind::Corrupt);
+        }
+        // What is wrong with a regular expression the optimizer says in a box of a type that is not known here.
+        if let Some(DataFusionError::Context(step, _)) = error.downcast_ref::<DataFusionError>()
+            && step == UNREAD_REGEX
+        {
+            return Some(ErrorKind::Invalid);
         }
         // The Parquet reader boxes its causes without naming them as sources.
         if let Some(datafusion::parquet::errors::ParquetError::External(inner)) =
@@ -151,7 +160,8 @@ fn said_by_parser(unread: &ParserError) -> &str {
 /// for a bug of its own, where a function was given what it does not take.
 fn without_steps(mut text: &str) -> &str {
     let is_step = |step: &str| {
-        let named = step.starts_with("Optimizer rule '") || step.starts_with("Error when processing CSV file ");
+        let named =
+            step.starts_with("Optimizer rule '") || step.starts_with("Error when processing CSV file ") || step == UNREAD_REGEX;
         // A rule of the analyzer, as `type_coercion`.
         named || step.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
     };
@@ -183,6 +193,9 @@ mod tests {
                      DataFusion's code. No function matches the given name and argument types 'sum(Utf8)'.";
         let matched = from_engine(DataFusionError::Plan(tried.to_string()));
         assert_eq!(matched.message(), "No function matches the given name and argument types 'sum(Utf8)'.");
+        let regex = DataFusionError::External("regex parse error: unclosed group".into()).context("Invalid regex");
+        let regex = from_engine(regex.context("Optimizer rule 'simplify_expressions' failed"));
+        assert_eq!((regex.kind(), regex.message()), (ErrorKind::Invalid, "regex parse error: unclosed group"));
         let defect = DataFusionError::Internal("lost".to_string()).context("Optimizer rule 'x' failed");
         assert!(from_engine(defect).message().contains("rule 'x'"));
     }

@@ -28,4 +28,4 @@ pub use store::{
     Answered, Batch, Building, FarAnswer, FarQuestion, Inspection, PartInspection, SentRecord, Standing, Store, UpdateLimits,
     Wanted, read_keys, read_records, write_keys,
 };
-pub use update::{Change, ChangeIf, WantedChange};
+pub use update::{Change, ChangeIf, Filter, WantedChange};

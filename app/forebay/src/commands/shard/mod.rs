@@ -52,16 +52,53 @@ fn key_literal(text: &str) -> Outcome<Literal> {
     Ok(Literal::parse(text)?)
 }
 
-/// A value for people: text without quotes.
-fn plain(value: &serde_json::Value) -> String {
-    match value {
-        serde_json::Value::String(text) => text.clone(),
-        serde_json::Value::Null => String::new(),
-        other => other.to_string(),
+/// A key on a line of its own, as [`key_literal`] reads it.
+fn key_line(key: &serde_json::Value) -> String {
+    match key {
+        serde_json::Value::String(text) if text.starts_with("x'") || text.contains(char::is_control) => hex(text.as_bytes()),
+        key => plain(key),
     }
+}
+
+/// A value for people: text without quotes, bytes as x'00ff'.
+fn plain(value: &serde_json::Value) -> String {
+    match Literal::from_json(value) {
+        Ok(Literal::Text(text)) => text,
+        Ok(Literal::Null) => String::new(),
+        Ok(Literal::Bytes(bytes)) => hex(&bytes),
+        _ => value.to_string(),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("x'{}'", pairs.concat())
 }
 
 /// Opens a shard to read it.
 fn open(path: &std::path::Path) -> Outcome<Store> {
     Ok(Store::open(path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_key_that_is_printed_is_one_that_is_read() {
+        for key in [json!("a b"), json!(""), json!("x'00'"), json!("two\nlines"), json!({"base64": "AP8="}), json!("ü")] {
+            let line = key_line(&key);
+            assert!(!line.contains('\n'), "{line}");
+            let bytes = |literal| match literal {
+                Literal::Text(text) => text.into_bytes(),
+                Literal::Bytes(bytes) => bytes,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(bytes(key_literal(&line).unwrap()), bytes(Literal::from_json(&key).unwrap()), "{line}");
+        }
+        assert_eq!(key_line(&json!({"base64": "AP8="})), "x'00ff'");
+        assert_eq!([json!(-7), json!(true), json!(null), json!(1.5)].map(|value| plain(&value)), ["-7", "true", "", "1.5"]);
+    }
 }

@@ -6,11 +6,12 @@ use forebay_shard_store::{Condition, Store};
 use serde_json::json;
 
 use super::source::Source;
-use super::{key_literal, plain};
+use super::{key_line, key_literal, plain};
 use crate::cli::{ShardCountArgs, ShardScanArgs, ShardSearchArgs};
 use crate::config::Config;
 use crate::exit::Outcome;
 use crate::output::{Output, show};
+use crate::terminal::visible;
 
 /// Records that are read at once for their columns.
 const RECORDS_AT_ONCE: usize = 1000;
@@ -26,10 +27,19 @@ pub(super) async fn run(config: &Config, args: &ShardSearchArgs) -> Outcome {
     {
         return search_text(store, &condition, args);
     }
-    let after = after(&source, args.after.as_deref())?;
-    let keys = source.search(&condition, after.as_ref(), args.limit).await?;
+    let mut after = after(&source, args.after.as_deref())?;
+    let mut left = args.limit.unwrap_or(usize::MAX);
     let mut output = Output::new(args.common.json);
-    print(&source, &keys, args.columns.columns.as_deref(), &mut output).await?;
+    // What was changed since it was found may not meet the condition any more: the next ones come in its place.
+    while left > 0 {
+        let keys = source.search(&condition, after.as_ref(), args.limit.map(|_| left)).await?;
+        let is_over = keys.len() < left;
+        left -= print(&source, &condition, &keys, args.columns.columns.as_deref(), &mut output).await?;
+        if is_over {
+            break;
+        }
+        after = keys.last().cloned();
+    }
     output.finish()
 }
 
@@ -44,8 +54,7 @@ pub(super) async fn scan(config: &Config, args: &ShardScanArgs) -> Outcome {
     while left > 0 {
         let most = left.min(KEYS_AT_ONCE);
         let keys = source.search(&all, after.as_ref(), Some(most)).await?;
-        print(&source, &keys, args.columns.columns.as_deref(), &mut output).await?;
-        left -= keys.len();
+        left -= print(&source, &all, &keys, args.columns.columns.as_deref(), &mut output).await?;
         if keys.len() < most {
             break;
         }
@@ -59,39 +68,55 @@ fn after(source: &Source, asked: Option<&str>) -> Outcome<Option<Key>> {
     asked.map(|text| Ok(source.records()?.key_of(&key_literal(text)?)?)).transpose()
 }
 
-async fn print(source: &Source, keys: &[Key], asked: Option<&[String]>, output: &mut Output) -> Outcome {
+/// Prints keys, or columns of their records that still meet the condition; says how many.
+async fn print(
+    source: &Source,
+    condition: &Condition,
+    keys: &[Key],
+    asked: Option<&[String]>,
+    output: &mut Output,
+) -> Outcome<usize> {
     let all = source.records()?;
     let Some(asked) = asked else {
         for key in keys {
             let key = all.key_json(key);
             match output.json() {
                 true => output.record(&json!({&all.key().name: key}))?,
-                false => output.line(&plain(&key))?,
+                false => output.line(&key_line(&key))?,
             }
         }
-        return Ok(());
+        return Ok(keys.len());
     };
     let columns: Vec<String> = match asked {
         [every] if every == "*" => all.all().iter().map(|column| column.name.clone()).collect(),
         asked => asked.to_vec(),
     };
+    let mut printed = 0;
     for keys in keys.chunks(RECORDS_AT_ONCE) {
-        print_records(source, keys, &columns, output).await?;
+        printed += print_records(source, condition, keys, &columns, output).await?;
     }
-    Ok(())
+    Ok(printed)
 }
 
-/// Those that were deleted since they were found don't meet the condition any more.
-async fn print_records(source: &Source, keys: &[Key], columns: &[String], output: &mut Output) -> Outcome {
-    for record in source.get_many(keys, Some(columns)).await?.into_iter().flatten() {
+async fn print_records(
+    source: &Source,
+    condition: &Condition,
+    keys: &[Key],
+    columns: &[String],
+    output: &mut Output,
+) -> Outcome<usize> {
+    let records = source.get_found(keys, condition, columns).await?;
+    for record in &records {
         if output.json() {
-            output.record(&record)?;
+            output.record(record)?;
         } else {
-            let cells: Vec<String> = columns.iter().map(|name| plain(&record[name.as_str()])).collect();
+            // A record is one line, whatever is in it.
+            let cell = |name: &String| visible(&plain(&record[name.as_str()]), &[]).into_owned();
+            let cells: Vec<String> = columns.iter().map(cell).collect();
             output.line(&cells.join("\t"))?;
         }
     }
-    Ok(())
+    Ok(records.len())
 }
 
 fn search_text(store: &Store, condition: &Condition, args: &ShardSearchArgs) -> Outcome {

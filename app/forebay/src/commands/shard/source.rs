@@ -49,6 +49,14 @@ impl Source {
         }
     }
 
+    /// Records of keys that a search found, those left out that don't meet its condition any more.
+    pub(super) async fn get_found(&self, keys: &[Key], condition: &Condition, columns: &[String]) -> Result<Vec<Json>> {
+        match self {
+            Self::File(_) => Ok(self.get_many(keys, Some(columns)).await?.into_iter().flatten().collect()),
+            Self::Served(shards) => shards.get_found(keys, &condition.to_json(), columns).await,
+        }
+    }
+
     /// Keys of the records that meet a condition.
     pub(super) async fn search(&self, condition: &Condition, after: Option<&Key>, limit: Option<usize>) -> Result<Vec<Key>> {
         match self {

@@ -107,7 +107,7 @@ async fn found(visit: Visit, condition: Condition, page: Page) -> Result<Respons
         let pushed = async {
             match columns {
                 None => push_keys(&shards, &keys, &mut lines).await,
-                Some(columns) => push_records(&shards, &keys, &columns, &mut lines).await,
+                Some(columns) => push_records(&shards, &condition, keys, limit, &columns, &mut lines).await,
             }
         };
         visit.within(pushed).await?;
@@ -124,14 +124,30 @@ async fn push_keys(shards: &Shards, keys: &[Key], lines: &mut Lines) -> Result<(
     Ok(())
 }
 
-/// Those that were deleted since they were found don't meet the condition any more.
-async fn push_records(shards: &Shards, keys: &[Key], columns: &[String], lines: &mut Lines) -> Result<()> {
-    for keys in keys.chunks(RECORDS_AT_ONCE) {
-        for record in shards.get_many(keys, Some(columns)).await?.iter().flatten() {
-            lines.push(record).await?;
+/// What was changed since it was found may not meet the condition any more: the next ones come in its place, so that fewer than the
+/// limit are all there are.
+async fn push_records(
+    shards: &Shards,
+    condition: &serde_json::Value,
+    mut keys: Vec<Key>,
+    limit: usize,
+    columns: &[String],
+    lines: &mut Lines,
+) -> Result<()> {
+    let mut left = limit;
+    loop {
+        let is_over = keys.len() < left;
+        for keys in keys.chunks(RECORDS_AT_ONCE) {
+            for record in shards.get_found(keys, condition, columns).await? {
+                lines.push(&record).await?;
+                left -= 1;
+            }
         }
+        if is_over || left == 0 {
+            return Ok(());
+        }
+        keys = shards.search(condition, keys.last(), Some(left)).await?;
     }
-    Ok(())
 }
 
 asked::asked_of!(CountAsked {

@@ -64,6 +64,26 @@ async fn answers_of_many_shards_are_those_of_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_changed_since_it_was_found_is_left_out() {
+    let bed = Bed::start(1).await;
+    let shards = bed.create("orders.shards", 2, vec![0.5]).await;
+    let condition = json!({"attr": "name", "eq": "clerk031"});
+    // The column that is tested need not be among those that are read.
+    let columns = ["id".to_string(), "note".to_string()];
+    let keys = shards.search(&condition, None, None).await.unwrap();
+    let all = shards.get_found(&keys, &condition, &columns).await.unwrap();
+    let read = shards.get_many(&keys, Some(&columns)).await.unwrap();
+    assert_eq!(all, read.into_iter().flatten().collect::<Vec<_>>());
+    assert!(all.len() > 2);
+    let changed = json!({"put": {"id": all[0]["id"], "name": "somebody else"}});
+    let deleted = json!({"delete": all[1]["id"]});
+    shards.change(&[changed, deleted]).await.unwrap();
+    assert_eq!(shards.get_found(&keys, &condition, &columns).await.unwrap(), all[2..]);
+    let any = shards.get_found(&keys, &json!({"and": []}), &columns).await.unwrap();
+    assert_eq!(any.len(), all.len() - 1, "all but the deleted one");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn json_operations_are_answered_as_for_a_file() {
     let bed = Bed::start(1).await;
     let shards = bed.create("orders.shards", 2, vec![0.5]).await;

@@ -189,13 +189,16 @@ impl Pages {
         let columns = self.shards.columns();
         // A key that a search gave is there; of a key that was asked for only the record says so.
         let is_key_alone = names.iter().all(|name| *name == columns.key().name);
-        let records: Vec<Json> = if self.keys.is_none() && is_key_alone {
+        let records: Vec<Json> = if self.keys.is_some() {
+            let columns = if names.is_empty() { vec![columns.key().name.clone()] } else { names };
+            self.shards.get_many(&keys, Some(&columns)).await?.into_iter().flatten().collect()
+        } else if is_key_alone {
             keys.iter()
                 .map(|key| Json::Object([(columns.key().name.clone(), columns.key_json(key))].into_iter().collect()))
                 .collect()
         } else {
-            let columns = if names.is_empty() { vec![columns.key().name.clone()] } else { names };
-            self.shards.get_many(&keys, Some(&columns)).await?.into_iter().flatten().collect()
+            // Of what was changed since it was found no row is given that does not meet the conditions.
+            self.shards.get_found(&keys, &self.condition, &names).await?
         };
         let rows = records.len().min(self.left);
         batch_of(&records[..rows], columns, &self.schema)

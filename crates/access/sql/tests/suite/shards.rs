@@ -6,11 +6,12 @@ use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use forebay_runtime::Computing;
 use forebay_shard::{Key, Value};
 use forebay_shard_store::{Column, ColumnKind, Columns, Store, shard_of};
-use forebay_shards::create;
+use forebay_shards::{Shards, create};
 use forebay_sql::{Engine, EngineSettings};
 use forebay_testbed::{Spans, trace_id, traceparent};
 use forebay_trace::{Span, TraceParent};
 use forebay_types::ErrorKind;
+use serde_json::json;
 
 use crate::cluster::Cluster;
 use crate::support::{error, parquet, rows, settings};
@@ -191,6 +192,36 @@ async fn a_dataset_is_an_external_table_that_stays() {
     assert_eq!(declared.kind(), ErrorKind::Invalid);
     let written = error(&engine, "insert into t select * from t").await;
     assert!(written.kind() == ErrorKind::Invalid && written.message().contains("forebay shard put"), "{written}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn rows_that_are_changed_while_they_are_read_meet_the_conditions() {
+    let (cluster, engine) = lake().await;
+    let shards = Shards::open(&cluster.client, &"/lake/t.shards".parse().unwrap()).await.unwrap();
+    let puts = |name: &str| (0..200).map(|id| json!({"put": {"id": id, "name": name}})).collect::<Vec<_>>();
+    let (here, gone) = (puts("here"), puts("gone"));
+    shards.change(&here).await.unwrap();
+    let writing = async {
+        for _ in 0..100_000 {
+            shards.change(&gone).await.unwrap();
+            shards.change(&here).await.unwrap();
+        }
+    };
+    let reading = async {
+        for _ in 0..100 {
+            for sql in [
+                "select distinct name from '/lake/t.shards' where name = 'here'",
+                "select distinct name from '/lake/t.shards' where name like 'he%' limit 500",
+            ] {
+                let names = rows(&engine, sql).await;
+                assert!(!names.contains("gone"), "{sql}: {names}");
+            }
+        }
+    };
+    tokio::select! {
+        () = writing => {}
+        () = reading => {}
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

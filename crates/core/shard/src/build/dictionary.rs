@@ -103,6 +103,8 @@ struct Few {
 
 impl Few {
     fn add(&mut self, value: Option<&[u8]>) {
+        // Before the first value there is none, as if a null had been before it.
+        self.null |= value.is_none();
         if value == self.last.as_deref() {
             self.repeated += 1;
             return;
@@ -114,13 +116,11 @@ impl Few {
             }
             (value, last) => *last = value.map(<[u8]>::to_vec),
         }
-        match value {
-            None => self.null = true,
-            Some(value) if !self.values.contains(value) => {
-                self.bytes += value.len() + 2;
-                self.values.insert(value.to_vec());
-            }
-            Some(_) => {}
+        if let Some(value) = value
+            && !self.values.contains(value)
+        {
+            self.bytes += value.len() + 2;
+            self.values.insert(value.to_vec());
         }
     }
 }

@@ -50,6 +50,19 @@ fn check_pages(shard: &Shard, query: &Query, right: &[u64]) {
 }
 
 #[test]
+fn what_stands_often_in_records_is_counted_by_a_look_at_each() {
+    let often = |key: u64| if key.is_multiple_of(2) { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" } else { "even" };
+    let shard = open(&build(0.0, often), |_| false);
+    for query in [Query::contains(1, b"a"), Query::regex(1, "aa")] {
+        let mut count = 0;
+        let steps = steps_of(|| count = shard.count(&query).unwrap());
+        assert_eq!(count, HITS as u64);
+        assert!(steps <= RECORDS * STEPS_A_HIT, "{steps} steps for {query:?}");
+        assert_eq!(shard.search(&query, None, None).unwrap().keys.len(), HITS);
+    }
+}
+
+#[test]
 fn a_page_costs_what_its_keys_cost_not_what_all_hits_do() {
     let built = build(1e9, word);
     let even: Vec<u64> = (0..RECORDS).step_by(2).collect();

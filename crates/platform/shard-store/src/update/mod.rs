@@ -1,5 +1,6 @@
 //! Updates that are not compressed yet: what the log says, record by record.
 
+mod filter;
 mod log_store;
 mod matches;
 mod values;
@@ -8,6 +9,7 @@ mod wanted;
 use forebay_shard::{Key, Value};
 use forebay_types::{Error, Result};
 
+pub use filter::Filter;
 pub(crate) use log_store::{LogStore, Update};
 pub(crate) use matches::Matcher;
 pub(crate) use values::{Held, Values};

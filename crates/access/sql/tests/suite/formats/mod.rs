@@ -8,7 +8,7 @@ mod written;
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
+use datafusion::arrow::array::{Array, ArrayRef, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::arrow::ipc::root_as_footer;
