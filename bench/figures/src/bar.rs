@@ -64,7 +64,10 @@ impl FromStr for Bar {
         let word = rest.split_whitespace().next().ok_or_else(bad)?;
         let of_ratio = word.ends_with('x');
         let bound = word.trim_end_matches('x').replace(',', "").parse::<f64>().map_err(|_| bad())?;
-        if !bound.is_finite() { Err(bad()) } else { Ok(Self { at_least, bound, of_ratio, text: text.to_owned() }) }
+        if !bound.is_finite() {
+            return Err(bad());
+        }
+        Ok(Self { at_least, bound, of_ratio, text: text.to_owned() })
     }
 }
 

@@ -189,7 +189,10 @@ impl Struck {
 
     /// The worker that has it, where a worker has it.
     pub fn victim(&self) -> usize {
-        if matches!(self.fault, Fault::Partition | Fault::PartitionOneWay | Fault::LinkSlow) { LINKED } else { self.victim }
+        match self.fault {
+            Fault::Partition | Fault::PartitionOneWay | Fault::LinkSlow => LINKED,
+            _ => self.victim,
+        }
     }
 }
 

@@ -22,7 +22,10 @@ pub fn period_end(key: &str) -> Option<i64> {
     let mut period = Period::default();
     for part in key.split('/') {
         let (name, value) = part.split_once('=').unwrap_or(("", part));
-        if let Some(date) = whole_date(value) { period = date } else { period.take(name, value) }
+        match whole_date(value) {
+            Some(date) => period = date,
+            None => period.take(name, value),
+        }
     }
     period.end()
 }

@@ -71,7 +71,10 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    if let Some(home) = HOME.with_borrow(Option::clone) { home.spawn(work) } else { tokio::spawn(work) }
+    match HOME.with_borrow(Option::clone) {
+        Some(home) => home.spawn(work),
+        None => tokio::spawn(work),
+    }
 }
 
 #[cfg(test)]

@@ -198,7 +198,10 @@ impl Member {
 /// What is taken down of a call that was given up: any that may change something.
 fn unanswered(group: &Group, path: &str, value: u64) -> What {
     let path = path.to_owned();
-    if matches!(group.kind, NodeType::File) { What::Append { path, value, count: None } } else { What::Put { path, value } }
+    match group.kind {
+        NodeType::File => What::Append { path, value, count: None },
+        _ => What::Put { path, value },
+    }
 }
 
 /// What is not there is an answer.

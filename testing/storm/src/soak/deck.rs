@@ -52,7 +52,10 @@ pub(super) fn draw(seed: u64, rounds: usize, can: impl Fn(Fault) -> bool) -> Vec
 /// What the load and the victim of a round follow from. Where a worker ends it is the first one.
 pub(super) fn seed_of(fault: Fault, seed: u64, round: u32) -> u64 {
     let seed = seed.wrapping_mul(1_000_003).wrapping_add(u64::from(round));
-    if matches!(fault.harm(), Fault::WorkerKilled | Fault::ScaleIn) { seed - seed % WORKERS as u64 } else { seed }
+    match fault.harm() {
+        Fault::WorkerKilled | Fault::ScaleIn => seed - seed % WORKERS as u64,
+        _ => seed,
+    }
 }
 
 #[cfg(test)]

@@ -46,7 +46,10 @@ struct Seen {
 
 impl Seen {
     fn add(&mut self, done: Result<(), String>) {
-        if let Err(refused) = done { self.refused = refused } else { self.tried += 1 }
+        match done {
+            Ok(()) => self.tried += 1,
+            Err(refused) => self.refused = refused,
+        }
     }
 
     /// What became of a process; none where it was killed.

@@ -55,7 +55,10 @@ fn address(text: &str) -> Address {
 
 /// Where whichever coordinator leads is.
 fn coordinators(has_standby: bool) -> Address {
-    if has_standby { address(&format!("{COORDINATOR_ADDRESS},{STANDBY_ADDRESS}")) } else { address(COORDINATOR_ADDRESS) }
+    match has_standby {
+        true => address(&format!("{COORDINATOR_ADDRESS},{STANDBY_ADDRESS}")),
+        false => address(COORDINATOR_ADDRESS),
+    }
 }
 
 /// Where a worker listens.

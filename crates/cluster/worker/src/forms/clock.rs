@@ -16,7 +16,10 @@ impl Clock {
     }
 
     pub(super) fn elapsed(&self) -> Duration {
-        if let (Some(before), Some(now)) = (self.worked, worked()) { now.saturating_sub(before) } else { self.began.elapsed() }
+        match (self.worked, worked()) {
+            (Some(before), Some(now)) => now.saturating_sub(before),
+            _ => self.began.elapsed(),
+        }
     }
 }
 

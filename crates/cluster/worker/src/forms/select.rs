@@ -234,6 +234,9 @@ impl Forms {
             }
             Ok(sending)
         };
-        if let Ok(answer) = timeout(WITHIN, started.have(answer)).await { answer.map(Some) } else { Ok(None) }
+        match timeout(WITHIN, started.have(answer)).await {
+            Ok(answer) => answer.map(Some),
+            Err(_) => Ok(None),
+        }
     }
 }

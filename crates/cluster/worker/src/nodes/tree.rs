@@ -189,7 +189,10 @@ impl Nodes {
 
 async fn ask_to_remove(cluster: &Cluster, id: DirId, recursive: bool) -> NodeResult<()> {
     let call = PeerCall { from: id, path: "", op: PeerOp::RemoveNodes { recursive } };
-    if matches!(ask(cluster, id.worker, call.encode(), None).await?.reply()?, NodeReply::Done) { Ok(()) } else { Err(misfit()) }
+    match ask(cluster, id.worker, call.encode(), None).await?.reply()? {
+        NodeReply::Done => Ok(()),
+        _ => Err(misfit()),
+    }
 }
 
 /// By what nodes and their blocks are spread over workers.

@@ -183,7 +183,10 @@ impl Worker {
         if self.running.lock().is_none() {
             return Err(Error::closed("it is stopping"));
         }
-        if self.rooms.cluster.has_joined() { Ok(()) } else { Err(Error::retry("the coordinator has not taken it in yet")) }
+        match self.rooms.cluster.has_joined() {
+            true => Ok(()),
+            false => Err(Error::retry("the coordinator has not taken it in yet")),
+        }
     }
 
     /// Stops accepting, finishes the calls that run, writes what is in DRAM only to disk (10 s at most), and tells the
@@ -231,5 +234,8 @@ fn reachable(address: &Address) -> String {
         Address::Tcp(text) => text.clone(),
         Address::Unix(_) => return address.to_string(),
     };
-    if let Some(("0.0.0.0" | "[::]", port)) = text.rsplit_once(':') { format!("{}:{port}", host_name()) } else { text }
+    match text.rsplit_once(':') {
+        Some(("0.0.0.0" | "[::]", port)) => format!("{}:{port}", host_name()),
+        _ => text,
+    }
 }

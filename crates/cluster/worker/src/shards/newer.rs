@@ -253,7 +253,10 @@ impl Known {
     fn moved_to(&self, manifest: &Manifest) -> Option<Arc<Manifest>> {
         let mut moved = self.moved.lock();
         // Each question looks.
-        if moved.is_empty() { None } else { moved.get(&moved_name(manifest, manifest.dataset.log.as_ref()?)).cloned() }
+        if moved.is_empty() {
+            return None;
+        }
+        moved.get(&moved_name(manifest, manifest.dataset.log.as_ref()?)).cloned()
     }
 
     /// The manifests that are known of some datasets.

@@ -28,7 +28,10 @@ impl<'b> Cursor<'b> {
             (KeyType::U64, None) => self.number_of_eight().map(Key::U64),
             (KeyType::U64, Some(Key::U64(before))) => before.checked_add(self.number_of_eight()?).map(Key::U64),
             (KeyType::Bytes, before) => {
-                let before: &[u8] = if let Some(Key::Bytes(before)) = before { before } else { &[] };
+                let before: &[u8] = match before {
+                    Some(Key::Bytes(before)) => before,
+                    _ => &[],
+                };
                 let shared = before.get(..usize::try_from(self.number()?).ok()?)?;
                 let length = self.number()?;
                 Some(Key::Bytes([shared, self.bytes(length)?].concat()))
@@ -40,7 +43,10 @@ impl<'b> Cursor<'b> {
     /// Varints have 56 bits and a little; the distance of two keys has all 64 of them, as two halves.
     fn number_of_eight(&mut self) -> Option<u64> {
         let low = self.number()?;
-        if low & 1 == 0 { Some(low >> 1) } else { self.number()?.checked_mul(1 << 32).map(|high| high | low >> 1) }
+        match low & 1 {
+            0 => Some(low >> 1),
+            _ => self.number()?.checked_mul(1 << 32).map(|high| high | low >> 1),
+        }
     }
 }
 

@@ -14,7 +14,10 @@ use crate::schema::{Kind, Leaf};
 pub(super) fn decode_nested(leaf: &Leaf, rows: usize, slots: &[Bytes]) -> Result<ArrayRef> {
     let mut levels = Levels { path: leaf.path(), slots: slots.iter() };
     let array = levels.array(leaf.data_type(), rows)?;
-    if levels.slots.next().is_none() { Ok(array) } else { Err(levels.corrupt(&"it has more buffers than its levels")) }
+    match levels.slots.next() {
+        None => Ok(array),
+        Some(_) => Err(levels.corrupt(&"it has more buffers than its levels")),
+    }
 }
 
 /// The buffers that are left of a column.

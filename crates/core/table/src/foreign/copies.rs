@@ -170,7 +170,10 @@ impl ParquetCopies {
     }
 
     fn check(&self, bytes: u64) -> Result<(), PageFault> {
-        if bytes > self.bytes_max { Err(PageFault::TooLarge { bytes, most: self.bytes_max }) } else { Ok(()) }
+        match bytes > self.bytes_max {
+            true => Err(PageFault::TooLarge { bytes, most: self.bytes_max }),
+            false => Ok(()),
+        }
     }
 
     fn is_nested(&self) -> bool {

@@ -71,7 +71,10 @@ impl Columns {
 
     /// How a shard keeps keys.
     pub fn key_type(&self) -> KeyType {
-        if matches!(self.key().kind, ColumnKind::Int | ColumnKind::Uint) { KeyType::U64 } else { KeyType::Bytes }
+        match self.key().kind {
+            ColumnKind::Int | ColumnKind::Uint => KeyType::U64,
+            _ => KeyType::Bytes,
+        }
     }
 
     /// What a shard calls it.

@@ -57,7 +57,10 @@ pub(super) enum ReplicaState {
 impl Tracked {
     /// Bytes of the segment.
     pub(super) fn bytes(&self) -> u64 {
-        if Cell::of_index(self.index).is_some() { self.used_bytes() } else { segment_bytes(self.version.size, self.index) }
+        match Cell::of_index(self.index) {
+            Some(_) => self.used_bytes(),
+            None => segment_bytes(self.version.size, self.index),
+        }
     }
 
     /// The most that any worker holds of it: what is in use of it.
@@ -186,7 +189,10 @@ impl Placement {
         self.plans.wanted = true;
         let mut moved = Vec::new();
         for (key, tracked) in &mut self.segments {
-            let home = if let Some(home) = tracked.home { holder(*key, &[home, worker]) } else { Some(worker) };
+            let home = match tracked.home {
+                Some(home) => holder(*key, &[home, worker]),
+                None => Some(worker),
+            };
             if home != tracked.home {
                 tracked.home = home;
                 moved.push(*key);

@@ -223,7 +223,10 @@ impl Shards {
                 }
             }
         }
-        if let Some(object) = tail.end() { self.put_tail(logs, &place, number, &object).await } else { Ok(()) }
+        match tail.end() {
+            Some(object) => self.put_tail(logs, &place, number, &object).await,
+            None => Ok(()),
+        }
     }
 
     async fn put_tail(&self, logs: &Logs<'_>, place: &LogPlace, number: u64, object: &LogObject) -> Result<()> {

@@ -157,7 +157,10 @@ impl Shards {
                     None => {
                         let is_idle = forebay_runtime::time::timeout(idle, own.more.notified()).await.is_err();
                         let is_time = is_idle || !own.goes_on() || shards.claims.is_quiet(&own.log);
-                        if is_time && own.first_behind().is_none() { shards.end_own(&own).await } else { Ok(()) }
+                        match is_time && own.first_behind().is_none() {
+                            true => shards.end_own(&own).await,
+                            false => Ok(()),
+                        }
                     }
                 };
                 if let Err(error) = brought {

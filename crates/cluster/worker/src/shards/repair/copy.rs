@@ -153,7 +153,10 @@ impl Shards {
         while let Some(CopySource::Worker(worker)) = from.get(at).copied() {
             let Err(error) = self.copy_from(worker, (asked.id(), place), file, path).await else { return true };
             tracing::debug!(folder = %asked.folder(), shard = asked.number, file = %file.name, %worker, %error, "no copy of a file");
-            if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corrupt) { at += 1 } else { _ = from.remove(at) }
+            match error.kind() {
+                ErrorKind::NotFound | ErrorKind::Corrupt => at += 1,
+                _ => _ = from.remove(at),
+            }
         }
         false
     }

@@ -202,7 +202,10 @@ async fn a_worker_takes_any_message() {
     while tally.goes_on() {
         let inputs: Vec<_> = (0..AT_ONCE).map(|_| mutator.input()).collect();
         let calls = inputs.iter().map(|input| {
-            let payload = if mutator.roll(4) == 0 { vec![Bytes::from(vec![1; mutator.roll(70_000)])] } else { Vec::new() };
+            let payload = match mutator.roll(4) {
+                0 => vec![Bytes::from(vec![1; mutator.roll(70_000)])],
+                _ => Vec::new(),
+            };
             let (connection, tally) = (&connection, &tally);
             async move {
                 let asked = Instant::now();

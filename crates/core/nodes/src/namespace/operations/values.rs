@@ -62,5 +62,8 @@ impl Namespace {
 }
 
 fn check_value(name: &str, old: &Node) -> NodeResult<()> {
-    if old.kind() != NodeType::KeyValue { Err(old.wrong_type(name, NodeType::KeyValue)) } else { old.check_still(name) }
+    if old.kind() != NodeType::KeyValue {
+        return Err(old.wrong_type(name, NodeType::KeyValue));
+    }
+    old.check_still(name)
 }

@@ -164,7 +164,10 @@ impl Namespace {
 }
 
 fn put<K: Ord, V>(map: &mut std::collections::BTreeMap<K, V>, key: K, value: Option<V>) -> Option<V> {
-    if let Some(value) = value { map.insert(key, value) } else { map.remove(&key) }
+    match value {
+        Some(value) => map.insert(key, value),
+        None => map.remove(&key),
+    }
 }
 
 /// Panics that tests plant between two steps.

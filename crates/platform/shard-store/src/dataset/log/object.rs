@@ -172,7 +172,10 @@ fn claim_of(kind: u32, rest: &mut &[u8], number: u64) -> Option<Option<LogClaim>
         CLAIM => claim.number == number,
         _ => claim.number < number,
     };
-    if matches!(kind, CLAIM | KEPT) { LogClaim::decode(rest).filter(fits).map(Some) } else { Some(None) }
+    match kind {
+        CLAIM | KEPT => LogClaim::decode(rest).filter(fits).map(Some),
+        _ => Some(None),
+    }
 }
 
 fn length(count: usize) -> [u8; 4] {
