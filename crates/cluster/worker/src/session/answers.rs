@@ -171,7 +171,7 @@ impl WorkerSession {
                 let version = rooms.shards.change(dataset, shard, call, within(within_ms), &payload).await?;
                 reply(DataReply::ShardChanged { version })
             }
-            DataRequest::Report => reply(DataReply::Report(Box::new(rooms.report()))),
+            DataRequest::Report => reply(DataReply::Report(Box::new(self.report()))),
         })
     }
 
