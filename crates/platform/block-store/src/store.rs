@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::Held;
-use forebay_types::{PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
+use forebay_types::{Owner, PAGE_BYTES, PAGES_PER_BLOCK, PageRun, Result, SegmentId};
 
 use crate::books::{OWNERS, Tier};
 use crate::core::{Change, Core, Disk, Pinned, ReadPages, leave_out};
@@ -219,6 +219,16 @@ impl BlockStore {
         ids
     }
 
+    /// The segments of the cache that are kept.
+    pub fn kept(&self) -> Vec<SegmentId> {
+        let mut ids = Vec::new();
+        for shard in self.core.table.shards() {
+            let kept = shard.living().filter(|(_, entry)| entry.keep && entry.owner == Owner::Cache);
+            ids.extend(kept.map(|(_, entry)| entry.id));
+        }
+        ids
+    }
+
     /// How full the tiers are.
     pub fn usage(&self) -> Usage {
         let (disks, known) = (&self.core.disks, self.core.left_out.iter().chain(&self.core.too_large));
@@ -349,7 +359,7 @@ fn append(runs: &mut Vec<PageRun>, more: Vec<PageRun>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forebay_types::{ErrorKind, Owner};
+    use forebay_types::ErrorKind;
 
     /// A disk that takes longer than a reader waits: missing, with a warning, and no later answer lands in pages that
     /// someone else has filled meanwhile.

@@ -2,24 +2,25 @@
 
 use std::time::Instant;
 
-use forebay_types::{Key, MountId, ObjectInfo};
+use forebay_types::{Key, MountId, ObjectInfo, VersionTag};
 
 use super::Catalogue;
 
 impl Catalogue {
     /// What is known of an object, and the listings that it is in, are old. The next open asks; an answer from before this
-    /// moment does not count.
-    pub(crate) fn forget(&self, mount: MountId, key: &Key) {
+    /// moment does not count. Only what is said to be its version `now` is kept on.
+    pub(crate) fn forget(&self, mount: MountId, key: &Key, now: Option<&VersionTag>) {
         self.versions.unlearn(mount, key);
         self.listings.forget_with(mount, key);
-        self.origin.forget_kept(mount, key);
+        self.origin.forget_kept(mount, key, now);
     }
 
     /// An object was written here, and this is it.
     pub(crate) fn learn_written(&self, info: &ObjectInfo) {
+        let version = &info.version;
         self.versions.learn(info, forebay_runtime::now());
-        self.listings.forget_with(info.version.mount, &info.version.key);
-        self.origin.forget_kept(info.version.mount, &info.version.key);
+        self.listings.forget_with(version.mount, &version.key);
+        self.origin.forget_kept(version.mount, &version.key, Some(&version.tag));
     }
 
     /// A complete listing of a mount was begun at `listed`: what was not in it is not there.

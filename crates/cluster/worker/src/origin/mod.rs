@@ -23,11 +23,12 @@ mod pour;
 mod prefetch;
 mod transfer;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use forebay_block_store::BlockStore;
 use forebay_protocol::ClusterView;
-use forebay_types::{Error, Key, MountId, OperationId, PlanTurn, Result, SegmentId, Standing};
+use forebay_types::{Error, Key, MountId, ObjectVersion, OperationId, PlanTurn, Result, SegmentId, Standing, VersionTag};
 
 pub(crate) use admission::Priority;
 use admission::Standings;
@@ -75,12 +76,22 @@ impl Origin {
         self.mounts.set(view)
     }
 
-    /// An object was written or deleted: what a pin keeps of it is not what it is now.
-    pub(crate) fn forget_kept(&self, mount: MountId, key: &Key) {
-        self.let_go(self.pins.forget(mount, key));
+    /// An object was written, and is this version `now` where that is known, or deleted: nothing else of it is kept.
+    pub(crate) fn forget_kept(&self, mount: MountId, key: &Key, now: Option<&VersionTag>) {
+        self.let_go(self.pins.forget(mount, key, now));
     }
 
-    fn let_go(&self, segments: Vec<SegmentId>) {
+    /// A segment of a version is kept: versions from long before are not.
+    pub(crate) fn note_kept(&self, version: &ObjectVersion, segment: SegmentId) {
+        self.let_go(self.pins.note(version, segment));
+    }
+
+    /// These are kept no longer, but for those that are known to be of what is to be kept.
+    pub(crate) fn keep_no_longer(&self, segments: &BTreeSet<SegmentId>) {
+        self.let_go(segments.difference(&self.pins.noted()).copied());
+    }
+
+    fn let_go(&self, segments: impl IntoIterator<Item = SegmentId>) {
         for segment in segments {
             self.store.set_keep(segment, false);
         }
@@ -118,7 +129,7 @@ impl Origin {
     pub(crate) fn wanted(&self, door: &Arc<MountDoor>, segment: Segment, priority: Priority, keep: bool) -> Wanted {
         let keep = keep || self.pins.keep(segment.version.mount, &segment.version.key);
         if keep {
-            self.let_go(self.pins.note(&segment.version, segment.id));
+            self.note_kept(&segment.version, segment.id);
         }
         let turn = Standing::default().turn(OperationId(0), forebay_runtime::unix_ms());
         Wanted { door: Arc::clone(door), segment: Arc::new(segment), priority, turn, keep, cache: true }

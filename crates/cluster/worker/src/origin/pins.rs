@@ -62,10 +62,20 @@ impl Pins {
         segments_of(versions.drain(..more)).collect()
     }
 
-    /// An object was written or deleted: nothing of it is kept that was fetched before.
-    pub(crate) fn forget(&self, mount: MountId, key: &Key) -> Vec<SegmentId> {
-        let versions = self.kept.lock().remove(&(mount, key.clone())).unwrap_or_default();
-        segments_of(versions).collect()
+    /// An object was written, and is this version `now` where that is known, or deleted: nothing else of it is kept that was fetched before.
+    pub(crate) fn forget(&self, mount: MountId, key: &Key, now: Option<&VersionTag>) -> Vec<SegmentId> {
+        let (mut kept, name) = (self.kept.lock(), (mount, key.clone()));
+        let versions = kept.remove(&name).unwrap_or_default();
+        let (stay, gone): (Vec<_>, Vec<_>) = versions.into_iter().partition(|version| Some(&version.tag) == now);
+        if !stay.is_empty() {
+            kept.insert(name, stay);
+        }
+        segments_of(gone).collect()
+    }
+
+    /// All that is to be kept, as far as is known here.
+    pub(crate) fn noted(&self) -> BTreeSet<SegmentId> {
+        self.kept.lock().values().flatten().flat_map(|version| version.segments.iter().copied()).collect()
     }
 }
 
@@ -112,7 +122,14 @@ mod tests {
         assert!(note("\"1\"", 1).is_empty(), "it is read yet");
         assert_eq!(note("\"3\"", 4), [SegmentId(3)]);
         assert_eq!(note("\"4\"", 5), [SegmentId(1), SegmentId(2)]);
-        assert_eq!(kept.forget(MOUNT, &Key::new("a").unwrap()), [SegmentId(4), SegmentId(5)]);
-        assert!(kept.forget(MOUNT, &Key::new("a").unwrap()).is_empty());
+        let forget = |now: Option<&str>| kept.forget(MOUNT, &Key::new("a").unwrap(), now.map(VersionTag::etag).as_ref());
+        assert_eq!(
+            forget(Some("\"4\"")),
+            [SegmentId(4)],
+            "it may be fetched before it is told of, and written with the same bytes"
+        );
+        assert_eq!(kept.noted(), BTreeSet::from([SegmentId(5)]));
+        assert_eq!(forget(None), [SegmentId(5)]);
+        assert!(forget(None).is_empty() && kept.noted().is_empty());
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod bed;
 #[cfg(test)]
 mod damage;
 mod identity;
+mod kept;
 mod membership;
 mod need;
 mod scrub;

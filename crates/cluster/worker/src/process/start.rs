@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::identity::{host_id, host_name, worker_id};
 use super::membership::{Membership, follow_news};
-use super::scrub;
+use super::{kept, scrub};
 use crate::cluster::ask;
 use crate::nodes;
 use crate::rooms::Rooms;
@@ -40,7 +40,7 @@ pub struct Worker {
 struct Running {
     servers: Vec<Server>,
     beats: JoinHandle<()>,
-    others: [JoinHandle<()>; 6],
+    others: [JoinHandle<()>; 7],
 }
 
 impl Running {
@@ -124,9 +124,10 @@ impl Worker {
         });
         let navigate = forebay_runtime::spawn(shards::navigate(Arc::clone(&rooms.shards), tuning.navigate_every));
         let claims = forebay_runtime::spawn(shards::look_after(Arc::clone(&rooms.shards)));
+        let kept = forebay_runtime::spawn(kept::look_over(Arc::clone(&rooms)));
         rooms.forms.start();
         tracing::info!(worker = %id, %address, "worker serves");
-        let running = Mutex::new(Some(Running { servers, beats, others: [sweep, drain, news, scrub, navigate, claims] }));
+        let running = Mutex::new(Some(Running { servers, beats, others: [sweep, drain, news, scrub, navigate, claims, kept] }));
         Ok(Self { rooms, address, coordinator, security, running })
     }
 

@@ -138,9 +138,9 @@ impl WorkerSession {
                 rooms.shards.refresh();
                 reply(DataReply::Done)
             }
-            // What the peer says of the version is not believed: words of two writers may overtake each other.
-            DataRequest::Changed { mount, key, .. } => {
-                rooms.writes.note_change(mount, &key);
+            // What the peer says of the version is not believed: words of two writers may overtake each other. It is kept on, no more.
+            DataRequest::Changed { mount, key, info } => {
+                rooms.writes.note_change(mount, &key, info.as_ref().map(|info| &info.version.tag));
                 rooms.shards.note_change(mount, &key);
                 self.heard()
             }
@@ -171,7 +171,7 @@ impl WorkerSession {
                 let version = rooms.shards.change(dataset, shard, call, within(within_ms), &payload).await?;
                 reply(DataReply::ShardChanged { version })
             }
-            DataRequest::Report => reply(DataReply::Report(Box::new(rooms.report()))),
+            DataRequest::Report => reply(DataReply::Report(Box::new(self.report()))),
         })
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use forebay_protocol::{DataRequest, DraftCall, PutCondition, WantedRecords, WantedRows};
+use forebay_protocol::{DataRequest, DraftCall, PutCondition, WantedRecords, WantedRows, WorkerReport};
 use forebay_rights::{Need, Place, needs};
 use forebay_transport::{Deed, is_audited, unix_now};
 use forebay_types::{ForebayPath, Key, MountId, MountName, Result};
@@ -101,6 +101,18 @@ impl WorkerSession {
         if let Place::Mount(mount) = needs::data(request).place {
             let _ = self.rooms.origin.mount(mount).await;
         }
+    }
+
+    /// This worker's report, without what it says of mounts that the one at the other end may not read.
+    pub(super) fn report(&self) -> WorkerReport {
+        let mut report = self.rooms.report();
+        let may_read = |place| self.may_quietly(|| Need::read(place)).is_ok();
+        report.storage.retain(|(mount, _)| may_read(Place::Mount(*mount)));
+        report.warnings.retain(|warning| {
+            WorkerReport::mount_of(warning)
+                .is_none_or(|name| name.parse::<MountName>().is_ok_and(|name| may_read(Place::Named(name))))
+        });
+        report
     }
 
     fn mount_name(&self, mount: MountId) -> Option<MountName> {

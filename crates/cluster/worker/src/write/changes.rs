@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forebay_protocol::{DataRequest, encode};
 use forebay_runtime::{Defect, planted};
-use forebay_types::{Error, ErrorKind, Key, MountId, ObjectInfo, Result};
+use forebay_types::{Error, ErrorKind, Key, MountId, ObjectInfo, Result, VersionTag};
 
 use super::Writes;
 
@@ -43,11 +43,11 @@ impl Write {
             Ok(Some(info)) if !mixed => {
                 self.writes.catalogue.learn_written(info);
             }
-            Ok(_) => self.writes.catalogue.forget(self.mount, &self.key),
+            Ok(_) => self.writes.catalogue.forget(self.mount, &self.key, None),
             // Refused before anything happened.
             Err(error) if is_refusal(error) => return result,
             // It may have happened all the same.
-            Err(_) => self.writes.catalogue.forget(self.mount, &self.key),
+            Err(_) => self.writes.catalogue.forget(self.mount, &self.key, None),
         }
         let info = result.as_ref().ok().and_then(Clone::clone);
         let told = self.writes.tell_change(self.mount, &self.key, info).await;
@@ -77,7 +77,7 @@ impl Drop for Write {
             return;
         }
         self.leave();
-        self.writes.catalogue.forget(self.mount, &self.key);
+        self.writes.catalogue.forget(self.mount, &self.key, None);
         let (writes, mount, key) = (Arc::clone(&self.writes), self.mount, self.key.clone());
         self.writes.background.spawn(async move {
             if let Err(error) = writes.tell_change(mount, &key, None).await {
@@ -92,12 +92,12 @@ fn is_refusal(error: &Error) -> bool {
 }
 
 impl Writes {
-    /// Others tell that an object has changed. A write of it that is under way here may have come before or after.
-    pub(crate) fn note_change(&self, mount: MountId, key: &Key) {
+    /// Others tell that an object has changed, to this version if they know. A write of it that is under way here may have come before or after.
+    pub(crate) fn note_change(&self, mount: MountId, key: &Key, now: Option<&VersionTag>) {
         if let Some(overlap) = self.under_way.lock().get_mut(&(mount, key.clone())) {
             overlap.mixed = true;
         }
-        self.catalogue.forget(mount, key);
+        self.catalogue.forget(mount, key, now);
     }
 
     async fn tell_change(&self, mount: MountId, key: &Key, info: Option<ObjectInfo>) -> Result<()> {

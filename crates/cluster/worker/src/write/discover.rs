@@ -144,6 +144,7 @@ async fn look(writes: &Writes, door: &MountDoor, seen: &mut Seen) -> Result<()> 
     tracing::info!(mount = %name, new = new_count, changed = changed_count, gone = gone_count, "objects discovered");
     writes.signals.meters.discovered.add(new_count + changed_count);
     new.iter().chain(changed.iter().map(|info| &info.version)).for_each(|version| writes.fresh.add(version));
+    changed.iter().for_each(|info| writes.origin.forget_kept(mount, &info.version.key, Some(&info.version.tag)));
     writes.catalogue.forget_listings(mount);
     let peers = writes.cluster.others();
     if gone_count > 0 || changed.len() > TOLD_MAX {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forebay_protocol::{DataReply, DataRequest, FrameKind, TraceContext, decode, encode};
+use forebay_protocol::{AdminRequest, DataReply, DataRequest, FrameKind, TraceContext, decode, encode};
 use forebay_testing::Fault;
-use forebay_types::{BitRate, ErrorKind, MountId, MountOptions, Standing};
+use forebay_types::{BitRate, ErrorKind, Key, MountId, MountOptions, SegmentId, Standing};
 use futures::future::join_all;
 use tokio::io::AsyncWriteExt;
 
-use crate::bed::{Bed, Client, MIB, OPERATION, Plan, next, until};
+use crate::bed::{Bed, Client, MIB, OPERATION, Plan, control, next, until};
 use crate::by_hand;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -175,6 +175,45 @@ async fn a_restarted_worker_comes_back_warm() {
     assert_eq!(client.read(&version, 0, data.len()).await.unwrap(), data);
     assert_eq!(bed.s3.counters().requests(), 0);
     assert_eq!(bed.worker().report().bytes_hit, data.len() as u64);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_kept_before_a_restart_is_kept_on_where_it_is_pinned_and_not_old() {
+    let mut bed = Bed::new(Plan { disk_bytes: 64 << 20, ..Plan::default() }).await;
+    control(bed.node.coordinator_at(), AdminRequest::PinAdd { path: "/lake/p/".parse().unwrap() }).await.unwrap();
+    let client = bed.client().await;
+    let mut segments = Vec::new();
+    for key in ["p/now", "p/old", "elsewhere"] {
+        bed.object(key, 100_000);
+        let version = client.version(key).await;
+        segments.push(SegmentId::of(&version, 0));
+        let prefetch = DataRequest::Prefetch {
+            operation: OPERATION,
+            version,
+            ranges: vec![(0, 100_000)],
+            keep: true,
+            urgent: false,
+            hold_ms: 0,
+            standing: Standing::default(),
+        };
+        client.call(prefetch).await.unwrap();
+    }
+    bed.stop_worker().await;
+    bed.s3.put("lake", "p/old", b"another").unwrap();
+    bed.start_worker().await;
+    let client = bed.client().await;
+    let kept = async || {
+        let DataReply::Held(held) = client.call(DataRequest::Held { segments: segments.clone() }).await.unwrap().0 else {
+            panic!()
+        };
+        held.iter().map(|held| held.keep).collect::<Vec<_>>()
+    };
+    until("what is pinned is kept alone", async || kept().await == [true, false, false]).await;
+    // And known, so that it is let go of when it is replaced.
+    bed.s3.put("lake", "p/now", b"another").unwrap();
+    let key = Key::new("p/now").unwrap();
+    client.call(DataRequest::Changed { mount: bed.mount.id, key, info: None }).await.unwrap();
+    assert_eq!(kept().await, [false, false, false]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -8,6 +8,9 @@ use tokio::sync::oneshot;
 
 use crate::Answer;
 
+/// So many that waited lately are remembered: a caller who is alone again after thousands is soon taken for one.
+const LATELY_MAX: usize = 32;
+
 /// The requests of one connection that wait for their replies, by tag.
 #[derive(Default)]
 pub(crate) struct Calls {
@@ -37,7 +40,7 @@ impl Calls {
         // Tags count up, so none is used twice while a connection can live.
         state.last_tag += 1;
         let tag = state.last_tag;
-        state.lately = state.waiting.len().max(state.lately.saturating_sub(1));
+        state.lately = state.waiting.len().max(state.lately.saturating_sub(1)).min(LATELY_MAX);
         state.waiting.insert(tag, sender);
         Ok((tag, state.lately, receiver))
     }
@@ -105,5 +108,9 @@ mod tests {
         };
         let alone: Vec<usize> = (25..45).map(one).collect();
         assert_eq!((alone[0], alone[19]), (6, 0));
+        assert_eq!(ask(1000)[999].1, LATELY_MAX);
+        (45..1045).for_each(|tag| assert!(calls.give_up(tag)));
+        let alone: Vec<usize> = (1045..1045 + LATELY_MAX as u64).map(one).collect();
+        assert_eq!(alone[LATELY_MAX - 1], 0, "not after a thousand calls");
     }
 }

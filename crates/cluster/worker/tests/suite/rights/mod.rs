@@ -242,6 +242,14 @@ async fn a_token_for_one_mount_sees_no_other() {
     assert_eq!(status.mounts.len(), 1);
     let ControlReply::Caller(caller) = ask(&control, ControlRequest::WhoAmI).await else { panic!("a caller") };
     assert_eq!(caller.name, "token read-lake.1");
+    let storage_of = async |who: &str| {
+        let data = cluster.connect(&cluster.worker.address(), who).await.unwrap();
+        let reply: DataReply = decode(&data.call(encode(&DataRequest::Report), Vec::new()).await.unwrap().meta).unwrap();
+        let DataReply::Report(report) = reply else { panic!("{reply:?}") };
+        report.storage.len()
+    };
+    until("the worker knows both mounts", async || storage_of("owner").await == 2).await;
+    assert_eq!(storage_of("read lake").await, 1, "by its worker neither");
     cluster.worker.shutdown().await;
 }
 
