@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -125,11 +126,12 @@ class _Draft:
         try:
             # At once, and never in the place of a directory.
             self._nodes._nodes.replace(draft, self._path.rpartition("/")[2], self._creates)
-        except AlreadyExists:
-            self.discard()
-            raise FileExistsError(17, os.strerror(17), self._path) from None
-        except Error:
-            self.discard()
+        except Error as error:
+            # What can't be deleted goes by its lease: why nothing was written is what there is to say.
+            with contextlib.suppress(Error):
+                self.discard()
+            if isinstance(error, AlreadyExists):
+                raise FileExistsError(17, os.strerror(17), self._path) from None
             raise
 
     def _put(self) -> bool:
