@@ -292,7 +292,11 @@ impl Connection {
             };
             let Err(error) = loaded else { return Ok(()) };
             // As before, there is no pin unless there was one.
-            let lifted = !was_pinned && live.client.unpin(&path).await.is_ok();
+            let lifted = !was_pinned
+                && match live.client.unpin(&path).await {
+                    Ok(()) => true,
+                    Err(_) => mounts::pins(&live.client).await.is_ok_and(|pins| !pins.contains(&path)),
+                };
             let left = match lifted {
                 true => "is not pinned, since it could not be loaded (load=False pins it all the same)",
                 false => "stays pinned, but could not be loaded",

@@ -9,6 +9,7 @@ import fsspec
 import pytest
 from fsspec.tests import abstract
 
+import forebay
 from forebay.filesystem import ForebayFileSystem
 
 
@@ -145,6 +146,22 @@ def test_one_of_many_creates_a_temporary_file(fb):
             fs.pipe_file(path, b"other", mode="create")
         assert fs.find(root, withdirs=True)[-1] == path and len(fb.nodes.ls(f"{root}/{size}")) == 1
         fs.rm(root, recursive=True)
+
+
+def test_why_a_temporary_file_is_not_written_is_said(fb, monkeypatch):
+    path = f"/tmp/{uuid.uuid4().hex}/x"
+    file = fb.fs.open(path, "xb")
+    fb.fs.pipe_file(path, b"first")
+
+    def fails(self, path, recursive=False):
+        raise forebay.DataLost(f"{path}: not now", path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(forebay.nodes.Nodes, "rm", fails)
+        with pytest.raises(FileExistsError):
+            file.close()
+    assert fb.fs.cat_file(path) == b"first"
+    fb.fs.rm(path.rpartition("/")[0], recursive=True)
 
 
 def test_temporary_data_is_files(address, fb):

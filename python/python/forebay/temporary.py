@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
 from typing import TYPE_CHECKING, Any
@@ -121,16 +122,20 @@ class _Draft:
     def finish(self) -> None:
         if self._draft is None and not self._creates and self._put():
             return
-        draft = self._spill()
         try:
-            # At once, and never in the place of a directory.
+            self._take_place(self._spill())
+        except (Error, FileExistsError):
+            # What can't be deleted goes by its lease: why nothing was written is what there is to say.
+            with contextlib.suppress(Error):
+                self.discard()
+            raise
+
+    def _take_place(self, draft: str) -> None:
+        """At once, and never in the place of a directory."""
+        try:
             self._nodes._nodes.replace(draft, self._path.rpartition("/")[2], self._creates)
         except AlreadyExists:
-            self.discard()
             raise FileExistsError(17, os.strerror(17), self._path) from None
-        except Error:
-            self.discard()
-            raise
 
     def _put(self) -> bool:
         """Makes what is short a key-value, unless there is something else."""

@@ -111,9 +111,9 @@ impl Drafts {
         })
     }
 
-    /// Lets go uploads that got no part for so long.
+    /// Lets go uploads that got no part for so long, but for those that are being completed.
     fn forget(&self, idle: Duration) {
-        self.uploads.lock().retain(|_, draft| draft.used.elapsed() < idle);
+        self.uploads.lock().retain(|_, draft| draft.completing || draft.used.elapsed() < idle);
     }
 
     /// Adds a part, in the place of the one of that number.
@@ -330,6 +330,7 @@ mod tests {
             let id = with_part(&drafts, 1).await;
             let (_, completing) = drafts.complete((MountId(1), &key()), &id, choose).unwrap();
             assert_eq!(drafts.completed((MountId(1), &key()), &id, &named(1)), None, "not yet");
+            drafts.forget(Duration::ZERO);
             completing.done(&named(1), &id);
             assert_eq!(drafts.completed((MountId(1), &key()), &id, &named(1)).as_deref(), Some(id.as_str()));
             assert_eq!(drafts.completed((MountId(2), &key()), &id, &named(1)), None, "of another mount");

@@ -52,7 +52,7 @@ pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: 
 }
 
 /// Whether a key is what clients mark a folder with, on a mount that has nothing to write for it.
-fn is_folder(object: &Object) -> bool {
+pub(super) fn is_folder(object: &Object) -> bool {
     let key = object.key.as_str();
     key.ends_with('/') && !key.starts_with('/') && !key.contains("//") && !is_temporary(object.mount())
 }
@@ -85,6 +85,8 @@ pub(crate) async fn delete_local(context: &Arc<Context>, request: &Request, obje
 pub(crate) async fn delete(context: &Context, object: &Writable, etag: Option<&str>) -> S3Result<()> {
     match (is_temporary(object.mount()), etag.filter(|tag| *tag != "*")) {
         (true, tag) => temporary::delete(context, object, tag.map(etag_named)).await,
+        // None is ever written, and some clouds' clients can't name it.
+        (false, None) if is_folder(object) => Ok(()),
         (false, None) => Ok(context.client.delete(&object.path()).await?),
         (false, Some(_)) => Err(delete_not_checked()),
     }

@@ -81,12 +81,12 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
         return Err(S3Error::not_implemented("part numbers of temporary data"));
     }
     let wanted = parse_range(request.header(RANGE.as_str()))?;
-    let mut looks = 0;
+    let (mut looks, mut gone) = (0, None::<VersionTag>);
     loop {
         looks += 1;
         let opened = open(context, object).await?;
         check_conditions(request.headers(), &opened.info, Times::None)?;
-        let size = opened.info.version.size;
+        let (size, tag) = (opened.info.version.size, &opened.info.version.tag);
         let wanted = wanted.filter(|_| range_counts(request.headers(), &opened.info, Times::None));
         let range = wanted.map(|wanted| resolve_range(wanted, size)).transpose()?;
         let all = range.clone().unwrap_or(0..size);
@@ -96,8 +96,11 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
                 // What is lost is to be an answer of its own, not one that breaks off.
                 let mut rest = opened.read(all.clone())?;
                 match rest.try_next().await {
-                    // As of what was replaced since it was looked at: then there is another one.
-                    Err(error) if error.kind() == ErrorKind::DataLost && looks < LOOKS_MAX => continue,
+                    // As of what was replaced since it was looked at: then there is another one. What is lost is so at each look.
+                    Err(error) if error.kind() == ErrorKind::DataLost && looks < LOOKS_MAX && gone.as_ref() != Some(tag) => {
+                        gone = Some(tag.clone());
+                        continue;
+                    }
                     first => AnswerBody::stream(first?.unwrap_or_default(), rest, Some(all.end - all.start)),
                 }
             }

@@ -75,6 +75,10 @@ impl Nodes {
     async fn end_leases(&self) {
         let expired = self.names.lock().expired(self.now());
         for (dir, name) in expired {
+            // While others were deleted it may have been renewed or lifted, or another node has come to have the name.
+            if self.names.lock().lease(dir, &name).is_none_or(|until| until > self.now()) {
+                continue;
+            }
             tracing::info!(name, "lease of a temporary node is over");
             if let Err(error) = self.delete(dir, &name, true).await
                 && error.kind != NodeErrorKind::NotFound
