@@ -16,7 +16,6 @@ use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::error::external;
-use crate::location::shown;
 
 /// Bytes of a line after which it is handed on as it is: its end is not waited for in a whole file.
 const LINE_BYTES_MAX: usize = 16 << 20;
@@ -146,7 +145,7 @@ pub(super) async fn lines<'a>(
 ) -> Result<BoxStream<'a, Result<Bytes>>> {
     let stored = store.get(&file.location).await?.into_stream().map_err(DataFusionError::from).boxed();
     let plain = FileCompressionType::from(options.compression).convert_stream(stored)?;
-    let (mut lines, name) = (Lines::new(options), shown(file.location.as_ref()));
+    let mut lines = Lines::new(options);
     let parts = plain.map_ok(Some).chain(stream::once(ready(Ok(None))));
     let cut = parts.try_filter_map(move |part| {
         let whole = match part {
@@ -157,7 +156,7 @@ pub(super) async fn lines<'a>(
             breaks.store(true, Ordering::Relaxed);
         }
         if lines.is_wide {
-            return ready(Err(external(too_wide().context(format!("{name} can't be read")))));
+            return ready(Err(external(too_wide())));
         }
         ready(Ok(whole))
     });
