@@ -33,7 +33,7 @@ impl Asked {
             };
             if own.data_type() != field.data_type() {
                 let (name, here, there) = (field.name(), own.data_type(), field.data_type());
-                return Err(Fault::Unsupported(format!("its column '{name}' is of type {here}, in other files of {there}")));
+                return Err(Fault::Unsupported(format!("its column '{name}' is of type {here}, the table's of {there}")));
             }
             from.push(Some(places.len()));
             places.push(place);
