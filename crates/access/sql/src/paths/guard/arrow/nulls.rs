@@ -49,7 +49,7 @@ fn with_nulls(array: &ArrayRef) -> Result<ArrayRef> {
             let values = with_nulls(&values)?;
             Ok(Arc::new(FixedSizeListArray::try_new_with_length(field, length, values, nulls, array.len())?))
         }
-        kind @ DataType::Map(..) if has_structs(kind) => {
+        DataType::Map(..) if has_structs(array.data_type()) => {
             let (field, offsets, entries, nulls, is_sorted) = array.as_map().clone().into_parts();
             Ok(Arc::new(MapArray::try_new(field, offsets, of_struct(&entries)?, nulls, is_sorted)?))
         }
