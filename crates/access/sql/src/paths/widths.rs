@@ -22,12 +22,16 @@ pub(super) fn fault(schema: &Schema) -> Option<String> {
 }
 
 /// Bytes of a value. One of less than no bytes is not read, whatever else it is.
-fn width(kind: &DataType) -> u64 {
+pub(super) fn width(kind: &DataType) -> u64 {
     let times = |count: i32| u64::try_from(count).unwrap_or(u64::MAX);
     match kind {
         DataType::FixedSizeBinary(bytes) => times(*bytes),
         DataType::FixedSizeList(item, count) => times(*count).saturating_mul(width(item.data_type())),
         DataType::Struct(fields) => fields.iter().fold(0, |sum: u64, field| sum.saturating_add(width(field.data_type()))),
+        DataType::Union(fields, _) => {
+            fields.iter().fold(SOME_BYTES, |sum, (_, field)| sum.saturating_add(width(field.data_type())))
+        }
+        DataType::RunEndEncoded(_, values) => width(values.data_type()).max(SOME_BYTES),
         _ => SOME_BYTES,
     }
 }
@@ -36,7 +40,7 @@ fn width(kind: &DataType) -> u64 {
 mod tests {
     use std::sync::Arc;
 
-    use datafusion::arrow::datatypes::Field;
+    use datafusion::arrow::datatypes::{Field, UnionFields, UnionMode};
 
     use super::*;
 
@@ -51,9 +55,14 @@ mod tests {
             assert_eq!(of(right.clone()), None, "{right}");
         }
         let inner = list(DataType::Int8, 1 << 14);
-        for wrong in
-            [list(DataType::Null, i32::MAX), list(inner, 1 << 14), DataType::FixedSizeBinary(-1), list(DataType::Int8, -1)]
-        {
+        let either = UnionFields::from_fields([Field::new("a", list(inner.clone(), 1 << 14), true)]);
+        for wrong in [
+            list(DataType::Null, i32::MAX),
+            list(inner, 1 << 14),
+            DataType::FixedSizeBinary(-1),
+            list(DataType::Int8, -1),
+            DataType::Union(either, UnionMode::Sparse),
+        ] {
             assert!(of(wrong.clone()).is_some_and(|why| why.contains("'wide'")), "{wrong}");
         }
     }

@@ -125,6 +125,13 @@ async fn the_least_of_one_column_leaves_out_no_row_with_the_greatest_of_another(
     }
     assert_eq!(lake.rows("select min(a), max(b) from '/lake/t/'").await, "6 200");
     assert_eq!(lake.rows("select max(b), max(-b) from '/lake/t/'").await, "200 -193");
+    // Which is a setting, and stays what it is when others go back to what they were.
+    let setting = "datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown";
+    for sets in [format!("reset {setting}"), "set datafusion.optimizer.enable_dynamic_filter_pushdown = true".to_string()] {
+        lake.rows(&sets).await;
+        let shown = lake.rows(&format!("show {setting}")).await;
+        assert!(shown.ends_with(" false"), "{sets}: {shown}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

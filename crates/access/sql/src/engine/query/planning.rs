@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use datafusion::common::ParamValues;
+use datafusion::common::config::ConfigOptions;
 use datafusion::execution::context::SQLOptions;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement};
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, SetVariable, Statement};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use forebay_types::{Error, Result};
@@ -16,6 +17,9 @@ use crate::engine::Engine;
 use crate::engine::ddl;
 use crate::engine::session::QuerySession;
 use crate::error::{PARAMETERS, from_engine};
+
+/// A setting that the engine takes for those of all filters of its kind.
+const DYNAMIC_FILTERS: &str = "datafusion.optimizer.enable_dynamic_filter_pushdown";
 
 /// What a statement came to.
 pub(super) struct Planned {
@@ -56,6 +60,8 @@ pub(super) async fn plan(
     };
     let sets = matches!(logical, LogicalPlan::Statement(Statement::SetVariable(_) | Statement::ResetVariable(_)));
     check_set(&logical)?;
+    let logical = with_own_value(engine, logical);
+    let filters = matches!(&logical, LogicalPlan::Statement(Statement::SetVariable(set)) if set.variable == DYNAMIC_FILTERS);
     let changes = sets || matches!(logical, LogicalPlan::Ddl(_));
     let writes = changes || matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
     let keeps = session.context.copied_config().options().execution.keep_partition_by_columns;
@@ -66,7 +72,11 @@ pub(super) async fn plan(
     };
     let frame = session.context.execute_logical_plan(logical).await.map_err(from_engine)?;
     if sets {
-        *engine.config.lock() = session.context.copied_config();
+        let mut config = session.context.copied_config();
+        if filters {
+            config.options_mut().optimizer.enable_aggregate_dynamic_filter_pushdown = false;
+        }
+        *engine.config.lock() = config;
     }
     if changes {
         return Ok(Planned { plan: None, writes });
@@ -149,5 +159,22 @@ fn check_set(plan: &LogicalPlan) -> Result<()> {
             Err(Error::invalid(format!("{name} is no setting of a session: see `sql-memory` and `sql-spill` of the process")))
         }
         false => Ok(()),
+    }
+}
+
+/// What a setting goes back to is what the process has begun with: the engine's own may be what gives wrong answers.
+fn with_own_value(engine: &Engine, logical: LogicalPlan) -> LogicalPlan {
+    let LogicalPlan::Statement(Statement::ResetVariable(reset)) = &logical else { return logical };
+    let of = |options: &ConfigOptions| {
+        let entry = options.entries().into_iter().find(|entry| entry.key == reset.variable);
+        entry.and_then(|entry| entry.value)
+    };
+    let (own, engines) = (of(engine.inner.template.config_options()), of(&ConfigOptions::new()));
+    match own {
+        Some(value) if engines.as_ref() != Some(&value) => {
+            let variable = reset.variable.clone();
+            LogicalPlan::Statement(Statement::SetVariable(SetVariable { variable, value }))
+        }
+        _ => logical,
     }
 }

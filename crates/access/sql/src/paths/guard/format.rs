@@ -74,15 +74,28 @@ pub(in crate::paths) async fn schema(
     }
 }
 
+/// Columns of files, and of how many in a row: a folder may have very many, mostly with the same.
+type Schemas = Vec<(SchemaRef, usize)>;
+
+fn add(schemas: &mut Schemas, schema: SchemaRef) {
+    match schemas.last_mut() {
+        Some((last, files)) if *last == schema => *files += 1,
+        _ => schemas.push((schema, 1)),
+    }
+}
+
 /// The columns of all files. One that is in some of them only is null in others, whatever those say that have it.
-fn merged(schemas: &[SchemaRef]) -> Result<Schema> {
-    let whole = Schema::try_merge(schemas.iter().map(|schema| schema.as_ref().clone()))?;
+fn merged(schemas: &[(SchemaRef, usize)]) -> Result<Schema> {
+    let whole = Schema::try_merge(schemas.iter().map(|(schema, _)| schema.as_ref().clone()))?;
+    let all: usize = schemas.iter().map(|(_, files)| *files).sum();
     let mut files_with = HashMap::<&str, usize>::new();
-    for field in schemas.iter().flat_map(|schema| schema.fields().iter()) {
-        *files_with.entry(field.name()).or_default() += 1;
+    for (schema, files) in schemas {
+        for field in schema.fields() {
+            *files_with.entry(field.name()).or_default() += *files;
+        }
     }
     let fields = whole.fields().iter().map(|field| {
-        let lacks = files_with.get(field.name().as_str()).is_none_or(|files| *files < schemas.len());
+        let lacks = files_with.get(field.name().as_str()).is_none_or(|files| *files < all);
         if lacks { Arc::new(field.as_ref().clone().with_nullable(true)) } else { Arc::clone(field) }
     });
     Ok(Schema::new_with_metadata(fields.collect::<Vec<_>>(), whole.metadata().clone()))
@@ -97,13 +110,13 @@ impl Guarded {
     }
 
     async fn schema(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, files: &[ObjectMeta]) -> Result<SchemaRef> {
-        let mut schemas = Vec::with_capacity(files.len());
+        let mut schemas = Schemas::new();
         for file in files {
             let schema = match (self.0.as_ref() as &dyn Any).is::<AvroFormat>() {
                 true => avro::schema(state, store, file).await,
                 false => arrow::schema(store, file).await,
             };
-            schemas.push(schema.map_err(|fault| fault.of(file))?);
+            add(&mut schemas, schema.map_err(|fault| fault.of(file))?);
         }
         Ok(Arc::new(merged(&schemas)?))
     }
@@ -126,7 +139,10 @@ impl FileFormat for Guarded {
         for file in sorted {
             asked.push(self.0.infer_schema(state, store, slice::from_ref(file)));
         }
-        let schemas: Vec<SchemaRef> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
+        let (mut schemas, mut found) = (Schemas::new(), stream::iter(asked).buffered(AT_ONCE));
+        while let Some(schema) = found.try_next().await? {
+            add(&mut schemas, schema);
+        }
         Ok(Arc::new(merged(&schemas)?))
     }
 
@@ -186,5 +202,26 @@ impl FileFormat for Guarded {
         let own = self.0.file_source(table_schema);
         // How much a scan may take is known when it is planned.
         if self.is_parquet() { own } else { GuardedSource::over(own, 0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::datatypes::{DataType, Field};
+
+    use super::*;
+
+    #[test]
+    fn columns_of_files_that_are_alike_are_held_once() {
+        let files: [&[&str]; 4] = [&["a", "b"], &["a", "b"], &["b"], &["a", "b"]];
+        let mut schemas = Schemas::new();
+        for names in files {
+            let fields: Vec<Field> = names.iter().map(|name| Field::new(*name, DataType::Int64, false)).collect();
+            add(&mut schemas, Arc::new(Schema::new(fields)));
+        }
+        assert_eq!(schemas.iter().map(|(_, files)| *files).collect::<Vec<_>>(), [2, 1, 1]);
+        let whole = merged(&schemas).unwrap();
+        let nullable: Vec<_> = whole.fields().iter().map(|field| (field.name().as_str(), field.is_nullable())).collect();
+        assert_eq!(nullable, [("a", true), ("b", false)]);
     }
 }

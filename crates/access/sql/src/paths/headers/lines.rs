@@ -11,11 +11,18 @@ use bytes::Bytes;
 use datafusion::common::config::CsvOptions;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::error::{DataFusionError, Result};
+use forebay_types::Error;
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
+use crate::error::external;
+
 /// Bytes of a line after which it is handed on as it is: its end is not waited for in a whole file.
 const LINE_BYTES_MAX: usize = 16 << 20;
+/// Values that a line may have: who looks for types holds some hundred bytes for each, and a file can be all separators.
+const VALUES_MAX: usize = 1 << 18;
+/// What files that say their encoding begin with.
+const MARK: &[u8] = b"\xef\xbb\xbf";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
@@ -38,21 +45,34 @@ pub(super) struct Lines {
     quote: u8,
     escape: Option<u8>,
     comment: Option<u8>,
+    terminator: Option<u8>,
+    /// What of the mark is still to come, if the file begins with it.
+    mark: &'static [u8],
     place: Place,
     begun: Vec<u8>,
+    /// Separators of this line.
+    values: usize,
+    /// Whether a line has more than [`VALUES_MAX`] of them.
+    pub(super) is_wide: bool,
     /// Whether a value goes on after the end of a line.
     pub(super) breaks: bool,
 }
 
 impl Lines {
     pub(super) fn new(options: &CsvOptions) -> Self {
-        let CsvOptions { delimiter, quote, escape, comment, .. } = *options;
-        Self { delimiter, quote, escape, comment, place: Place::LineStart, begun: Vec::new(), breaks: false }
+        let CsvOptions { delimiter, quote, escape, comment, terminator, .. } = *options;
+        let (mark, place, begun, values) = (MARK, Place::LineStart, Vec::new(), 0);
+        Self { delimiter, quote, escape, comment, terminator, mark, place, begun, values, is_wide: false, breaks: false }
+    }
+
+    /// Whether the engine cuts there, if it is not within quotes.
+    fn is_end(&self, byte: u8) -> bool {
+        byte == self.terminator.unwrap_or(b'\n')
     }
 
     fn behind(&self, byte: u8) -> Place {
         let outside = || match byte {
-            b'\n' | b'\r' => Place::LineStart,
+            byte if self.is_end(byte) || (byte == b'\r' && self.terminator.is_none()) => Place::LineStart,
             byte if byte == self.delimiter => Place::ValueStart,
             _ => Place::Plain,
         };
@@ -60,8 +80,9 @@ impl Lines {
             Place::LineStart if Some(byte) == self.comment => Place::Comment,
             Place::LineStart | Place::ValueStart if byte == self.quote => Place::Quoted,
             Place::LineStart | Place::ValueStart | Place::Plain => outside(),
-            Place::Quoted if Some(byte) == self.escape => Place::Escaped,
+            // Both may be one sign, which then ends the value.
             Place::Quoted if byte == self.quote => Place::Closed,
+            Place::Quoted if Some(byte) == self.escape => Place::Escaped,
             Place::Quoted | Place::Escaped => Place::Quoted,
             Place::Closed if byte == self.quote => Place::Quoted,
             Place::Closed => outside(),
@@ -74,13 +95,24 @@ impl Lines {
     pub(super) fn push(&mut self, bytes: &[u8]) -> Option<Bytes> {
         let mut end = 0;
         for (at, byte) in bytes.iter().enumerate() {
-            let is_end = *byte == b'\n';
+            if self.mark.first() == Some(byte) {
+                self.mark = &self.mark[1..];
+                continue;
+            }
+            self.mark = &[];
+            let is_end = self.is_end(*byte);
             match self.place {
                 Place::Quoted | Place::Escaped if is_end => self.breaks = true,
                 _ if is_end => end = at + 1,
                 _ => {}
             }
             self.place = self.behind(*byte);
+            match self.place {
+                Place::LineStart => self.values = 0,
+                Place::ValueStart => self.values += 1,
+                _ => {}
+            }
+            self.is_wide |= self.values > VALUES_MAX;
         }
         if end == 0 && self.begun.len() + bytes.len() > LINE_BYTES_MAX {
             end = bytes.len();
@@ -123,9 +155,16 @@ pub(super) async fn lines<'a>(
         if lines.breaks {
             breaks.store(true, Ordering::Relaxed);
         }
+        if lines.is_wide {
+            return ready(Err(external(too_wide())));
+        }
         ready(Ok(whole))
     });
     Ok(cut.boxed())
+}
+
+pub(super) fn too_wide() -> Error {
+    Error::invalid(format!("a line has more than {VALUES_MAX} values"))
 }
 
 #[cfg(test)]
@@ -161,7 +200,24 @@ mod tests {
             }
         }
         assert!(!cut("a,b\r\n1,\"x,y\"\r\n# \"\r\n2,\"z", 3, &CsvOptions { comment: Some(b'#'), ..Default::default() }).1);
+        let same = CsvOptions { escape: Some(b'"'), ..Default::default() };
+        let lines = ["1,\"x\"\n", "2,\"y\"\"z\"\n"];
+        assert_eq!(cut(&lines.concat(), 1, &same), (lines.map(str::to_string).to_vec(), false));
+        let lines = ["\u{feff}\"a\nb\",c\n", "1,2\n"];
+        assert_eq!(cut(&lines.concat(), 1, &plain), (lines.map(str::to_string).to_vec(), true));
         let other = CsvOptions { quote: b'\'', escape: Some(b'\\'), delimiter: b';', ..Default::default() };
         assert_eq!(cut("1;'it\\'s\n'\n2;\"\n", 1, &other), (vec!["1;'it\\'s\n'\n".to_string(), "2;\"\n".to_string()], true));
+    }
+
+    #[test]
+    fn a_line_of_separators_alone_is_found_before_it_is_held_as_values() {
+        let wide = |line: &[u8], lines_of: usize, options: &CsvOptions| {
+            let mut lines = Lines::new(options);
+            (0..lines_of).for_each(|_| drop(lines.push(line)));
+            lines.is_wide
+        };
+        let (plain, other) = (CsvOptions::default(), CsvOptions { terminator: Some(b'|'), ..Default::default() });
+        assert!(wide(b",", VALUES_MAX + 1, &plain) && !wide(b",", VALUES_MAX, &plain));
+        assert!(!wide(b",,\n", VALUES_MAX, &plain) && !wide(b",,|", VALUES_MAX, &other) && wide(b",,\n", VALUES_MAX, &other));
     }
 }

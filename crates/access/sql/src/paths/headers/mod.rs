@@ -305,6 +305,13 @@ impl FileFormat for ByName {
 
     async fn create_physical_plan(&self, state: &dyn Session, scan: FileScanConfig) -> Result<Arc<dyn ExecutionPlan>> {
         if !self.has_header(state) {
+            let files = scan.file_groups.iter().flat_map(FileGroup::files).map(|file| &file.object_meta);
+            let first = files.filter(|meta| meta.size > 0).min_by(|a, b| a.location.cmp(&b.location));
+            if let (NamedBy::Declaration(_), Some(first)) = (&self.named_by, first) {
+                let store = state.runtime_env().object_store(&scan.object_store_url)?;
+                // Nobody has looked for values yet that go on after the end of a line. Why it can't be read, who reads its rows says.
+                drop(self.headers(&store, slice::from_ref(first)).await);
+            }
             return self.reader().create_physical_plan(state, scan).await;
         }
         let files: Vec<_> = scan.file_groups.iter().flat_map(FileGroup::files).map(|file| file.object_meta.clone()).collect();

@@ -11,7 +11,7 @@ use datafusion::error::Result;
 use forebay_types::Error;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
-use super::lines::Lines;
+use super::lines::{Lines, too_wide};
 use crate::error::{external, from_engine};
 use crate::location::shown;
 
@@ -69,6 +69,11 @@ fn names(start: Bytes, is_all: bool, options: &CsvOptions) -> Result<Option<(Vec
     if !is_whole {
         return Ok(None);
     }
+    let mut lines = Lines::new(options);
+    lines.push(&plain);
+    if lines.is_wide {
+        return Err(external(too_wide()));
+    }
     let mut format =
         Format::default().with_header(true).with_delimiter(options.delimiter).with_quote(options.quote).with_truncated_rows(true);
     if let Some(escape) = options.escape {
@@ -87,8 +92,6 @@ fn names(start: Bytes, is_all: bool, options: &CsvOptions) -> Result<Option<(Vec
     if count > MOST_NAMES {
         return Err(external(Error::invalid(format!("it names {count} columns, and {MOST_NAMES} are the most"))));
     }
-    let mut lines = Lines::new(options);
-    lines.push(&plain);
     Ok(Some((schema.fields().iter().map(|field| field.name().clone()).collect(), lines.breaks)))
 }
 

@@ -120,9 +120,12 @@ async fn a_value_that_goes_on_after_the_end_of_a_line_is_one_value() {
     let text = format!("id,t,n\n{}", (0..4000).map(row).collect::<String>());
     lake.put("a.csv", text.clone()).await;
     lake.put("b.csv.gz", gzip(&text)).await;
+    lake.put("c.csv", text.replacen("id,t,n\n", "", 1)).await;
     lake.rows("create external table t (id bigint, t varchar, n bigint) stored as csv location '/lake/a.csv'").await;
+    let declared = "stored as csv location '/lake/c.csv' options ('format.has_header' 'false')";
+    lake.rows(&format!("create external table h (id bigint, t varchar, n bigint) {declared}")).await;
     lake.rows("set datafusion.optimizer.repartition_file_min_size = 1000").await;
-    for from in ["'/lake/a.csv'", "'/lake/b.csv.gz'", "t"] {
+    for from in ["'/lake/a.csv'", "'/lake/b.csv.gz'", "t", "h"] {
         let sql = format!("select count(*), sum(id), sum(n), count(distinct n), min(length(t)) from {from}");
         assert_eq!(
             lake.rows(&sql).await,

@@ -69,7 +69,7 @@ async fn of_file(
     asked: &Asked,
     decoded_bytes_max: u64,
 ) -> Result<Rows> {
-    let (columns, arranged) = asked.of(&footer.schema)?;
+    let (columns, arranged) = asked.of(&footer.schema, decoded_bytes_max)?;
     let mut messages = Messages::new(footer.schema, footer.version, columns, decoded_bytes_max);
     let mut dictionaries = fetched(store, file, footer.dictionaries);
     while let Some(together) = dictionaries.try_next().await? {
@@ -147,7 +147,7 @@ fn together(blocks: Vec<Block>) -> Vec<Vec<Block>> {
 async fn of_stream(store: &Arc<dyn ObjectStore>, file: &ObjectMeta, asked: &Asked, decoded_bytes_max: u64) -> Result<Rows> {
     let mut input = Input::all(store, file);
     let schema = streams::first(&mut input).await?;
-    let (columns, arranged) = asked.of(&schema)?;
+    let (columns, arranged) = asked.of(&schema, decoded_bytes_max)?;
     // The first version is the one that says nothing of the messages' own.
     let messages = Messages::new(schema, MetadataVersion::V1, columns, decoded_bytes_max);
     let rows = stream::try_unfold((input, messages), |(mut input, mut messages)| async move {
