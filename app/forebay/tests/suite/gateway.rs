@@ -25,7 +25,7 @@ fn ask(up: &Role, head: &str, body: &[u8]) -> String {
 fn what_was_acknowledged_is_in_the_store_though_the_gateway_is_killed_right_after() {
     let body: Vec<u8> = (0..3_000_000u32).flat_map(|n| (n.wrapping_mul(2_654_435_761)).to_le_bytes()).collect();
     for bucket in [Bucket::s3(), Bucket::folder()] {
-        let (home, up, _) = lake_with(&bucket, &["--s3", "127.0.0.1:0", "--s3-anonymous", "write"]);
+        let (_home, up, _) = lake_with(&bucket, &["--s3", "127.0.0.1:0", "--s3-anonymous", "write"]);
         let answer = ask(&up, "PUT /lake/w/a%20b", &body);
         up.kill();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
