@@ -35,22 +35,38 @@ impl Shards {
     /// much for one answer, as the columns of the condition are read too. Those are left out that do not meet it any more: records may be
     /// changed and deleted between the search and this. Whoever wants as many as were found searches on behind the last key.
     pub async fn get_found(&self, keys: &[Key], condition: &Json, columns: &[String]) -> Result<(usize, Vec<Json>)> {
-        let filter = Filter::new(&Condition::from_json(condition)?, self.columns())?;
+        let condition = Condition::from_json(condition)?;
         let mut places = self.attributes_of(columns)?;
-        places.extend_from_slice(filter.attributes());
+        places.extend(Filter::attributes(&condition, self.columns())?);
         places.sort_unstable();
         places.dedup();
         let (read, records) = as_many(keys.len(), |first| self.records(&keys[..first], Some(places.as_slice()))).await?;
-        let mut found = Vec::with_capacity(read);
+        // Beside what waits for nothing: a condition may be long in its compiling, and in its look at each.
+        let (shards, keys, columns) = (self.clone(), keys[..read].to_vec(), columns.to_vec());
+        let looking = forebay_runtime::spawn_blocking(move || shards.that_meet(&condition, &keys, records, &places, &columns));
+        let found = looking.await.map_err(|error| Error::internal(format!("looking at records ended early: {error}")))??;
+        Ok((read, found))
+    }
+
+    /// Of the records of keys, whose values are those at `places`, the columns of those that meet a condition.
+    fn that_meet(
+        &self,
+        condition: &Condition,
+        keys: &[Key],
+        records: Vec<Option<Record>>,
+        places: &[usize],
+        columns: &[String],
+    ) -> Result<Vec<Json>> {
+        let filter = Filter::new(condition, self.columns())?;
+        let mut found = Vec::with_capacity(keys.len());
         for (key, record) in keys.iter().zip(records) {
             let Some(record) = record else { continue };
-            let values = self.values_at(&record, &places)?;
-            // What all meet is not looked at.
-            if filter.attributes().is_empty() || filter.holds(&values) {
+            let values = self.values_at(&record, places)?;
+            if filter.holds(&values) {
                 found.push(self.columns().record_json(key, &values, Some(columns))?);
             }
         }
-        Ok((read, found))
+        Ok(found)
     }
 
     /// The record of a key in the bytes that shards keep: those of some attributes by their places, or of all.
