@@ -4,7 +4,7 @@ use bytes::Bytes;
 use forebay_client::WantedRecords;
 use forebay_shard::{Key, Record, Value};
 use forebay_shard_store::{Condition, Filter, Literal, SentRecord, Wanted, read_records, write_keys};
-use forebay_types::{Error, Result};
+use forebay_types::{Error, ErrorKind, Result};
 use futures::future::try_join_all;
 use serde_json::Value as Json;
 
@@ -31,22 +31,37 @@ impl Shards {
         keys.iter().zip(records).map(json).collect()
     }
 
-    /// The records of keys that a search found, in their order, those left out that do not meet its condition any more: records
-    /// may be changed and deleted between the search and this. Whoever wants as many as were found searches on behind the last key.
-    pub async fn get_found(&self, keys: &[Key], condition: &Json, columns: &[String]) -> Result<Vec<Json>> {
-        let filter = Filter::new(&Condition::from_json(condition)?, self.columns())?;
-        if filter.attributes().is_empty() {
-            return Ok(self.get_many(keys, Some(columns)).await?.into_iter().flatten().collect());
-        }
+    /// The records of keys that a search found, in their order, and of how many keys they are: of all, or of the first ones where all are too
+    /// much for one answer, as the columns of the condition are read too. Those are left out that do not meet it any more: records may be
+    /// changed and deleted between the search and this. Whoever wants as many as were found searches on behind the last key.
+    pub async fn get_found(&self, keys: &[Key], condition: &Json, columns: &[String]) -> Result<(usize, Vec<Json>)> {
+        let condition = Condition::from_json(condition)?;
         let mut places = self.attributes_of(columns)?;
-        places.extend_from_slice(filter.attributes());
+        places.extend(Filter::attributes(&condition, self.columns())?);
         places.sort_unstable();
         places.dedup();
-        let records = self.records(keys, Some(&places)).await?;
+        let (read, records) = as_many(keys.len(), |first| self.records(&keys[..first], Some(places.as_slice()))).await?;
+        // Beside what waits for nothing: a condition may be long in its compiling, and in its look at each.
+        let (shards, keys, columns) = (self.clone(), keys[..read].to_vec(), columns.to_vec());
+        let looking = forebay_runtime::spawn_blocking(move || shards.that_meet(&condition, &keys, records, &places, &columns));
+        let found = looking.await.map_err(|error| Error::internal(format!("looking at records ended early: {error}")))??;
+        Ok((read, found))
+    }
+
+    /// Of the records of keys, whose values are those at `places`, the columns of those that meet a condition.
+    fn that_meet(
+        &self,
+        condition: &Condition,
+        keys: &[Key],
+        records: Vec<Option<Record>>,
+        places: &[usize],
+        columns: &[String],
+    ) -> Result<Vec<Json>> {
+        let filter = Filter::new(condition, self.columns())?;
         let mut found = Vec::with_capacity(keys.len());
         for (key, record) in keys.iter().zip(records) {
             let Some(record) = record else { continue };
-            let values = self.values_at(&record, &places)?;
+            let values = self.values_at(&record, places)?;
             if filter.holds(&values) {
                 found.push(self.columns().record_json(key, &values, Some(columns))?);
             }
@@ -143,5 +158,36 @@ impl Shards {
 
     pub(crate) fn misfit(&self) -> Error {
         Error::internal(format!("{}: an answer does not fit its question", self.path))
+    }
+}
+
+/// What is answered of `all` things, or of the first ones: half as many as long as they are refused, down to one.
+async fn as_many<T, A: Future<Output = Result<T>>>(all: usize, ask: impl Fn(usize) -> A) -> Result<(usize, T)> {
+    let mut first = all;
+    loop {
+        match ask(first).await {
+            // Too large for one answer; what else is wrong with it is told of one as well.
+            Err(error) if error.kind() == ErrorKind::Invalid && first > 1 => first /= 2,
+            answer => return answer.map(|answer| (first, answer)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_too_much_for_one_answer_is_asked_in_parts() {
+        let most = |most: usize| {
+            move |first: usize| async move { if first > most { Err(Error::invalid("too much")) } else { Ok("answer") } }
+        };
+        assert_eq!(as_many(1000, most(1000)).await.unwrap(), (1000, "answer"));
+        assert_eq!(as_many(1000, most(300)).await.unwrap(), (250, "answer"));
+        assert_eq!(as_many(3, most(1)).await.unwrap(), (1, "answer"));
+        assert_eq!(as_many(0, most(0)).await.unwrap(), (0, "answer"));
+        assert_eq!(as_many(1000, most(0)).await.unwrap_err().kind(), ErrorKind::Invalid, "one is too much");
+        let late = |_| async { Err::<(), _>(Error::retry("late")) };
+        assert_eq!(as_many(1000, late).await.unwrap_err().kind(), ErrorKind::Retry);
     }
 }

@@ -3,7 +3,7 @@
 use forebay_api::Count;
 use forebay_shard::Key;
 use forebay_shard_store::{Condition, Store};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::source::Source;
 use super::{key_line, key_literal, plain};
@@ -91,22 +91,20 @@ async fn print(
         [every] if every == "*" => all.all().iter().map(|column| column.name.clone()).collect(),
         asked => asked.to_vec(),
     };
-    let mut printed = 0;
-    for keys in keys.chunks(RECORDS_AT_ONCE) {
-        printed += print_records(source, condition, keys, &columns, output).await?;
+    let (mut printed, mut rest, mut at_once) = (0, keys, RECORDS_AT_ONCE);
+    while !rest.is_empty() {
+        let (read, records) = source.get_found(&rest[..rest.len().min(at_once)], condition, &columns).await?;
+        print_records(&records, &columns, output)?;
+        printed += records.len();
+        // Smaller ones may come behind large ones.
+        at_once = (2 * read).min(RECORDS_AT_ONCE);
+        rest = &rest[read..];
     }
     Ok(printed)
 }
 
-async fn print_records(
-    source: &Source,
-    condition: &Condition,
-    keys: &[Key],
-    columns: &[String],
-    output: &mut Output,
-) -> Outcome<usize> {
-    let records = source.get_found(keys, condition, columns).await?;
-    for record in &records {
+fn print_records(records: &[Json], columns: &[String], output: &mut Output) -> Outcome {
+    for record in records {
         if output.json() {
             output.record(record)?;
         } else {
@@ -116,7 +114,7 @@ async fn print_records(
             output.line(&cells.join("\t"))?;
         }
     }
-    Ok(records.len())
+    Ok(())
 }
 
 fn search_text(store: &Store, condition: &Condition, args: &ShardSearchArgs) -> Outcome {

@@ -49,10 +49,10 @@ impl Source {
         }
     }
 
-    /// Records of keys that a search found, those left out that don't meet its condition any more.
-    pub(super) async fn get_found(&self, keys: &[Key], condition: &Condition, columns: &[String]) -> Result<Vec<Json>> {
+    /// Records of keys that a search found, those left out that don't meet its condition any more, and of how many of the keys they are.
+    pub(super) async fn get_found(&self, keys: &[Key], condition: &Condition, columns: &[String]) -> Result<(usize, Vec<Json>)> {
         match self {
-            Self::File(_) => Ok(self.get_many(keys, Some(columns)).await?.into_iter().flatten().collect()),
+            Self::File(_) => Ok((keys.len(), self.get_many(keys, Some(columns)).await?.into_iter().flatten().collect())),
             Self::Served(shards) => shards.get_found(keys, &condition.to_json(), columns).await,
         }
     }

@@ -134,14 +134,19 @@ async fn push_records(
     columns: &[String],
     lines: &mut Lines,
 ) -> Result<()> {
-    let mut left = limit;
+    let (mut left, mut at_once) = (limit, RECORDS_AT_ONCE);
     loop {
         let is_over = keys.len() < left;
-        for keys in keys.chunks(RECORDS_AT_ONCE) {
-            for record in shards.get_found(keys, condition, columns).await? {
-                lines.push(&record).await?;
-                left -= 1;
+        let mut rest = keys.as_slice();
+        while !rest.is_empty() {
+            let (read, records) = shards.get_found(&rest[..rest.len().min(at_once)], condition, columns).await?;
+            for record in &records {
+                lines.push(record).await?;
             }
+            left -= records.len();
+            // Smaller ones may come behind large ones.
+            at_once = (2 * read).min(RECORDS_AT_ONCE);
+            rest = &rest[read..];
         }
         if is_over || left == 0 {
             return Ok(());

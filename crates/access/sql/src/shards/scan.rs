@@ -82,6 +82,7 @@ impl ShardScan {
             schema: Arc::clone(&self.schema),
             left: self.limit.unwrap_or(usize::MAX),
             keys,
+            at_once: PAGE,
             after: None,
             is_over: false,
         }
@@ -150,6 +151,8 @@ struct Pages {
     left: usize,
     /// Keys that are still to be read; none for a search.
     keys: Option<std::vec::IntoIter<Key>>,
+    /// Records that are read at once.
+    at_once: usize,
     /// The last key that was found.
     after: Option<Key>,
     is_over: bool,
@@ -198,7 +201,15 @@ impl Pages {
                 .collect()
         } else {
             // Of what was changed since it was found no row is given that does not meet the conditions.
-            self.shards.get_found(&keys, &self.condition, &names).await?
+            let (read, records) = self.shards.get_found(&keys, &self.condition, &names).await?;
+            if read < keys.len() {
+                // The others are found again.
+                (self.at_once, self.after, self.is_over) = (read, Some(keys[read - 1].clone()), false);
+            } else {
+                // Smaller ones may come behind large ones.
+                self.at_once = (2 * self.at_once).min(PAGE);
+            }
+            records
         };
         let rows = records.len().min(self.left);
         batch_of(&records[..rows], columns, &self.schema)
@@ -206,7 +217,7 @@ impl Pages {
 
     /// The keys to read next.
     async fn page(&mut self) -> Answer<Vec<Key>> {
-        let wanted = self.left.min(PAGE);
+        let wanted = self.left.min(self.at_once);
         if let Some(keys) = &mut self.keys {
             // Keys without a record count for no row: a whole page at a time.
             let page: Vec<_> = keys.take(PAGE).collect();

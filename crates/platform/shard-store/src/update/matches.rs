@@ -5,7 +5,7 @@ use std::ops::Bound;
 
 use forebay_shard::{Query, Value};
 use forebay_types::{Error, Result};
-use regex::bytes::Regex;
+use regex::bytes::{Regex, RegexBuilder};
 
 use super::{Held, Values};
 
@@ -23,9 +23,18 @@ pub(crate) enum Matcher {
     Not(Box<Matcher>),
 }
 
+/// What a compiled expression takes at most: as much as in a shard.
+pub(super) const REGEX_BYTES_MAX: usize = 10 << 20;
+
 impl Matcher {
     /// Prepares a query.
     pub(crate) fn new(query: &Query) -> Result<Self> {
+        Self::limited(query, REGEX_BYTES_MAX)
+    }
+
+    /// The same with expressions of so many bytes each at most.
+    pub(super) fn limited(query: &Query, regex_bytes: usize) -> Result<Self> {
+        let all = |queries: &[Query]| queries.iter().map(|query| Self::limited(query, regex_bytes)).collect::<Result<Vec<_>>>();
         Ok(match query {
             Query::All => Self::All,
             Query::Eq { attribute, value } => Self::Eq(*attribute, value.clone()),
@@ -33,14 +42,14 @@ impl Matcher {
             Query::Suffix { attribute, suffix } => Self::Suffix(*attribute, suffix.clone()),
             Query::Contains { attribute, bytes } => Self::Contains(*attribute, bytes.clone()),
             Query::Regex { attribute, pattern } => {
-                let regex = Regex::new(pattern);
+                let regex = RegexBuilder::new(pattern).size_limit(regex_bytes).build();
                 let regex = regex.map_err(|error| Error::invalid(format!("{pattern:?} is no regular expression: {error}")))?;
                 Self::Regex(*attribute, Box::new(regex))
             }
             Query::Range { attribute, from, to } => Self::Range(*attribute, from.clone(), to.clone()),
-            Query::And(all) => Self::And(all.iter().map(Self::new).collect::<Result<_>>()?),
-            Query::Or(all) => Self::Or(all.iter().map(Self::new).collect::<Result<_>>()?),
-            Query::Not(one) => Self::Not(Box::new(Self::new(one)?)),
+            Query::And(queries) => Self::And(all(queries)?),
+            Query::Or(queries) => Self::Or(all(queries)?),
+            Query::Not(one) => Self::Not(Box::new(Self::limited(one, regex_bytes)?)),
         })
     }
 
