@@ -41,6 +41,7 @@ impl Shards {
         places.sort_unstable();
         places.dedup();
         let (read, records) = as_many(keys.len(), |first| self.records(&keys[..first], Some(places.as_slice()))).await?;
+        debug_assert!(read <= keys.len() && records.len() == read, "each key that was read has its place");
         // Beside what waits for nothing: a condition may be long in its compiling, and in its look at each.
         let (shards, keys, columns) = (self.clone(), keys[..read].to_vec(), columns.to_vec());
         let looking = forebay_runtime::spawn_blocking(move || shards.that_meet(&condition, &keys, records, &places, &columns));

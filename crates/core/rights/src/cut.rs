@@ -18,6 +18,7 @@ pub fn cut(reply: &mut ControlReply, grant: &Grant) {
             let ids: Vec<_> = status.mounts.iter().map(|mount| mount.mount.id).collect();
             for (_, _, report) in &mut status.workers {
                 report.storage.retain(|(mount, _)| ids.contains(mount));
+                debug_assert!(report.storage.iter().all(|(mount, _)| ids.contains(mount)), "of mounts that are seen alone");
                 let is_seen = |name: &str| mounts.iter().any(|mount| mount.as_str() == name);
                 report.warnings.retain(|warning| WorkerReport::mount_of(warning).is_none_or(is_seen));
             }
@@ -58,18 +59,7 @@ mod tests {
             WorkerReport::warning_of(&name("secret"), "/secret/lake: no answer"),
             "disk tier: writing is paused".to_string(),
         ];
-        let info = WorkerInfo {
-            id: WorkerId(1),
-            host: HostId("host".to_string()),
-            address: "127.0.0.1:7401".to_string(),
-            unix_socket: None,
-            dram_bytes: 0,
-            disk_bytes: 0,
-            turn: 1,
-            location: "host".to_string(),
-            draining: false,
-            protocol: 0,
-        };
+        let info = WorkerInfo::new(WorkerId(1), HostId("host".to_string()), "127.0.0.1:7401");
         let status = |grant: &Grant| {
             let report = WorkerReport { warnings: warnings.clone(), ..WorkerReport::default() };
             let mut reply = ControlReply::Status(Box::new(ClusterStatus {

@@ -1,9 +1,12 @@
 //! A host: a runtime of its own, whose time is the world's as long as it is run.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::outside::disks;
@@ -111,4 +114,38 @@ impl Host {
 pub(super) fn memory() -> PathBuf {
     let shared = PathBuf::from("/dev/shm");
     if shared.is_dir() { shared } else { std::env::temp_dir() }
+}
+
+/// The folder of a world's files, by a path that is the same in every process: errors tell it, and what is sent is to be the same.
+pub(super) struct Folder {
+    path: PathBuf,
+    _handle: OwnedFd,
+    _made: TempDir,
+}
+
+/// The descriptor that a folder is reached by: one that nothing else has.
+const HANDLE: RawFd = 900;
+
+impl Folder {
+    pub(super) fn new() -> Self {
+        let made = TempDir::new_in(memory()).expect("a folder for the tiers");
+        let handle = at(HANDLE, &File::open(made.path()).expect("it was made")).expect("a descriptor for the folder");
+        Self { path: format!("/proc/self/fd/{}", handle.as_raw_fd()).into(), _handle: handle, _made: made }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The same file by another descriptor, the first free one from `least` on.
+#[allow(unsafe_code, reason = "the standard library does not let a descriptor be chosen")]
+fn at(least: RawFd, file: &File) -> std::io::Result<OwnedFd> {
+    // SAFETY: `file` is open, and the call takes no memory of ours.
+    let handle = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD_CLOEXEC, least) };
+    if handle < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: it was made by the call above, and nobody else knows of it.
+    Ok(unsafe { OwnedFd::from_raw_fd(handle) })
 }

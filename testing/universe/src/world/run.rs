@@ -14,7 +14,7 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::course::{Course, Crowd};
-use super::host::{Host, memory, set_clock};
+use super::host::{Folder, Host, memory, set_clock};
 use super::hosts::{self, BUCKET, COORDINATOR_ADDRESS, STANDBY_ADDRESS, Seen};
 use super::load;
 use super::plan::{COORDINATOR, Plan, STORE};
@@ -75,7 +75,7 @@ pub(super) struct World<'a> {
     /// Hosts at which something has arrived that they have not looked at.
     heard: Vec<bool>,
     metadata: Memory,
-    pub(super) folder: TempDir,
+    pub(super) folder: Folder,
     _objects: TempDir,
     pub(super) chance: StdRng,
 }
@@ -142,7 +142,7 @@ impl<'a> World<'a> {
         let server = Arc::new(S3Server::without_thread(settings).expect("a folder for the store"));
         let hosts: Vec<Host> = (0..plan.names().len()).map(|id| Host::new(id, &network)).collect();
         let seen = Seen { pinned: Mutex::new(vec![0; plan.workers]), ..Seen::default() };
-        let folder = TempDir::new_in(memory()).expect("a folder for the tiers");
+        let folder = Folder::new();
         let Plan { workers, clients, pace, has_standby, has_shards, .. } = *plan;
         let has_two_disks = plan.has_two_disks();
         let crowd = Crowd { workers, clients, seed: chance.random(), pace, has_standby, has_shards, has_two_disks };

@@ -170,6 +170,7 @@ impl Routes {
     /// Until when further workers may be waited for, where what began then has waited for one as long as that may take.
     fn others_until(&self, began: Instant) -> Option<Instant> {
         let (waited, patience) = (began.elapsed(), self.connections.read_deadline());
+        debug_assert!(!patience.is_zero(), "a worker is waited for some time");
         (waited >= patience).then(|| instant() + (waited / 2).max(OTHERS_WITHIN_MIN.min(patience)))
     }
 

@@ -357,7 +357,6 @@ async fn a_write_goes_to_the_next_worker_when_none_was_asked() {
     assert!(error.kind() == ErrorKind::Retry && error.message().contains("nothing was written"), "{error}");
 }
 
-/// More is asked for at once than the queues of two workers take.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workers_with_full_queues_have_readers_come_later_and_all_answers_are_right() {
     const READS: u64 = 40;

@@ -59,6 +59,7 @@ impl Pins {
         this.segments.insert(segment);
         versions.push(this);
         let more = versions.len().saturating_sub(VERSIONS_KEPT);
+        debug_assert!(more <= 1, "versions come one at a time");
         segments_of(versions.drain(..more)).collect()
     }
 
@@ -67,6 +68,7 @@ impl Pins {
         let (mut kept, name) = (self.kept.lock(), (mount, key.clone()));
         let versions = kept.remove(&name).unwrap_or_default();
         let (stay, gone): (Vec<_>, Vec<_>) = versions.into_iter().partition(|version| Some(&version.tag) == now);
+        debug_assert!(stay.len() <= 1, "a version is known once");
         if !stay.is_empty() {
             kept.insert(name, stay);
         }

@@ -122,6 +122,7 @@ impl Few {
             self.bytes += value.len() + 2;
             self.values.insert(value.to_vec());
         }
+        debug_assert!(self.null || self.last.is_some(), "what came last was a value or a null");
     }
 }
 

@@ -212,9 +212,11 @@ fn a_later_record_of_a_key_takes_the_place_of_an_earlier_one() {
 #[test]
 fn the_only_null_of_few_values_may_be_the_first() {
     let schema = Schema::new("key", KeyType::U64).with("few", ValueType::Bool).with("many", ValueType::Text);
+    let schema = schema.with("one", ValueType::Text).with("none", ValueType::Text);
     for nulls in 1..4 {
         let few = |at: u64| if at < nulls { Value::Null } else { Value::Bool(at.is_multiple_of(2)) };
-        let record = |at: u64| (Key::U64(at), vec![few(at), Value::Text(format!("{at:040}"))]);
+        let record =
+            |at: u64| (Key::U64(at), vec![few(at), Value::Text(format!("{at:040}")), Value::Text("one".into()), Value::Null]);
         let model = Model::new(schema.clone(), (0..200).map(record));
         let keys: Vec<_> = (0..200).map(Key::U64).collect();
         check_all_settings(&model, &keys, &[Query::eq(0, Value::Null), Query::eq(0, Value::Bool(true))]);

@@ -41,6 +41,7 @@ impl Namespace {
             self.check_comes(dir, name, comes, Some(from.0))?;
         }
         let (lease, container) = (self.lease(from.0, from.1), self.container_of(from.0, from.1));
+        debug_assert_eq!(container.is_some(), kind.is_container(), "what is moved is of one kind");
         self.whole(|names| {
             if let Some(id) = container {
                 names.set_parent(id, dir)?;
