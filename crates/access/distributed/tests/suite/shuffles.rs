@@ -191,7 +191,7 @@ async fn an_output_that_lost_its_rows_is_not_taken_for_one_without_any() {
         }
         // On a busy machine it may have been read before it was gone.
         seen += jobs.len();
-        assert!(seen < 5, "it was noticed: {jobs:?}");
+        assert!(seen < 50, "it was noticed: {jobs:?}");
     };
     assert_eq!(jobs.last().unwrap().rows, Some(1), "{jobs:?}");
 }
