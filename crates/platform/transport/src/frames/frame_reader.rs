@@ -45,15 +45,13 @@ pub(crate) struct FrameReader {
     payloads: Option<Arc<Buffers>>,
     /// Bytes of payloads since others had their turn.
     turn: usize,
-    /// Frames that were begun since bytes were received.
-    begun: usize,
 }
 
 impl FrameReader {
     pub(crate) fn new(source: Source) -> Self {
         let buffer = vec![0; BUFFER_BYTES].into();
         let descriptors = VecDeque::new();
-        Self { source, version: None, buffer, start: 0, end: 0, descriptors, outbox: None, payloads: None, turn: 0, begun: 0 }
+        Self { source, version: None, buffer, start: 0, end: 0, descriptors, outbox: None, payloads: None, turn: 0 }
     }
 
     /// From now on frames of this version of the protocol are taken, and no others.
@@ -94,7 +92,6 @@ impl FrameReader {
             return Err(Error::invalid(format!("message of {} bytes exceeds the limit of {meta_max}", header.meta_len)));
         }
         self.start += FRAME_HEADER_BYTES;
-        self.begun += 1;
         Ok(Some(header))
     }
 
@@ -246,10 +243,6 @@ impl FrameReader {
 
     /// Receives the header of the next frame, however long that takes; false when the connection ends before.
     async fn first_bytes(&mut self) -> Result<bool> {
-        if self.start == self.end && std::mem::take(&mut self.begun) > 1 && self.outbox.is_some() {
-            // Who asks for many things at once asks for more, and their answers go together: what came meanwhile is looked for.
-            tokio::task::yield_now().await;
-        }
         if self.payloads.is_some() {
             match timeout(SILENCE, self.fill(FRAME_HEADER_BYTES)).await {
                 Ok(filled) => return filled,

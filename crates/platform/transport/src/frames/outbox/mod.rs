@@ -177,8 +177,7 @@ impl Outbox {
                 std::mem::take(&mut state.handed_over)
             };
             if batch.is_empty() {
-                // What was put in to be sent together, with what others put in before sockets were looked at once more.
-                words::yield_now().await;
+                // What was put in to be sent together.
                 self.flush();
                 continue;
             }

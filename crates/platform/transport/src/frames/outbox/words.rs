@@ -4,11 +4,9 @@
 pub(super) use parking_lot::Mutex;
 #[cfg(not(feature = "models"))]
 pub(super) use tokio::sync::Notify;
-#[cfg(not(feature = "models"))]
-pub(super) use tokio::task::yield_now;
 
 #[cfg(feature = "models")]
-pub(super) use modelled::{Mutex, Notify, yield_now};
+pub(super) use modelled::{Mutex, Notify};
 
 /// A lock and a notice as the outbox uses them, with every order of the threads.
 #[cfg(feature = "models")]
@@ -24,9 +22,6 @@ mod modelled {
             self.0.lock().expect("no thread of a model panics")
         }
     }
-
-    /// Threads take turns at every step as it is.
-    pub(crate) async fn yield_now() {}
 
     /// As tokio's: a notice to one is kept until somebody waits, one to all goes to those that wait.
     pub(crate) struct Notify(Mutex<Waiting>);
