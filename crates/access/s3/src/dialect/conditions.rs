@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(code_of(&[(IF_UNMODIFIED_SINCE, "Thu, 01 Jan 1970 00:00:00 GMT")], Times::None), None);
         assert_eq!(code_of(&[(IF_NONE_MATCH, "\"a\""), (IF_MODIFIED_SINCE, at)], Times::None), Some(304));
         let since = (HeaderName::from_static("x-amz-copy-source-if-modified-since"), at);
-        assert!(check_source(&headers(&[since.clone()]), &object(), Times::Known).is_err());
+        assert!(check_source(&headers(std::slice::from_ref(&since)), &object(), Times::Known).is_err());
         assert!(check_source(&headers(&[since]), &object(), Times::None).is_ok());
     }
 
