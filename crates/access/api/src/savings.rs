@@ -108,18 +108,7 @@ mod tests {
     use super::*;
 
     fn worker() -> WorkerInfo {
-        WorkerInfo {
-            id: WorkerId(1),
-            host: HostId(String::new()),
-            address: String::new(),
-            unix_socket: None,
-            dram_bytes: 0,
-            disk_bytes: 0,
-            turn: 1,
-            location: String::new(),
-            draining: false,
-            protocol: PROTOCOL_VERSION,
-        }
+        WorkerInfo { protocol: PROTOCOL_VERSION, ..WorkerInfo::new(WorkerId(1), HostId(String::new()), "") }
     }
 
     fn cluster(served: u64, reads: u64, received: u64, gets: u64) -> ClusterStatus {

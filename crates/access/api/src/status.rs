@@ -157,8 +157,6 @@ impl<'a> Status<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use forebay_protocol::WorkerInfo;
     use forebay_types::{HostId, WorkerId};
     use serde_json::json;
@@ -167,18 +165,7 @@ mod tests {
 
     #[test]
     fn temporary_nodes_decoded_columns_and_layers_are_told_apart() {
-        let info = WorkerInfo {
-            id: WorkerId(1),
-            host: HostId(String::new()),
-            address: String::new(),
-            unix_socket: None,
-            dram_bytes: 0,
-            disk_bytes: 0,
-            turn: 1,
-            location: String::new(),
-            draining: false,
-            protocol: 0,
-        };
+        let info = WorkerInfo::new(WorkerId(1), HostId(String::new()), "");
         let (dram, disk) = ((100, 80, 30), (200, 150, 60));
         let report = WorkerReport {
             dram,
@@ -189,15 +176,8 @@ mod tests {
             layer_bytes: 3,
             ..WorkerReport::default()
         };
-        let cluster = ClusterStatus {
-            forebay_version: String::new(),
-            epoch: 1,
-            uptime: Duration::ZERO,
-            metadata: String::new(),
-            mounts: Vec::new(),
-            pins: Vec::new(),
-            workers: vec![(info, WorkerState::Live, report)],
-        };
+        let workers = vec![(info, WorkerState::Live, report)];
+        let cluster = ClusterStatus { workers, ..ClusterStatus::default() };
         let shown = json!(Status::of(&cluster));
         let worker = &shown["workers"][0];
         let of = |tier: &str| ["temporary_bytes", "decoded_bytes", "layer_bytes"].map(|what| worker[tier][what].as_u64());

@@ -44,8 +44,6 @@ pub fn cut(reply: &mut ControlReply, grant: &Grant) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use forebay_protocol::{ClusterStatus, WorkerInfo, WorkerState};
     use forebay_types::{HostId, Role, WorkerId};
 
@@ -62,15 +60,8 @@ mod tests {
         let info = WorkerInfo::new(WorkerId(1), HostId("host".to_string()), "127.0.0.1:7401");
         let status = |grant: &Grant| {
             let report = WorkerReport { warnings: warnings.clone(), ..WorkerReport::default() };
-            let mut reply = ControlReply::Status(Box::new(ClusterStatus {
-                forebay_version: String::new(),
-                epoch: 1,
-                uptime: Duration::ZERO,
-                metadata: String::new(),
-                mounts: Vec::new(),
-                pins: Vec::new(),
-                workers: vec![(info.clone(), WorkerState::Live, report)],
-            }));
+            let workers = vec![(info.clone(), WorkerState::Live, report)];
+            let mut reply = ControlReply::Status(Box::new(ClusterStatus { workers, ..ClusterStatus::default() }));
             cut(&mut reply, grant);
             let ControlReply::Status(status) = reply else { panic!("it is still one") };
             status.workers[0].2.warnings.clone()

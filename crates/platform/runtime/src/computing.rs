@@ -77,6 +77,13 @@ where
     }
 }
 
+/// Runs what an owner that is dropped leaves to be done; nothing where there is no runtime any more.
+pub fn spawn_left(work: impl Future<Output = ()> + Send + 'static) {
+    if Handle::try_current().is_ok() {
+        drop(spawn(work));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;

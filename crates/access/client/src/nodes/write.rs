@@ -71,11 +71,9 @@ impl Drop for Brought {
         if blocks.is_empty() {
             return;
         }
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let nodes = self.nodes.clone();
-            // Bounded by the deadline of the call.
-            runtime.spawn(async move { nodes.give_back(blocks).await });
-        }
+        let nodes = self.nodes.clone();
+        // Bounded by the deadline of the call.
+        forebay_runtime::spawn_left(async move { nodes.give_back(blocks).await });
     }
 }
 

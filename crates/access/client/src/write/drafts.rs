@@ -140,10 +140,10 @@ impl Drop for Drafts {
         if links.is_empty() {
             return;
         }
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            // Bounded by the deadline of each question.
-            runtime.spawn(async move { ended(operation, &links).await });
-        }
+        // Bounded by the deadline of each question.
+        forebay_runtime::spawn_left(async move {
+            ended(operation, &links).await;
+        });
     }
 }
 

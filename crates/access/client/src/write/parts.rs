@@ -188,13 +188,11 @@ impl PartUpload {
 /// Gives an upload up that its owner dropped. It ends by itself: the request has a deadline, and the upload ends with the
 /// connection where it can't be sent.
 pub(crate) fn abandon(upload: Arc<PartUpload>) {
-    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        runtime.spawn(async move {
-            if let Err(error) = upload.abort().await {
-                tracing::debug!(%error, "an upload that was given up is not ended yet");
-            }
-        });
-    }
+    forebay_runtime::spawn_left(async move {
+        if let Err(error) = upload.abort().await {
+            tracing::debug!(%error, "an upload that was given up is not ended yet");
+        }
+    });
 }
 
 #[cfg(test)]

@@ -27,9 +27,9 @@ impl Changing {
 impl Drop for Changing {
     /// The client went away: the store may have taken it all the same.
     fn drop(&mut self) {
-        if let (Some(path), Ok(runtime)) = (self.path.take(), tokio::runtime::Handle::try_current()) {
+        if let Some(path) = self.path.take() {
             let client = self.client.clone();
-            runtime.spawn(async move {
+            forebay_runtime::spawn_left(async move {
                 if let Err(error) = client.changed(&path).await {
                     tracing::warn!(%path, %error, "a worker did not hear of a write");
                 }

@@ -221,7 +221,7 @@ pub struct MountStatus {
 }
 
 /// What `forebay status` shows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClusterStatus {
     /// The coordinator's version of Forebay.
     pub forebay_version: String,
