@@ -13,6 +13,7 @@ mod data;
 mod frame;
 mod jobs;
 mod kinds;
+mod left;
 mod limits;
 mod nodes;
 mod notice;
@@ -37,6 +38,7 @@ pub use data::{DataReply, DataRequest};
 pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
 pub use jobs::{ExecutorNumbers, JobState, SchedulerNumbers, TaskState, TransferState};
 pub use kinds::{reply_for, request_for};
+pub use left::{LEFT_BYTES, LEFT_MS_MAX, Left};
 pub use limits::{
     ACCESSES_MAX, BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, KEPT_MAX, PINS_MAX, PLANS_MAX, RANGES_MAX, ROOTS_MAX, ROW_BYTES_MAX,
     ROW_COLUMNS_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX,
@@ -59,8 +61,8 @@ pub use shards::{DatasetId, ShardClaim, ShardHeld, ShardState, WantedRecords};
 pub use tiers::{Departed, Held, Hint, Span};
 pub use traced::{TRACED_MESSAGE, TraceContext, TraceParent};
 pub use version::{
-    CLAIMS_SINCE, Kind, ORDERS_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, RESHARD_SINCE, ROWS_SINCE, Spoken, TRACED_SINCE,
-    YOUNG_SINCE, check_known, decode_from, encode_for, read_since, speaking, write_since,
+    CLAIMS_SINCE, Kind, LEFT_SINCE, ORDERS_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, RESHARD_SINCE, ROWS_SINCE, Spoken,
+    TRACED_SINCE, YOUNG_SINCE, check_known, decode_from, encode_for, read_since, speaking, write_since,
 };
 
 /// All kinds of a request by name, as `REQUEST::VARIANTS`: for who has to have tried each.
