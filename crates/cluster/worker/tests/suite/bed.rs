@@ -142,6 +142,7 @@ impl Client {
         let answer = self.connection.call(request.encode(), Vec::new()).await?;
         match decode(&answer.meta)? {
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            DataReply::InVain { message } => Err(Error::retry(message).in_vain()),
             reply => Ok((reply, answer.payload)),
         }
     }
@@ -150,6 +151,7 @@ impl Client {
         let answer = self.connection.call(encode(&request), payload).await?;
         match decode(&answer.meta)? {
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            DataReply::InVain { message } => Err(Error::retry(message).in_vain()),
             reply => Ok((reply, answer.payload, answer.descriptor)),
         }
     }

@@ -291,6 +291,18 @@ fn when_to_ask_again_is_told_to_who_knows_that_kind() {
 }
 
 #[test]
+fn that_something_was_tried_in_vain_is_told_to_who_knows_that_kind() {
+    let in_vain = Error::retry("/lake/a: 9 tries").in_vain().context("worker 1");
+    let told = |version| decode_from::<DataReply>(version, &reply_for(version, encode(&DataReply::failed(&in_vain)))).unwrap();
+    let heard = |version| told(version).or_error().unwrap_err();
+    assert!([8, 9].into_iter().all(|version| heard(version).kind() == ErrorKind::Retry));
+    assert!([8, 9].into_iter().all(|version| heard(version).message() == in_vain.message()));
+    assert!(heard(9).is_in_vain() && !heard(8).is_in_vain());
+    let words = Error::retry("gave up after 9 tries, and did not answer within 30 s");
+    assert!(!DataReply::failed(&words).or_error().unwrap_err().is_in_vain(), "nobody reads words");
+}
+
+#[test]
 fn what_is_said_to_several_is_written_for_each() {
     for version in [PROTOCOL_VERSION_OLDEST, PROTOCOL_VERSION] {
         for request in samples::peer_requests() {
