@@ -105,10 +105,14 @@ impl TryState {
             forebay_runtime::time::sleep(left.known().unwrap_or_default()).await;
             return Err(self.gave_up(failure.error));
         }
+        tracing::debug!(error = %failure.error, retry = self.retries + 1, pause_ms = pause.as_millis() as u64, "trying again");
+        forebay_runtime::time::sleep(pause).await;
+        // Who has asked may have gone away in the meantime.
+        if deadline::is_over() {
+            return Err(self.gave_up(failure.error));
+        }
         self.retries += 1;
         count(&tally.retries);
-        tracing::debug!(error = %failure.error, retry = self.retries, pause_ms = pause.as_millis() as u64, "trying again");
-        forebay_runtime::time::sleep(pause).await;
         Ok(())
     }
 

@@ -157,3 +157,16 @@ fn said(meta: &mut Bytes) -> Result<Left> {
         None => Err(Error::invalid("a request does not say how long it is waited for, as its kind does")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_request_says_of_its_time_stands_before_its_message() {
+        let mut meta = Bytes::from_static(&[0xd0, 7, 0, 0, b'a']);
+        assert_eq!(said(&mut meta).unwrap().known(), Some(Duration::from_secs(2)));
+        assert_eq!(meta, "a");
+        assert!(said(&mut meta).is_err(), "it says less than a time");
+    }
+}
