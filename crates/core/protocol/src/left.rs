@@ -25,8 +25,9 @@ impl Left {
 
     /// The same for a request; none where there is nothing to say. Rounded up, so that nobody is given up before he gives up himself.
     pub fn to_bytes(self) -> Option<[u8; LEFT_BYTES]> {
-        let ms = self.0?.as_micros().div_ceil(1_000).clamp(1, LEFT_MS_MAX.into());
-        Some((ms as u32).to_le_bytes())
+        let ms = self.0?.as_micros().div_ceil(1_000).clamp(1, LEFT_MS_MAX.into()) as u32;
+        debug_assert!((1..=LEFT_MS_MAX).contains(&ms), "{ms} ms would not be read as they are said");
+        Some(ms.to_le_bytes())
     }
 
     /// How long that is, where it was said.
