@@ -13,7 +13,6 @@ mod data;
 mod frame;
 mod jobs;
 mod kinds;
-mod left;
 mod limits;
 mod nodes;
 mod notice;
@@ -35,10 +34,9 @@ pub use control::{
     MemberRequest, MountShare, MountStatus, Pin, TableDefinition, WorkerInfo, WorkerState,
 };
 pub use data::{DataReply, DataRequest};
-pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
+pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, LEFT_BYTES, LEFT_MS_MAX, Left, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
 pub use jobs::{ExecutorNumbers, JobState, SchedulerNumbers, TaskState, TransferState};
 pub use kinds::{reply_for, request_for};
-pub use left::{LEFT_BYTES, LEFT_MS_MAX, Left};
 pub use limits::{
     ACCESSES_MAX, BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, KEPT_MAX, PINS_MAX, PLANS_MAX, RANGES_MAX, ROOTS_MAX, ROW_BYTES_MAX,
     ROW_COLUMNS_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX,

@@ -1,6 +1,10 @@
 //! The header that each message has before it.
 
+mod left;
+
 use forebay_types::{Error, Result};
+
+pub use left::{LEFT_BYTES, LEFT_MS_MAX, Left};
 
 use crate::version::{LEFT_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, Spoken};
 
@@ -24,7 +28,7 @@ pub enum FrameKind {
     Notice,
     /// Opens a connection: the handshake.
     Hello,
-    /// Asks as `Request`, and says before its message how long the answer is waited for ([`Left`](crate::Left)).
+    /// Asks as `Request`, and says before its message how long the answer is waited for ([`Left`]).
     Timed,
 }
 
