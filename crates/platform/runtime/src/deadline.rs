@@ -30,8 +30,8 @@ impl Waited {
     }
 
     /// Does something for them.
-    pub async fn scope<F: Future>(self, work: F) -> F::Output {
-        WAITED.scope(self, work).await
+    pub fn scope<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
+        WAITED.scope(self, work)
     }
 
     fn left(&self) -> Option<Duration> {
@@ -77,21 +77,21 @@ pub fn is_over() -> bool {
 }
 
 /// Waits so long for something, as [`crate::time::timeout`] does, and lets whoever is asked by it know.
-pub async fn within<F: Future>(longest: Duration, work: F) -> Result<F::Output, Elapsed> {
+pub fn within<F: Future>(longest: Duration, work: F) -> impl Future<Output = Result<F::Output, Elapsed>> {
     let now = Instant::now();
-    by(now.checked_add(longest).unwrap_or(now + FAR), work).await
+    by(now.checked_add(longest).unwrap_or(now + FAR), work)
 }
 
 /// The same until then.
-pub async fn by<F: Future>(until: Instant, work: F) -> Result<F::Output, Elapsed> {
+pub fn by<F: Future>(until: Instant, work: F) -> impl Future<Output = Result<F::Output, Elapsed>> {
     let around = current();
     let until = around.until.map_or(until, |earlier| earlier.min(until));
-    timeout_at(until, WAITED.scope(Waited { until: Some(until), ..around }, work)).await
+    timeout_at(until, WAITED.scope(Waited { until: Some(until), ..around }, work))
 }
 
 /// Does what is worth its time whether somebody waits or not.
-pub async fn regardless<F: Future>(work: F) -> F::Output {
-    WAITED.scope(Waited::default(), work).await
+pub fn regardless<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    WAITED.scope(Waited::default(), work)
 }
 
 fn current() -> Waited {
