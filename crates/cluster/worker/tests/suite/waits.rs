@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use forebay_block_store::StoreSettings;
 use forebay_protocol::{DataReply, DataRequest, PutCondition, encode};
 use forebay_runtime::deadline;
 use forebay_testing::Fault;
 use forebay_transport::{Answer, Connection, Security};
-use forebay_types::{Error, ErrorKind, Key, ObjectVersion, Result};
+use forebay_types::{Error, ErrorKind, Key, MountOptions, ObjectVersion, Result, Validate};
 
-use crate::bed::{Bed, Client, MIB, OPERATION, Plan};
+use crate::bed::{Bed, Client, MIB, OPERATION, Plan, start_worker, until};
 
 /// How long a caller waits, and how long nothing may be asked of shared storage afterwards for it to be over.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -146,6 +147,33 @@ async fn a_write_whose_writer_was_told_nothing_is_not_tried_again() {
     assert_eq!(error_of(&answer).kind(), ErrorKind::Retry);
     assert!(puts(&bed) > before && is_quiet(&bed, puts).await, "{:?}", bed.s3.counters());
     bed.s3.clear_faults();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_workers_hear_of_a_write_whose_writer_gave_up() {
+    let options = MountOptions { validate: Validate::Immutable, ..MountOptions::default() };
+    let bed = Bed::new(Plan { options, patience: Duration::from_secs(120), ..Plan::default() }).await;
+    bed.object("a", 100);
+    let settings = StoreSettings::new(bed.folder.path().join("second"), 16 << 20);
+    let second = start_worker(bed.node.coordinator_at(), settings, None).await;
+    let (writer, reader) = (bed.client().await, Client::connect(&second.address(), bed.mount.id).await);
+    let put = || DataRequest::Put { mount: bed.mount.id, key: Key::new("a").unwrap(), condition: PutCondition::Any };
+    let before = reader.version("a").await;
+    // The first worker has to know of the second.
+    until("the second worker knows of writes", async || {
+        writer.send(put(), vec![Bytes::from_static(b"known")]).await.unwrap();
+        reader.version("a").await != before
+    })
+    .await;
+    let known = reader.version("a").await;
+    // It is written, and no answer says so.
+    bed.s3.inject(Fault::LoseAnswer, ALWAYS);
+    let mut call = Box::pin(writer.connection.call(encode(&put()), vec![Bytes::from_static(b"given up")]));
+    assert!(deadline::within(LONGEST, &mut call).await.is_err());
+    assert_eq!(error_of(&call.await.unwrap()).kind(), ErrorKind::Retry);
+    bed.s3.clear_faults();
+    until("the second worker knows of this one too", async || reader.version("a").await != known).await;
+    second.shutdown().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
