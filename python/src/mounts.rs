@@ -100,7 +100,7 @@ pub(crate) async fn status(client: &Client) -> Result<String> {
             "reads": report.reads,
             "served_bytes": report.bytes_served,
             "hit_bytes": report.bytes_hit,
-            "warnings": report.warnings,
+            "warnings": report.warnings.iter().map(|warning| warning.text.as_str()).collect::<Vec<_>>(),
         })
     });
     let status = json!({

@@ -42,7 +42,7 @@ struct WorkerNow<'a> {
     reads: u64,
     served_bytes: u64,
     hit_bytes: u64,
-    warnings: &'a [String],
+    warnings: Vec<&'a str>,
 }
 
 #[derive(JsonSchema, Serialize)]
@@ -141,7 +141,7 @@ impl<'a> Status<'a> {
             reads: report.reads,
             served_bytes: report.bytes_served,
             hit_bytes: report.bytes_hit,
-            warnings: &report.warnings,
+            warnings: report.warnings.iter().map(|warning| warning.text.as_str()).collect(),
         });
         Self {
             version: &status.forebay_version,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_block_store::{BlockStore, TierUsage};
-use forebay_protocol::{ClusterView, DrainReport, WorkerReport};
+use forebay_protocol::{ClusterView, DrainReport, Warning, WorkerReport};
 use forebay_types::{Owner, Result, WorkerId};
 
 use crate::background::Background;
@@ -120,6 +120,7 @@ impl Rooms {
         let (reads, bytes_served, bytes_hit) = self.signals.meters.totals();
         let (storage_reads, storage_read_us) = self.signals.meters.times(ServedFrom::Storage);
         let tier_read_us = [ServedFrom::Dram, ServedFrom::Disk].map(|served| self.signals.meters.times(served).1).iter().sum();
+        let of_tiers = usage.warnings.into_iter().map(Warning::of_worker);
         WorkerReport {
             dram: (dram.capacity_bytes, dram.used_bytes, (dram.pinned_bytes + dram.kept_bytes).min(dram.used_bytes)),
             disk: (disk.capacity_bytes, disk.used_bytes, disk.kept_bytes),
@@ -132,7 +133,7 @@ impl Rooms {
             bytes_served,
             bytes_hit,
             storage: self.origin.mounts.counters(),
-            warnings: usage.warnings.into_iter().chain(self.origin.mounts.troubles(TROUBLES_MAX)).collect(),
+            warnings: of_tiers.chain(self.origin.mounts.troubles(TROUBLES_MAX)).collect(),
             drain: self.drain_report(),
             disk_form_bytes: disk.bytes_of(Owner::Form),
             layer_bytes: disk.bytes_of(Owner::Shard),

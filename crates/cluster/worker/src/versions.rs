@@ -223,7 +223,10 @@ impl Versions {
             }
             Err(_) => {}
         }
-        *last = Some(Answered { asked, done: forebay_runtime::now(), result: result.clone() });
+        // One for whose caller it has taken too long says nothing to those who wait on: the next of them asks.
+        if result.is_ok() || !forebay_runtime::deadline::is_over() {
+            *last = Some(Answered { asked, done: forebay_runtime::now(), result: result.clone() });
+        }
         result
     }
 }

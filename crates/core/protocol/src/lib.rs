@@ -34,7 +34,7 @@ pub use control::{
     MemberRequest, MountShare, MountStatus, Pin, TableDefinition, WorkerInfo, WorkerState,
 };
 pub use data::{DataReply, DataRequest};
-pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
+pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, LEFT_BYTES, LEFT_MS_MAX, Left, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
 pub use jobs::{ExecutorNumbers, JobState, SchedulerNumbers, TaskState, TransferState};
 pub use kinds::{reply_for, request_for};
 pub use limits::{
@@ -52,15 +52,15 @@ pub use placement::{
     AccessMade, AccessWay, Accesses, Filled, FilledBytes, FilledPart, Order, OrderEnd, PlacementStatus, SegmentStatus,
     SegmentUse, WantedAccesses, WindowReport,
 };
-pub use report::{DrainReport, StorageCounters, WorkerReport};
+pub use report::{About, DrainReport, StorageCounters, Warning, WorkerReport};
 pub use routes::{Route, RouteTable, RoutesDelta};
 pub use rows::{SelectedRows, WantedRows};
 pub use shards::{DatasetId, ShardClaim, ShardHeld, ShardState, WantedRecords};
 pub use tiers::{Departed, Held, Hint, Span};
 pub use traced::{TRACED_MESSAGE, TraceContext, TraceParent};
 pub use version::{
-    CLAIMS_SINCE, Kind, ORDERS_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, RESHARD_SINCE, ROWS_SINCE, Spoken, TRACED_SINCE,
-    YOUNG_SINCE, check_known, decode_from, encode_for, read_since, speaking, write_since,
+    CLAIMS_SINCE, Kind, LEFT_SINCE, ORDERS_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, RESHARD_SINCE, ROWS_SINCE, Spoken,
+    TRACED_SINCE, YOUNG_SINCE, check_known, decode_from, encode_for, read_since, speaking, write_since,
 };
 
 /// All kinds of a request by name, as `REQUEST::VARIANTS`: for who has to have tried each.

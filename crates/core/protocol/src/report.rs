@@ -1,5 +1,6 @@
 //! What a worker says of itself, for status and metrics.
 
+use std::fmt;
 use std::ops::Add;
 
 use forebay_types::{MountId, MountName};
@@ -32,9 +33,9 @@ pub struct WorkerReport {
     /// Requests and bytes a mount.
     #[serde(deserialize_with = "at_most::<MOUNTS_MAX, _, _>")]
     pub storage: Vec<(MountId, StorageCounters)>,
-    /// What is wrong, in words, as in "disk tier off: input/output error"; empty when all is well.
+    /// What is wrong; empty when all is well.
     #[serde(deserialize_with = "at_most::<WARNINGS_MAX, _, _>")]
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     /// How far it is with giving up its temporary data and such changes, when it does.
     pub drain: Option<DrainReport>,
     /// Of the disk tier, bytes of decoded columns.
@@ -54,15 +55,52 @@ pub struct WorkerReport {
     pub tier_read_us: u64,
 }
 
-impl WorkerReport {
-    /// A warning about the shared storage of one mount.
-    pub fn warning_of(mount: &MountName, what: &str) -> String {
-        format!("mount {mount}: {what}")
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Warning {
+    /// In words, as in "disk tier off: input/output error".
+    pub text: String,
+    /// What it is about.
+    #[serde(with = "crate::version::since_9")]
+    pub about: About,
+}
+
+/// What a warning is about, which decides who sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum About {
+    /// A worker of the version before does not say: a mount perhaps.
+    #[default]
+    Unsaid,
+    /// The worker itself.
+    Worker,
+    /// The shared storage of one mount.
+    Mount(MountName),
+}
+
+impl Warning {
+    /// Of the worker itself.
+    pub fn of_worker(text: String) -> Self {
+        Self { text, about: About::Worker }
     }
 
-    /// The name of the mount that a warning is about, where it is about one.
-    pub fn mount_of(warning: &str) -> Option<&str> {
-        Some(warning.strip_prefix("mount ")?.split_once(": ")?.0)
+    /// Of the shared storage of one mount.
+    pub fn of_mount(mount: &MountName, what: &str) -> Self {
+        Self { text: format!("mount {mount}: {what}"), about: About::Mount(mount.clone()) }
+    }
+
+    /// Whether somebody is shown it whose right ends at the mounts that he `sees`.
+    pub fn is_for(&self, sees: impl FnOnce(&MountName) -> bool) -> bool {
+        match &self.about {
+            About::Unsaid => false,
+            About::Worker => true,
+            About::Mount(mount) => sees(mount),
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
     }
 }
 

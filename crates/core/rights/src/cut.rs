@@ -1,6 +1,6 @@
 //! What an answer of the coordinator shows to a caller whose right ends at some mounts.
 
-use forebay_protocol::{ControlReply, WorkerReport};
+use forebay_protocol::ControlReply;
 use forebay_types::{Grant, MountName, Scope};
 
 /// Takes out of an answer of the coordinator what the caller may not see: other mounts, and what is said of them.
@@ -19,8 +19,7 @@ pub fn cut(reply: &mut ControlReply, grant: &Grant) {
             for (_, _, report) in &mut status.workers {
                 report.storage.retain(|(mount, _)| ids.contains(mount));
                 debug_assert!(report.storage.iter().all(|(mount, _)| ids.contains(mount)), "of mounts that are seen alone");
-                let is_seen = |name: &str| mounts.iter().any(|mount| mount.as_str() == name);
-                report.warnings.retain(|warning| WorkerReport::mount_of(warning).is_none_or(is_seen));
+                report.warnings.retain(|warning| warning.is_for(&sees));
             }
         }
         ControlReply::Placement(placement) => placement.segments.retain(|segment| sees(segment.path.mount())),
@@ -44,7 +43,7 @@ pub fn cut(reply: &mut ControlReply, grant: &Grant) {
 
 #[cfg(test)]
 mod tests {
-    use forebay_protocol::{ClusterStatus, WorkerInfo, WorkerState};
+    use forebay_protocol::{About, ClusterStatus, Warning, WorkerInfo, WorkerReport, WorkerState};
     use forebay_types::{HostId, Role, WorkerId};
 
     use super::*;
@@ -53,9 +52,10 @@ mod tests {
     fn what_is_wrong_with_other_mounts_is_not_seen() {
         let name = |name: &str| name.parse::<MountName>().unwrap();
         let warnings = vec![
-            WorkerReport::warning_of(&name("lake"), "/lake/x: no answer"),
-            WorkerReport::warning_of(&name("secret"), "/secret/lake: no answer"),
-            "disk tier: writing is paused".to_string(),
+            Warning::of_mount(&name("lake"), "/lake/x: no answer"),
+            Warning::of_mount(&name("secret"), "/secret/lake: no answer"),
+            Warning::of_worker("disk tier: writing is paused".to_string()),
+            Warning { text: "mount lake: as a worker of the version before says it".to_string(), about: About::Unsaid },
         ];
         let info = WorkerInfo::new(WorkerId(1), HostId("host".to_string()), "127.0.0.1:7401");
         let status = |grant: &Grant| {

@@ -61,6 +61,7 @@ pub struct Error {
     message: Arc<str>,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
     after: Option<Duration>,
+    in_vain: bool,
 }
 
 /// The result of every fallible public function.
@@ -78,7 +79,7 @@ macro_rules! constructors {
 impl Error {
     /// An error of `kind` with a message that says what failed, on which path, and what to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into().into(), source: None, after: None }
+        Self { kind, message: message.into().into(), source: None, after: None, in_vain: false }
     }
 
     constructors!(retry Retry, conflict Conflict, invalid Invalid, not_found NotFound, denied Denied, corrupt Corrupt,
@@ -99,6 +100,17 @@ impl Error {
     /// When the same call makes sense again, where that was said.
     pub fn retry_after(&self) -> Option<Duration> {
         self.after
+    }
+
+    /// Says that something was asked again and again, or waited for as long as may be: to be as patient once more would help nobody.
+    pub fn in_vain(mut self) -> Self {
+        self.in_vain = true;
+        self
+    }
+
+    /// Whether time was spent on it in vain.
+    pub fn is_in_vain(&self) -> bool {
+        self.in_vain
     }
 
     /// Puts `what` before the message: `what: message`.

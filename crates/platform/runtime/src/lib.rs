@@ -1,8 +1,8 @@
 //! The one door to time, chance, tasks and other hosts.
 //!
-//! Owns: what the time is, what is random, what runs beside its caller, and how a connection to another host is made. Everything of
-//! Forebay that waits, draws, spawns or connects does it here, so that a test can hold the clock (`tokio::time::pause` holds [`now`]
-//! too), repeat what chance gave ([`repeat`]) and be the network ([`simulated`]).
+//! Owns: what the time is, what is random, what runs beside its caller, how long somebody waits for it ([`deadline`]), and how a
+//! connection to another host is made. Everything of Forebay that waits, draws, spawns or connects does it here, so that a test can hold
+//! the clock (`tokio::time::pause` holds [`now`] too), repeat what chance gave ([`repeat`]) and be the network ([`simulated`]).
 //!
 //! Never does: anything of its own. In production each of these is the library's call and nothing else.
 //!
@@ -12,6 +12,7 @@
 
 mod chance;
 mod computing;
+pub mod deadline;
 pub mod net;
 mod planted;
 pub mod simulated;

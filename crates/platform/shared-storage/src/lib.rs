@@ -36,7 +36,6 @@ mod upload;
 pub use body::Body;
 pub use forward::{Forward, ForwardBody, Forwarded, PayloadHash, Place};
 pub use request::{Class, Get, GetRange, ListPage, PutCondition};
-pub use retry::gave_up;
 pub use settings::{AccessKey, StorageSettings};
 pub use storage::Storage;
 pub use upload::Upload;

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use forebay_protocol::Left;
+use forebay_runtime::deadline;
 use forebay_runtime::time::Instant;
-use forebay_types::{Error, ErrorKind};
+use forebay_types::Error;
 
 use crate::counters::{Tally, count};
 
@@ -13,15 +15,6 @@ const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// Received bytes that count as progress: retries start over after them.
 const PROGRESS_BYTES: u64 = 256 << 10;
-
-/// What an error says after several tries, and what it says of those of `object_store`.
-const GAVE_UP: &str = "gave up after ";
-const GAVE_UP_ELSEWHERE: &str = " retries, max_retries: ";
-
-/// Whether an error, of another process maybe, says that shared storage was asked again and again until it was enough.
-pub fn gave_up(error: &Error) -> bool {
-    error.kind() == ErrorKind::Retry && [GAVE_UP, GAVE_UP_ELSEWHERE].iter().any(|said| error.message().contains(said))
-}
 
 /// An attempt that failed, and whether another may succeed.
 #[derive(Debug)]
@@ -104,17 +97,31 @@ impl TryState {
         let pause = pause(self.retries, forebay_runtime::random()).max(failure.after.unwrap_or_default());
         let waited = self.began.elapsed();
         if self.retries >= policy.retries_max || waited + pause >= policy.deadline {
-            let tries = self.retries + 1;
-            return Err(match tries {
-                1 => failure.error,
-                _ => failure.error.context(format!("{GAVE_UP}{tries} tries in {:.1} s", waited.as_secs_f64())),
-            });
+            return Err(self.gave_up(failure.error));
+        }
+        let left = Left::new(deadline::left());
+        if !left.lets_begin_after(pause) {
+            // Whoever asked is waiting still, and is not told sooner than by his own clock: another one may ask for the same meanwhile.
+            forebay_runtime::time::sleep(left.known().unwrap_or_default()).await;
+            return Err(self.gave_up(failure.error));
+        }
+        tracing::debug!(error = %failure.error, retry = self.retries + 1, pause_ms = pause.as_millis() as u64, "trying again");
+        forebay_runtime::time::sleep(pause).await;
+        // Who has asked may have gone away in the meantime.
+        if deadline::is_over() {
+            return Err(self.gave_up(failure.error));
         }
         self.retries += 1;
         count(&tally.retries);
-        tracing::debug!(error = %failure.error, retry = self.retries, pause_ms = pause.as_millis() as u64, "trying again");
-        forebay_runtime::time::sleep(pause).await;
         Ok(())
+    }
+
+    fn gave_up(&self, error: Error) -> Error {
+        let (tries, waited) = (self.retries + 1, self.began.elapsed());
+        match tries {
+            1 => error,
+            _ => error.context(format!("gave up after {tries} tries in {:.1} s", waited.as_secs_f64())).in_vain(),
+        }
     }
 }
 
@@ -144,6 +151,45 @@ fn pause(retries: u32, random: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn refused() -> Failure {
+        Failure::transient(Error::retry("503"))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_waits_for_is_not_tried_again() {
+        let policy = RetryPolicy { retries_max: 1_000, deadline: Duration::from_secs(120) };
+        let tally = Tally::default();
+        let began = forebay_runtime::time::instant();
+        let tries = async |tally: &Tally| {
+            let mut state = TryState::new();
+            loop {
+                if let Err(error) = state.pause(policy, tally, refused()).await {
+                    return (error, deadline::is_over());
+                }
+            }
+        };
+        let waiting = Duration::from_secs(2);
+        // As one that goes on in a task of its own: no clock ends it there.
+        let two = async { deadline::Waiting::begin() };
+        let waiting_for = deadline::within(waiting, two).await.unwrap();
+        let (error, is_over) = waiting_for.waited().scope(tries(&tally)).await;
+        assert!(error.is_in_vain() && error.message().starts_with("gave up after ") && is_over, "{error}");
+        assert!((waiting..waiting * 11 / 10).contains(&began.elapsed()), "{:?}", began.elapsed());
+        let retries = tally.read().retries;
+        assert!((3..=6).contains(&retries), "{retries} pauses of 50 ms and twice as long each time");
+
+        let began = forebay_runtime::time::instant();
+        let waited = waiting_for.waited();
+        drop(waiting_for);
+        let (error, _) = waited.scope(tries(&tally)).await;
+        assert!(!error.is_in_vain() && began.elapsed() < PAUSE_MIN, "nobody waits: one try, and none after it: {error}");
+        assert_eq!(tally.read().retries, retries);
+
+        let (error, is_over) = tries(&tally).await;
+        assert!(error.is_in_vain() && !is_over, "{error}");
+        assert!(began.elapsed() > Duration::from_secs(100), "where nobody has said how long he waits it is as before");
+    }
 
     #[test]
     fn pauses_double_up_to_a_limit_and_scatter() {

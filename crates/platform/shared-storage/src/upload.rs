@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
+use forebay_runtime::deadline;
 use forebay_trace::{Kind, Span};
 use forebay_types::{ObjectInfo, Result};
 
@@ -54,7 +55,8 @@ impl Upload {
         let committed = measured("put", self.0.commit(parts, &condition)).await.inspect_err(|error| span.fail(error));
         let mut is_left = false;
         if let Err(error) = &committed
-            && let Err(left) = self.0.abort().await
+            // Parts that stay cost money, whoever waits.
+            && let Err(left) = deadline::regardless(self.0.abort()).await
         {
             is_left = true;
             tracing::warn!(%error, %left, "parts of a failed upload may be left in shared storage");
@@ -64,7 +66,7 @@ impl Upload {
 
     /// Removes the parts.
     pub async fn abort(self) -> Result<()> {
-        self.0.abort().await
+        deadline::regardless(self.0.abort()).await
     }
 }
 

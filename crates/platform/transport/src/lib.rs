@@ -26,6 +26,7 @@ mod server;
 mod service;
 mod sockets;
 mod tls;
+mod waited;
 
 pub use answer::Answer;
 pub use asking::Connection;

@@ -9,8 +9,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use forebay_protocol::{AtHand, Handed, META_BYTES_MAX, PAYLOAD_BYTES_MAX, PROTOCOL_VERSION};
+use forebay_protocol::{AtHand, Handed, Left, META_BYTES_MAX, PAYLOAD_BYTES_MAX, PROTOCOL_VERSION};
 use forebay_rights::{Caller, Who};
+use forebay_runtime::deadline;
 use forebay_types::{Error, Result};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -20,6 +21,7 @@ use tracing::error;
 
 use crate::caught::caught;
 use crate::credentials::OWNER;
+use crate::waited::while_waited;
 use crate::{Address, Admission, Answer, Credential, Peer, Response, Service, Session};
 
 /// What this process serves at Unix sockets, by their paths.
@@ -145,7 +147,7 @@ impl Local {
         let running = self.door.running.token();
         let session = self.session()?;
         let asked = meta.clone();
-        let mut call = Arc::clone(&session).call(meta, joined(payload));
+        let mut call = Arc::clone(&session).call(Left::new(deadline::left()), meta, joined(payload));
         let mut response = match self.poll_once(&mut call) {
             None => self.failed(&session, &asked),
             Some(Poll::Ready(response)) => response,
@@ -230,7 +232,7 @@ type Call = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 /// A [`Session`] of any service; it is told its end when nothing of it runs any more.
 trait LocalSession: Send + Sync {
-    fn call(self: Arc<Self>, meta: Bytes, payload: Bytes) -> Call;
+    fn call(self: Arc<Self>, left: Left, meta: Bytes, payload: Bytes) -> Call;
     fn failed(&self, meta: &Bytes) -> Response;
     fn notice(&self, meta: Bytes);
     fn at_hand(&self, wanted: &AtHand) -> Option<Handed>;
@@ -242,8 +244,14 @@ struct Open<S: Session> {
 }
 
 impl<S: Session> LocalSession for Open<S> {
-    fn call(self: Arc<Self>, meta: Bytes, payload: Bytes) -> Call {
-        Box::pin(async move { self.session.call(meta, payload).await })
+    fn call(self: Arc<Self>, left: Left, meta: Bytes, payload: Bytes) -> Call {
+        let session = Arc::clone(&self.session);
+        Box::pin(async move {
+            let response = while_waited(session, left, meta, payload).await;
+            // It is told its end when nothing of it runs any more.
+            drop(self);
+            response
+        })
     }
 
     fn failed(&self, meta: &Bytes) -> Response {

@@ -22,7 +22,8 @@ pub trait Service: Send + Sync + 'static {
 pub trait Session: Send + Sync + 'static {
     /// Answers a request. Calls of a connection run at the same time. The future is polled once on the task that
     /// reads the connection, so that an answer which is at hand costs no task; it goes on in a task of its own. It
-    /// is dropped when the caller cancels or the connection ends.
+    /// is dropped when the caller cancels, when nobody waits for the answer any more, or when the connection ends. How long somebody
+    /// waits is known within ([`forebay_runtime::deadline`]).
     fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> impl Future<Output = Response> + Send;
 
     /// A place of the service's own for the payload of a request, of so many bytes, so that it is received where it is to lie.
@@ -35,6 +36,11 @@ pub trait Session: Send + Sync + 'static {
     /// The answer to a request that failed by a defect, a panic that has been reported: of kind `Internal`, in the form that whoever
     /// sent it reads. Everything else of the connection goes on.
     fn failed(&self, meta: &Bytes) -> Response;
+
+    /// The answer to a request that nobody waits for any more, by what was said when it was asked: [`Self::call`] was dropped.
+    fn given_up(&self, meta: &Bytes) -> Response {
+        self.failed(meta)
+    }
 
     /// Takes a message that has no answer; must not block.
     fn notice(self: &Arc<Self>, meta: Bytes);

@@ -33,7 +33,7 @@ fn of_status(address: &str, status: &ClusterStatus) -> Vec<Finding> {
             let found = format!("it speaks an earlier protocol than this program's {PROTOCOL_VERSION}");
             findings.push(Finding::warning(&check, found, "upgrade it: nothing that is new is asked of it until then"));
         }
-        findings.extend(report.warnings.iter().map(|warning| Finding::warning(&check, warning, "look at its log")));
+        findings.extend(report.warnings.iter().map(|warning| Finding::warning(&check, &warning.text, "look at its log")));
     }
     findings
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use forebay_protocol::{
     DataReply, DataRequest, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, Span, check_known, decode_from, encode_for,
 };
-use forebay_runtime::time::timeout;
+use forebay_runtime::deadline;
 use forebay_trace::Span as Tracing;
 use forebay_types::{Error, ErrorKind, Result, SegmentId, WorkerId};
 
@@ -64,29 +64,29 @@ pub(crate) async fn ask_for(
     link: &Link,
     request: &DataRequest,
     payload: Vec<Bytes>,
-    deadline: Duration,
+    longest: Duration,
 ) -> Result<(DataReply, Bytes), Failure> {
     let (meta, _span) = written(link, request)?;
     let call = link.connection().call(meta, payload);
-    let answer = match timeout(deadline, call).await {
+    let answer = match deadline::within(longest, call).await {
         Ok(answer) => answer.map_err(|error| lost(link, error))?,
-        Err(_) => return Err(late(link.worker(), deadline)),
+        Err(_) => return Err(late(link.worker(), longest)),
     };
     Ok((reply_of(link, &answer.meta)?, answer.payload))
 }
 
 /// Asks a worker for bytes, in place when its tier is mapped here; gives the reply and the payload.
-pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, deadline: Duration) -> Result<(DataReply, Bytes), Failure> {
+pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, longest: Duration) -> Result<(DataReply, Bytes), Failure> {
     let (meta, _span) = written(link, request)?;
     let answer = match link.in_place() {
         Some(session) => {
             let connection = link.connection().clone();
             let call = Rescued::new(async move { connection.call(meta, Vec::new()).await }, session.outbox(), pin_of_read);
-            timeout(deadline, call).await
+            deadline::within(longest, call).await
         }
-        None => timeout(deadline, link.connection().call(meta, Vec::new())).await,
+        None => deadline::within(longest, link.connection().call(meta, Vec::new())).await,
     };
-    let answer = answer.map_err(|_| late(link.worker(), deadline))?.map_err(|error| lost(link, error))?;
+    let answer = answer.map_err(|_| late(link.worker(), longest))?.map_err(|error| lost(link, error))?;
     Ok((reply_of(link, &answer.meta)?, answer.payload))
 }
 
@@ -146,15 +146,7 @@ fn lost(link: &Link, error: Error) -> Failure {
     }
 }
 
-/// What is said of a worker that was waited for in vain.
-const LATE: &str = " did not answer within ";
-
 /// A worker was asked, and had so long to answer.
 pub(crate) fn late(worker: WorkerId, within: Duration) -> Failure {
-    Failure::Lost(Error::retry(format!("worker {worker}{LATE}{} s", within.as_secs())))
-}
-
-/// Whether an error says that a worker was waited for in vain.
-pub(crate) fn was_late(error: &Error) -> bool {
-    error.kind() == ErrorKind::Retry && error.message().contains(LATE)
+    Failure::Lost(Error::retry(format!("worker {worker} did not answer within {} s", within.as_secs())).in_vain())
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use forebay_protocol::{AdminRequest, ControlCall, ControlReply, ControlRequest, check_known, decode_from, encode_for};
+use forebay_runtime::deadline;
 use forebay_runtime::time::timeout;
 use forebay_transport::{Address, Connection, Security};
 use forebay_types::{Error, ErrorKind, Result};
@@ -36,7 +37,7 @@ impl Control {
 
     /// Asks the coordinator; a reply that says it failed is the error. What only reads is asked a second time when the
     /// connection ended under it.
-    pub(crate) async fn ask(&self, request: &ControlCall, deadline: Duration) -> Result<ControlReply> {
+    pub(crate) async fn ask(&self, request: &ControlCall, longest: Duration) -> Result<ControlReply> {
         let only_reads = match request {
             ControlCall::Ask(ControlRequest::TableAdd { .. } | ControlRequest::TableRemove { .. }) => false,
             ControlCall::Ask(_) | ControlCall::Administer(AdminRequest::Tokens) => true,
@@ -44,8 +45,8 @@ impl Control {
             // Said again in a second by who says it.
             ControlCall::Serve(_) => true,
         };
-        match self.ask_once(request, deadline).await {
-            Err(error) if only_reads && error.kind() == ErrorKind::Closed => self.ask_once(request, deadline).await,
+        match self.ask_once(request, longest).await {
+            Err(error) if only_reads && error.kind() == ErrorKind::Closed => self.ask_once(request, longest).await,
             answer => answer,
         }
         .map_err(|error| match error.kind() {
@@ -59,16 +60,15 @@ impl Control {
         })
     }
 
-    async fn ask_once(&self, request: &ControlCall, deadline: Duration) -> Result<ControlReply> {
+    async fn ask_once(&self, request: &ControlCall, longest: Duration) -> Result<ControlReply> {
         let connecting = || connect(self.address.clone(), self.security.clone(), self.connect_timeout);
         let connection = self.slot.get(connecting).await?;
         let version = connection.version();
         check_known(request, request.name(), version).map_err(|error| error.context(format!("coordinator {}", self.name())))?;
         let span = of_control(request);
-        let answer =
-            timeout(deadline, connection.call(said(&span, version, encode_for(version, request)), Vec::new())).await.map_err(
-                |_| Error::retry(format!("coordinator {} did not answer within {} s", self.name(), deadline.as_secs())),
-            )??;
+        let call = connection.call(said(&span, version, encode_for(version, request)), Vec::new());
+        let late = |_| Error::retry(format!("coordinator {} did not answer within {} s", self.name(), longest.as_secs()));
+        let answer = deadline::within(longest, call).await.map_err(late)??;
         match decode_from(version, &answer.meta)? {
             ControlReply::Failed { kind, message } => Err(Error::new(kind, message)),
             reply => Ok(reply),

@@ -31,7 +31,7 @@ use crate::in_place::{PinCache, Session, host_id};
 use crate::settings::ClientSettings;
 use slot::{Alive, Slot};
 
-pub(crate) use ask::{Failure, Given, ask, ask_bytes, ask_for, deadline_for, given, late, misfit, was_late};
+pub(crate) use ask::{Failure, Given, ask, ask_bytes, ask_for, deadline_for, given, late, misfit};
 pub(crate) use control::{Control, unexpected};
 pub(crate) use slot::{REFUSED_FOR, to_its_end};
 pub(crate) use traced::{of_node, said};

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_protocol::{ControlReply, ControlRequest, RangeSpec};
-use forebay_shared_storage::{Class, Get, GetRange, Storage, StorageSettings, gave_up};
+use forebay_shared_storage::{Class, Get, GetRange, Storage, StorageSettings};
 use forebay_types::{Attributes, Error, ErrorKind, Key, Mount, MountId, ObjectInfo, ObjectVersion, Result};
 use parking_lot::Mutex;
 use tracing::debug;
 
-use crate::connect::{Control, to_its_end, unexpected, was_late};
+use crate::connect::{Control, to_its_end, unexpected};
 
 /// The last resort: shared storage itself, with this process's own credentials, within a share of the bandwidth bound
 /// that the coordinator leases.
@@ -120,7 +120,7 @@ impl Fallback {
         };
         debug!(mount = %mount.name, "no worker answers, asking shared storage directly");
         let mut storage = self.storage(mount).await.map_err(neither)?;
-        if gave_up(&away) || was_late(&away) {
+        if away.is_in_vain() {
             storage = self.hasty(mount).map_err(neither)?;
         }
         match ask(storage.clone()).await {

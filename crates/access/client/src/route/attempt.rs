@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_protocol::WorkerInfo;
-use forebay_runtime::time::{Instant, instant, timeout_at};
+use forebay_runtime::deadline;
+use forebay_runtime::time::{Instant, instant};
 use forebay_types::{Error, ErrorKind, RouteKey, WorkerId};
 use futures::stream::{FuturesUnordered, StreamExt};
 
@@ -194,7 +195,7 @@ impl Routes {
         };
         let asked = async {
             match until {
-                Some(until) => timeout_at(until, asked).await.unwrap_or_else(|_| Err(late(info.id, began.elapsed()))),
+                Some(until) => deadline::by(until, asked).await.unwrap_or_else(|_| Err(late(info.id, began.elapsed()))),
                 None => asked.await,
             }
         };

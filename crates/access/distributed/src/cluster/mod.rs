@@ -246,19 +246,17 @@ impl Drop for RunningJob {
             return;
         }
         let (control, id) = (self.at.control(), format!("{:016x}", self.operation.0));
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            // Bounded by the question's deadline and the tries.
-            runtime.spawn(async move {
-                for _ in 0..CANCEL_TRIES {
-                    match control.cancel(&id).await {
-                        // It is being planned, or over.
-                        Err(error) if error.kind() == ErrorKind::NotFound => forebay_runtime::time::sleep(LOOK).await,
-                        Err(error) => return tracing::debug!(%error, "a job was not cancelled"),
-                        Ok(()) => return,
-                    }
+        // Bounded by the question's deadline and the tries.
+        forebay_runtime::spawn_left(async move {
+            for _ in 0..CANCEL_TRIES {
+                match control.cancel(&id).await {
+                    // It is being planned, or over.
+                    Err(error) if error.kind() == ErrorKind::NotFound => forebay_runtime::time::sleep(LOOK).await,
+                    Err(error) => return tracing::debug!(%error, "a job was not cancelled"),
+                    Ok(()) => return,
                 }
-            });
-        }
+            }
+        });
     }
 }
 

@@ -107,7 +107,7 @@ impl State {
         let is_empty = report.segments == 0 && member.is_first;
         member.is_first = false;
         report.warnings.truncate(WARNINGS_MAX);
-        report.warnings.iter_mut().for_each(shorten);
+        report.warnings.iter_mut().for_each(|warning| shorten(&mut warning.text));
         member.seen = now;
         self.settling.beats(&mut member.hearing, have, heard);
         let demand: BTreeMap<_, _> = demand.into_iter().collect();

@@ -69,6 +69,12 @@ impl Session for ControlSession {
         Response::new(encode_for(self.peer.version, &ControlReply::failed(&error)))
     }
 
+    fn given_up(&self, _meta: &Bytes) -> Response {
+        let error =
+            Error::retry("it was not done while its caller waited, and is given up: look whether it has changed something");
+        Response::new(encode_for(self.peer.version, &ControlReply::failed(&error)))
+    }
+
     fn notice(self: &Arc<Self>, _meta: Bytes) {}
 }
 

@@ -58,7 +58,8 @@ impl Catalogue {
                     self.listings.shrink();
                 }
                 Err(error) => {
-                    if error.kind() == ErrorKind::Retry {
+                    // But not where it is that its caller's time is over.
+                    if error.kind() == ErrorKind::Retry && !forebay_runtime::deadline::is_over() {
                         grown.failed = Some((forebay_runtime::now(), error.clone()));
                     }
                     return Err(error);

@@ -34,7 +34,7 @@ pub(crate) async fn ask(
             reply => Ok(reply),
         }
     };
-    match forebay_runtime::time::timeout(ANSWER_WITHIN, answer).await {
+    match forebay_runtime::deadline::within(ANSWER_WITHIN, answer).await {
         Ok(result) => result,
         Err(_) => Err(Error::retry(format!("the coordinator at {coordinator} does not answer: see whether it runs"))),
     }

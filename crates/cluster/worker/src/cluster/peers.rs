@@ -10,6 +10,7 @@ use forebay_metrics::table;
 use forebay_protocol::{
     DataReply, DataRequest, DatasetId, Kept, PeerRequest, ShardHeld, WorkerInfo, decode_from, encode, request_for,
 };
+use forebay_runtime::deadline;
 use forebay_shard_store::AskedShares;
 use forebay_transport::{Address, Answer, Connection, Security};
 use forebay_types::{Error, ErrorKind, FormId, Key, MountId, PAGE_BYTES, PageRun, Result, SegmentId, TextForm, WorkerId};
@@ -232,7 +233,7 @@ impl Peers {
         late: &'static str,
     ) -> Result<(DataReply, Bytes)> {
         let call = self.ask(peer, message, payload);
-        reply(forebay_runtime::time::timeout(within, call).await.map_err(|_| Error::retry(late))??)
+        reply(deadline::within(within, call).await.map_err(|_| Error::retry(late))??)
     }
 
     async fn ask(&self, peer: &WorkerInfo, message: Bytes, payload: Vec<Bytes>) -> Result<Answer> {
@@ -247,10 +248,8 @@ impl Peers {
 
 /// What a peer has answered, and the payload.
 fn reply(answer: Answer) -> Result<(DataReply, Bytes)> {
-    match decode_from(answer.version, &answer.meta)? {
-        DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
-        said => Ok((said, answer.payload)),
-    }
+    let said: DataReply = decode_from(answer.version, &answer.meta)?;
+    Ok((said.or_error()?, answer.payload))
 }
 
 fn something_else(asked: &str) -> Error {

@@ -43,7 +43,7 @@ pub(crate) struct Flight {
     turn: Mutex<PlanTurn>,
     received_bytes: AtomicU64,
     /// Who waits. Changes only under the lock of the table that holds the flight.
-    pub(crate) waiters: AtomicUsize,
+    pub(crate) waiters: Arc<AtomicUsize>,
     pub(crate) task: OnceLock<AbortHandle>,
     progress: watch::Sender<Progress>,
 }
@@ -78,7 +78,7 @@ impl Flight {
             planned: AtomicBool::new(class == Class::Prefetch),
             turn: Mutex::new(turn),
             received_bytes: AtomicU64::new(0),
-            waiters: AtomicUsize::new(0),
+            waiters: Arc::default(),
             task: OnceLock::new(),
             progress: watch::Sender::new(Progress::default()),
         }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use forebay_runtime::deadline::Waited;
 use forebay_trace::within;
 use forebay_types::{Error, PAGE_BYTES, PageRun, PageSet, Result, SegmentId};
 use parking_lot::Mutex;
@@ -129,11 +130,15 @@ impl Flights {
         let wanted = wanted.clone();
         let mut tasks = self.tasks.lock();
         while tasks.try_join_next().is_some() {}
-        // It is done for who asked first, whoever joins it.
-        let task = tasks.spawn(within(forebay_trace::current(), async move {
-            let landed = transfer(&landing.flights.means, &landing.flight, &wanted, source).await;
-            landing.end(landed);
-        }));
+        // It is done for who asked first, whoever joins it, and as long as any of them waits: what nobody waits for is not tried again.
+        let waited = Waited::by(Arc::clone(&flight.waiters));
+        let task = tasks.spawn(within(
+            forebay_trace::current(),
+            waited.scope(async move {
+                let landed = transfer(&landing.flights.means, &landing.flight, &wanted, source).await;
+                landing.end(landed);
+            }),
+        ));
         flight.task.set(task).expect("a flight has one task");
         ticket
     }

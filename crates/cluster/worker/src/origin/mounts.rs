@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use forebay_metrics::table;
-use forebay_protocol::{AheadNeed, ClusterView, MountShare, StorageCounters, WorkerReport};
+use forebay_protocol::{AheadNeed, ClusterView, MountShare, StorageCounters, Warning};
 use forebay_shared_storage::{Storage, StorageSettings};
 use forebay_types::{Error, Key, Mount, MountId, MountOptions, PlanTurn, Result};
 use parking_lot::Mutex;
@@ -256,11 +256,11 @@ impl Mounts {
         self.all().iter().map(|door| (door.mount.id, door.counters())).collect()
     }
 
-    /// What is wrong with the shared storage of mounts, in words; of so many of them at most.
-    pub(crate) fn troubles(&self, most: usize) -> Vec<String> {
+    /// What is wrong with the shared storage of mounts; of so many of them at most.
+    pub(crate) fn troubles(&self, most: usize) -> Vec<Warning> {
         let said = |door: &Arc<MountDoor>| {
             let trouble = door.state.lock().storage.as_ref()?.trouble()?;
-            Some(WorkerReport::warning_of(&door.mount.name, &trouble))
+            Some(Warning::of_mount(&door.mount.name, &trouble))
         };
         self.all().iter().filter_map(said).take(most).collect()
     }

@@ -132,6 +132,17 @@ impl Session for WorkerSession {
         }
     }
 
+    fn given_up(&self, meta: &Bytes) -> Response {
+        let (_, message) = TraceContext::split(meta.clone());
+        match NodeCall::decode(&message) {
+            Some(_) => self.failed(meta),
+            None => failed(&Error::retry(format!(
+                "worker {}: it was not done while its caller waited, and is given up",
+                self.rooms.cluster.id
+            ))),
+        }
+    }
+
     fn notice(self: &Arc<Self>, meta: Bytes) {
         let notice =
             decode_from(self.peer.version, &meta).and_then(|notice| self.may_quietly(|| needs::notice(&notice)).map(|()| notice));

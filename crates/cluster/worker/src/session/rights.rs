@@ -108,10 +108,7 @@ impl WorkerSession {
         let mut report = self.rooms.report();
         let may_read = |place| self.may_quietly(|| Need::read(place)).is_ok();
         report.storage.retain(|(mount, _)| may_read(Place::Mount(*mount)));
-        report.warnings.retain(|warning| {
-            WorkerReport::mount_of(warning)
-                .is_none_or(|name| name.parse::<MountName>().is_ok_and(|name| may_read(Place::Named(name))))
-        });
+        report.warnings.retain(|warning| warning.is_for(|mount| may_read(Place::Named(mount.clone()))));
         report
     }
 

@@ -20,6 +20,9 @@ pub(super) struct Write {
     writes: Arc<Writes>,
     mount: MountId,
     key: Key,
+    /// It is not under way any more.
+    has_left: bool,
+    /// Everyone has heard of it who has to.
     ended: bool,
 }
 
@@ -31,13 +34,12 @@ impl Write {
         let overlap = under_way.entry((mount, key.clone())).or_default();
         overlap.count += 1;
         overlap.mixed |= overlap.count > 1;
-        Ok(Self { writes: Arc::clone(writes), mount, key: key.clone(), ended: false })
+        Ok(Self { writes: Arc::clone(writes), mount, key: key.clone(), has_left: false, ended: false })
     }
 
     /// With shared storage's answer: the object as it is now, or none when it was deleted. All workers have heard of it
     /// before the writer does; `Retry` when that is not certain.
     pub(super) async fn end(mut self, result: Result<Option<ObjectInfo>>) -> Result<Option<ObjectInfo>> {
-        self.ended = true;
         let mixed = self.leave() && !planted(Defect::WritersOrder);
         match &result {
             Ok(Some(info)) if !mixed => {
@@ -45,18 +47,24 @@ impl Write {
             }
             Ok(_) => self.writes.catalogue.forget(self.mount, &self.key, None),
             // Refused before anything happened.
-            Err(error) if is_refusal(error) => return result,
+            Err(error) if is_refusal(error) => {
+                self.ended = true;
+                return result;
+            }
             // It may have happened all the same.
             Err(_) => self.writes.catalogue.forget(self.mount, &self.key, None),
         }
         let info = result.as_ref().ok().and_then(Clone::clone);
+        // Who goes away meanwhile has others told all the same.
         let told = self.writes.tell_change(self.mount, &self.key, info).await;
+        self.ended = true;
         let info = result?;
         told.map_err(|error| error.context(&self.key))?;
         Ok(info)
     }
 
-    fn leave(&self) -> bool {
+    fn leave(&mut self) -> bool {
+        self.has_left = true;
         let mut under_way = self.writes.under_way.lock();
         let name = (self.mount, self.key.clone());
         let overlap = under_way.get_mut(&name).expect("a write is in the table until it ends");
@@ -76,7 +84,9 @@ impl Drop for Write {
         if self.ended {
             return;
         }
-        self.leave();
+        if !self.has_left {
+            self.leave();
+        }
         self.writes.catalogue.forget(self.mount, &self.key, None);
         let (writes, mount, key) = (Arc::clone(&self.writes), self.mount, self.key.clone());
         self.writes.background.spawn(async move {

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use forebay_protocol::PutCondition;
+use forebay_runtime::deadline::Waiting;
 use forebay_trace::{current, within};
 use forebay_types::{Error, Key, MountId, ObjectInfo, OperationId, Result};
 use parking_lot::Mutex;
@@ -85,8 +86,10 @@ impl SessionUploads {
         let door = writes.writable(mount, key).await?;
         writes.drafts.check(operation, mount, key)?;
         let (storage, key, by, owner) = (door.storage()?, key.clone(), self.number, Arc::clone(writes));
+        let waiting = Waiting::begin();
+        let waited = waiting.waited();
         let begun = to_its_end(writes, async move {
-            let upload = owner.notes.begun(&door.mount, &key, storage.begin_upload(&key).await?);
+            let upload = owner.notes.begun(&door.mount, &key, waited.scope(storage.begin_upload(&key)).await?);
             let (id, part_bytes) = (owner.next_number.fetch_add(1, Relaxed), upload.part_bytes());
             match owner.drafts.begin(operation, id, by, Draft::new(mount, &key, upload)) {
                 Ok(()) => Ok((id, part_bytes)),
@@ -133,13 +136,16 @@ impl SessionUploads {
         let draft = self.find(writes, id, By::Opener(self.number))?;
         self.table.lock().open.remove(&id);
         let owner = Arc::clone(writes);
+        // What is under way goes on, but is not tried again for a writer who was told that nobody knows how it ended.
+        let waiting = Waiting::begin();
+        let waited = waiting.waited();
         let ended = to_its_end(writes, async move {
             // Held until it is over, so that who ends drafts, or gives this one up, is answered then.
             let mut place = draft.upload.write().await;
             let upload = place.take().ok_or_else(|| unknown(id))?;
             let ended = match Write::begin(&owner, draft.mount, &draft.key).await {
                 Ok(write) => {
-                    let result = upload.commit(parts, when).await;
+                    let result = waited.scope(upload.commit(parts, when)).await;
                     write.end(result.map(Some)).await
                 }
                 Err(error) => {

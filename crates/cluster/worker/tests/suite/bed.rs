@@ -27,17 +27,23 @@ pub struct Bed {
     pub mount: Mount,
     pub folder: TempDir,
     store: StoreSettings,
+    patience: Duration,
 }
 
 pub struct Plan {
     pub dram_bytes: u64,
     pub disk_bytes: u64,
     pub options: MountOptions,
+    /// For so long the worker tries shared storage again.
+    pub patience: Duration,
 }
+
+/// Of who does not wait for storage that is away.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { dram_bytes: 64 << 20, disk_bytes: 0, options: MountOptions::default() }
+        Self { dram_bytes: 64 << 20, disk_bytes: 0, options: MountOptions::default(), patience: PATIENCE }
     }
 }
 
@@ -49,9 +55,9 @@ impl Bed {
         let options = MountOptions { endpoint: Some(s3.endpoint()), anonymous: true, ..plan.options };
         let mount = add_mount(node.coordinator_at(), "lake", "s3://lake", options).await;
         let store = StoreSettings::new(folder.path().join("worker"), plan.dram_bytes).with_disk(plan.disk_bytes);
-        add_worker(&mut node, store.clone(), Some(folder.path().join("worker.sock"))).await;
+        add_worker(&mut node, store.clone(), Some(folder.path().join("worker.sock")), plan.patience).await;
         s3.reset_counters();
-        Self { s3, node, mount, folder, store }
+        Self { s3, node, mount, folder, store, patience: plan.patience }
     }
 
     /// Puts random bytes into shared storage, past the worker.
@@ -88,20 +94,19 @@ impl Bed {
     /// In its folder, again.
     pub async fn start_worker(&mut self) {
         let socket = self.folder.path().join("worker.sock");
-        add_worker(&mut self.node, self.store.clone(), Some(socket)).await;
+        add_worker(&mut self.node, self.store.clone(), Some(socket), self.patience).await;
     }
 }
 
 /// A worker in a node of its own.
 pub async fn start_worker(coordinator: &Address, store: StoreSettings, unix_socket: Option<PathBuf>) -> Arc<Worker> {
-    add_worker(&mut Node::join(coordinator.clone(), Security::default()), store, unix_socket).await
+    add_worker(&mut Node::join(coordinator.clone(), Security::default()), store, unix_socket, PATIENCE).await
 }
 
-async fn add_worker(node: &mut Node, store: StoreSettings, unix_socket: Option<PathBuf>) -> Arc<Worker> {
+async fn add_worker(node: &mut Node, store: StoreSettings, unix_socket: Option<PathBuf>, deadline: Duration) -> Arc<Worker> {
     let settings = node.worker_in(&store.folder, 0);
     let settings = WorkerSettings { store, unix_socket, ..settings };
-    let storage =
-        StorageSettings { request_timeout: Duration::from_secs(5), deadline: Duration::from_secs(1), ..Default::default() };
+    let storage = StorageSettings { request_timeout: Duration::from_secs(5), deadline, ..Default::default() };
     let tuning = Tuning { storage, beat: Duration::from_millis(100), ..Default::default() };
     Arc::clone(node.start_worker_with(settings, tuning).await.unwrap())
 }
@@ -142,6 +147,7 @@ impl Client {
         let answer = self.connection.call(request.encode(), Vec::new()).await?;
         match decode(&answer.meta)? {
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            DataReply::InVain { message } => Err(Error::retry(message).in_vain()),
             reply => Ok((reply, answer.payload)),
         }
     }
@@ -150,6 +156,7 @@ impl Client {
         let answer = self.connection.call(encode(&request), payload).await?;
         match decode(&answer.meta)? {
             DataReply::Failed { kind, message } => Err(Error::new(kind, message)),
+            DataReply::InVain { message } => Err(Error::retry(message).in_vain()),
             reply => Ok((reply, answer.payload, answer.descriptor)),
         }
     }

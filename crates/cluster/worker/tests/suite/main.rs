@@ -17,4 +17,5 @@ mod reads;
 mod rights;
 mod tiers;
 mod versions;
+mod waits;
 mod writes;

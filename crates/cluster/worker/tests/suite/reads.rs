@@ -154,7 +154,7 @@ async fn storage_away_is_retry_and_cached_data_is_served() {
     assert_eq!(error.kind(), ErrorKind::Retry);
     assert!(error.message().contains("/lake/a"), "{error}");
     let warnings = bed.worker().report().warnings;
-    assert!(warnings.len() == 1 && warnings[0].starts_with("mount lake: "), "{warnings:?}");
+    assert!(warnings.len() == 1 && warnings[0].text.starts_with("mount lake: "), "{warnings:?}");
     bed.s3.restart().unwrap();
     assert_eq!(client.read(&version, MIB as u64, 10).await.unwrap(), data[MIB..MIB + 10]);
     assert!(bed.worker().report().warnings.is_empty(), "it is there again");

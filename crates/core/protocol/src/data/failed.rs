@@ -17,6 +17,7 @@ impl DataReply {
         let message = error.message().to_string();
         match error.retry_after() {
             Some(after) => Self::Busy { after_ms: after.min(AFTER_MAX).as_millis() as u32, message },
+            None if error.is_in_vain() && error.kind() == ErrorKind::Retry => Self::InVain { message },
             None => Self::Failed { kind: error.kind(), message },
         }
     }
@@ -28,14 +29,17 @@ impl DataReply {
             Self::Busy { after_ms, message } => {
                 Err(Error::retry(message).after(Duration::from_millis(after_ms.into()).clamp(AFTER_MIN, AFTER_MAX)))
             }
+            Self::InVain { message } => Err(Error::retry(message).in_vain()),
             reply => Ok(reply),
         }
     }
 
-    /// The same for a peer of a version: before 9 nobody was told when to ask again.
+    /// The same for a peer of a version: before 9 nobody was told when to ask again, or that it is in vain.
     pub fn for_version(self, version: u16) -> Self {
         match self {
-            Self::Busy { message, .. } if version < 9 => Self::Failed { kind: ErrorKind::Retry, message },
+            Self::Busy { message, .. } | Self::InVain { message } if version < 9 => {
+                Self::Failed { kind: ErrorKind::Retry, message }
+            }
             reply => reply,
         }
     }

@@ -149,4 +149,9 @@ pub enum DataReply {
     },
     /// To `ClaimKept`, the objects being the payload; none where nothing is known of the claim.
     Kept(Option<Kept>),
+    /// As `Failed` with `Retry`, to what was tried again and again in vain: to be as patient once more would help nobody.
+    InVain {
+        /// As in `Failed`.
+        message: String,
+    },
 }

@@ -32,6 +32,9 @@ pub const ROWS_SINCE: u16 = 9;
 /// Since when a mount may have a rule of age.
 pub const YOUNG_SINCE: u16 = 9;
 
+/// Since when a request may say how long its answer is waited for.
+pub const LEFT_SINCE: u16 = 9;
+
 /// No version is so high: from here on it is what another program says, as HTTP and SSH do, in letters.
 const LETTERS: u16 = 0x2020;
 

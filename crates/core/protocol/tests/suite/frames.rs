@@ -1,7 +1,8 @@
 //! Headers of frames, right and wrong.
 
 use forebay_protocol::{
-    FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST,
+    FRAME_HEADER_BYTES, FrameHeader, FrameKind, LEFT_SINCE, META_BYTES_MAX, PAYLOAD_BYTES_MAX, PROTOCOL_VERSION,
+    PROTOCOL_VERSION_OLDEST,
 };
 use forebay_types::{ErrorKind, Result};
 use proptest::prelude::*;
@@ -49,8 +50,21 @@ fn another_version_is_named() {
 
 #[test]
 fn unknown_kinds_are_refused() {
-    assert!((0..5).all(|kind| read_changed(|bytes| bytes[16] = kind).is_ok()));
-    assert!((5..=255).all(|kind| read_changed(|bytes| bytes[16] = kind).is_err()));
+    assert!((0..6).all(|kind| read_changed(|bytes| bytes[16] = kind).is_ok()));
+    assert!((6..=255).all(|kind| read_changed(|bytes| bytes[16] = kind).is_err()));
+}
+
+#[test]
+fn a_request_that_says_how_long_it_is_waited_for_is_new_in_version_9() {
+    let timed = FrameHeader { kind: FrameKind::Timed, ..header() };
+    assert_eq!(timed.to_bytes()[16], 5);
+    for version in PROTOCOL_VERSION_OLDEST..=PROTOCOL_VERSION {
+        let header = FrameHeader { version, ..timed };
+        match version >= LEFT_SINCE {
+            true => assert_eq!(FrameHeader::from_bytes(&header.to_bytes()).unwrap(), header),
+            false => assert_eq!(FrameHeader::from_bytes(&header.to_bytes()).unwrap_err().kind(), ErrorKind::Invalid),
+        }
+    }
 }
 
 proptest! {

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{
-    AdminRequest, AheadNeed, ClusterView, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest,
+    About, AdminRequest, AheadNeed, ClusterView, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest,
     Departed, Heartbeat, Kind, MemberRequest, NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall,
-    PeerOp, PeerRequest, ShardClaim, ShardState, VariantNames, WorkerInfo, WorkerReport, decode, decode_from, encode, encode_for,
-    reply_for, request_for, speaking,
+    PeerOp, PeerRequest, ShardClaim, ShardState, VariantNames, Warning, WorkerInfo, WorkerReport, decode, decode_from, encode,
+    encode_for, reply_for, request_for, speaking,
 };
 use forebay_types::{Error, ErrorKind, Mount, MountId, MountOptions, OperationId, PageRun, SegmentId, Standing, WorkerId, Young};
 use serde::{Serialize, de::DeserializeOwned};
@@ -288,6 +288,36 @@ fn when_to_ask_again_is_told_to_who_knows_that_kind() {
     let at_once = DataReply::Busy { after_ms: 0, message: String::new() }.or_error().unwrap_err();
     assert_eq!(at_once.retry_after(), Some(Duration::from_millis(10)));
     assert!(DataReply::Done.or_error().is_ok());
+}
+
+#[test]
+fn what_a_warning_is_about_is_told_to_who_knows_that_field() {
+    let warnings = vec![
+        Warning::of_mount(&"lake".parse().unwrap(), "/lake/x: no answer"),
+        Warning::of_worker("mount secret: is what a disk is called".into()),
+    ];
+    let told = WorkerReport { warnings, ..samples::report() };
+    assert_eq!(decode::<WorkerReport>(&encode(&told)).unwrap(), told, "and what stands behind it");
+    let mut silent = told.clone();
+    silent.warnings.iter_mut().for_each(|warning| warning.about = About::Unsaid);
+    assert_eq!(decode_from::<WorkerReport>(8, &encode_for(8, &told)).unwrap(), silent);
+    let seen = |report: &WorkerReport, name: &str| {
+        report.warnings.iter().map(|warning| warning.is_for(|mount| mount.as_str() == name)).collect::<Vec<_>>()
+    };
+    assert_eq!((seen(&told, "lake"), seen(&told, "secret")), (vec![true, true], vec![false, true]));
+    assert_eq!(seen(&silent, "lake"), [false, false], "who does not say what it is about shows it to nobody who may not see all");
+}
+
+#[test]
+fn that_something_was_tried_in_vain_is_told_to_who_knows_that_kind() {
+    let in_vain = Error::retry("/lake/a: 9 tries").in_vain().context("worker 1");
+    let told = |version| decode_from::<DataReply>(version, &reply_for(version, encode(&DataReply::failed(&in_vain)))).unwrap();
+    let heard = |version| told(version).or_error().unwrap_err();
+    assert!([8, 9].into_iter().all(|version| heard(version).kind() == ErrorKind::Retry));
+    assert!([8, 9].into_iter().all(|version| heard(version).message() == in_vain.message()));
+    assert!(heard(9).is_in_vain() && !heard(8).is_in_vain());
+    let words = Error::retry("gave up after 9 tries, and did not answer within 30 s");
+    assert!(!DataReply::failed(&words).or_error().unwrap_err().is_in_vain(), "nobody reads words");
 }
 
 #[test]

@@ -58,7 +58,8 @@ pub(super) fn refusal(objects: &Inner, key: &str, error: object_store::Error) ->
         Store::NotSupported { .. } | Store::NotImplemented { .. } | Store::InvalidPath { .. } => {
             Error::invalid(format!("{path}: {service} can't do that: {words}"))
         }
-        _ => Error::retry(format!("{path}: {service} did not answer as it should: try later ({words})")),
+        // What may be tried again `object_store` has tried.
+        _ => Error::retry(format!("{path}: {service} did not answer as it should: try later ({words})")).in_vain(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_shared_storage::{Class, Get, GetRange, PutCondition, gave_up};
+use forebay_shared_storage::{Class, Get, GetRange, PutCondition};
 use forebay_testing::Fault;
 use forebay_types::ErrorKind;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -58,9 +58,9 @@ async fn the_same_storage_may_be_asked_with_less_patience() {
     lab.storage.set_share(Some(1 << 20), 64 << 10);
     lab.server().inject(Fault::Status(503), 2);
     let error = get(&storage, "x", GetRange::All).await.unwrap_err();
-    assert!(gave_up(&error) && error.message().contains("2 tries"), "{error}");
+    assert!(error.is_in_vain() && error.message().contains("2 tries"), "{error}");
     let missing = get(&storage, "y", GetRange::All).await.unwrap_err();
-    assert!(!gave_up(&missing) && missing.kind() == ErrorKind::NotFound, "{missing}");
+    assert!(!missing.is_in_vain() && missing.kind() == ErrorKind::NotFound, "{missing}");
     assert_eq!(get(&storage, "x", GetRange::All).await.unwrap(), "there");
     assert_eq!(lab.storage.counters().retries, 1, "counted together");
 }

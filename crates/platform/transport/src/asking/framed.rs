@@ -4,7 +4,8 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use forebay_protocol::{FrameKind, META_BYTES_MAX};
+use forebay_protocol::{FrameKind, Left, META_BYTES_MAX};
+use forebay_runtime::deadline;
 use forebay_types::{Error, Result};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -101,7 +102,8 @@ impl Framed {
             }
             Asked::Later => {}
             Asked::Not => {
-                let request = OutFrame::new(shared.version, FrameKind::Request, tag, meta, payload, None).inspect_err(|_| {
+                let left = Left::new(deadline::left());
+                let request = OutFrame::request(shared.version, tag, left, meta, payload).inspect_err(|_| {
                     shared.calls.give_up(tag);
                 })?;
                 match others < TOGETHER_FROM {

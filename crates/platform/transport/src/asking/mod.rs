@@ -48,7 +48,8 @@ impl Connection {
         }
     }
 
-    /// Sends a request and waits for its answer. Dropping the future cancels the request at the server.
+    /// Sends a request and waits for its answer. Dropping the future cancels the request at the server, which is told how long it is
+    /// waited for ([`forebay_runtime::deadline`]) and gives it up by itself then.
     ///
     /// `Closed` when the connection ends before the answer, `Invalid` when the request is too long for a frame. Has no
     /// timeout of its own.
@@ -60,7 +61,8 @@ impl Connection {
     }
 
     /// The same for a call that is small and that the server answers at once, as a rule: by the ring where there is one
-    /// ([`Self::use_ring`]), which keeps the calling thread spinning for 20 us at most. Everything else goes by the socket.
+    /// ([`Self::use_ring`]), which keeps the calling thread spinning for 20 us at most. Everything else goes by the socket. What
+    /// goes by the ring does not say how long it is waited for.
     pub async fn call_near(&self, meta: Bytes, payload: Vec<Bytes>) -> Result<Answer> {
         match &self.0 {
             Way::Framed(framed) => framed.call(meta, payload, true).await,

@@ -5,7 +5,9 @@ use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use bytes::Bytes;
-use forebay_protocol::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
+use forebay_protocol::{
+    FRAME_HEADER_BYTES, FrameHeader, FrameKind, LEFT_BYTES, LEFT_SINCE, Left, META_BYTES_MAX, PAYLOAD_BYTES_MAX,
+};
 use forebay_types::{Error, Result};
 
 use crate::Sent;
@@ -17,6 +19,8 @@ const SLICES_MAX: usize = 64;
 pub(crate) struct OutFrame {
     header: FrameHeader,
     head: [u8; FRAME_HEADER_BYTES],
+    /// How long the answer is waited for: the first bytes of the message, where a request says so.
+    left: Option<[u8; LEFT_BYTES]>,
     meta: Bytes,
     payload: Vec<Bytes>,
     descriptor: Option<OwnedFd>,
@@ -34,15 +38,36 @@ impl OutFrame {
         payload: Vec<Bytes>,
         descriptor: Option<OwnedFd>,
     ) -> Result<Self> {
+        Self::with(None, version, kind, tag, meta, payload, descriptor)
+    }
+
+    /// A request to a peer of `version`, which is told how long its answer is waited for if it knows what that means.
+    pub(crate) fn request(version: u16, tag: u64, left: Left, meta: Bytes, payload: Vec<Bytes>) -> Result<Self> {
+        match left.to_bytes().filter(|_| version >= LEFT_SINCE) {
+            None => Self::new(version, FrameKind::Request, tag, meta, payload, None),
+            left => Self::with(left, version, FrameKind::Timed, tag, meta, payload, None),
+        }
+    }
+
+    fn with(
+        left: Option<[u8; LEFT_BYTES]>,
+        version: u16,
+        kind: FrameKind,
+        tag: u64,
+        meta: Bytes,
+        payload: Vec<Bytes>,
+        descriptor: Option<OwnedFd>,
+    ) -> Result<Self> {
+        debug_assert_eq!(left.is_some(), kind == FrameKind::Timed, "one kind of frame says how long it is waited for");
         let payload_bytes: usize = payload.iter().map(Bytes::len).sum();
-        if meta.len() > META_BYTES_MAX as usize || payload_bytes > PAYLOAD_BYTES_MAX as usize {
+        let meta_bytes = left.map_or(0, |left| left.len()) + meta.len();
+        if meta_bytes > META_BYTES_MAX as usize || payload_bytes > PAYLOAD_BYTES_MAX as usize {
             return Err(Error::invalid(format!(
-                "a frame of {} + {payload_bytes} bytes exceeds the limits of {META_BYTES_MAX} + {PAYLOAD_BYTES_MAX} bytes",
-                meta.len()
+                "a frame of {meta_bytes} + {payload_bytes} bytes exceeds the limits of {META_BYTES_MAX} + {PAYLOAD_BYTES_MAX} bytes"
             )));
         }
         let mut header = FrameHeader {
-            meta_len: meta.len() as u32,
+            meta_len: meta_bytes as u32,
             payload_len: payload_bytes as u32,
             tag,
             kind,
@@ -51,9 +76,9 @@ impl OutFrame {
             payload_crc: 0,
             crc: 0,
         };
-        header.crc = checksum(&header, &meta);
-        let bytes = FRAME_HEADER_BYTES + meta.len() + payload_bytes;
-        Ok(Self { header, head: header.to_bytes(), meta, payload, descriptor, bytes, sent: None })
+        header.crc = forebay_types::crc32c_append(checksum(&header, said(&left)), &meta);
+        let bytes = FRAME_HEADER_BYTES + meta_bytes + payload_bytes;
+        Ok(Self { header, head: header.to_bytes(), left, meta, payload, descriptor, bytes, sent: None })
     }
 
     /// The same, with its payload's checksum for who receives it by a network that does not check what it carries.
@@ -62,14 +87,14 @@ impl OutFrame {
             let mut sum = PayloadSum::default();
             self.payload.iter().for_each(|chunk| sum.add(chunk));
             self.header.payload_crc = sum.said();
-            self.header.crc = checksum(&self.header, &self.meta);
+            self.header.crc = forebay_types::crc32c_append(checksum(&self.header, said(&self.left)), &self.meta);
             self.head = self.header.to_bytes();
         }
         self
     }
 
-    pub(crate) fn kind(&self) -> FrameKind {
-        self.header.kind
+    pub(crate) fn is_request(&self) -> bool {
+        matches!(self.header.kind, FrameKind::Request | FrameKind::Timed)
     }
 
     pub(crate) fn tag(&self) -> u64 {
@@ -89,10 +114,16 @@ impl OutFrame {
     fn chunk(&self, index: usize) -> Option<&[u8]> {
         match index {
             0 => Some(&self.head),
-            1 => Some(&self.meta),
-            _ => self.payload.get(index - 2).map(|chunk| &chunk[..]),
+            1 => Some(said(&self.left)),
+            2 => Some(&self.meta),
+            _ => self.payload.get(index - 3).map(|chunk| &chunk[..]),
         }
     }
+}
+
+/// What a request says before its message.
+fn said(left: &Option<[u8; LEFT_BYTES]>) -> &[u8] {
+    left.as_ref().map_or(&[][..], |left| &left[..])
 }
 
 /// The checksum of a frame's header and message.

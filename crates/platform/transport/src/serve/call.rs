@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use forebay_protocol::FrameKind;
+use forebay_protocol::{FrameKind, Left};
 use tracing::error;
 
 use super::live::Inner;
 use crate::caught::{caught, caught_future};
 use crate::frames::batch::OutFrame;
+use crate::waited::while_waited;
 use crate::{Response, Session, Spent};
 
 /// A call that is under way.
@@ -24,9 +25,9 @@ pub(super) enum Begun {
 
 impl<S: Session> Inner<S> {
     /// Runs a call: here when its answer is at hand, else in a task.
-    pub(super) fn call(self: &Arc<Self>, tag: u64, meta: Bytes, payload: Bytes, spent: Spent) {
+    pub(super) fn call(self: &Arc<Self>, tag: u64, left: Left, meta: Bytes, payload: Bytes, spent: Spent) {
         let (bytes, asked) = (payload.len(), meta.clone());
-        match self.begin(meta, payload) {
+        match self.begin(left, meta, payload) {
             Begun::Answered(response) => {
                 if let Some(frame) = self.reply(tag, response) {
                     self.outbox.push(frame);
@@ -38,9 +39,9 @@ impl<S: Session> Inner<S> {
 
     /// Begins a call and takes its answer when that is at hand. One that panics is answered so, and nothing else of the connection
     /// knows of it.
-    pub(super) fn begin(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> Begun {
-        let (session, asked) = (self.session.clone(), meta.clone());
-        let mut call: Call = Box::pin(async move { session.call(meta, payload).await });
+    pub(super) fn begin(self: &Arc<Self>, left: Left, meta: Bytes, payload: Bytes) -> Begun {
+        let asked = meta.clone();
+        let mut call: Call = Box::pin(while_waited(self.session.clone(), left, meta, payload));
         // A future is to wake whoever polled it last, which will be the task.
         match caught(|| call.as_mut().poll(&mut Context::from_waker(Waker::noop()))) {
             Some(Poll::Ready(response)) => Begun::Answered(response),

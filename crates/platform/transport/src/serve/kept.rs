@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
-
 use crate::frames::Hangup;
 
 /// What a session has left for as long as its peer lives.
@@ -26,11 +24,9 @@ impl Kept {
 impl Drop for Kept {
     /// Where nobody waits any more, as when a server ends in a process that goes on, a task of its own does.
     fn drop(&mut self) {
-        if let Some(what) = self.what.take()
-            && let Ok(runtime) = Handle::try_current()
-        {
+        if let Some(what) = self.what.take() {
             let hangup = Arc::clone(&self.hangup);
-            runtime.spawn(async move {
+            forebay_runtime::spawn_left(async move {
                 hangup.gone().await;
                 drop(what);
             });

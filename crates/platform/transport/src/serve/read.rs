@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_protocol::{FrameHeader, FrameKind, META_BYTES_MAX};
+use forebay_protocol::{FrameHeader, FrameKind, LEFT_BYTES, Left, META_BYTES_MAX};
 use forebay_runtime::time::timeout;
 use forebay_types::{Error, Result};
 use tracing::error;
@@ -86,15 +86,20 @@ impl<S: Session> Inner<S> {
     }
 
     async fn take(self: &Arc<Self>, frame: Incoming, spent: Spent, reader: &mut FrameReader) -> Result<()> {
-        let (header, meta) = (frame.header, frame.meta);
-        if header.descriptors > 0 || (header.payload_len > 0 && header.kind != FrameKind::Request) {
+        let (header, mut meta) = (frame.header, frame.meta);
+        let is_request = matches!(header.kind, FrameKind::Request | FrameKind::Timed);
+        if header.descriptors > 0 || (header.payload_len > 0 && !is_request) {
             return Err(Error::invalid("a frame has a descriptor or a payload that its kind has not"));
         }
         match header.kind {
-            FrameKind::Request if self.in_flight.contains(header.tag) => {
+            FrameKind::Request | FrameKind::Timed if self.in_flight.contains(header.tag) => {
                 Err(Error::invalid(format!("request {} is in flight already", header.tag)))
             }
-            FrameKind::Request => {
+            FrameKind::Request | FrameKind::Timed => {
+                let left = match header.kind {
+                    FrameKind::Timed => said(&mut meta)?,
+                    _ => Left::default(),
+                };
                 if let Some(mut place) = self.place(&meta, header.payload_len) {
                     match place.memory() {
                         Some(memory) => reader.payload_into(&header, memory).await?,
@@ -112,7 +117,7 @@ impl<S: Session> Inner<S> {
                 {
                     seat.came_by_socket();
                 }
-                self.call(header.tag, meta, payload, spent);
+                self.call(header.tag, left, meta, payload, spent);
                 Ok(())
             }
             FrameKind::Cancel => {
@@ -138,5 +143,30 @@ impl<S: Session> Inner<S> {
             let place = self.session.place(meta, payload_len)?;
             (place.bytes() == payload_len as usize).then_some(place)
         })?
+    }
+}
+
+/// How long a request is waited for, which stands before its message.
+fn said(meta: &mut Bytes) -> Result<Left> {
+    match meta.first_chunk::<LEFT_BYTES>() {
+        Some(said) => {
+            let left = Left::from_bytes(*said);
+            *meta = meta.slice(LEFT_BYTES..);
+            Ok(left)
+        }
+        None => Err(Error::invalid("a request does not say how long it is waited for, as its kind does")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_request_says_of_its_time_stands_before_its_message() {
+        let mut meta = Bytes::from_static(&[0xd0, 7, 0, 0, b'a']);
+        assert_eq!(said(&mut meta).unwrap().known(), Some(Duration::from_secs(2)));
+        assert_eq!(meta, "a");
+        assert!(said(&mut meta).is_err(), "it says less than a time");
     }
 }

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
+use forebay_protocol::Left;
 use forebay_types::Error;
 use tracing::warn;
 
@@ -62,7 +63,8 @@ impl<S: Session> Answers for Inner<S> {
             return self.broken(Error::invalid(format!("request {tag} is in flight already")));
         }
         let (bytes, asked) = (payload.len(), meta.clone());
-        match self.begin(meta, payload) {
+        // What is as small as this says nothing of the time it may take.
+        match self.begin(Left::default(), meta, payload) {
             Begun::Answered(response) => {
                 // Each slot is given back once: from then on it may be another call's.
                 if response.descriptor.is_some() || response.opens_ring {

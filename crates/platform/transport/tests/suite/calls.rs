@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use forebay_transport::{Address, ServerLimits};
+use forebay_runtime::deadline;
+use forebay_transport::{Address, Connection, ServerLimits};
 use forebay_types::ErrorKind;
 use tokio::io::AsyncWriteExt;
 use tokio::task::JoinSet;
@@ -231,4 +232,47 @@ async fn more_calls_than_a_connection_takes_wait_their_turn() {
         .collect();
     assert_eq!(calls.join_all().await.len(), 3000);
     assert!(open.desk.running_most.load(Ordering::SeqCst) <= 1024);
+}
+
+/// Calls, and goes on waiting when the time is over that it has told: what of the answer has come, and after how long.
+async fn call_beyond(connection: &Connection, what: &str, longest: Duration) -> (Bytes, Duration) {
+    let began = Instant::now();
+    let mut call = Box::pin(connection.call(what.to_string().into(), vec![]));
+    // The call itself is not dropped, so that nothing is cancelled.
+    assert!(deadline::within(longest, &mut call).await.is_err(), "it takes longer");
+    (call.await.unwrap().meta, began.elapsed())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_gives_up_what_nobody_waits_for_though_no_word_of_that_comes() {
+    let longest = Duration::from_millis(300);
+    let (folder, address) = unix();
+    let here = open_at(&address, ours(), ServerLimits::default()).await;
+    let [tcp, socket] = both().await;
+    let connections = [
+        (tcp.1.connect().await, &tcp.1.desk),
+        (socket.1.connect().await, &socket.1.desk),
+        (Connection::nearest(&here.address, &ours()).await.unwrap(), &here.desk),
+    ];
+    for (connection, desk) in connections {
+        let (answer, took) = call_beyond(&connection, "sleep 60000", longest).await;
+        assert_eq!(answer, "failed: sleep 60000");
+        assert!(took >= longest && took < Duration::from_secs(10), "{took:?}");
+        assert_eq!(desk.dropped.load(Ordering::SeqCst), 1);
+        // What is done in time is answered, and the next call has its own time.
+        let in_time = deadline::within(Duration::from_secs(10), connection.call("sleep 20".into(), vec![])).await;
+        assert_eq!(in_time.unwrap().unwrap().meta, "sleep 20");
+        assert_eq!(desk.dropped.load(Ordering::SeqCst), 1);
+    }
+    drop(folder);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_peer_of_the_version_before_is_told_nothing_of_time_and_takes_it() {
+    let open = open().await;
+    let connection = Connection::connect(&open.address, &ours().speaking(8)).await.unwrap();
+    let (answer, took) = call_beyond(&connection, "sleep 900", Duration::from_millis(100)).await;
+    assert_eq!(answer, "sleep 900");
+    assert!(took >= Duration::from_millis(900), "{took:?}");
+    assert_eq!(open.desk.dropped.load(Ordering::SeqCst), 0);
 }

@@ -1,6 +1,6 @@
 //! Who is in the view, from the registration to the end of the lease, and when there is a new view.
 
-use forebay_protocol::{ControlReply, ControlRequest, MemberRequest, WorkerState};
+use forebay_protocol::{ControlReply, ControlRequest, MemberRequest, Warning, WorkerState};
 use forebay_types::{ErrorKind, WorkerId};
 
 use super::*;
@@ -162,12 +162,12 @@ fn views_of_a_later_epoch_are_newer_whatever_came_before() {
 #[test]
 fn reports_are_kept_within_limits() {
     let mut state = joined(1);
-    let warnings = vec!["ü".repeat(10_000); 1000];
+    let warnings = vec![Warning::of_worker("ü".repeat(10_000)); 1000];
     let report = WorkerReport { warnings, reads: 5, ..WorkerReport::default() };
     let beat = Heartbeat { report, ..blank(1) };
     ask(&mut state, 1.0, MemberRequest::Heartbeat(beat));
     let status = state.status(at(1.0));
     let kept = &status.workers[0].2;
     assert_eq!(kept.reads, 5);
-    assert!(kept.warnings.len() <= 16 && kept.warnings.iter().all(|warning| warning.len() <= 512));
+    assert!(kept.warnings.len() <= 16 && kept.warnings.iter().all(|warning| warning.text.len() <= 512));
 }

@@ -90,7 +90,7 @@ impl Elsewhere {
     async fn ask_one(&self, worker: WorkerId, segment: &Segment, run: PageRun) -> Option<Shared> {
         let info = self.cluster.worker(worker)?;
         let asked = self.cluster.peers.missed(&info, self.cluster.id, segment.id, run);
-        match forebay_runtime::time::timeout(WITHIN, asked).await {
+        match forebay_runtime::deadline::within(WITHIN, asked).await {
             Ok(Ok(shared)) => Some(shared),
             Ok(Err(error)) => {
                 tracing::debug!(segment = %segment.id, %worker, %error, "peer gave no pages");

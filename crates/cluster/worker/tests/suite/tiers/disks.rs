@@ -17,7 +17,7 @@ async fn a_worker_serves_without_a_disk_that_is_away_and_says_so() {
     let worker = start_worker(bed.node.coordinator_at(), store.clone(), None).await;
     let report = worker.report();
     assert_eq!(report.disk.0, 48 << 20);
-    assert!(report.warnings.len() == 1 && report.warnings[0].contains("disk2 is left out"), "{:?}", report.warnings);
+    assert!(report.warnings.len() == 1 && report.warnings[0].text.contains("disk2 is left out"), "{:?}", report.warnings);
     let client = Client::connect(&worker.address(), bed.mount.id).await;
     let version = client.version("a").await;
     assert_eq!(client.read(&version, 0, data.len()).await.unwrap(), data);

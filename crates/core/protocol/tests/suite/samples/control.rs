@@ -16,7 +16,7 @@ pub fn report() -> WorkerReport {
         own: (3, 4),
         segments: 7,
         storage: vec![(MountId(7), counters)],
-        warnings: vec!["disk tier off: input/output error".into()],
+        warnings: vec![Warning { text: "disk tier off: input/output error".into(), about: About::default() }],
         ..WorkerReport::default()
     }
 }

@@ -149,6 +149,7 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Accesses(Accesses { next: 1 << 40, lost: 300, made: vec![] }),
         DataReply::Busy { after_ms: 300, message: "/lake: later".into() },
         DataReply::Kept(Some(Kept { end: 1 << 40, is_closed: true, bytes: vec![1, 300] })),
+        DataReply::InVain { message: "/lake/a: 9 tries".into() },
     ]
 }
 

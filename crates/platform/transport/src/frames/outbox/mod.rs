@@ -5,8 +5,6 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use forebay_protocol::FrameKind;
-
 use crate::frames::Sink;
 use crate::frames::batch::{Batch, OutFrame};
 use crate::sockets::Socket;
@@ -131,7 +129,7 @@ impl Outbox {
     /// Takes a request back that no one has begun to send.
     pub(crate) fn withdraw(&self, tag: u64) -> bool {
         let mut state = self.state.lock();
-        let found = state.queue.iter().position(|frame| frame.kind() == FrameKind::Request && frame.tag() == tag);
+        let found = state.queue.iter().position(|frame| frame.is_request() && frame.tag() == tag);
         let frame = found.and_then(|index| state.queue.remove(index));
         self.less(&mut state, frame.as_ref().map_or(0, OutFrame::bytes));
         frame.is_some()

@@ -1,8 +1,12 @@
 //! The header that each message has before it.
 
+mod left;
+
 use forebay_types::{Error, Result};
 
-use crate::version::{PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, Spoken};
+pub use left::{LEFT_BYTES, LEFT_MS_MAX, Left};
+
+use crate::version::{LEFT_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, Spoken};
 
 /// Bytes of a frame's header.
 pub const FRAME_HEADER_BYTES: usize = 28;
@@ -24,6 +28,8 @@ pub enum FrameKind {
     Notice,
     /// Opens a connection: the handshake.
     Hello,
+    /// Asks as `Request`, and says before its message how long the answer is waited for ([`Left`]).
+    Timed,
 }
 
 /// The 28 bytes before every frame, little endian:
@@ -61,6 +67,7 @@ impl FrameHeader {
             FrameKind::Cancel => 2,
             FrameKind::Notice => 3,
             FrameKind::Hello => 4,
+            FrameKind::Timed => 5,
         };
         bytes[17] = self.descriptors;
         bytes[18..20].copy_from_slice(&self.version.to_le_bytes());
@@ -90,6 +97,7 @@ impl FrameHeader {
             2 => FrameKind::Cancel,
             3 => FrameKind::Notice,
             4 => FrameKind::Hello,
+            5 if version >= LEFT_SINCE => FrameKind::Timed,
             other => return Err(Error::invalid(format!("frame of unknown kind {other}"))),
         };
         let header = Self {

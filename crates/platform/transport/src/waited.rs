@@ -1,0 +1,20 @@
+//! Calls that end when nobody waits for their answers any more.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use forebay_protocol::Left;
+use forebay_runtime::deadline;
+
+use crate::{Response, Session};
+
+/// Has a session answer a request for as long as who asked waits: as if it were cancelled then, where the word of that is lost or the one
+/// who would send it hangs. What the session asks of others in the meantime is told what is left.
+pub(crate) async fn while_waited<S: Session>(session: Arc<S>, left: Left, meta: Bytes, payload: Bytes) -> Response {
+    let Some(longest) = left.known() else { return session.call(meta, payload).await };
+    let asked = meta.clone();
+    match deadline::within(longest, session.call(meta, payload)).await {
+        Ok(response) => response,
+        Err(_) => session.given_up(&asked),
+    }
+}
