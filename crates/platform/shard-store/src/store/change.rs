@@ -41,11 +41,7 @@ impl Store {
             let number = writer.log.append(&entry)?;
             let mut run = LogStore::default();
             changes.into_iter().for_each(|change| run.apply(number, change));
-            self.view.rcu(|view| {
-                let mut next = (**view).clone();
-                next.push(run.clone());
-                Arc::new(next)
-            });
+            self.push(run);
             number
         };
         tracing::trace!(number, "updates are durable");
@@ -117,9 +113,11 @@ impl Store {
         if run.is_empty() {
             return;
         }
+        // It may be tried several times.
+        let run = Arc::new(run);
         self.view.rcu(|view| {
             let mut next = (**view).clone();
-            next.push(run.clone());
+            next.push(Arc::clone(&run));
             Arc::new(next)
         });
     }
