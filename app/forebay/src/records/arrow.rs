@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
-use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Float64Type, Int64Type, Schema, TimeUnit, TimestampMicrosecondType,
 };
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::arrow::util::display::FormatOptions;
 use forebay_shard::{Key, Value};
 use forebay_shard_store::{Column, ColumnKind, Columns, key_of_value};
 use forebay_types::{Error, Result};
@@ -18,6 +19,8 @@ use super::{PIECE_BYTES, Wanted};
 const RECORD_BYTES_MAX: usize = 64 << 20;
 /// Bytes that the lists in a column of a batch take at most: as text, which they become, they take more.
 const LISTS_BYTES_MAX: usize = 32 << 20;
+/// What becomes text says what is missing in it: a list of one null is not an empty one.
+const AS_TEXT: CastOptions<'static> = CastOptions { safe: true, format_options: FormatOptions::new().with_null("null") };
 
 /// Turns batches of a file's columns into records.
 pub(super) struct Rows {
@@ -58,7 +61,7 @@ impl Rows {
         let mut keys = Vec::with_capacity(batch.num_rows());
         for (place, array) in batch.columns().iter().enumerate() {
             let name = &self.columns.all()[place].name;
-            let array = cast(array, &self.casts[place]).map_err(|error| {
+            let array = cast_with_options(array, &self.casts[place], &AS_TEXT).map_err(|error| {
                 Error::invalid(format!("column {name} can't be read as {}: {error}; leave it out", self.casts[place]))
             })?;
             let text = self.empty_text && self.columns.all()[place].kind == ColumnKind::Text;
@@ -160,4 +163,28 @@ pub(super) fn cut(batch: &RecordBatch) -> Result<Vec<RecordBatch>> {
 /// The schema of the columns at `places`.
 pub(super) fn project(schema: &Schema, places: &[usize]) -> Arc<Schema> {
     Arc::new(Schema::new(places.iter().map(|&place| schema.fields()[place].clone()).collect::<Vec<_>>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::array::{Int64Array, Int64Builder, ListBuilder};
+
+    use super::*;
+
+    #[test]
+    fn what_is_missing_in_a_list_is_told_from_an_empty_list_and_from_none() {
+        let mut lists = ListBuilder::new(Int64Builder::new());
+        let values: [Option<&[Option<i64>]>; 4] = [Some(&[None]), Some(&[]), None, Some(&[Some(1), None, Some(2)])];
+        for list in values {
+            list.into_iter().flatten().for_each(|value| lists.values().append_option(*value));
+            lists.append(list.is_some());
+        }
+        let (ids, lists): (ArrayRef, ArrayRef) = (Arc::new(Int64Array::from_iter_values(0..4)), Arc::new(lists.finish()));
+        let batch = RecordBatch::try_from_iter_with_nullable([("id", ids, false), ("list", lists, true)]).unwrap();
+        let wanted = Wanted { key: "id", columns: None, in_paths: &[] };
+        let records = Rows::new(&batch.schema(), &[0, 1], &wanted).unwrap().records(&batch).unwrap();
+        let read: Vec<Value> = records.into_iter().flat_map(|(_, values)| values).collect();
+        let text = |text: &str| Value::Text(text.into());
+        assert_eq!(read, [text("[null]"), text("[]"), Value::Null, text("[1, null, 2]")]);
+    }
 }

@@ -1,4 +1,4 @@
-//! The records that are served: TPC-H lineitem, and what a get of one has to answer.
+//! The records that are served, TPC-H lineitem or a service's log, and what a get of one has to answer.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::workload::{ATTRIBUTES, Get, Records, Search, Skew, gets, searches};
 
 /// The name of the key.
-pub(crate) const KEY: &str = "l_key";
+pub(crate) const KEY: &str = "key";
 /// The least that a shard is stored at, as a part of its input.
 const BASE_SIZE: f64 = 0.01;
 
@@ -29,10 +29,15 @@ impl Data {
         }
     }
 
+    /// The first requests of a service, as its log has them.
+    pub(crate) fn requests(values_bytes: usize) -> Self {
+        Self { records: Records::requests(values_bytes) }
+    }
+
     /// Their columns.
     pub(crate) fn columns(&self) -> Result<Columns> {
         let key = Column::new(KEY, ColumnKind::Uint);
-        let attributes = ATTRIBUTES.iter().map(|name| Column::new(*name, ColumnKind::Text));
+        let attributes = self.records.attributes().iter().map(|name| Column::new(*name, ColumnKind::Text));
         Columns::new(std::iter::once(key).chain(attributes).collect(), KEY)
     }
 
@@ -42,8 +47,7 @@ impl Data {
         for (row, key) in self.records.keys().iter().enumerate() {
             let key = Key::U64(*key);
             if shard_of(&key, of) == shard {
-                building
-                    .push(key, (0..ATTRIBUTES.len()).map(|place| Value::Text(self.text(row, place).to_string())).collect())?;
+                building.push(key, self.texts(row).map(|(_, text)| Value::Text(text.to_string())).collect())?;
             }
         }
         building.finish()
@@ -51,17 +55,24 @@ impl Data {
 
     /// Bytes of keys and values, as shards count them: with a delimiter an attribute.
     pub(crate) fn input_bytes(&self) -> u64 {
-        let values = |row: usize| (0..ATTRIBUTES.len()).map(|place| self.text(row, place).len() + 1).sum::<usize>();
+        let values = |row: usize| self.texts(row).map(|(_, text)| text.len() + 1).sum::<usize>();
         (0..self.records.len()).map(|row| values(row) as u64 + 8).sum()
     }
 
-    fn text(&self, row: usize, attribute: usize) -> &str {
-        std::str::from_utf8(self.records.value(row, attribute)).expect("lineitem is text")
+    /// The attributes of a record by their names.
+    fn texts(&self, row: usize) -> impl Iterator<Item = (&'static str, &str)> {
+        let text = move |place| std::str::from_utf8(self.records.value(row, place)).expect("all of it is text");
+        self.records.attributes().iter().enumerate().map(move |(place, name)| (*name, text(place)))
+    }
+
+    /// A record as who keeps it by its key has it: all but that.
+    pub(crate) fn value(&self, row: usize) -> String {
+        Json::Object(self.texts(row).map(|(name, text)| (name.to_string(), Json::from(text))).collect()).to_string()
     }
 
     /// A record as a get answers it.
     pub(crate) fn json(&self, row: usize) -> Json {
-        let attributes = ATTRIBUTES.iter().enumerate().map(|(place, name)| (name.to_string(), self.text(row, place).into()));
+        let attributes = self.texts(row).map(|(name, text)| (name.to_string(), text.into()));
         Json::Object(std::iter::once((KEY.to_string(), json!(self.records.keys()[row]))).chain(attributes).collect::<Map<_, _>>())
     }
 

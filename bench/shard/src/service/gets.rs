@@ -112,7 +112,7 @@ pub(crate) async fn rate(shards: &Shards, keys: &[u64], length: Duration) -> Res
 }
 
 /// The same where each record is made a JSON object.
-pub(crate) async fn rate_of_json(shards: &Shards, keys: &[u64], length: Duration) -> Result<(f64, u64)> {
+async fn rate_of_json(shards: &Shards, keys: &[u64], length: Duration) -> Result<(f64, u64)> {
     asked(keys, length, async |key| Ok(shards.get(&literal(key)?, None).await?.is_some())).await
 }
 

@@ -11,9 +11,10 @@ use forebay_types::{Error, ForebayPath, Result};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value as Json, json};
+use tokio::runtime::Handle;
 
 use super::data::Data;
-use super::rig::{Rig, Settings};
+use super::rig::{Rig, Settings, WorkerProcess};
 use super::wait::until_at_rest;
 use crate::workload::Skew;
 
@@ -25,6 +26,8 @@ const TOGETHER: usize = 500;
 const PATIENCE: Duration = Duration::from_secs(600);
 /// What is changed, as a part of the input.
 const CHANGED: f64 = 0.5;
+/// Bytes of changes of a shard that no merge begins for by itself.
+const BELOW: u64 = 2 << 20;
 /// Memory that no file stands behind.
 const ANONYMOUS: &str = "RssAnon:";
 /// How often the memory of workers is looked at.
@@ -43,21 +46,30 @@ pub(crate) async fn figures(data: &Data, seconds: u64) -> Result<()> {
     let (stored, manifest) = (stored_bytes(&rig, shards.path()).await?, manifest(&rig, &shards).await?);
     let anonymous: Vec<u64> = rig.workers.iter().map(|worker| status_bytes(worker.id(), ANONYMOUS)).collect::<Result<_>>()?;
     let (stop, peak, changed) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
-    let changing = async {
+    let ids: Vec<u32> = rig.workers.iter().map(WorkerProcess::id).collect();
+    let changing = async || {
         let done = change(data, &shards, (input as f64 * CHANGED) as u64, &changed).await;
         stop.store(true, Relaxed);
         done
     };
-    let watching = async {
+    let watching = async || {
         while !stop.load(Relaxed) {
-            for (worker, before) in rig.workers.iter().zip(&anonymous) {
-                peak.fetch_max(status_bytes(worker.id(), ANONYMOUS)?.saturating_sub(*before), Relaxed);
+            for (id, before) in ids.iter().zip(&anonymous) {
+                peak.fetch_max(status_bytes(*id, ANONYMOUS)?.saturating_sub(*before), Relaxed);
             }
             tokio::time::sleep(SOON).await;
         }
         Ok::<_, Error>(())
     };
-    let (changing, watching, took) = futures::join!(changing, watching, gets.until(&stop, Duration::MAX));
+    let runtime = Handle::current();
+    // A thread each: who makes changes takes its thread for milliseconds, which no get is to wait for.
+    let (changing, watching, took) = std::thread::scope(|scope| {
+        let changing = scope.spawn(|| runtime.block_on(changing()));
+        let watching = scope.spawn(|| runtime.block_on(watching()));
+        let took = scope.spawn(|| runtime.block_on(gets.until(&stop, Duration::MAX)));
+        let ended = "a thread of this bench ends with a result";
+        (changing.join().expect(ended), watching.join().expect(ended), took.join().expect(ended))
+    });
     changing?;
     watching?;
     let during = p99_ms(took?);
@@ -78,6 +90,30 @@ pub(crate) async fn figures(data: &Data, seconds: u64) -> Result<()> {
     let peak = peak.load(Relaxed) as f64 / f64::from(1 << 20);
     line(format!("{what}: memory of a worker beyond that before"), peak, "MiB", Bar::ValueAtMost(512.0));
     Figure::new(format!("{what}: p99 of gets meanwhile"), during, "ms", "before", before, Bar::RatioAtMost(2.0)).print(true);
+    alone(data, &gets, before).await
+}
+
+/// The same of merges alone: nothing is written meanwhile, which takes its part of processors and has other workers look into the log.
+async fn alone(data: &Data, gets: &Gets<'_>, before: f64) -> Result<()> {
+    let (shards, count) = (gets.shards.clone().with_patience(PATIENCE), gets.shards.dataset().shards.len());
+    let merge_all = async || {
+        for shard in 0..count {
+            shards.merge_shard(shard).await?;
+        }
+        Ok::<_, Error>(())
+    };
+    merge_all().await?;
+    change(data, &shards, BELOW * count as u64, &AtomicU64::new(0)).await?;
+    let stop = AtomicBool::new(false);
+    let merging = async {
+        let merged = merge_all().await;
+        stop.store(true, Relaxed);
+        merged
+    };
+    let (merged, took) = futures::join!(merging, gets.until(&stop, Duration::MAX));
+    merged?;
+    let what = format!("merges alone, of {count} shards: p99 of gets meanwhile");
+    Figure::new(what, p99_ms(took?), "ms", "before", before, Bar::RatioAtMost(2.0)).print(true);
     Ok(())
 }
 

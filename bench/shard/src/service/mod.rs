@@ -106,7 +106,10 @@ pub(crate) fn measure(service: &Service, values_bytes: usize) -> Result<()> {
                 Cell::Kill => kill::figures(&data, service.seconds).await?,
                 Cell::Repair => kill::repair::figures(&data, service.seconds).await?,
                 Cell::Gets => gets::figures(&data, service.rounds, service.seconds).await?,
-                Cell::Equal => equal::figures(&data, service.rounds, service.seconds).await?,
+                Cell::Equal => {
+                    equal::figures("lineitems", &data, service.rounds, service.seconds).await?;
+                    equal::figures("requests", &data::Data::requests(values_bytes), service.rounds, service.seconds).await?;
+                }
                 Cell::Cold => cold::figures(&data).await?,
                 Cell::Ack => ack::figures(&data, service.rounds, service.seconds).await?,
                 Cell::Merge => merge::figures(&data, service.seconds).await?,

@@ -29,12 +29,12 @@ impl Redis {
     }
 
     /// Puts records in by their numbers.
-    pub(crate) async fn fill(&self, records: impl Iterator<Item = String>) -> Result<()> {
+    pub(crate) async fn fill(&self, records: impl Iterator<Item = impl AsRef<[u8]>>) -> Result<()> {
         let mut connection = self.connect().await?;
         let mut records = records.enumerate().peekable();
         while records.peek().is_some() {
             let some: Vec<_> = records.by_ref().take(TOGETHER).collect();
-            let sets: Vec<u8> = some.iter().flat_map(|(row, record)| set(*row, record.as_bytes())).collect();
+            let sets: Vec<u8> = some.iter().flat_map(|(row, record)| set(*row, record.as_ref())).collect();
             connection.0.write_all(&sets).await?;
             for _ in &some {
                 connection.line().await?;

@@ -1,15 +1,16 @@
-//! What is stored and what is asked: TPC-H lineitem, and operations drawn uniformly or by Zipf's law.
+//! What is stored and what is asked: TPC-H lineitem or a service's log, and operations drawn uniformly or by Zipf's law.
 
 mod operations;
+mod requests;
 mod zipf;
 
 use std::io::Write;
 
 use tpchgen::generators::{LineItem, LineItemGenerator};
 
-pub(crate) use operations::{Get, Search, Skew, gets, searches};
+pub(crate) use operations::{Get, Rows, Search, Skew, gets, searches};
 
-/// The attributes of a record: those of lineitem that are not in its key.
+/// The attributes of a lineitem: those that are not in its key.
 pub(crate) const ATTRIBUTES: [&str; 14] = [
     "l_partkey",
     "l_suppkey",
@@ -31,6 +32,7 @@ pub(crate) const SELECTIVE: [usize; 7] = [0, 1, 3, 8, 9, 10, 13];
 
 /// Records in the order of their keys, as plain text, in one piece.
 pub(crate) struct Records {
+    attributes: &'static [&'static str],
     keys: Vec<u64>,
     bytes: Vec<u8>,
     /// Where each value ends in `bytes`, record after record.
@@ -42,7 +44,7 @@ impl Records {
     pub(crate) fn lineitem(values_bytes: usize) -> Self {
         // A record's values take about 103 bytes, and a scale factor of one has six million records.
         let scale = (values_bytes as f64 / 95.0 / 6_000_000.0).max(0.001);
-        let mut records = Self { keys: Vec::new(), bytes: Vec::with_capacity(values_bytes + 4096), ends: Vec::new() };
+        let mut records = Self::of(&ATTRIBUTES, values_bytes);
         for item in LineItemGenerator::new(scale, 1, 1).iter() {
             if records.bytes.len() >= values_bytes {
                 break;
@@ -51,6 +53,11 @@ impl Records {
         }
         assert!(records.bytes.len() >= values_bytes, "the scale factor is too small");
         records
+    }
+
+    /// None yet, with room for values of so many bytes.
+    fn of(attributes: &'static [&'static str], values_bytes: usize) -> Self {
+        Self { attributes, keys: Vec::new(), bytes: Vec::with_capacity(values_bytes + 4096), ends: Vec::new() }
     }
 
     fn push(&mut self, item: &LineItem<'_>) {
@@ -65,6 +72,11 @@ impl Records {
         values!(l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment);
     }
 
+    /// The names of the attributes.
+    pub(crate) fn attributes(&self) -> &'static [&'static str] {
+        self.attributes
+    }
+
     /// How many.
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
@@ -76,16 +88,16 @@ impl Records {
     }
 
     pub(crate) fn value(&self, row: usize, attribute: usize) -> &[u8] {
-        let place = row * ATTRIBUTES.len() + attribute;
+        let place = row * self.attributes.len() + attribute;
         let start = if place == 0 { 0 } else { self.ends[place - 1] as usize };
         &self.bytes[start..self.ends[place] as usize]
     }
 
     /// All values of a record, one behind the other.
     pub(crate) fn row(&self, row: usize) -> &[u8] {
-        let first = row * ATTRIBUTES.len();
+        let first = row * self.attributes.len();
         let start = if first == 0 { 0 } else { self.ends[first - 1] as usize };
-        &self.bytes[start..self.ends[first + ATTRIBUTES.len() - 1] as usize]
+        &self.bytes[start..self.ends[first + self.attributes.len() - 1] as usize]
     }
 
     pub(crate) fn values_bytes(&self) -> usize {

@@ -37,18 +37,18 @@ pub(crate) struct Search {
     pub(crate) value: Vec<u8>,
 }
 
-/// A row that the skew draws.
-struct Rows {
+/// Rows that a skew draws.
+pub(crate) struct Rows {
     zipf: Option<Zipf>,
     rows: usize,
 }
 
 impl Rows {
-    fn new(skew: Skew, rows: usize) -> Self {
+    pub(crate) fn new(skew: Skew, rows: usize) -> Self {
         Self { zipf: (skew == Skew::Zipf).then(|| Zipf::new(rows, 0.99)), rows }
     }
 
-    fn draw(&self, random: &mut impl Rng) -> usize {
+    pub(crate) fn draw(&self, random: &mut impl Rng) -> usize {
         match &self.zipf {
             None => random.random_range(0..self.rows),
             // Popular records lie anywhere: the rank is scattered by a hash, as in YCSB.

@@ -18,7 +18,9 @@ impl Shards {
     /// A record as a JSON object: the columns asked for by name, or all; none where the key has no record.
     pub async fn get(&self, key: &Literal, columns: Option<&[String]>) -> Result<Option<Json>> {
         let key = self.columns().key_of(key)?;
-        Ok(self.get_many(&[key], columns).await?.pop().flatten())
+        let places = columns.map(|names| self.attributes_of(names)).transpose()?;
+        let record = self.record(&key, places.as_deref()).await?;
+        record.map(|record| self.record_json(&key, &record, columns.zip(places.as_deref()))).transpose()
     }
 
     /// Records in the order of the keys: one call for those of a shard.
@@ -128,7 +130,7 @@ impl Shards {
     /// A record as a JSON object: of the columns with these names, whose attributes the record has, or of all.
     pub(crate) fn record_json(&self, key: &Key, record: &Record, asked: Option<(&[String], &[usize])>) -> Result<Json> {
         let Some((names, places)) = asked else {
-            return self.columns().record_json(key, &record.values(&self.schema, None)?, None);
+            return Ok(self.columns().whole_json(key, record.values(&self.schema, None)?));
         };
         self.columns().record_json(key, &self.values_at(record, places)?, Some(names))
     }

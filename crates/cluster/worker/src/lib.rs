@@ -22,6 +22,7 @@ mod catalogue;
 mod cluster;
 mod forms;
 mod in_place;
+mod landing;
 mod nodes;
 mod origin;
 mod process;

@@ -45,13 +45,16 @@ impl FarCost {
     }
 }
 
-/// Where the next gets and equalities of a shard of `shard_bytes` are answered, by what answers from afar have cost until now.
-pub fn residence(cost_bytes: f64, gets: u64, equalities: u64, shard_bytes: u64) -> Residence {
+/// Where the next gets and equalities of a shard of `shard_bytes` are answered, by what answers from afar have cost until now. One that is larger than
+/// all the room that there is for shards can't be brought, whatever they cost.
+pub fn residence(cost_bytes: f64, gets: u64, equalities: u64, shard_bytes: u64, room_bytes: u64) -> Residence {
     let of = |count: u64, (requests, bytes): (f64, f64)| count as f64 * (requests * REQUEST_BYTES + bytes + ANSWER_BYTES);
     let next = of(gets, GET) + of(equalities, EQUALITY);
     let whole = shard_bytes as f64 + REQUEST_BYTES;
     debug_assert!(cost_bytes >= 0.0 && next >= 0.0, "costs are costs");
-    if next >= whole {
+    if shard_bytes > room_bytes {
+        Residence::Far
+    } else if next >= whole {
         Residence::Brought
     } else if cost_bytes + next >= whole {
         Residence::FarUntilBrought

@@ -26,6 +26,6 @@ pub use log::LocalLog;
 pub use question::{Condition, Test};
 pub use store::{
     Answered, Batch, Building, FarAnswer, FarQuestion, Inspection, PartInspection, SentRecord, Standing, Store, UpdateLimits,
-    Wanted, read_keys, read_records, write_keys,
+    Updates, Wanted, read_keys, read_records, write_keys,
 };
 pub use update::{Change, ChangeIf, Filter, WantedChange};

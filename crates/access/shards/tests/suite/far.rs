@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use forebay_shard::{Key, Value};
 use forebay_shard_store::{ChangeIf, DatasetOrders, DatasetPin, Store};
 use forebay_shards::{Shards, create};
-use forebay_types::WorkerId;
+use forebay_types::{ErrorKind, WorkerId};
 use serde_json::{Value as Json, json};
 
 use crate::bed::{BUCKET, Bed, columns, path};
@@ -204,5 +204,21 @@ async fn a_disk_without_room_answers_from_afar() {
     for key in (0..RECORDS).step_by(997) {
         assert_eq!(get(&shards, key).await, Some(json_of(key)));
     }
+    // As many as bringing it would be worth, and pinned: there is no room for it, whatever goes.
+    let keys: Vec<u64> = (0..RECORDS).step_by(199).collect();
+    let many = shards.get_many(&keys.iter().map(|key| Key::U64(*key)).collect::<Vec<_>>(), None).await.unwrap();
+    assert_eq!(many, keys.iter().map(|key| Some(json_of(*key))).collect::<Vec<_>>());
+    let pin = |orders: &mut DatasetOrders| orders.pin = Some(DatasetPin::default());
+    let shards = Shards::set_orders(&bed.client, &path("far.shards"), pin).await.unwrap();
+    assert_eq!(get(&shards, 6).await, Some(json_of(6)));
+    let status = shards.status().await.unwrap();
+    assert!(
+        status[0].replicas.iter().any(|replica| replica.why.as_deref().is_some_and(|why| why.contains("shard-bytes"))),
+        "{status:?}"
+    );
+    let part = &note(777)[5..40];
+    let refused = shards.search(&json!({"attr": "note", "contains": part}), None, Some(10)).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused}");
+    assert!(refused.message().contains("shard-bytes") && refused.message().contains("reshard"), "{refused}");
     assert_eq!(here(&bed, 0), 0);
 }

@@ -1,19 +1,18 @@
 //! Objects, or parts of them, that are read for the worker itself: to a file of their own, into memory, or through the tiers.
 
-use std::fs::File;
-use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_shared_storage::{Get, GetRange};
-use forebay_types::{Error, Key, ObjectInfo, ObjectVersion, PageRun, Result, ResultExt};
+use forebay_types::{Error, Key, ObjectInfo, ObjectVersion, PageRun, Result};
 
 use super::Origin;
 use super::admission::Priority;
 use super::mounts::MountDoor;
 use super::piece::Missed;
+use crate::landing::Landing;
 use crate::segment::Segment;
 
 /// Bytes of one request: several in a row leave room for readers between them.
@@ -99,8 +98,8 @@ impl Origin {
     /// Writes an object of `bytes` bytes to a file, inside the mount's bound, and gives its checksum. `Corrupt` when the object
     /// has another length. What there is when it fails is the caller's to remove.
     pub(crate) async fn download(&self, door: &MountDoor, key: &Key, bytes: u64, path: &Path) -> Result<u32> {
-        let mut file = File::create(path).context(|| path.display())?;
-        let (mut at, mut crc32c) = (0, 0);
+        let mut landing = Landing::begin(path).await?;
+        let mut at = 0;
         let storage = door.storage()?;
         while at < bytes {
             let end = (at + PIECE_BYTES).min(bytes);
@@ -114,24 +113,22 @@ impl Origin {
             while let Some(chunk) = permit.during(body.next()).await {
                 let chunk: Bytes = chunk?;
                 permit.arrived(chunk.len() as u64);
-                crc32c = forebay_types::crc32c_append(crc32c, &chunk);
                 at += chunk.len() as u64;
                 if at > end {
                     return Err(Error::corrupt(format!("{key}: shared storage gave more than was asked for")));
                 }
                 gathered.extend_from_slice(&chunk);
                 if gathered.len() >= WRITE_BYTES {
-                    file.write_all(&gathered).context(|| path.display())?;
-                    gathered.clear();
-                    tokio::task::yield_now().await;
+                    let part = std::mem::replace(&mut gathered, Vec::with_capacity(WRITE_BYTES));
+                    landing = landing.with(part.into()).await?;
                 }
             }
-            file.write_all(&gathered).context(|| path.display())?;
+            landing = landing.with(gathered.into()).await?;
             if at != end {
                 return Err(Error::retry(format!("{key}: shared storage gave {at} of {bytes} bytes: try again")));
             }
         }
-        file.sync_all().context(|| path.display())?;
+        let crc32c = landing.finish().await?;
         self.signals.meters.fetched.add(bytes);
         Ok(crc32c)
     }

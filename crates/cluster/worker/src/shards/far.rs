@@ -39,14 +39,19 @@ pub(super) struct Far {
     version: ObjectVersion,
     cost: Mutex<FarCost>,
     began: Instant,
+    /// There is room for it here, once others have made it.
+    may_come: bool,
     is_coming: AtomicBool,
 }
 
 impl Far {
     /// How it stands, as a dataset's shard of that number.
     pub(super) fn state(&self, number: u32) -> ShardState {
-        let why = "it is asked too rarely to be brought: answered by ranges of its cold file".to_string();
-        ShardState { bytes: 0, size_milli: 0, why, ..self.served.state(number) }
+        let why = match self.may_come {
+            true => "it is asked too rarely to be brought: answered by ranges of its cold file",
+            false => "it is larger than `shard-bytes`: gets and equalities are answered by ranges of its cold file",
+        };
+        ShardState { bytes: 0, size_milli: 0, why: why.to_string(), ..self.served.state(number) }
     }
 }
 
@@ -68,12 +73,12 @@ impl Shards {
     ) -> Result<Option<(Vec<u8>, u32)>> {
         let Some(file) = &asked.shard().cold else { return Ok(None) };
         let is_here = self.served.lock().contains_key(&asked.id()) || self.kept.has(asked.id());
-        if !is_here && self.is_pinned_here(asked) {
+        if !is_here && self.kept.may_fit(asked.shard().bytes()) && self.is_pinned_here(asked) {
             return Ok(None);
         }
         let Some(planned) = (!is_here).then(|| plan(asked, questions)).transpose()?.flatten() else { return Ok(None) };
         let known = self.far.lock().get(&asked.id()).cloned();
-        let place = where_to(known.as_deref(), &planned, asked);
+        let place = where_to(known.as_deref(), &planned, asked, self.kept.bytes_max());
         if place == Residence::Brought {
             return Ok(None);
         }
@@ -167,7 +172,8 @@ impl Shards {
         served.id = !asked.id();
         let began = forebay_runtime::now();
         let cost = Mutex::new(FarCost::default().with(0.0, 0, 1, file.tail_bytes));
-        let far = Arc::new(Far { served, tail, version: info.version, cost, began, is_coming: AtomicBool::new(false) });
+        let (may_come, is_coming) = (self.kept.may_fit(asked.shard().bytes()), AtomicBool::new(false));
+        let far = Arc::new(Far { served, tail, version: info.version, cost, began, may_come, is_coming });
         self.far.lock().put(asked.id(), Arc::clone(&far));
         Ok(far)
     }
@@ -293,11 +299,11 @@ fn plan(asked: &Asked, questions: &Questions) -> Result<Option<Vec<Planned>>> {
     Ok(Some(planned))
 }
 
-fn where_to(known: Option<&Far>, planned: &[Planned], asked: &Asked) -> Residence {
+fn where_to(known: Option<&Far>, planned: &[Planned], asked: &Asked, room_bytes: u64) -> Residence {
     let cost = known.map_or(0.0, |far| far.cost.lock().at(far.began.elapsed().as_secs_f64()));
     let gets = planned.iter().filter(|planned| planned.record().is_some()).count() as u64;
     let equalities = planned.iter().filter(|planned| !planned.is_get()).count() as u64;
-    residence(cost, gets, equalities, asked.shard().bytes())
+    residence(cost, gets, equalities, asked.shard().bytes(), room_bytes)
 }
 
 /// On a thread that may take its time.

@@ -9,7 +9,7 @@ use forebay_navigation::{MERGE_LIMITS, Unmerged};
 use forebay_protocol::{ShardHeld, ShardState};
 use forebay_runtime::time::Instant;
 use forebay_shard::Key as RecordKey;
-use forebay_shard_store::{DatasetFile, LogObject, Store, shard_of};
+use forebay_shard_store::{DatasetFile, LogObject, Store, Updates, shard_of};
 use forebay_types::{Error, Key, Result, format_bytes};
 use parking_lot::Mutex;
 
@@ -241,19 +241,28 @@ impl Served {
     }
 
     /// Has what begins from now on see what the next object of the log says.
-    pub(super) fn take_over(&self, number: u64, object: LogObject) -> Result<()> {
+    pub(super) fn take_over(&self, number: u64, mut object: LogObject) -> Result<()> {
         if let Some(log) = self.log_with_room()? {
-            log.take_over(number, object, |call| self.store.load().add_updates(number, call.changes));
+            let mut updates = updates_of(number, &mut object);
+            log.take_over(number, object, |_| self.add(&mut updates));
         }
         Ok(())
     }
 
     /// The same of an object with these bytes, which shared storage may not have yet.
-    pub(super) fn take_over_kept(&self, number: u64, object: LogObject, bytes: &[u8]) -> Result<()> {
+    pub(super) fn take_over_kept(&self, number: u64, mut object: LogObject, bytes: &[u8]) -> Result<()> {
         if let Some(log) = self.log_with_room()? {
-            log.take_over_kept(number, object, bytes, |call| self.store.load().add_updates(number, call.changes));
+            let mut updates = updates_of(number, &mut object);
+            log.take_over_kept(number, object, bytes, |_| self.add(&mut updates));
         }
         Ok(())
+    }
+
+    /// The changes of an object come with its first call.
+    fn add(&self, updates: &mut Option<Updates>) {
+        if let Some(updates) = updates.take() {
+            self.store.load().add(updates);
+        }
     }
 
     fn log_with_room(&self) -> Result<Option<&Follower>> {
@@ -287,6 +296,11 @@ impl Served {
             is_put_off: self.merging.is_put_off(),
         }
     }
+}
+
+/// The changes of an object, made ready while nobody is held up by the log's lock: each get looks at that.
+fn updates_of(number: u64, object: &mut LogObject) -> Option<Updates> {
+    Some(Updates::new(number, object.take_changes()))
 }
 
 impl Shards {

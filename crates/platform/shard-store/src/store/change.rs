@@ -41,11 +41,7 @@ impl Store {
             let number = writer.log.append(&entry)?;
             let mut run = LogStore::default();
             changes.into_iter().for_each(|change| run.apply(number, change));
-            self.view.rcu(|view| {
-                let mut next = (**view).clone();
-                next.push(run.clone());
-                Arc::new(next)
-            });
+            self.push(Arc::new(run));
             number
         };
         tracing::trace!(number, "updates are durable");
@@ -71,14 +67,28 @@ impl Store {
     }
 }
 
-/// Updates of a store that is only read, from a log that is elsewhere.
-impl Store {
-    /// Has what begins from now on see changes on top of the files. `number` is theirs in the log: of two changes of a key that
-    /// with the larger one counts, and of the same number the later one.
-    pub fn add_updates(&self, number: u64, changes: impl IntoIterator<Item = Change>) {
+/// Changes as a store takes them over: what takes long of that is done when they are made so.
+pub struct Updates(Arc<LogStore>);
+
+impl Updates {
+    /// `number` is theirs in the log: of two changes of a key that with the larger one counts, and of the same number the later one.
+    pub fn new(number: u64, changes: impl IntoIterator<Item = Change>) -> Self {
         let mut run = LogStore::default();
         changes.into_iter().for_each(|change| run.apply(number, change));
-        self.push(run);
+        Self(Arc::new(run))
+    }
+}
+
+/// Updates of a store that is only read, from a log that is elsewhere.
+impl Store {
+    /// Has what begins from now on see changes on top of the files.
+    pub fn add(&self, updates: Updates) {
+        self.push(updates.0);
+    }
+
+    /// The same of changes with a number in the log.
+    pub fn add_updates(&self, number: u64, changes: impl IntoIterator<Item = Change>) {
+        self.add(Updates::new(number, changes));
     }
 
     /// Takes over what another store of the same files was told by [`Self::add_updates`].
@@ -113,13 +123,13 @@ impl Store {
         Ok(self.view.load().get(key, Some(&[]))?.is_some())
     }
 
-    fn push(&self, run: LogStore) {
+    fn push(&self, run: Arc<LogStore>) {
         if run.is_empty() {
             return;
         }
         self.view.rcu(|view| {
             let mut next = (**view).clone();
-            next.push(run.clone());
+            next.push(Arc::clone(&run));
             Arc::new(next)
         });
     }

@@ -26,6 +26,7 @@ use parking_lot::{Mutex, RwLock};
 
 pub use answer::{Answered, Batch};
 pub use build::Building;
+pub use change::Updates;
 pub use inspect::{Inspection, PartInspection};
 pub use limits::UpdateLimits;
 pub use merge::Standing;

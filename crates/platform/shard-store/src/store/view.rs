@@ -60,16 +60,16 @@ impl Mapped {
 
 impl View {
     /// Adds a stretch of updates; young stretches of about the same size become one.
-    pub(crate) fn push(&mut self, run: LogStore) {
-        let mut run = run;
+    pub(crate) fn push(&mut self, run: impl Into<Arc<LogStore>>) {
+        let mut run = run.into();
         while let Some(before) = self.runs.last() {
             if before.len() > 2 * run.len() || before.len() + run.len() > JOINED_MAX {
                 break;
             }
-            run = before.join(&run);
+            run = Arc::new(before.join(&run));
             self.runs.pop();
         }
-        self.runs.push(Arc::new(run));
+        self.runs.push(run);
     }
 
     /// The compressed shards, if they are all that there is, and none has keys between those of another one: in the order of their keys.

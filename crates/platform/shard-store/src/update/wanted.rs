@@ -101,6 +101,7 @@ mod tests {
             let (float, short) = (f64::from(row).sqrt() / 7e9, (f64::from(row).ln() * 1e-39) as f32);
             let values = vec![Value::Float(float), Value::Float(short.into()), Value::Decimal((i128::from(row) - 1500) * 7)];
             let record = columns.record_json(&Key::U64(1), &values, None).unwrap();
+            assert_eq!(columns.whole_json(&Key::U64(1), values.clone()), record);
             let line = json!({ "put": record }).to_string();
             let read = WantedChange::parse(&columns, line.as_bytes()).unwrap();
             assert_eq!(read.change, Change::Put(Key::U64(1), values), "{line}");

@@ -20,6 +20,8 @@ use crate::shards::{Asked, Shards};
 
 /// Bytes of a call's changes as they are sent, at most.
 const CALL_BYTES_MAX: usize = 4 << 20;
+/// Bytes of a call's changes that are read where they came in, at most: those of more take long enough for others to wait on that thread.
+const READ_HERE_MAX: usize = 16 << 10;
 /// How often the next number is tried while other writers are faster.
 const ATTEMPTS: usize = 64;
 
@@ -40,7 +42,14 @@ impl Shards {
                 asked.folder()
             )));
         }
-        let changes = parse(&served, payload)?;
+        let changes = match (READ_HERE_MAX..=CALL_BYTES_MAX).contains(&payload.len()) {
+            true => {
+                let (served, payload) = (Arc::clone(&served), payload.to_vec());
+                let reading = forebay_runtime::spawn_blocking(move || parse(&served, &payload)).await;
+                reading.map_err(|error| Error::internal(format!("reading changes ended early: {error}")))??
+            }
+            false => parse(&served, payload)?,
+        };
         let (done, made) = oneshot::channel();
         let (bytes, came) = (payload.len(), forebay_runtime::now());
         if served.queue.push(Call { id: call, changes, bytes, came, done })? {

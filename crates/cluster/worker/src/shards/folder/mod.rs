@@ -164,16 +164,26 @@ impl Kept {
         Ok(bytes)
     }
 
+    /// Bytes that shards may take here, without what is lent.
+    pub(super) fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
+    /// Whether a shard of so many bytes can be brought here at all, whatever goes for it.
+    pub(super) fn may_fit(&self, bytes: u64) -> bool {
+        bytes <= self.bytes_max
+    }
+
     /// Reserves room for a shard to have `bytes` in all, and gives the shards that have to go for it: those that nobody asked for
     /// longest, none that is on its way, held, pinned or `stays`. `Invalid` when it would not fit alone, `Retry` when too little may go.
     pub(super) fn make_room(&self, id: u128, bytes: u64, stays: impl Fn(u128) -> bool) -> Result<Vec<u128>> {
-        let most = self.bytes_max;
-        if bytes > most {
+        if !self.may_fit(bytes) {
             return Err(Error::invalid(format!(
-                "the shard takes {}, and this worker keeps {} of shards: give it more with `shard-bytes`, or create the dataset \
-                 with more shards",
+                "the shard takes {}, and this worker keeps {} of shards: give it more with `shard-bytes`, or the dataset more and \
+                 smaller shards with `forebay shard reshard`. Until then it answers gets and equalities of it, where the shard has a \
+                 cold file, and nothing else",
                 format_bytes(bytes),
-                format_bytes(most)
+                format_bytes(self.bytes_max)
             )));
         }
         let mut all = self.all.lock();

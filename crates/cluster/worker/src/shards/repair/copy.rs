@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use bytes::Bytes;
@@ -15,6 +15,7 @@ use forebay_shard_store::{AskedShares, DatasetFile, DatasetShard, Store};
 use forebay_types::{Error, ErrorKind, Result, ResultExt, RouteKey, WorkerId};
 use tokio::sync::Semaphore;
 
+use crate::landing::Landing;
 use crate::origin::MountDoor;
 use crate::shards::{Asked, Manifest, Shards};
 use crate::signals::Pace;
@@ -164,23 +165,22 @@ impl Shards {
     /// `Corrupt` when what came is not what the manifest says.
     async fn copy_from(&self, worker: WorkerId, (shard, place): (u128, u32), file: &DatasetFile, path: &Path) -> Result<()> {
         let peer = self.cluster.worker(worker).ok_or_else(|| Error::retry("it is gone"))?;
-        let mut copied = File::create(path).context(|| path.display())?;
-        let (mut at, mut crc32c) = (0, 0);
+        let mut landing = Landing::begin(path).await?;
+        let mut at = 0;
         while at < file.bytes {
             let bytes = (file.bytes - at).min(PART_BYTES.into()) as u32;
             self.turns.copies.taking.send(bytes.into()).await;
             let part = self.cluster.peers.shard_part(&peer, (shard, place), at, bytes).await?;
             debug_assert_eq!(part.len(), bytes as usize, "a part comes whole");
-            crc32c = forebay_types::crc32c_append(crc32c, &part);
-            copied.write_all(&part).context(|| path.display())?;
+            landing = landing.with(part).await?;
             table::WORKER_COPIED_BYTES.only().add(bytes.into());
             at += u64::from(bytes);
         }
-        if crc32c != file.crc32c {
+        if landing.finish().await? != file.crc32c {
             table::WORKER_COPIES_DAMAGED.only().add(1);
             return Err(Error::corrupt(format!("{} of worker {worker} does not verify", file.name)));
         }
-        copied.sync_all().context(|| path.display())
+        Ok(())
     }
 }
 

@@ -66,6 +66,16 @@ impl LogObject {
         }
     }
 
+    /// Takes the changes out of its calls, in their order.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        match self {
+            Self::Calls(calls) | Self::Kept(_, calls) => {
+                calls.iter_mut().flat_map(|call| std::mem::take(&mut call.changes)).collect()
+            }
+            Self::Claim(_) | Self::Over | Self::Sealed | Self::Moved => Vec::new(),
+        }
+    }
+
     /// Its bytes, as the object with a number.
     pub fn encode(&self, number: u64) -> Vec<u8> {
         let (version, kind, calls) = match self {
@@ -244,6 +254,16 @@ mod tests {
 
     fn claim(number: u64) -> LogClaim {
         LogClaim { id: u128::MAX - 1, writer: WorkerId(1), second: WorkerId(u64::MAX), number }
+    }
+
+    #[test]
+    fn changes_are_taken_out_of_their_calls_in_order() {
+        let mut object = object();
+        let keys: Vec<Key> = object.take_changes().iter().map(|change| change.key().clone()).collect();
+        assert_eq!(keys, [1, 2, 3].map(Key::U64));
+        let ids = object.clone().into_calls().unwrap_or_default().into_iter().map(|call| (call.id, call.changes.len()));
+        assert_eq!(ids.collect::<Vec<_>>(), [(7, 0), (u128::MAX, 0)], "calls are still known");
+        assert!(object.take_changes().is_empty() && LogObject::Sealed.take_changes().is_empty());
     }
 
     #[test]

@@ -27,7 +27,7 @@ impl Store {
         let known = self.records()?;
         let Some(names) = columns else {
             let values = self.get(key, None)?;
-            return values.map(|values| known.record_json(key, &values, None)).transpose();
+            return Ok(values.map(|values| known.whole_json(key, values)));
         };
         // Only the attributes that were asked for are read; the others are null and are not printed.
         let places = names.iter().map(|name| known.place(name)).collect::<Result<Vec<_>>>()?;
