@@ -90,7 +90,7 @@ async fn rights_on_temporary_data_hold_for_statements() {
     assert_eq!(rows(&reader, "select sum(x) from t").await, [" 6 "]);
     let added = refused(&reader, "insert into t values (4)").await;
     assert!(added.message().contains("may not write temporary data"), "{added}");
-    for sql in [read, "select * from '/tmp/t/'", "select sum(x) from t", "select * from '/tmp/*/*.csv'"] {
+    for sql in [read, "select * from '/tmp/t/'", "select * from '/tmp/*/*.csv'"] {
         let error = refused(&stranger, sql).await;
         assert!(error.message().contains("may not read temporary data"), "{sql}: {error}");
     }
