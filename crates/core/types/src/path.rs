@@ -45,11 +45,9 @@ impl ForebayPath {
 
     /// A path below a mount, as it is parsed, or one of temporary data, below `/tmp`. `Invalid` for what is neither.
     pub fn parse_any(text: &str) -> Result<Self> {
-        let temporary = MountName::temporary();
-        let rest = text.strip_prefix('/').and_then(|rest| rest.strip_prefix(temporary.as_str()));
-        match rest.map(|rest| rest.strip_prefix('/').or(rest.is_empty().then_some(""))) {
-            Some(Some(key)) => Ok(Self::new(temporary, Key::new(key).map_err(|error| error.context(format!("{text:?}")))?)),
-            _ => text.parse(),
+        match text.strip_prefix("/tmp").filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+            Some(rest) => Ok(Self::new(MountName::temporary(), Key::new(rest.strip_prefix('/').unwrap_or(rest))?)),
+            None => text.parse(),
         }
     }
 

@@ -28,6 +28,7 @@ pub struct NodeDraft {
 impl Nodes {
     /// Begins an object of this path, in a container that is there: a file, or a value. `WrongType` where the container does not hold such.
     pub async fn draft(&self, path: &str, kind: NodeType) -> NodeResult<NodeDraft> {
+        assert!(!kind.is_container(), "{path}: a {kind} is filled where it is to be");
         let (folder, name) = path.rsplit_once('/').unwrap_or((path, ""));
         let beside = format!("{folder}/.upload-{:032x}", forebay_runtime::random::<u128>());
         let made = self.create(&beside, CreateOptions { enumerable: false, ..CreateOptions::new(kind) }).await;
@@ -43,6 +44,7 @@ impl Nodes {
 impl NodeDraft {
     /// Adds bytes to a file; of a value these are all of it.
     pub async fn write(&mut self, bytes: Bytes) -> NodeResult<()> {
+        assert!(!self.is_over, "{}: what has taken its place is not written on", self.path);
         let written = self.add(bytes).await;
         written.map_err(|error| self.named(error))
     }

@@ -149,6 +149,7 @@ impl Temporary {
     }
 
     async fn draft(&self, path: &ForebayPath, kind: NodeType) -> NodeResult<NodeDraft> {
+        debug_assert!(path.mount().is_temporary(), "{path} is below a mount");
         let node = path.to_string();
         self.nodes.make_folders(&node).await?;
         self.nodes.draft(&node, kind).await
@@ -173,6 +174,7 @@ impl Temporary {
 
     /// Where the bytes of what is there now are.
     async fn look(&self, path: &ForebayPath) -> Result<Arc<Known>> {
+        debug_assert!(path.mount().is_temporary(), "{path} is below a mount");
         let snapshot = match self.nodes.snapshot(&path.to_string()).await {
             // Folders are no objects, and nothing is below one.
             Err(error) if matches!(error.kind, NodeErrorKind::WrongType | NodeErrorKind::NotContainer) => {
@@ -215,7 +217,7 @@ fn within(range: RangeSpec, size: u64) -> Option<Range<u64>> {
 async fn bytes_of(snapshot: &NodeSnapshot, range: Range<u64>) -> NodeResult<Bytes> {
     let bytes = range.end - range.start;
     let mut reader = snapshot.read(range)?;
-    let Some(first) = reader.next().await? else { return Ok(Bytes::new()) };
+    let first = reader.next().await?.unwrap_or_default();
     if first.len() as u64 == bytes {
         return Ok(first);
     }
@@ -224,6 +226,7 @@ async fn bytes_of(snapshot: &NodeSnapshot, range: Range<u64>) -> NodeResult<Byte
     while let Some(next) = reader.next().await? {
         all.extend_from_slice(&next);
     }
+    assert_eq!(all.len() as u64, bytes, "a range of what was looked at is read whole, or not at all");
     Ok(all.freeze())
 }
 
