@@ -2,7 +2,7 @@
 
 use crate::{Need, Place};
 
-/// Who gives queries to a scheduler, and asks for them and for their results, reads whatever a plan can name.
+/// Who gives queries to a scheduler, and asks for them and for their results, reads whatever a plan can name, temporary data too.
 const READS: Need = Need::read(Place::Everything);
 
 /// What a call of gRPC at a scheduler's port needs, by its path. `None`: nobody makes such a call, so nobody may.
@@ -48,7 +48,10 @@ pub fn executor(path: &str) -> Option<Need> {
 
 #[cfg(test)]
 mod tests {
+    use forebay_types::{Grant, Role, Scope};
+
     use super::*;
+    use crate::grants;
 
     #[test]
     fn no_call_is_open_that_is_not_in_the_list() {
@@ -68,6 +71,19 @@ mod tests {
         }
         assert_eq!(executor("/ballista.protobuf.SchedulerGrpc/PollWork"), None, "each port has its own calls");
         assert_eq!(scheduler("/ballista.protobuf.ExecutorGrpc/CancelTasks"), None);
+    }
+
+    /// An executor reads whatever a plan names with its own right, so that each way in to it takes that of all of it.
+    #[test]
+    fn who_may_not_read_temporary_data_gives_nobody_a_query() {
+        let name_of = |_| None;
+        for temporary in [false, true] {
+            let lake = vec!["lake".parse().expect("a name")];
+            let some = Grant { scope: Scope::Only { mounts: lake, temporary }, ..Grant::everywhere(Role::Admin) };
+            assert!(!grants(&some, &READS, 0, name_of));
+        }
+        let all = Grant::everywhere(Role::Read);
+        assert!(grants(&all, &READS, 0, name_of) && grants(&all, &Need::read(Place::Temporary), 0, name_of));
     }
 
     #[test]
