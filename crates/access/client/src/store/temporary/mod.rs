@@ -3,7 +3,6 @@
 mod listing;
 mod upload;
 
-use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ pub(super) use listing::{folder, list};
 pub(super) use upload::TemporaryUpload;
 
 /// Objects of which it is kept where their bytes are.
-const KNOWN_MAX: NonZeroUsize = NonZeroUsize::new(1024).expect("not zero");
+const KNOWN_MAX: usize = 1024;
 /// How often an object is looked at that is replaced while it is read.
 const LOOKS_MAX: usize = 8;
 
@@ -40,7 +39,8 @@ struct Known {
 
 impl Temporary {
     pub(crate) fn new(nodes: Nodes) -> Self {
-        Self { nodes, known: Arc::new(Mutex::new(LruCache::new(KNOWN_MAX))) }
+        // Bounded by hand: most stores never see any, and room for all would be made at once.
+        Self { nodes, known: Arc::new(Mutex::new(LruCache::unbounded())) }
     }
 
     /// What is there now.
@@ -183,7 +183,11 @@ impl Temporary {
             snapshot => snapshot.map_err(|error| told(path, error))?,
         };
         let known = Arc::new(Known { tag: snapshot.tag(), snapshot });
-        self.known.lock().put(path.key().clone(), Arc::clone(&known));
+        let mut all = self.known.lock();
+        all.put(path.key().clone(), Arc::clone(&known));
+        if all.len() > KNOWN_MAX {
+            all.pop_lru();
+        }
         Ok(known)
     }
 }
