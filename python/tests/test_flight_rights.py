@@ -19,7 +19,7 @@ from test_flight_sql import BINARY, TOKEN, Up
 import forebay
 
 CLUSTER_SECRET = "what processes of the cluster show each other"
-#: Who is let in, and what each may besides: read and write these mounts, `all` of them with the cluster's tables.
+#: Who is let in, and what each may besides: read and write these mounts, temporary data (`tmp`), `all` of it with the cluster's tables.
 MAY: dict[str, tuple[set[str], set[str]]] = {
     "owner": ({"all"}, {"all"}),
     "administrator": ({"all"}, {"all"}),
@@ -30,7 +30,8 @@ MAY: dict[str, tuple[set[str], set[str]]] = {
     "write lake": ({"lake"}, {"lake"}),
     "read lake": ({"lake"}, set()),
     "write other": ({"other"}, {"other"}),
-    "read tmp": (set(), set()),
+    "write tmp": ({"tmp"}, {"tmp"}),
+    "read tmp": ({"tmp"}, set()),
 }
 #: Who is not let in, whatever it asks.
 NOBODY = ["none", "guess", "member", "removed", "expired"]
@@ -120,6 +121,9 @@ ROWS = [
     Row("a mount in a subquery", query("select 1 where exists (select 1 from '/lake/sales/')"), reads="lake"),
     Row("another mount", query("select count(*) from '/other/one.csv'"), reads="other"),
     Row("two mounts", query("select count(*) from '/other/one.csv', '/lake/sales/'"), reads="all"),
+    Row("temporary data", query("select n from '/tmp/rights/one.csv'"), reads="tmp"),
+    Row("temporary data by a pattern", query("select n from '/tmp/rights/*.csv'"), reads="tmp"),
+    Row("write into temporary data", update("copy (select 1 as one) to '/tmp/rights/made/{n}.parquet'"), writes="tmp"),
     Row("a table of the cluster", query("select count(*) from listed"), reads="all"),
     Row("write into a mount", update("copy (select 1 as one) to '/lake/rights/{n}.parquet'"), writes="lake"),
     Row("write into another mount", update("copy (select 1 as one) to '/other/rights/{n}.parquet'"), writes="other"),
@@ -166,6 +170,8 @@ def up(tmp_path_factory, sales):
             fb.sql("create external table listed stored as parquet location '/lake/sales/'")
             fb.sql("copy (select 0::bigint as n) to '/lake/grown/first.parquet'").to_arrow()
             fb.sql("create external table grown (n bigint) stored as parquet location '/lake/grown/'")
+            fb.nodes.mkdir("/tmp/rights/made", parents=True)
+            fb.nodes.put("/tmp/rights/one.csv", b"n\n1\n")
             for n in range(len(MAY)):
                 fb.sql(f"create external table dropped{n} stored as parquet location '/lake/sales/'")
         yield up
@@ -219,6 +225,8 @@ def test_every_credential_at_every_call(up):
         for mount in ("lake", "other"):
             files = {file.path.rsplit("/", 1)[1] for file in fb.ls(f"/{mount}/rights/")}
             assert files == {f"{n}.parquet" for n, name in enumerate(MAY) if is_within(mount, MAY[name][1])}, mount
+        made = {node.path.rsplit("/", 1)[1] for node in fb.nodes.ls("/tmp/rights/made")}
+        assert made == {f"{n}.parquet" for n, name in enumerate(MAY) if is_within("tmp", MAY[name][1])}
     # Who was nobody stands in the audit log, and who wanted to write what is not his.
     lines = [json.loads(line) for line in (up.folder / "audit.jsonl").read_text().splitlines()]
     of_sql = [line for line in lines if line["port"] == "sql"]

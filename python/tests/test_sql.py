@@ -118,6 +118,23 @@ def test_a_mount_of_another_client_is_there_for_the_next_query(fb, server, tmp_p
             other.mounts.remove("late")
 
 
+def test_temporary_data_is_read_and_written_as_files_of_a_mount_are(fb, sales):
+    ask = "select count(*) as c, sum(n) as n, max(word) as w from"
+    expected = fb.sql(f"{ask} '/lake/sales/'").to_arrow().to_pylist()
+    for name in ["x.parquet", "x.csv.gz", "x.albis", "folder/"]:
+        copied = fb.sql(f"copy (select * from '/lake/sales/') to '/tmp/sql/{name}'")
+        assert copied.to_arrow().to_pylist() == [{"count": sales.num_rows}]
+        assert fb.sql(f"{ask} '/tmp/sql/{name}'").to_arrow().to_pylist() == expected, name
+    # Of one length: what was known of the first one does not answer for the second.
+    for value in [1, 2, 3]:
+        fb.nodes.put("/tmp/sql/y.csv", f"n\n{value}\n".encode())
+        assert fb.sql("select min(n) as n, count(*) as c from '/tmp/sql/y.csv'").to_arrow().to_pylist() == [{"n": value, "c": 1}]
+    with pytest.raises(forebay.NotFound, match="forebay node ls"):
+        fb.sql("select * from '/tmp/sql/none.csv'").to_arrow()
+    assert bytes(fb.nodes.get("/tmp/sql/y.csv")) == b"n\n3\n"
+    fb.nodes.rm("/tmp/sql", recursive=True)
+
+
 LONG = "select count(*) from generate_series(1, 100000000) a, generate_series(1, 100000) b where a.value % 7 = b.value % 11"
 
 

@@ -6,8 +6,8 @@
 //! Never does: keep bytes of its own (the tiers are the only cache), decide who holds what, or store credentials.
 //!
 //! The rooms from the ground up: `in_place` (a worker's tier in this process's memory), `connect` (one question over one line),
-//! `route` (who is asked), `read`, `write`, `prefetch`, `nodes` (temporary data), `shards`, `store` (`object_store` over `read` and
-//! `write`). Each owns what it uses and knows only those below it; `client` puts them together, and nothing sees that.
+//! `route` (who is asked), `read`, `write`, `prefetch`, `nodes` (temporary data), `shards`, `store` (`object_store` over `read`,
+//! `write` and `nodes`). Each owns what it uses and knows only those below it; `client` puts them together, and nothing sees that.
 //!
 //! Start with [`Client::connect`], then [`Client::read`] for bytes of one object version, or [`Client::object_store`]
 //! and [`Client::snapshot`] for engines.
@@ -29,7 +29,10 @@ pub use client::Client;
 pub use connect::Wait;
 pub use counters::ClientCounters;
 pub use in_place::host_id;
-pub use nodes::{NodeBlock, NodeEntry, NodePlace, NodeReader, NodeSnapshot, NodeWriter, Nodes, value_tag};
+pub use nodes::{
+    NODE_VALUE_BYTES_MAX, NodeBlock, NodeDraft, NodeEntry, NodeItem, NodePlace, NodeReader, NodeSnapshot, NodeWalk, NodeWriter,
+    Nodes, node_etag, node_tag, value_tag,
+};
 pub use prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
 pub use read::{FarRows, FirstRead, ObjectRead, RowsQuestion};
 pub use settings::ClientSettings;

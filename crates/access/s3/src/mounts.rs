@@ -8,7 +8,7 @@ pub(crate) const TEMPORARY: &str = "tmp";
 /// What stands for the mount that the bucket of temporary data would be.
 pub(crate) fn temporary_mount() -> Mount {
     let options = MountOptions::default();
-    Mount { id: MountId(0), name: MountName::temporary(), url: "tmp:".into(), options }
+    Mount { id: MountId::TEMPORARY, name: MountName::temporary(), url: "tmp:".into(), options }
 }
 
 /// Whether a mount is the bucket of temporary data.

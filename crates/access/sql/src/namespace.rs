@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use forebay_client::Client;
-use forebay_types::{Error, ErrorKind, Result, names_link_local};
+use forebay_types::{Error, ErrorKind, MountName, Result, names_link_local};
 use object_store::ObjectStore;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
@@ -76,7 +76,7 @@ pub(crate) struct QueryNamespace {
     pub(crate) reach: Reach,
     /// Pins what is read directly from shared storage; none for runs that are to be the engine alone.
     pub(crate) pins: Option<Arc<Seen>>,
-    /// Who asks datasets of shards; none without a cluster.
+    /// Who asks datasets of shards, and has temporary data; none without a cluster.
     pub(crate) client: Option<Client>,
 }
 
@@ -88,7 +88,8 @@ impl fmt::Debug for QueryNamespace {
 
 impl Namespace for QueryNamespace {
     fn has(&self, name: &str) -> bool {
-        self.names.iter().any(|(known, _)| known == name)
+        let is_temporary = name == MountName::temporary().as_str();
+        self.names.iter().any(|(known, _)| known == name) || (is_temporary && self.client.is_some())
     }
 
     fn covers(&self, url: &str) -> Option<String> {

@@ -1,10 +1,10 @@
-//! Decides which buckets and files of this machine statements may name beside mounts, whatever links and `..` say.
+//! Decides which buckets and files of this machine statements may name beside mounts and temporary data, whatever links and `..` say.
 
 use std::path::{Component, Path, PathBuf};
 
 use forebay_types::{Error, ErrorKind, Result};
 
-/// What statements may name beside mounts.
+/// What statements may name beside mounts and temporary data, where the rights of who asks decide.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reach {
     /// Buckets that no mount covers, with the credentials of this process.
@@ -28,7 +28,7 @@ impl Reach {
         Self { direct_stores: true, local_files: LocalFiles::All }
     }
 
-    /// Mounts alone: for processes that run the statements of others.
+    /// Mounts and temporary data alone: for processes that run the statements of others.
     pub fn of_mounts() -> Self {
         Self { direct_stores: false, local_files: LocalFiles::Below(Vec::new()) }
     }

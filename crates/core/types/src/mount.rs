@@ -14,6 +14,11 @@ use crate::{BitRate, ByteSize, Error, Result, format_duration, parse_duration};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MountId(pub u64);
 
+impl MountId {
+    /// Stands for the temporary namespace where something has to: no mount has it.
+    pub const TEMPORARY: Self = Self(0);
+}
+
 /// A mount's name: a legal S3 bucket name (3 to 63 of `a-z 0-9 - .`, a letter or digit at both ends), so that it can
 /// be a bucket of the S3 gateway. `tmp` is the temporary namespace's.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

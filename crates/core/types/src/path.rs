@@ -43,6 +43,14 @@ impl ForebayPath {
         key.is_empty() || key.ends_with('/')
     }
 
+    /// A path below a mount, as it is parsed, or one of temporary data, below `/tmp`. `Invalid` for what is neither.
+    pub fn parse_any(text: &str) -> Result<Self> {
+        match text.strip_prefix("/tmp").filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+            Some(rest) => Ok(Self::new(MountName::temporary(), Key::new(rest.strip_prefix('/').unwrap_or(rest))?)),
+            None => text.parse(),
+        }
+    }
+
     /// The path of everything below it. `Invalid` where that is too long.
     pub fn as_folder(&self) -> Result<Self> {
         if self.is_folder() {
@@ -85,7 +93,14 @@ mod tests {
         for path in ["/tmp", "/tmp/", "/tmp/a/b"] {
             let error = path.parse::<ForebayPath>().expect_err("no mount has that name");
             assert!(error.message().contains(path) && error.message().contains("forebay node"), "{error}");
+            let any = ForebayPath::parse_any(path).expect("who asks for any path takes it");
+            assert!(
+                any.mount().is_temporary()
+                    && path.strip_prefix("/tmp").is_some_and(|key| key.trim_start_matches('/') == any.key().as_str())
+            );
         }
         assert!("/tmpx/a".parse::<ForebayPath>().is_ok());
+        assert!(!ForebayPath::parse_any("/tmpx/a").expect("a mount's").mount().is_temporary());
+        assert!(ForebayPath::parse_any("tmp/a").is_err());
     }
 }

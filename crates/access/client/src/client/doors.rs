@@ -7,7 +7,7 @@ use forebay_types::{ObjectInfo, OperationId, WorkerId};
 use super::Client;
 use crate::nodes::Nodes;
 use crate::shards::ShardCalls;
-use crate::store::{DraftStore, LiveStore, Objects, SnapshotStore};
+use crate::store::{DraftStore, LiveStore, Objects, SnapshotStore, Temporary};
 
 impl Client {
     /// This client as a store for any engine: every call sees what is current under the mount's rule.
@@ -43,6 +43,11 @@ impl Client {
 
     fn objects(&self) -> Objects {
         let rooms = &self.rooms;
-        Objects { routes: Arc::clone(&rooms.routes), reads: Arc::clone(&rooms.reads), writes: Arc::clone(&rooms.writes) }
+        Objects {
+            routes: Arc::clone(&rooms.routes),
+            reads: Arc::clone(&rooms.reads),
+            writes: Arc::clone(&rooms.writes),
+            temporary: Temporary::new(rooms.nodes.clone()),
+        }
     }
 }

@@ -5,7 +5,8 @@
 //! Never does: keep bytes or names, which workers do, or do an operation twice that adds up.
 //!
 //! Start with [`Nodes`]. `call` finds the worker that has a path's container (one round trip when the path is remembered, `paths`); `read` and
-//! `write` move bytes of files, bags and large values straight from and to the workers that have them.
+//! `write` move bytes of files, bags and large values straight from and to the workers that have them. `objects` is what they are to who knows
+//! objects alone.
 
 mod batch;
 mod beside;
@@ -13,6 +14,7 @@ mod call;
 mod files;
 mod listing;
 mod many;
+mod objects;
 mod offer;
 mod paths;
 mod pieces;
@@ -35,6 +37,7 @@ use offer::FullWorkers;
 use paths::Paths;
 
 pub use listing::NodeEntry;
+pub use objects::{NODE_VALUE_BYTES_MAX, NodeDraft, NodeItem, NodeWalk, node_etag, node_tag};
 pub use pieces::NodeBlock;
 pub use read::NodeReader;
 pub use snapshot::{NodeSnapshot, value_tag};

@@ -113,7 +113,7 @@ impl<V: Versions> Getter<V> {
     }
 
     async fn open(&self) -> Result<ObjectInfo> {
-        let info = self.versions.objects().reads.open(&self.path).await.map_err(|error| self.error(error))?;
+        let info = self.versions.objects().open(&self.path).await.map_err(|error| self.error(error))?;
         Ok(self.versions.seen(&self.path, info))
     }
 
@@ -128,7 +128,7 @@ impl<V: Versions> Getter<V> {
             Some(GetRange::Offset(start)) => RangeSpec::Bounded { start: *start, len: PIECE_BYTES },
             Some(GetRange::Suffix(len)) => RangeSpec::Suffix { len: *len },
         };
-        let read = self.versions.objects().reads.read_latest(self.operation, &self.path, range).await;
+        let read = self.versions.objects().read_latest(self.operation, &self.path, range).await;
         let (info, range, bytes) = read.map_err(|error| self.error(error))?;
         let counts = self.versions.seen(&self.path, info.clone());
         let same = counts.version == info.version;
@@ -165,7 +165,7 @@ impl<V: Versions> Getter<V> {
     }
 
     async fn read(&self, info: &ObjectInfo, range: Range<u64>) -> Result<Bytes> {
-        let read = self.versions.objects().reads.read(self.operation, &info.version, range).await;
+        let read = self.versions.objects().read(self.operation, &self.path, &info.version, range).await;
         read.map_err(|error| self.error(error))
     }
 

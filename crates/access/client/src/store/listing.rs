@@ -11,14 +11,18 @@ use tracing::debug;
 
 use super::errors::to_store_error;
 use super::paths::{from_store, meta, to_store};
+use super::temporary;
 use super::versions::Versions;
 
-/// All objects below a path (or of all mounts), after an offset.
+/// All objects below a path (or of all mounts, without temporary data), after an offset.
 pub(super) fn list<V: Versions>(
     versions: V,
     prefix: Option<Path>,
     offset: Option<Path>,
 ) -> BoxStream<'static, Result<ObjectMeta>> {
+    if let Some(prefix) = prefix.as_ref().filter(|prefix| is_temporary(prefix)) {
+        return temporary::list(versions, prefix.clone(), offset);
+    }
     let begin = async move {
         let mounts = match prefix.filter(|prefix| !prefix.is_root()) {
             Some(prefix) => vec![below(&versions, &prefix).await?],
@@ -41,6 +45,9 @@ pub(super) async fn folder<V: Versions>(versions: &V, prefix: Option<&Path>) -> 
         let common_prefixes = view.mounts.iter().filter_map(|mount| Path::parse(mount.name.as_str()).ok()).collect();
         return Ok(ListResult { common_prefixes, objects: Vec::new() });
     };
+    if is_temporary(prefix) {
+        return temporary::folder(versions, prefix).await;
+    }
     let mut listed = ListResult { common_prefixes: Vec::new(), objects: Vec::new() };
     let (mount, key) = below(versions, prefix).await?;
     let mut pages = pages(versions, &mount, key, true, None);
@@ -50,6 +57,10 @@ pub(super) async fn folder<V: Versions>(versions: &V, prefix: Option<&Path>) -> 
         listed.common_prefixes.extend(page.folders.into_iter().filter_map(folder));
     }
     Ok(listed)
+}
+
+fn is_temporary(path: &Path) -> bool {
+    from_store(path).is_ok_and(|path| path.mount().is_temporary())
 }
 
 /// The mount of a path and the prefix of the keys below it.

@@ -7,11 +7,13 @@ use object_store::path::Path;
 
 use super::errors::to_store_error;
 
-/// `MOUNT/KEY` as a path of Forebay; a mount alone has the empty key.
+/// `MOUNT/KEY`, or `tmp/KEY`, as a path of Forebay; a mount alone has the empty key.
 pub(super) fn from_store(location: &Path) -> object_store::Result<ForebayPath> {
     let text = location.as_ref();
     let (mount, key) = text.split_once('/').unwrap_or((text, ""));
-    let path = mount.parse::<MountName>().and_then(|mount| Ok(ForebayPath::new(mount, Key::new(key)?)));
+    let temporary = MountName::temporary();
+    let mount = if mount == temporary.as_str() { Ok(temporary) } else { mount.parse::<MountName>() };
+    let path = mount.and_then(|mount| Ok(ForebayPath::new(mount, Key::new(key)?)));
     path.map_err(|error| match text {
         "" => to_store_error(text, Error::invalid("the root is no object: write MOUNT/KEY")),
         // A name that no mount can have is that of a mount that is not there.
@@ -48,6 +50,8 @@ mod tests {
             let back = from_store(&path).unwrap();
             assert_eq!((back.mount(), back.key().as_str()), (&mount, key));
         }
+        let node = from_store(&to_store(&MountName::temporary(), "job/part").unwrap()).unwrap();
+        assert!(node.mount().is_temporary() && node.to_string() == "/tmp/job/part", "{node}");
         for key in ["a//b", "a/", "/a", "a/../b", "./a", "tab\there"] {
             assert_eq!(to_store(&mount, key), None, "{key:?}");
         }

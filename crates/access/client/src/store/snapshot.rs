@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use forebay_types::{ForebayPath, Key, MountId, ObjectInfo, OperationId};
+use forebay_types::{ForebayPath, Key, MountId, MountName, ObjectInfo, OperationId};
 use object_store::ObjectMeta;
 use object_store::path::Path;
 use parking_lot::RwLock;
@@ -48,20 +48,27 @@ impl SnapshotStore {
     pub fn pinned_meta(&self) -> Vec<ObjectMeta> {
         let known = self.versions.objects.view();
         let shown = |info: &ObjectInfo| {
-            let mount = known.mounts.iter().find(|mount| mount.id == info.version.mount)?;
-            Some(meta(to_store(&mount.name, info.version.key.as_str())?, info))
+            let name = match info.version.mount {
+                MountId::TEMPORARY => MountName::temporary(),
+                id => known.mounts.iter().find(|mount| mount.id == id)?.name.clone(),
+            };
+            Some(meta(to_store(&name, info.version.key.as_str())?, info))
         };
         self.versions.pinned.read().values().filter_map(shown).collect()
     }
 
-    /// What is pinned at a path.
+    /// What is pinned at a path below a mount: of temporary data, which lies in the tiers, nothing is brought there or decoded.
     pub fn pinned_at(&self, location: &Path) -> Option<ObjectInfo> {
-        self.versions.pinned(&from_store(location).ok()?)
+        let path = from_store(location).ok()?;
+        self.versions.pinned(&path).filter(|_| !path.mount().is_temporary())
     }
 }
 
 impl Snapshot {
     fn place(&self, path: &ForebayPath) -> Option<(MountId, Key)> {
+        if path.mount().is_temporary() {
+            return Some((MountId::TEMPORARY, path.key().clone()));
+        }
         let known = self.objects.routes.view.known();
         known.mount_named(path.mount().as_str()).map(|mount| (mount.id, path.key().clone()))
     }

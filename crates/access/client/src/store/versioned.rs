@@ -18,6 +18,7 @@ use super::errors::{STORE, to_store_error};
 use super::get::Getter;
 use super::listing;
 use super::paths::from_store;
+use super::temporary::TemporaryUpload;
 use super::upload::StoreUpload;
 use super::versions::{Versions, put_result};
 
@@ -78,6 +79,9 @@ impl<V: Versions> ObjectStore for Store<V> {
             },
         };
         let written = async {
+            if path.mount().is_temporary() {
+                return self.versions.objects().temporary.put(&path, payload.into(), condition).await;
+            }
             let mut writer = self.versions.objects().writes.writer(&path).await?;
             for piece in payload {
                 writer.write(piece).await?;
@@ -98,8 +102,12 @@ impl<V: Versions> ObjectStore for Store<V> {
 
     async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
         refuse_attributes(&opts.attributes)?;
-        let upload = StoreUpload::begin(self.versions.clone(), from_store(location)?).await;
-        Ok(Box::new(upload.map_err(|error| to_store_error(location.as_ref(), error))?))
+        let (versions, path) = (self.versions.clone(), from_store(location)?);
+        let error = |error| to_store_error(location.as_ref(), error);
+        match path.mount().is_temporary() {
+            true => Ok(Box::new(TemporaryUpload::begin(versions, path).await.map_err(error)?)),
+            false => Ok(Box::new(StoreUpload::begin(versions, path).await.map_err(error)?)),
+        }
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
@@ -117,7 +125,11 @@ impl<V: Versions> ObjectStore for Store<V> {
             async move {
                 let location = location?;
                 let path = from_store(&location)?;
-                let deleted = versions.objects().writes.delete(&path).await;
+                let objects = versions.objects();
+                let deleted = match path.mount().is_temporary() {
+                    true => objects.temporary.delete(&path).await,
+                    false => objects.writes.delete(&path).await,
+                };
                 deleted.map_err(|error| to_store_error(location.as_ref(), error))?;
                 versions.written(&path, None);
                 Ok(location)
@@ -145,12 +157,22 @@ impl<V: Versions> ObjectStore for Store<V> {
             CopyMode::Create => PutCondition::Absent,
         };
         let mut pieces = self.getter(from)?.stream(COPY_BYTES).await?;
-        let mut writer =
-            self.versions.objects().writes.writer(&target).await.map_err(|error| to_store_error(to.as_ref(), error))?;
-        while let Some(piece) = pieces.try_next().await? {
-            writer.write(piece).await.map_err(|error| to_store_error(to.as_ref(), error))?;
-        }
-        match writer.finish_if(condition).await {
+        let objects = self.versions.objects();
+        let error = |error| to_store_error(to.as_ref(), error);
+        let copied = if target.mount().is_temporary() {
+            let mut draft = objects.temporary.file(&target).await.map_err(error)?;
+            while let Some(piece) = pieces.try_next().await? {
+                objects.temporary.add(&target, &mut draft, piece).await.map_err(error)?;
+            }
+            objects.temporary.place(&target, draft, condition).await
+        } else {
+            let mut writer = objects.writes.writer(&target).await.map_err(error)?;
+            while let Some(piece) = pieces.try_next().await? {
+                writer.write(piece).await.map_err(error)?;
+            }
+            writer.finish_if(condition).await
+        };
+        match copied {
             Ok(info) => {
                 self.versions.written(&target, Some(&info));
                 Ok(())
@@ -158,7 +180,7 @@ impl<V: Versions> ObjectStore for Store<V> {
             Err(error) if error.kind() == ErrorKind::Conflict && options.mode == CopyMode::Create => {
                 Err(Error::AlreadyExists { path: to.to_string(), source: error.into() })
             }
-            Err(error) => Err(to_store_error(to.as_ref(), error)),
+            Err(failed) => Err(error(failed)),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use forebay_testbed::until_asked;
 use forebay_types::ErrorKind;
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
@@ -192,4 +193,92 @@ async fn a_snapshot_never_mixes_versions() {
     assert_eq!(again.get(&at("lake/a")).await.unwrap().bytes().await.unwrap(), "mine");
     again.delete(&at("lake/a")).await.unwrap();
     assert!(matches!(again.head(&at("lake/a")).await, Err(Error::NotFound { .. })));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn temporary_data_is_objects_that_are_read_at_one_version() {
+    let cluster = Cluster::start(2).await;
+    let client = cluster.client(|_| {}).await;
+    let store = client.object_store();
+    let mode = |mode: PutMode| PutOptions { mode, ..Default::default() };
+    for (key, len) in [("none", 0), ("small", 10), ("value", 3_000_000), ("file", (32 << 20) + 5)] {
+        let (x, old, new) = (at(&format!("tmp/dir/{key}")), bytes(1, len), bytes(2, len + 1));
+        let put = store.put(&x, PutPayload::from(old.clone())).await.unwrap();
+        let meta = store.head(&x).await.unwrap();
+        assert_eq!((meta.size, &meta.e_tag), (len as u64, &put.e_tag), "{key}");
+        assert!(store.get(&x).await.unwrap().bytes().await.unwrap() == old, "{key}");
+        let snapshot = client.snapshot([]);
+        assert!(names(&snapshot, Some("tmp/dir")).await.contains(&x.to_string()), "{key}");
+        // Nothing of it is brought or decoded; executors are told its version.
+        assert!(snapshot.pinned_at(&x).is_none() && snapshot.pinned_meta().iter().any(|pin| pin.e_tag == meta.e_tag), "{key}");
+        let pins = snapshot.pinned();
+        let elsewhere = client.snapshot(pins.clone());
+        let part = len as u64 / 3..len as u64 / 2;
+        let read = elsewhere.get_ranges(&x, std::slice::from_ref(&part)).await.unwrap();
+        assert!(read[0] == old[part.start as usize..part.end as usize], "{key}");
+
+        assert!(matches!(store.put_opts(&x, "y".into(), mode(PutMode::Create)).await, Err(Error::AlreadyExists { .. })));
+        let update = PutMode::Update(UpdateVersion { e_tag: put.e_tag, version: None });
+        store.put_opts(&x, PutPayload::from(new.clone()), mode(update.clone())).await.unwrap();
+        assert!(matches!(store.put_opts(&x, "y".into(), mode(update)).await, Err(Error::Precondition { .. })), "{key}");
+        let late = client.snapshot(pins);
+        if len > 0 {
+            let read = late.get_range(&x, 0..len as u64).await;
+            assert!(matches!(read, Err(Error::Precondition { .. })), "{key}: it was pinned and is another one");
+        }
+        assert_eq!(late.head(&x).await.unwrap().size, len as u64);
+        assert!(client.snapshot([]).get(&x).await.unwrap().bytes().await.unwrap() == new, "{key}");
+        assert_ne!(store.head(&x).await.unwrap().e_tag, meta.e_tag, "{key}");
+    }
+    let listed = store.list_with_delimiter(Some(&at("tmp"))).await.unwrap();
+    assert_eq!((listed.common_prefixes, listed.objects.len()), (vec![at("tmp/dir")], 0));
+    let listed = store.list_with_offset(Some(&at("tmp/dir")), &at("tmp/dir/file"));
+    let behind = listed.map_ok(|meta| meta.location.to_string()).try_collect::<Vec<_>>().await.unwrap();
+    assert_eq!(behind, ["tmp/dir/none", "tmp/dir/small", "tmp/dir/value"]);
+    assert!(names(&store, Some("tmp/nothing")).await.is_empty() && names(&store, None).await.is_empty());
+    for missing in ["tmp/dir", "tmp/none", "tmp/dir/small/x", "tmp"] {
+        assert!(matches!(store.get(&at(missing)).await, Err(Error::NotFound { .. } | Error::Generic { .. })), "{missing}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn temporary_data_is_written_in_parts_copied_and_deleted() {
+    let cluster = Cluster::start(1).await;
+    let client = cluster.client(|_| {}).await;
+    let (store, nodes) = (client.object_store(), client.nodes());
+    let (x, data) = (at("tmp/dir/x"), bytes(3, 5_000_000));
+    let mut upload = store.put_multipart(&x).await.unwrap();
+    let parts: Vec<_> = data.chunks(1_700_000).map(|part| upload.put_part(PutPayload::from(part.to_vec()))).collect();
+    // Whichever is waited for first.
+    for part in parts.into_iter().rev() {
+        part.await.unwrap();
+    }
+    assert!(matches!(store.head(&x).await, Err(Error::NotFound { .. })), "it is not there before it is whole");
+    upload.complete().await.unwrap();
+    assert!(store.get(&x).await.unwrap().bytes().await.unwrap() == data);
+    let used = async || nodes.usage("/tmp/dir").await.unwrap().bytes;
+    let before = used().await;
+    assert_eq!(before, data.len() as u64);
+    let mut given_up = store.put_multipart(&x).await.unwrap();
+    given_up.put_part(PutPayload::from(data.clone())).await.unwrap();
+    given_up.abort().await.unwrap();
+    assert_eq!(used().await, before, "nothing stays of what was given up");
+    assert!(given_up.complete().await.is_err());
+    let mut dropped = store.put_multipart(&x).await.unwrap();
+    dropped.put_part(PutPayload::from(data.clone())).await.unwrap();
+    drop(dropped);
+    until_asked("what was dropped is removed", async || used().await == before).await;
+
+    store.copy(&x, &at("lake/x")).await.unwrap();
+    store.copy(&at("lake/x"), &at("tmp/other/y")).await.unwrap();
+    store.rename(&at("tmp/other/y"), &at("tmp/other/z")).await.unwrap();
+    assert!(store.get(&at("tmp/other/z")).await.unwrap().bytes().await.unwrap() == data);
+    let create = CopyOptions { mode: CopyMode::Create, ..Default::default() };
+    assert!(matches!(store.copy_opts(&at("lake/x"), &x, create).await, Err(Error::AlreadyExists { .. })));
+    store.delete(&x).await.unwrap();
+    assert_eq!(names(&store, Some("tmp")).await, ["tmp/other/z"]);
+    // A container of its name is no object of it.
+    nodes.put("/tmp/dir/kept", "v").await.unwrap();
+    store.delete(&at("tmp/dir")).await.unwrap();
+    assert_eq!(names(&store, Some("tmp/dir")).await, ["tmp/dir/kept"]);
 }

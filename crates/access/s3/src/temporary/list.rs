@@ -1,16 +1,10 @@
 //! Listings of temporary data, in the order of keys.
 
-use std::collections::{BTreeSet, VecDeque};
-
-use forebay_client::{NodeEntry, NodeErrorKind, Nodes};
+use forebay_client::NodeItem;
 use forebay_types::{Key, MountId, ObjectInfo, ObjectVersion, VersionTag};
 
 use crate::context::Context;
 use crate::dialect::{Page, PageRequest, S3Error, S3Result};
-use crate::mounts::TEMPORARY;
-
-/// Nodes asked for at once.
-const NODES_MAX: u32 = 1000;
 
 /// One page of a listing, in byte order of keys: files and values, and with the delimiter `/` containers as folders.
 pub(crate) async fn page(context: &Context, request: PageRequest<'_>) -> S3Result<Page> {
@@ -23,197 +17,21 @@ pub(crate) async fn page(context: &Context, request: PageRequest<'_>) -> S3Resul
     if request.limit == 0 {
         return Ok(page);
     }
-    let mut walk = Walk::begin(context.client.nodes(), flat, request.prefix, request.after.as_deref()).await?;
+    let mut walk = context.client.nodes().walk(flat, request.prefix, request.after.as_deref()).await?;
     while let Some(item) = walk.next().await? {
         if page.objects.len() + page.folders.len() == request.limit {
             page.next = page.last();
             break;
         }
         match item {
-            Item::Folder(key) => page.folders.push(key),
-            Item::Object(key, size) => {
+            NodeItem::Folder(key) => page.folders.push(key),
+            NodeItem::Object(key, size) => {
                 // Longer ones than keys can be are not reached through S3.
                 let Ok(key) = Key::new(key) else { continue };
-                let version = ObjectVersion { mount: MountId(0), key, tag: VersionTag::etag(""), size };
+                let version = ObjectVersion { mount: MountId::TEMPORARY, key, tag: VersionTag::etag(""), size };
                 page.objects.push(ObjectInfo { version, modified_ms: context.begun_ms });
             }
         }
     }
     Ok(page.of(request.limit))
-}
-
-enum Item {
-    /// A key, and its bytes.
-    Object(String, u64),
-    /// A container's key, with the slash at its end.
-    Folder(String),
-}
-
-/// A walk through containers and what is in them.
-struct Walk {
-    nodes: Nodes,
-    /// Goes into containers rather than to name them.
-    flat: bool,
-    prefix: String,
-    /// Only keys behind this one. A level goes on behind a name, and what stands behind `a` there may come before `a/`.
-    after: String,
-    levels: Vec<Level>,
-}
-
-/// One container, and how far its listing has come.
-struct Level {
-    /// What its keys begin with: empty, or its path with a slash.
-    key: String,
-    after: Option<String>,
-    page: VecDeque<NodeEntry>,
-    last: bool,
-    /// Containers, with their slash, whose turn comes later: names are listed in the order of names, and `a.b` stands behind
-    /// `a` there but before `a/` among keys.
-    held: BTreeSet<String>,
-}
-
-impl Level {
-    fn new(key: String) -> Self {
-        Self { key, after: None, page: VecDeque::new(), last: false, held: BTreeSet::new() }
-    }
-
-    fn path(&self) -> String {
-        format!("/{TEMPORARY}/{}", self.key).trim_end_matches('/').to_string()
-    }
-}
-
-impl Walk {
-    /// Begins with what comes after a key, of what begins with a prefix.
-    async fn begin(nodes: Nodes, flat: bool, prefix: &str, after: Option<&str>) -> S3Result<Self> {
-        let mut walk = Self { nodes, flat, prefix: prefix.to_string(), after: String::new(), levels: Vec::new() };
-        let base = prefix.rfind('/').map_or("", |at| &prefix[..=at]);
-        // Names like `a//b` are no node's.
-        if base.starts_with('/') || base.contains("//") {
-            return Ok(walk);
-        }
-        let from = match after {
-            Some(after) if after > prefix => match after.starts_with(prefix) {
-                true => after,
-                false => return Ok(walk),
-            },
-            _ => "",
-        };
-        // What begins with the prefix stands behind it, but for the entry of that very name.
-        walk.after = after.filter(|after| *after == prefix).unwrap_or(from).to_string();
-        let mut level = Level::new(base.to_string());
-        if from.is_empty() {
-            // From the prefix on, with the node of that very name.
-            let start = &prefix[base.len()..];
-            if !start.is_empty() {
-                walk.hold(&mut level, start).await?;
-                if let Some(entry) = walk.look(&level, start).await? {
-                    level.page.push_back(entry);
-                }
-                level.after = Some(start.to_string());
-            }
-            walk.levels.push(level);
-            return Ok(walk);
-        }
-        let mut rest = &from[base.len()..];
-        loop {
-            let (name, below) = match rest.split_once('/') {
-                Some((name, below)) => (name, Some(below)),
-                None => (rest, None),
-            };
-            for at in name.char_indices().map(|(at, _)| at).skip(1) {
-                // A container whose name this one begins with may stand behind it.
-                if name.as_bytes()[at] < b'/' {
-                    walk.hold(&mut level, &name[..at]).await?;
-                }
-            }
-            level.after = Some(name.to_string());
-            let inner = format!("{}{name}/", level.key);
-            match below {
-                None => {
-                    walk.hold(&mut level, name).await?;
-                    walk.levels.push(level);
-                    return Ok(walk);
-                }
-                Some(below) if walk.flat => {
-                    walk.levels.push(level);
-                    level = Level::new(inner);
-                    if below.is_empty() {
-                        walk.levels.push(level);
-                        return Ok(walk);
-                    }
-                    rest = below;
-                }
-                // A key within a folder that is shown as one is behind all of it.
-                Some(_) => {
-                    walk.levels.push(level);
-                    return Ok(walk);
-                }
-            }
-        }
-    }
-
-    /// The next one; none at the end.
-    async fn next(&mut self) -> S3Result<Option<Item>> {
-        let (prefix, after) = (&self.prefix, &self.after);
-        let shows = |key: &str| key.starts_with(prefix) && key > after.as_str();
-        while let Some(level) = self.levels.last_mut() {
-            if level.page.is_empty() && !level.last {
-                match self.nodes.list(&level.path(), level.after.as_deref(), NODES_MAX).await {
-                    Ok((page, last)) => {
-                        level.after = page.last().map(|entry| entry.name.clone()).or(level.after.take());
-                        (level.page, level.last) = (page.into(), last);
-                    }
-                    // Not there, or no more.
-                    Err(error) if matches!(error.kind, NodeErrorKind::NotFound | NodeErrorKind::NotContainer) => {
-                        level.last = true;
-                    }
-                    Err(error) => return Err(error.into()),
-                }
-            }
-            let turn = |held: &String| level.page.front().is_none_or(|entry| *held < entry.name);
-            if let Some(name) = level.held.first().filter(|held| turn(held)).cloned() {
-                level.held.remove(&name);
-                let key = format!("{}{name}", level.key);
-                if !shows(&key) {
-                    continue;
-                }
-                if !self.flat {
-                    return Ok(Some(Item::Folder(key)));
-                }
-                self.levels.push(Level::new(key));
-                continue;
-            }
-            let Some(entry) = level.page.pop_front() else {
-                if level.last {
-                    self.levels.pop();
-                }
-                continue;
-            };
-            let key = format!("{}{}", level.key, entry.name);
-            if entry.kind.is_container() {
-                level.held.insert(format!("{}/", entry.name));
-            } else if shows(&key) {
-                return Ok(Some(Item::Object(key, entry.bytes)));
-            }
-            if key.as_str() > prefix.as_str() && !key.starts_with(prefix) {
-                // All others come behind the prefix too.
-                level.page.clear();
-                level.last = true;
-            }
-        }
-        Ok(None)
-    }
-
-    /// Remembers a container of this name, if there is one that listings show.
-    async fn hold(&self, level: &mut Level, name: &str) -> S3Result<()> {
-        if self.look(level, name).await?.is_some_and(|entry| entry.kind.is_container()) {
-            level.held.insert(format!("{name}/"));
-        }
-        Ok(())
-    }
-
-    async fn look(&self, level: &Level, name: &str) -> S3Result<Option<NodeEntry>> {
-        let stat = self.nodes.stat(&format!("{}/{name}", level.path())).await?.filter(|stat| stat.enumerable);
-        Ok(stat.map(|stat| NodeEntry { name: name.to_string(), kind: stat.kind, bytes: stat.bytes }))
-    }
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_client::{NodeErrorKind, NodeSnapshot};
+use forebay_client::{NodeErrorKind, NodeSnapshot, node_etag};
 use forebay_types::{Attributes, Error, ErrorKind, ObjectInfo, ObjectVersion, VersionTag};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
@@ -22,8 +22,6 @@ use crate::rights::Object;
 const FOLDER: u128 = 0;
 /// How often an object is looked at whose bytes are gone before the first of them were read.
 const LOOKS_MAX: usize = 8;
-/// What an ETag ends with.
-const MARK: &str = "-n";
 
 /// An object that was looked at: all reads of it are of these bytes.
 pub(crate) struct Opened {
@@ -62,17 +60,10 @@ pub(crate) async fn open(context: &Context, object: &Object) -> S3Result<Opened>
     Ok(Opened { info: info(context, object, size, tag), snapshot })
 }
 
-/// What clients are told of an object. Its ETag is none that clients take for the MD5 of the bytes, as they do with 32 digits alone.
+/// What clients are told of an object.
 pub(super) fn info(context: &Context, object: &Object, size: u64, tag: u128) -> ObjectInfo {
-    let tag = VersionTag::etag(&format!("\"{tag:032x}{MARK}\""));
-    let version = ObjectVersion { mount: object.mount().id, key: object.key.clone(), tag, size };
+    let version = ObjectVersion { mount: object.mount().id, key: object.key.clone(), tag: node_etag(tag), size };
     ObjectInfo { version, modified_ms: context.begun_ms }
-}
-
-/// The tag that an ETag of a client says; none when it is none of ours.
-pub(super) fn tag_of(etag: &VersionTag) -> Option<u128> {
-    let hex = etag.as_str().trim_matches('"').strip_suffix(MARK)?;
-    (hex.len() == 32).then(|| u128::from_str_radix(hex, 16).ok()).flatten()
 }
 
 /// Answers GET and HEAD of an object.

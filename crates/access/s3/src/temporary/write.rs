@@ -2,25 +2,21 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
-use std::time::Duration;
-
 use bytes::{Bytes, BytesMut};
-use forebay_client::{CreateOptions, NodeCondition, NodeErrorKind, NodeResult, NodeType, Nodes, PutCondition, value_tag};
+use forebay_client::{
+    CreateOptions, NODE_VALUE_BYTES_MAX, NodeCondition, NodeDraft, NodeErrorKind, NodeType, Nodes, PutCondition, node_tag,
+    value_tag,
+};
 use forebay_types::{ObjectInfo, VersionTag};
 use futures::TryStreamExt;
 use http::StatusCode;
 
-use super::read::{info, open, tag_of};
+use super::read::{info, open};
 use super::{is_marker, path_of};
 use crate::body::Pieces;
 use crate::context::Context;
 use crate::dialect::{S3Error, S3Result};
 use crate::rights::Writable;
-
-/// Objects up to this size are key-values, larger ones files.
-const VALUE_BYTES_MAX: usize = 32 << 20;
-/// What a gateway that died has left of an upload goes after this time.
-const DRAFT_LEASE: Duration = Duration::from_secs(3600);
 
 /// What is written.
 enum Content {
@@ -47,11 +43,11 @@ pub(crate) async fn write(
             return Err(error);
         }
     };
-    let _held = context.room.take(bytes.min(VALUE_BYTES_MAX as u64)).await?;
+    let _held = context.room.take(bytes.min(NODE_VALUE_BYTES_MAX as u64)).await?;
     let mut first = BytesMut::new();
     let mut next = None;
     while let Some(piece) = pieces.try_next().await.map_err(|_| S3Error::incomplete_body())? {
-        if first.len() + piece.len() > VALUE_BYTES_MAX {
+        if first.len() + piece.len() > NODE_VALUE_BYTES_MAX {
             next = Some(piece);
             break;
         }
@@ -86,7 +82,7 @@ async fn allowed(context: &Context, object: &Writable, condition: PutCondition) 
             Err(error) if error.status == StatusCode::NOT_FOUND => Ok(NodeCondition::Absent),
             Err(error) => Err(error),
         },
-        PutCondition::Version(etag) => match (open(context, object).await?.info.version.tag == etag, tag_of(&etag)) {
+        PutCondition::Version(etag) => match (open(context, object).await?.info.version.tag == etag, node_tag(&etag)) {
             (true, Some(tag)) => Ok(NodeCondition::Tag(tag)),
             _ => Err(S3Error::precondition_failed()),
         },
@@ -105,7 +101,7 @@ pub(crate) async fn delete(context: &Context, object: &Writable, etag: Option<Ve
             return Err(S3Error::precondition_failed());
         }
         Some(etag) if !is_marker(object) => {
-            let tag = tag_of(&etag).ok_or_else(S3Error::precondition_failed)?;
+            let tag = node_tag(&etag).ok_or_else(S3Error::precondition_failed)?;
             nodes.delete_if(&path, NodeCondition::Tag(tag)).await
         }
         _ => nodes.delete(&path, false).await,
@@ -120,9 +116,9 @@ pub(crate) async fn delete(context: &Context, object: &Writable, etag: Option<Ve
 /// Makes a folder, and those on the way to it.
 async fn make_folder(nodes: &Nodes, path: &str, condition: NodeCondition) -> S3Result<()> {
     match condition {
-        NodeCondition::Any => Ok(make_folders(nodes, &format!("{path}/-")).await?),
+        NodeCondition::Any => Ok(nodes.make_folders(&format!("{path}/-")).await?),
         NodeCondition::Absent => {
-            make_folders(nodes, path).await?;
+            nodes.make_folders(path).await?;
             match nodes.create(path, CreateOptions::new(NodeType::Directory)).await {
                 Err(error) if error.kind == NodeErrorKind::Exists => Err(S3Error::precondition_failed()),
                 made => Ok(made?),
@@ -133,23 +129,11 @@ async fn make_folder(nodes: &Nodes, path: &str, condition: NodeCondition) -> S3R
     }
 }
 
-/// Makes the folders on the way to a path that are not there.
-async fn make_folders(nodes: &Nodes, path: &str) -> NodeResult<()> {
-    let slashes = path.match_indices('/').map(|(at, _)| at).skip(2);
-    for at in slashes {
-        match nodes.create(&path[..at], CreateOptions::new(NodeType::Directory)).await {
-            Err(error) if error.kind != NodeErrorKind::Exists => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
 /// Puts a value, unless there is a file.
 async fn put(nodes: &Nodes, path: &str, value: &Bytes) -> S3Result<bool> {
     let put = match nodes.put(path, value.clone()).await {
         Err(error) if error.kind == NodeErrorKind::NotFound => {
-            make_folders(nodes, path).await?;
+            nodes.make_folders(path).await?;
             nodes.put(path, value.clone()).await
         }
         put => put,
@@ -165,51 +149,36 @@ async fn put_beside(context: &Context, object: &Writable, content: Content, cond
     let (nodes, path) = (context.client.nodes(), path_of(object));
     // With an ETag they are there, or nothing that could have it.
     if !matches!(condition, NodeCondition::Tag(_)) {
-        make_folders(&nodes, &path).await?;
+        nodes.make_folders(&path).await?;
     }
-    let (folder, name) = path.rsplit_once('/').unwrap_or((&path, ""));
-    let draft = format!("{folder}/.upload-{:032x}", forebay_runtime::random::<u128>());
+    let kind = if matches!(content, Content::Value(_)) { NodeType::KeyValue } else { NodeType::File };
+    let mut draft = nodes.draft(&path, kind).await?;
     let written = async {
-        let kind = if matches!(content, Content::Value(_)) { NodeType::KeyValue } else { NodeType::File };
-        nodes.create(&draft, CreateOptions { enumerable: false, ..CreateOptions::new(kind) }).await?;
-        nodes.lease(&draft, Some(DRAFT_LEASE)).await?;
         match content {
-            Content::Value(value) => nodes.put(&draft, value).await?,
-            Content::File(first, rest) => fill(&nodes, &draft, first, rest).await?,
+            Content::Value(value) => draft.write(value).await?,
+            Content::File(first, rest) => fill(&mut draft, first, rest).await?,
         }
-        // Of these bytes, whoever writes next.
-        let snapshot = nodes.snapshot(&draft).await?;
-        let info = info(context, object, snapshot.len(), snapshot.tag());
-        match nodes.replace(&draft, name, condition).await {
+        let (bytes, tag) = draft.finish().await?;
+        match draft.take_place(condition).await {
             Err(error) if error.kind == NodeErrorKind::Exists => Err(S3Error::precondition_failed()),
             // Its worker is gone: nobody knows whether it did so before.
             Err(error) if error.kind == NodeErrorKind::DataLost => Err(S3Error::slow_down()),
-            replaced => Ok(replaced.map(|()| info)?),
+            placed => Ok(placed.map(|()| info(context, object, bytes, tag))?),
         }
     };
     let written = written.await;
-    if written.is_err()
-        && let Err(error) = nodes.delete(&draft, false).await
-        && error.kind != NodeErrorKind::NotFound
-    {
-        tracing::debug!(%error, "what was uploaded of an object stays for an hour");
+    if written.is_err() {
+        draft.discard().await;
     }
     written
 }
 
-async fn fill(nodes: &Nodes, draft: &str, first: [Bytes; 2], mut rest: Pieces) -> S3Result<()> {
-    let mut writer = nodes.writer(draft).await?;
-    let mut renewed = forebay_runtime::now();
+async fn fill(draft: &mut NodeDraft, first: [Bytes; 2], mut rest: Pieces) -> S3Result<()> {
     for piece in first {
-        writer.write_bytes(piece).await?;
+        draft.write(piece).await?;
     }
     while let Some(piece) = rest.try_next().await.map_err(|_| S3Error::incomplete_body())? {
-        if renewed.elapsed() > DRAFT_LEASE / 4 {
-            nodes.lease(draft, Some(DRAFT_LEASE)).await?;
-            renewed = forebay_runtime::now();
-        }
-        writer.write_bytes(piece).await?;
+        draft.write(piece).await?;
     }
-    writer.finish().await?;
     Ok(())
 }

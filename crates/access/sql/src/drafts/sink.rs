@@ -11,7 +11,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use forebay_types::{Error, ForebayPath, Key, Result};
 
 use crate::albis::TableSink;
-use crate::location::SCHEME;
+use crate::location::{SCHEME, is_temporary};
 use crate::sinks::ArrowSink;
 
 /// Why this process alone can write what a plan's sink is to write; none where executors can.
@@ -23,6 +23,10 @@ pub(crate) fn keeps(plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
         ),
         Some(config) if !config.object_store_url.as_str().starts_with(SCHEME) || config.table_paths.is_empty() => {
             Some("what it writes is below no mount".to_string())
+        }
+        // Who asked would have nothing to commit: only objects of mounts have drafts that another process makes visible.
+        Some(config) if config.table_paths.iter().any(|target| is_temporary(target.prefix())) => {
+            Some("what it writes is temporary data, which this process alone writes".to_string())
         }
         Some(_) => None,
     }

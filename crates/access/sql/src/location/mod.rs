@@ -5,6 +5,6 @@ mod parse;
 mod pattern;
 mod place;
 
-pub(crate) use names::{Namespace, SCHEME, shown, store_name};
+pub(crate) use names::{Namespace, SCHEME, is_temporary, shown, store_name};
 pub(crate) use parse::Location;
 pub(crate) use place::{Place, scheme_of};

@@ -3,20 +3,26 @@
 use std::sync::Arc;
 
 use forebay_client::Client;
-use forebay_types::Result;
+use forebay_types::{MountName, Result};
 use object_store::ObjectStore;
+use object_store::path::Path;
 use url::Url;
 
 use crate::reach::LocalFiles;
 
-/// Scheme of the namespace's URLs inside of the engine: `forebay:///MOUNT/KEY`. One store serves all mounts, so that its
-/// paths are what the client's paths are.
+/// Scheme of the namespace's URLs inside of the engine: `forebay:///MOUNT/KEY`, and `forebay:///tmp/NODE` of temporary data. One store
+/// serves all of it, so that its paths are what the client's paths are.
 pub(crate) const SCHEME: &str = "forebay";
 
 /// What the paths of a store that is no mount begin with: `s3:BUCKET`, `file:`. What a query has seen, footers, statistics and
 /// pins are all kept by path, so that a path has to say alone which object is meant. No mount's name has a colon.
 pub(crate) fn store_name(scheme: &str, host: &str) -> String {
     format!("{scheme}:{host}")
+}
+
+/// Whether a path of the namespace's store is one of temporary data.
+pub(crate) fn is_temporary(path: &Path) -> bool {
+    path.as_ref().split('/').next() == Some(MountName::temporary().as_str())
 }
 
 /// A path of the engine as its user would write it.
@@ -53,7 +59,13 @@ pub(crate) trait Namespace: Send + Sync + std::fmt::Debug {
 
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use super::{is_temporary, shown};
+
+    #[test]
+    fn temporary_data_is_told_by_the_first_name() {
+        let is = |path: &str| is_temporary(&path.into());
+        assert!(is("tmp") && is("tmp/a/b.csv") && !is("tmpx/a") && !is("lake/tmp/a") && !is("file:/tmp/a"));
+    }
 
     #[test]
     fn paths_are_shown_as_they_were_written() {

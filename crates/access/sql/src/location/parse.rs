@@ -5,7 +5,7 @@ use object_store::path::Path;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 
-use super::names::{Namespace, SCHEME, store_name};
+use super::names::{Namespace, SCHEME, is_temporary, store_name};
 use super::pattern::{Pattern, split};
 use super::place::scheme_of;
 use crate::reach::LocalFiles;
@@ -25,7 +25,7 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// Reads `/MOUNT/KEY`, `s3://BUCKET/KEY`, `file:///PATH` or a local path, absolute or relative.
+    /// Reads `/MOUNT/KEY`, `/tmp/NODE`, `s3://BUCKET/KEY`, `file:///PATH` or a local path, absolute or relative.
     pub(crate) fn parse(text: &str, namespace: &dyn Namespace) -> Result<Self> {
         let invalid = |why: String| Error::invalid(format!("'{text}': {why}"));
         let known = text.split_once("://").and_then(|_| namespace.covers(text));
@@ -40,7 +40,7 @@ impl Location {
             with_scheme(scheme, rest).map_err(invalid)?
         } else if base.starts_with('/') && !is_local(base, namespace) {
             is_mount(base, text, namespace)?;
-            let below: ForebayPath = base.parse()?;
+            let below = ForebayPath::parse_any(base)?;
             check_key(below.key().as_str()).map_err(invalid)?;
             to_url(SCHEME, "", &below.to_string()).map_err(invalid)?
         } else {
@@ -81,6 +81,11 @@ impl Location {
             }
         };
         Ok(Self { text: text.to_string(), url, pattern })
+    }
+
+    /// Whether temporary data is meant.
+    pub(crate) fn is_temporary(&self) -> bool {
+        self.url.scheme() == SCHEME && self.path().is_ok_and(|path| is_temporary(&path))
     }
 
     /// Whether files below a folder are meant.

@@ -86,7 +86,13 @@ impl Listing {
     pub(crate) fn with_content(&self) -> Result<Vec<ObjectMeta>> {
         let text = &self.location.text;
         if self.files.is_empty() {
-            return Err(Error::not_found(format!("no files at '{text}': see what is there with `forebay ls`")));
+            return Err(Error::not_found(match self.location.is_temporary() {
+                true => format!(
+                    "no files at '{text}', which is temporary data: see what is there with `forebay node ls`; files of this machine \
+                     are file:///tmp/.."
+                ),
+                false => format!("no files at '{text}': see what is there with `forebay ls`"),
+            }));
         }
         let files: Vec<_> = self.files.iter().filter(|meta| meta.size > 0).cloned().collect();
         if files.is_empty() {

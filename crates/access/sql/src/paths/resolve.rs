@@ -141,8 +141,9 @@ impl Resolver {
     /// A dataset of shards below a mount.
     async fn shards(&self, text: &str, definition: Option<String>) -> Result<Arc<dyn TableProvider>> {
         let covered = self.namespace.covers(text);
-        let path: ForebayPath = covered.as_deref().unwrap_or(text).trim_end_matches('/').parse().map_err(external)?;
-        let Some(client) = self.namespace.client().filter(|_| self.namespace.has(path.mount().as_str())) else {
+        let path = ForebayPath::parse_any(covered.as_deref().unwrap_or(text).trim_end_matches('/')).map_err(external)?;
+        let is_below_a_mount = !path.mount().is_temporary() && self.namespace.has(path.mount().as_str());
+        let Some(client) = self.namespace.client().filter(|_| is_below_a_mount) else {
             let mounts = self.namespace.names().join(", ");
             return Err(external(Error::not_found(format!(
                 "'{text}': datasets of shards are served below mounts, and this is below none of them ({mounts})"

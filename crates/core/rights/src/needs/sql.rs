@@ -2,7 +2,7 @@
 
 use crate::{Need, Place};
 
-/// Who gives queries to a scheduler, and asks for them and for their results, reads whatever a plan can name.
+/// Who gives queries to a scheduler, and asks for them and for their results, reads whatever a plan can name, temporary data too.
 const READS: Need = Need::read(Place::Everything);
 
 /// What a call of gRPC at a scheduler's port needs, by its path. `None`: nobody makes such a call, so nobody may.
@@ -48,6 +48,8 @@ pub fn executor(path: &str) -> Option<Need> {
 
 #[cfg(test)]
 mod tests {
+    use forebay_types::{Grant, Role, Scope};
+
     use super::*;
 
     #[test]
@@ -68,6 +70,14 @@ mod tests {
         }
         assert_eq!(executor("/ballista.protobuf.SchedulerGrpc/PollWork"), None, "each port has its own calls");
         assert_eq!(scheduler("/ballista.protobuf.ExecutorGrpc/CancelTasks"), None);
+    }
+
+    #[test]
+    fn who_may_not_read_temporary_data_gives_nobody_a_query() {
+        let scope = Scope::Only { mounts: vec!["lake".parse().expect("a name")], temporary: false };
+        let some = Grant { scope, ..Grant::everywhere(Role::Admin) };
+        let gives = |grant: &Grant| crate::grants(grant, &READS, 0, |_| None);
+        assert!(!gives(&some) && gives(&Grant::everywhere(Role::Read)));
     }
 
     #[test]

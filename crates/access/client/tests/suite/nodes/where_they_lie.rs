@@ -7,6 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_client::{CreateOptions, NodeErrorKind, NodePlace, NodeType, StorageClass};
 use forebay_testbed::until;
+use forebay_types::ErrorKind;
+use object_store::ObjectStoreExt;
+use object_store::path::Path;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{spread, spread_with_disks};
@@ -236,4 +239,39 @@ async fn blocks_are_written_where_they_lie() {
     }
     assert_eq!(written() - before, 100, "there are places for all of them");
     assert!(nodes.get("/tmp/k").await.unwrap() == bytes(99, MIB));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_names_what_went_with_a_worker() {
+    let mut cluster = spread(2).await;
+    let client = cluster.client(|_| {}).await;
+    let (nodes, snapshot) = (client.nodes(), client.snapshot([]));
+    let content = |at: u64| bytes(at, 3 << 20);
+    for at in 0..12 {
+        nodes.create(&format!("/tmp/d{at}"), CreateOptions::new(NodeType::Directory)).await.unwrap();
+        nodes.put(&format!("/tmp/d{at}/k"), content(at)).await.unwrap();
+        snapshot.head(&Path::from(format!("tmp/d{at}/k"))).await.unwrap();
+    }
+    let root = client.view().root().unwrap().id;
+    let other = client.view().workers.iter().map(|worker| worker.id).find(|id| *id != root).unwrap();
+    let place = cluster.place_of(other);
+    drop(cluster.take_worker(place));
+    let (mut read, mut lost) = (0, 0);
+    for at in 0..12 {
+        let got = snapshot.get(&Path::from(format!("tmp/d{at}/k"))).await.unwrap().bytes().await;
+        match got {
+            Ok(bytes) => {
+                assert!(bytes == content(at), "{at}");
+                read += 1;
+            }
+            Err(error) => {
+                let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<forebay_types::Error>());
+                let source = source.unwrap();
+                assert!(source.message().contains(&format!("/tmp/d{at}/k")), "{source}");
+                assert!(matches!(source.kind(), ErrorKind::DataLost | ErrorKind::Retry), "{} {source}", source.kind());
+                lost += 1;
+            }
+        }
+    }
+    assert!(lost > 0 && read > 0, "{read} are read, {lost} are lost");
 }

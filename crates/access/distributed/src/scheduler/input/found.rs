@@ -24,12 +24,14 @@ pub(in crate::scheduler) async fn of_stage(
 ) -> Result<(Vec<Vec<TaskInput>>, Versions)> {
     // A mount may be younger than what is known here of the cluster.
     let known = client.view();
-    if !ticket.pins.iter().all(|pin| known.mounts.iter().any(|mount| mount.id == pin.version.mount)) {
+    let is_known = |id: MountId| id == MountId::TEMPORARY || known.mounts.iter().any(|mount| mount.id == id);
+    if !ticket.pins.iter().all(|pin| is_known(pin.version.mount)) {
         client.refresh_view().await?;
     }
     let runtime = engine.runtime_of(ticket.operation, ticket.pins.clone())?;
     let partitions = inputs(plan, &runtime).await;
     let view = client.view();
+    // Temporary data is not brought anywhere: it lies where it was written.
     let mut by_path = HashMap::new();
     for pin in &ticket.pins {
         if let Some(mount) = view.mounts.iter().find(|mount| mount.id == pin.version.mount) {

@@ -143,7 +143,7 @@ async fn a_statement_that_fails_or_is_given_up_leaves_nothing() {
 }
 
 /// A bed that admits the credentials which it is told of.
-async fn guarded() -> (Bed, Arc<Admission>) {
+pub(super) async fn guarded() -> (Bed, Arc<Admission>) {
     let (owner, member) =
         (Credential::owner("a secret of this bed").unwrap(), Credential::member("one of its processes").unwrap());
     let admits = Arc::new(Admission::of([&owner, &member]));
@@ -152,7 +152,7 @@ async fn guarded() -> (Bed, Arc<Admission>) {
 }
 
 /// An engine of somebody who shows a token of a role, and the way to the scheduler.
-async fn of_role(bed: &Bed, admits: &Admission, role: Role) -> (Engine, Arc<Cluster>) {
+pub(super) async fn of_role(bed: &Bed, admits: &Admission, role: Role) -> (Engine, Arc<Cluster>) {
     let name = format!("written-{role:?}").to_lowercase();
     let (token, grant) = (Credential::generate(&name, 1).unwrap(), Grant::everywhere(role));
     bed.client.control(AdminRequest::TokenAdd { name, grant, keys: token.keys() }).await.unwrap();

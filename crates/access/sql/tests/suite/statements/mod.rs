@@ -3,3 +3,4 @@
 mod computing;
 mod parameters;
 mod slow;
+mod temporary;
