@@ -134,12 +134,13 @@ impl Session for WorkerSession {
 
     fn given_up(&self, meta: &Bytes) -> Response {
         let (_, message) = TraceContext::split(meta.clone());
-        match NodeCall::decode(&message) {
-            Some(_) => self.failed(meta),
-            None => failed(&Error::retry(format!(
-                "worker {}: it was not done while its caller waited, and is given up",
-                self.rooms.cluster.id
-            ))),
+        let why = format!(
+            "worker {}: it was not done while its caller waited, and is given up; what it was to change may have changed",
+            self.rooms.cluster.id
+        );
+        match NodeCall::decode(&message).is_some() || PeerCall::decode(&message).is_some() {
+            true => nodes::given_up(why),
+            false => failed(&Error::retry(why)),
         }
     }
 

@@ -55,5 +55,6 @@ impl S3 {
 /// A conflict on a later try may be with what an earlier one wrote without its answer arriving.
 fn tries_error(error: &Error, is_again: bool) -> Option<Error> {
     let doubtful = is_again && error.kind() == ErrorKind::Conflict;
-    doubtful.then(|| error.clone().context("an earlier try got no answer and may have written it: look before writing again"))
+    let may_be_own = "an earlier try got no answer and may have written it: look before writing again";
+    doubtful.then(|| error.clone().context(may_be_own).in_vain())
 }
