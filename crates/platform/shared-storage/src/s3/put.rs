@@ -34,7 +34,8 @@ impl S3 {
     pub(super) async fn written(&self, key: &Key, headers: &HeaderMap, size: u64) -> Result<ObjectInfo> {
         match headers.contains_key(ETAG) {
             true => info_of(self, key, headers, Some(size)),
-            false => self.head(key).await.map(|(info, _)| info),
+            // It is written, whatever is said here.
+            false => self.head(key).await.map(|(info, _)| info).map_err(Error::in_vain),
         }
     }
 
