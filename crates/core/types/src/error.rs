@@ -102,7 +102,8 @@ impl Error {
         self.after
     }
 
-    /// Says that something was asked again and again, or waited for as long as may be: to be as patient once more would help nobody.
+    /// Says that something was asked again and again, or waited for as long as may be: to be as patient once more would help nobody. Of a
+    /// refusal, that what was refused may have been done all the same, when it was asked before.
     pub fn in_vain(mut self) -> Self {
         self.in_vain = true;
         self

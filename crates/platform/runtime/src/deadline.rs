@@ -34,6 +34,11 @@ impl Waited {
         WAITED.scope(self, work)
     }
 
+    /// Whether none of them waits any more.
+    pub fn is_over(&self) -> bool {
+        self.left() == Some(Duration::ZERO)
+    }
+
     fn left(&self) -> Option<Duration> {
         match &self.by {
             Some(by) if by.load(Relaxed) == 0 => Some(Duration::ZERO),
@@ -82,11 +87,11 @@ pub fn within<F: Future>(longest: Duration, work: F) -> impl Future<Output = Res
     by(now.checked_add(longest).unwrap_or(now + FAR), work)
 }
 
-/// The same until then.
+/// The same until then. Who waits around it for less long ends it himself: it is not told to be late, as if whoever is asked were.
 pub fn by<F: Future>(until: Instant, work: F) -> impl Future<Output = Result<F::Output, Elapsed>> {
     let around = current();
-    let until = around.until.map_or(until, |earlier| earlier.min(until));
-    timeout_at(until, WAITED.scope(Waited { until: Some(until), ..around }, work))
+    let known = around.until.map_or(until, |earlier| earlier.min(until));
+    timeout_at(until, WAITED.scope(Waited { until: Some(known), ..around }, work))
 }
 
 /// Does what is worth its time whether somebody waits or not.
@@ -120,6 +125,16 @@ mod tests {
         assert_eq!(known, (Some(2 * SECOND), Some(2 * SECOND), Some(SECOND / 2), None, None));
         assert!(within(SECOND, sleep(2 * SECOND)).await.is_err(), "it ends");
         assert_eq!(left(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_around_for_less_long_ends_it_himself() {
+        let mut is_late = false;
+        let asked = async {
+            is_late = within(2 * SECOND, sleep(3 * SECOND)).await.is_err();
+        };
+        assert!(within(SECOND, asked).await.is_err());
+        assert!(!is_late, "whoever was asked has a second left");
     }
 
     #[tokio::test(start_paused = true)]

@@ -92,7 +92,8 @@ impl TryState {
     pub(crate) async fn pause(&mut self, policy: RetryPolicy, tally: &Tally, failure: Failure) -> Result<(), Error> {
         tally.ended(Some(&failure.error));
         if !failure.transient {
-            return Err(failure.error);
+            // A refusal of what was tried before says nothing of that try.
+            return Err(if self.retries == 0 { failure.error } else { failure.error.in_vain() });
         }
         let pause = pause(self.retries, forebay_runtime::random()).max(failure.after.unwrap_or_default());
         let waited = self.began.elapsed();

@@ -37,7 +37,7 @@ pub trait Session: Send + Sync + 'static {
     /// sent it reads. Everything else of the connection goes on.
     fn failed(&self, meta: &Bytes) -> Response;
 
-    /// The answer to a request that nobody waits for any more, by what was said when it was asked: [`Self::call`] was dropped.
+    /// The answer to a request that nobody waits for any more, by what was said when it was asked: [`Self::call`] is dropped.
     fn given_up(&self, meta: &Bytes) -> Response {
         self.failed(meta)
     }

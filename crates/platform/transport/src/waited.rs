@@ -1,5 +1,6 @@
 //! Calls that end when nobody waits for their answers any more.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,9 +12,11 @@ use crate::{Response, Session};
 /// Has a session answer a request for as long as who asked waits: as if it were cancelled then, where the word of that is lost or the one
 /// who would send it hangs. What the session asks of others in the meantime is told what is left.
 pub(crate) async fn while_waited<S: Session>(session: Arc<S>, left: Left, meta: Bytes, payload: Bytes) -> Response {
-    let Some(longest) = left.known() else { return session.call(meta, payload).await };
     let asked = meta.clone();
-    match deadline::within(longest, session.call(meta, payload)).await {
+    // In one place for both: a call is large, and is moved no more.
+    let call = pin!(session.call(meta, payload));
+    let Some(longest) = left.known() else { return call.await };
+    match deadline::within(longest, call).await {
         Ok(response) => response,
         Err(_) => session.given_up(&asked),
     }

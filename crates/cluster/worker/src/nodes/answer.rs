@@ -27,6 +27,11 @@ pub(crate) fn failed() -> Response {
     reply(&NodeReply::Failed(NodeError::new(NodeErrorKind::Internal, message)))
 }
 
+/// What a call is answered that nobody waits for any more, also one of another worker.
+pub(crate) fn given_up(why: String) -> Response {
+    reply(&NodeReply::Failed(NodeError::new(NodeErrorKind::Retry, why)))
+}
+
 impl Nodes {
     /// Answers a call about temporary nodes; in place where `pins` are of a client that has the tier mapped.
     pub(crate) async fn answer(

@@ -43,7 +43,7 @@ use fence::Heeded;
 use named::Named;
 use rename::Renames;
 
-pub(crate) use answer::failed;
+pub(crate) use answer::{failed, given_up};
 pub(crate) use handover::drain;
 pub(crate) use sweep::sweep;
 

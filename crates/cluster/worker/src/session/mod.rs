@@ -134,12 +134,13 @@ impl Session for WorkerSession {
 
     fn given_up(&self, meta: &Bytes) -> Response {
         let (_, message) = TraceContext::split(meta.clone());
-        match NodeCall::decode(&message) {
-            Some(_) => self.failed(meta),
-            None => failed(&Error::retry(format!(
-                "worker {}: it was not done while its caller waited, and is given up",
-                self.rooms.cluster.id
-            ))),
+        let why = format!(
+            "worker {}: it was not done while its caller waited, and is given up; what it was to change may have changed",
+            self.rooms.cluster.id
+        );
+        match NodeCall::decode(&message).is_some() || PeerCall::decode(&message).is_some() {
+            true => nodes::given_up(why),
+            false => failed(&Error::retry(why)),
         }
     }
 
@@ -182,4 +183,40 @@ fn reply(reply: DataReply) -> Response {
 
 fn failed(error: &Error) -> Response {
     reply(DataReply::failed(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_coordinator::CoordinatorSettings;
+    use forebay_nodes::{NodeErrorKind, ROOT};
+    use forebay_protocol::{DataRequest, NodeOp, NodeReply, PROTOCOL_VERSION, PeerOp};
+    use forebay_rights::{Caller, Who};
+    use forebay_types::ErrorKind;
+
+    use super::*;
+    use crate::Tuning;
+    use crate::process::bed::Bed;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_is_given_up_is_answered_in_the_messages_of_who_asked() {
+        let bed = Bed::start(CoordinatorSettings::LEASE).await;
+        let worker = bed.worker("one", Tuning::default()).await;
+        let caller = Caller::new(Who::Owner);
+        let peer = Peer { caller, address: String::new(), unix: true, same_user: true, version: PROTOCOL_VERSION };
+        let session = WorkerService::new(Arc::clone(&worker.rooms)).open(peer).unwrap();
+        let of_nodes = [
+            NodeCall { from: ROOT, moves: 0, path: "a", op: NodeOp::Get }.encode(),
+            PeerCall { from: ROOT, path: "a", op: PeerOp::RemoveNodes { recursive: true } }.encode(),
+        ];
+        for call in &of_nodes {
+            let answer = session.given_up(call);
+            let NodeReply::Failed(error) = NodeReply::decode(&answer.meta).unwrap() else { panic!("it is given up") };
+            assert_eq!(error.kind, NodeErrorKind::Retry, "not that there is none: {error}");
+        }
+        let answer = session.given_up(&encode(&DataRequest::Queue));
+        let reply: DataReply = decode_from(PROTOCOL_VERSION, &answer.meta).unwrap();
+        assert_eq!(reply.or_error().unwrap_err().kind(), ErrorKind::Retry);
+        drop(session);
+        worker.shutdown().await;
+    }
 }

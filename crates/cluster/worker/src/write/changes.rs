@@ -97,8 +97,10 @@ impl Drop for Write {
     }
 }
 
+/// Whether nothing has happened. What was refused only when it was tried again may have happened before.
 fn is_refusal(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Denied | ErrorKind::Conflict | ErrorKind::NotFound)
+    !error.is_in_vain()
+        && matches!(error.kind(), ErrorKind::Invalid | ErrorKind::Denied | ErrorKind::Conflict | ErrorKind::NotFound)
 }
 
 impl Writes {

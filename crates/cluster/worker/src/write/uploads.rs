@@ -144,6 +144,11 @@ impl SessionUploads {
             let mut place = draft.upload.write().await;
             let upload = place.take().ok_or_else(|| unknown(id))?;
             let ended = match Write::begin(&owner, draft.mount, &draft.key).await {
+                // Parts that were under way, or a lease, have kept it until its writer was told that nobody knows how it ends.
+                Ok(_) if waited.is_over() => {
+                    let _ = upload.abort().await;
+                    Err(Error::retry("nothing was written: it was not begun while its writer waited"))
+                }
                 Ok(write) => {
                     let result = waited.scope(upload.commit(parts, when)).await;
                     write.end(result.map(Some)).await

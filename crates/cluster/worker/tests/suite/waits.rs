@@ -150,6 +150,29 @@ async fn a_write_whose_writer_was_told_nothing_is_not_tried_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_is_not_begun_for_a_writer_who_waits_no_longer() {
+    let bed = patient().await;
+    let client = bed.client().await;
+    let begin = DataRequest::PutBegin { mount: bed.mount.id, key: Key::new("a").unwrap() };
+    let DataReply::Upload { upload, .. } = client.call(begin).await.unwrap().0 else { panic!("an upload") };
+    let part = |part| client.send(DataRequest::PutPart { upload, part }, vec![Bytes::from_static(b"bytes")]);
+    part(0).await.unwrap();
+    // The second part is under way for longer than the commit behind it is waited for.
+    bed.s3.inject(Fault::Hang, 1);
+    let commit = async {
+        tokio::time::sleep(LONGEST / 4).await;
+        let commit = DataRequest::PutCommit { upload, parts: 1, condition: PutCondition::Any };
+        ask_and_hang(&client, commit, LONGEST).await.unwrap()
+    };
+    let (sent, answer) = tokio::join!(part(1), commit);
+    sent.unwrap();
+    assert_eq!(error_of(&answer).kind(), ErrorKind::Retry);
+    assert!(is_quiet(&bed, |bed| bed.s3.counters().puts).await, "{:?}", bed.s3.counters());
+    let error = client.open("a").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "it was not made after its writer had gone");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_workers_hear_of_a_write_whose_writer_gave_up() {
     let options = MountOptions { validate: Validate::Immutable, ..MountOptions::default() };
     let bed = Bed::new(Plan { options, patience: Duration::from_secs(120), ..Plan::default() }).await;

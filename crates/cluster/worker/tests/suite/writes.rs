@@ -265,6 +265,21 @@ async fn a_write_whose_answer_is_lost_is_not_believed_to_have_failed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_that_is_refused_for_what_its_first_try_has_written_is_not_believed_to_have_failed() {
+    let options = MountOptions { validate: Validate::Immutable, ..Default::default() };
+    let bed = Bed::new(Plan { options, ..Plan::default() }).await;
+    bed.object("a", 5000);
+    let client = bed.client().await;
+    let old = client.version("a").await;
+    bed.s3.inject(Fault::LoseAnswer, 1);
+    let refused = put(&client, "a", b"new", PutCondition::Version(old.tag.clone())).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict, "{refused}");
+    let now = client.version("a").await;
+    assert_ne!(now, old);
+    assert_eq!(client.read(&now, 0, 3).await.unwrap(), "new");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_killed_worker_had_written_of_uploads_stayed_in_the_store() {
     let mut bed = Bed::new(Plan::default()).await;
     let client = bed.client().await;

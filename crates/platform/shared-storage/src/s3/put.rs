@@ -34,7 +34,8 @@ impl S3 {
     pub(super) async fn written(&self, key: &Key, headers: &HeaderMap, size: u64) -> Result<ObjectInfo> {
         match headers.contains_key(ETAG) {
             true => info_of(self, key, headers, Some(size)),
-            false => self.head(key).await.map(|(info, _)| info),
+            // It is written, whatever is said here.
+            false => self.head(key).await.map(|(info, _)| info).map_err(Error::in_vain),
         }
     }
 
@@ -55,5 +56,6 @@ impl S3 {
 /// A conflict on a later try may be with what an earlier one wrote without its answer arriving.
 fn tries_error(error: &Error, is_again: bool) -> Option<Error> {
     let doubtful = is_again && error.kind() == ErrorKind::Conflict;
-    doubtful.then(|| error.clone().context("an earlier try got no answer and may have written it: look before writing again"))
+    let may_be_own = "an earlier try got no answer and may have written it: look before writing again";
+    doubtful.then(|| error.clone().context(may_be_own).in_vain())
 }

@@ -138,7 +138,9 @@ impl Parts for S3Parts {
                 Err(failure) if tries.is_again() && failure.error.kind() == ErrorKind::NotFound => {
                     return match self.s3.head(&self.key).await.map(|(info, _)| info) {
                         Ok(info) if info.version.size == size => Ok(info),
-                        _ => Err(failure.error),
+                        // Nobody knows whether it is.
+                        Err(error) if error.kind() == ErrorKind::Retry => Err(error),
+                        _ => Err(failure.error.in_vain()),
                     };
                 }
                 Err(failure) => tries.pause(failure).await?,

@@ -124,6 +124,7 @@ async fn a_lost_answer_to_a_conditional_write_is_told() {
     lab.server().inject(Fault::LoseAnswer, 1);
     let error = lab.storage.put(&key("x"), vec!["mine".into()], PutCondition::Absent).await.unwrap_err();
     assert!(error.kind() == ErrorKind::Conflict && error.message().contains("earlier try"), "{error}");
+    assert!(error.is_in_vain(), "it is none that says that nothing has happened");
     assert_eq!(get(&lab.storage, "x", GetRange::All).await.unwrap(), "mine");
 }
 
