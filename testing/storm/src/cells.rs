@@ -96,6 +96,7 @@ pub const CELLS: &[Cell] = &[
     sql("sql-scheduler-killed", &[Fault::SchedulerKilled]),
     sql("sql-coordinator-killed", &[Fault::CoordinatorKilled]),
     sql("sql-coordinator-stopped", &[Fault::CoordinatorStopped]),
+    sql("sql-coordinator-failed-over", &[Fault::CoordinatorFailsOver]),
     sql("sql-store-503", &[Fault::StoreRefuses]),
     sql("sql-store-slow", &[Fault::StoreSlow]),
     sql("sql-store-bodies-cut", &[Fault::StoreBodiesCut]),

@@ -29,11 +29,14 @@ struct Options {
     /// Only this cell of the table; may be given more than once.
     #[arg(long, value_name = "CELL", value_parser = named)]
     only: Vec<Cell>,
+    /// Only cells that docs/resilience.md says nothing of.
+    #[arg(long, conflicts_with = "only")]
+    missing: bool,
     /// How long the load of each cell is on, in seconds: a fifth of it before the fault, and 0.45 after its end.
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(10..=7200))]
     seconds: u64,
     /// Instead of cells: one cluster under a mixed load, with a fault in each minute, and whether it grows.
-    #[arg(long, conflicts_with = "only")]
+    #[arg(long, conflicts_with_all = ["only", "missing"])]
     soak: bool,
     /// How long a soak is, in minutes. One of less than 110 says nothing of memory that it has seen for too short a time.
     #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=7200))]
@@ -74,7 +77,11 @@ async fn main() -> io::Result<ExitCode> {
         }
         return Ok(if verdict.outcome == Outcome::Passed { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    let cells = if options.only.is_empty() { CELLS.to_vec() } else { options.only.clone() };
+    let cells = match (options.missing, options.only.is_empty()) {
+        (true, _) => table::missing(&page)?,
+        (false, true) => CELLS.to_vec(),
+        (false, false) => options.only.clone(),
+    };
     let mut reports: Vec<Report> = Vec::new();
     for cell in cells {
         let (seed, load) = (options.seed, Duration::from_secs(options.seconds));

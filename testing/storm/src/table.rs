@@ -3,7 +3,7 @@
 use std::io::{self, Error};
 use std::path::Path;
 
-use crate::cells::CELLS;
+use crate::cells::{CELLS, Cell};
 use crate::report::{Outcome, Report};
 
 /// What stands before and behind the table.
@@ -20,6 +20,22 @@ pub fn write(page: &Path, reports: &[Report]) -> io::Result<()> {
     let text = std::fs::read_to_string(page)?;
     let changed = with_rows(&text, reports).ok_or_else(|| Error::other(format!("{}: no markers", page.display())))?;
     std::fs::write(page, changed)
+}
+
+/// Cells that a page says nothing of: they were not run, or not brought to their end.
+pub fn missing(page: &Path) -> io::Result<Vec<Cell>> {
+    let text = std::fs::read_to_string(page)?;
+    missing_in(&text).ok_or_else(|| Error::other(format!("{}: no markers", page.display())))
+}
+
+fn missing_in(text: &str) -> Option<Vec<Cell>> {
+    let rows = between(text, BEGIN, END)?;
+    let is_there = |cell: &Cell| {
+        let first = format!("| {} | ", cell.name);
+        let verdict = rows.lines().find_map(|line| line.strip_prefix(&first));
+        verdict.is_some_and(|verdict| !verdict.trim_start_matches('*').starts_with(NOT_RUN))
+    };
+    Some(CELLS.iter().copied().filter(|cell| !is_there(cell)).collect())
 }
 
 fn with_rows(text: &str, reports: &[Report]) -> Option<String> {
@@ -93,6 +109,16 @@ mod tests {
         assert!(text.starts_with("# Page\n") && text.ends_with("\nThe rest.\n"), "{text}");
         assert!(text.contains("| calm | passed |") && text.contains("| disk-full | not run |"), "{text}");
         assert!(text.contains("| clock-worker-back | not tried: needs libfaketime |"), "{text}");
+    }
+
+    #[test]
+    fn cells_are_missing_until_they_came_to_their_end() {
+        let not_run = Report::not_run("memory", 7, "worker-0 does not come up".to_owned(), None);
+        let failed = Report::new("partition", 7, Outcome::Failed);
+        let text = with_rows(&page(), &[Report::new("calm", 7, Outcome::Passed), not_run, failed]).unwrap();
+        let missing = missing_in(&text).unwrap();
+        assert_eq!(missing.len(), CELLS.len() - 2);
+        assert!(missing.iter().all(|cell| !["calm", "partition"].contains(&cell.name)));
     }
 
     #[test]

@@ -141,9 +141,7 @@ pub struct Cluster {
     pub beside: Beside,
     /// Where S3 clients find the gateway.
     pub s3: SocketAddr,
-    /// Where the coordinator is that leads at first.
-    pub address: SocketAddr,
-    /// Where clients find whichever leads.
+    /// Where all others find the coordinator, or whichever of two leads: an address, or two with a comma.
     pub coordinators: String,
     folder: PathBuf,
     binary: PathBuf,
@@ -208,7 +206,7 @@ impl Cluster {
         let mut workers = (0..=WORKERS).map(worker).collect::<io::Result<Vec<_>>>()?;
         let spare = workers.pop().ok_or_else(|| Error::other("a cluster has workers"))?;
         let gateway = role("gateway", &["gateway".to_owned(), flag("coordinator", &coordinators), flag("s3", s3)])?;
-        let sql = wanted.sql.then(|| SqlRoles::new(address, role)).transpose()?;
+        let sql = wanted.sql.then(|| SqlRoles::new(&coordinators, role)).transpose()?;
         let (folder, binary) = (folder.to_owned(), binary.to_owned());
         let mut cluster = Self {
             coordinator,
@@ -220,7 +218,6 @@ impl Cluster {
             to_coordinator,
             beside: Beside { sql, standby, postgres, pair, disk, failing, hanging },
             s3,
-            address,
             coordinators,
             folder,
             binary,
@@ -239,7 +236,7 @@ impl Cluster {
 
     /// Commands to it.
     pub fn commands(&self) -> Commands {
-        Commands::new(&self.binary, &self.folder, self.address)
+        Commands::new(&self.binary, &self.folder, &self.coordinators)
     }
 
     /// What the owner of the cluster shows.
@@ -281,7 +278,7 @@ impl Cluster {
     /// Runs a command of the binary as the cluster's owner.
     fn command(&self, arguments: &[&str]) -> io::Result<()> {
         let mut command = Command::new(&self.binary);
-        command.args(arguments).arg(flag("coordinator", self.address)).current_dir(&self.folder).env_clear();
+        command.args(arguments).arg(flag("coordinator", &self.coordinators)).current_dir(&self.folder).env_clear();
         let output = command.envs(environment(&self.folder)).output()?;
         match output.status.success() {
             true => Ok(()),
