@@ -65,6 +65,7 @@ pub const CELLS: &[Cell] = &[
     shards("shards-worker-stopped", &[Fault::WorkerStopped]),
     shards("shards-coordinator-killed", &[Fault::CoordinatorKilled]),
     shards("shards-coordinator-stopped", &[Fault::CoordinatorStopped]),
+    shards("shards-coordinator-failed-over", &[Fault::CoordinatorFailsOver]),
     shards("shards-store-503", &[Fault::StoreRefuses]),
     shards("shards-store-slow", &[Fault::StoreSlow]),
     shards("shards-store-answers-lost", &[Fault::StoreAnswersLost]),
