@@ -14,8 +14,7 @@ use crate::open::below;
 const NAME: &str = "refresh";
 /// Bytes of it at most.
 const BYTES_MAX: u64 = 4 << 20;
-/// Who ends while he refreshes keeps others from it so long. By clocks of several machines: where they differ by more than this less
-/// [`SAID_AFTER`] two may be at it at a time, which costs work and no records, as what is doubtful is read again.
+/// Who ends while he refreshes keeps others from it so long. Where clocks differ by more, two may be at it: that costs work and no records.
 const HELD_FOR: Duration = Duration::from_secs(600);
 /// Who refreshes says so anew after this.
 const SAID_AFTER: Duration = Duration::from_secs(60);
