@@ -17,7 +17,7 @@ use super::{Inner, S3};
 use crate::counters::{count, count_by};
 use crate::http::{Payload, SendError};
 use crate::request::Class;
-use crate::retry::{Failure, Tries};
+use crate::retry::{Answered, Failure, Tries};
 
 /// Most bytes of an answer that is text: a page of 1,000 keys of 1 KiB, encoded, fits twice.
 const TEXT_BYTES_MAX: usize = 16 << 20;
@@ -73,7 +73,7 @@ impl S3 {
             false => self.common.http.collect(answer, 64 << 10).await.unwrap_or_default(),
         };
         let failure = refusal(self, call, status, &headers, &text);
-        let has_run_out = failure.answered.as_ref().is_some_and(|said| RUN_OUT.contains(&said.code.as_str()));
+        let has_run_out = failure.answered.as_ref().is_some_and(|said| may_have_run_out(&call.method, said));
         let again = has_run_out && signed.is_some_and(|signed| self.credentials.ran_out(&signed));
         Err(Failure { transient: failure.transient || again, ..failure })
     }
@@ -125,6 +125,11 @@ impl Inner {
     }
 }
 
+/// Whether a refusal is of credentials that have run out, or may be: of a HEAD, of which there is no word, it is the one that says 400.
+fn may_have_run_out(method: &Method, said: &Answered) -> bool {
+    RUN_OUT.contains(&said.code.as_str()) || (*method == Method::HEAD && said.status == 400 && said.code.is_empty())
+}
+
 /// What may be wrong where there was no answer.
 fn remedy(error: &SendError) -> &'static str {
     match error {
@@ -155,6 +160,15 @@ async fn hash(payload: &[Bytes]) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_head_does_not_say_that_credentials_have_run_out_and_may_mean_it() {
+        let may = |method: Method, status, code: &str| may_have_run_out(&method, &Answered { status, code: code.into() });
+        assert!(may(Method::GET, 400, "ExpiredToken") && may(Method::PUT, 403, "TokenRefreshRequired"));
+        assert!(may(Method::HEAD, 400, ""));
+        assert!(!may(Method::HEAD, 403, "") && !may(Method::HEAD, 404, "") && !may(Method::GET, 400, ""));
+        assert!(!may(Method::GET, 403, "AccessDenied"));
+    }
 
     #[test]
     fn what_got_no_answer_says_what_may_be_wrong() {
