@@ -142,7 +142,7 @@ impl Member {
             let leaves = error.as_ref().is_some_and(|failure| !failure.no_effect || failure.kind == "notfound");
             let may_be_lost = changes(&what) && error.as_ref().is_some_and(|failure| failure.kind == "data lost");
             shared.recorder.add(begin_us, self.door, what, error);
-            if may_be_lost {
+            if may_be_lost && shared.goes_on() {
                 self.look(&path, shared).await;
             }
             if leaves {
