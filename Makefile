@@ -3,9 +3,9 @@
 # test-sql  random SQL against DuckDB, SQL_QUERIES from the seed SQL_SEED on in each of SQL_MODES
 # test-api  /api/v1 held against its own description by schemathesis and by a client that is generated from it, of a cluster of the binary (API_ARGS: those of `st run`)
 # test-tpcds  TPC-DS on a cluster of processes, against DuckDB's answers
-# storm   processes of the binary, a load, one fault at a time, and what clients were told (STORM_ARGS: --seed, --only, --seconds, --write)
+# storm   processes of the binary, a load, a fault or two at a time, and what clients were told (STORM_ARGS: --seed, --only, --missing, --seconds, --write)
 # soak    hours of one cluster of the binary, a fault a minute, a limit on memory, and whether anything grows (SOAK_ARGS: --minutes, --seed, --memory, --write)
-# universe  coordinator, workers and clients in simulated time: UNIVERSE_SEEDS worlds from UNIVERSE_SEED on (UNIVERSE_ARGS: --seconds, --ops, --standby, --shards, --trace)
+# universe  coordinator, workers and clients in simulated time: UNIVERSE_SEEDS worlds from UNIVERSE_SEED on (UNIVERSE_ARGS: --seconds, --ops, --standby, --shards, --trace, --write)
 # verify  what must hold before a change goes in; changes no file of the checkout
 # tidy    the rules of the checkout that the compiler does not know, by `cargo xtask tidy`; part of lint
 # loom    the models of what threads share, in every order that they can run in

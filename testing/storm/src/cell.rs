@@ -1,4 +1,4 @@
-//! One cell of the table: a cluster, a load, one fault, and what the oracle says of it.
+//! One cell of the table: a cluster, a load, what is done meanwhile, and what the oracle says of it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
+use crate::cells::Cell;
 use crate::cluster::{self, Cluster, TTL_SECS};
 use crate::faults::Fault;
 use crate::load::{self, Family, Kind, Load, family};
@@ -31,8 +32,8 @@ const OF_ONE_BINARY: &str = "each process started again, of one binary";
 /// What is run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The fault.
-    pub fault: Fault,
+    /// What is tried.
+    pub cell: Cell,
     /// What the load and the choice of the victim follow from.
     pub seed: u64,
     /// How long the load is on.
@@ -47,8 +48,8 @@ pub struct Plan {
 
 /// Runs a cell. One that can't be started, or not be brought to its end, has a report of that: others are run all the same.
 pub async fn run(plan: &Plan) -> Report {
-    let (name, seed) = (plan.fault.name(), plan.seed);
-    if let Some(reason) = plan.fault.hindrance() {
+    let (name, seed) = (plan.cell.name, plan.seed);
+    if let Some(reason) = plan.cell.hindrance() {
         return Report::not_tried(name, seed, reason);
     }
     let folder = match tempfile::Builder::new().prefix(&format!("storm-{name}-")).tempdir() {
@@ -68,14 +69,14 @@ pub async fn run(plan: &Plan) -> Report {
 async fn report(plan: &Plan, folder: &TempDir) -> io::Result<Report> {
     let passed = storm(plan, folder.path()).await?;
     let Passed { calls, struck_us, healed_us, mut violations } = passed;
-    violations.extend(judge(plan.fault, &calls, struck_us));
-    if plan.fault == Fault::FolderHangs {
+    violations.extend(judge(plan.cell, &calls, struck_us));
+    if plan.cell.has(Fault::FolderHangs) {
         violations.extend(load::held_up(&calls, struck_us, healed_us));
     }
     let mut recovery = forebay_oracle::recovery(&calls, struck_us, healed_us);
-    if plan.fault.load() == Kind::Statements {
+    if plan.cell.load == Kind::Statements {
         // Of which there are few a second.
-        let (back_us, late) = load::back(&calls, struck_us, healed_us, plan.fault.has_standby());
+        let (back_us, late) = load::back(&calls, struck_us, healed_us, plan.cell.has_standby());
         recovery.reads_back_us = back_us;
         violations.extend(late);
     } else {
@@ -93,8 +94,8 @@ async fn report(plan: &Plan, folder: &TempDir) -> io::Result<Report> {
         violations: count as u64,
         first_violations: violations,
         evidence,
-        note: (plan.fault.begins_with_other() && plan.other.is_none()).then_some(OF_ONE_BINARY),
-        ..Report::new(plan.fault.name(), plan.seed, outcome)
+        note: (plan.cell.begins_with_other() && plan.other.is_none()).then_some(OF_ONE_BINARY),
+        ..Report::new(plan.cell.name, plan.seed, outcome)
     })
 }
 
@@ -109,18 +110,18 @@ struct Passed {
 
 async fn storm(plan: &Plan, folder: &Path) -> io::Result<Passed> {
     let store = Arc::new(cluster::store()?);
-    let at_first = plan.other.as_ref().filter(|_| plan.fault.begins_with_other()).unwrap_or(&plan.binary);
-    let mut cluster = Cluster::start(at_first, folder, &store, plan.fault.wants()).await?;
+    let at_first = plan.other.as_ref().filter(|_| plan.cell.begins_with_other()).unwrap_or(&plan.binary);
+    let mut cluster = Cluster::start(at_first, folder, &store, plan.cell.wants()).await?;
     let before = Before::look(&mut cluster)?;
-    let load = Load::start(plan.fault.load(), &cluster, &store, folder, plan.seed, 0).await?;
+    let load = Load::start(plan.cell.load, &cluster, &store, folder, plan.seed, 0).await?;
     sleep(plan.load.mul_f64(BEFORE)).await;
     let struck_us = load.recorder().now_us();
-    let mut struck = Struck::strike(plan.fault, &mut cluster, &store, plan.seed, &plan.binary).await?;
+    let mut struck = Struck::strike(plan.cell, &mut cluster, &store, plan.seed, &plan.binary).await?;
     sleep(plan.load.mul_f64(DURING)).await;
     struck.heal(&mut cluster).await?;
     let healed_us = load.recorder().now_us();
     sleep(plan.load.mul_f64(1.0 - BEFORE - DURING)).await;
-    let mut violations = rest::not_up(&mut cluster, plan.fault.may_end());
+    let mut violations = rest::not_up(&mut cluster, plan.cell.may_end());
     violations.extend(struck.end().await?);
     let (recorder, told) = load.end().await?;
     violations.extend(told);
@@ -131,11 +132,12 @@ async fn storm(plan: &Plan, folder: &Path) -> io::Result<Passed> {
 }
 
 /// What does not hold of a history of objects and temporary nodes: other loads have looked at their answers.
-pub(crate) fn judge(fault: Fault, calls: &[Call], struck_us: u64) -> Vec<Violation> {
-    if fault.load() != Kind::Mixed {
+pub(crate) fn judge(cell: Cell, calls: &[Call], struck_us: u64) -> Vec<Violation> {
+    if cell.load != Kind::Mixed {
         return Vec::new();
     }
-    let losses = Losses(if fault.may_lose() { vec![struck_us] } else { Vec::new() });
+    let workers = if cell.may_lose() { vec![struck_us] } else { Vec::new() };
+    let losses = Losses { workers, cuts: Vec::new() };
     let promise = |key| match family(key) {
         Family::Fresh => Promise::InOrder,
         Family::Aging => Promise::SinceAcknowledged,
@@ -146,7 +148,7 @@ pub(crate) fn judge(fault: Fault, calls: &[Call], struck_us: u64) -> Vec<Violati
 
 /// Keeps what a cell that failed has left: the history, and the logs of its processes.
 fn keep(plan: &Plan, folder: &TempDir, calls: &[Call]) -> io::Result<PathBuf> {
-    let kept = plan.evidence.join(format!("{}-{}", plan.fault.name(), plan.seed));
+    let kept = plan.evidence.join(format!("{}-{}", plan.cell.name, plan.seed));
     std::fs::create_dir_all(&kept)?;
     history::save(calls, &kept.join("history.jsonl"))?;
     keep_logs(folder.path(), &kept)?;

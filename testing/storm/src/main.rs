@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use forebay_storm::cell::{self, Plan};
-use forebay_storm::faults::{FAULTS, Fault};
+use forebay_storm::cells::{CELLS, Cell};
 use forebay_storm::report::{Outcome, Report};
 use forebay_storm::{soak, table};
 use forebay_types::ByteSize;
@@ -19,21 +19,24 @@ struct Options {
     /// The binary.
     #[arg(long, env = "FOREBAY_TEST_BINARY")]
     binary: PathBuf,
-    /// The binary of another version, whose processes are replaced in the cell `rolling-upgrade`; without it they are
+    /// The binary of another version, whose processes are replaced in cells of `rolling-upgrade`; without it they are
     /// started again, of the one binary.
     #[arg(long, env = "FOREBAY_TEST_OTHER_BINARY")]
     other_binary: Option<PathBuf>,
     /// What load and victim follow from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Only this fault; may be given more than once.
-    #[arg(long, value_name = "FAULT", value_parser = fault)]
-    only: Vec<Fault>,
+    /// Only this cell of the table; may be given more than once.
+    #[arg(long, value_name = "CELL", value_parser = named)]
+    only: Vec<Cell>,
+    /// Only cells that docs/resilience.md says nothing of.
+    #[arg(long, conflicts_with = "only")]
+    missing: bool,
     /// How long the load of each cell is on, in seconds: a fifth of it before the fault, and 0.45 after its end.
     #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(10..=7200))]
     seconds: u64,
     /// Instead of cells: one cluster under a mixed load, with a fault in each minute, and whether it grows.
-    #[arg(long, conflicts_with = "only")]
+    #[arg(long, conflicts_with_all = ["only", "missing"])]
     soak: bool,
     /// How long a soak is, in minutes. One of less than 110 says nothing of memory that it has seen for too short a time.
     #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=7200))]
@@ -49,9 +52,8 @@ struct Options {
     evidence: PathBuf,
 }
 
-fn fault(name: &str) -> Result<Fault, String> {
-    let names = || FAULTS.map(Fault::name).join(", ");
-    FAULTS.into_iter().find(|fault| fault.name() == name).ok_or_else(|| format!("one of {}", names()))
+fn named(name: &str) -> Result<Cell, String> {
+    Cell::named(name).ok_or_else(|| format!("one of {}", CELLS.iter().map(|cell| cell.name).collect::<Vec<_>>().join(", ")))
 }
 
 #[tokio::main(worker_threads = 2)]
@@ -75,12 +77,16 @@ async fn main() -> io::Result<ExitCode> {
         }
         return Ok(if verdict.outcome == Outcome::Passed { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    let faults = if options.only.is_empty() { FAULTS.to_vec() } else { options.only.clone() };
+    let cells = match (options.missing, options.only.is_empty()) {
+        (true, _) => table::missing(&page)?,
+        (false, true) => CELLS.to_vec(),
+        (false, false) => options.only.clone(),
+    };
     let mut reports: Vec<Report> = Vec::new();
-    for fault in faults {
+    for cell in cells {
         let (seed, load) = (options.seed, Duration::from_secs(options.seconds));
         let (binary, other, evidence) = (binary.clone(), other.clone(), options.evidence.clone());
-        let report = cell::run(&Plan { fault, seed, load, binary, other, evidence }).await;
+        let report = cell::run(&Plan { cell, seed, load, binary, other, evidence }).await;
         writeln!(io::stdout(), "{}", serde_json::to_string(&report)?)?;
         reports.push(report);
         if options.write {

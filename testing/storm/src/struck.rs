@@ -1,17 +1,18 @@
-//! Doing a fault to a cluster, and undoing it.
+//! Doing the faults of a cell to a cluster, and undoing them.
 
 use std::io::{self, Error};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_oracle::Violation;
+use forebay_oracle::{Rule, Violation};
 use forebay_testing::{Fault as StoreFault, S3Server};
 use rustix::process::{Resource, Signal};
 use tokio::task::JoinHandle;
 
-use crate::cluster::{Cluster, FailingDisk, Hanging, LINKED, Pair, Postgres, Process, SmallDisk, SqlRoles, WORKERS, Way};
-use crate::faults::Fault;
+use crate::cells::Cell;
+use crate::cluster::{Cluster, FailingDisk, Hanging, Pair, Postgres, Process, SmallDisk, SqlRoles, WORKERS, Way};
+use crate::faults::{Fault, Whose};
 use crate::load;
 use crate::works::Working;
 
@@ -32,63 +33,53 @@ const MEMORY_LEFT: u64 = 8 << 20;
 /// Descriptors that a process has left under a limit.
 const DESCRIPTORS_LEFT: u64 = 2;
 
-/// A fault that has begun.
+/// What a coordinator that stands by may take until it leads.
+const FAILOVER: Duration = Duration::from_secs(15);
+
+/// The faults of a cell, begun.
 pub struct Struck {
-    fault: Fault,
+    cell: Cell,
     victim: usize,
     store: Arc<S3Server>,
     again: Option<JoinHandle<()>>,
     working: Option<Working>,
+    late: Option<Violation>,
 }
 
 impl Struck {
-    /// Begins a fault; `seed` says which of the workers has it, `binary` what is tried.
-    pub async fn strike(
-        fault: Fault,
-        cluster: &mut Cluster,
-        store: &Arc<S3Server>,
-        seed: u64,
-        binary: &Path,
-    ) -> io::Result<Self> {
-        let working = match fault.work() {
+    /// Begins them; `seed` says which of the workers has them, `binary` what is tried.
+    pub async fn strike(cell: Cell, cluster: &mut Cluster, store: &Arc<S3Server>, seed: u64, binary: &Path) -> io::Result<Self> {
+        let working = match cell.work {
             Some(work) => Some(Working::begin(work, cluster, seed).await?),
             None => None,
         };
-        let part = fault.part();
-        let fault = fault.harm();
-        let victim = match (part, fault) {
-            (Some(part), _) => {
+        let victim = match cell.part {
+            Some(part) => {
                 store.set_latency(BEHIND);
                 load::claimant(cluster, part).await?
             }
-            (None, Fault::DiskFull | Fault::DiskFails) => 0,
-            _ => (seed % WORKERS as u64) as usize,
+            None => cell.victim(seed),
         };
-        let mut struck = Self { fault, victim, store: Arc::clone(store), again: None, working };
-        match fault {
-            Fault::Drained => cluster.drain(cluster.reached[victim], true).await?,
-            Fault::ScaleIn => {
-                cluster.drain(cluster.reached[victim], true).await?;
-                cluster.drained(cluster.reached[victim]).await?;
-                cluster.workers[victim].end()?;
-            }
-            Fault::ScaleOut => cluster.spare.start()?,
-            Fault::RollingUpgrade => cluster.upgrade(binary).await?,
-            _ => struck.begin(cluster)?,
+        let mut struck = Self { cell, victim, store: Arc::clone(store), again: None, working, late: None };
+        for fault in cell.faults {
+            struck.begin(*fault, cluster, binary).await?;
         }
         Ok(struck)
     }
 
-    fn begin(&mut self, cluster: &mut Cluster) -> io::Result<()> {
+    async fn begin(&mut self, fault: Fault, cluster: &mut Cluster, binary: &Path) -> io::Result<()> {
+        let address = cluster.reached[self.victim];
         let worker = &mut cluster.workers[self.victim];
-        match self.fault {
-            // What is done to workers in good order has been done.
-            Fault::Calm | Fault::Drained | Fault::ScaleIn | Fault::ScaleOut | Fault::RollingUpgrade => {}
+        match fault {
+            Fault::Calm => {}
             Fault::WorkerStopped => worker.signal(Signal::STOP)?,
             Fault::CoordinatorStopped => cluster.coordinator.signal(Signal::STOP)?,
             Fault::WorkerKilled => worker.kill()?,
             Fault::CoordinatorKilled => cluster.coordinator.kill()?,
+            Fault::CoordinatorFailsOver => self.fail_over(cluster)?,
             Fault::GatewayKilled => cluster.gateway.kill()?,
+            Fault::ExecutorKilled => sql(cluster)?.executors[0].kill()?,
+            Fault::SchedulerKilled => sql(cluster)?.schedulers[0].kill()?,
             Fault::StoreSlow => self.store.set_latency(SLOW_STORE),
             Fault::StoreRefuses => self.store.inject(StoreFault::Status(503), MANY),
             Fault::StoreAnswersLost => self.again = Some(repeat(Arc::clone(&self.store), StoreFault::LoseAnswer)),
@@ -110,33 +101,37 @@ impl Struck {
                 cluster.to_worker.set(Way::Slow(SLOW_LINK), Way::Slow(SLOW_LINK));
                 cluster.to_coordinator.set(Way::Slow(SLOW_LINK), Way::Slow(SLOW_LINK));
             }
+            Fault::ClockJumps(whose, jump) => self.process(whose, cluster).set_clock(jump.secs())?,
+            Fault::Drained => cluster.drain(address, true).await?,
+            Fault::ScaleIn => {
+                cluster.drain(address, true).await?;
+                cluster.drained(address).await?;
+                cluster.workers[self.victim].end()?;
+            }
+            Fault::ScaleOut => cluster.spare.start()?,
             Fault::PostgresRestarted => postgres(cluster)?.crash()?,
             Fault::PostgresFailedOver => pair(cluster)?.fail_over()?,
             Fault::FolderHangs => hanging(cluster)?.hang(),
-            Fault::SqlExecutorKilled => sql(cluster)?.executors[0].kill()?,
-            Fault::SqlSchedulerKilled => sql(cluster)?.schedulers[0].kill()?,
-            Fault::ShardsWorkerKilled
-            | Fault::ShardsWorkerStopped
-            | Fault::ShardsCoordinatorKilled
-            | Fault::ShardsStoreRefuses
-            | Fault::ShardsResharded
-            | Fault::ShardsReshardedWorkerKilled
-            | Fault::ShardsMergedWorkerKilled
-            | Fault::ShardsRefreshed
-            | Fault::ShardsRefreshedWorkerKilled
-            | Fault::ShardsTwoDisksWriterKilled
-            | Fault::ShardsTwoDisksSecondKilled
-            | Fault::ShardsTwoDisksStoreSlow
-            | Fault::SqlWorkerKilled
-            | Fault::SqlCoordinatorKilled
-            | Fault::SqlRollingRestart => {
-                unreachable!("the harm of a fault under another load")
-            }
+            Fault::Replaced => cluster.upgrade(binary).await?,
         }
         Ok(())
     }
 
-    /// Ends it. What was killed is started, and not yet up.
+    /// The coordinator is killed; back when the one leads that stood by.
+    fn fail_over(&mut self, cluster: &mut Cluster) -> io::Result<()> {
+        cluster.coordinator.kill()?;
+        let no_standby = || Error::other("no coordinator of the cluster stands by");
+        let standby = cluster.beside.standby.as_mut().ok_or_else(no_standby)?;
+        cluster.to_coordinator.lead_to(standby.address);
+        let took = standby.takes_over()?;
+        let late = || {
+            Violation::new(Rule::Recovers, format!("a coordinator that stood by leads {took:?} after the other one was killed"))
+        };
+        self.late = (took > FAILOVER).then(late);
+        Ok(())
+    }
+
+    /// Ends them. What was killed is started, and not yet up.
     pub async fn heal(&mut self, cluster: &mut Cluster) -> io::Result<()> {
         if let Some(again) = self.again.take() {
             again.abort();
@@ -148,29 +143,39 @@ impl Struck {
         self.store.set_latency(Duration::ZERO);
         cluster.to_worker.set(Way::Open, Way::Open);
         cluster.to_coordinator.set(Way::Open, Way::Open);
-        let spare = cluster.reached[WORKERS];
-        match self.fault {
-            Fault::Drained => return cluster.drain(cluster.reached[self.victim], false).await,
-            Fault::ScaleOut => {
-                cluster.drain(spare, true).await?;
-                cluster.drained(spare).await?;
-                return cluster.spare.end();
-            }
-            _ => {}
+        for fault in self.cell.faults.iter().rev() {
+            self.undo(*fault, cluster).await?;
         }
+        Ok(())
+    }
+
+    async fn undo(&self, fault: Fault, cluster: &mut Cluster) -> io::Result<()> {
+        let (address, spare) = (cluster.reached[self.victim], cluster.reached[WORKERS]);
         let worker = &mut cluster.workers[self.victim];
-        match self.fault {
+        match fault {
+            // Store and links are as they were.
+            Fault::StoreSlow | Fault::StoreRefuses | Fault::StoreAnswersLost | Fault::StoreBodiesCut => Ok(()),
+            Fault::Partition | Fault::PartitionOneWay | Fault::LinkSlow => Ok(()),
+            // What is done is done.
+            Fault::Calm | Fault::Replaced => Ok(()),
             Fault::WorkerStopped => worker.signal(Signal::CONT),
             Fault::CoordinatorStopped => cluster.coordinator.signal(Signal::CONT),
             Fault::WorkerKilled | Fault::ScaleIn => worker.start(),
-            Fault::CoordinatorKilled => cluster.coordinator.start(),
+            Fault::CoordinatorKilled | Fault::CoordinatorFailsOver => cluster.coordinator.start(),
             Fault::GatewayKilled => cluster.gateway.start(),
+            Fault::ExecutorKilled => sql(cluster)?.executors[0].start(),
+            Fault::SchedulerKilled => sql(cluster)?.schedulers[0].start(),
             Fault::DiskFull => disk(cluster)?.free(),
             Fault::DiskFails => failing(cluster).map(|disk| disk.fail(false)),
             Fault::Descriptors => worker.limit(Resource::Nofile, None),
             Fault::Memory => unlimited(worker),
-            Fault::SqlExecutorKilled => sql(cluster)?.executors[0].start(),
-            Fault::SqlSchedulerKilled => sql(cluster)?.schedulers[0].start(),
+            Fault::ClockJumps(whose, _) => self.process(whose, cluster).set_clock(0),
+            Fault::Drained => cluster.drain(address, false).await,
+            Fault::ScaleOut => {
+                cluster.drain(spare, true).await?;
+                cluster.drained(spare).await?;
+                cluster.spare.end()
+            }
             Fault::PostgresRestarted => {
                 postgres(cluster)?.resume()?;
                 // It ends where it has lost its leadership, and whoever runs it starts it again.
@@ -178,21 +183,24 @@ impl Struck {
             }
             Fault::PostgresFailedOver => cluster.coordinator.revive().map(drop),
             Fault::FolderHangs => hanging(cluster).map(Hanging::go_on),
-            _ => Ok(()),
         }
     }
 
-    /// What does not hold of what was done to a dataset, once all is well again.
+    fn process<'a>(&self, whose: Whose, cluster: &'a Cluster) -> &'a Process {
+        match whose {
+            Whose::Worker => &cluster.workers[self.victim],
+            Whose::Coordinator => &cluster.coordinator,
+            Whose::Gateway => &cluster.gateway,
+        }
+    }
+
+    /// What does not hold of what was done, once all is well again.
     pub async fn end(self) -> io::Result<Vec<Violation>> {
-        if let Some(working) = self.working { working.end().await } else { Ok(Vec::new()) }
-    }
-
-    /// The worker that has it, where a worker has it.
-    pub fn victim(&self) -> usize {
-        match self.fault {
-            Fault::Partition | Fault::PartitionOneWay | Fault::LinkSlow => LINKED,
-            _ => self.victim,
+        let mut violations: Vec<Violation> = self.late.into_iter().collect();
+        if let Some(working) = self.working {
+            violations.extend(working.end().await?);
         }
+        Ok(violations)
     }
 }
 

@@ -1,25 +1,41 @@
-//! The table of docs/resilience.md: a row a fault, between two markers.
+//! The table of docs/resilience.md: a row a cell, between two markers.
 
 use std::io::{self, Error};
 use std::path::Path;
 
-use crate::faults::{FAULTS, NOT_TRIED};
+use crate::cells::{CELLS, Cell};
 use crate::report::{Outcome, Report};
 
 /// What stands before and behind the table.
 const BEGIN: &str = "<!-- storm: begin, written by `make storm STORM_ARGS=--write` -->";
 const END: &str = "<!-- storm: end -->";
 const HEAD: [&str; 2] = [
-    "| fault | verdict | calls | calls that failed | reads p99 before, during | reads back after | last failed write after | seed, commit |",
+    "| cell | verdict | calls | calls that failed | reads p99 before, during | reads back after | last failed write after | seed, commit |",
     "|---|---|---|---|---|---|---|---|",
 ];
 const NOT_RUN: &str = "not run";
 
-/// Puts rows of these reports into a page. Rows of faults that were not run now stay as they are.
+/// Puts rows of these reports into a page. Rows of cells that were not run now stay as they are.
 pub fn write(page: &Path, reports: &[Report]) -> io::Result<()> {
     let text = std::fs::read_to_string(page)?;
     let changed = with_rows(&text, reports).ok_or_else(|| Error::other(format!("{}: no markers", page.display())))?;
     std::fs::write(page, changed)
+}
+
+/// Cells that a page says nothing of: they were not run, or not brought to their end.
+pub fn missing(page: &Path) -> io::Result<Vec<Cell>> {
+    let text = std::fs::read_to_string(page)?;
+    missing_in(&text).ok_or_else(|| Error::other(format!("{}: no markers", page.display())))
+}
+
+fn missing_in(text: &str) -> Option<Vec<Cell>> {
+    let rows = between(text, BEGIN, END)?;
+    let is_there = |cell: &Cell| {
+        let first = format!("| {} | ", cell.name);
+        let verdict = rows.lines().find_map(|line| line.strip_prefix(&first));
+        verdict.is_some_and(|verdict| !verdict.trim_start_matches('*').starts_with(NOT_RUN))
+    };
+    Some(CELLS.iter().copied().filter(|cell| !is_there(cell)).collect())
 }
 
 fn with_rows(text: &str, reports: &[Report]) -> Option<String> {
@@ -30,9 +46,8 @@ fn with_rows(text: &str, reports: &[Report]) -> Option<String> {
         made.or_else(|| old.lines().find(|line| line.starts_with(&first)).map(str::to_owned))
             .unwrap_or_else(|| format!("{first} {NOT_RUN} |{}", " |".repeat(6)))
     };
-    let rows = FAULTS.iter().map(|fault| row_of(fault.name()));
-    let others = NOT_TRIED.iter().map(|(name, why)| format!("| {name} | not tried: {why} |{}", " |".repeat(6)));
-    let table: Vec<String> = HEAD.iter().map(|line| (*line).to_owned()).chain(rows).chain(others).collect();
+    let rows = CELLS.iter().map(|cell| row_of(cell.name));
+    let table: Vec<String> = HEAD.iter().map(|line| (*line).to_owned()).chain(rows).collect();
     put(text, BEGIN, END, &table.join("\n"))
 }
 
@@ -87,12 +102,23 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_that_was_not_run_is_not_passed() {
+    fn a_cell_that_was_not_run_is_not_passed() {
         let passed = Report::new("calm", 7, Outcome::Passed);
-        let text = with_rows(&page(), &[passed]).unwrap();
+        let hindered = Report::not_tried("clock-worker-back", 7, "needs libfaketime");
+        let text = with_rows(&page(), &[passed, hindered]).unwrap();
         assert!(text.starts_with("# Page\n") && text.ends_with("\nThe rest.\n"), "{text}");
         assert!(text.contains("| calm | passed |") && text.contains("| disk-full | not run |"), "{text}");
-        assert!(text.contains("| clock ±10 min | not tried: "), "{text}");
+        assert!(text.contains("| clock-worker-back | not tried: needs libfaketime |"), "{text}");
+    }
+
+    #[test]
+    fn cells_are_missing_until_they_came_to_their_end() {
+        let not_run = Report::not_run("memory", 7, "worker-0 does not come up".to_owned(), None);
+        let failed = Report::new("partition", 7, Outcome::Failed);
+        let text = with_rows(&page(), &[Report::new("calm", 7, Outcome::Passed), not_run, failed]).unwrap();
+        let missing = missing_in(&text).unwrap();
+        assert_eq!(missing.len(), CELLS.len() - 2);
+        assert!(missing.iter().all(|cell| !["calm", "partition"].contains(&cell.name)));
     }
 
     #[test]

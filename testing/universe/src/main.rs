@@ -5,6 +5,7 @@
 
 mod options;
 mod outside;
+mod record;
 mod shrink;
 mod trace;
 mod world;

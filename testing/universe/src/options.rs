@@ -42,6 +42,10 @@ pub(crate) struct Options {
     /// Stops at the first world that fails.
     #[arg(long)]
     pub(crate) until_one_fails: bool,
+    /// Writes what the worlds come to together into docs/resilience.md, after each of them.
+    #[cfg_attr(feature = "planted", arg(conflicts_with = "planted"))]
+    #[arg(long, conflicts_with = "without")]
+    pub(crate) write: bool,
     /// Runs this one world in this process.
     #[arg(long, hide = true)]
     pub(crate) world: Option<u64>,

@@ -1,43 +1,77 @@
 //! Many worlds, a process each, and the fewest faults with which a failed one fails.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::mpsc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::options::Options;
+use crate::record::Record;
 
 /// Sets of few faults that are tried where taking faults out one by one leaves more: a fault less moves all that comes after it, so that
 /// fewer may fail where one less of many does not.
 const SETS_MAX: usize = 200;
 
-/// Runs the worlds that the options ask for.
+/// Runs the worlds that the options ask for: as many at a time as they say, and another one as soon as any of them has ended.
 pub(crate) fn many(options: &Options) -> io::Result<ExitCode> {
-    let mut running: VecDeque<(u64, Child)> = VecDeque::new();
-    let mut seeds = options.seed..options.seed.saturating_add(options.seeds);
-    let mut all_passed = true;
-    loop {
-        while (running.len() as u64) < options.jobs
-            && let Some(seed) = seeds.next()
-        {
-            running.push_back((seed, start(seed, options, &options.without)?));
+    let seeds = Mutex::new(options.seed..options.seed.saturating_add(options.seeds));
+    let (tell, told) = mpsc::channel();
+    let all_passed = std::thread::scope(|scope| {
+        for _ in 0..options.jobs {
+            let (tell, seeds) = (tell.clone(), &seeds);
+            // No longer locked than that.
+            let next = move || seeds.lock().next();
+            scope.spawn(move || {
+                while let Some(seed) = next() {
+                    let line = start(seed, options, &options.without).and_then(line_of);
+                    if options.until_one_fails && !line.as_ref().is_ok_and(passed) {
+                        *seeds.lock() = 0..0;
+                    }
+                    // Where nobody hears of it any more there is no need for others.
+                    if tell.send((seed, line.and_then(|line| with_fewest(line, seed, options)))).is_err() {
+                        break;
+                    }
+                }
+            });
         }
-        let Some((seed, child)) = running.pop_front() else { break };
-        let mut line = line_of(child)?;
-        if !passed(&line) {
-            all_passed = false;
-            if !options.as_it_is {
-                line["fewest_faults"] = fewest(seed, options)?;
+        drop(tell);
+        print(told, options)
+    })?;
+    Ok(if all_passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints lines in the order of their seeds, up to the first world that fails where that is to be the last one; whether all passed.
+fn print(told: mpsc::Receiver<(u64, io::Result<Value>)>, options: &Options) -> io::Result<bool> {
+    let (mut early, mut next, mut all_passed) = (BTreeMap::new(), options.seed, true);
+    let mut record = Record::new(options);
+    'worlds: for (seed, line) in told {
+        early.insert(seed, line?);
+        while let Some(line) = early.remove(&next) {
+            all_passed &= passed(&line);
+            writeln!(io::stdout(), "{line}")?;
+            record.add(next, &line);
+            if options.write {
+                record.write()?;
             }
-        }
-        writeln!(io::stdout(), "{line}")?;
-        if options.until_one_fails && !all_passed {
-            // What runs beside it says nothing any more.
-            seeds = 0..0;
+            if options.until_one_fails && !all_passed {
+                break 'worlds;
+            }
+            next = next.saturating_add(1);
         }
     }
-    Ok(if all_passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    writeln!(io::stderr(), "{}", record.said())?;
+    Ok(all_passed)
+}
+
+/// The line of a world; where it failed, with the fewest faults with which it does.
+fn with_fewest(mut line: Value, seed: u64, options: &Options) -> io::Result<Value> {
+    if !passed(&line) && !options.as_it_is {
+        line["fewest_faults"] = fewest(seed, options)?;
+    }
+    Ok(line)
 }
 
 /// The faults that are left when many at a time, then each, were tried without, once more after each one less, and when sets of few were

@@ -8,24 +8,39 @@ use super::linear::{self, NEVER, Timed, Verdict};
 use super::{Rule, Violation};
 use crate::history::{Call, What};
 
-/// When a worker may have been lost, and what it had with it: from each of these times on, in microseconds of the history.
+/// When temporary data may have been lost, or calls on it have gone unanswered, in microseconds of the history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Losses(pub Vec<u64>);
+pub struct Losses {
+    /// From each of these times on a worker may have been lost, and what it had with it.
+    pub workers: Vec<u64>,
+    /// Connections broke at these times. Nothing is lost by that; but what can't be asked for twice, and was asked for at such a time, may be
+    /// done or not, and `DataLost` says so.
+    pub cuts: Vec<u64>,
+}
 
 impl Losses {
+    /// Whether `DataLost` may be said of a call.
+    fn may_be_said_of(&self, call: &Call) -> bool {
+        let met = call.begin_us.saturating_sub(CUT_SLACK_US)..=call.end_us.saturating_add(CUT_SLACK_US);
+        self.workers.iter().any(|lost| *lost <= call.end_us)
+            || (is_done_once(call) && self.cuts.iter().any(|cut| met.contains(cut)))
+    }
+
     /// Those that calls on a path may have met, the first one first.
     fn while_used(&self, calls: &[&Call]) -> Vec<u64> {
         let first = calls.iter().map(|call| call.begin_us).min().unwrap_or(0);
         let last = calls.iter().map(|call| call.end_us).max().unwrap_or(0);
-        let mut before: Vec<u64> = self.0.iter().copied().filter(|lost| *lost < first).collect();
+        let mut before: Vec<u64> = self.workers.iter().copied().filter(|lost| *lost < first).collect();
         before.sort_unstable();
         let mut used = before.split_off(before.len().saturating_sub(LOSSES_BEFORE));
-        used.extend(self.0.iter().filter(|lost| (first..=last).contains(*lost)));
+        used.extend(self.workers.iter().filter(|lost| (first..=last).contains(*lost)));
         used.sort_unstable();
         used
     }
 }
 
+/// A host may hear so late of a connection that broke, or be so far behind whoever says when that was.
+const CUT_SLACK_US: u64 = 200_000;
 /// Losses from before a path was used that are tried: they may come later, and more of them while it is used come to the same.
 const LOSSES_BEFORE: usize = 3;
 
@@ -36,14 +51,19 @@ pub(super) fn judge(calls: &[Call], losses: &Losses) -> Vec<Violation> {
         let Some(path) = call.node() else { continue };
         paths.entry(path).or_default().push(call);
         if let Some(failure) = call.error.as_ref().filter(|failure| failure.kind == "data lost")
-            && losses.0.iter().all(|lost| *lost > call.end_us)
+            && !losses.may_be_said_of(call)
         {
-            let what = format!("{path} at {} us, while all workers ran: {}", call.begin_us, failure.message);
+            let what = format!("{path} at {} us, while all workers ran and could be asked: {}", call.begin_us, failure.message);
             violations.push(Violation::new(Rule::LostWithWorker, what));
         }
     }
     violations.extend(paths.into_iter().filter_map(|(path, calls)| order(path, &calls, losses)));
     violations
+}
+
+/// Whether a call would add twice, or find its own work in its place, if it was asked for again.
+fn is_done_once(call: &Call) -> bool {
+    matches!(call.what, What::Append { .. } | What::Swap { .. })
 }
 
 fn order(path: &str, calls: &[&Call], losses: &Losses) -> Option<Violation> {

@@ -24,6 +24,8 @@ const CREATE_PAUSE: Duration = Duration::from_millis(100);
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// How often the number of a large value stands in it: more than lies beside its name.
 const TIMES_LARGE: usize = 4_000;
+/// Of the numbers from 0 on that a call is drawn by, the last one: it reads.
+const READS: u32 = 3;
 /// Stands for bytes that nobody put.
 const FOREIGN: u64 = u64::MAX;
 
@@ -126,7 +128,7 @@ impl Member {
                 known = (path.clone(), None);
             }
             let begin_us = shared.recorder.now_us();
-            let call = self.call(&path, value, known.1, chance.random_range(0..4));
+            let call = self.call(&path, value, known.1, chance.random_range(0..=READS));
             let (what, error) = match timeout(GIVEN_UP_AFTER, call).await {
                 Ok(Some(called)) => called,
                 Ok(None) => continue,
@@ -138,11 +140,23 @@ impl Member {
                 _ => {}
             }
             let leaves = error.as_ref().is_some_and(|failure| !failure.no_effect || failure.kind == "notfound");
+            let may_be_lost = changes(&what) && error.as_ref().is_some_and(|failure| failure.kind == "data lost");
             shared.recorder.add(begin_us, self.door, what, error);
+            if may_be_lost && shared.goes_on() {
+                self.look(&path, shared).await;
+            }
             if leaves {
                 self.group.leave(&path);
             }
             pause(&mut chance, self.pause).await;
+        }
+    }
+
+    /// Reads what is said to be lost before all go on to another node: where no worker was, it is there.
+    async fn look(&self, path: &str, shared: &Shared) {
+        let begin_us = shared.recorder.now_us();
+        if let Ok(Some((what, error))) = timeout(GIVEN_UP_AFTER, self.call(path, 0, None, READS)).await {
+            shared.recorder.add(begin_us, self.door, what, error);
         }
     }
 
@@ -193,6 +207,10 @@ impl Member {
             Err(error) => Some((None, Some(of_nodes(&error)))),
         }
     }
+}
+
+fn changes(what: &What) -> bool {
+    matches!(what, What::Append { .. } | What::Put { .. } | What::Swap { .. })
 }
 
 /// What is taken down of a call that was given up: any that may change something.

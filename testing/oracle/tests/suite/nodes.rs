@@ -3,7 +3,7 @@
 use forebay_oracle::Rule;
 use forebay_oracle::history::{Call, What};
 
-use crate::written::{broken, broken_with, call, failed, uncertain};
+use crate::written::{broken, broken_with, broken_with_cuts, call, failed, uncertain};
 
 const PATH: &str = "/tmp/storm/values/1";
 
@@ -113,6 +113,28 @@ fn a_file_that_is_lost_with_its_worker_stays_so() {
     assert_eq!(broken_with(&calls, 0, &[30]), []);
     let back = [append(0, 10, 1, Some(1)), numbers(40, 50, None), numbers(60, 70, Some(&[1]))];
     assert_eq!(broken_with(&back, 0, &[30]), [Rule::Linearizable]);
+}
+
+/// An append is not asked for again while its worker is there.
+#[test]
+fn what_can_be_done_once_alone_is_data_lost_when_its_connection_breaks() {
+    const CUT: u64 = 5_000_000;
+    let lost = |call: Call| failed(call, "data lost");
+    let cut = || lost(append(CUT - 10, CUT + 300, 2, None));
+    let done = [append(0, 10, 1, Some(1)), cut(), numbers(CUT + 400, CUT + 500, Some(&[1, 2]))];
+    let not_done = [append(0, 10, 1, Some(1)), cut(), numbers(CUT + 400, CUT + 500, Some(&[1]))];
+    for calls in [&done, &not_done] {
+        assert_eq!(broken_with_cuts(calls, &[CUT]), []);
+        assert_eq!(broken_with_cuts(calls, &[CUT - 1_000_000, CUT + 1_000_000]), [Rule::LostWithWorker]);
+    }
+    let swapped = [put(0, 10, 1), lost(swap(CUT - 10, CUT + 300, (Some(1), 2), None)), get(CUT + 400, CUT + 500, Some(2))];
+    assert_eq!(broken_with_cuts(&swapped, &[CUT]), []);
+    // All else is asked for again, and nothing that was acknowledged goes with a connection.
+    for call in [put(CUT - 10, CUT + 300, 2), get(CUT - 10, CUT + 300, None), numbers(CUT - 10, CUT + 300, None)] {
+        assert_eq!(broken_with_cuts(&[lost(call)], &[CUT]), [Rule::LostWithWorker]);
+    }
+    let gone = [append(0, 10, 1, Some(1)), cut(), numbers(CUT + 400, CUT + 500, None)];
+    assert_eq!(broken_with_cuts(&gone, &[CUT]), [Rule::Linearizable]);
 }
 
 #[test]

@@ -52,7 +52,16 @@ pub fn broken_with(calls: &[Call], stale_us: u64, losses: &[u64]) -> Vec<Rule> {
 
 /// The same, by what is promised of objects.
 pub fn broken_by(calls: &[Call], promise: Promise, losses: &[u64]) -> Vec<Rule> {
-    let mut rules: Vec<Rule> = judge(calls, |_| promise, &Losses(losses.to_vec())).into_iter().map(|one| one.rule).collect();
+    broken_rules(calls, promise, &Losses { workers: losses.to_vec(), cuts: Vec::new() })
+}
+
+/// What is broken where no worker was lost, and connections broke at these times.
+pub fn broken_with_cuts(calls: &[Call], cuts: &[u64]) -> Vec<Rule> {
+    broken_rules(calls, Promise::InOrder, &Losses { workers: Vec::new(), cuts: cuts.to_vec() })
+}
+
+fn broken_rules(calls: &[Call], promise: Promise, losses: &Losses) -> Vec<Rule> {
+    let mut rules: Vec<Rule> = judge(calls, |_| promise, losses).into_iter().map(|one| one.rule).collect();
     rules.sort();
     rules.dedup();
     rules

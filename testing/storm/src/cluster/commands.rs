@@ -1,7 +1,6 @@
 //! Commands of the binary, as the cluster's owner gives them.
 
 use std::io;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -16,7 +15,7 @@ use super::{environment, flag};
 pub struct Commands {
     binary: PathBuf,
     folder: PathBuf,
-    coordinator: SocketAddr,
+    coordinators: String,
 }
 
 /// What a command did.
@@ -31,14 +30,14 @@ pub struct Ran {
 }
 
 impl Commands {
-    pub(super) fn new(binary: &Path, folder: &Path, coordinator: SocketAddr) -> Self {
-        Self { binary: binary.to_owned(), folder: folder.to_owned(), coordinator }
+    pub(super) fn new(binary: &Path, folder: &Path, coordinators: &str) -> Self {
+        Self { binary: binary.to_owned(), folder: folder.to_owned(), coordinators: coordinators.to_owned() }
     }
 
     /// Runs one, with variables of its environment beside those that all have. None where it takes longer, which ends it.
     pub async fn run(&self, arguments: &[&str], variables: &[(&str, &str)], within: Duration) -> io::Result<Option<Ran>> {
         let mut command = Command::new(&self.binary);
-        command.args(arguments).arg(flag("coordinator", self.coordinator)).current_dir(&self.folder).env_clear();
+        command.args(arguments).arg(flag("coordinator", &self.coordinators)).current_dir(&self.folder).env_clear();
         // What one leaves there that is killed goes with the cell.
         command.env("TMPDIR", &self.folder).envs(environment(&self.folder)).envs(variables.iter().copied()).kill_on_drop(true);
         let running = command.stdin(Stdio::null()).output();

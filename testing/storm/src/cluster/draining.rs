@@ -40,7 +40,7 @@ impl Cluster {
 
     /// A client of the owner.
     pub(crate) async fn owner(&self) -> io::Result<Client> {
-        let coordinator = self.address.to_string().parse().map_err(Error::other)?;
+        let coordinator = self.coordinators.parse().map_err(Error::other)?;
         let owner = Credential::owner(&self.owner_secret()?).map_err(Error::other)?;
         let mut settings = ClientSettings::new(coordinator);
         settings.security = Security::holder(owner);

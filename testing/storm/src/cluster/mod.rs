@@ -3,6 +3,7 @@
 //!
 //! The third worker is reached, and reaches the coordinator, by links that can be cut; nobody reads it in place.
 
+mod clock;
 mod commands;
 mod disk;
 mod draining;
@@ -14,6 +15,7 @@ mod pair;
 mod postgres;
 mod process;
 mod sql;
+mod standby;
 mod upgrade;
 
 use std::io::{self, Error};
@@ -24,6 +26,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 
+pub use clock::Clock;
 pub use commands::{Commands, Ran};
 pub use disk::SmallDisk;
 pub use fuse::{FailingDisk, Hanging, KEYS as FOLDER_KEYS, may_mount};
@@ -34,6 +37,7 @@ pub use pair::Pair;
 pub use postgres::Postgres;
 pub use process::{Process, Usage};
 pub use sql::SqlRoles;
+pub use standby::Standby;
 
 /// Workers of a cluster, of which the last is behind links.
 pub const WORKERS: usize = 3;
@@ -61,6 +65,8 @@ const DISK: &str = "256MiB";
 pub struct Wanted {
     /// Its metadata in PostgreSQL, else in SQLite.
     pub postgres: bool,
+    /// A second coordinator that stands by, which wants them in PostgreSQL.
+    pub standby: bool,
     /// Its metadata in two PostgreSQL servers.
     pub pair: bool,
     /// A small disk for the tiers of the first worker.
@@ -71,8 +77,28 @@ pub struct Wanted {
     pub hanging: bool,
     /// A disk that may fail for the tiers of the first worker.
     pub failing_disk: bool,
+    /// A time of the day of its own for each process.
+    pub clocks: bool,
     /// A control group that its processes are in.
     pub group: Option<PathBuf>,
+}
+
+impl Wanted {
+    /// What either wants.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            postgres: self.postgres || other.postgres,
+            standby: self.standby || other.standby,
+            pair: self.pair || other.pair,
+            small_disk: self.small_disk || other.small_disk,
+            sql: self.sql || other.sql,
+            hanging: self.hanging || other.hanging,
+            failing_disk: self.failing_disk || other.failing_disk,
+            clocks: self.clocks || other.clocks,
+            group: self.group.or(other.group),
+        }
+    }
 }
 
 /// What a cluster has beside its processes, where that is wanted.
@@ -80,6 +106,8 @@ pub struct Wanted {
 pub struct Beside {
     /// What runs SQL on several machines, where something does.
     pub sql: Option<SqlRoles>,
+    /// The coordinator that stands by, where one does.
+    pub standby: Option<Standby>,
     /// Metadata, where it is not in SQLite.
     pub postgres: Option<Postgres>,
     /// The same, where it is in two servers.
@@ -113,8 +141,8 @@ pub struct Cluster {
     pub beside: Beside,
     /// Where S3 clients find the gateway.
     pub s3: SocketAddr,
-    /// Where clients find the coordinator.
-    pub address: SocketAddr,
+    /// Where all others find the coordinator, or whichever of two leads: an address, or two with a comma.
+    pub coordinators: String,
     folder: PathBuf,
     binary: PathBuf,
 }
@@ -132,7 +160,11 @@ impl Cluster {
         let failing = wanted.failing_disk.then(|| FailingDisk::mount(folder)).transpose()?;
         let hanging = wanted.hanging.then(|| Hanging::mount(folder)).transpose()?;
         let disk = wanted.small_disk.then(|| SmallDisk::mount(folder)).transpose()?;
+        let clocks =
+            wanted.clocks.then(|| Clock::library().ok_or_else(|| Error::other("there is no libfaketime"))).transpose()?;
         let [address, s3] = [free_address()?, free_address()?];
+        let second = wanted.standby.then(free_address).transpose()?;
+        let coordinators = second.map_or_else(|| address.to_string(), |second| format!("{address},{second}"));
         let to_coordinator = Link::open(free_address()?, address).await?;
         let inner = free_address()?;
         let to_worker = Link::open(free_address()?, inner).await?;
@@ -142,12 +174,22 @@ impl Cluster {
             let data = own.filter(|_| name == "worker-0").unwrap_or(folder).join(name);
             let own = [arguments, &[flag("http", http), flag("data-dir", data.display())]].concat();
             let process = Process::new(name, binary, folder, http, &own).within(wanted.group.as_deref());
-            Ok(with_environment(process, folder))
+            let process = with_environment(process, folder);
+            match &clocks {
+                Some(library) => Ok(process.with_clock(Clock::make(library, folder, name)?)),
+                None => Ok(process),
+            }
         };
-        let mut arguments = vec!["coordinator".to_owned(), flag("coordinator-listen", address)];
         let url = postgres.as_ref().map(Postgres::url).or_else(|| pair.as_ref().map(Pair::url));
-        arguments.extend(url.map(|url| flag("metadata", url)));
-        let coordinator = role("coordinator", &arguments)?;
+        let leads = |name: &str, at: SocketAddr| {
+            let arguments = ["coordinator".to_owned(), flag("coordinator-listen", at)].into_iter();
+            role(name, &arguments.chain(url.as_ref().map(|url| flag("metadata", url))).collect::<Vec<_>>())
+        };
+        let coordinator = leads("coordinator", address)?;
+        let standby = match second {
+            Some(at) => Some(Standby { process: leads("standby", at)?, address: at }),
+            None => None,
+        };
         let mut reached = Vec::new();
         let worker = |number: usize| -> io::Result<Process> {
             let mut arguments = vec!["worker".to_owned(), flag("dram", DRAM), flag("disk", DISK)];
@@ -157,14 +199,14 @@ impl Cluster {
                 arguments.extend([flag("coordinator", to_coordinator.address()), "--no-in-place".to_owned()]);
             } else {
                 reached.push(free_address()?);
-                arguments.extend([flag("worker-listen", reached[number]), flag("coordinator", address)]);
+                arguments.extend([flag("worker-listen", reached[number]), flag("coordinator", &coordinators)]);
             }
             role(&format!("worker-{number}"), &arguments)
         };
         let mut workers = (0..=WORKERS).map(worker).collect::<io::Result<Vec<_>>>()?;
         let spare = workers.pop().ok_or_else(|| Error::other("a cluster has workers"))?;
-        let gateway = role("gateway", &["gateway".to_owned(), flag("coordinator", address), flag("s3", s3)])?;
-        let sql = wanted.sql.then(|| SqlRoles::new(address, role)).transpose()?;
+        let gateway = role("gateway", &["gateway".to_owned(), flag("coordinator", &coordinators), flag("s3", s3)])?;
+        let sql = wanted.sql.then(|| SqlRoles::new(&coordinators, role)).transpose()?;
         let (folder, binary) = (folder.to_owned(), binary.to_owned());
         let mut cluster = Self {
             coordinator,
@@ -174,9 +216,9 @@ impl Cluster {
             gateway,
             to_worker,
             to_coordinator,
-            beside: Beside { sql, postgres, pair, disk, failing, hanging },
+            beside: Beside { sql, standby, postgres, pair, disk, failing, hanging },
             s3,
-            address,
+            coordinators,
             folder,
             binary,
         };
@@ -188,12 +230,13 @@ impl Cluster {
     /// All processes.
     pub fn processes(&mut self) -> impl Iterator<Item = &mut Process> {
         let sql = self.beside.sql.iter_mut().flat_map(SqlRoles::processes);
-        [&mut self.coordinator, &mut self.gateway].into_iter().chain(&mut self.workers).chain(sql)
+        let standby = self.beside.standby.iter_mut().map(|standby| &mut standby.process);
+        [&mut self.coordinator, &mut self.gateway].into_iter().chain(&mut self.workers).chain(sql).chain(standby)
     }
 
     /// Commands to it.
     pub fn commands(&self) -> Commands {
-        Commands::new(&self.binary, &self.folder, self.address)
+        Commands::new(&self.binary, &self.folder, &self.coordinators)
     }
 
     /// What the owner of the cluster shows.
@@ -206,12 +249,16 @@ impl Cluster {
         self.gateway.end()?;
         self.beside.sql.iter_mut().try_for_each(SqlRoles::end)?;
         self.workers.iter_mut().try_for_each(Process::end)?;
-        self.coordinator.end()
+        self.coordinator.end()?;
+        self.beside.standby.iter_mut().try_for_each(|standby| standby.process.end())
     }
 
     fn begin(&mut self, store: &S3Server) -> io::Result<()> {
         self.coordinator.start()?;
         self.coordinator.wait_until_ready()?;
+        if let Some(standby) = &mut self.beside.standby {
+            standby.begin(&self.folder)?;
+        }
         for worker in &mut self.workers {
             worker.start()?;
         }
@@ -231,7 +278,7 @@ impl Cluster {
     /// Runs a command of the binary as the cluster's owner.
     fn command(&self, arguments: &[&str]) -> io::Result<()> {
         let mut command = Command::new(&self.binary);
-        command.args(arguments).arg(flag("coordinator", self.address)).current_dir(&self.folder).env_clear();
+        command.args(arguments).arg(flag("coordinator", &self.coordinators)).current_dir(&self.folder).env_clear();
         let output = command.envs(environment(&self.folder)).output()?;
         match output.status.success() {
             true => Ok(()),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde::Serialize;
 
-use super::metrics;
+use super::{Clock, metrics};
 
 /// How long a process may take until it answers `/healthz`, or is ready, and until it has ended when it is told to.
 const UP_WITHIN: Duration = Duration::from_secs(60);
@@ -27,6 +27,7 @@ pub struct Process {
     folder: PathBuf,
     http: SocketAddr,
     group: Option<PathBuf>,
+    clock: Option<Clock>,
     child: Option<Child>,
 }
 
@@ -47,13 +48,21 @@ impl Process {
     /// A process that is not started yet. It serves `/metrics` and `/healthz` at `http`, and its log is `NAME.log` in the folder.
     pub fn new(name: &str, binary: &Path, folder: &Path, http: SocketAddr, arguments: &[String]) -> Self {
         let (name, binary, folder) = (name.to_owned(), binary.to_owned(), folder.to_owned());
-        Self { name, binary, arguments: arguments.to_vec(), environment: Vec::new(), folder, http, group: None, child: None }
+        let (arguments, environment) = (arguments.to_vec(), Vec::new());
+        Self { name, binary, arguments, environment, folder, http, group: None, clock: None, child: None }
     }
 
     /// Sets a variable of its environment, which has nothing of this process's own but the path of programs.
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
         self
+    }
+
+    /// From the next start on it has this time of the day.
+    pub(super) fn with_clock(self, clock: Clock) -> Self {
+        let mut process = clock.variables().into_iter().fold(self, |process, (name, value)| process.with(name, &value));
+        process.clock = Some(clock);
+        process
     }
 
     /// From the next start on it is in this control group, if in any.
@@ -160,6 +169,15 @@ impl Process {
     /// Sends it a signal.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         Ok(kill_process(self.pid()?, signal)?)
+    }
+
+    /// Sets its time of the day so many seconds ahead of the system's, behind it where that is negative.
+    pub fn set_clock(&self, ahead_secs: i64) -> io::Result<()> {
+        let no_clock = || Error::other(format!("{} has no clock of its own", self.name));
+        let clock = self.clock.as_ref().ok_or_else(no_clock)?;
+        let maps = std::fs::read_to_string(self.of_system("maps")?)?;
+        clock.check(&maps).map_err(|error| Error::other(format!("{}: {error}", self.name)))?;
+        clock.set(ahead_secs)
     }
 
     /// Lets it have no more of a resource than this; none for as much as it may.

@@ -1,7 +1,6 @@
 //! What runs SQL on several machines: a scheduler and its standby, and executors.
 
 use std::io::{self, Error};
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use forebay_client::Client;
@@ -25,14 +24,14 @@ pub struct SqlRoles {
 
 impl SqlRoles {
     /// Processes that are not started yet, as `role` makes them of a name and arguments.
-    pub(super) fn new(coordinator: SocketAddr, role: impl Fn(&str, &[String]) -> io::Result<Process>) -> io::Result<Self> {
+    pub(super) fn new(coordinators: &str, role: impl Fn(&str, &[String]) -> io::Result<Process>) -> io::Result<Self> {
         let scheduler = |number: usize| {
             let listen = flag("scheduler-listen", free_address()?);
-            role(&format!("scheduler-{number}"), &["scheduler".to_owned(), flag("coordinator", coordinator), listen])
+            role(&format!("scheduler-{number}"), &["scheduler".to_owned(), flag("coordinator", coordinators), listen])
         };
         let executor = |number: usize| {
             let (listen, slots) = (flag("executor-listen", free_address()?), flag("slots", 1));
-            role(&format!("executor-{number}"), &["executor".to_owned(), flag("coordinator", coordinator), listen, slots])
+            role(&format!("executor-{number}"), &["executor".to_owned(), flag("coordinator", coordinators), listen, slots])
         };
         let schedulers = [scheduler(0)?, scheduler(1)?];
         Ok(Self { schedulers, executors: (0..EXECUTORS).map(executor).collect::<io::Result<_>>()? })

@@ -37,7 +37,7 @@ pub(super) fn store(store: &S3Server) -> io::Result<Arc<AmazonS3>> {
 
 /// A client of the owner, in place or not, with the settings that clients have.
 pub(super) async fn client(cluster: &Cluster, in_place: bool) -> io::Result<Client> {
-    let coordinator = cluster.address.to_string().parse().map_err(Error::other)?;
+    let coordinator = cluster.coordinators.parse().map_err(Error::other)?;
     let owner = Credential::owner(&cluster.owner_secret()?).map_err(Error::other)?;
     let mut settings = ClientSettings::new(coordinator);
     settings.security = Security::holder(owner);

@@ -21,23 +21,35 @@ const ANSWER_BYTES_MAX: usize = 16 << 20;
 /// Where it is asked, and what is shown there.
 pub(super) struct Http {
     pub(super) address: SocketAddr,
+    /// The same of a coordinator that stands by, where one does.
+    pub(super) standby: Option<SocketAddr>,
     pub(super) token: String,
 }
 
 impl Http {
     /// The answer to a GET, on a connection of its own: its bytes where it is 200, else what is wrong.
     pub(super) async fn get(&self, path: &str) -> Result<Bytes, Failure> {
-        let (status, body) = timeout(GIVEN_UP_AFTER, self.ask(path)).await.unwrap_or_else(|_| Err(given_up()))?;
+        match (self.get_at(self.address, path).await, self.standby) {
+            // While the other one leads this one is gone, or stands by.
+            (Err(failure), Some(standby)) if ["connection", "retry"].contains(&failure.kind.as_str()) => {
+                self.get_at(standby, path).await
+            }
+            (answer, _) => answer,
+        }
+    }
+
+    async fn get_at(&self, address: SocketAddr, path: &str) -> Result<Bytes, Failure> {
+        let (status, body) = timeout(GIVEN_UP_AFTER, self.ask(address, path)).await.unwrap_or_else(|_| Err(given_up()))?;
         if status == 200 { Ok(body) } else { Err(refusal(status, &body)) }
     }
 
-    async fn ask(&self, path: &str) -> Result<(u16, Bytes), Failure> {
-        let socket = TcpStream::connect(self.address).await.map_err(broken)?;
+    async fn ask(&self, address: SocketAddr, path: &str) -> Result<(u16, Bytes), Failure> {
+        let socket = TcpStream::connect(address).await.map_err(broken)?;
         let (mut sender, connection) = handshake(TokioIo::new(socket)).await.map_err(broken)?;
         // It ends with the answer, or with who asked.
         let connection = tokio::spawn(connection);
         let request = Request::get(path)
-            .header(HOST, self.address.to_string())
+            .header(HOST, address.to_string())
             .header(AUTHORIZATION, format!("Bearer {}", self.token))
             .body(Empty::<Bytes>::new())
             .map_err(broken)?;

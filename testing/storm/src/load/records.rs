@@ -79,7 +79,8 @@ impl Records {
         let client = doors::client(cluster, false).await?;
         let first = STILL + u64::from(number) * KEYS_MAX;
         let shards = open(&client, folder, ack).await.map_err(Error::other)?;
-        let http = Arc::new(Http { address: cluster.coordinator.http(), token: cluster.owner_secret()? });
+        let standby = cluster.beside.standby.as_ref().map(|standby| standby.process.http());
+        let http = Arc::new(Http { address: cluster.coordinator.http(), standby, token: cluster.owner_secret()? });
         let (calls, wrong, keys) = (Mutex::default(), Mutex::default(), Mutex::new(Keys::new(first, CHANGED, CALLS)));
         let done = Arc::new(Done { calls, wrong, keys });
         let asker = Asker { shards, http, shared: Arc::default(), done, first };

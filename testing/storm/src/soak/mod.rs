@@ -23,8 +23,8 @@ use forebay_types::ByteSize;
 use serde::Serialize;
 
 use crate::cell;
+use crate::cells::Cell;
 use crate::cluster::{self, Cluster, Group, SmallDisk, Wanted};
-use crate::faults::Fault;
 use crate::load::{Kind, Load};
 use crate::report::{self, Outcome};
 use crate::rest::{self, Before};
@@ -162,8 +162,8 @@ async fn soak(
     let watched = Watched::begin(&verdict.evidence.join("samples.jsonl"))?;
     let mut soak = Soak { plan, folder, store, cluster, before, watched, earlier: Earlier::default() };
     let mut failed = 0;
-    for (round, fault) in (0..).zip(deck::draw(plan.seed, plan.minutes as usize, |fault| fault.hindrance().is_none())) {
-        let round = soak.round(round, fault, &verdict.evidence).await?;
+    for (round, cell) in (0..).zip(deck::draw(plan.seed, plan.minutes as usize, |cell| cell.hindrance().is_none())) {
+        let round = soak.round(round, cell, &verdict.evidence).await?;
         tell(&round)?;
         failed += u64::from(!round.violations.is_empty());
         verdict.add(round);
@@ -213,17 +213,17 @@ struct Soak<'a> {
 }
 
 impl Soak<'_> {
-    async fn round(&mut self, number: u32, fault: Fault, evidence: &Path) -> io::Result<Round> {
-        let (ends, seed) = (Instant::now() + ROUND, deck::seed_of(fault, self.plan.seed, number));
-        let load = Load::start(fault.load(), &self.cluster, &self.store, self.folder, seed, number).await?;
+    async fn round(&mut self, number: u32, cell: Cell, evidence: &Path) -> io::Result<Round> {
+        let (ends, seed) = (Instant::now() + ROUND, deck::seed_of(cell, self.plan.seed, number));
+        let load = Load::start(cell.load, &self.cluster, &self.store, self.folder, seed, number).await?;
         self.wait(BEFORE).await?;
         let struck_us = load.recorder().now_us();
-        let mut struck = Struck::strike(fault, &mut self.cluster, &self.store, seed, &self.plan.binary).await?;
+        let mut struck = Struck::strike(cell, &mut self.cluster, &self.store, seed, &self.plan.binary).await?;
         self.wait(DURING).await?;
         struck.heal(&mut self.cluster).await?;
         let healed_us = load.recorder().now_us();
         self.wait(AFTER).await?;
-        let mut violations = rest::not_up(&mut self.cluster, fault.may_end());
+        let mut violations = rest::not_up(&mut self.cluster, cell.may_end());
         // Work on a dataset that came to nothing in this minute is no reason to end.
         violations.extend(struck.end().await.unwrap_or_default());
         let (recorder, told) = load.end().await?;
@@ -231,9 +231,9 @@ impl Soak<'_> {
         violations.extend(self.before.left_over(&mut self.cluster));
         self.watched.look(&mut self.cluster, true)?;
         let calls = recorder.take();
-        if fault.load() == Kind::Mixed {
+        if cell.load == Kind::Mixed {
             let history = self.earlier.before(&calls);
-            violations.extend(cell::judge(fault, &history, struck_us));
+            violations.extend(cell::judge(cell, &history, struck_us));
             self.earlier.add(&calls);
         }
         if !violations.is_empty() {
@@ -243,7 +243,7 @@ impl Soak<'_> {
         self.watched.wait(&mut self.cluster, ends).await?;
         Ok(Round {
             round: number,
-            fault: fault.name(),
+            fault: cell.name,
             operations: calls.len() as u64,
             errors: forebay_oracle::errors(&calls),
             recovery,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use forebay_storm::cell::{self, Plan};
-use forebay_storm::faults::Fault;
+use forebay_storm::cells::Cell;
 use forebay_storm::report::Outcome;
 
 /// Its results were those of all others, too.
@@ -12,7 +12,7 @@ use forebay_storm::report::Outcome;
 async fn a_cell_that_can_not_be_started_has_a_report_of_that() {
     let folder = tempfile::tempdir().unwrap();
     let plan = Plan {
-        fault: Fault::Calm,
+        cell: Cell::named("calm").unwrap(),
         seed: 3,
         load: Duration::from_secs(10),
         binary: PathBuf::from("/bin/false"),

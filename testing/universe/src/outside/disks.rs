@@ -163,11 +163,14 @@ impl Disks {
 
 /// Takes down what is in a file before it is written.
 fn note(unsynced: &mut VecDeque<Written>, descriptor: c_int, inode: u64, at: u64, len: u64) {
-    let (mut at, end) = (at, at + len);
-    while at < end {
-        let next = (at / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES).min(end);
-        unsynced.push_back(Written { inode, at, before: bytes_at(descriptor, at, (next - at) as usize) });
-        at = next;
+    // Of one call: the kernel is asked about each write.
+    let (before, end) = (bytes_at(descriptor, at, len as usize), at + len);
+    let mut from = at;
+    while from < end {
+        let next = (from / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES).min(end);
+        let page = before[(from - at) as usize..(next - at) as usize].to_vec();
+        unsynced.push_back(Written { inode, at: from, before: page });
+        from = next;
     }
     unsynced.drain(..unsynced.len().saturating_sub(UNSYNCED_MAX));
 }

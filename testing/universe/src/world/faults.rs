@@ -11,9 +11,13 @@ impl World<'_> {
     /// A fault begins.
     pub(super) fn strike(&mut self, fault: &Fault) {
         self.trace.event(self.now_us, format_args!("fault {:?} for {} ms", fault.what, fault.for_ms));
+        let at_us = self.course.calls.recorder.now_us();
         if fault.what.may_lose() {
-            self.losses.push(self.course.calls.recorder.now_us());
+            self.losses.workers.push(at_us);
             self.course.may_lose();
+        }
+        if matches!(fault.what, What::Cut { .. }) {
+            self.losses.cuts.push(at_us);
         }
         match &fault.what {
             What::Crash { host, with_host, disk } => {

@@ -70,8 +70,8 @@ pub(super) struct World<'a> {
     pub(super) course: Arc<Course>,
     pub(super) seen: Arc<Seen>,
     pub(super) wrong: Wrong,
-    /// When a worker may have been lost, in microseconds of the history.
-    pub(super) losses: Vec<u64>,
+    /// When a worker may have been lost, and when connections broke.
+    pub(super) losses: Losses,
     /// Hosts at which something has arrived that they have not looked at.
     heard: Vec<bool>,
     metadata: Memory,
@@ -104,7 +104,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
     for call in &calls {
         world.trace.event(call.end_us, format_args!("{call:?}"));
     }
-    let losses = Losses(world.losses.clone());
+    let losses = world.losses.clone();
     // On a thread whose time is the machine's, since the search for an order is given up by it.
     let records = std::mem::take(&mut *world.course.records.lock());
     let judging = || [judge(&calls, load::promise, &losses), forebay_oracle::records(&records)].concat();
@@ -158,7 +158,7 @@ impl<'a> World<'a> {
             course: Arc::new(course),
             seen: Arc::new(seen),
             wrong: Wrong::default(),
-            losses: Vec::new(),
+            losses: Losses::default(),
             metadata: Memory::new(),
             folder,
             _objects: objects,

@@ -14,7 +14,7 @@ use crate::open::below;
 const NAME: &str = "refresh";
 /// Bytes of it at most.
 const BYTES_MAX: u64 = 4 << 20;
-/// Who ends while he refreshes keeps others from it so long.
+/// Who ends while he refreshes keeps others from it so long. Where clocks differ by more, two may be at it: that costs work and no records.
 const HELD_FOR: Duration = Duration::from_secs(600);
 /// Who refreshes says so anew after this.
 const SAID_AFTER: Duration = Duration::from_secs(60);

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_types::{Error, Key, ObjectInfo, Result};
@@ -57,14 +57,18 @@ impl Inner {
             }
             other => other.map_err(failed)?,
         };
-        if !self.is_swept.swap(true, Relaxed) {
-            sweep(&hidden);
-        }
         // Others write into this folder from other machines too.
         let name = format!("{:x}-{:x}-{:016x}", std::process::id(), NEXT.fetch_add(1, Relaxed), forebay_runtime::random::<u64>());
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&hidden, &name, flags, Mode::from_raw_mode(0o666)).map_err(failed)?;
-        Ok(Draft { hidden, name, file, named: false })
+        let draft = Draft { hidden, name, file, named: false };
+        if !self.is_swept.swap(true, Relaxed)
+            && let Ok(made) = fstat(&draft.file)
+        {
+            // The file server's clock, by which times of other drafts are: this machine's may be another one.
+            sweep(&draft.hidden, made.st_mtime);
+        }
+        Ok(draft)
     }
 
     pub(super) fn write(&self, key: &Key, payload: &[Bytes], condition: &PutCondition) -> Result<ObjectInfo> {
@@ -212,10 +216,10 @@ impl Lock {
     }
 }
 
-/// Takes away what writers that were killed have left, on whatever machine. What can't be looked at stays.
-fn sweep(hidden: &OwnedFd) {
+/// Takes away what writers that were killed have left, on whatever machine, by the time of a file that was made now. What can't be looked at
+/// stays.
+fn sweep(hidden: &OwnedFd, now: i64) {
     let Ok(entries) = Dir::read_from(hidden) else { return };
-    let now = forebay_runtime::system_time().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
     for entry in entries.take(SWEPT_MAX).flatten() {
         let name = entry.file_name();
         let is_draft = name.to_bytes().iter().filter(|byte| **byte == b'-').count() == 2;
@@ -226,5 +230,29 @@ fn sweep(hidden: &OwnedFd) {
                 Err(error) => tracing::debug!(draft = ?name, %error, "draft of a writer that is gone stays"),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    /// By this machine's clock all of them are of long ago.
+    #[test]
+    fn drafts_are_as_old_as_the_file_server_says() {
+        const NOW_SECS: u64 = 1_000_000_000;
+        let folder = tempfile::tempdir().unwrap();
+        let draft = |name: &str, ago_secs: u64| {
+            let path = folder.path().join(name);
+            File::create(&path).unwrap().set_modified(UNIX_EPOCH + Duration::from_secs(NOW_SECS - ago_secs)).unwrap();
+            path
+        };
+        let (young, old) = (draft("1f-0-00ff", 3600), draft("1f-1-00ff", 2 * DRAFT_SECS_MAX as u64));
+        let hidden = OwnedFd::from(File::open(folder.path()).unwrap());
+        sweep(&hidden, NOW_SECS as i64);
+        assert!(young.exists() && !old.exists());
     }
 }

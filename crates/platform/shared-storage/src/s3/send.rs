@@ -1,11 +1,13 @@
 //! A request to S3 is addressed, signed, sent, counted and tried again, and its refusal sorted.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use forebay_types::{Error, Result};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use object_store::aws::AwsAuthorizer;
+use object_store::aws::{AwsAuthorizer, AwsCredential};
 use object_store::client::HttpRequestBody;
 use ring::digest::{Context, SHA256};
 
@@ -15,10 +17,12 @@ use super::{Inner, S3};
 use crate::counters::{count, count_by};
 use crate::http::{Payload, SendError};
 use crate::request::Class;
-use crate::retry::{Failure, Tries};
+use crate::retry::{Answered, Failure, Tries};
 
 /// Most bytes of an answer that is text: a page of 1,000 keys of 1 KiB, encoded, fits twice.
 const TEXT_BYTES_MAX: usize = 16 << 20;
+/// Said of credentials that have run out by the clock of who handed them out, whatever this machine's says.
+const RUN_OUT: [&str; 2] = ["ExpiredToken", "TokenRefreshRequired"];
 /// Payloads from this size are hashed aside, so that others aren't held up.
 const HASH_ASIDE_BYTES: u64 = 256 << 10;
 
@@ -55,7 +59,7 @@ impl S3 {
 
     /// One try: any answer but a success is a failure, sorted by what it says.
     pub(super) async fn attempt(&self, call: &Call, class: Class) -> Result<Response<Incoming>, Failure> {
-        let request = self.sign(call).await?;
+        let (request, signed) = self.sign(call).await?;
         count(call.kind.counter(&self.common.tally));
         count_by(&self.common.tally.bytes_out, call.payload_bytes());
         let answer = self.common.http.send(request, class).await.map_err(|error| self.unanswered(call, error))?;
@@ -68,16 +72,21 @@ impl S3 {
             true => Vec::new(),
             false => self.common.http.collect(answer, 64 << 10).await.unwrap_or_default(),
         };
-        Err(refusal(self, call, status, &headers, &text))
+        let failure = refusal(self, call, status, &headers, &text);
+        let has_run_out = failure.answered.as_ref().is_some_and(|said| may_have_run_out(&call.method, said));
+        let again = has_run_out && signed.is_some_and(|signed| self.credentials.ran_out(&signed));
+        Err(Failure { transient: failure.transient || again, ..failure })
     }
 
-    async fn sign(&self, call: &Call) -> Result<Request<Payload>> {
+    /// The request, and what it is signed with.
+    async fn sign(&self, call: &Call) -> Result<(Request<Payload>, Option<Arc<AwsCredential>>)> {
         let uri = self.address.uri(call.key.as_deref(), &call.query)?;
         let mut headers = call.headers.clone();
         if call.payload_bytes() > 0 && !headers.contains_key(CONTENT_TYPE) {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
         }
-        if let Some(credential) = self.credentials.get().await.map_err(|error| error.context(self.path(&call.about)))? {
+        let signed = self.credentials.get().await.map_err(|error| error.context(self.path(&call.about)))?;
+        if let Some(credential) = &signed {
             let mut unsigned = http::Request::new(HttpRequestBody::empty());
             *unsigned.method_mut() = call.method.clone();
             *unsigned.uri_mut() = uri.clone();
@@ -85,7 +94,7 @@ impl S3 {
             // TLS protects a payload on its way; without it the signature must cover it.
             let sign_payload = !self.address.is_https();
             let hash = if sign_payload { Some(hash(&call.payload).await?) } else { None };
-            AwsAuthorizer::new(&credential, "s3", &self.region)
+            AwsAuthorizer::new(credential, "s3", &self.region)
                 .with_sign_payload(sign_payload)
                 .authorize(&mut unsigned, hash.as_deref());
             headers = std::mem::take(unsigned.headers_mut());
@@ -99,7 +108,7 @@ impl S3 {
         *request.method_mut() = call.method.clone();
         *request.uri_mut() = uri;
         *request.headers_mut() = headers;
-        Ok(request)
+        Ok((request, signed))
     }
 
     /// The failure of a request that got no answer.
@@ -114,6 +123,11 @@ impl Inner {
     pub(super) fn signer(&self) -> &str {
         self.credentials.origin()
     }
+}
+
+/// Whether a refusal is of credentials that have run out, or may be: of a HEAD, of which there is no word, it is the one that says 400.
+fn may_have_run_out(method: &Method, said: &Answered) -> bool {
+    RUN_OUT.contains(&said.code.as_str()) || (*method == Method::HEAD && said.status == 400 && said.code.is_empty())
 }
 
 /// What may be wrong where there was no answer.
@@ -146,6 +160,15 @@ async fn hash(payload: &[Bytes]) -> Result<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_head_does_not_say_that_credentials_have_run_out_and_may_mean_it() {
+        let may = |method: Method, status, code: &str| may_have_run_out(&method, &Answered { status, code: code.into() });
+        assert!(may(Method::GET, 400, "ExpiredToken") && may(Method::PUT, 403, "TokenRefreshRequired"));
+        assert!(may(Method::HEAD, 400, ""));
+        assert!(!may(Method::HEAD, 403, "") && !may(Method::HEAD, 404, "") && !may(Method::GET, 400, ""));
+        assert!(!may(Method::GET, 403, "AccessDenied"));
+    }
 
     #[test]
     fn what_got_no_answer_says_what_may_be_wrong() {

@@ -112,6 +112,14 @@ impl Credentials {
         }
     }
 
+    /// Shared storage says that these have run out. Whether others are to be had.
+    pub(super) fn ran_out(&self, of: &AwsCredential) -> bool {
+        match &self.kind {
+            Kind::Renewed(renewed) => renewed.ran_out(of),
+            Kind::Anonymous | Kind::Fixed(_) | Kind::Machine(_) => false,
+        }
+    }
+
     /// Where they come from.
     pub(super) fn origin(&self) -> &str {
         &self.origin

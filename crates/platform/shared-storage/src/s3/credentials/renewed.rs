@@ -35,6 +35,7 @@ pub(super) struct Renewed {
 #[derive(Clone)]
 struct Held {
     credential: Arc<AwsCredential>,
+    since: Instant,
     renew_at: Instant,
     until: Option<Instant>,
 }
@@ -45,7 +46,7 @@ impl Held {
         let life = fetched.until.map(|until| until.duration_since(system_time()).unwrap_or_default());
         let renew_in = life.map_or(LOOK, |life| life.saturating_sub(AHEAD).max(life / 2));
         let until = life.map(|life| now + life);
-        Self { credential: Arc::new(fetched.credential), renew_at: now + renew_in, until }
+        Self { credential: Arc::new(fetched.credential), since: now, renew_at: now + renew_in, until }
     }
 
     fn is_good(&self) -> bool {
@@ -87,6 +88,19 @@ impl Renewed {
             }
             (Err(error), None) => Err(error),
         }
+    }
+
+    /// Shared storage says that these have run out, though they have not by this machine's clock: that one is behind the clock of who handed
+    /// them out. Whether there are others by now, or may be.
+    pub(super) fn ran_out(&self, of: &AwsCredential) -> bool {
+        let mut held = self.held.lock();
+        let Some(same) = held.as_ref().filter(|held| *held.credential == *of) else { return true };
+        // New ones are refused for another reason.
+        if now().saturating_duration_since(same.since) < PAUSE {
+            return false;
+        }
+        *held = None;
+        true
     }
 
     fn fresh(&self) -> Option<Arc<AwsCredential>> {

@@ -238,6 +238,23 @@ async fn credentials_are_renewed_before_they_run_out_and_old_ones_serve_while_th
 }
 
 #[tokio::test]
+async fn credentials_that_have_run_out_by_another_clock_are_renewed_and_new_ones_are_not() {
+    let config = "[profile work]\nrole_arn = arn:aws:iam::123456789012:role/reader\nsource_profile = base\n";
+    let (home, server) = (Home::new(config, KEYS), Server::start(HOUR).await);
+    let work = home.of("work", &server);
+    let first = work.get().await.unwrap();
+    assert!(!work.ran_out(&first), "they are new: it is not the time");
+    assert_eq!((key(&work).await, server.asked()), (first.key_id.clone(), 1));
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(31)).await;
+    tokio::time::resume();
+    assert!(work.ran_out(&first), "there may be others");
+    assert_eq!((key(&work).await.as_str(), server.asked()), ("ASIAROLE0000000002", 2));
+    assert!(work.ran_out(&first), "there are others");
+    assert_eq!((key(&work).await.as_str(), server.asked()), ("ASIAROLE0000000002", 2));
+}
+
+#[tokio::test]
 async fn what_a_profile_lacks_is_named() {
     let config = "[profile a]\nrole_arn = arn:aws:iam::123456789012:role/x\nsource_profile = b\n\
                   [profile b]\nrole_arn = arn:aws:iam::123456789012:role/y\nsource_profile = a\n\
