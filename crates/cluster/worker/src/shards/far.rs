@@ -27,7 +27,7 @@ pub(super) const FAR_MAX: usize = 256;
 const CALLS_AT_ONCE: usize = 64;
 /// Questions of a call that are answered at a time.
 const QUESTIONS_AT_ONCE: usize = 8;
-/// Updates of a far shard in memory, beyond which it is better off here.
+/// Updates of a far shard in memory, beyond which it is better off here, where it may come.
 const UPDATE_BYTES_MAX: usize = 4 << 20;
 /// Bytes that one answer may bring: a list of more keys than these can hold is none that is asked for rarely.
 const RANGE_BYTES_MAX: u64 = 1 << 20;
@@ -122,7 +122,7 @@ impl Shards {
         let _turn = far.served.lanes.enter(planned.iter().all(Planned::is_get), deadline).await?;
         let hashes = || planned.iter().filter_map(Planned::record).collect();
         self.catch_up(&far.served, came, hashes).await?;
-        if far.served.store.load().update_bytes() > UPDATE_BYTES_MAX {
+        if far.may_come && far.served.store.load().update_bytes() > UPDATE_BYTES_MAX {
             return Ok(None);
         }
         let count = planned.len() as u64;
