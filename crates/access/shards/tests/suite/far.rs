@@ -238,6 +238,7 @@ async fn a_disk_without_room_answers_from_afar_however_much_was_changed() {
         let object = LogObject::Calls(vec![LoggedCall { id: number.into(), changes }]).encode(number);
         bed.cluster.s3.put(BUCKET, place.key(number).unwrap().as_str(), &object).unwrap();
     }
+    bed.client.refresh(&path("far.shards")).await.unwrap();
     assert_eq!(get(&shards, from * 10).await.unwrap()["name"], "changed");
     assert_eq!(get(&shards, 12_345).await, Some(json_of(12_345)));
     assert_eq!(equal(&shards, "changed").await.len(), 60);
