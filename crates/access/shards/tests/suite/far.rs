@@ -186,14 +186,31 @@ async fn a_damaged_or_missing_cold_file_costs_the_bringing_and_no_answer() {
     for is_missing in [false, true] {
         let bed = Bed::start(1).await;
         let shards = make(&bed, vec![0.5]).await;
-        let cold = shards.dataset().shards[0].cold.clone().unwrap();
-        let object = format!("far.shards/data/{}", cold.object);
-        match is_missing {
-            true => bed.client.delete(&path(&object)).await.unwrap(),
-            false => drop(bed.cluster.s3.put(BUCKET, &object, &vec![7; cold.bytes as usize]).unwrap()),
-        }
+        spoil_cold_file(&bed, &shards, is_missing).await;
         assert_eq!(get(&shards, 99).await, Some(json_of(99)));
         assert_eq!(here(&bed, 0), 1);
+    }
+}
+
+async fn spoil_cold_file(bed: &Bed, shards: &Shards, is_missing: bool) {
+    let cold = shards.dataset().shards[0].cold.clone().unwrap();
+    let object = format!("far.shards/data/{}", cold.object);
+    match is_missing {
+        true => bed.client.delete(&path(&object)).await.unwrap(),
+        false => drop(bed.cluster.s3.put(BUCKET, &object, &vec![7; cold.bytes as usize]).unwrap()),
+    }
+}
+
+/// Another worker may have the shard: who asks is not told that no other one would say anything else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_or_missing_cold_file_is_named_where_there_is_no_room_for_its_shard() {
+    for is_missing in [false, true] {
+        let bed = Bed::start_with(1, 1000).await;
+        let shards = make(&bed, vec![0.5]).await;
+        spoil_cold_file(&bed, &shards, is_missing).await;
+        let refused = shards.with_patience(Duration::from_secs(2)).get(&literal(99), None).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Retry, "{refused}");
+        assert!(refused.message().contains("cold file") && refused.message().contains("shard-bytes"), "{refused}");
     }
 }
 

@@ -97,12 +97,31 @@ impl Shards {
             Err(error)
                 if !matches!(error.kind(), ErrorKind::Retry | ErrorKind::Closed) && self.moved_to(&asked.manifest).is_none() =>
             {
-                tracing::warn!(folder = %asked.folder(), shard = asked.number, %error, "a cold file is of no use: the shard is brought");
+                tracing::warn!(folder = %asked.folder(), shard = asked.number, %error, "a cold file is of no use: the shard is brought where there is room");
                 self.far.lock().pop(&asked.id());
-                Ok(None)
+                match self.kept.may_fit(asked.shard().bytes()) {
+                    true => Ok(None),
+                    false => Err(self.neither_far_nor_here(asked, error).await),
+                }
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// What is told where a shard has no room here, and its cold file is of no use: another worker may have the shard, and files of a later
+    /// merge may be sound.
+    async fn neither_far_nor_here(&self, asked: &Asked, error: Error) -> Error {
+        let looked = match self.origin.mount(asked.manifest.id.mount).await {
+            Ok(door) => self.look_for_newer(&door, &asked.manifest).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = looked {
+            tracing::debug!(folder = %asked.folder(), %error, "later manifests can't be read");
+        }
+        Error::retry(format!(
+            "{}: a cold file is of no use, and this worker has no room for its shard (`shard-bytes`): {error}",
+            asked.folder()
+        ))
     }
 
     async fn far_answers(
