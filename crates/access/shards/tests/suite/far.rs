@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use forebay_shard::{Key, Value};
-use forebay_shard_store::{ChangeIf, DatasetOrders, DatasetPin, Store};
+use forebay_shard_store::{Change, ChangeIf, DatasetOrders, DatasetPin, LogObject, LogPlace, LoggedCall, Store};
 use forebay_shards::{Shards, create};
 use forebay_types::{ErrorKind, WorkerId};
 use serde_json::{Value as Json, json};
@@ -186,14 +186,31 @@ async fn a_damaged_or_missing_cold_file_costs_the_bringing_and_no_answer() {
     for is_missing in [false, true] {
         let bed = Bed::start(1).await;
         let shards = make(&bed, vec![0.5]).await;
-        let cold = shards.dataset().shards[0].cold.clone().unwrap();
-        let object = format!("far.shards/data/{}", cold.object);
-        match is_missing {
-            true => bed.client.delete(&path(&object)).await.unwrap(),
-            false => drop(bed.cluster.s3.put(BUCKET, &object, &vec![7; cold.bytes as usize]).unwrap()),
-        }
+        spoil_cold_file(&bed, &shards, is_missing).await;
         assert_eq!(get(&shards, 99).await, Some(json_of(99)));
         assert_eq!(here(&bed, 0), 1);
+    }
+}
+
+async fn spoil_cold_file(bed: &Bed, shards: &Shards, is_missing: bool) {
+    let cold = shards.dataset().shards[0].cold.clone().unwrap();
+    let object = format!("far.shards/data/{}", cold.object);
+    match is_missing {
+        true => bed.client.delete(&path(&object)).await.unwrap(),
+        false => drop(bed.cluster.s3.put(BUCKET, &object, &vec![7; cold.bytes as usize]).unwrap()),
+    }
+}
+
+/// Another worker may have the shard: who asks is not told that no other one would say anything else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_or_missing_cold_file_is_named_where_there_is_no_room_for_its_shard() {
+    for is_missing in [false, true] {
+        let bed = Bed::start_with(1, 1000).await;
+        let shards = make(&bed, vec![0.5]).await;
+        spoil_cold_file(&bed, &shards, is_missing).await;
+        let refused = shards.with_patience(Duration::from_secs(2)).get(&literal(99), None).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Retry, "{refused}");
+        assert!(refused.message().contains("cold file") && refused.message().contains("shard-bytes"), "{refused}");
     }
 }
 
@@ -220,5 +237,27 @@ async fn a_disk_without_room_answers_from_afar() {
     let refused = shards.search(&json!({"attr": "note", "contains": part}), None, Some(10)).await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Invalid, "{refused}");
     assert!(refused.message().contains("shard-bytes") && refused.message().contains("reshard"), "{refused}");
+    assert_eq!(here(&bed, 0), 0);
+}
+
+/// Of what a worker with more room writes, and merges later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_without_room_answers_from_afar_however_much_was_changed() {
+    let bed = Bed::start_with(1, 1000).await;
+    let shards = make(&bed, vec![0.5]).await;
+    assert_eq!(get(&shards, 5).await, Some(json_of(5)));
+    let place = LogPlace { folder: "far.shards".into(), log: shards.dataset().log.clone().unwrap(), shard: 0 };
+    let from = shards.dataset().shards[0].log_from;
+    for number in from..from + 6 {
+        let changed =
+            |key: u64| Change::Put(Key::U64(key), vec![Value::Text("changed".into()), Value::Text(note(key).repeat(1300))]);
+        let changes = (0..10).map(|row| changed(number * 10 + row)).collect();
+        let object = LogObject::Calls(vec![LoggedCall { id: number.into(), changes }]).encode(number);
+        bed.cluster.s3.put(BUCKET, place.key(number).unwrap().as_str(), &object).unwrap();
+    }
+    bed.client.refresh(&path("far.shards")).await.unwrap();
+    assert_eq!(get(&shards, from * 10).await.unwrap()["name"], "changed");
+    assert_eq!(get(&shards, 12_345).await, Some(json_of(12_345)));
+    assert_eq!(equal(&shards, "changed").await.len(), 60);
     assert_eq!(here(&bed, 0), 0);
 }

@@ -27,7 +27,7 @@ pub(super) const FAR_MAX: usize = 256;
 const CALLS_AT_ONCE: usize = 64;
 /// Questions of a call that are answered at a time.
 const QUESTIONS_AT_ONCE: usize = 8;
-/// Updates of a far shard in memory, beyond which it is better off here.
+/// Updates of a far shard in memory, beyond which it is better off here, where it may come.
 const UPDATE_BYTES_MAX: usize = 4 << 20;
 /// Bytes that one answer may bring: a list of more keys than these can hold is none that is asked for rarely.
 const RANGE_BYTES_MAX: u64 = 1 << 20;
@@ -97,12 +97,31 @@ impl Shards {
             Err(error)
                 if !matches!(error.kind(), ErrorKind::Retry | ErrorKind::Closed) && self.moved_to(&asked.manifest).is_none() =>
             {
-                tracing::warn!(folder = %asked.folder(), shard = asked.number, %error, "a cold file is of no use: the shard is brought");
+                tracing::warn!(folder = %asked.folder(), shard = asked.number, %error, "a cold file is of no use: the shard is brought where there is room");
                 self.far.lock().pop(&asked.id());
-                Ok(None)
+                match self.kept.may_fit(asked.shard().bytes()) {
+                    true => Ok(None),
+                    false => Err(self.neither_far_nor_here(asked, error).await),
+                }
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// What is told where a shard has no room here, and its cold file is of no use: another worker may have the shard, and files of a later
+    /// merge may be sound.
+    async fn neither_far_nor_here(&self, asked: &Asked, error: Error) -> Error {
+        let looked = match self.origin.mount(asked.manifest.id.mount).await {
+            Ok(door) => self.look_for_newer(&door, &asked.manifest).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = looked {
+            tracing::debug!(folder = %asked.folder(), %error, "later manifests can't be read");
+        }
+        Error::retry(format!(
+            "{}: a cold file is of no use, and this worker has no room for its shard (`shard-bytes`): {error}",
+            asked.folder()
+        ))
     }
 
     async fn far_answers(
@@ -122,7 +141,7 @@ impl Shards {
         let _turn = far.served.lanes.enter(planned.iter().all(Planned::is_get), deadline).await?;
         let hashes = || planned.iter().filter_map(Planned::record).collect();
         self.catch_up(&far.served, came, hashes).await?;
-        if far.served.store.load().update_bytes() > UPDATE_BYTES_MAX {
+        if far.may_come && far.served.store.load().update_bytes() > UPDATE_BYTES_MAX {
             return Ok(None);
         }
         let count = planned.len() as u64;

@@ -103,6 +103,8 @@ struct Turns {
     /// When the last look into the log of each began.
     following: SingleFlight<u128, Instant>,
     room: Semaphore,
+    /// Calls of many bytes whose changes are read.
+    parsing: Arc<Semaphore>,
     copies: Copies,
     /// One shard's layers are made at a time, or one is merged.
     layering: Arc<Semaphore>,
@@ -185,6 +187,7 @@ impl Shards {
                 moving: SingleFlight::default(),
                 following: SingleFlight::default(),
                 room: Semaphore::new(BROUGHT_AT_ONCE),
+                parsing: Arc::new(Semaphore::new(changes::PARSED_AT_ONCE)),
                 copies: Copies::new(copy_bytes_per_sec),
                 layering: Arc::new(Semaphore::new(1)),
             },

@@ -22,6 +22,8 @@ use crate::shards::{Asked, Shards};
 const CALL_BYTES_MAX: usize = 4 << 20;
 /// Bytes of a call's changes that are read where they came in, at most: those of more take long enough for others to wait on that thread.
 const READ_HERE_MAX: usize = 16 << 10;
+/// Calls of more bytes that are read at a time: what is read of them takes several times these bytes, and no queue counts it yet.
+pub(in crate::shards) const PARSED_AT_ONCE: usize = 4;
 /// How often the next number is tried while other writers are faster.
 const ATTEMPTS: usize = 64;
 
@@ -44,9 +46,17 @@ impl Shards {
         }
         let changes = match (READ_HERE_MAX..=CALL_BYTES_MAX).contains(&payload.len()) {
             true => {
+                let turn = Arc::clone(&self.turns.parsing).acquire_owned();
+                let turn = forebay_runtime::time::timeout_at(deadline, turn).await;
+                let turn = turn.map_err(|_| Error::retry("too many changes come at once: nothing was changed, ask again"))?;
+                let turn = turn.map_err(|_| Error::closed("the worker is stopping"))?;
                 let (served, payload) = (Arc::clone(&served), payload.to_vec());
-                let reading = forebay_runtime::spawn_blocking(move || parse(&served, &payload)).await;
-                reading.map_err(|error| Error::internal(format!("reading changes ended early: {error}")))??
+                let reading = forebay_runtime::spawn_blocking(move || {
+                    // Held by the work itself: a caller that goes away leaves no room for another one beside it.
+                    let _turn = turn;
+                    parse(&served, &payload)
+                });
+                reading.await.map_err(|error| Error::internal(format!("reading changes ended early: {error}")))??
             }
             false => parse(&served, payload)?,
         };

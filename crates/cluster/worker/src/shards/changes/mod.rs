@@ -14,4 +14,5 @@ mod merge;
 mod moving;
 mod tails;
 
+pub(super) use commit::PARSED_AT_ONCE;
 pub(super) use moving::{Move, moved};
