@@ -26,6 +26,7 @@ use object_store::{ObjectMeta, ObjectStore};
 use super::decoded_bytes_max;
 use super::source::{GuardedSource, guarded_of};
 use super::{arrow, avro, parquet};
+use crate::scans::estimated;
 use crate::sinks::{ArrowFiles, ArrowSink};
 
 /// Footers of Parquet files that are read at once.
@@ -153,7 +154,8 @@ impl FileFormat for Guarded {
         table_schema: SchemaRef,
         object: &ObjectMeta,
     ) -> Result<Statistics> {
-        self.0.infer_stats(state, store, table_schema, object).await
+        let found = self.0.infer_stats(state, store, Arc::clone(&table_schema), object).await?;
+        Ok(if self.is_parquet() { estimated(found, &table_schema) } else { found })
     }
 
     async fn infer_ordering(
@@ -173,7 +175,11 @@ impl FileFormat for Guarded {
         table_schema: SchemaRef,
         object: &ObjectMeta,
     ) -> Result<FileMeta> {
-        self.0.infer_stats_and_ordering(state, store, table_schema, object).await
+        let mut found = self.0.infer_stats_and_ordering(state, store, Arc::clone(&table_schema), object).await?;
+        if self.is_parquet() {
+            found.statistics = estimated(found.statistics, &table_schema);
+        }
+        Ok(found)
     }
 
     async fn create_physical_plan(&self, state: &dyn Session, scan: FileScanConfig) -> Result<Arc<dyn ExecutionPlan>> {

@@ -29,7 +29,7 @@ use object_store::ObjectMeta;
 
 use super::decoded_bytes_max;
 use super::fault::{self, Fault, damage};
-use crate::scans::{config, parquet_source};
+use crate::scans::{config, parquet_source, with_nan};
 
 /// Bytes of a page that are decoded however little SQL may use: one value alone may have as many, and what decoders hold is not what
 /// queries count.
@@ -205,7 +205,7 @@ impl AsyncFileReader for Checked {
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
         async move {
             let read = self.own.as_mut().get_metadata(options).await?;
-            let read = self.bounds.indexed(read)?;
+            let read = self.bounds.indexed(with_nan(read)?)?;
             self.footer = Some(Arc::new(Footer::of(Arc::clone(&read))));
             Ok(read)
         }

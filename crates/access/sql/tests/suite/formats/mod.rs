@@ -310,3 +310,33 @@ async fn columns_are_found_by_their_names_and_null_where_a_file_lacks_them() {
     let other = lake.error("select id from '/lake/other/'").await;
     assert_eq!(other.kind(), ErrorKind::Invalid, "{other}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_are_no_number_are_not_left_out_by_what_a_parquet_file_says_of_its_numbers() {
+    let lake = Lake::new();
+    // Writers leave NaN out of the least and the greatest: the first file says that all is 5, the second that nothing is above 3.
+    for (file, values) in [("a", "('5'), ('NaN')"), ("b", "('1'), ('NaN'), ('3')"), ("c", "('12'), (null)")] {
+        let rows = format!("select cast(x as double) as x, cast(x as float) as y from (values {values}) as t(x)");
+        lake.rows(&format!("copy ({rows}) to '/lake/n/{file}.parquet'")).await;
+    }
+    for column in ["x", "y"] {
+        for (query, rows) in [
+            (format!("select count(*) from '/lake/n/' where {column} >= 10"), "3"),
+            (format!("select count(*) from '/lake/n/' where {column} = cast('NaN' as double)"), "2"),
+            (format!("select count(*) from '/lake/n/' where {column} <> 5"), "5"),
+            (format!("select count(*) from '/lake/n/' where {column} < 4"), "2"),
+            (format!("select count(*) from '/lake/n/a.parquet' where {column} = 5"), "1"),
+            (format!("select {column} from '/lake/n/a.parquet' order by {column}"), "5.0\nNaN"),
+            (format!("select max({column}), min({column}) from '/lake/n/'"), "NaN 1.0"),
+            (
+                format!("select {column} from '/lake/n/' where {column} is not null order by {column} desc limit 3"),
+                "NaN\nNaN\n12.0",
+            ),
+        ] {
+            // As it is read first, and as it is kept.
+            for _ in 0..2 {
+                assert_eq!(lake.rows(&query).await, rows, "{query}");
+            }
+        }
+    }
+}
