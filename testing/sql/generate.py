@@ -302,7 +302,7 @@ class Generator:
             if keys and sets == "plain" and self.chance(0.12):
                 items.append(self.window(replace(after, keys=keys)))
             if sets != "plain" and self.chance(0.5):
-                items.append(expr("int", "grouping(", rng.choice(keys), ")"))
+                items.append(expr("int", "grouping(", as_it_is(rng.choice(keys)), ")"))
         else:
             items = [self.make.of(kind, after, 1) for kind in kinds]
         if sets != "plain" and not all(has_columns(item) for item in items):
@@ -311,7 +311,7 @@ class Generator:
         key_names = None
         if kinds is None and sets == "plain":
             key_names = [name for _, name in named[: len(keys)]]
-        node = Select(named, source.node, where, tuple(keys), sets, having)
+        node = Select(named, source.node, where, tuple(as_it_is(key) for key in keys), sets, having)
         return Made(node, columns, key_names, max(1.0, source.rows / 3) if keys else 1.0)
 
     def aggregate(self, scope: Scope, top: bool) -> Expr:

@@ -6,7 +6,7 @@ use std::slice;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::{GetExt, Statistics};
 use datafusion::datasource::file_format::arrow::ArrowFormat;
@@ -26,6 +26,7 @@ use object_store::{ObjectMeta, ObjectStore};
 use super::decoded_bytes_max;
 use super::source::{GuardedSource, guarded_of};
 use super::{arrow, avro, parquet};
+use crate::rules::somewhere_required;
 use crate::scans::estimated;
 use crate::sinks::{ArrowFiles, ArrowSink};
 
@@ -97,9 +98,40 @@ fn merged(schemas: &[(SchemaRef, usize)]) -> Result<Schema> {
     }
     let fields = whole.fields().iter().map(|field| {
         let lacks = files_with.get(field.name().as_str()).is_none_or(|files| *files < all);
-        if lacks { Arc::new(field.as_ref().clone().with_nullable(true)) } else { Arc::clone(field) }
+        let found = schemas.iter().filter_map(|(schema, _)| schema.field_with_name(field.name()).ok());
+        match field.data_type() {
+            DataType::Struct(_) => {
+                Arc::new(within(field, &found.collect::<Vec<_>>()).with_nullable(lacks || field.is_nullable()))
+            }
+            _ if lacks => Arc::new(field.as_ref().clone().with_nullable(true)),
+            _ => Arc::clone(field),
+        }
     });
     Ok(Schema::new_with_metadata(fields.collect::<Vec<_>>(), whole.metadata().clone()))
+}
+
+/// A struct of all files, by those that have it: a field in it that some of them lack is null there, and one that only some say that the
+/// struct always has is told from others.
+fn within(whole: &Field, files: &[&Field]) -> Field {
+    let DataType::Struct(fields) = whole.data_type() else { return whole.clone() };
+    let fields = fields.iter().map(|field| {
+        let (mut found, mut lacks) = (Vec::new(), false);
+        for file in files {
+            if let DataType::Struct(fields) = file.data_type() {
+                match fields.find(field.name()) {
+                    Some((_, field)) => found.push(field.as_ref()),
+                    None => lacks = true,
+                }
+            }
+        }
+        let may_lack = lacks || field.is_nullable();
+        let field = within(field, &found);
+        match may_lack && found.iter().any(|field| !field.is_nullable()) {
+            true => Arc::new(somewhere_required(field)),
+            false => Arc::new(field),
+        }
+    });
+    whole.clone().with_data_type(DataType::Struct(fields.collect()))
 }
 
 #[derive(Debug)]
@@ -213,8 +245,6 @@ impl FileFormat for Guarded {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::datatypes::{DataType, Field};
-
     use super::*;
 
     #[test]

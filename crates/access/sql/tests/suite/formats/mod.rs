@@ -286,6 +286,40 @@ async fn a_field_that_a_struct_always_has_is_null_where_the_struct_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_field_that_a_struct_always_has_in_some_files_is_null_where_the_struct_is_in_each() {
+    let lake = Lake::new();
+    // Of each row of one file: whether `s` is there, whether `t` in it is, and `t`'s field.
+    let file = |t_always: bool, a_always: bool, extra: bool, there: [bool; 3], t_there: [bool; 3]| {
+        let values = Arc::new(Int64Array::from(vec![1, 2, 4])) as ArrayRef;
+        let a = Field::new("a", DataType::Int64, !a_always);
+        let t_nulls = (!t_always).then(|| NullBuffer::from(t_there.to_vec()));
+        let t = StructArray::try_new(vec![a].into(), vec![Arc::clone(&values)], t_nulls).unwrap();
+        let mut fields = vec![Field::new("t", t.data_type().clone(), !t_always)];
+        let mut columns = vec![Arc::new(t) as ArrayRef];
+        if extra {
+            fields.push(Field::new("x", DataType::Int64, false));
+            columns.push(values);
+        }
+        let s = StructArray::try_new(fields.into(), columns, Some(NullBuffer::from(there.to_vec()))).unwrap();
+        parquet(&[RecordBatch::try_from_iter_with_nullable([("s", Arc::new(s) as ArrayRef, true)]).unwrap()], 100)
+    };
+    lake.put("m/a.parquet", file(true, true, true, [true, false, true], [true; 3])).await;
+    lake.put("m/b.parquet", file(false, true, false, [true, true, false], [true, false, false])).await;
+    lake.put("m/c.parquet", file(false, false, true, [false, true, true], [false, true, false])).await;
+    // 1 and 4 of the first, 1 of the second, 2 of the third.
+    for field in ["s['t']['a']", "s.t.a"] {
+        assert_eq!(
+            lake.rows(&format!("select count(*), count({field}), sum({field}) from '/lake/m/'")).await,
+            "9 4 8",
+            "{field}"
+        );
+        assert_eq!(lake.rows(&format!("select count(*) from '/lake/m/' where {field} is null")).await, "5", "{field}");
+    }
+    assert_eq!(lake.rows("select count(s), count(s['t']), count(s['x']), sum(s['x']) from '/lake/m/'").await, "6 4 4 11");
+    assert_eq!(lake.rows("select count(u['t']['a']) from (select s as u from '/lake/m/')").await, "4");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn columns_are_found_by_their_names_and_null_where_a_file_lacks_them() {
     let lake = Lake::new();
     for ending in ["arrow", "parquet", "albis"] {
