@@ -374,3 +374,18 @@ async fn rows_that_are_no_number_are_not_left_out_by_what_a_parquet_file_says_of
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn json_behind_a_byte_order_mark_says_what_is_wrong_with_it() {
+    let lake = Lake::new();
+    for (file, text) in
+        [("a.json", "\u{feff}{\"a\": 1}\n"), ("b.json", "\u{feff}[{\"a\": 1}]"), ("c.ndjson", "\u{feff}{\"a\": 1}\n")]
+    {
+        lake.put(file, text).await;
+        let error = lake.error(&format!("select * from '/lake/{file}'")).await;
+        assert!(error.message().contains(file) && error.message().contains("without one"), "{error}");
+    }
+    lake.rows("create external table t (a bigint) stored as json location '/lake/a.json'").await;
+    let error = lake.error("select * from t").await;
+    assert!(error.message().contains("byte-order mark"), "{error}");
+}
