@@ -34,7 +34,7 @@ REFUSED: dict[str, tuple[str, str]] = {
         "DataFusion gives what it takes out of a struct a name that is there already",
     ),
     "a union whose first side is empty": (
-        r"No field named (x\d+)\. (Did you mean 'x\d+'|Valid fields are x\d+)",
+        r"No field named x\d+\.\s(Did you mean 'x\d+'|Valid fields are x\d+)",
         "DataFusion drops a side of no rows (`limit 0`), and the names of the first side, which are the union's, with it",
     ),
     "an order that constants keep": (

@@ -13,16 +13,16 @@ use datafusion::parquet::errors::Result as ParquetResult;
 use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ColumnIndexBuilder, ParquetMetaData};
 use datafusion::parquet::file::page_index::column_index::{ColumnIndexMetaData, PrimitiveColumnIndex};
 use datafusion::parquet::file::statistics::{Statistics as Bounds, ValueStatistics};
+use datafusion::parquet::schema::types::ColumnDescriptor;
 
-/// A footer in which the greatest float of every row group and page is NaN; the same one, where that is so.
+/// A footer in which the greatest float of every row group and page is NaN; the same one, where that is so. Where its index of pages was not
+/// read yet, it says of no floats where theirs is: who reads it later does not come this way.
 pub(crate) fn with_nan(read: Arc<ParquetMetaData>) -> ParquetResult<Arc<ParquetMetaData>> {
-    if !read.file_metadata().schema_descr().columns().iter().any(|column| {
-        matches!(column.physical_type(), Type::FLOAT | Type::DOUBLE)
-            || matches!(column.logical_type_ref(), Some(LogicalType::Float16))
-    }) {
+    if !read.file_metadata().schema_descr().columns().iter().any(|column| is_float(column)) {
         return Ok(read);
     }
-    let mut is_new = read.row_groups().iter().flat_map(|group| group.columns()).any(|chunk| of_chunk(chunk).is_some());
+    let has_pages = read.column_index().is_some();
+    let mut is_new = read.row_groups().iter().flat_map(|group| group.columns()).any(|chunk| other(chunk, has_pages).is_some());
     for (group, pages) in read.row_groups().iter().zip(read.column_index().into_iter().flatten()) {
         for (chunk, pages) in group.columns().iter().zip(pages) {
             is_new = is_new || of_pages(chunk, pages)?.is_some();
@@ -32,10 +32,7 @@ pub(crate) fn with_nan(read: Arc<ParquetMetaData>) -> ParquetResult<Arc<ParquetM
         return Ok(read);
     }
     let groups = read.row_groups().iter().map(|group| {
-        let columns = group.columns().iter().map(|chunk| match of_chunk(chunk) {
-            Some(bounds) => chunk.clone().into_builder().set_statistics(bounds).build(),
-            None => Ok(chunk.clone()),
-        });
+        let columns = group.columns().iter().map(|chunk| other(chunk, has_pages).unwrap_or_else(|| Ok(chunk.clone())));
         group.clone().into_builder().set_column_metadata(columns.collect::<ParquetResult<Vec<_>>>()?).build()
     });
     let groups = groups.collect::<ParquetResult<Vec<_>>>()?;
@@ -121,8 +118,29 @@ fn holds<T: Float>(min: Option<T>, max: Option<T>) -> bool {
     max.is_none_or(Float::is_nan) && !min.is_some_and(Float::is_nan)
 }
 
-fn is_half(chunk: &ColumnChunkMetaData) -> bool {
-    matches!(chunk.column_descr().logical_type_ref(), Some(LogicalType::Float16))
+fn is_half(column: &ColumnDescriptor) -> bool {
+    matches!(column.logical_type_ref(), Some(LogicalType::Float16))
+}
+
+fn is_float(column: &ColumnDescriptor) -> bool {
+    matches!(column.physical_type(), Type::FLOAT | Type::DOUBLE) || is_half(column)
+}
+
+/// Another word of a column of a row group; none where its own holds.
+fn other(chunk: &ColumnChunkMetaData, has_pages: bool) -> Option<ParquetResult<ColumnChunkMetaData>> {
+    let bounds = of_chunk(chunk);
+    let is_unread = !has_pages && is_float(chunk.column_descr()) && chunk.column_index_offset().is_some();
+    if bounds.is_none() && !is_unread {
+        return None;
+    }
+    let mut other = chunk.clone().into_builder();
+    if let Some(bounds) = bounds {
+        other = other.set_statistics(bounds);
+    }
+    if is_unread {
+        other = other.set_column_index_offset(None).set_column_index_length(None);
+    }
+    Some(other.build())
 }
 
 /// Other bounds of a column of a row group; none where its own hold.
@@ -130,7 +148,9 @@ fn of_chunk(chunk: &ColumnChunkMetaData) -> Option<Bounds> {
     match chunk.statistics()? {
         Bounds::Float(bounds) => raised(bounds),
         Bounds::Double(bounds) => raised(bounds),
-        Bounds::FixedLenByteArray(bounds) if is_half(chunk) && (bounds.min_opt().is_some() || bounds.max_opt().is_some()) => {
+        Bounds::FixedLenByteArray(bounds)
+            if is_half(chunk.column_descr()) && (bounds.min_opt().is_some() || bounds.max_opt().is_some()) =>
+        {
             let (distinct, nulls) = (bounds.distinct_count(), bounds.null_count_opt());
             Some(Bounds::from(ValueStatistics::<FixedLenByteArray>::new(None, None, distinct, nulls, false)))
         }
@@ -156,7 +176,7 @@ fn of_pages(chunk: &ColumnChunkMetaData, pages: &ColumnIndexMetaData) -> Parquet
     match pages {
         ColumnIndexMetaData::FLOAT(pages) => raised_pages(pages, Type::FLOAT),
         ColumnIndexMetaData::DOUBLE(pages) => raised_pages(pages, Type::DOUBLE),
-        ColumnIndexMetaData::FIXED_LEN_BYTE_ARRAY(_) if is_half(chunk) => Ok(Some(ColumnIndexMetaData::NONE)),
+        ColumnIndexMetaData::FIXED_LEN_BYTE_ARRAY(_) if is_half(chunk.column_descr()) => Ok(Some(ColumnIndexMetaData::NONE)),
         _ => Ok(None),
     }
 }
@@ -196,8 +216,12 @@ mod tests {
         let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
-        let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
-        let read = Arc::new(reader.parse_and_finish(&Bytes::from(bytes)).unwrap());
+        let bytes = Bytes::from(bytes);
+        let footer = |policy: PageIndexPolicy| {
+            let reader = ParquetMetaDataReader::new().with_page_index_policy(policy);
+            Arc::new(reader.parse_and_finish(&bytes).unwrap())
+        };
+        let read = footer(PageIndexPolicy::Required);
         let raised = with_nan(Arc::clone(&read)).unwrap();
 
         let [d, f, i] = [0, 1, 2].map(|column| raised.row_group(0).column(column).statistics().unwrap());
@@ -215,5 +239,13 @@ mod tests {
         assert_eq!(pages[2], read.column_index().unwrap()[0][2]);
         assert_eq!(raised.offset_index(), read.offset_index());
         assert!(Arc::ptr_eq(&raised, &with_nan(Arc::clone(&raised)).unwrap()), "which is so already");
+
+        let unread = with_nan(footer(PageIndexPolicy::Skip)).unwrap();
+        let of = |column: usize| unread.row_group(0).column(column);
+        assert!([0, 1].iter().all(|column| of(*column).column_index_offset().is_none()), "{unread:?}");
+        assert!(
+            [0, 1, 2].iter().all(|column| of(*column).offset_index_offset().is_some()) && of(2).column_index_offset().is_some()
+        );
+        assert!(Arc::ptr_eq(&unread, &with_nan(Arc::clone(&unread)).unwrap()));
     }
 }
