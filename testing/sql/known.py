@@ -29,10 +29,6 @@ REFUSED: dict[str, tuple[str, str]] = {
         r"Expects PARTITION BY expression to be ordered",
         "DataFusion takes columns of no rows for ordered, and then not",
     ),
-    "a field of a struct of a joined table": (
-        r"push_down_leaf_projections|Schema contains (un)?qualified field name .*__datafusion_extracted_",
-        "DataFusion gives what it takes out of a struct a name that is there already",
-    ),
     "a union whose first side is empty": (
         r"No field named x\d+\.\s(Did you mean 'x\d+'|Valid fields are x\d+)",
         "DataFusion drops a side of no rows (`limit 0`), and the names of the first side, which are the union's, with it",

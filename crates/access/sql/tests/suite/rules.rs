@@ -172,6 +172,20 @@ async fn a_window_that_looks_past_nulls_ahead_finds_all_that_is_none() {
     assert_eq!(rows, "1 5 -1\n2 5 -1\n3 6 -1");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_of_structs_that_the_engine_gives_one_name_are_asked_for_all_the_same() {
+    let lake = Lake::new();
+    let s = "case when value % 2 = 0 then named_struct('s', named_struct('a', value)) end as s";
+    lake.rows(&format!(
+        "copy (select value as id, value % 3 as k, {s} from generate_series(1, 6) as t(value)) to '/lake/t.parquet'"
+    ))
+    .await;
+    let t = "'/lake/t.parquet'";
+    let fewer = format!("t.k >= (select count(*) from {t} u where u.id = t.id)");
+    let rows = lake.rows(&format!("select count(distinct (t.s['s'] is null)) from {t} t where {fewer}")).await;
+    assert_eq!(rows, "2");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_query_that_computes_for_ever_leaves_room_for_others() {
     let lake = Lake::new();
