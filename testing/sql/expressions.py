@@ -174,7 +174,7 @@ class Expressions:
         """What is a struct, and may be null: in a column, in a struct, in a list."""
         within = [expr("struct", of, "['s']") for of in scope.of("deep")]
         among = [expr("struct", of, f"[{self.rng.randint(1, 3)}]") for of in scope.of("structs")]
-        return scope.of("struct") + within + among
+        return scope.of("struct") + scope.of("firm") + within + among
 
     def _dec(self, scope: Scope, depth: int) -> Expr:
         rng = self.rng

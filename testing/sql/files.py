@@ -21,6 +21,7 @@ import pyarrow.parquet
 from tables import TEXT_FORMS, Column, Table
 
 Rows = list[tuple[Any, ...]]
+FIRM = pa.struct([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.string())])
 # Rows of CSV that surely lie in the 16 KiB that are looked at for line ends within quotes.
 LOOKED_AT = 40
 
@@ -106,6 +107,10 @@ def _file(path: Path, form: str, table: Table, columns: list[Column], rows: Rows
         with pa.ipc.new_file(path, data.schema, options=pa.ipc.IpcWriteOptions(compression=rng.choice([None, "lz4", "zstd"]))) as writer:
             writer.write_table(data, max_chunksize=rng.choice([17, 200, 10000]))
         return
+    for at, column in enumerate(columns):
+        # See `a struct's field of a declared table` in `known`.
+        if column.kind == "firm" and table.layout != "wide" and rng.random() < 0.5:
+            data = data.set_column(at, pa.field(column.name, FIRM), _firm([row[at] for row in rows]))
     pa.parquet.write_table(
         data,
         path,
@@ -118,6 +123,12 @@ def _file(path: Path, form: str, table: Table, columns: list[Column], rows: Rows
         # Of all files or of none: types that only Arrow has are others without it.
         store_schema=table.seed % 10 < 7,
     )
+
+
+def _firm(values: list[Any]) -> pa.StructArray:
+    """A struct that says of its first field that it is always there. Where the struct is null, anything lies there."""
+    fields = [pa.array([7 if value is None else value["a"] for value in values], pa.int64()), pa.array([value and value["b"] for value in values], pa.string())]
+    return pa.StructArray.from_arrays(fields, fields=list(FIRM), mask=pa.array([value is None for value in values], pa.bool_()))
 
 
 def _csv(columns: list[Column], rows: Rows) -> str:

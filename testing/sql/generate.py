@@ -19,7 +19,7 @@ NEARLY = "nearly"
 CONSTANT = "constant"
 # What has a least and a greatest value in both engines.
 ORDERED = FLAT
-COMPARABLE = [*FLAT, "list", "struct", "deep", "structs"]
+COMPARABLE = [*FLAT, "list", "struct", "firm", "deep", "structs"]
 
 
 def has_columns(of: Expr) -> bool:

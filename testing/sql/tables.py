@@ -120,7 +120,7 @@ def column(rng: random.Random, name: str, kind: str, form: str) -> Column:
         return Column(name, kind, DEEP, DEEP, "struct<a bigint, s struct<a bigint, b varchar>>")
     if kind == "structs":
         return Column(name, kind, STRUCTS, STRUCTS, "struct<a bigint, b varchar>[]")
-    assert kind == "struct", kind
+    assert kind in ("struct", "firm"), kind
     return Column(name, kind, STRUCT, STRUCT, "struct<a bigint, b varchar>")
 
 
@@ -169,11 +169,12 @@ def value(rng: random.Random, of: Column, form: str) -> Any:
         # See `a null among the objects of a list in JSON` in `known`.
         nulls = 0.0 if form.startswith("ndjson") else 0.2
         return [None if rng.random() < nulls else _struct(rng) for _ in range(rng.choice([0, 1, 2, 3]))]
-    return _struct(rng)
+    # One whose first field is there wherever it is, which some Parquet files say.
+    return _struct(rng, always=kind == "firm")
 
 
-def _struct(rng: random.Random) -> dict[str, Any]:
-    return {"a": rng.choice([None, rng.randint(0, 9)]), "b": rng.choice([None, *WORDS[1:6]])}
+def _struct(rng: random.Random, always: bool = False) -> dict[str, Any]:
+    return {"a": rng.randint(0, 9) if always else rng.choice([None, rng.randint(0, 9)]), "b": rng.choice([None, *WORDS[1:6]])}
 
 
 # A pair of tables lies at one path, in two stores: (form, layout). Layouts: `one` file; `many` files, some empty; `more`, where later
@@ -201,7 +202,7 @@ PAIRS = [
 ]
 SIZES = [0, 1, 7, 40, 40, 100, 150, 300, 300, 300, 500, 500, 1500]
 FLAT = ["int", "int", "dec", "dec", "float", "wild", "odd", "text", "text", "bool", "date", "ts", "tz"]
-NESTED = ["list", "struct", "deep", "structs"]
+NESTED = ["list", "struct", "firm", "deep", "structs"]
 
 
 def tables(seed: int) -> list[Table]:
