@@ -108,8 +108,7 @@ def _file(path: Path, form: str, table: Table, columns: list[Column], rows: Rows
             writer.write_table(data, max_chunksize=rng.choice([17, 200, 10000]))
         return
     for at, column in enumerate(columns):
-        # See `a struct's field of a declared table` in `known`.
-        if column.kind == "firm" and table.layout != "wide" and rng.random() < 0.5:
+        if column.kind == "firm" and rng.random() < 0.5:
             data = data.set_column(at, pa.field(column.name, FIRM), _firm([row[at] for row in rows]))
     pa.parquet.write_table(
         data,

@@ -50,7 +50,6 @@ NOT_ASKED = {
     "sums of floats that are not exact": "depend on the order",
     "upper and lower of letters that become several": "ß is SS here, ẞ in DuckDB",
     "order by lists and structs": "nulls in them lie elsewhere",
-    "a struct's field of a declared table": "where files say that it is always there, what lies in a struct that is null is told",
     "a null among the objects of a list in JSON": "DataFusion refuses it",
     "in with nulls": "DataFusion takes NULL for false in `or`, `is not false` and the like, and of a constant `in` a subquery",
     "conditions of constants": "DataFusion asks them below aggregates, where those of all rows still make one",

@@ -18,6 +18,11 @@ pub(crate) fn somewhere_required(field: Field) -> Field {
     field.with_nullable(true).with_metadata(metadata)
 }
 
+/// Whether all files or some of them always have a field.
+pub(crate) fn is_somewhere_required(field: &Field) -> bool {
+    says(field) != Says::Maybe
+}
+
 /// Whether a field is there where its struct is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Says {

@@ -26,7 +26,7 @@ use object_store::{ObjectMeta, ObjectStore};
 use super::decoded_bytes_max;
 use super::source::{GuardedSource, guarded_of};
 use super::{arrow, avro, parquet};
-use crate::rules::somewhere_required;
+use crate::rules::{is_somewhere_required, somewhere_required};
 use crate::scans::estimated;
 use crate::sinks::{ArrowFiles, ArrowSink};
 
@@ -74,6 +74,57 @@ pub(in crate::paths) async fn schema(
         Some(guarded) if !guarded.is_parquet() => guarded.schema(state, store, files).await.map(Some),
         _ => Ok(None),
     }
+}
+
+/// The schema that somebody has declared of Parquet files, in which what these always have in a struct is told from other fields; any other
+/// as it is. Of files whose columns don't go together as they are, all fields are told.
+pub(in crate::paths) async fn with_required(
+    state: &dyn Session,
+    format: &dyn FileFormat,
+    store: &Arc<dyn ObjectStore>,
+    files: &[ObjectMeta],
+    declared: SchemaRef,
+) -> SchemaRef {
+    let has_structs = declared.fields().iter().any(|field| matches!(field.data_type(), DataType::Struct(_)));
+    let parquet = (format as &dyn Any).downcast_ref::<Guarded>().filter(|guarded| has_structs && guarded.is_parquet());
+    let Some(parquet) = parquet else { return declared };
+    let files: Vec<ObjectMeta> = files.iter().filter(|file| file.size > 0).cloned().collect();
+    if files.is_empty() {
+        return declared;
+    }
+    // Why they can't be read says who reads their rows.
+    let found = parquet.infer_schema(state, store, &files).await.ok();
+    let fields = declared.fields().iter().map(|field| match &found {
+        Some(found) => match found.field_with_name(field.name()) {
+            Ok(found) => Arc::new(with_required_of(field, found)),
+            Err(_) => Arc::clone(field),
+        },
+        None => Arc::new(with_required_of(field, &required(field))),
+    });
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), declared.metadata().clone()))
+}
+
+fn with_required_of(declared: &Field, found: &Field) -> Field {
+    let (DataType::Struct(fields), DataType::Struct(found)) = (declared.data_type(), found.data_type()) else {
+        return declared.clone();
+    };
+    let fields = fields.iter().map(|field| match found.find(field.name()) {
+        Some((_, found)) => {
+            let own = with_required_of(field, found);
+            Arc::new(if field.is_nullable() && is_somewhere_required(found) { somewhere_required(own) } else { own })
+        }
+        None => Arc::clone(field),
+    });
+    declared.clone().with_data_type(DataType::Struct(fields.collect()))
+}
+
+/// A field with all that its structs have as if they always had it.
+fn required(field: &Field) -> Field {
+    let kind = match field.data_type() {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| Arc::new(required(field))).collect()),
+        other => other.clone(),
+    };
+    field.clone().with_data_type(kind).with_nullable(false)
 }
 
 /// Columns of files, and of how many in a row: a folder may have very many, mostly with the same.

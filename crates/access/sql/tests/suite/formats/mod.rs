@@ -317,6 +317,10 @@ async fn a_field_that_a_struct_always_has_in_some_files_is_null_where_the_struct
     }
     assert_eq!(lake.rows("select count(s), count(s['t']), count(s['x']), sum(s['x']) from '/lake/m/'").await, "6 4 4 11");
     assert_eq!(lake.rows("select count(u['t']['a']) from (select s as u from '/lake/m/')").await, "4");
+    // Whoever declares a table can't say so.
+    let declared = "s struct<t struct<a bigint>, x bigint>";
+    lake.rows(&format!("create external table m ({declared}) stored as parquet location '/lake/m/'")).await;
+    assert_eq!(lake.rows("select count(*), count(s['t']['a']), sum(s['t']['a']), count(s['x']) from m").await, "9 4 8 4");
 }
 
 #[tokio::test(flavor = "multi_thread")]
