@@ -77,13 +77,9 @@ trait Float: Copy + Default + PartialOrd {
 
     fn bytes(self) -> Vec<u8>;
 
-    fn is_nan(self) -> bool {
-        self.partial_cmp(&self).is_none()
-    }
-
     /// What is not above any value of which this is said to be the least: NaN says nothing, and of zeros either may be meant.
     fn lowered(self) -> Self {
-        if Float::is_nan(self) {
+        if is_no_number(self) {
             Self::LEAST
         } else if self == Self::default() {
             Self::ZERO_BELOW
@@ -113,9 +109,14 @@ impl Float for f64 {
     }
 }
 
+/// Whether a value is no number.
+fn is_no_number<T: Float>(value: T) -> bool {
+    value.partial_cmp(&value).is_none()
+}
+
 /// Whether bounds hold of NaN, too.
 fn holds<T: Float>(min: Option<T>, max: Option<T>) -> bool {
-    max.is_none_or(Float::is_nan) && !min.is_some_and(Float::is_nan)
+    max.is_none_or(is_no_number) && !min.is_some_and(is_no_number)
 }
 
 fn is_half(column: &ColumnDescriptor) -> bool {
