@@ -27,13 +27,14 @@ class Scope:
         return [atom for atom in self.atoms if atom.kind == kind]
 
 
-FLAT = ["int", "dec", "float", "wild", "text", "bool", "date", "ts", "tz"]
+FLAT = ["int", "dec", "float", "wild", "odd", "text", "bool", "date", "ts", "tz"]
 NUMBERS = ["int", "dec", "float"]
 SQL_TYPE = {
     "int": "bigint",
     "dec": "decimal(18, 4)",
     "float": "double",
     "wild": "double",
+    "odd": "double",
     "text": "varchar",
     "bool": "boolean",
     "date": "date",
@@ -44,6 +45,16 @@ SQL_TYPE = {
 
 def expr(kind: str, *parts: Any) -> Expr:
     return Expr(kind, parts)
+
+
+def one_zero(of: Expr) -> Expr:
+    """A value that may be -0.0 as 0.0, where the two engines see these differently: see `-0.0` in `known`."""
+    return expr("odd", "(", of, " + 0.0)") if of.kind == "odd" and of == as_it_is(of) else of
+
+
+def as_it_is(of: Expr) -> Expr:
+    """The same with its own zero, for comparisons, groups, joins and aggregates."""
+    return of.parts[1] if of.kind == "odd" and of.parts[-1] == " + 0.0)" else of
 
 
 class Expressions:
@@ -62,6 +73,8 @@ class Expressions:
             return expr(kind, f"cast({rng.choice(['0', '1.25', '-2.5', '10', '77.77'])} as decimal(18, 4))")
         if kind in ("float", "wild"):
             return expr(kind, f"cast({rng.choice(['0', '1.25', '-2.5', '10.0', '20'])} as double)")
+        if kind == "odd":
+            return expr(kind, f"cast('{rng.choice(['0', '-0.0', '1.25', '5', 'NaN'])}' as double)")
         if kind == "text":
             return expr(kind, "'" + rng.choice(["", "a", "ab", "b", "é", "Ærø", "日本", "a rather long string", "zzz", "%"]) + "'")
         if kind == "bool":
@@ -101,7 +114,7 @@ class Expressions:
 
     def _any(self, kind: str, scope: Scope, depth: int) -> Expr:
         """What is there for every type."""
-        a, b = self.of(kind, scope, depth - 1), self.of(kind, scope, depth - 1)
+        a, b = one_zero(self.of(kind, scope, depth - 1)), one_zero(self.of(kind, scope, depth - 1))
         what = self.rng.randint(0, 4)
         if what == 0:
             return expr(kind, "case when ", self.of("bool", scope, depth - 1), " then ", a, " else ", b, " end")
@@ -145,7 +158,7 @@ class Expressions:
         return expr("int", "(case when ", self.of("bool", scope, depth - 1), " then 1 else 0 end)")
 
     def _of_nested(self, kind: str, scope: Scope) -> Expr | None:
-        lists, structs = scope.of("list"), scope.of("struct")
+        lists, structs = scope.of("list"), self._structs(scope)
         if kind == "int" and lists and self.rng.random() < 0.6:
             of = self.rng.choice(lists)
             if self.rng.random() < 0.5:
@@ -156,6 +169,12 @@ class Expressions:
             name = {"int": "a", "text": "b"}[kind]
             return expr(kind, self.rng.choice(structs), f"['{name}']")
         return None
+
+    def _structs(self, scope: Scope) -> list[Expr]:
+        """What is a struct, and may be null: in a column, in a struct, in a list."""
+        within = [expr("struct", of, "['s']") for of in scope.of("deep")]
+        among = [expr("struct", of, f"[{self.rng.randint(1, 3)}]") for of in scope.of("structs")]
+        return scope.of("struct") + scope.of("firm") + within + among
 
     def _dec(self, scope: Scope, depth: int) -> Expr:
         rng = self.rng
@@ -185,6 +204,9 @@ class Expressions:
             sides = [expr("float", "cast(", self.of("float", scope, depth - 1), " as double)") for _ in range(2)]
             return expr("wild", "(", sides[0], " / nullif(abs(", sides[1], "), 0) + 0)")
         return self._any("wild", scope, depth)
+
+    def _odd(self, scope: Scope, depth: int) -> Expr:
+        return self._any("odd", scope, depth)
 
     def _text(self, scope: Scope, depth: int) -> Expr:
         rng = self.rng
@@ -252,6 +274,8 @@ class Expressions:
             return expr("bool", "(not ", self.predicate(scope, depth - 1), ")")
         if what == 7:
             atom = self.atom(scope)
+            if (structs := self._structs(scope)) and rng.random() < 0.4:
+                atom = rng.choice(structs)
             if atom is not None:
                 return expr("bool", "(", atom, f" is {rng.choice(['', 'not '])}null)")
         if what == 8:
@@ -260,9 +284,9 @@ class Expressions:
             some = [part for _ in range(rng.randint(1, 4)) for part in (", ", self.literal(kind))][1:]
             return expr("bool", "(", self.of(kind, scope, depth - 1), f" {word} (", *some, "))")
         if what == 9:
-            kind = self.kind(scope, ["int", "text", "date", "dec", "float", "ts"])
-            sides = [self.of(kind, scope, 0) for _ in range(2)]
-            return expr("bool", "(", self.of(kind, scope, depth - 1), f" {rng.choice(['', 'not '])}between ", sides[0], " and ", sides[1], ")")
+            kind = self.kind(scope, ["int", "text", "date", "dec", "float", "odd", "ts"])
+            sides = [as_it_is(self.of(kind, scope, 0)) for _ in range(2)]
+            return expr("bool", "(", as_it_is(self.of(kind, scope, depth - 1)), f" {rng.choice(['', 'not '])}between ", sides[0], " and ", sides[1], ")")
         if what == 10:
             word = rng.choice(["like", "not like", "ilike"])
             pattern = rng.choice(["a%", "%a%", "%e", "_b%", "a_c", "%long%", "%é%", "日%", "%", "", "%rather%7"])
@@ -290,7 +314,7 @@ class Expressions:
         word = self.rng.choice(["=", "=", "<>", "<", "<=", ">", ">="])
         left = self.atom(scope, [kind]) if self.rng.random() < 0.6 else None
         right = self.literal(kind) if self.rng.random() < 0.5 else self.of(kind, scope, depth - 1)
-        return expr("bool", "(", left or self.of(kind, scope, depth - 1), f" {word} ", right, ")")
+        return expr("bool", "(", as_it_is(left or self.of(kind, scope, depth - 1)), f" {word} ", as_it_is(right), ")")
 
     def kind(self, scope: Scope, among: list[str]) -> str:
         """A type, sooner one that is in scope."""

@@ -18,10 +18,12 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from expressions import FLAT
 from tables import TEXT_FORMS, Column, Table
 
 Rows = list[tuple[Any, ...]]
+FIRM = pa.struct([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.string())])
+# Rows of CSV that surely lie in the 16 KiB that are looked at for line ends within quotes.
+LOOKED_AT = 40
 
 
 def write(table: Table, roots: dict[str, Path]) -> list[str]:
@@ -57,7 +59,7 @@ def _cut(table: Table, rng: random.Random) -> list[tuple[str, list[Column], Rows
         return [(f"{table.path}part={part}/name={name}/f.{table.form}", columns[:-2], of) for (part, name), of in parts.items()]
     count = rng.randint(2, 4)
     cuts = sorted(rng.randint(0, len(rows)) for _ in range(count - 1))
-    files = []
+    files, whole = [], rng.randrange(count)
     for at, (start, end) in enumerate(zip([0, *cuts], [*cuts, len(rows)])):
         part, own = rows[start:end], columns
         if table.layout == "more" and at == 0:
@@ -65,10 +67,21 @@ def _cut(table: Table, rng: random.Random) -> list[tuple[str, list[Column], Rows
             own = columns[: max(3, len(columns) - 2)]
             part = [row[: len(own)] + (None,) * (len(columns) - len(own)) for row in part]
             table.rows[start:end] = part
+        if table.layout == "mixed":
+            own = _mixed(columns, rng, lacks=0.0 if at == whole else 0.25)
+            table.rows[start:end] = [tuple(cell if column in own else None for cell, column in zip(row, columns)) for row in part]
+            part = [tuple(row[columns.index(column)] for column in own) for row in part]
         if table.layout == "wide" and at == 0:
             own = [_narrower(column) for column in columns]
         files.append((f"{table.path}f{at}.{table.form}", own, part))
     return files
+
+
+def _mixed(columns: list[Column], rng: random.Random, lacks: float) -> list[Column]:
+    """The columns of one file among others: what comes after the first two may lack, and none has its place."""
+    own = columns[:2] + [column for column in columns[2:] if rng.random() >= lacks]
+    rng.shuffle(own)
+    return own
 
 
 def _narrower(column: Column) -> Column:
@@ -94,20 +107,27 @@ def _file(path: Path, form: str, table: Table, columns: list[Column], rows: Rows
         with pa.ipc.new_file(path, data.schema, options=pa.ipc.IpcWriteOptions(compression=rng.choice([None, "lz4", "zstd"]))) as writer:
             writer.write_table(data, max_chunksize=rng.choice([17, 200, 10000]))
         return
+    for at, column in enumerate(columns):
+        if column.kind == "firm" and rng.random() < 0.5:
+            data = data.set_column(at, pa.field(column.name, FIRM), _firm([row[at] for row in rows]))
     pa.parquet.write_table(
         data,
         path,
         row_group_size=rng.choice([20, 100, 1000]),
         compression=rng.choice(["none", "snappy", "zstd", "gzip"]),
         use_dictionary=rng.random() < 0.6,
-        # See `NaN in Parquet` in `known`.
-        write_statistics=[column.name for column in columns if column.kind in FLAT and column.kind != "wild"],
         write_page_index=rng.random() < 0.5,
         data_page_size=rng.choice([256, 4096, 1 << 20]),
         data_page_version=rng.choice(["1.0", "2.0"]),
         # Of all files or of none: types that only Arrow has are others without it.
         store_schema=table.seed % 10 < 7,
     )
+
+
+def _firm(values: list[Any]) -> pa.StructArray:
+    """A struct that says of its first field that it is always there. Where the struct is null, anything lies there."""
+    fields = [pa.array([7 if value is None else value["a"] for value in values], pa.int64()), pa.array([value and value["b"] for value in values], pa.string())]
+    return pa.StructArray.from_arrays(fields, fields=list(FIRM), mask=pa.array([value is None for value in values], pa.bool_()))
 
 
 def _csv(columns: list[Column], rows: Rows) -> str:
@@ -158,6 +178,10 @@ def _definition(table: Table, rng: random.Random) -> list[str]:
     options = []
     if kind == "csv":
         options.append("'format.has_header' 'true'")
+        # What comes late in a file is not seen beforehand.
+        texts = [str(cell) for row in table.rows[LOOKED_AT:] for cell in row]
+        if any("\n" in text or "\r" in text for text in texts) or rng.random() < 0.2:
+            options.append("'format.newlines_in_values' 'true'")
     if table.form.endswith(".gz"):
         options.append("'format.compression' 'gzip'")
     statement = f"create external table {table.name}"

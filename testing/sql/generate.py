@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from expressions import FLAT, NUMBERS, Atom, Expressions, Scope, expr
+from expressions import FLAT, NUMBERS, Atom, Expressions, Scope, as_it_is, expr, one_zero
 from query import Derived, Either, Expr, Join, Named, Relation, Select, SetOp, Values
 from tables import Table
 
@@ -17,9 +17,9 @@ ROWS_MAX = 6000
 NEARLY = "nearly"
 # What is the same in all rows: nothing is asked of it further up, see `conditions of constants` in `known`.
 CONSTANT = "constant"
-# What has a least and a greatest value in both engines: see `infinities` in `known`.
-ORDERED = [kind for kind in FLAT if kind != "wild"]
-COMPARABLE = [*FLAT, "list", "struct"]
+# What has a least and a greatest value in both engines.
+ORDERED = FLAT
+COMPARABLE = [*FLAT, "list", "struct", "firm", "deep", "structs"]
 
 
 def has_columns(of: Expr) -> bool:
@@ -128,7 +128,7 @@ class Generator:
 
     def table(self, table: Table) -> Source:
         alias = self.name("t")
-        atoms = [expr(column.kind, f"{alias}.{column.name}") for column in table.columns]
+        atoms = [one_zero(expr(column.kind, f"{alias}.{column.name}")) for column in table.columns]
         node = Relation(table.name, table.extra["from"], alias)
         return Source(node, atoms, atoms[:1], max(len(table.rows), 1))
 
@@ -176,7 +176,7 @@ class Generator:
             kind = self.rng.choice([*shared, *(["int"] if "int" in shared else [])])
             sides = [self.rng.choice([atom for atom in side.atoms if atom.kind == kind]) for side in (left, right)]
             word = "is not distinct from" if self.chance(0.07) else "="
-            on.append(expr("bool", "(", sides[0], f" {word} ", sides[1], ")"))
+            on.append(expr("bool", "(", as_it_is(sides[0]), f" {word} ", as_it_is(sides[1]), ")"))
             share *= {"bool": 0.5, "text": 0.1, "int": 0.06}.get(kind, 0.05)
         return tuple(on), share
 
@@ -196,6 +196,8 @@ class Generator:
             scope.subquery = lambda kind, around: self.subquery(kind, around, depth - 1)
         shown = replace(scope, subquery=scope.subquery and (lambda kind, around: self.shown_subquery(kind, around, depth - 1)))
         where = tuple(one for _ in range(self.rng.choice([0, 0, 0, 1, 1, 2])) for one in self.condition_of_columns(scope))
+        if kinds is None and self.chance(0.1):
+            return self.extremes(source, where)
         if self.chance(0.4):
             return self.grouped(source, shown, where, top, kinds)
         if top and kinds is None and self.chance(0.06):
@@ -209,7 +211,8 @@ class Generator:
             for _ in range(self.rng.randint(1, 5)):
                 items.append(self.item(scope, top))
             if self.chance(0.3):
-                items += [self.window(scope) for _ in range(self.rng.randint(1, 2))]
+                items += [self.window(scope) for _ in range(self.rng.randint(0, 2))]
+                items += self.both_ways(scope) if self.chance(0.3) or len(items) == 0 else []
                 if self.chance(0.2) and (flag := next((item for item in items if item.kind == "int" and " over (" in str(item)), None)):
                     qualify = (expr("bool", "(", flag, " <= 3)"),)
         else:
@@ -249,6 +252,23 @@ class Generator:
         node = Select(named, source.node, where, distinct_on=tuple(picked[:first]), order=order)
         return Made(node, columns, [name for name, _ in columns[:first]], source.rows)
 
+    def extremes(self, source: Source, where: tuple[Expr, ...]) -> Made:
+        """Least and greatest of several columns at once, of everything or of each group: what one of them has found says nothing of the others."""
+        rng = self.rng
+        atoms = [atom for atom in source.atoms if atom.kind in ORDERED]
+        if not atoms:
+            return self.plain(source, Scope(source.atoms, source.keys), where, False, None)
+        keys = rng.sample(atoms, rng.choice([0, 0, 1, 2]) if len(atoms) > 2 else 0)
+        items = [*keys]
+        for _ in range(rng.randint(2, 5)):
+            of = rng.choice(atoms)
+            if of.kind == "int" and self.chance(0.2):
+                of = expr("int", "(cast(", of, f" as bigint) {rng.choice('+-')} cast(", rng.choice([atom for atom in atoms if atom.kind == "int"]), " as bigint))")
+            items.append(one_zero(expr(of.kind, f"{rng.choice(['min', 'max'])}(", as_it_is(of), ")")))
+        columns, named = self.name_all(items)
+        key = [name for _, name in named[: len(keys)]]
+        return Made(Select(named, source.node, where, tuple(as_it_is(key) for key in keys)), columns, key, max(1.0, source.rows / 3) if keys else 1.0)
+
     def grouped(self, source: Source, scope: Scope, where: tuple[Expr, ...], top: bool, kinds: list[str] | None) -> Made:
         rng = self.rng
         atoms = [atom for atom in source.atoms if atom.kind in FLAT]
@@ -262,8 +282,8 @@ class Generator:
             if key not in keys:
                 keys.append(key)
         sets: Any = "plain"
-        if keys and self.chance(0.2):
-            sets = rng.choice(["rollup", "cube", "sets"])
+        if keys and self.chance(0.3):
+            sets = rng.choice(["rollup", "cube", "sets", *(["beside"] if len(keys) > 1 else [])])
             if sets == "sets":
                 sets = tuple(tuple(at for at in range(len(keys)) if self.chance(0.5)) for _ in range(rng.randint(1, 3)))
                 keys = [key for at, key in enumerate(keys) if any(at in of for of in sets)]
@@ -282,7 +302,7 @@ class Generator:
             if keys and sets == "plain" and self.chance(0.12):
                 items.append(self.window(replace(after, keys=keys)))
             if sets != "plain" and self.chance(0.5):
-                items.append(expr("int", "grouping(", rng.choice(keys), ")"))
+                items.append(expr("int", "grouping(", as_it_is(rng.choice(keys)), ")"))
         else:
             items = [self.make.of(kind, after, 1) for kind in kinds]
         if sets != "plain" and not all(has_columns(item) for item in items):
@@ -291,7 +311,7 @@ class Generator:
         key_names = None
         if kinds is None and sets == "plain":
             key_names = [name for _, name in named[: len(keys)]]
-        node = Select(named, source.node, where, tuple(keys), sets, having)
+        node = Select(named, source.node, where, tuple(as_it_is(key) for key in keys), sets, having)
         return Made(node, columns, key_names, max(1.0, source.rows / 3) if keys else 1.0)
 
     def aggregate(self, scope: Scope, top: bool) -> Expr:
@@ -309,7 +329,7 @@ class Generator:
             made = self.of_sum(kind, f"sum({distinct}", self.make.of(kind, scope, 1), ")", *self.filter(scope))
         elif what <= 9:
             kind = self.make.kind(scope, ORDERED)
-            made = expr(kind, f"{rng.choice(['min', 'max'])}(", self.make.of(kind, scope, 1), ")", *self.filter(scope))
+            made = one_zero(expr(kind, f"{rng.choice(['min', 'max'])}(", as_it_is(self.make.of(kind, scope, 1)), ")", *self.filter(scope)))
         elif what == 10:
             made = expr("bool", f"{rng.choice(['bool_and', 'bool_or'])}(", self.make.predicate(scope, 1), ")")
         elif what == 11 and top:
@@ -339,31 +359,46 @@ class Generator:
 
     def window(self, scope: Scope) -> Expr:
         """A window function, in a total order of the rows where the answer depends on it."""
+        partition, order = self.over(scope)
+        return self.window_in(scope, partition, order)
+
+    def both_ways(self, scope: Scope) -> list[Expr]:
+        """Windows of one partition, in an order, in its reverse, and in one of its own."""
+        partition, order = self.over(scope)
+        back = [(atom, "desc" if way == "asc" else "asc", "first" if nulls == "last" else "last") for atom, way, nulls in order]
+        other = self.over(scope)[1]
+        return [self.window_in(scope, partition, one) for one in (order, back, other)[: self.rng.randint(2, 3)]]
+
+    def over(self, scope: Scope) -> tuple[list[Any], list[tuple[Expr, str, str]]]:
+        """A partition, and an order within it."""
         rng = self.rng
-        inner = replace(scope, subquery=None)
         atoms = [atom for atom in scope.atoms if atom.kind in FLAT]
         by = [part for atom in rng.sample(atoms, min(len(atoms), rng.choice([0, 0, 1, 1, 2]))) for part in (", ", atom)][1:]
         partition = ["partition by ", *by, " "] if by else []
         order = [(atom, rng.choice(["asc", "desc"]), rng.choice(["first", "last"])) for atom in rng.sample(atoms, min(len(atoms), rng.randint(1, 2)))]
-        total = scope.keys is not None
-        if total:
-            order += [(key, "asc", "last") for key in scope.keys or []]
+        return partition, order + [(key, "asc", "last") for key in scope.keys or []]
+
+    def window_in(self, scope: Scope, partition: list[Any], order: list[tuple[Expr, str, str]]) -> Expr:
+        rng = self.rng
+        inner = replace(scope, subquery=None)
         sorted_by = ["order by ", *[part for atom, way, nulls in order for part in (", ", atom, f" {way} nulls {nulls}")][1:]] if order else []
-        if not sorted_by or not total or self.chance(0.3):
+        if not sorted_by or scope.keys is None or self.chance(0.3):
             return self.window_by_peers(inner, partition, sorted_by)
         kind = self.make.kind(scope, FLAT)
         of = self.make.of(kind, inner, 1)
         what = rng.randint(0, 6)
+        # Within the call in DuckDB, behind it here.
+        ends = (Either(") ignore nulls", " ignore nulls)"),) if self.chance(0.3) else (")",)
         if what == 0:
             made = expr("int", "row_number()")
         elif what == 1:
             made = expr("int", f"ntile({rng.randint(1, 5)})")
         elif what == 2:
-            made = expr(kind, f"{rng.choice(['lag', 'lead'])}(", of, f", {rng.randint(1, 3)})")
+            made = expr(kind, f"{rng.choice(['lag', 'lead'])}(", of, f", {rng.randint(1, 3)}", *ends)
         elif what == 3:
-            return expr(kind, f"{rng.choice(['first_value', 'last_value'])}(", of, ") over (", *partition, *sorted_by, self.frame(), ")")
+            return expr(kind, f"{rng.choice(['first_value', 'last_value'])}(", of, *ends, " over (", *partition, *sorted_by, self.frame(), ")")
         elif what == 4:
-            return expr(kind, "nth_value(", of, f", {rng.randint(1, 3)}) over (", *partition, *sorted_by, self.frame(), ")")
+            return expr(kind, "nth_value(", of, f", {rng.randint(1, 3)}", *ends, " over (", *partition, *sorted_by, self.frame(), ")")
         else:
             return self.aggregate_over(inner, partition, sorted_by, self.frame())
         return expr(made.kind, *made.parts, " over (", *partition, *sorted_by, ")")
@@ -379,13 +414,13 @@ class Generator:
     def aggregate_over(self, scope: Scope, partition: list[Any], sorted_by: list[Any], frame: str) -> Expr:
         rng = self.rng
         kind = rng.choice(NUMBERS)
-        over = (" over (", *partition, *sorted_by, frame, ")")
+        over = (*self.filter(scope), " over (", *partition, *sorted_by, frame, ")")
         what = rng.randint(0, 3)
         if what == 0:
             return expr("int", "count(", self.make.of(rng.choice(FLAT), scope, 1), ")", *over)
         if what == 1:
             of = self.make.kind(scope, ORDERED)
-            return expr(of, f"{rng.choice(['min', 'max'])}(", self.make.of(of, scope, 1), ")", *over)
+            return one_zero(expr(of, f"{rng.choice(['min', 'max'])}(", as_it_is(self.make.of(of, scope, 1)), ")", *over))
         return self.of_sum(kind, "sum(", self.make.of(kind, scope, 1), ")", *over)
 
     def frame(self) -> str:

@@ -70,7 +70,7 @@ class Select:
     source: Any = None
     where: tuple[Expr, ...] = ()
     group: tuple[Expr, ...] = ()
-    # `plain`, `rollup`, `cube`, or the sets as numbers of keys.
+    # `plain`, `rollup`, `cube`, `beside` (a key beside a rollup of the others), or the sets as numbers of keys.
     sets: Any = "plain"
     having: tuple[Expr, ...] = ()
     qualify: tuple[Expr, ...] = ()
@@ -169,6 +169,8 @@ def _group(node: Select, dialect: int) -> str:
     keys = [text(key, dialect) for key in node.group]
     if node.sets == "plain":
         return ", ".join(keys)
+    if node.sets == "beside":
+        return f"{keys[0]}, rollup ({', '.join(keys[1:])})"
     if isinstance(node.sets, str):
         return f"{node.sets} ({', '.join(keys)})"
     return "grouping sets (" + ", ".join("(" + ", ".join(keys[at] for at in of) + ")" for of in node.sets) + ")"
@@ -180,6 +182,7 @@ SIMPLEST = {
     "dec": ["cast(1 as decimal(18, 4))"],
     "float": ["cast(1 as double)"],
     "wild": ["cast(1 as double)"],
+    "odd": ["cast(1 as double)"],
     "text": ["'a'"],
     "bool": ["true", "false"],
     "date": ["date '2024-01-05'"],
@@ -242,8 +245,9 @@ def _smaller_select(node: Select) -> Iterator[Any]:
             order = tuple(_shifted(key, at + 1) for key in node.order if int(key.split()[0]) != at + 1)
             yield replace(node, items=node.items[:at] + node.items[at + 1 :], order=order)
     for at in range(len(node.group)):
-        if node.sets in ("plain", "rollup", "cube"):
-            yield replace(node, group=node.group[:at] + node.group[at + 1 :], sets=node.sets if len(node.group) > 1 else "plain")
+        if isinstance(node.sets, str):
+            least = 2 if node.sets == "beside" else 1
+            yield replace(node, group=node.group[:at] + node.group[at + 1 :], sets=node.sets if len(node.group) > least else "plain")
     if node.source is not None:
         yield from (replace(node, source=source) for source in smaller(node.source))
     for at, (expr, name) in enumerate(node.items):

@@ -14,6 +14,8 @@ import pyarrow as pa
 EPOCH = datetime.datetime(1970, 1, 1)
 # Short and long, with and without what needs quoting or several bytes; some are prefixes of others.
 WORDS = ["", "a", "ab", "abc", "Ærøskøbing", "Ω", "日本", "日本語の長い文字列です", "é", "naïve", "a,b", 'say "x"', "O'Neil", "%", "a_c", "😀 face", " lead", "trail ", "NULL", "null", "nan", "0", "12", "true"]
+# Line ends, as CSV has them within quotes.
+LINES = ["two\nlines", "\n", "a\r\nb", "ends\n"]
 LONG = "a rather long string that is kept out of line "
 ZONES = ["UTC", "+02:00", "America/New_York"]
 
@@ -61,10 +63,7 @@ class Table:
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_dictionary(kind):
         return pa.array(values, kind.value_type).dictionary_encode().cast(kind)
-    if pa.types.is_struct(kind):
-        # Fields of a struct that is null are null too: see `a struct that is null` in `known`.
-        fields = [pa.array([value and value[field.name] for value in values], field.type) for field in kind]
-        return pa.StructArray.from_arrays(fields, fields=list(kind), mask=pa.array([value is None for value in values], pa.bool_()))
+    # Of a struct that is null, zeros and empty texts lie in the fields.
     return pa.array(values, kind)
 
 
@@ -76,8 +75,11 @@ INTS = [
     (pa.uint8(), "tinyint unsigned", 0, 200),
     (pa.uint32(), "int unsigned", 0, 1000),
 ]
-DECIMALS = [(9, 2), (18, 4), (38, 6)]
+DECIMALS = [(5, 1), (9, 2), (15, 0), (18, 4), (38, 6), (30, 10)]
 STRUCT = pa.struct([("a", pa.int64()), ("b", pa.string())])
+# A struct in a struct, and structs in a list: each of them, and each field, may be null.
+DEEP = pa.struct([("a", pa.int64()), ("s", STRUCT)])
+STRUCTS = pa.list_(STRUCT)
 TEXT_FORMS = ("csv", "csv.gz", "ndjson", "ndjson.gz")
 
 
@@ -94,7 +96,7 @@ def column(rng: random.Random, name: str, kind: str, form: str) -> Column:
     if kind == "float":
         narrow = rng.random() < 0.3
         return Column(name, kind, pa.float32() if narrow else pa.float64(), pa.float64(), "float" if narrow else "double")
-    if kind == "wild":
+    if kind in ("wild", "odd"):
         return Column(name, kind, pa.float64(), pa.float64(), "double")
     if kind == "text":
         arrow = pa.string() if text or form == "albis" else rng.choice([pa.string(), pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
@@ -114,7 +116,11 @@ def column(rng: random.Random, name: str, kind: str, form: str) -> Column:
         return Column(name, kind, pa.timestamp(unit, zone), pa.timestamp("us", "UTC"), "timestamp with time zone")
     if kind == "list":
         return Column(name, kind, pa.list_(pa.int64()), pa.list_(pa.int64()), "bigint[]")
-    assert kind == "struct", kind
+    if kind == "deep":
+        return Column(name, kind, DEEP, DEEP, "struct<a bigint, s struct<a bigint, b varchar>>")
+    if kind == "structs":
+        return Column(name, kind, STRUCTS, STRUCTS, "struct<a bigint, b varchar>[]")
+    assert kind in ("struct", "firm"), kind
     return Column(name, kind, STRUCT, STRUCT, "struct<a bigint, b varchar>")
 
 
@@ -127,7 +133,10 @@ def value(rng: random.Random, of: Column, form: str) -> Any:
         low, high = next((low, high) for arrow, _, low, high in INTS if arrow == of.arrow)
         return rng.randint(max(low, -9), min(high, 30)) if rng.random() < 0.7 else rng.randint(low, high)
     if kind == "dec":
-        return Decimal(rng.randint(-40, 400)) / 4 if rng.random() < 0.8 else Decimal(rng.randint(-99999, 99999)) / 100
+        number = Decimal(rng.randint(-40, 400)) / 4 if rng.random() < 0.8 else Decimal(rng.randint(-99999, 99999)) / 100
+        if of.arrow.scale > 6 and rng.random() < 0.2:
+            number += Decimal(rng.randint(-9, 9)).scaleb(-of.arrow.scale)
+        return number.quantize(Decimal(1).scaleb(-of.arrow.scale))
     if kind == "float":
         return rng.randint(-40, 160) / 4 or 0.0
     if kind == "wild":
@@ -135,8 +144,12 @@ def value(rng: random.Random, of: Column, form: str) -> Any:
         if form not in ("ndjson", "ndjson.gz") and rng.random() < 0.2:
             return rng.choice([math.nan, math.inf, -math.inf])
         return rng.choice([rng.randint(-9, 9) / 4, rng.uniform(-10, 10), rng.uniform(-1, 1) * 1e18]) or 0.0
+    if kind == "odd":
+        if form not in ("ndjson", "ndjson.gz") and rng.random() < 0.1:
+            return math.nan
+        return rng.choice([0.0, -0.0, rng.randint(-9, 9) / 4, rng.randint(-9, 30) / 4])
     if kind == "text":
-        word = rng.choice(WORDS) if rng.random() < 0.8 else LONG + str(rng.randint(0, 12))
+        word = rng.choice(WORDS if rng.random() < 0.95 else LINES) if rng.random() < 0.8 else LONG + str(rng.randint(0, 12))
         # An empty field of CSV is a null.
         return word if word or not form.startswith("csv") else "x"
     if kind == "bool":
@@ -150,30 +163,46 @@ def value(rng: random.Random, of: Column, form: str) -> Any:
         return when.replace(tzinfo=datetime.timezone.utc) if kind == "tz" else when
     if kind == "list":
         return [None if rng.random() < 0.1 else rng.randint(-3, 9) for _ in range(rng.choice([0, 1, 2, 3, 7]))]
-    return {"a": rng.choice([None, rng.randint(0, 9)]), "b": rng.choice([None, *WORDS[1:6]])}
+    if kind == "deep":
+        return {"a": rng.choice([None, rng.randint(0, 9)]), "s": rng.choice([None, _struct(rng)])}
+    if kind == "structs":
+        # See `a null among the objects of a list in JSON` in `known`.
+        nulls = 0.0 if form.startswith("ndjson") else 0.2
+        return [None if rng.random() < nulls else _struct(rng) for _ in range(rng.choice([0, 1, 2, 3]))]
+    # One whose first field is there wherever it is, which some Parquet files say.
+    return _struct(rng, always=kind == "firm")
+
+
+def _struct(rng: random.Random, always: bool = False) -> dict[str, Any]:
+    return {"a": rng.randint(0, 9) if always else rng.choice([None, rng.randint(0, 9)]), "b": rng.choice([None, *WORDS[1:6]])}
 
 
 # A pair of tables lies at one path, in two stores: (form, layout). Layouts: `one` file; `many` files, some empty; `more`, where later
-# files have columns that earlier ones have not; `wide`, where they have wider types; `parts`, partitioned by folders.
+# files have columns that earlier ones have not; `mixed`, where each has an order of columns of its own and lacks some; `wide`, where later
+# ones have wider types; `parts`, partitioned by folders.
 PAIRS = [
     ("parquet", "one"),
     ("parquet", "many"),
     ("parquet", "more"),
     ("parquet", "wide"),
     ("parquet", "parts"),
+    ("parquet", "mixed"),
     ("csv", "one"),
+    ("csv", "mixed"),
     ("csv", "parts"),
     ("csv.gz", "many"),
     ("ndjson", "one"),
     ("ndjson.gz", "more"),
     ("arrow", "one"),
     ("arrow", "many"),
+    ("arrow", "mixed"),
+    ("ndjson", "mixed"),
     ("albis", "one"),
     ("albis", "many"),
 ]
 SIZES = [0, 1, 7, 40, 40, 100, 150, 300, 300, 300, 500, 500, 1500]
-FLAT = ["int", "int", "dec", "float", "wild", "text", "text", "bool", "date", "ts", "tz"]
-NESTED = ["list", "struct"]
+FLAT = ["int", "int", "dec", "dec", "float", "wild", "odd", "text", "text", "bool", "date", "ts", "tz"]
+NESTED = ["list", "struct", "firm", "deep", "structs"]
 
 
 def tables(seed: int) -> list[Table]:
@@ -195,7 +224,7 @@ def tables(seed: int) -> list[Table]:
 def _columns(rng: random.Random, form: str, layout: str) -> list[Column]:
     kinds = rng.sample(FLAT, rng.randint(4, 8))
     if not form.startswith("csv") and rng.random() < 0.6:
-        kinds += rng.sample(NESTED, rng.randint(1, 2))
+        kinds += rng.sample(NESTED, rng.randint(1, 3))
     found = [Column("id", "int", pa.int64(), pa.int64(), "bigint"), Column("k", "int", pa.int32(), pa.int64(), "int")]
     found += [column(rng, f"c{at}", kind, form) for at, kind in enumerate(kinds)]
     if layout == "parts":

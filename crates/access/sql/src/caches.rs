@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::common::TableReference;
+use datafusion::datasource::physical_plan::parquet::metadata::CachedParquetMetaData;
 use datafusion::error::Result;
 use datafusion::execution::cache::cache_manager::{CacheManagerConfig, CachedFileMetadata, CachedFileMetadataEntry};
 use datafusion::execution::cache::default_cache::DefaultCache;
@@ -12,6 +13,7 @@ use datafusion::execution::cache::{Cache, CacheEntryInfo, CacheKey, CacheValue, 
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
+use crate::scans::with_nan;
 use crate::settings::LISTING_BYTES_MAX;
 use crate::stores::Seen;
 
@@ -47,11 +49,28 @@ impl FileKey for TableScopedPath {
 /// A value of the engine's caches that was made from a file.
 pub(crate) trait FileValue: CacheValue + 'static {
     fn meta(&self) -> &ObjectMeta;
+
+    /// The value as it is kept.
+    fn kept(self) -> Self
+    where
+        Self: Sized,
+    {
+        self
+    }
 }
 
 impl FileValue for CachedFileMetadataEntry {
     fn meta(&self) -> &ObjectMeta {
         &self.meta
+    }
+
+    /// Readers count on a footer that holds of NaN, which each would have to make otherwise.
+    fn kept(self) -> Self {
+        let read = self.file_metadata.as_any().downcast_ref::<CachedParquetMetaData>();
+        match read.map(|read| with_nan(Arc::clone(read.parquet_metadata()))) {
+            Some(Ok(read)) => Self { file_metadata: Arc::new(CachedParquetMetaData::new(read)), ..self },
+            _ => self,
+        }
     }
 }
 
@@ -127,7 +146,7 @@ impl<K: FileKey, V: FileValue> Cache<K, V> for QueryCache<K, V> {
     fn put(&self, key: &K, value: V) -> Option<V> {
         // A plan that came from elsewhere does not name versions; what it reads is what this query is pinned to.
         let tag = value.meta().e_tag.clone().or_else(|| self.seen.version(key.path())?.e_tag);
-        self.shared.put(&Versioned { key: key.clone(), tag }, value)
+        self.shared.put(&Versioned { key: key.clone(), tag }, value.kept())
     }
 
     fn remove(&self, key: &K) -> Option<V> {

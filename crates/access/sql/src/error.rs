@@ -143,11 +143,20 @@ fn readable(error: &DataFusionError) -> String {
         DataFusionError::Internal(_) => text.as_str(),
         _ => without_steps(&text),
     };
-    ["Parquet error: External: ", "External error: ", "Error during planning: ", "Execution error: ", "Object Store error: "]
-        .iter()
-        .fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text))
-        .to_string()
+    let prefixes =
+        ["Parquet error: External: ", "External error: ", "Error during planning: ", "Execution error: ", "Object Store error: "];
+    let text = prefixes.iter().fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
+    match MARKED_JSON.iter().any(|marked| text.contains(marked)) {
+        true => {
+            format!("{text} (a byte-order mark, which some editors put before all else, is no JSON: write the file without one)")
+        }
+        false => text.to_string(),
+    }
 }
+
+/// What the engine says of JSON that begins with a byte-order mark.
+const MARKED_JSON: [&str; 2] =
+    ["Json error: Not valid JSON: expected value at line 1 column 1", "Json error: Encountered unexpected '\u{ef}'"];
 
 fn said_by_parser(unread: &ParserError) -> &str {
     match unread {

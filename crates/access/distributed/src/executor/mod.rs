@@ -25,7 +25,7 @@ use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use forebay_client::Client;
 use forebay_protocol::ExecutorNumbers;
 use forebay_rights::needs;
-use forebay_sql::{Engine, EngineSettings, Reach};
+use forebay_sql::{Engine, EngineSettings, Reach, mend_functions};
 use forebay_transport::Security;
 use forebay_types::{Error, Result, ResultExt, WorkerId};
 use tokio::sync::{Notify, watch};
@@ -101,7 +101,8 @@ impl Executor {
             os_info: Some(ExecutorOperatingSystemSpecification::default().into()),
             ballista_protocol_version: BALLISTA_PROTOCOL_VERSION,
         };
-        let functions = SessionStateBuilder::new().with_default_features().build();
+        let mut functions = SessionStateBuilder::new().with_default_features().build();
+        mend_functions(&mut functions).expect("functions that are there already are never refused");
         let files = Files::of_executor(&ways, &metadata.id, settings.folder.clone());
         let shared = Shared::new(client.nodes(), settings.worker, settings.folder.clone(), files);
         let trimming = forebay_runtime::spawn(Arc::clone(&shared).keep_trim());

@@ -29,6 +29,7 @@ use crate::caches::FileCaches;
 use crate::catalog::{CATALOG, Definitions, SCHEMA, TableName};
 use crate::distribute::Distribute;
 use crate::error::ended_early;
+use crate::functions;
 use crate::location::SCHEME;
 use crate::namespace::DirectStores;
 use crate::paths::ArrowFormatFactory;
@@ -138,6 +139,7 @@ impl Engine {
         for format in formats {
             template.register_file_format(format, true).expect("a format that may be there already is never refused");
         }
+        functions::mend(&mut template).expect("functions that are there already are never refused");
         let config = template.config().clone();
         let inner = Inner {
             backend,

@@ -18,7 +18,7 @@ use crate::albis::{TableFormat, numbered, with_number};
 use crate::error::{external, from_engine};
 use crate::location::{Location, Namespace, shown};
 use crate::paths::format::{Compression, Format, Kind};
-use crate::paths::guard::{guarded, schema};
+use crate::paths::guard::{guarded, schema, with_required};
 use crate::paths::headers::{NamedBy, by_name};
 use crate::paths::json_array::in_one_piece;
 use crate::paths::listing::{Listing, list};
@@ -130,7 +130,8 @@ impl Resolver {
             .with_file_sort_order(declared.order_exprs.clone());
         let schema = if has_schema {
             schema(state, options.format.as_ref(), &store, &listing.files).await?;
-            without(declared.schema.inner(), &partitions)?
+            let schema = without(declared.schema.inner(), &partitions)?;
+            with_required(state, options.format.as_ref(), &store, &listing.files, schema).await
         } else {
             let files = listing.with_content().map_err(external)?;
             infer(state, &store, &options, text, &files).await?

@@ -7,6 +7,7 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use datafusion::parquet::arrow::parquet_to_arrow_schema;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::utils::collect_columns;
@@ -94,7 +95,7 @@ fn is_clustered(config: &FileScanConfig, runtime: &RuntimeEnv, column: &str) -> 
         }
         let known = match &tables {
             Some(tables) => tables.bounds(file, column),
-            None => Footer::cached(runtime, &file.object_meta).and_then(|footer| of_file(config, &footer, column)),
+            None => Footer::cached(runtime, &file.object_meta).and_then(|footer| of_file(&footer, column)),
         };
         bounds.extend(known.unwrap_or_default());
     }
@@ -104,10 +105,11 @@ fn is_clustered(config: &FileScanConfig, runtime: &RuntimeEnv, column: &str) -> 
     count > 0 && apart * 2 >= count
 }
 
-fn of_file(config: &FileScanConfig, footer: &Footer, column: &str) -> Option<Vec<(ScalarValue, ScalarValue)>> {
-    let schema = config.file_source().table_schema().file_schema();
+fn of_file(footer: &Footer, column: &str) -> Option<Vec<(ScalarValue, ScalarValue)>> {
     let descriptor = footer.0.file_metadata().schema_descr();
-    let converter = StatisticsConverter::try_new(column, schema, descriptor).ok()?;
+    // As the file has its columns: of a table's narrower decimals its bounds would be no values, which the library gives up at.
+    let schema = parquet_to_arrow_schema(descriptor, None).ok()?;
+    let converter = StatisticsConverter::try_new(column, &schema, descriptor).ok()?;
     let mins = converter.row_group_mins(footer.0.row_groups()).ok()?;
     let maxes = converter.row_group_maxes(footer.0.row_groups()).ok()?;
     let at = |row| Some((ScalarValue::try_from_array(&mins, row).ok()?, ScalarValue::try_from_array(&maxes, row).ok()?));

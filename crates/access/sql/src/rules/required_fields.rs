@@ -6,7 +6,39 @@ use datafusion::common::{Column, DFSchema, ScalarValue, TableReference};
 use datafusion::error::Result;
 use datafusion::functions::expr_fn::get_field;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawFieldAccessExpr};
-use datafusion::logical_expr::{Case, Expr, ExprSchemable, GetFieldAccess};
+use datafusion::logical_expr::{Case, Expr, ExprSchemable, GetFieldAccess, Operator};
+
+/// What a field of a struct says of itself that some files of a folder always have, and others may lack.
+const SOMEWHERE_REQUIRED: &str = "forebay.required_in_some_files";
+
+/// The field of all files, of one that some of them always have.
+pub(crate) fn somewhere_required(field: Field) -> Field {
+    let mut metadata = field.metadata().clone();
+    metadata.insert(SOMEWHERE_REQUIRED.to_string(), "true".to_string());
+    field.with_nullable(true).with_metadata(metadata)
+}
+
+/// Whether all files or some of them always have a field.
+pub(crate) fn is_somewhere_required(field: &Field) -> bool {
+    says(field) != Says::Maybe
+}
+
+/// Whether a field is there where its struct is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Says {
+    Maybe,
+    Always,
+    /// Some files say the one and some the other.
+    Either,
+}
+
+fn says(field: &Field) -> Says {
+    match field.is_nullable() {
+        false => Says::Always,
+        true if field.metadata().contains_key(SOMEWHERE_REQUIRED) => Says::Either,
+        true => Says::Maybe,
+    }
+}
 
 /// Plans such fields; all else is for those that come after it.
 #[derive(Debug)]
@@ -17,16 +49,20 @@ impl ExprPlanner for RequiredFields {
     fn plan_field_access(&self, access: RawFieldAccessExpr, schema: &DFSchema) -> Result<PlannerResult<RawFieldAccessExpr>> {
         let GetFieldAccess::NamedStructField { name } = &access.field_access else { return Ok(PlannerResult::Original(access)) };
         let Some(name) = name.try_as_str().flatten() else { return Ok(PlannerResult::Original(access)) };
-        let may_be_null = match access.expr.get_type(schema) {
-            Ok(DataType::Struct(fields)) => fields.find(name).map(|(_, field)| field.is_nullable()),
-            _ => None,
-        };
+        let Ok(DataType::Struct(fields)) = access.expr.get_type(schema) else { return Ok(PlannerResult::Original(access)) };
+        let Some((_, found)) = fields.find(name) else { return Ok(PlannerResult::Original(access)) };
         let field = |of: &Expr| get_field(of.clone(), ScalarValue::from(name));
-        let planned = match (may_be_null, guarded(&access.expr)) {
-            (Some(true), Some((_, value))) => Some(field(value)),
-            (Some(false), Some((there, value))) => Some(if_there(there.clone(), field(value))),
-            (Some(false), None) if access.expr.nullable(schema).unwrap_or(false) => {
-                Some(if_there(access.expr.clone(), field(&access.expr)))
+        let planned = match (says(found), guarded(&access.expr)) {
+            (Says::Maybe, Some((_, value))) => Some(field(value)),
+            (_, Some((there, value))) => {
+                let there = match own_field(value, schema) {
+                    Some(Says::Either) => there.clone().and(is_there(value)),
+                    _ => there.clone(),
+                };
+                Some(if_there(there, field(value)))
+            }
+            (Says::Always | Says::Either, None) if access.expr.nullable(schema).unwrap_or(false) => {
+                Some(if_there(is_there(&access.expr), field(&access.expr)))
             }
             _ => None,
         };
@@ -45,31 +81,44 @@ impl ExprPlanner for RequiredFields {
     ) -> Result<PlannerResult<Vec<Expr>>> {
         let mut value = Expr::Column(Column::from((qualifier, column)));
         let mut kind = column.data_type().clone();
-        // What is null wherever one of the structs so far is.
-        let mut there = column.is_nullable().then(|| value.clone());
-        let mut is_required = false;
+        // What is true where all of the structs so far are there, and what the last field is to be asked under.
+        let mut there = column.is_nullable().then(|| is_there(&value));
+        let mut asked_if = None;
         for name in names {
             let DataType::Struct(fields) = &kind else { return Ok(PlannerResult::Original(Vec::new())) };
             let Some((_, field)) = fields.find(name) else { return Ok(PlannerResult::Original(Vec::new())) };
             value = get_field(value, ScalarValue::from(name.as_str()));
-            is_required = !field.is_nullable();
-            if !is_required {
-                there = Some(value.clone());
-            }
+            (asked_if, there) = match (says(field), there) {
+                (Says::Maybe, _) | (Says::Either, None) => (None, Some(is_there(&value))),
+                (Says::Always, there) => (there.clone(), there),
+                (Says::Either, Some(there)) => (Some(there.clone()), Some(there.and(is_there(&value)))),
+            };
             let next = field.data_type().clone();
             kind = next;
         }
-        Ok(match there.filter(|_| is_required) {
+        Ok(match asked_if {
             Some(there) => PlannerResult::Planned(if_there(there, value)),
             None => PlannerResult::Original(Vec::new()),
         })
     }
 }
 
-/// A field of a struct, by the name that it has without this; null where the struct is.
+fn is_there(value: &Expr) -> Expr {
+    Expr::IsNotNull(Box::new(value.clone()))
+}
+
+/// A field of a struct, by the name that it has without this; null where the struct is not there.
 fn if_there(there: Expr, field: Expr) -> Expr {
     let shown = field.schema_name().to_string();
-    Expr::Case(Case::new(None, vec![(Box::new(Expr::IsNotNull(Box::new(there))), Box::new(field))], None)).alias(shown)
+    Expr::Case(Case::new(None, vec![(Box::new(there), Box::new(field))], None)).alias(shown)
+}
+
+/// What the field says of itself that a value is.
+fn own_field(value: &Expr, schema: &DFSchema) -> Option<Says> {
+    let Expr::ScalarFunction(access) = value else { return None };
+    let [of, Expr::Literal(name, _)] = access.args.as_slice() else { return None };
+    let Ok(DataType::Struct(fields)) = of.get_type(schema) else { return None };
+    fields.find(name.try_as_str().flatten()?).map(|(_, field)| says(field))
 }
 
 /// What is to be there for such a field, and the field. One below it asks for the same: if it asked for the whole instead, each struct on
@@ -78,8 +127,15 @@ fn guarded(value: &Expr) -> Option<(&Expr, &Expr)> {
     let Expr::Alias(alias) = value else { return None };
     let Expr::Case(Case { expr: None, when_then_expr, else_expr: None }) = alias.expr.as_ref() else { return None };
     let [(condition, field)] = when_then_expr.as_slice() else { return None };
-    let Expr::IsNotNull(there) = condition.as_ref() else { return None };
-    Some((there.as_ref(), field.as_ref()))
+    is_guard(condition).then_some((condition.as_ref(), field.as_ref()))
+}
+
+fn is_guard(condition: &Expr) -> bool {
+    match condition {
+        Expr::IsNotNull(_) => true,
+        Expr::BinaryExpr(both) => both.op == Operator::And && is_guard(&both.left) && is_guard(&both.right),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What the engine's own readers will do for a scan, told from its plan: which files, rows and columns they read.
 
+mod nan;
 mod parquet;
 
 use std::any::Any;
@@ -12,6 +13,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 
+pub(crate) use nan::{estimated, with_nan};
 pub(crate) use parquet::{Footer, Reading};
 
 /// How much is told of what a scan may read.

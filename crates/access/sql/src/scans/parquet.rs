@@ -27,6 +27,7 @@ use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet};
 use object_store::{ObjectMeta, ObjectStore};
 
+use super::nan::with_nan;
 use crate::settings::FOOTER_HINT_BYTES;
 
 /// A file's footer, as planning has left it in the cache.
@@ -48,7 +49,7 @@ impl Footer {
         let read = DFParquetMetadata::new(store, meta)
             .with_metadata_size_hint(Some(FOOTER_HINT_BYTES))
             .with_file_metadata_cache(Some(runtime.cache_manager.get_file_metadata_cache()));
-        Ok(Self(read.fetch_metadata().await?))
+        Ok(Self(with_nan(read.fetch_metadata().await?)?))
     }
 
     /// Whether it has a page index, and where pages are.

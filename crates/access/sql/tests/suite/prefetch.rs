@@ -138,3 +138,13 @@ async fn text_files_are_told_whole() {
         assert!(planned > 0 && planned <= read, "{sql}: planned {planned}, read {read}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn decimals_that_are_wider_in_a_file_than_its_table_says_are_looked_at_as_the_file_has_them() {
+    let lake = Lake::new();
+    let wide = "select value as id, arrow_cast(value, 'Decimal256(50, 4)') as d from generate_series(1, 3000) as t(value)";
+    lake.rows(&format!("copy ({wide}) to '/lake/w/a.parquet'")).await;
+    lake.rows("create external table w (id bigint, d decimal(20, 4)) stored as parquet location '/lake/w/'").await;
+    assert_eq!(lake.rows("select d from w order by d limit 2").await, "1.0000\n2.0000");
+    assert_eq!(lake.rows("select count(*), max(d) from w where d > 2998").await, "2 3000.0000");
+}

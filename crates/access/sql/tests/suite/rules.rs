@@ -134,6 +134,58 @@ async fn the_least_of_one_column_leaves_out_no_row_with_the_greatest_of_another(
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_number_and_infinity_are_counted_among_the_least_and_the_greatest_of_a_group() {
+    let lake = Lake::new();
+    let floats = "(1, '1'), (1, 'NaN'), (1, '2'), (2, 'NaN'), (3, 'inf'), (4, '-inf'), (5, null), (6, '-0.5'), (6, '0.25')";
+    for kind in ["double", "float"] {
+        let of = format!("(select g, cast(x as {kind}) as x from (values {floats}) as t(g, x))");
+        let rows =
+            lake.rows(&format!("select g, coalesce(min(x), 9), coalesce(max(x), 9) from {of} group by g order by g")).await;
+        assert_eq!(rows, "1 1.0 NaN\n2 NaN NaN\n3 inf inf\n4 -inf -inf\n5 9.0 9.0\n6 -0.5 0.25", "{kind}");
+        assert_eq!(lake.rows(&format!("select min(x), max(x) from {of}")).await, "-inf NaN", "{kind}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_that_looks_past_nulls_ahead_finds_all_that_is_none() {
+    let lake = Lake::new();
+    let t = "(values (1, 1), (2, null), (3, 3), (4, null), (5, 5), (6, 6), (7, null), (8, 8), (9, 9)) as t(i, x)";
+    let of = |window: &str| {
+        format!("select string_agg(w, ' ' order by i) from (select i, cast(coalesce({window}, -1) as varchar) as w from {t})")
+    };
+    for (window, rows) in [
+        ("lead(x, 2) ignore nulls over (order by i)", "5 5 6 6 8 9 9 -1 -1"),
+        ("lead(x) ignore nulls over (order by i)", "3 3 5 5 6 8 8 9 -1"),
+        ("lag(x, 2) ignore nulls over (order by i)", "-1 -1 -1 1 1 3 5 5 6"),
+        ("lag(x, 2) ignore nulls over (order by i desc)", "5 5 6 6 8 9 9 -1 -1"),
+        ("lead(x, 2) over (order by i)", "3 -1 5 6 -1 8 9 -1 -1"),
+    ] {
+        assert_eq!(lake.rows(&of(window)).await, rows, "{window}");
+    }
+    // One that is turned round for the sake of the other's order, and no more rows than a limit asks for.
+    lake.rows(&format!("copy (select * from {t} order by i) to '/lake/t.parquet'")).await;
+    let both = "lag(x, 2) ignore nulls over (order by i desc) as a, lag(x, 2) ignore nulls over (order by i) as b";
+    let rows = lake
+        .rows(&format!("select i, a, coalesce(b, -1) from (select i, {both} from '/lake/t.parquet') order by i limit 3"))
+        .await;
+    assert_eq!(rows, "1 5 -1\n2 5 -1\n3 6 -1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_of_structs_that_the_engine_gives_one_name_are_asked_for_all_the_same() {
+    let lake = Lake::new();
+    let s = "case when value % 2 = 0 then named_struct('s', named_struct('a', value)) end as s";
+    lake.rows(&format!(
+        "copy (select value as id, value % 3 as k, {s} from generate_series(1, 6) as t(value)) to '/lake/t.parquet'"
+    ))
+    .await;
+    let t = "'/lake/t.parquet'";
+    let fewer = format!("t.k >= (select count(*) from {t} u where u.id = t.id)");
+    let rows = lake.rows(&format!("select count(distinct (t.s['s'] is null)) from {t} t where {fewer}")).await;
+    assert_eq!(rows, "2");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_query_that_computes_for_ever_leaves_room_for_others() {
     let lake = Lake::new();

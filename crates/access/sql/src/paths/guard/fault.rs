@@ -19,6 +19,8 @@ pub(super) enum Fault {
     TooLarge { bytes: u64, most: u64 },
     /// The rows of a column that are decoded together take more bytes than SQL has, wherever in it they are if it `is_scattered`.
     LargeColumn { column: String, bytes: u64, most: u64, is_scattered: bool },
+    /// Nulls of a column that it lacks take more bytes in a batch than SQL has.
+    Lacking { column: String, bytes: u64, most: u64 },
     /// Nothing is wrong with it, but it isn't read.
     Unsupported(String),
     /// What is below, or the engine.
@@ -56,6 +58,10 @@ impl Fault {
                      again, with smaller pages"
                 ))
             }
+            Self::Lacking { column, bytes, most } => Error::invalid(format!(
+                "{name} lacks the column '{column}' of other files, whose nulls take {bytes} bytes of memory at once, and SQL has {most}: \
+                 read fewer rows at a time (`set datafusion.execution.batch_size`), allow SQL more (`sql-memory`), or leave the file out"
+            )),
             Self::Unsupported(why) => Error::invalid(format!("{name} can't be read: {why}; write it in another form")),
             Self::Other(error) => return error,
         })

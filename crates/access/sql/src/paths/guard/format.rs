@@ -6,7 +6,7 @@ use std::slice;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::catalog::Session;
 use datafusion::common::{GetExt, Statistics};
 use datafusion::datasource::file_format::arrow::ArrowFormat;
@@ -26,6 +26,8 @@ use object_store::{ObjectMeta, ObjectStore};
 use super::decoded_bytes_max;
 use super::source::{GuardedSource, guarded_of};
 use super::{arrow, avro, parquet};
+use crate::rules::{is_somewhere_required, somewhere_required};
+use crate::scans::estimated;
 use crate::sinks::{ArrowFiles, ArrowSink};
 
 /// Footers of Parquet files that are read at once.
@@ -74,6 +76,57 @@ pub(in crate::paths) async fn schema(
     }
 }
 
+/// The schema that somebody has declared of Parquet files, in which what these always have in a struct is told from other fields; any other
+/// as it is. Of files whose columns don't go together as they are, all fields are told.
+pub(in crate::paths) async fn with_required(
+    state: &dyn Session,
+    format: &dyn FileFormat,
+    store: &Arc<dyn ObjectStore>,
+    files: &[ObjectMeta],
+    declared: SchemaRef,
+) -> SchemaRef {
+    let has_structs = declared.fields().iter().any(|field| matches!(field.data_type(), DataType::Struct(_)));
+    let parquet = (format as &dyn Any).downcast_ref::<Guarded>().filter(|guarded| has_structs && guarded.is_parquet());
+    let Some(parquet) = parquet else { return declared };
+    let files: Vec<ObjectMeta> = files.iter().filter(|file| file.size > 0).cloned().collect();
+    if files.is_empty() {
+        return declared;
+    }
+    // Why they can't be read says who reads their rows.
+    let found = parquet.infer_schema(state, store, &files).await.ok();
+    let fields = declared.fields().iter().map(|field| match &found {
+        Some(found) => match found.field_with_name(field.name()) {
+            Ok(found) => Arc::new(with_required_of(field, found)),
+            Err(_) => Arc::clone(field),
+        },
+        None => Arc::new(with_required_of(field, &required(field))),
+    });
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), declared.metadata().clone()))
+}
+
+fn with_required_of(declared: &Field, found: &Field) -> Field {
+    let (DataType::Struct(fields), DataType::Struct(found)) = (declared.data_type(), found.data_type()) else {
+        return declared.clone();
+    };
+    let fields = fields.iter().map(|field| match found.find(field.name()) {
+        Some((_, found)) => {
+            let own = with_required_of(field, found);
+            Arc::new(if field.is_nullable() && is_somewhere_required(found) { somewhere_required(own) } else { own })
+        }
+        None => Arc::clone(field),
+    });
+    declared.clone().with_data_type(DataType::Struct(fields.collect()))
+}
+
+/// A field with all that its structs have as if they always had it.
+fn required(field: &Field) -> Field {
+    let kind = match field.data_type() {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| Arc::new(required(field))).collect()),
+        other => other.clone(),
+    };
+    field.clone().with_data_type(kind).with_nullable(false)
+}
+
 /// Columns of files, and of how many in a row: a folder may have very many, mostly with the same.
 type Schemas = Vec<(SchemaRef, usize)>;
 
@@ -96,9 +149,40 @@ fn merged(schemas: &[(SchemaRef, usize)]) -> Result<Schema> {
     }
     let fields = whole.fields().iter().map(|field| {
         let lacks = files_with.get(field.name().as_str()).is_none_or(|files| *files < all);
-        if lacks { Arc::new(field.as_ref().clone().with_nullable(true)) } else { Arc::clone(field) }
+        let found = schemas.iter().filter_map(|(schema, _)| schema.field_with_name(field.name()).ok());
+        match field.data_type() {
+            DataType::Struct(_) => {
+                Arc::new(within(field, &found.collect::<Vec<_>>()).with_nullable(lacks || field.is_nullable()))
+            }
+            _ if lacks => Arc::new(field.as_ref().clone().with_nullable(true)),
+            _ => Arc::clone(field),
+        }
     });
     Ok(Schema::new_with_metadata(fields.collect::<Vec<_>>(), whole.metadata().clone()))
+}
+
+/// A struct of all files, by those that have it: a field in it that some of them lack is null there, and one that only some say that the
+/// struct always has is told from others.
+fn within(whole: &Field, files: &[&Field]) -> Field {
+    let DataType::Struct(fields) = whole.data_type() else { return whole.clone() };
+    let fields = fields.iter().map(|field| {
+        let (mut found, mut lacks) = (Vec::new(), false);
+        for file in files {
+            if let DataType::Struct(fields) = file.data_type() {
+                match fields.find(field.name()) {
+                    Some((_, field)) => found.push(field.as_ref()),
+                    None => lacks = true,
+                }
+            }
+        }
+        let may_lack = lacks || field.is_nullable();
+        let field = within(field, &found);
+        match may_lack && found.iter().any(|field| !field.is_nullable()) {
+            true => Arc::new(somewhere_required(field)),
+            false => Arc::new(field),
+        }
+    });
+    whole.clone().with_data_type(DataType::Struct(fields.collect()))
 }
 
 #[derive(Debug)]
@@ -153,7 +237,8 @@ impl FileFormat for Guarded {
         table_schema: SchemaRef,
         object: &ObjectMeta,
     ) -> Result<Statistics> {
-        self.0.infer_stats(state, store, table_schema, object).await
+        let found = self.0.infer_stats(state, store, Arc::clone(&table_schema), object).await?;
+        Ok(if self.is_parquet() { estimated(found, &table_schema) } else { found })
     }
 
     async fn infer_ordering(
@@ -173,7 +258,11 @@ impl FileFormat for Guarded {
         table_schema: SchemaRef,
         object: &ObjectMeta,
     ) -> Result<FileMeta> {
-        self.0.infer_stats_and_ordering(state, store, table_schema, object).await
+        let mut found = self.0.infer_stats_and_ordering(state, store, Arc::clone(&table_schema), object).await?;
+        if self.is_parquet() {
+            found.statistics = estimated(found.statistics, &table_schema);
+        }
+        Ok(found)
     }
 
     async fn create_physical_plan(&self, state: &dyn Session, scan: FileScanConfig) -> Result<Arc<dyn ExecutionPlan>> {
@@ -207,8 +296,6 @@ impl FileFormat for Guarded {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::datatypes::{DataType, Field};
-
     use super::*;
 
     #[test]

@@ -13,7 +13,7 @@ mod parquet;
 mod source;
 
 pub(crate) use format::ArrowFormatFactory;
-pub(super) use format::{guarded, schema};
+pub(super) use format::{guarded, schema, with_required};
 pub(crate) use parquet::with_checked_pages;
 pub use source::{bare_scan, guarded_scan};
 

@@ -2,15 +2,17 @@
 //! decompressed, how many lengths text says that it has, and what the rows of a batch take. The source stays the engine's
 //! own, which others look for in plans: only where its readers get their bytes is another.
 
+mod lacking;
+
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
+use datafusion::datasource::physical_plan::{FileScanConfig, FileSource, ParquetFileReaderFactory};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
@@ -27,9 +29,11 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use object_store::ObjectMeta;
 
+use self::lacking::lacking;
 use super::decoded_bytes_max;
 use super::fault::{self, Fault, damage};
-use crate::scans::{config, parquet_source};
+use crate::paths::widths::width;
+use crate::scans::{config, parquet_source, with_nan};
 
 /// Bytes of a page that are decoded however little SQL may use: one value alone may have as many, and what decoders hold is not what
 /// queries count.
@@ -66,11 +70,13 @@ pub(super) fn checked(
     let batch_rows = scan.batch_size.unwrap_or(batch_rows).max(1);
     let fields = scan.file_schema().fields().iter();
     let views = fields.filter(|field| matches!(field.data_type(), DataType::Utf8View | DataType::BinaryView));
+    let page_bytes_max = page_bytes_max.max(PAGE_BYTES_MIN);
     let bounds = Arc::new(Bounds {
-        page_bytes_max: page_bytes_max.max(PAGE_BYTES_MIN),
+        page_bytes_max,
         batch_rows: batch_rows as u64,
         filters_inside: filters_inside || source.table_parquet_options().global.pushdown_filters,
         views: views.map(|field| field.name().clone()).collect(),
+        wide: wide(scan, page_bytes_max / batch_rows as u64),
     });
     let mut scan = scan.clone();
     // Executors are told, too.
@@ -78,6 +84,17 @@ pub(super) fn checked(
     scan.file_source = Arc::new(source.clone().with_parquet_file_reader_factory(Arc::new(Files { own, bounds })));
     let node = node.downcast_ref::<DataSourceExec>()?.clone();
     Some(Arc::new(node.with_data_source(Arc::new(scan))))
+}
+
+/// The columns that are asked for, if nulls of all of them take more than so many bytes a row.
+fn wide(scan: &FileScanConfig, row_bytes_max: u64) -> Vec<FieldRef> {
+    let fields = scan.file_schema().fields();
+    let asked: Vec<FieldRef> = match scan.file_source().projection() {
+        Some(projection) => projection.column_indices().into_iter().filter_map(|place| fields.get(place).cloned()).collect(),
+        None => fields.iter().cloned().collect(),
+    };
+    let row = asked.iter().fold(0_u64, |sum, field| sum.saturating_add(width(field.data_type())));
+    if row > row_bytes_max { asked } else { Vec::new() }
 }
 
 /// What pages may take.
@@ -89,6 +106,8 @@ struct Bounds {
     filters_inside: bool,
     /// Columns of text that is not copied for each row that has it.
     views: HashSet<String>,
+    /// Columns that are asked for, where a batch of nulls of them may be too much for a file that lacks them.
+    wide: Vec<FieldRef>,
 }
 
 impl Bounds {
@@ -100,6 +119,18 @@ impl Bounds {
         };
         let copies = ParquetCopies::new(column_of(chunk), self.batch_rows, self.page_bytes_max, in_views);
         if is_scattered { copies.scattered() } else { copies }
+    }
+
+    /// Refuses a file of which nulls of what it lacks are too much for a batch.
+    fn check_lacking(&self, read: &ParquetMetaData) -> fault::Result<()> {
+        let file = read.file_metadata();
+        let (row, column) = lacking(&self.wide, file.schema_descr().root_schema());
+        let rows = u64::try_from(file.num_rows()).unwrap_or(0).min(self.batch_rows);
+        let (bytes, most) = (row.saturating_mul(rows), self.page_bytes_max);
+        match bytes > most {
+            true => Err(Fault::Lacking { column: column.to_string(), bytes, most }),
+            false => Ok(()),
+        }
     }
 
     /// A footer without the index of its pages, if rows of a column that are far apart would be too many: all of it is read then, from its
@@ -205,7 +236,9 @@ impl AsyncFileReader for Checked {
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
         async move {
             let read = self.own.as_mut().get_metadata(options).await?;
-            let read = self.bounds.indexed(read)?;
+            let told = self.bounds.check_lacking(&read);
+            told.map_err(|fault| ParquetError::External(Box::new(fault.of(&self.meta))))?;
+            let read = self.bounds.indexed(with_nan(read)?)?;
             self.footer = Some(Arc::new(Footer::of(Arc::clone(&read))));
             Ok(read)
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
 use forebay_types::{Error, Result};
 use object_store::path::Path;
 
@@ -126,9 +126,7 @@ fn places(columns: &[String], names: &[String]) -> Result<Vec<Option<usize>>> {
         found.entry(name).and_modify(|place| *place = None).or_insert(Some(place));
     }
     let of = |column: &String| match same.get(column).or_else(|| alike.get(&key(column))) {
-        Some(None) => {
-            Err(Error::invalid(format!("the first line names '{column}' more than once: give each column a name of its own")))
-        }
+        Some(None) => Err(twice(column)),
         Some(found) => Ok(*found),
         None => Ok(None),
     };
@@ -136,6 +134,19 @@ fn places(columns: &[String], names: &[String]) -> Result<Vec<Option<usize>>> {
 }
 
 /// What names that are taken for the same have in common.
+/// Refuses a first line of which two columns have one name: nobody could ask for either.
+pub(super) fn check_distinct(fields: &Fields) -> Result<()> {
+    let mut seen = HashSet::new();
+    match fields.iter().find(|field| !seen.insert(field.name())) {
+        Some(field) => Err(twice(field.name())),
+        None => Ok(()),
+    }
+}
+
+fn twice(column: &str) -> Error {
+    Error::invalid(format!("the first line names '{column}' more than once: give each column a name of its own"))
+}
+
 fn key(name: &str) -> String {
     name.trim().to_lowercase()
 }

@@ -37,7 +37,7 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore};
 use parking_lot::Mutex;
 
-use self::layout::{Layout, Names, check_akin, distinct, further, is_renamed, layouts};
+use self::layout::{Layout, Names, check_akin, check_distinct, distinct, further, is_renamed, layouts};
 use self::lines::lines;
 use self::read::header;
 use crate::error::external;
@@ -94,6 +94,9 @@ impl ByName {
         for object in objects {
             let rows = lines(store, object, &self.options, &self.breaks).await?;
             let (schema, rows) = csv.infer_schema_from_stream(state, left, rows).await?;
+            if self.has_header(state) {
+                check_distinct(schema.fields()).map_err(external)?;
+            }
             schemas.push(schema);
             left = left.saturating_sub(rows);
             if left == 0 {

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use forebay_types::ErrorKind;
 
 use crate::support::Lake;
 
@@ -133,4 +134,24 @@ async fn a_value_that_goes_on_after_the_end_of_a_line_is_one_value() {
             "{from}"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_line_that_names_a_column_twice_is_refused() {
+    let lake = Lake::new();
+    lake.put("twice.csv", "a,b,a\n1,x,2\n2,y,3\n").await;
+    lake.put("t/a.csv", "a,b\n1,x\n").await;
+    lake.put("t/twice.csv", "b,b,a\nx,y,2\n").await;
+    lake.rows("create external table t (a bigint, b varchar, c bigint) stored as csv location '/lake/twice.csv'").await;
+    for (from, column) in [("'/lake/twice.csv'", "a"), ("'/lake/t/'", "b"), ("t", "a")] {
+        let error = lake.error(&format!("select * from {from}")).await;
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        for said in ["twice.csv", &format!("names '{column}' more than once: give each column a name of its own")] {
+            assert!(error.message().contains(said), "{from}: {error}");
+        }
+    }
+    // Who says that there are no names may read it.
+    let declared = "stored as csv location '/lake/twice.csv' options ('format.has_header' 'false')";
+    lake.rows(&format!("create external table h (a varchar, b varchar, c varchar) {declared}")).await;
+    assert_eq!(lake.rows("select count(*), max(c) from h").await, "3 a");
 }

@@ -286,6 +286,44 @@ async fn a_field_that_a_struct_always_has_is_null_where_the_struct_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_field_that_a_struct_always_has_in_some_files_is_null_where_the_struct_is_in_each() {
+    let lake = Lake::new();
+    // Of each row of one file: whether `s` is there, whether `t` in it is, and `t`'s field.
+    let file = |t_always: bool, a_always: bool, extra: bool, there: [bool; 3], t_there: [bool; 3]| {
+        let values = Arc::new(Int64Array::from(vec![1, 2, 4])) as ArrayRef;
+        let a = Field::new("a", DataType::Int64, !a_always);
+        let t_nulls = (!t_always).then(|| NullBuffer::from(t_there.to_vec()));
+        let t = StructArray::try_new(vec![a].into(), vec![Arc::clone(&values)], t_nulls).unwrap();
+        let mut fields = vec![Field::new("t", t.data_type().clone(), !t_always)];
+        let mut columns = vec![Arc::new(t) as ArrayRef];
+        if extra {
+            fields.push(Field::new("x", DataType::Int64, false));
+            columns.push(values);
+        }
+        let s = StructArray::try_new(fields.into(), columns, Some(NullBuffer::from(there.to_vec()))).unwrap();
+        parquet(&[RecordBatch::try_from_iter_with_nullable([("s", Arc::new(s) as ArrayRef, true)]).unwrap()], 100)
+    };
+    lake.put("m/a.parquet", file(true, true, true, [true, false, true], [true; 3])).await;
+    lake.put("m/b.parquet", file(false, true, false, [true, true, false], [true, false, false])).await;
+    lake.put("m/c.parquet", file(false, false, true, [false, true, true], [false, true, false])).await;
+    // 1 and 4 of the first, 1 of the second, 2 of the third.
+    for field in ["s['t']['a']", "s.t.a"] {
+        assert_eq!(
+            lake.rows(&format!("select count(*), count({field}), sum({field}) from '/lake/m/'")).await,
+            "9 4 8",
+            "{field}"
+        );
+        assert_eq!(lake.rows(&format!("select count(*) from '/lake/m/' where {field} is null")).await, "5", "{field}");
+    }
+    assert_eq!(lake.rows("select count(s), count(s['t']), count(s['x']), sum(s['x']) from '/lake/m/'").await, "6 4 4 11");
+    assert_eq!(lake.rows("select count(u['t']['a']) from (select s as u from '/lake/m/')").await, "4");
+    // Whoever declares a table can't say so.
+    let declared = "s struct<t struct<a bigint>, x bigint>";
+    lake.rows(&format!("create external table m ({declared}) stored as parquet location '/lake/m/'")).await;
+    assert_eq!(lake.rows("select count(*), count(s['t']['a']), sum(s['t']['a']), count(s['x']) from m").await, "9 4 8 4");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn columns_are_found_by_their_names_and_null_where_a_file_lacks_them() {
     let lake = Lake::new();
     for ending in ["arrow", "parquet", "albis"] {
@@ -309,4 +347,49 @@ async fn columns_are_found_by_their_names_and_null_where_a_file_lacks_them() {
     lake.rows("copy (select 1 as n, 1 as id) to '/lake/other/a.arrow'").await;
     let other = lake.error("select id from '/lake/other/'").await;
     assert_eq!(other.kind(), ErrorKind::Invalid, "{other}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_are_no_number_are_not_left_out_by_what_a_parquet_file_says_of_its_numbers() {
+    let lake = Lake::new();
+    // Writers leave NaN out of the least and the greatest: the first file says that all is 5, the second that nothing is above 3.
+    for (file, values) in [("a", "('5'), ('NaN')"), ("b", "('1'), ('NaN'), ('3')"), ("c", "('12'), (null)")] {
+        let rows = format!("select cast(x as double) as x, cast(x as float) as y from (values {values}) as t(x)");
+        lake.rows(&format!("copy ({rows}) to '/lake/n/{file}.parquet'")).await;
+    }
+    for column in ["x", "y"] {
+        for (query, rows) in [
+            (format!("select count(*) from '/lake/n/' where {column} >= 10"), "3"),
+            (format!("select count(*) from '/lake/n/' where {column} = cast('NaN' as double)"), "2"),
+            (format!("select count(*) from '/lake/n/' where {column} <> 5"), "5"),
+            (format!("select count(*) from '/lake/n/' where {column} < 4"), "2"),
+            (format!("select count(*) from '/lake/n/a.parquet' where {column} = 5"), "1"),
+            (format!("select {column} from '/lake/n/a.parquet' order by {column}"), "5.0\nNaN"),
+            (format!("select max({column}), min({column}) from '/lake/n/'"), "NaN 1.0"),
+            (
+                format!("select {column} from '/lake/n/' where {column} is not null order by {column} desc limit 3"),
+                "NaN\nNaN\n12.0",
+            ),
+        ] {
+            // As it is read first, and as it is kept.
+            for _ in 0..2 {
+                assert_eq!(lake.rows(&query).await, rows, "{query}");
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn json_behind_a_byte_order_mark_says_what_is_wrong_with_it() {
+    let lake = Lake::new();
+    for (file, text) in
+        [("a.json", "\u{feff}{\"a\": 1}\n"), ("b.json", "\u{feff}[{\"a\": 1}]"), ("c.ndjson", "\u{feff}{\"a\": 1}\n")]
+    {
+        lake.put(file, text).await;
+        let error = lake.error(&format!("select * from '/lake/{file}'")).await;
+        assert!(error.message().contains(file) && error.message().contains("without one"), "{error}");
+    }
+    lake.rows("create external table t (a bigint) stored as json location '/lake/a.json'").await;
+    let error = lake.error("select * from t").await;
+    assert!(error.message().contains("byte-order mark"), "{error}");
 }

@@ -15,6 +15,8 @@ pub(super) const MAGIC: &[u8] = b"ARROW1";
 const TAIL_BYTES: u64 = 10;
 /// Bytes at the end of a file that most footers fit into.
 const LIKELY_BYTES: u64 = 64 << 10;
+/// Bytes of a footer, or of a message beside what it carries: those of millions of columns or messages.
+pub(super) const METADATA_BYTES_MAX: u64 = 64 << 20;
 /// Bytes before a message's metadata: at the least its length.
 const PREFIX_BYTES: i32 = 4;
 
@@ -36,10 +38,21 @@ pub(super) async fn footer(store: &Arc<dyn ObjectStore>, file: &ObjectMeta) -> R
     let Some(end) = likely.len().checked_sub(TAIL_BYTES as usize) else { return damage("it is shorter than its store says") };
     let Some((length, MAGIC)) = likely[end..].split_first_chunk::<4>() else { return Ok(None) };
     let length = u64::from(u32::from_le_bytes(*length));
-    let Some(start) = (file.size - TAIL_BYTES).checked_sub(length) else { return damage("its footer is longer than it") };
+    let start = start_of(length, file.size)?;
     match start.checked_sub(from) {
         Some(at) => parsed(&likely[at as usize..end], file.size).map(Some),
         None => parsed(&store.get_range(&file.location, start..file.size - TAIL_BYTES).await?, file.size).map(Some),
+    }
+}
+
+/// Where a footer of so many bytes begins.
+fn start_of(length: u64, file_bytes: u64) -> Result<u64> {
+    let Some(start) = file_bytes.saturating_sub(TAIL_BYTES).checked_sub(length) else {
+        return damage("its footer is longer than it");
+    };
+    match length > METADATA_BYTES_MAX {
+        true => Err(Fault::Unsupported(format!("its footer has {length} bytes, and {METADATA_BYTES_MAX} are the most"))),
+        false => Ok(start),
     }
 }
 
@@ -76,5 +89,20 @@ fn check<'a>(blocks: impl Iterator<Item = &'a Block>, file_bytes: u64) -> Result
     match spans.windows(2).all(|pair| pair[0].1 <= pair[1].0) {
         true => Ok(()),
         false => damage("its footer names messages that overlap"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_footer_is_no_longer_than_footers_are() {
+        let most = METADATA_BYTES_MAX;
+        assert_eq!(start_of(most, most + TAIL_BYTES + 7).ok(), Some(7));
+        assert!(
+            matches!(start_of(most + 1, 1 << 40), Err(Fault::Unsupported(why)) if why.contains("its footer has 67108865 bytes"))
+        );
+        assert!(matches!(start_of(100, 109), Err(Fault::Damage(why)) if why.contains("longer than it")));
     }
 }

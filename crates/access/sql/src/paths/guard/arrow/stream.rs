@@ -6,9 +6,9 @@ use bytes::Bytes;
 use datafusion::arrow::datatypes::SchemaRef;
 use object_store::{ObjectMeta, ObjectStore};
 
-use super::footer::{MAGIC, schema_of};
+use super::footer::{MAGIC, METADATA_BYTES_MAX, schema_of};
 use super::messages::{metadata_of, prefix_bytes};
-use crate::paths::guard::fault::{Result, damage};
+use crate::paths::guard::fault::{Fault, Result, damage};
 use crate::paths::guard::input::Input;
 
 /// A message of a stream.
@@ -57,7 +57,12 @@ pub(super) async fn next(input: &mut Input) -> Result<Option<Next>> {
     };
     let Ok(length) = usize::try_from(length) else { return damage("a message is shorter than nothing") };
     let head_bytes = prefix + length;
-    if i32::try_from(head_bytes).is_err() || !input.fill(head_bytes as u64).await? {
+    if head_bytes as u64 > METADATA_BYTES_MAX {
+        return Err(Fault::Unsupported(format!(
+            "a message describes itself by {head_bytes} bytes, and {METADATA_BYTES_MAX} are the most"
+        )));
+    }
+    if !input.fill(head_bytes as u64).await? {
         return damage(CUT);
     }
     let body_bytes = metadata_of(&input.peek()[prefix..head_bytes])?.bodyLength();

@@ -14,7 +14,7 @@ use super::*;
 const MOST: u64 = 1 << 20;
 
 fn bounds(page_bytes_max: u64) -> Bounds {
-    Bounds { page_bytes_max, batch_rows: 1_000, filters_inside: false, views: HashSet::new() }
+    Bounds { page_bytes_max, batch_rows: 1_000, filters_inside: false, views: HashSet::new(), wide: Vec::new() }
 }
 
 /// A file of two row groups with several pages, and its footer.
@@ -337,4 +337,24 @@ fn bytes_are_not_checked_for_any_number_of_columns_that_lie_there() {
     assert_eq!(told(&over(COLUMNS_AT_A_PLACE_MAX), &file, start..end), None);
     let why = told(&over(COLUMNS_AT_A_PLACE_MAX + 1), &file, start..end).unwrap();
     assert!(why.contains("lie at one place"), "{why}");
+}
+
+#[test]
+fn nulls_of_what_a_file_lacks_take_no_more_than_there_is() {
+    let (_, read) = file();
+    let wide = DataType::FixedSizeBinary(4 << 10);
+    let fields = |kinds: &[(&str, &DataType)]| -> Vec<FieldRef> {
+        kinds.iter().map(|(name, kind)| Arc::new(Field::new(*name, (*kind).clone(), true))).collect()
+    };
+    let told = |wide: Vec<FieldRef>| match (Bounds { wide, ..bounds(MOST) }).check_lacking(&read) {
+        Ok(()) => None,
+        Err(Fault::Lacking { column, bytes, most: MOST }) => Some((column, bytes)),
+        Err(other) => panic!("{other:?}"),
+    };
+    // The file has a thousand rows, as a batch has.
+    assert_eq!(told(fields(&[("id", &wide), ("word", &wide)])), None, "what it has");
+    assert_eq!(told(fields(&[("id", &wide), ("more", &wide)])), Some(("more".to_string(), 4_096_000)));
+    let within = DataType::Struct(fields(&[("deep", &wide)]).into());
+    assert_eq!(told(fields(&[("s", &within)])), Some(("s".to_string(), 4_096_000)));
+    assert_eq!(told(fields(&[("a", &DataType::Int64), ("b", &DataType::Utf8)])), None, "which is little");
 }
