@@ -45,7 +45,7 @@ impl Backend {
         let node = alone(config).await?;
         let settings = node.client_settings();
         let queries = SqlPart::of(config).own_engine(Some(config.data_dir()), settings.security.shows.as_ref())?;
-        // Who names a path below `/tmp` means a file of this machine: temporary data would be gone when this process is.
+        // Its worker has no room for temporary data, which would be gone with the process: below `/tmp` are files of this machine.
         let reach = Reach { temporary: false, ..queries.reach.clone() };
         let queries = EngineSettings { priority, reach, ..queries };
         let client = Client::connect(ClientSettings { in_place: config.settings.in_place, ..settings }).await?;

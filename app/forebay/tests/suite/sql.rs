@@ -83,7 +83,7 @@ fn without_a_running_cluster_it_runs_embedded() {
     let arguments = ["sql", "--embedded", "--dram", "64MiB", "--disk", "0", "--csv", "select count(*) as n from '/lake/x.csv'"];
     assert_eq!(forebay_in(home.path(), &arguments).ok().text(), "n\n5\n");
     assert_eq!(forebay_in(home.path(), &arguments).ok().text(), "n\n5\n");
-    // Temporary data would be gone with the process: these are files of this machine.
+    // There is no temporary data: these are files of this machine.
     let local = tempfile::tempdir_in("/tmp").unwrap();
     let made = local.path().join("made.csv");
     let run = |statement: &str| {

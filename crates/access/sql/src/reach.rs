@@ -11,8 +11,8 @@ pub struct Reach {
     pub direct_stores: bool,
     /// Files of this machine, with the rights of this process.
     pub local_files: LocalFiles,
-    /// Temporary data, by plain paths below `/tmp`, where there is a cluster. Else these are files of this machine: for a process whose cluster,
-    /// and what is written there, goes with it.
+    /// Temporary data, by plain paths below `/tmp`, where there is a cluster. Else these are files of this machine: for a process whose own
+    /// cluster has no temporary data.
     pub temporary: bool,
 }
 
