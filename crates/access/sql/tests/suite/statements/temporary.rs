@@ -135,3 +135,18 @@ async fn what_jobs_pass_on_between_their_stages_is_in_no_pattern_from_above() {
     assert_eq!(rows(&engine, "select count(*) from '/tmp/**/*.csv'").await, "1");
     assert_eq!(rows(&engine, "select count(*) from '/tmp/shuffle/x.csv'").await, "1");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn without_temporary_data_paths_below_tmp_are_files_of_this_machine() {
+    let cluster = Cluster::start().await;
+    let reach = Reach { temporary: false, ..Reach::of_process() };
+    let engine = Engine::over_client(cluster.client.clone(), EngineSettings { reach, ..settings() });
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let file = folder.path().join("x.csv").display().to_string();
+    assert_eq!(rows(&engine, &format!("copy (select 1 as a) to '{file}'")).await, "1");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "a\n1\n");
+    for path in [file.clone(), format!("{}/*.csv", folder.path().display())] {
+        assert_eq!(rows(&engine, &format!("select a from '{path}'")).await, "1", "{path}");
+    }
+    assert!(cluster.client.nodes().stat(&file).await.unwrap().is_none());
+}
