@@ -21,6 +21,7 @@ use crate::error::from_engine;
 use crate::hot;
 use crate::panics::caught;
 use crate::prefetch::Prefetching;
+use crate::sinks::shown_whole;
 use crate::slow::{Spending, Spent, Watch};
 use crate::statement::one;
 use crate::stores::Seen;
@@ -301,6 +302,8 @@ impl Running {
     }
 
     fn told(&self, error: DataFusionError) -> Error {
+        // Sinks say what became of their files.
+        let error = self.seen.rows_error().map_or(error, DataFusionError::Shared);
         seen_instead(&self.seen, text::named(self.plan.as_ref(), from_engine(error)))
     }
 
@@ -346,7 +349,8 @@ async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn
         Some(cells) => hot::apply(plan, cells, &context.runtime_env()).map_err(from_engine)?,
         None => plan,
     };
-    let stream = execute_stream(Arc::clone(&plan), context).map_err(from_engine)?;
+    let whole = shown_whole(Arc::clone(&plan), &session.seen).map_err(from_engine)?;
+    let stream = execute_stream(whole, context).map_err(from_engine)?;
     Ok(Begun { plan, stream, prefetching, elsewhere: None, notice })
 }
 

@@ -150,3 +150,25 @@ async fn without_temporary_data_paths_below_tmp_are_files_of_this_machine() {
     }
     assert!(cluster.client.nodes().stat(&file).await.unwrap().is_none());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_file_whose_rows_fail_does_not_take_its_place() {
+    let cluster = Cluster::start().await;
+    let engine = cluster.engine();
+    rows(&engine, "set datafusion.execution.objectstore_writer_buffer_size = 65536").await;
+    for name in ["x.parquet", "x.csv", "x.ndjson", "x.arrow", "x.albis"] {
+        for path in [format!("/lake/w/{name}"), format!("/tmp/w/{name}")] {
+            assert_eq!(rows(&engine, &format!("copy (select 7 as a) to '{path}'")).await, "1", "{path}");
+            // Of some formats the second one is written in parts.
+            for count in [20_000, 400_000] {
+                let last = count - 1;
+                let fails = format!("copy (select 1 / (value - {last}) as a from range(0, {count}) as t(value)) to '{path}'");
+                let failed = error(&engine, &fails).await;
+                assert!(failed.message().to_lowercase().contains("divide by zero"), "{path}: {failed}");
+                assert_eq!(failed.kind(), ErrorKind::Invalid, "{path}: {failed}");
+                assert_eq!(rows(&engine, &format!("select a from '{path}'")).await, "7", "{path}");
+            }
+        }
+    }
+    assert_eq!(names(&cluster.client, "/tmp/w").await.len(), 5, "what failed is not there under another name");
+}
