@@ -21,7 +21,6 @@ use crate::error::from_engine;
 use crate::hot;
 use crate::panics::caught;
 use crate::prefetch::Prefetching;
-use crate::sinks::shown_whole;
 use crate::slow::{Spending, Spent, Watch};
 use crate::statement::one;
 use crate::stores::Seen;
@@ -32,10 +31,12 @@ mod planning;
 mod remote;
 mod rows;
 mod text;
+mod written;
 
 pub(crate) use planning::logical_plan;
 use planning::{Planned, plan};
 use rows::Rows;
+use written::shown_whole;
 
 /// How often a query is planned again when an object was overwritten between planning and its first row.
 const RETRIES_ON_CONFLICT: u32 = 1;

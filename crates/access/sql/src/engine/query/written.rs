@@ -19,7 +19,7 @@ use crate::stores::Seen;
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// The same plan; where it writes files, none is shown once its rows have failed.
-pub(crate) fn shown_whole(plan: Plan, seen: &Arc<Seen>) -> Result<Plan> {
+pub(super) fn shown_whole(plan: Plan, seen: &Arc<Seen>) -> Result<Plan> {
     let Some(writes) = plan.downcast_ref::<DataSinkExec>() else { return Ok(plan) };
     let rows: Plan = Arc::new(WrittenRows { input: Arc::clone(writes.input()), seen: Arc::clone(seen) });
     plan.with_new_children(vec![rows])
