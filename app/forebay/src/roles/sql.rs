@@ -62,7 +62,8 @@ impl SqlPart {
         }
         let (memory_bytes, spill_bytes) = (Some(self.memory_bytes), Some(self.spill_bytes));
         let memory = QueryMemory::new(&QueryMemorySettings { memory_bytes, spill_bytes, spill_folder })?;
-        let reach = Reach { direct_stores: self.direct_stores, local_files: LocalFiles::Below(self.file_roots.clone()) };
+        let local_files = LocalFiles::Below(self.file_roots.clone());
+        let reach = Reach { direct_stores: self.direct_stores, local_files, temporary: true };
         let (distribute_from_bytes, rows_from_afar, slow_query) =
             (self.distribute_from_bytes, self.rows_from_afar, self.slow_query);
         let memory = EngineMemory::Shared(memory);

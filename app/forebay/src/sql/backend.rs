@@ -6,7 +6,7 @@ use forebay_client::{Client, ClientSettings, Wait};
 use forebay_coordinator::CoordinatorSettings;
 use forebay_data_folder::DataFolder;
 use forebay_node::Node;
-use forebay_sql::{Engine, EngineSettings};
+use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::Security;
 use forebay_types::{Error, ErrorKind, Result};
 
@@ -45,7 +45,9 @@ impl Backend {
         let node = alone(config).await?;
         let settings = node.client_settings();
         let queries = SqlPart::of(config).own_engine(Some(config.data_dir()), settings.security.shows.as_ref())?;
-        let queries = EngineSettings { priority, ..queries };
+        // Its worker has no room for temporary data, which would be gone with the process: below `/tmp` are files of this machine.
+        let reach = Reach { temporary: false, ..queries.reach.clone() };
+        let queries = EngineSettings { priority, reach, ..queries };
         let client = Client::connect(ClientSettings { in_place: config.settings.in_place, ..settings }).await?;
         Ok(Self { engine: Engine::over_client(client, queries), embedded: Some(node) })
     }

@@ -83,6 +83,15 @@ fn without_a_running_cluster_it_runs_embedded() {
     let arguments = ["sql", "--embedded", "--dram", "64MiB", "--disk", "0", "--csv", "select count(*) as n from '/lake/x.csv'"];
     assert_eq!(forebay_in(home.path(), &arguments).ok().text(), "n\n5\n");
     assert_eq!(forebay_in(home.path(), &arguments).ok().text(), "n\n5\n");
+    // There is no temporary data: these are files of this machine.
+    let local = tempfile::tempdir_in("/tmp").unwrap();
+    let made = local.path().join("made.csv");
+    let run = |statement: &str| {
+        forebay_in(home.path(), &["sql", "--embedded", "--dram", "64MiB", "--disk", "0", "--csv", statement]).ok().text()
+    };
+    run(&format!("copy (select 7 as seven) to '{}'", made.display()));
+    assert_eq!(run(&format!("select seven from '{}'", made.display())), "seven\n7\n");
+    assert_eq!(std::fs::read_to_string(&made).unwrap(), "seven\n7\n");
 }
 
 #[test]

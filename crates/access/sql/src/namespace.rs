@@ -89,7 +89,7 @@ impl fmt::Debug for QueryNamespace {
 impl Namespace for QueryNamespace {
     fn has(&self, name: &str) -> bool {
         let is_temporary = name == MountName::temporary().as_str();
-        self.names.iter().any(|(known, _)| known == name) || (is_temporary && self.client.is_some())
+        self.names.iter().any(|(known, _)| known == name) || (is_temporary && self.reach.temporary && self.client.is_some())
     }
 
     fn covers(&self, url: &str) -> Option<String> {

@@ -11,6 +11,9 @@ pub struct Reach {
     pub direct_stores: bool,
     /// Files of this machine, with the rights of this process.
     pub local_files: LocalFiles,
+    /// Temporary data, by plain paths below `/tmp`, where there is a cluster. Else these are files of this machine: for a process whose own
+    /// cluster has no temporary data.
+    pub temporary: bool,
 }
 
 /// Which files of this machine statements may name.
@@ -25,12 +28,12 @@ pub enum LocalFiles {
 impl Reach {
     /// Everything that the process may reach: for a process that is its user's own.
     pub fn of_process() -> Self {
-        Self { direct_stores: true, local_files: LocalFiles::All }
+        Self { direct_stores: true, local_files: LocalFiles::All, temporary: true }
     }
 
     /// Mounts and temporary data alone: for processes that run the statements of others.
     pub fn of_mounts() -> Self {
-        Self { direct_stores: false, local_files: LocalFiles::Below(Vec::new()) }
+        Self { direct_stores: false, local_files: LocalFiles::Below(Vec::new()), temporary: true }
     }
 }
 

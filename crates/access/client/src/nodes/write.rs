@@ -219,6 +219,11 @@ impl NodeWriter {
         std::future::poll_fn(|cx| self.poll_drain(cx)).await
     }
 
+    /// All whole blocks are in the file when this returns: what is left waits here for however long no more comes.
+    pub(super) async fn settle(&mut self) -> NodeResult<()> {
+        std::future::poll_fn(|cx| self.poll_settled(cx)).await
+    }
+
     /// Flushes, and lets others write.
     pub async fn finish(mut self) -> NodeResult<u64> {
         self.flush().await?;
@@ -254,6 +259,11 @@ impl NodeWriter {
             let rest = self.buffer.split().freeze();
             self.send(rest);
         }
+        self.poll_settled(cx)
+    }
+
+    /// Ready when nothing is under way.
+    fn poll_settled(&mut self, cx: &mut Context<'_>) -> Poll<NodeResult<()>> {
         loop {
             self.poll_progress(cx)?;
             if self.adding.is_none() && !self.sent.is_empty() && self.sending.is_empty() {

@@ -232,6 +232,11 @@ async fn temporary_data_is_objects_that_are_read_at_one_version() {
     }
     let listed = store.list_with_delimiter(Some(&at("tmp"))).await.unwrap();
     assert_eq!((listed.common_prefixes, listed.objects.len()), (vec![at("tmp/dir")], 0));
+    store.put(&at("tmp/shuffle/x"), "passes between stages".into()).await.unwrap();
+    for behind in ["tmp/dir/value", "tmp/shuffle", "tmp/shuffle/a"] {
+        let listed = store.list_with_offset(Some(&at("tmp")), &at(behind)).try_collect::<Vec<_>>().await.unwrap();
+        assert!(listed.is_empty(), "{behind}: {listed:?}");
+    }
     let listed = store.list_with_offset(Some(&at("tmp/dir")), &at("tmp/dir/file"));
     let behind = listed.map_ok(|meta| meta.location.to_string()).try_collect::<Vec<_>>().await.unwrap();
     assert_eq!(behind, ["tmp/dir/none", "tmp/dir/small", "tmp/dir/value"]);
@@ -261,6 +266,7 @@ async fn temporary_data_is_written_in_parts_copied_and_deleted() {
     assert_eq!(before, data.len() as u64);
     let mut given_up = store.put_multipart(&x).await.unwrap();
     given_up.put_part(PutPayload::from(data.clone())).await.unwrap();
+    assert_eq!(used().await - before, 4 << 20, "a part's whole blocks wait for no other part");
     given_up.abort().await.unwrap();
     assert_eq!(used().await, before, "nothing stays of what was given up");
     assert!(given_up.complete().await.is_err());

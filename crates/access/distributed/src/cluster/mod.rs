@@ -283,7 +283,7 @@ fn sorted(error: DataFusionError) -> DataFusionError {
     let text = error.strip_backtrace();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let kind = match () {
-        () if says(&["Precondition", "has another version", "was overwritten"]) => ErrorKind::Conflict,
+        () if says(&["Precondition", "has another version", "was overwritten", "kind: Conflict"]) => ErrorKind::Conflict,
         () if says(&["code: PermissionDenied"]) => return denied(&text),
         () if runs_again(&error) => {
             tracing::warn!(%error, "processes of the cluster went away from a query");
@@ -291,6 +291,7 @@ fn sorted(error: DataFusionError) -> DataFusionError {
                         (`forebay jobs`, `forebay status`), and run the query again";
             return DataFusionError::External(Box::new(Error::retry(what)));
         }
+        () if says(&["kind: DataLost"]) => ErrorKind::DataLost,
         () if says(&["cancelled", "Cancelled"]) => ErrorKind::Closed,
         () if says(&["GrpcConnectionError", "tcp connect error", "Connection refused", "transport error"]) => ErrorKind::Retry,
         () => return error,
@@ -314,5 +315,17 @@ mod tests {
         assert!(runs_again(&error));
         let DataFusionError::External(told) = sorted(error) else { panic!("no kind is told") };
         assert_eq!(told.downcast_ref::<Error>().map(Error::kind), Some(ErrorKind::Retry));
+    }
+
+    #[test]
+    fn what_a_task_says_of_temporary_data_keeps_its_kind() {
+        for error in [
+            Error::conflict("/tmp/x: it was replaced while it was read: read it again"),
+            Error::data_lost("/tmp/x: worker 3, which had it, is gone: make it again"),
+        ] {
+            let said = format!("Job 1 failed: Task failed due to runtime execution error: {error:?}");
+            let DataFusionError::External(told) = sorted(DataFusionError::Execution(said)) else { panic!("no kind is told") };
+            assert_eq!(told.downcast_ref::<Error>().map(Error::kind), Some(error.kind()));
+        }
     }
 }

@@ -8,13 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use datafusion::error::DataFusionError;
 use forebay_types::Error;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result, UploadPart,
 };
 use parking_lot::Mutex;
 
@@ -28,6 +29,7 @@ pub(crate) struct Seen {
     versions: Mutex<HashMap<Path, ObjectMeta>>,
     bytes_read: AtomicU64,
     error: Mutex<Option<Error>>,
+    rows_error: Mutex<Option<Arc<DataFusionError>>>,
 }
 
 impl Seen {
@@ -62,6 +64,24 @@ impl Seen {
     /// Keeps the version seen first; later sightings don't change what the query reads.
     pub(crate) fn note(&self, meta: &ObjectMeta) -> ObjectMeta {
         self.versions.lock().entry(meta.location.clone()).or_insert_with(|| meta.clone()).clone()
+    }
+
+    /// The rows that the query writes have failed: from now on it shows no file.
+    pub(crate) fn rows_failed(&self, error: &Arc<DataFusionError>) {
+        self.rows_error.lock().get_or_insert_with(|| Arc::clone(error));
+    }
+
+    /// Why the rows that the query writes have failed, if they have.
+    pub(crate) fn rows_error(&self) -> Option<Arc<DataFusionError>> {
+        self.rows_error.lock().clone()
+    }
+
+    /// Refuses a file of which not all rows have come.
+    fn check_rows(&self) -> Result<()> {
+        match self.rows_error() {
+            Some(error) => Err(object_store::Error::Generic { store: "forebay", source: error.to_string().into() }),
+            None => Ok(()),
+        }
     }
 
     fn forget(&self, path: &Path) {
@@ -112,13 +132,15 @@ impl fmt::Display for Observed {
 #[async_trait]
 impl ObjectStore for Observed {
     async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        self.seen.check_rows()?;
         self.seen.forget(location);
         self.seen.check(self.inner.put_opts(location, payload, opts).await)
     }
 
     async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
         self.seen.forget(location);
-        self.seen.check(self.inner.put_multipart_opts(location, opts).await)
+        let upload = self.seen.check(self.inner.put_multipart_opts(location, opts).await)?;
+        Ok(Box::new(Upload { upload, seen: Arc::clone(&self.seen) }))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
@@ -178,5 +200,32 @@ impl ObjectStore for Observed {
         self.seen.forget(from);
         self.seen.forget(to);
         self.inner.rename_opts(from, to, options).await
+    }
+}
+
+/// A file in parts, which is given up where its rows have failed.
+#[derive(Debug)]
+struct Upload {
+    upload: Box<dyn MultipartUpload>,
+    seen: Arc<Seen>,
+}
+
+#[async_trait]
+impl MultipartUpload for Upload {
+    fn put_part(&mut self, data: PutPayload) -> UploadPart {
+        self.upload.put_part(data)
+    }
+
+    async fn complete(&mut self) -> Result<PutResult> {
+        if let Err(error) = self.seen.check_rows() {
+            // What failed before is what the caller has to hear.
+            let _ = self.upload.abort().await;
+            return Err(error);
+        }
+        self.upload.complete().await
+    }
+
+    async fn abort(&mut self) -> Result<()> {
+        self.upload.abort().await
     }
 }

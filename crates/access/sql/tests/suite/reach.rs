@@ -8,7 +8,7 @@ use forebay_types::ErrorKind;
 use crate::support::{Lake, settings};
 
 async fn lake(local_files: LocalFiles) -> Lake {
-    let lake = Lake::with(EngineSettings { reach: Reach { direct_stores: false, local_files }, ..settings() });
+    let lake = Lake::with(EngineSettings { reach: Reach { local_files, ..Reach::of_mounts() }, ..settings() });
     lake.put("x.csv", "a\n1\n").await;
     lake
 }

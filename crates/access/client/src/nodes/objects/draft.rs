@@ -1,9 +1,11 @@
 //! An object that is written beside its place, where nobody sees it, and takes that place when it is whole.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_nodes::{Condition, CreateOptions, NodeError, NodeErrorKind, NodeResult, NodeType};
+use forebay_runtime::time::sleep;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::nodes::{NodeWriter, Nodes};
 
@@ -20,9 +22,10 @@ pub struct NodeDraft {
     /// What it is to be called in its container.
     name: String,
     writer: Option<NodeWriter>,
-    renewed: Instant,
     /// Nothing is left of it under its first name.
     is_over: bool,
+    /// Its lease lasts as long as it does, however seldom it is written.
+    _renewing: AbortOnDropHandle<()>,
 }
 
 impl Nodes {
@@ -31,12 +34,16 @@ impl Nodes {
         assert!(!kind.is_container(), "{path}: a {kind} is filled where it is to be");
         let (folder, name) = path.rsplit_once('/').unwrap_or((path, ""));
         let beside = format!("{folder}/.upload-{:032x}", forebay_runtime::random::<u128>());
-        let made = self.create(&beside, CreateOptions { enumerable: false, ..CreateOptions::new(kind) }).await;
-        made.map_err(|error| renamed(&beside, name, error))?;
-        let renewed = forebay_runtime::now();
+        let renewing = AbortOnDropHandle::new(forebay_runtime::spawn(renew(self.clone(), beside.clone())));
         let (nodes, name) = (self.clone(), name.to_string());
-        let draft = NodeDraft { nodes, kind, path: beside, name, writer: None, renewed, is_over: false };
-        self.lease(&draft.path, Some(DRAFT_LEASE)).await.map_err(|error| draft.named(error))?;
+        // Before the node: nothing is left of one that nobody waits for any more.
+        let path = beside.clone();
+        let draft = NodeDraft { nodes, kind, path, name, writer: None, is_over: false, _renewing: renewing };
+        let made = async {
+            self.create(&beside, CreateOptions { enumerable: false, ..CreateOptions::new(kind) }).await?;
+            self.lease(&beside, Some(DRAFT_LEASE)).await
+        };
+        made.await.map_err(|error| draft.named(error))?;
         Ok(draft)
     }
 }
@@ -53,15 +60,20 @@ impl NodeDraft {
         if self.kind == NodeType::KeyValue {
             return self.nodes.put(&self.path, bytes).await;
         }
-        if self.renewed.elapsed() > DRAFT_LEASE / 4 {
-            self.nodes.lease(&self.path, Some(DRAFT_LEASE)).await?;
-            self.renewed = forebay_runtime::now();
-        }
         let writer = match &mut self.writer {
             Some(writer) => writer,
             none => none.insert(self.nodes.writer(&self.path).await?),
         };
         writer.write_bytes(bytes).await
+    }
+
+    /// What was written is kept from here on for however long no more comes. To be called before pauses of minutes.
+    pub async fn settle(&mut self) -> NodeResult<()> {
+        let settled = match &mut self.writer {
+            Some(writer) => writer.settle().await,
+            None => Ok(()),
+        };
+        settled.map_err(|error| self.named(error))
     }
 
     /// Nothing more is written: its bytes and their [tag](crate::NodeSnapshot::tag), whoever writes to its place next.
@@ -91,6 +103,16 @@ impl NodeDraft {
         self.writer = None;
         if !std::mem::replace(&mut self.is_over, true) {
             remove(&self.nodes, &self.path).await;
+        }
+    }
+}
+
+/// Renews the lease of what is beside, for as long as this runs.
+async fn renew(nodes: Nodes, path: String) {
+    loop {
+        sleep(DRAFT_LEASE / 4).await;
+        if let Err(error) = nodes.lease(&path, Some(DRAFT_LEASE)).await {
+            tracing::debug!(%error, "the lease of what is written of an object is not renewed");
         }
     }
 }

@@ -133,6 +133,12 @@ impl NodeWalk {
     /// The same without a container of this key and what is in it.
     #[must_use]
     pub fn passing_over(mut self, key: &str) -> Self {
+        let folder = format!("{key}/");
+        // It may have begun behind a key in there.
+        self.levels.retain(|level| !level.key.starts_with(&folder));
+        for level in &mut self.levels {
+            level.held.retain(|name| format!("{}{name}", level.key) != folder);
+        }
         self.passed_over = Some(key.to_string());
         self
     }

@@ -113,6 +113,11 @@ impl Temporary {
         draft.write(bytes).await.map_err(|error| told(path, error))
     }
 
+    /// What was added is kept for however long no more comes.
+    pub(super) async fn settle(&self, path: &ForebayPath, draft: &mut NodeDraft) -> Result<()> {
+        draft.settle().await.map_err(|error| told(path, error))
+    }
+
     /// What was drafted takes its place.
     pub(super) async fn place(&self, path: &ForebayPath, mut draft: NodeDraft, condition: PutCondition) -> Result<ObjectInfo> {
         let condition = match condition {

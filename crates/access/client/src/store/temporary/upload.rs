@@ -45,12 +45,23 @@ impl UnderWay {
     /// Adds what waits. Nothing is left of the file where that fails.
     async fn add(&self) -> Result<()> {
         let mut place = self.draft.lock().await;
-        loop {
-            let Some(next) = self.waiting.lock().pop_front() else { return Ok(()) };
+        while let Some(next) = self.next() {
             let mut draft = place.take().ok_or_else(|| self.over())?;
             self.temporary.add(&self.path, &mut draft, next).await?;
             *place = Some(draft);
         }
+        // The next part may come in an hour: blocks that no file has are kept for minutes.
+        let Some(draft) = place.as_mut() else { return Ok(()) };
+        let settled = self.temporary.settle(&self.path, draft).await;
+        if settled.is_err() {
+            *place = None;
+        }
+        settled
+    }
+
+    /// A function, for the lock to end with it.
+    fn next(&self) -> Option<Bytes> {
+        self.waiting.lock().pop_front()
     }
 
     async fn finish(&self) -> Result<forebay_types::ObjectInfo> {

@@ -31,10 +31,12 @@ mod planning;
 mod remote;
 mod rows;
 mod text;
+mod written;
 
 pub(crate) use planning::logical_plan;
 use planning::{Planned, plan};
 use rows::Rows;
+use written::shown_whole;
 
 /// How often a query is planned again when an object was overwritten between planning and its first row.
 const RETRIES_ON_CONFLICT: u32 = 1;
@@ -301,6 +303,8 @@ impl Running {
     }
 
     fn told(&self, error: DataFusionError) -> Error {
+        // Sinks say what became of their files.
+        let error = self.seen.rows_error().map_or(error, DataFusionError::Shared);
         seen_instead(&self.seen, text::named(self.plan.as_ref(), from_engine(error)))
     }
 
@@ -346,7 +350,8 @@ async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn
         Some(cells) => hot::apply(plan, cells, &context.runtime_env()).map_err(from_engine)?,
         None => plan,
     };
-    let stream = execute_stream(Arc::clone(&plan), context).map_err(from_engine)?;
+    let whole = shown_whole(Arc::clone(&plan), &session.seen).map_err(from_engine)?;
+    let stream = execute_stream(whole, context).map_err(from_engine)?;
     Ok(Begun { plan, stream, prefetching, elsewhere: None, notice })
 }
 

@@ -135,3 +135,40 @@ async fn what_jobs_pass_on_between_their_stages_is_in_no_pattern_from_above() {
     assert_eq!(rows(&engine, "select count(*) from '/tmp/**/*.csv'").await, "1");
     assert_eq!(rows(&engine, "select count(*) from '/tmp/shuffle/x.csv'").await, "1");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn without_temporary_data_paths_below_tmp_are_files_of_this_machine() {
+    let cluster = Cluster::start().await;
+    let reach = Reach { temporary: false, ..Reach::of_process() };
+    let engine = Engine::over_client(cluster.client.clone(), EngineSettings { reach, ..settings() });
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let file = folder.path().join("x.csv").display().to_string();
+    assert_eq!(rows(&engine, &format!("copy (select 1 as a) to '{file}'")).await, "1");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "a\n1\n");
+    for path in [file.clone(), format!("{}/*.csv", folder.path().display())] {
+        assert_eq!(rows(&engine, &format!("select a from '{path}'")).await, "1", "{path}");
+    }
+    assert!(cluster.client.nodes().stat(&file).await.unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_file_whose_rows_fail_does_not_take_its_place() {
+    let cluster = Cluster::start().await;
+    let engine = cluster.engine();
+    rows(&engine, "set datafusion.execution.objectstore_writer_buffer_size = 65536").await;
+    for name in ["x.parquet", "x.csv", "x.ndjson", "x.arrow", "x.albis"] {
+        for path in [format!("/lake/w/{name}"), format!("/tmp/w/{name}")] {
+            assert_eq!(rows(&engine, &format!("copy (select 7 as a) to '{path}'")).await, "1", "{path}");
+            // Of some formats the second one is written in parts.
+            for count in [20_000, 400_000] {
+                let last = count - 1;
+                let fails = format!("copy (select 1 / (value - {last}) as a from range(0, {count}) as t(value)) to '{path}'");
+                let failed = error(&engine, &fails).await;
+                assert!(failed.message().to_lowercase().contains("divide by zero"), "{path}: {failed}");
+                assert_eq!(failed.kind(), ErrorKind::Invalid, "{path}: {failed}");
+                assert_eq!(rows(&engine, &format!("select a from '{path}'")).await, "7", "{path}");
+            }
+        }
+    }
+    assert_eq!(names(&cluster.client, "/tmp/w").await.len(), 5, "what failed is not there under another name");
+}
