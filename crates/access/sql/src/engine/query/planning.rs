@@ -17,6 +17,7 @@ use crate::engine::Engine;
 use crate::engine::ddl;
 use crate::engine::session::QuerySession;
 use crate::error::{PARAMETERS, from_engine};
+use crate::reach::{LocalFiles, Reach};
 
 /// A setting that the engine takes for those of all filters of its kind.
 const DYNAMIC_FILTERS: &str = "datafusion.optimizer.enable_dynamic_filter_pushdown";
@@ -54,7 +55,7 @@ pub(super) async fn plan(
         check_used(&logical, parameters)?;
         logical = logical.with_param_values(parameters.clone()).map_err(from_engine)?;
     }
-    check_kept(&logical)?;
+    check_kept(&logical, &engine.inner.settings.reach)?;
     let Some(logical) = ddl::apply(engine, session, sql, logical).await? else {
         return Ok(Planned { plan: None, writes: true });
     };
@@ -117,8 +118,9 @@ fn check_used(plan: &LogicalPlan, parameters: &ParamValues) -> Result<()> {
     }
 }
 
-/// Refuses what would be forgotten as soon as it is done: nothing stays of a statement but tables, views and settings.
-fn check_kept(plan: &LogicalPlan) -> Result<()> {
+/// Refuses what would be forgotten as soon as it is done: nothing stays of a statement but tables, views and settings. In a process that
+/// runs the statements of others no rows stay: its memory is all of theirs.
+fn check_kept(plan: &LogicalPlan, reach: &Reach) -> Result<()> {
     let (what, instead) = match plan {
         LogicalPlan::Statement(Statement::Prepare(_) | Statement::Execute(_) | Statement::Deallocate(_)) => {
             ("PREPARE and EXECUTE are", "give `$1` its value with the statement, in Python or by Flight SQL")
@@ -134,6 +136,10 @@ fn check_kept(plan: &LogicalPlan) -> Result<()> {
         LogicalPlan::Ddl(DdlStatement::CreateCatalogSchema(_) | DdlStatement::CreateCatalog(_)) => {
             ("schemas and databases of your own are", "tables and views are all in `forebay.public`, files in folders of mounts")
         }
+        LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(_)) if reach.local_files != LocalFiles::All => (
+            "tables in the memory of a server are",
+            "write the rows below a mount (`copy (select ..) to '/MOUNT/FOLDER/'`) and read that path, or create a view",
+        ),
         LogicalPlan::Ddl(DdlStatement::CreateIndex(_)) => {
             ("indexes are", "bloom filters of tables (`bloom_filters`) and datasets of shards find single values")
         }
