@@ -4,40 +4,32 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_flight::encode::FlightDataEncoderBuilder;
-use arrow_flight::error::FlightError;
 use arrow_flight::flight_service_server::FlightService as Wire;
 use arrow_flight::sql::server::{FlightSqlService, PeekableFlightDataStream};
 use arrow_flight::sql::{
     ActionClosePreparedStatementRequest, ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult,
-    CommandGetCatalogs, CommandGetDbSchemas, CommandGetSqlInfo, CommandGetTableTypes, CommandGetTables,
-    CommandPreparedStatementQuery, CommandPreparedStatementUpdate, CommandStatementQuery, CommandStatementUpdate,
-    DoPutPreparedStatementResult, ProstMessageExt, SqlInfo, TicketStatementQuery,
+    CommandGetCatalogs, CommandGetCrossReference, CommandGetDbSchemas, CommandGetExportedKeys, CommandGetImportedKeys,
+    CommandGetPrimaryKeys, CommandGetSqlInfo, CommandGetTableTypes, CommandGetTables, CommandPreparedStatementQuery,
+    CommandPreparedStatementUpdate, CommandStatementQuery, CommandStatementUpdate, DoPutPreparedStatementResult, ProstMessageExt,
+    SqlInfo, TicketStatementQuery,
 };
-use arrow_flight::{
-    Action, FlightDescriptor, FlightEndpoint, FlightInfo, HandshakeRequest, HandshakeResponse, IpcMessage, SchemaAsIpc, Ticket,
-};
+use arrow_flight::{Action, FlightDescriptor, FlightInfo, HandshakeRequest, HandshakeResponse, Ticket};
 use bytes::Bytes;
 use forebay_runtime::time::interval;
 use forebay_sql::arrow::array::{AsArray, RecordBatch};
-use forebay_sql::arrow::datatypes::{Field, Schema, SchemaRef, UInt64Type};
-use forebay_sql::arrow::ipc::writer::IpcWriteOptions;
-use forebay_sql::output::{plain_rows, plain_schema};
+use forebay_sql::arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
 use forebay_sql::{ParamValues, Query};
-use forebay_types::Error;
-use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use futures::stream;
 use prost::Message;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::answers::{Answer, info, on_the_wire, one, rows_of, rows_there, schema_bytes};
 use crate::door::Caller;
 use crate::metadata::{self, CATALOG, SCHEMA, TABLE_TYPES, built};
 use crate::parameters;
 use crate::shelf::Shelf;
-use crate::status::{internal, refused, status};
-
-type Rows = BoxStream<'static, Result<RecordBatch, FlightError>>;
-type Answer<T> = Result<Response<T>, Status>;
+use crate::status::{internal, status};
 
 /// Statements that were started and whose rows nobody has fetched yet, and how long they wait.
 const QUERIES_MAX: usize = 1_000;
@@ -135,55 +127,6 @@ fn written(batch: &RecordBatch) -> Option<i64> {
     Some(counts.iter().flatten().sum::<u64>() as i64)
 }
 
-/// The columns as they are sent: dictionaries and views are not.
-fn on_the_wire(schema: &SchemaRef) -> SchemaRef {
-    let schema = plain_schema(schema);
-    let encoder = FlightDataEncoderBuilder::new().with_schema(schema.clone()).build(stream::empty());
-    encoder.known_schema().unwrap_or(schema)
-}
-
-/// Where to fetch what was asked for: here.
-fn info(schema: &Schema, ticket: Vec<u8>, asked: FlightDescriptor) -> Answer<FlightInfo> {
-    let endpoint = FlightEndpoint::new().with_ticket(Ticket { ticket: ticket.into() });
-    let info = FlightInfo::new().with_endpoint(endpoint).with_descriptor(asked).try_with_schema(schema).map_err(internal)?;
-    Ok(Response::new(info))
-}
-
-fn rows(schema: SchemaRef, rows: Rows) -> Response<<FlightService as Wire>::DoGetStream> {
-    let encoded = FlightDataEncoderBuilder::new().with_schema(schema).build(rows);
-    Response::new(Box::pin(encoded.map_err(refused)))
-}
-
-fn one(batch: RecordBatch) -> Response<<FlightService as Wire>::DoGetStream> {
-    rows(batch.schema(), stream::once(std::future::ready(Ok(batch))).boxed())
-}
-
-/// What a statement that writes says, which is there.
-fn rows_there(schema: &SchemaRef, batches: Vec<RecordBatch>) -> Response<<FlightService as Wire>::DoGetStream> {
-    let schema = plain_schema(schema);
-    let plain: Vec<_> = batches.iter().map(|batch| plain_rows(batch, &schema).map_err(FlightError::from)).collect();
-    rows(schema, stream::iter(plain).boxed())
-}
-
-/// The rows of a query as they come; dropping them ends it.
-fn rows_of(query: Box<Query>) -> Response<<FlightService as Wire>::DoGetStream> {
-    let schema = plain_schema(&query.schema());
-    let begin = (query, schema.clone());
-    let batches = stream::unfold(begin, |(mut query, schema)| async move {
-        let batch = query.next_batch().await?;
-        let batch = batch.map_err(|error: Error| FlightError::Tonic(Box::new(status(&error))));
-        Some((batch.and_then(|batch| plain_rows(&batch, &schema).map_err(FlightError::from)), (query, schema)))
-    });
-    rows(schema, batches.boxed())
-}
-
-/// A schema as an answer names it: in plain types, as its rows will be.
-fn schema_bytes(schema: &SchemaRef) -> Result<Bytes, Status> {
-    let message: IpcMessage =
-        SchemaAsIpc::new(&plain_schema(schema), &IpcWriteOptions::default()).try_into().map_err(internal)?;
-    Ok(message.0)
-}
-
 #[tonic::async_trait]
 impl FlightSqlService for FlightService {
     type FlightService = Self;
@@ -243,10 +186,8 @@ impl FlightSqlService for FlightService {
         let sql = parameters::numbered(&request.query);
         let caller = Caller::of(&action)?;
         let described = caller.engine.describe(&sql).await.map_err(|error| status(&error))?;
-        let parameters = described
-            .parameters
-            .iter()
-            .map(|(name, kind)| Field::new(name, kind.clone().unwrap_or(forebay_sql::arrow::datatypes::DataType::Null), true));
+        let parameters =
+            described.parameters.iter().map(|(name, kind)| Field::new(name, kind.clone().unwrap_or(DataType::Null), true));
         let parameter_schema = schema_bytes(&Arc::new(Schema::new(parameters.collect::<Vec<_>>())))?;
         // Clients take a statement without columns for one that is to be run as an update.
         let columns = if described.writes { Arc::new(Schema::empty()) } else { on_the_wire(&described.schema) };
@@ -368,6 +309,70 @@ impl FlightSqlService for FlightService {
 
     async fn do_get_sql_info(&self, query: CommandGetSqlInfo, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
         built(query.into_builder(metadata::sql_info()?).build()).map(one)
+    }
+
+    async fn get_flight_info_primary_keys(
+        &self,
+        query: CommandGetPrimaryKeys,
+        request: Request<FlightDescriptor>,
+    ) -> Answer<FlightInfo> {
+        info(&metadata::primary_keys(), query.as_any().encode_to_vec(), request.into_inner())
+    }
+
+    async fn do_get_primary_keys(
+        &self,
+        _query: CommandGetPrimaryKeys,
+        _request: Request<Ticket>,
+    ) -> Answer<<Self as Wire>::DoGetStream> {
+        Ok(one(RecordBatch::new_empty(metadata::primary_keys())))
+    }
+
+    async fn get_flight_info_exported_keys(
+        &self,
+        query: CommandGetExportedKeys,
+        request: Request<FlightDescriptor>,
+    ) -> Answer<FlightInfo> {
+        info(&metadata::foreign_keys(), query.as_any().encode_to_vec(), request.into_inner())
+    }
+
+    async fn do_get_exported_keys(
+        &self,
+        _query: CommandGetExportedKeys,
+        _request: Request<Ticket>,
+    ) -> Answer<<Self as Wire>::DoGetStream> {
+        Ok(one(RecordBatch::new_empty(metadata::foreign_keys())))
+    }
+
+    async fn get_flight_info_imported_keys(
+        &self,
+        query: CommandGetImportedKeys,
+        request: Request<FlightDescriptor>,
+    ) -> Answer<FlightInfo> {
+        info(&metadata::foreign_keys(), query.as_any().encode_to_vec(), request.into_inner())
+    }
+
+    async fn do_get_imported_keys(
+        &self,
+        _query: CommandGetImportedKeys,
+        _request: Request<Ticket>,
+    ) -> Answer<<Self as Wire>::DoGetStream> {
+        Ok(one(RecordBatch::new_empty(metadata::foreign_keys())))
+    }
+
+    async fn get_flight_info_cross_reference(
+        &self,
+        query: CommandGetCrossReference,
+        request: Request<FlightDescriptor>,
+    ) -> Answer<FlightInfo> {
+        info(&metadata::foreign_keys(), query.as_any().encode_to_vec(), request.into_inner())
+    }
+
+    async fn do_get_cross_reference(
+        &self,
+        _query: CommandGetCrossReference,
+        _request: Request<Ticket>,
+    ) -> Answer<<Self as Wire>::DoGetStream> {
+        Ok(one(RecordBatch::new_empty(metadata::foreign_keys())))
     }
 
     async fn register_sql_info(&self, _id: i32, _result: &SqlInfo) {}
