@@ -6,54 +6,74 @@ import os
 import pty
 import select
 import time
+from pathlib import Path
 
 from test_flight_sql import BINARY, Up
 
+SLOW = "select count(*) as slow from generate_series(1, 1000000) a, generate_series(1, 1000000) b where a.value * b.value = 7;"
 
-def until(terminal: int, wanted: str, seconds: float = 30) -> str:
-    """What the terminal shows, up to some words."""
-    shown, began = "", time.monotonic()
-    while wanted not in shown:
-        left = began + seconds - time.monotonic()
-        assert left > 0 and select.select([terminal], [], [], left)[0], f"{wanted!r} is not shown: {shown}"
-        shown += os.read(terminal, 65536).decode(errors="replace")
-    return shown
+
+class Prompt:
+    """`forebay sql` as somebody sees it."""
+
+    def __init__(self, folder: Path, coordinator: str) -> None:
+        command = [str(BINARY), "sql", "--coordinator", coordinator]
+        self.shown = ""
+        self.process, self.terminal = pty.fork()
+        if self.process == 0:
+            os.execve(command[0], command, os.environ | {"HOME": str(folder), "TERM": "xterm"})
+
+    def types(self, text: str) -> None:
+        os.write(self.terminal, text.encode())
+
+    def shows(self, wanted: str) -> None:
+        """Waits for some words after those that were waited for before."""
+        began = time.monotonic()
+        while wanted not in self.shown:
+            left = began + 30 - time.monotonic()
+            assert left > 0 and select.select([self.terminal], [], [], left)[0], f"{wanted!r} is not shown: {self.shown}"
+            self.shown += os.read(self.terminal, 65536).decode(errors="replace")
+        self.shown = self.shown[self.shown.index(wanted) + len(wanted) :]
+
+    def end(self) -> int | None:
+        """What it ended with by itself within half a minute."""
+        began, ended = time.monotonic(), (0, 0)
+        while ended == (0, 0) and time.monotonic() - began < 30:
+            ended = os.waitpid(self.process, os.WNOHANG)
+            time.sleep(0.05)
+        return ended[1] if ended != (0, 0) else None
 
 
 def test_ctrl_c_gives_up_the_statement_that_runs_and_not_the_prompt(tmp_path):
     up = Up(tmp_path)
-    command = [str(BINARY), "sql", "--coordinator", up.told["coordinator"]]
-    process, terminal = pty.fork()
-    if process == 0:
-        os.execve(command[0], command, os.environ | {"HOME": str(tmp_path), "TERM": "xterm"})
+    prompt = Prompt(tmp_path, up.told["coordinator"])
+    ended = None
     try:
-        until(terminal, "forebay> ")
+        prompt.shows("forebay> ")
         for _ in range(2):
-            os.write(terminal, b"select count(*) as slow from generate_series(1, 1000000) a, generate_series(1, 1000000) b where a.value * b.value = 7;\n")
+            prompt.types(SLOW + "\n")
             time.sleep(2)
-            os.write(terminal, b"\x03")
-            until(terminal, "given up")
-            until(terminal, "forebay> ")
-        os.write(terminal, b"select 6 * 7 as answer;\n")
-        until(terminal, "42")
+            prompt.types("\x03")
+            prompt.shows("given up")
+            prompt.shows("forebay> ")
+        prompt.types("select 6 * 7000001 as answer;\n")
+        prompt.shows("42000006")
+        prompt.shows("forebay> ")
         # While somebody types it gives up what is typed.
-        os.write(terminal, b"select nothing")
-        until(terminal, "nothing")
-        os.write(terminal, b"\x03")
-        until(terminal, "forebay> ")
+        prompt.types("select nothing")
+        time.sleep(1)
+        prompt.types("\x03")
+        prompt.shows("forebay> ")
         # The statement that was last is at hand.
-        os.write(terminal, b"\x1b[A\n")
-        until(terminal, "42")
-        os.write(terminal, b"\\q\n")
-        began = time.monotonic()
-        while (ended := os.waitpid(process, os.WNOHANG)) == (0, 0):
-            assert time.monotonic() - began < 30, "the prompt did not end"
-            time.sleep(0.05)
-        process = 0
-        assert ended[1] == 0
+        prompt.types("\x1b[A\n")
+        prompt.shows("42000006")
+        prompt.shows("forebay> ")
+        prompt.types("\\q\n")
+        ended = prompt.end()
+        assert ended == 0
     finally:
-        if process:
-            os.kill(process, 9)
-            os.waitpid(process, 0)
-        os.close(terminal)
+        if ended is None:
+            os.kill(prompt.process, 9)
+            os.waitpid(prompt.process, 0)
+        os.close(prompt.terminal)
         up.stop()
