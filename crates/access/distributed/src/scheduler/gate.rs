@@ -35,8 +35,9 @@ const ROOM: (u64, u64) = (3, 4);
 /// whether one has come that nobody told of, as when its input has.
 const HELD: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(50);
-/// How often it is looked for a job whose client is gone: shorter than one who was cut off waits before asking for another.
-const GONE_LOOKS: usize = 8;
+/// When it is looked for a job whose client is gone, and how often: for less time than one who was cut off waits before asking for another.
+const GONE_LOOK: Duration = Duration::from_millis(100);
+const GONE_LOOKS: usize = 4;
 
 /// Ballista's scheduler behind our books: what executors say of their tasks is noted before Ballista asks the policy, so
 /// that a slot that has just become free is known to be.
@@ -136,12 +137,11 @@ impl Drop for Asking {
         let (server, books) = (self.server.clone(), Arc::clone(&self.books));
         forebay_runtime::spawn_left(async move {
             for _ in 0..GONE_LOOKS {
+                // Who gives up in order says so meanwhile.
+                forebay_runtime::time::sleep(GONE_LOOK).await;
                 let job = books.lock().named(&name);
-                let Some(job) = job else {
-                    // It is being planned, or over.
-                    forebay_runtime::time::sleep(LOOK).await;
-                    continue;
-                };
+                // It is being planned, or over.
+                let Some(job) = job else { continue };
                 tracing::info!(%job, "who asked for a job is gone: it ends");
                 if let Err(error) = server.cancel_job(job.into()).await {
                     tracing::warn!(%error, "a job that nobody waits for was not ended");
