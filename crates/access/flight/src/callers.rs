@@ -55,6 +55,8 @@ impl Connection {
         }
         sessions.push((Arc::clone(&shown.0), session.clone()));
         assert!(sessions.len() <= SESSIONS_MAX, "{} sessions are one connection's", sessions.len());
+        let own = sessions.iter().filter(|(of, _)| *of == shown.0).count();
+        assert_eq!(own, 1, "sessions that a caller has by one connection");
         session
     }
 }
