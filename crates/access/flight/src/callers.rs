@@ -113,10 +113,10 @@ impl Callers {
 
 fn unknown() -> Status {
     if is_audited() {
-        let refused = Error::denied("the token is none of this cluster, or was taken away");
+        let refused = Error::denied("the token is none of this cluster, has expired or was taken away");
         tell("unknown", "", &Deed { port: "sql", what: "call", on: String::new() }, Some(&refused));
     }
-    Status::unauthenticated("this token is none of this cluster, or was taken away: `forebay token add` makes one")
+    Status::unauthenticated("this token is none of this cluster, has expired or was taken away: `forebay token add` makes one")
 }
 
 #[cfg(test)]

@@ -16,9 +16,9 @@ use arrow_flight::sql::{
 use arrow_flight::{Action, FlightDescriptor, FlightInfo, HandshakeRequest, HandshakeResponse, Ticket};
 use bytes::Bytes;
 use forebay_runtime::time::interval;
+use forebay_sql::Query;
 use forebay_sql::arrow::array::{AsArray, RecordBatch};
 use forebay_sql::arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
-use forebay_sql::{ParamValues, Query};
 use futures::stream;
 use prost::Message;
 use tokio_util::task::AbortOnDropHandle;
@@ -27,7 +27,7 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::answers::{Answer, info, on_the_wire, one, rows_of, rows_there, schema_bytes};
 use crate::door::Caller;
 use crate::metadata::{self, CATALOG, SCHEMA, TABLE_TYPES, built};
-use crate::parameters;
+use crate::parameters::{self, Bound};
 use crate::shelf::Shelf;
 use crate::status::{internal, status};
 
@@ -37,6 +37,8 @@ const QUERY_IDLE: Duration = Duration::from_secs(300);
 /// Prepared statements that are not closed, and how long they last unused.
 const PREPARED_MAX: usize = 10_000;
 const PREPARED_IDLE: Duration = Duration::from_secs(3_600);
+/// Bytes of the texts of these and of those, with the values of their parameters.
+const TEXTS_BYTES_MAX: usize = 64 << 20;
 
 /// What the calls of Flight SQL mean here. A statement is planned once: the call that asks for its columns starts it and
 /// pins its versions, the call with the ticket takes its rows. One that writes has written when the first of them answers:
@@ -59,13 +61,13 @@ enum Answered {
 #[derive(Clone)]
 struct Prepared {
     sql: String,
-    values: Option<ParamValues>,
+    values: Option<Bound>,
 }
 
 impl FlightService {
     pub(crate) fn new() -> Self {
-        let queries = Arc::new(Shelf::new(QUERIES_MAX, QUERY_IDLE));
-        let prepared = Arc::new(Shelf::new(PREPARED_MAX, PREPARED_IDLE));
+        let queries = Arc::new(Shelf::new(QUERIES_MAX, TEXTS_BYTES_MAX, QUERY_IDLE));
+        let prepared = Arc::new(Shelf::new(PREPARED_MAX, TEXTS_BYTES_MAX, PREPARED_IDLE));
         let sweep = {
             let (queries, prepared) = (Arc::clone(&queries), Arc::clone(&prepared));
             async move {
@@ -81,8 +83,9 @@ impl FlightService {
     }
 
     /// Starts a statement, and runs one that writes to its end; its rows wait behind the ticket.
-    async fn begin(&self, sql: &str, values: Option<ParamValues>, asked: Request<FlightDescriptor>) -> Answer<FlightInfo> {
+    async fn begin(&self, sql: &str, values: Option<Bound>, asked: Request<FlightDescriptor>) -> Answer<FlightInfo> {
         let caller = Caller::of(&asked)?;
+        let bytes = size(sql, values.as_ref());
         let mut query = start(&caller, sql, values).await?;
         let schema = on_the_wire(&query.schema());
         let notice = query.notice().unwrap_or_default().to_string();
@@ -90,7 +93,7 @@ impl FlightService {
             true => Answered::Written(query.schema(), query.collect().await.map_err(|error| status(&error))?),
             false => Answered::Coming(Box::new(query)),
         };
-        let ticket = TicketStatementQuery { statement_handle: self.queries.put(&caller.shown, answered) };
+        let ticket = TicketStatementQuery { statement_handle: self.queries.put(&caller.shown, bytes, answered) };
         let mut answer = info(&schema, ticket.as_any().encode_to_vec(), asked.into_inner())?;
         answer.get_mut().app_metadata = notice.into();
         Ok(answer)
@@ -98,7 +101,7 @@ impl FlightService {
 
     /// Runs a statement to its end; gives the number of rows it wrote. 0 for definitions: -1 would have JDBC's driver run
     /// them once more, as queries.
-    async fn run(&self, caller: &Caller, sql: &str, values: Option<ParamValues>) -> Result<i64, Status> {
+    async fn run(&self, caller: &Caller, sql: &str, values: Option<Bound>) -> Result<i64, Status> {
         let mut query = start(caller, sql, values).await?;
         let batches = query.collect().await.map_err(|error| status(&error))?;
         Ok(batches.iter().filter_map(written).reduce(|sum, rows| sum + rows).unwrap_or(0))
@@ -113,9 +116,14 @@ impl FlightService {
     }
 }
 
-async fn start(caller: &Caller, sql: &str, values: Option<ParamValues>) -> Result<Query, Status> {
+/// What a statement takes.
+fn size(sql: &str, values: Option<&Bound>) -> usize {
+    sql.len() + values.map_or(0, |bound| bound.bytes)
+}
+
+async fn start(caller: &Caller, sql: &str, values: Option<Bound>) -> Result<Query, Status> {
     let started = match values {
-        Some(values) => caller.engine.execute_with(sql, values).await,
+        Some(Bound { values, .. }) => caller.engine.execute_with(sql, values).await,
         None => caller.engine.execute(sql).await,
     };
     started.map_err(|error| status(&error))
@@ -191,7 +199,7 @@ impl FlightSqlService for FlightService {
         let parameter_schema = schema_bytes(&Arc::new(Schema::new(parameters.collect::<Vec<_>>())))?;
         // Clients take a statement without columns for one that is to be run as an update.
         let columns = if described.writes { Arc::new(Schema::empty()) } else { on_the_wire(&described.schema) };
-        let handle = self.prepared.put(&caller.shown, Prepared { sql, values: None });
+        let handle = self.prepared.put(&caller.shown, sql.len(), Prepared { sql, values: None });
         Ok(ActionCreatePreparedStatementResult {
             prepared_statement_handle: handle,
             dataset_schema: schema_bytes(&columns)?,
@@ -214,9 +222,10 @@ impl FlightSqlService for FlightService {
         request: Request<PeekableFlightDataStream>,
     ) -> Result<DoPutPreparedStatementResult, Status> {
         let (caller, handle) = (Caller::of(&request)?, statement.prepared_statement_handle);
-        self.prepared(&caller, &handle)?;
+        let prepared = self.prepared(&caller, &handle)?;
         let values = parameters::read(request.into_inner()).await?;
-        self.prepared.with(&caller.shown, &handle, |prepared| prepared.values = values);
+        let bytes = size(&prepared.sql, values.as_ref());
+        self.prepared.change(&caller.shown, &handle, bytes, |prepared| prepared.values = values);
         Ok(DoPutPreparedStatementResult { prepared_statement_handle: Some(handle) })
     }
 
