@@ -90,6 +90,22 @@ async fn sql_of_a_server_keeps_no_rows_in_its_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn views_of_a_server_are_bounded() {
+    let lake = lake(LocalFiles::Below(Vec::new())).await;
+    let long = format!("create view long as select '{}' as a", "x".repeat(64 << 10));
+    assert!(lake.error(&long).await.message().contains("64.0 KiB"));
+    for number in 0..500 {
+        lake.rows(&format!("create view v{number} as select {number} as a")).await;
+    }
+    let error = lake.error("create view one_more as select 1 as a").await;
+    assert!(error.kind() == ErrorKind::Invalid && error.message().contains("500 views"), "{error}");
+    lake.rows("create or replace view v7 as select 8 as a").await;
+    lake.rows("drop view v8").await;
+    lake.rows("create view one_more as select a from v7").await;
+    assert_eq!(lake.rows("select a from one_more").await, "8");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn files_below_a_root_are_open_and_nothing_leads_out_of_it() {
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let at = |name: &str| folder.path().join(name);
