@@ -165,7 +165,8 @@ mod tests {
         assert_eq!((shelf.take(&much, &large[1]), shelf.held.lock().bytes), (Some(7), 3));
         // Alone it may be larger than the shelf.
         shelf.put(&much, 11, 8);
-        assert_eq!((shelf.held.lock().bytes, shelf.held.lock().things.len()), (11, 1));
+        let held = shelf.held.lock();
+        assert_eq!((held.bytes, held.things.len()), (11, 1));
     }
 
     #[test]
