@@ -38,6 +38,19 @@ for limit, expected in [(70, "10"), (700, "100")]:
     prepared.setString(2, "word-3")
     assert rows(prepared.executeQuery()) == [(expected, "?")]
 prepared.close()
+# Values go by the types that are told in the order of the numbers, of which `$10` is not the second.
+prepared = connection.prepareStatement("select count(*) from '/lake/sales/' where n > ? and word = ?" + " and n < ?" * 9)
+prepared.setLong(1, 0)
+prepared.setString(2, "word-3")
+for place in range(3, 12):
+    prepared.setLong(place, 700)
+assert rows(prepared.executeQuery()) == [("100",)]
+prepared.close()
+# A cast says the type where nothing else does.
+prepared = connection.prepareStatement("select cast(? as bigint) + 1")
+prepared.setLong(1, 41)
+assert rows(prepared.executeQuery()) == [("42",)]
+prepared.close()
 
 # A definition is run once, though it has no rows to count.
 assert statement.execute("create external table jdbc_sales stored as parquet location '/lake/sales/'") is False
@@ -45,6 +58,14 @@ metadata = connection.getMetaData()
 assert metadata.getDatabaseProductName() == "Forebay"
 assert [row[2] for row in rows(metadata.getTables(None, None, "jdbc%", None))] == ["jdbc_sales"]
 assert [row[3] for row in rows(metadata.getColumns(None, None, "jdbc_sales", "%"))] == ["n", "square", "word"]
+# What tools ask before anything else.
+assert metadata.supportsUnionAll() and metadata.supportsFullOuterJoins() and metadata.supportsGroupBy()
+assert not metadata.supportsTransactions() and not metadata.supportsBatchUpdates()
+assert (metadata.getMaxConnections(), metadata.getDefaultTransactionIsolation()) == (0, 0)
+table = (None, None, "jdbc_sales")
+for keys in (metadata.getPrimaryKeys, metadata.getImportedKeys, metadata.getExportedKeys):
+    assert rows(keys(*table)) == []
+assert rows(metadata.getCrossReference(*table, *table)) == []
 assert statement.executeUpdate("copy (select n from jdbc_sales) to '/lake/jdbc/n.parquet'") == 3000
 assert statement.execute("drop table jdbc_sales") is False
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use forebay_types::Error;
 use rustyline::error::ReadlineError;
-use rustyline::history::FileHistory;
-use rustyline::{Config, DefaultEditor, Editor};
+use rustyline::history::{FileHistory, History};
+use rustyline::{Config, Editor};
 
 use super::execute::Session;
 use super::split::is_complete;
@@ -30,20 +30,15 @@ Ctrl-C gives up what is typed, or the statement that runs.
 
 /// Reads statements until the end, and prints what they give.
 pub(crate) async fn run(session: &mut Session<'_>, signals: &mut Signals) -> Outcome {
-    let mut editor = editor()?;
-    let history = history_file().filter(|_| session.history());
-    if let Some(file) = &history {
-        // There is none at the first time.
-        let _ = editor.load_history(file);
-    }
+    let mut lines = Lines::open(history_file().filter(|_| session.history()))?;
     eprintln!("forebay {}: \\help for help, \\q to quit", env!("CARGO_PKG_VERSION"));
     let mut text = String::new();
     loop {
         let prompt = if text.is_empty() { "forebay> " } else { "      -> " };
         // Reading blocks this thread, as nothing else is done meanwhile; the runtime's others go on.
-        match tokio::task::block_in_place(|| editor.readline(prompt)) {
+        match tokio::task::block_in_place(|| lines.read(prompt)) {
             Ok(line) if text.is_empty() && line.trim_start().starts_with('\\') => {
-                remember(&mut editor, history.as_ref(), &line);
+                lines.remember(&line);
                 if command(session, signals, line.trim()).await? {
                     return Ok(());
                 }
@@ -51,7 +46,7 @@ pub(crate) async fn run(session: &mut Session<'_>, signals: &mut Signals) -> Out
             Ok(line) => {
                 text += &line;
                 if is_complete(&text) {
-                    remember(&mut editor, history.as_ref(), &text);
+                    lines.remember(&text);
                     for statement in session.split(&std::mem::take(&mut text)).await? {
                         execute(session, signals, &statement).await?;
                     }
@@ -108,21 +103,43 @@ async fn execute(session: &mut Session<'_>, signals: &mut Signals, statement: &s
     }
 }
 
-fn editor() -> Outcome<Editor<(), FileHistory>> {
-    let config = Config::builder().max_history_size(HISTORY_MAX).and_then(|config| config.history_ignore_dups(true));
-    config
-        .and_then(|config| DefaultEditor::with_config(config.build()))
-        .map_err(|error| Error::internal(format!("can't open the terminal: {error}")).into())
+/// What is typed, and was.
+struct Lines {
+    config: Config,
+    history: FileHistory,
+    file: Option<PathBuf>,
+}
+
+impl Lines {
+    fn open(file: Option<PathBuf>) -> Outcome<Self> {
+        let config = Config::builder().max_history_size(HISTORY_MAX).and_then(|config| config.history_ignore_dups(true));
+        let config = config.map_err(|error| Error::internal(format!("can't open the terminal: {error}")))?.build();
+        let mut history = FileHistory::with_config(&config);
+        if let Some(file) = &file {
+            // There is none at the first time.
+            let _ = history.load(file);
+        }
+        Ok(Self { config, history, file })
+    }
+
+    /// The next line. The library takes SIGINT for itself from everybody else as long as it has the terminal: it has it while somebody types.
+    fn read(&mut self, prompt: &str) -> Result<String, ReadlineError> {
+        let history = std::mem::take(&mut self.history);
+        let mut editor = Editor::<(), FileHistory>::with_history(self.config.clone(), history)?;
+        let line = editor.readline(prompt);
+        self.history = std::mem::take(editor.history_mut());
+        line
+    }
+
+    fn remember(&mut self, text: &str) {
+        // What was typed stays at hand until the end. A history that can't be kept is no reason to stop.
+        let _ = self.history.add(text);
+        if let Some(file) = &self.file {
+            let _ = self.history.save(file);
+        }
+    }
 }
 
 fn history_file() -> Option<PathBuf> {
     Some(forebay_data_folder::state_folder()?.join("sql-history"))
-}
-
-fn remember(editor: &mut Editor<(), FileHistory>, file: Option<&PathBuf>, text: &str) {
-    // What was typed stays at hand until the end. A history that can't be kept is no reason to stop.
-    let _ = editor.add_history_entry(text);
-    if let Some(file) = file {
-        let _ = editor.save_history(file);
-    }
 }

@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 use tonic::Status;
 
 use crate::auth::Shown;
-use crate::incoming::ConnectionId;
 use crate::status::status;
 
 /// Callers that are known at a time; each has a client and an engine of its own.
@@ -20,7 +19,7 @@ const CALLERS_MAX: usize = 64;
 /// How long a caller is known without another look whether its credential still stands.
 const LOOK_AFTER: Duration = Duration::from_secs(5);
 
-/// Sessions of a caller that are remembered: a connection that is used again after so many others begins with the settings of the start.
+/// Callers of one connection whose settings are remembered: most have one, that of a proxy many.
 const SESSIONS_MAX: usize = 64;
 
 /// Makes the engine of who shows a credential, which reads and writes with that one's rights and no others. `Denied` when
@@ -36,27 +35,28 @@ pub(crate) struct Callers {
 struct Known {
     engine: Engine,
     looked: Instant,
-    /// One a connection, since what is `SET` by one is no matter of the others; the last one used is the last one here.
-    sessions: Vec<(ConnectionId, Engine)>,
 }
 
-impl Known {
-    fn new(engine: Engine) -> Self {
-        Self { engine, looked: forebay_runtime::now(), sessions: Vec::new() }
-    }
+/// What was `SET` by a connection, of each of its callers: no matter of other connections, and there for as long as it is. All calls that
+/// come by the connection have the same one; the caller who was here last is the last one.
+#[derive(Clone, Default)]
+pub(crate) struct Connection(Arc<Mutex<Vec<(Arc<str>, Engine)>>>);
 
-    /// The session of a connection.
-    fn session(&mut self, connection: Option<ConnectionId>) -> Engine {
-        let Some(connection) = connection else { return self.engine.clone() };
-        let session = match self.sessions.iter().position(|(of, _)| *of == connection) {
-            Some(at) => self.sessions.remove(at).1,
-            None => self.engine.session(),
+impl Connection {
+    /// The engine of a caller, with the settings that it has here.
+    fn session(&self, shown: &Shown, engine: &Engine) -> Engine {
+        let mut sessions = self.0.lock();
+        let session = match sessions.iter().position(|(of, _)| *of == shown.0) {
+            Some(at) => engine.with_settings_of(&sessions.remove(at).1),
+            None => engine.session(),
         };
-        if self.sessions.len() >= SESSIONS_MAX {
-            self.sessions.remove(0);
+        if sessions.len() >= SESSIONS_MAX {
+            sessions.remove(0);
         }
-        self.sessions.push((connection, session.clone()));
-        assert!(self.sessions.len() <= SESSIONS_MAX, "{} sessions are one caller's", self.sessions.len());
+        sessions.push((Arc::clone(&shown.0), session.clone()));
+        assert!(sessions.len() <= SESSIONS_MAX, "{} sessions are one connection's", sessions.len());
+        let own = sessions.iter().filter(|(of, _)| *of == shown.0).count();
+        assert_eq!(own, 1, "sessions that a caller has by one connection");
         session
     }
 }
@@ -67,7 +67,7 @@ impl Callers {
     }
 
     /// The engine of who shows this, with the settings of the connection. `Unauthenticated` when it is nobody's.
-    pub(crate) async fn engine(&self, shown: &Shown, connection: Option<ConnectionId>) -> Result<Engine, Status> {
+    pub(crate) async fn engine(&self, shown: &Shown, connection: Option<&Connection>) -> Result<Engine, Status> {
         let known = self.known.lock().get(&shown.0).map(|known| (known.engine.clone(), known.looked.elapsed() < LOOK_AFTER));
         if let Some((engine, is_fresh)) = known {
             if !is_fresh && engine.check_caller().await.is_err_and(|error| error.kind() == ErrorKind::Denied) {
@@ -93,27 +93,30 @@ impl Callers {
     }
 
     /// Remembers who was let in, `looked` now or before; the engine with the settings of the connection.
-    fn keep(&self, shown: &Shown, engine: Engine, looked: bool, connection: Option<ConnectionId>) -> Engine {
+    fn keep(&self, shown: &Shown, engine: Engine, looked: bool, connection: Option<&Connection>) -> Engine {
         let mut known = self.known.lock();
         if known.len() >= CALLERS_MAX && !known.contains_key(&shown.0) {
             let oldest = known.iter().min_by_key(|(_, known)| known.looked).map(|(shown, _)| Arc::clone(shown));
             oldest.and_then(|oldest| known.remove(&oldest));
         }
         assert!(known.len() < CALLERS_MAX || known.contains_key(&shown.0), "{} callers are known, and one comes", known.len());
-        let of = known.entry(Arc::clone(&shown.0)).or_insert_with(|| Known::new(engine));
+        let of = known.entry(Arc::clone(&shown.0)).or_insert_with(|| Known { engine, looked: forebay_runtime::now() });
         if looked {
             of.looked = forebay_runtime::now();
         }
-        of.session(connection)
+        match connection {
+            Some(connection) => connection.session(shown, &of.engine),
+            None => of.engine.clone(),
+        }
     }
 }
 
 fn unknown() -> Status {
     if is_audited() {
-        let refused = Error::denied("the token is none of this cluster, or was taken away");
+        let refused = Error::denied("the token is none of this cluster, has expired or was taken away");
         tell("unknown", "", &Deed { port: "sql", what: "call", on: String::new() }, Some(&refused));
     }
-    Status::unauthenticated("this token is none of this cluster, or was taken away: `forebay token add` makes one")
+    Status::unauthenticated("this token is none of this cluster, has expired or was taken away: `forebay token add` makes one")
 }
 
 #[cfg(test)]
@@ -122,35 +125,56 @@ mod tests {
 
     use super::*;
 
-    #[tokio::test]
-    async fn what_one_connection_sets_is_no_matter_of_the_others() {
+    fn callers() -> Callers {
         let connect: Connect =
             Arc::new(|_| Box::pin(async { Ok(Engine::over_object_store(Vec::new(), EngineSettings::default())) }));
-        let (callers, shown) = (Callers::new(connect), Shown("a secret of the tests".into()));
-        let zone = async |connection| {
-            let engine = callers.engine(&shown, Some(connection)).await.unwrap();
-            let mut query = engine.execute("show datafusion.execution.time_zone").await.unwrap();
-            format!("{:?}", query.collect().await.unwrap())
-        };
-        let (one, other) = (ConnectionId::next(), ConnectionId::next());
-        let before = zone(one).await;
-        let engine = callers.engine(&shown, Some(one)).await.unwrap();
-        engine.execute("set datafusion.execution.time_zone = '+05:00'").await.unwrap();
-        assert!(zone(one).await.contains("+05:00") && !before.contains("+05:00"));
-        assert_eq!(zone(other).await, before);
-        // Views are of all.
-        engine.execute("create view v as select 1 as one").await.unwrap();
-        callers.engine(&shown, Some(other)).await.unwrap().execute("select one from v").await.unwrap();
+        Callers::new(connect)
+    }
+
+    /// A setting, as a connection has it.
+    async fn batch_size(callers: &Callers, shown: &Shown, connection: &Connection) -> String {
+        let engine = callers.engine(shown, Some(connection)).await.unwrap();
+        let mut query = engine.execute("show datafusion.execution.batch_size").await.unwrap();
+        format!("{:?}", query.collect().await.unwrap())
     }
 
     #[tokio::test]
-    async fn sessions_that_are_not_used_any_more_are_forgotten() {
+    async fn what_one_connection_sets_is_no_matter_of_the_others() {
+        let (callers, shown) = (callers(), Shown("a secret of the tests".into()));
+        let (one, other) = (Connection::default(), Connection::default());
+        let before = batch_size(&callers, &shown, &one).await;
+        let engine = callers.engine(&shown, Some(&one)).await.unwrap();
+        engine.execute("set datafusion.execution.batch_size = 77").await.unwrap();
+        assert!(batch_size(&callers, &shown, &one).await.contains("77") && !before.contains("77"));
+        assert_eq!(batch_size(&callers, &shown, &other).await, before);
+        // Views are of all.
+        engine.execute("create view v as select 1 as one").await.unwrap();
+        callers.engine(&shown, Some(&other)).await.unwrap().execute("select one from v").await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_set_holds_until_the_connection_ends_however_many_others_there_are() {
+        let (callers, shown) = (callers(), Shown("a secret of the tests".into()));
+        let connections: Vec<_> = (0..100).map(|_| Connection::default()).collect();
+        for (number, connection) in connections.iter().enumerate() {
+            let engine = callers.engine(&shown, Some(connection)).await.unwrap();
+            engine.execute(&format!("set datafusion.execution.batch_size = {}", 7_000 + number)).await.unwrap();
+        }
+        // Also where the caller was forgotten meanwhile.
+        callers.known.lock().clear();
+        for (number, connection) in connections.iter().enumerate() {
+            let set = batch_size(&callers, &shown, connection).await;
+            assert!(set.contains(&(7_000 + number).to_string()), "{number}: {set}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_connection_of_many_callers_remembers_those_who_came_last() {
         let engine = Engine::over_object_store(Vec::new(), EngineSettings::default());
-        let mut known = Known::new(engine);
-        let first = ConnectionId::next();
-        known.session(Some(first));
-        (0..SESSIONS_MAX).for_each(|_| drop(known.session(Some(ConnectionId::next()))));
-        assert_eq!(known.sessions.len(), SESSIONS_MAX);
-        assert!(known.sessions.iter().all(|(of, _)| *of != first));
+        let (connection, caller) = (Connection::default(), |number: usize| Shown(format!("caller {number}").into()));
+        (0..=SESSIONS_MAX).for_each(|number| drop(connection.session(&caller(number), &engine)));
+        let sessions = connection.0.lock();
+        assert_eq!(sessions.len(), SESSIONS_MAX);
+        assert!(sessions.iter().all(|(of, _)| *of != caller(0).0));
     }
 }

@@ -14,8 +14,7 @@ use tonic::server::NamedService;
 use tonic::{Request, Status};
 
 use crate::auth::{Shown, nothing, shown};
-use crate::callers::Callers;
-use crate::incoming::ConnectionId;
+use crate::callers::{Callers, Connection};
 
 type Call = http::Request<Body>;
 type Answer = http::Response<Body>;
@@ -68,8 +67,8 @@ where
         Box::pin(async move {
             let answered = caught_future(async {
                 let shown = shown(call.headers())?;
-                let connection = call.extensions().get::<ConnectionId>().copied();
-                let engine = callers.engine(&shown, connection).await?;
+                let connection = call.extensions().get::<Connection>().cloned();
+                let engine = callers.engine(&shown, connection.as_ref()).await?;
                 // Of who is let in only.
                 let mut span = Span::of_request(call.headers(), "flight");
                 span.set("rpc.method", || call.uri().path().to_string());

@@ -3,7 +3,6 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -15,6 +14,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::transport::server::Connected;
+
+use crate::callers::Connection;
 
 /// Connections at once.
 const CONNECTIONS_MAX: usize = 1_024;
@@ -57,7 +58,7 @@ impl Incoming {
                             room = room.acquire_owned() => room.map_err(io::Error::other)?,
                             () = place.gives_way() => return Err(io::Error::other("others wait for its place")),
                         };
-                        io::Result::Ok(Socket { bytes, id: ConnectionId::next(), _room: room })
+                        io::Result::Ok(Socket { bytes, connection: Connection::default(), _room: room })
                     };
                     let introduced = introduced.await;
                     drop(place);
@@ -82,29 +83,18 @@ impl futures::Stream for Incoming {
     }
 }
 
-/// Which connection a call came by: no two of a process have the same number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ConnectionId(u64);
-
-impl ConnectionId {
-    pub(crate) fn next() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self(NEXT.fetch_add(1, Ordering::Relaxed))
-    }
-}
-
-/// One connection.
+/// One connection, with what is set by it.
 pub(crate) struct Socket {
     bytes: Introduced,
-    id: ConnectionId,
+    connection: Connection,
     _room: OwnedSemaphorePermit,
 }
 
 impl Connected for Socket {
-    type ConnectInfo = ConnectionId;
+    type ConnectInfo = Connection;
 
     fn connect_info(&self) -> Self::ConnectInfo {
-        self.id
+        self.connection.clone()
     }
 }
 

@@ -5,6 +5,7 @@
 //!
 //! Start with [`FlightServer::start`]; what its calls mean stands in `service`.
 
+mod answers;
 mod auth;
 mod callers;
 mod door;

@@ -15,9 +15,17 @@ use tonic::Status;
 
 use crate::status::{internal, refused};
 
+/// Values of a statement's parameters.
+#[derive(Clone)]
+pub(crate) struct Bound {
+    pub(crate) values: ParamValues,
+    /// What they take.
+    pub(crate) bytes: usize,
+}
+
 /// Reads the values that a client binds to a prepared statement: one row. None when it binds nothing. Kept is that row alone,
 /// however much a client goes on to send.
-pub(crate) async fn read(stream: PeekableFlightDataStream) -> Result<Option<ParamValues>, Status> {
+pub(crate) async fn read(stream: PeekableFlightDataStream) -> Result<Option<Bound>, Status> {
     let data = stream.map_err(|status| FlightError::Tonic(Box::new(status))).and_then(|data| ready(as_they_are(data)));
     let mut batches = FlightRecordBatchStream::new_from_flight_data(data);
     let mut bound = None;
@@ -44,16 +52,17 @@ fn as_they_are(data: FlightData) -> Result<FlightData, FlightError> {
 }
 
 /// Columns named as `$name` parameters go by name; any others, `$1` and a client's own names among them, by their order.
-fn values(row: &RecordBatch) -> Result<ParamValues, Status> {
+fn values(row: &RecordBatch) -> Result<Bound, Status> {
     let schema = row.schema();
     let scalar = |ix: usize| ScalarValue::try_from_array(row.column(ix), 0).map_err(internal);
+    let scalars = (0..row.num_columns()).map(scalar).collect::<Result<Vec<_>, Status>>()?;
+    let bytes = scalars.iter().map(ScalarValue::size).sum();
     let names: Option<Vec<&str>> = schema.fields().iter().map(|field| parameter_name(field.name())).collect();
-    if let Some(names) = names.filter(|names| !names.is_empty()) {
-        let values = names.iter().enumerate().map(|(ix, name)| Ok((name.to_string(), scalar(ix)?)));
-        return Ok(ParamValues::from(values.collect::<Result<HashMap<_, _>, Status>>()?));
-    }
-    let values = (0..row.num_columns()).map(scalar).collect::<Result<Vec<_>, Status>>()?;
-    Ok(ParamValues::from(values))
+    let values = match names.filter(|names| !names.is_empty()) {
+        Some(names) => ParamValues::from(names.into_iter().map(str::to_string).zip(scalars).collect::<HashMap<String, _>>()),
+        None => ParamValues::from(scalars),
+    };
+    Ok(Bound { values, bytes })
 }
 
 /// A statement whose `?`, as JDBC and ODBC write parameters, are `$1`, `$2`, ..; what stands in quotes or comments stays.

@@ -37,7 +37,7 @@ pub struct FlightServer {
 
 impl FlightServer {
     /// Listens, and answers from now on. Each caller gets the engine that `connect` makes for its credential; what has the same
-    /// credential shares it: a view or a setting of one is seen by all of those.
+    /// credential shares it: a view of one is seen by all of those, what it sets by its connection alone.
     pub async fn start(settings: FlightSettings, connect: Connect) -> Result<Self> {
         let place = || format!("can't listen at {}", settings.listen);
         let listener = TcpListener::bind(&settings.listen).await.context(place)?;

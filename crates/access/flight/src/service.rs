@@ -4,40 +4,32 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow_flight::encode::FlightDataEncoderBuilder;
-use arrow_flight::error::FlightError;
 use arrow_flight::flight_service_server::FlightService as Wire;
 use arrow_flight::sql::server::{FlightSqlService, PeekableFlightDataStream};
 use arrow_flight::sql::{
     ActionClosePreparedStatementRequest, ActionCreatePreparedStatementRequest, ActionCreatePreparedStatementResult,
-    CommandGetCatalogs, CommandGetDbSchemas, CommandGetSqlInfo, CommandGetTableTypes, CommandGetTables,
-    CommandPreparedStatementQuery, CommandPreparedStatementUpdate, CommandStatementQuery, CommandStatementUpdate,
-    DoPutPreparedStatementResult, ProstMessageExt, SqlInfo, TicketStatementQuery,
+    CommandGetCatalogs, CommandGetCrossReference, CommandGetDbSchemas, CommandGetExportedKeys, CommandGetImportedKeys,
+    CommandGetPrimaryKeys, CommandGetSqlInfo, CommandGetTableTypes, CommandGetTables, CommandPreparedStatementQuery,
+    CommandPreparedStatementUpdate, CommandStatementQuery, CommandStatementUpdate, DoPutPreparedStatementResult, ProstMessageExt,
+    SqlInfo, TicketStatementQuery,
 };
-use arrow_flight::{
-    Action, FlightDescriptor, FlightEndpoint, FlightInfo, HandshakeRequest, HandshakeResponse, IpcMessage, SchemaAsIpc, Ticket,
-};
+use arrow_flight::{Action, FlightDescriptor, FlightInfo, HandshakeRequest, HandshakeResponse, Ticket};
 use bytes::Bytes;
 use forebay_runtime::time::interval;
+use forebay_sql::Query;
 use forebay_sql::arrow::array::{AsArray, RecordBatch};
-use forebay_sql::arrow::datatypes::{Field, Schema, SchemaRef, UInt64Type};
-use forebay_sql::arrow::ipc::writer::IpcWriteOptions;
-use forebay_sql::output::{plain_rows, plain_schema};
-use forebay_sql::{ParamValues, Query};
-use forebay_types::Error;
-use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use forebay_sql::arrow::datatypes::{DataType, Field, Schema, SchemaRef, UInt64Type};
+use futures::stream;
 use prost::Message;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Request, Response, Status, Streaming};
 
+use crate::answers::{Answer, info, on_the_wire, one, rows_of, rows_there, schema_bytes};
 use crate::door::Caller;
 use crate::metadata::{self, CATALOG, SCHEMA, TABLE_TYPES, built};
-use crate::parameters;
+use crate::parameters::{self, Bound};
 use crate::shelf::Shelf;
-use crate::status::{internal, refused, status};
-
-type Rows = BoxStream<'static, Result<RecordBatch, FlightError>>;
-type Answer<T> = Result<Response<T>, Status>;
+use crate::status::{internal, status};
 
 /// Statements that were started and whose rows nobody has fetched yet, and how long they wait.
 const QUERIES_MAX: usize = 1_000;
@@ -45,6 +37,8 @@ const QUERY_IDLE: Duration = Duration::from_secs(300);
 /// Prepared statements that are not closed, and how long they last unused.
 const PREPARED_MAX: usize = 10_000;
 const PREPARED_IDLE: Duration = Duration::from_secs(3_600);
+/// Bytes of the texts of these and of those, with the values of their parameters.
+const TEXTS_BYTES_MAX: usize = 64 << 20;
 
 /// What the calls of Flight SQL mean here. A statement is planned once: the call that asks for its columns starts it and
 /// pins its versions, the call with the ticket takes its rows. One that writes has written when the first of them answers:
@@ -67,13 +61,13 @@ enum Answered {
 #[derive(Clone)]
 struct Prepared {
     sql: String,
-    values: Option<ParamValues>,
+    values: Option<Bound>,
 }
 
 impl FlightService {
     pub(crate) fn new() -> Self {
-        let queries = Arc::new(Shelf::new(QUERIES_MAX, QUERY_IDLE));
-        let prepared = Arc::new(Shelf::new(PREPARED_MAX, PREPARED_IDLE));
+        let queries = Arc::new(Shelf::new(QUERIES_MAX, TEXTS_BYTES_MAX, QUERY_IDLE));
+        let prepared = Arc::new(Shelf::new(PREPARED_MAX, TEXTS_BYTES_MAX, PREPARED_IDLE));
         let sweep = {
             let (queries, prepared) = (Arc::clone(&queries), Arc::clone(&prepared));
             async move {
@@ -89,8 +83,9 @@ impl FlightService {
     }
 
     /// Starts a statement, and runs one that writes to its end; its rows wait behind the ticket.
-    async fn begin(&self, sql: &str, values: Option<ParamValues>, asked: Request<FlightDescriptor>) -> Answer<FlightInfo> {
+    async fn begin(&self, sql: &str, values: Option<Bound>, asked: Request<FlightDescriptor>) -> Answer<FlightInfo> {
         let caller = Caller::of(&asked)?;
+        let bytes = size(sql, values.as_ref());
         let mut query = start(&caller, sql, values).await?;
         let schema = on_the_wire(&query.schema());
         let notice = query.notice().unwrap_or_default().to_string();
@@ -98,7 +93,7 @@ impl FlightService {
             true => Answered::Written(query.schema(), query.collect().await.map_err(|error| status(&error))?),
             false => Answered::Coming(Box::new(query)),
         };
-        let ticket = TicketStatementQuery { statement_handle: self.queries.put(&caller.shown, answered) };
+        let ticket = TicketStatementQuery { statement_handle: self.queries.put(&caller.shown, bytes, answered) };
         let mut answer = info(&schema, ticket.as_any().encode_to_vec(), asked.into_inner())?;
         answer.get_mut().app_metadata = notice.into();
         Ok(answer)
@@ -106,7 +101,7 @@ impl FlightService {
 
     /// Runs a statement to its end; gives the number of rows it wrote. 0 for definitions: -1 would have JDBC's driver run
     /// them once more, as queries.
-    async fn run(&self, caller: &Caller, sql: &str, values: Option<ParamValues>) -> Result<i64, Status> {
+    async fn run(&self, caller: &Caller, sql: &str, values: Option<Bound>) -> Result<i64, Status> {
         let mut query = start(caller, sql, values).await?;
         let batches = query.collect().await.map_err(|error| status(&error))?;
         Ok(batches.iter().filter_map(written).reduce(|sum, rows| sum + rows).unwrap_or(0))
@@ -121,9 +116,14 @@ impl FlightService {
     }
 }
 
-async fn start(caller: &Caller, sql: &str, values: Option<ParamValues>) -> Result<Query, Status> {
+/// What a statement takes.
+fn size(sql: &str, values: Option<&Bound>) -> usize {
+    sql.len() + values.map_or(0, |bound| bound.bytes)
+}
+
+async fn start(caller: &Caller, sql: &str, values: Option<Bound>) -> Result<Query, Status> {
     let started = match values {
-        Some(values) => caller.engine.execute_with(sql, values).await,
+        Some(Bound { values, .. }) => caller.engine.execute_with(sql, values).await,
         None => caller.engine.execute(sql).await,
     };
     started.map_err(|error| status(&error))
@@ -133,55 +133,6 @@ async fn start(caller: &Caller, sql: &str, values: Option<ParamValues>) -> Resul
 fn written(batch: &RecordBatch) -> Option<i64> {
     let counts = batch.column_by_name("count")?.as_primitive_opt::<UInt64Type>()?;
     Some(counts.iter().flatten().sum::<u64>() as i64)
-}
-
-/// The columns as they are sent: dictionaries and views are not.
-fn on_the_wire(schema: &SchemaRef) -> SchemaRef {
-    let schema = plain_schema(schema);
-    let encoder = FlightDataEncoderBuilder::new().with_schema(schema.clone()).build(stream::empty());
-    encoder.known_schema().unwrap_or(schema)
-}
-
-/// Where to fetch what was asked for: here.
-fn info(schema: &Schema, ticket: Vec<u8>, asked: FlightDescriptor) -> Answer<FlightInfo> {
-    let endpoint = FlightEndpoint::new().with_ticket(Ticket { ticket: ticket.into() });
-    let info = FlightInfo::new().with_endpoint(endpoint).with_descriptor(asked).try_with_schema(schema).map_err(internal)?;
-    Ok(Response::new(info))
-}
-
-fn rows(schema: SchemaRef, rows: Rows) -> Response<<FlightService as Wire>::DoGetStream> {
-    let encoded = FlightDataEncoderBuilder::new().with_schema(schema).build(rows);
-    Response::new(Box::pin(encoded.map_err(refused)))
-}
-
-fn one(batch: RecordBatch) -> Response<<FlightService as Wire>::DoGetStream> {
-    rows(batch.schema(), stream::once(std::future::ready(Ok(batch))).boxed())
-}
-
-/// What a statement that writes says, which is there.
-fn rows_there(schema: &SchemaRef, batches: Vec<RecordBatch>) -> Response<<FlightService as Wire>::DoGetStream> {
-    let schema = plain_schema(schema);
-    let plain: Vec<_> = batches.iter().map(|batch| plain_rows(batch, &schema).map_err(FlightError::from)).collect();
-    rows(schema, stream::iter(plain).boxed())
-}
-
-/// The rows of a query as they come; dropping them ends it.
-fn rows_of(query: Box<Query>) -> Response<<FlightService as Wire>::DoGetStream> {
-    let schema = plain_schema(&query.schema());
-    let begin = (query, schema.clone());
-    let batches = stream::unfold(begin, |(mut query, schema)| async move {
-        let batch = query.next_batch().await?;
-        let batch = batch.map_err(|error: Error| FlightError::Tonic(Box::new(status(&error))));
-        Some((batch.and_then(|batch| plain_rows(&batch, &schema).map_err(FlightError::from)), (query, schema)))
-    });
-    rows(schema, batches.boxed())
-}
-
-/// A schema as an answer names it: in plain types, as its rows will be.
-fn schema_bytes(schema: &SchemaRef) -> Result<Bytes, Status> {
-    let message: IpcMessage =
-        SchemaAsIpc::new(&plain_schema(schema), &IpcWriteOptions::default()).try_into().map_err(internal)?;
-    Ok(message.0)
 }
 
 #[tonic::async_trait]
@@ -243,14 +194,12 @@ impl FlightSqlService for FlightService {
         let sql = parameters::numbered(&request.query);
         let caller = Caller::of(&action)?;
         let described = caller.engine.describe(&sql).await.map_err(|error| status(&error))?;
-        let parameters = described
-            .parameters
-            .iter()
-            .map(|(name, kind)| Field::new(name, kind.clone().unwrap_or(forebay_sql::arrow::datatypes::DataType::Null), true));
+        let parameters =
+            described.parameters.iter().map(|(name, kind)| Field::new(name, kind.clone().unwrap_or(DataType::Null), true));
         let parameter_schema = schema_bytes(&Arc::new(Schema::new(parameters.collect::<Vec<_>>())))?;
         // Clients take a statement without columns for one that is to be run as an update.
         let columns = if described.writes { Arc::new(Schema::empty()) } else { on_the_wire(&described.schema) };
-        let handle = self.prepared.put(&caller.shown, Prepared { sql, values: None });
+        let handle = self.prepared.put(&caller.shown, sql.len(), Prepared { sql, values: None });
         Ok(ActionCreatePreparedStatementResult {
             prepared_statement_handle: handle,
             dataset_schema: schema_bytes(&columns)?,
@@ -273,9 +222,10 @@ impl FlightSqlService for FlightService {
         request: Request<PeekableFlightDataStream>,
     ) -> Result<DoPutPreparedStatementResult, Status> {
         let (caller, handle) = (Caller::of(&request)?, statement.prepared_statement_handle);
-        self.prepared(&caller, &handle)?;
+        let prepared = self.prepared(&caller, &handle)?;
         let values = parameters::read(request.into_inner()).await?;
-        self.prepared.with(&caller.shown, &handle, |prepared| prepared.values = values);
+        let bytes = size(&prepared.sql, values.as_ref());
+        self.prepared.change(&caller.shown, &handle, bytes, |prepared| prepared.values = values);
         Ok(DoPutPreparedStatementResult { prepared_statement_handle: Some(handle) })
     }
 
@@ -368,6 +318,70 @@ impl FlightSqlService for FlightService {
 
     async fn do_get_sql_info(&self, query: CommandGetSqlInfo, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
         built(query.into_builder(metadata::sql_info()?).build()).map(one)
+    }
+
+    async fn get_flight_info_primary_keys(
+        &self,
+        query: CommandGetPrimaryKeys,
+        request: Request<FlightDescriptor>,
+    ) -> Answer<FlightInfo> {
+        info(&metadata::primary_keys(), query.as_any().encode_to_vec(), request.into_inner())
+    }
+
+    async fn do_get_primary_keys(
+        &self,
+        _query: CommandGetPrimaryKeys,
+        _request: Request<Ticket>,
+    ) -> Answer<<Self as Wire>::DoGetStream> {
+        Ok(one(RecordBatch::new_empty(metadata::primary_keys())))
+    }
+
+    async fn get_flight_info_exported_keys(
+        &self,
+        query: CommandGetExportedKeys,
+        request: Request<FlightDescriptor>,
+    ) -> Answer<FlightInfo> {
+        info(&metadata::foreign_keys(), query.as_any().encode_to_vec(), request.into_inner())
+    }
+
+    async fn do_get_exported_keys(
+        &self,
+        _query: CommandGetExportedKeys,
+        _request: Request<Ticket>,
+    ) -> Answer<<Self as Wire>::DoGetStream> {
+        Ok(one(RecordBatch::new_empty(metadata::foreign_keys())))
+    }
+
+    async fn get_flight_info_imported_keys(
+        &self,
+        query: CommandGetImportedKeys,
+        request: Request<FlightDescriptor>,
+    ) -> Answer<FlightInfo> {
+        info(&metadata::foreign_keys(), query.as_any().encode_to_vec(), request.into_inner())
+    }
+
+    async fn do_get_imported_keys(
+        &self,
+        _query: CommandGetImportedKeys,
+        _request: Request<Ticket>,
+    ) -> Answer<<Self as Wire>::DoGetStream> {
+        Ok(one(RecordBatch::new_empty(metadata::foreign_keys())))
+    }
+
+    async fn get_flight_info_cross_reference(
+        &self,
+        query: CommandGetCrossReference,
+        request: Request<FlightDescriptor>,
+    ) -> Answer<FlightInfo> {
+        info(&metadata::foreign_keys(), query.as_any().encode_to_vec(), request.into_inner())
+    }
+
+    async fn do_get_cross_reference(
+        &self,
+        _query: CommandGetCrossReference,
+        _request: Request<Ticket>,
+    ) -> Answer<<Self as Wire>::DoGetStream> {
+        Ok(one(RecordBatch::new_empty(metadata::foreign_keys())))
     }
 
     async fn register_sql_info(&self, _id: i32, _result: &SqlInfo) {}

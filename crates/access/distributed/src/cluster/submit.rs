@@ -23,7 +23,7 @@ pub(super) struct Submission {
 }
 
 impl Submission {
-    /// Has the scheduler at `host:port` run it, and gives where its results are, in their order. Its job goes on when this is dropped.
+    /// Has the scheduler at `host:port` run it, and gives where its results are, in their order. Its job ends when this is dropped.
     pub(super) async fn run(&self, ways: &Ways, scheduler: &str) -> Result<Vec<PartitionLocation>> {
         // All that is known of an error is its text, by which it is sorted.
         let failed = |text: String| DataFusionError::Execution(text);

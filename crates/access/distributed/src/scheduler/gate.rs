@@ -11,7 +11,7 @@ use ballista_core::serde::protobuf::{
     CreateUpdateSessionResult, ExecuteQueryParams, ExecuteQueryResult, ExecutorRegistration, ExecutorStoppedParams,
     ExecutorStoppedResult, GetJobMetricsParams, GetJobMetricsResult, GetJobStatusParams, GetJobStatusResult, HeartBeatParams,
     HeartBeatResult, PollWorkParams, PollWorkResult, RegisterExecutorParams, RegisterExecutorResult, RemoveSessionParams,
-    RemoveSessionResult, TaskStatus, UpdateTaskStatusParams, UpdateTaskStatusResult, task_status,
+    RemoveSessionResult, TaskStatus, UpdateTaskStatusParams, UpdateTaskStatusResult, job_status, task_status,
 };
 use ballista_core::serde::scheduler::ExecutorSpecification;
 use forebay_client::Client;
@@ -35,6 +35,9 @@ const ROOM: (u64, u64) = (3, 4);
 /// whether one has come that nobody told of, as when its input has.
 const HELD: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(50);
+/// When it is looked for a job whose client is gone, and how often: for less time than one who was cut off waits before asking for another.
+const GONE_LOOK: Duration = Duration::from_millis(100);
+const GONE_LOOKS: usize = 4;
 
 /// Ballista's scheduler behind our books: what executors say of their tasks is noted before Ballista asks the policy, so
 /// that a slot that has just become free is known to be.
@@ -101,6 +104,51 @@ impl Gate {
             SchedulerGrpc::poll_work(&inner, request).await
         });
         asked.await.map_err(|error| Status::internal(error.to_string()))?
+    }
+}
+
+/// Who waits for the end of a job. Where they go away before it, killed or cut off, nobody hears of it: the job ends.
+struct Asking {
+    server: Server,
+    books: Arc<Mutex<Books>>,
+    /// By which the books know the job: the session of who waits, from its first news on its own; none where there is nothing to end.
+    job: Option<String>,
+}
+
+impl Asking {
+    /// Of a job that is not there yet: one of the same session that is there is somebody else's.
+    fn begin(server: Server, books: Arc<Mutex<Books>>, session: &str) -> Self {
+        let is_new = books.lock().named(session).is_none();
+        Self { server, books, job: is_new.then(|| session.to_string()) }
+    }
+
+    fn hears(&mut self, told: &GetJobStatusResult) {
+        let Some(told) = &told.status else { return };
+        match &told.status {
+            Some(job_status::Status::Failed(_) | job_status::Status::Successful(_)) => self.job = None,
+            _ => self.job = Some(told.job_id.clone()),
+        }
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        let Some(name) = self.job.take() else { return };
+        let (server, books) = (self.server.clone(), Arc::clone(&self.books));
+        forebay_runtime::spawn_left(async move {
+            for _ in 0..GONE_LOOKS {
+                // Who gives up in order says so meanwhile.
+                forebay_runtime::time::sleep(GONE_LOOK).await;
+                let job = books.lock().named(&name);
+                // It is being planned, or over.
+                let Some(job) = job else { continue };
+                tracing::info!(%job, "who asked for a job is gone: it ends");
+                if let Err(error) = server.cancel_job(job.into()).await {
+                    tracing::warn!(%error, "a job that nobody waits for was not ended");
+                }
+                return;
+            }
+        });
     }
 }
 
@@ -202,9 +250,13 @@ impl SchedulerGrpc for Gate {
         request: Request<ExecuteQueryParams>,
     ) -> Result<Response<Self::ExecuteQueryPushStream>, Status> {
         check_plan(request.get_ref())?;
-        let told = SchedulerGrpc::execute_query_push(&self.inner, request).await?;
-        let books = Arc::clone(&self.books);
-        Ok(told.map(|told| told.map_ok(move |told| truthful(&books, told)).boxed()))
+        let mut asking = Asking::begin(self.inner.clone(), Arc::clone(&self.books), &request.get_ref().session_id);
+        let told = SchedulerGrpc::execute_query_push(&self.inner, request).await.inspect_err(|_| asking.job = None)?;
+        let hears = move |told: GetJobStatusResult| {
+            asking.hears(&told);
+            truthful(&asking.books, told)
+        };
+        Ok(told.map(|told| told.map_ok(hears).boxed()))
     }
 
     async fn execute_query(&self, request: Request<ExecuteQueryParams>) -> Result<Response<ExecuteQueryResult>, Status> {

@@ -57,6 +57,37 @@ async fn a_job_is_seen_and_cancelled() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_job_ends_with_the_process_that_waits_for_it() {
+    let bed = Bed::with(2, bound("4Mbit"), true).await;
+    let cluster = bed.cluster().await;
+    bed.tpch(0.05, &[&cluster]).await;
+    // What would tell the scheduler is not done by a runtime that is gone, as by a process that is killed.
+    let process = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    process.spawn(async move { cluster.execute("select sum(l_quantity) from lineitem").await.unwrap().collect().await });
+    let control = bed.control();
+    let began = Instant::now();
+    let id = loop {
+        let jobs = control.jobs().await.unwrap();
+        if let Some(job) = jobs.into_iter().find(|job| job.bytes > 0) {
+            assert!(job.state == "running", "{job:?}");
+            break job.id;
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "no job");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    };
+    process.shutdown_background();
+    let began = Instant::now();
+    loop {
+        let job = control.jobs().await.unwrap().into_iter().find(|job| job.id == id).unwrap();
+        if job.state == "failed" {
+            break;
+        }
+        assert!(job.state == "running" && began.elapsed() < Duration::from_secs(10), "{job:?}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_bound_that_is_raised_holds_from_then_on() {
     let bed = Bed::with(2, bound("2Mbit"), true).await;
     let cluster = bed.cluster().await;

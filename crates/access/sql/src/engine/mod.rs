@@ -160,6 +160,11 @@ impl Engine {
         Self { inner: Arc::clone(&self.inner), config: Arc::new(Mutex::new(self.inner.template.config().clone())) }
     }
 
+    /// This engine with the settings of another session: what is `SET` in one of them holds in the other.
+    pub fn with_settings_of(&self, session: &Self) -> Self {
+        Self { inner: Arc::clone(&self.inner), config: Arc::clone(&session.config) }
+    }
+
     /// Has work for a statement done by the threads that are there for it.
     async fn compute<F>(&self, work: F) -> Result<F::Output>
     where

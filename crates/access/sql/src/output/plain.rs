@@ -10,8 +10,8 @@ use forebay_types::{Error, Result};
 
 use super::from_arrow;
 
-/// A batch whose values a writer can take as they are: without dictionaries, whose values may be null where no key is, and
-/// without times that no calendar has.
+/// A batch whose values a writer can take as they are: without dictionaries, whose values may be null where no key is,
+/// with text for the keys of maps, and without times that no calendar has.
 pub(super) fn plain(batch: &RecordBatch) -> Result<RecordBatch> {
     let fields: Vec<FieldRef> = batch.schema_ref().fields().iter().map(plain_field).collect();
     let mut columns = Vec::with_capacity(fields.len());
@@ -44,8 +44,26 @@ fn plain_type(kind: &DataType) -> DataType {
         DataType::List(child) => DataType::List(plain_field(child)),
         DataType::LargeList(child) => DataType::LargeList(plain_field(child)),
         DataType::FixedSizeList(child, length) => DataType::FixedSizeList(plain_field(child), *length),
+        DataType::Map(entries, is_sorted) => match entries.data_type() {
+            DataType::Struct(children) => {
+                let children = children.iter().enumerate();
+                let children = children.map(|(at, child)| if at == 0 { name_of(child) } else { plain_field(child) }).collect();
+                DataType::Map(Arc::new(entries.as_ref().clone().with_data_type(DataType::Struct(children))), *is_sorted)
+            }
+            _ => kind.clone(),
+        },
         other => other.clone(),
     }
+}
+
+/// The key of a map as the name of a member of an object, which is text.
+fn name_of(key: &FieldRef) -> FieldRef {
+    let name = match plain_type(key.data_type()) {
+        DataType::Boolean | DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => DataType::Utf8,
+        number if number.is_numeric() => DataType::Utf8,
+        other => other,
+    };
+    Arc::new(key.as_ref().clone().with_data_type(name))
 }
 
 /// Refuses what has no written form, of which the writer would make a text that is none.
@@ -75,7 +93,10 @@ fn has_times(kind: &DataType) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::{DictionaryArray, Int8Array, Int64Array, StringArray, StructArray, TimestampSecondArray};
+    use datafusion::arrow::array::{
+        DictionaryArray, Int8Array, Int64Array, Int64Builder, MapBuilder, StringArray, StringBuilder, StructArray,
+        TimestampSecondArray,
+    };
 
     use super::*;
     use crate::output::json::JsonWriter;
@@ -98,6 +119,22 @@ mod tests {
             Arc::new(StructArray::from(vec![(Arc::new(Field::new("t", texts.data_type().clone(), true)), Arc::clone(&texts))]));
         let written = json(vec![("t", texts), ("n", numbers), ("s", nested)]).unwrap();
         assert_eq!(written, "{\"t\":\"x\",\"n\":1,\"s\":{\"t\":\"x\"}}\n{\"t\":null,\"n\":null,\"s\":{\"t\":null}}\n");
+    }
+
+    #[test]
+    fn keys_of_maps_are_names_in_objects_though_they_are_numbers() {
+        let mut maps = MapBuilder::new(None, Int64Builder::new(), StringBuilder::new());
+        for (key, value) in [(-7, Some("x")), (8, None)] {
+            maps.keys().append_value(key);
+            maps.values().append_option(value);
+        }
+        maps.append(true).unwrap();
+        maps.append(false).unwrap();
+        let maps: ArrayRef = Arc::new(maps.finish());
+        let nested = StructArray::from(vec![(Arc::new(Field::new("m", maps.data_type().clone(), true)), Arc::clone(&maps))]);
+        let written = json(vec![("m", maps), ("s", Arc::new(nested))]).unwrap();
+        let first = "{\"m\":{\"-7\":\"x\",\"8\":null},\"s\":{\"m\":{\"-7\":\"x\",\"8\":null}}}";
+        assert_eq!(written, format!("{first}\n{{\"m\":null,\"s\":{{\"m\":null}}}}\n"));
     }
 
     #[test]

@@ -68,6 +68,44 @@ async fn sql_of_a_server_reaches_mounts_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn sql_of_a_server_keeps_no_rows_in_its_memory() {
+    let served = lake(LocalFiles::Below(Vec::new())).await;
+    let tables = [
+        "create table t as select 1 as a",
+        "select 1 as a into t",
+        "create or replace table t as values (1)",
+        "create table t (a int)",
+    ];
+    for sql in tables {
+        let error = served.error(sql).await;
+        assert!(error.kind() == ErrorKind::Invalid && error.message().contains("copy (select"), "{sql}: {error}");
+    }
+    assert_eq!(served.rows("show tables").await.matches("BASE TABLE").count(), 0);
+    served.rows("create view v as select a from '/lake/x.csv'").await;
+    assert_eq!(served.rows("select a from v").await, "1");
+    // A process of one's own may.
+    let own = lake(LocalFiles::All).await;
+    own.rows("create table t as select a + 1 as a from '/lake/x.csv'").await;
+    assert_eq!(own.rows("select a from t").await, "2");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn views_of_a_server_are_bounded() {
+    let lake = lake(LocalFiles::Below(Vec::new())).await;
+    let long = format!("create view long as select '{}' as a", "x".repeat(64 << 10));
+    assert!(lake.error(&long).await.message().contains("64.0 KiB"));
+    for number in 0..500 {
+        lake.rows(&format!("create view v{number} as select {number} as a")).await;
+    }
+    let error = lake.error("create view one_more as select 1 as a").await;
+    assert!(error.kind() == ErrorKind::Invalid && error.message().contains("500 views"), "{error}");
+    lake.rows("create or replace view v7 as select 8 as a").await;
+    lake.rows("drop view v8").await;
+    lake.rows("create view one_more as select a from v7").await;
+    assert_eq!(lake.rows("select a from one_more").await, "8");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn files_below_a_root_are_open_and_nothing_leads_out_of_it() {
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let at = |name: &str| folder.path().join(name);

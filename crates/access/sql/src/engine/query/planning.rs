@@ -10,7 +10,7 @@ use datafusion::execution::context::SQLOptions;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, SetVariable, Statement};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, format_bytes};
 
 use super::{May, away, heeded};
 use crate::catalog::{CATALOG, SCHEMA};
@@ -19,9 +19,14 @@ use crate::engine::Engine;
 use crate::engine::ddl;
 use crate::engine::session::QuerySession;
 use crate::error::{PARAMETERS, from_engine};
+use crate::reach::{LocalFiles, Reach};
 
 /// A setting that the engine takes for those of all filters of its kind.
 const DYNAMIC_FILTERS: &str = "datafusion.optimizer.enable_dynamic_filter_pushdown";
+
+/// Views that a process which runs the statements of others keeps of each caller, and bytes of the text of one.
+const VIEWS_MAX: usize = 500;
+const VIEW_BYTES_MAX: usize = 64 << 10;
 
 /// What a statement came to.
 pub(super) struct Planned {
@@ -56,7 +61,8 @@ pub(super) async fn plan(
         check_used(&logical, parameters)?;
         logical = logical.with_param_values(parameters.clone()).map_err(from_engine)?;
     }
-    check_kept(&logical)?;
+    check_kept(&logical, &engine.inner.settings.reach)?;
+    check_view(engine, &logical, sql)?;
     let Some(logical) = ddl::apply(engine, session, sql, logical).await? else {
         return Ok(Planned { plan: None, writes: true });
     };
@@ -136,8 +142,9 @@ fn check_used(plan: &LogicalPlan, parameters: &ParamValues) -> Result<()> {
     }
 }
 
-/// Refuses what would be forgotten as soon as it is done: nothing stays of a statement but tables, views and settings.
-fn check_kept(plan: &LogicalPlan) -> Result<()> {
+/// Refuses what would be forgotten as soon as it is done: nothing stays of a statement but tables, views and settings. In a process that
+/// runs the statements of others no rows stay: its memory is all of theirs.
+fn check_kept(plan: &LogicalPlan, reach: &Reach) -> Result<()> {
     let (what, instead) = match plan {
         LogicalPlan::Statement(Statement::Prepare(_) | Statement::Execute(_) | Statement::Deallocate(_)) => {
             ("PREPARE and EXECUTE are", "give `$1` its value with the statement, in Python or by Flight SQL")
@@ -153,12 +160,31 @@ fn check_kept(plan: &LogicalPlan) -> Result<()> {
         LogicalPlan::Ddl(DdlStatement::CreateCatalogSchema(_) | DdlStatement::CreateCatalog(_)) => {
             ("schemas and databases of your own are", "tables and views are all in `forebay.public`, files in folders of mounts")
         }
+        LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(_)) if reach.local_files != LocalFiles::All => (
+            "tables in the memory of a server are",
+            "write the rows below a mount (`copy (select ..) to '/MOUNT/FOLDER/'`) and read that path, or create a view",
+        ),
         LogicalPlan::Ddl(DdlStatement::CreateIndex(_)) => {
             ("indexes are", "bloom filters of tables (`bloom_filters`) and datasets of shards find single values")
         }
         _ => return Ok(()),
     };
     Err(Error::invalid(format!("{what} not supported: {instead}")))
+}
+
+/// Refuses a view for which there is no room in a process that runs the statements of others: views stay as long as their caller is known.
+fn check_view(engine: &Engine, plan: &LogicalPlan, sql: &str) -> Result<()> {
+    let LogicalPlan::Ddl(DdlStatement::CreateView(view)) = plan else { return Ok(()) };
+    let views = &engine.inner.session;
+    let has_room = sql.len() <= VIEW_BYTES_MAX && (views.table_exist(view.name.table()) || views.table_names().len() < VIEWS_MAX);
+    match has_room || engine.inner.settings.reach.local_files == LocalFiles::All {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "a server keeps {VIEWS_MAX} views of each token, of {} at most each: drop some (`drop view`), or write this one into the \
+             query",
+            format_bytes(VIEW_BYTES_MAX as u64)
+        ))),
+    }
 }
 
 /// Whether a name is that of the schema that there is.

@@ -48,7 +48,7 @@ async fn a_statement_is_described_without_running() {
     lake.put("x.csv", b"n\n1\n".to_vec()).await;
     let asked = lake.engine.describe("select n, n + 1 as more from '/lake/x.csv' where n > $1").await.unwrap();
     assert_eq!(asked.schema.fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(), ["n", "more"]);
-    assert_eq!(asked.parameters.get("$1"), Some(&Some(DataType::Int64)));
+    assert_eq!(asked.parameters, [("$1".to_string(), Some(DataType::Int64))]);
     assert!(!asked.writes);
     for writes in ["copy (select 1) to '/lake/y.csv'", "create view v as select 1", "set datafusion.execution.batch_size = 10"] {
         assert!(lake.engine.describe(writes).await.unwrap().writes, "{writes}");
@@ -59,4 +59,20 @@ async fn a_statement_is_described_without_running() {
     lake.engine.execute("create view v as select 1 as one").await.unwrap();
     let tables = lake.engine.tables().await.unwrap();
     assert_eq!(tables.iter().map(|table| (table.name.as_str(), table.kind)).collect::<Vec<_>>(), [("v", "VIEW")]);
+}
+
+#[tokio::test]
+async fn parameters_are_told_in_the_order_in_which_values_are_bound() {
+    let lake = Lake::new();
+    lake.put("x.csv", b"n\n1\n".to_vec()).await;
+    let told = async |sql: &str| {
+        let parameters = lake.engine.describe(sql).await.unwrap().parameters;
+        parameters.into_iter().map(|(name, kind)| format!("{name} {kind:?}")).collect::<Vec<_>>()
+    };
+    let twelve: Vec<_> = (1..=12).map(|number| format!("n > ${number}")).collect();
+    let sql = format!("select n from '/lake/x.csv' where {}", twelve.join(" and "));
+    assert_eq!(told(&sql).await, (1..=12).map(|number| format!("${number} Some(Int64)")).collect::<Vec<_>>());
+    // What one place of a parameter says of its type is its type, a cast too where nothing else is known.
+    let sql = "select $2 is null, cast($2 as bigint), $1, try_cast($b as date), $a, n > $3, $3 is null from '/lake/x.csv'";
+    assert_eq!(told(sql).await, ["$1 None", "$2 Some(Int64)", "$3 Some(Int64)", "$a None", "$b Some(Date32)"]);
 }
