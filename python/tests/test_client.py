@@ -174,9 +174,14 @@ def test_up_runs_in_this_process_and_comes_back_warm(tmp_path):
         assert fb.sql("select sum(n) as sum from '/files/x.csv'").to_arrow().to_pylist() == [{"sum": 3}]
         with pytest.raises(forebay.Invalid, match="in use"):
             forebay.up(tmp_path / "data")
+        # What is still held of it keeps its folder from nobody.
+        fs, view, file, rows = fb.fs, fb.read("/files/x.csv"), fb.open("/files/x.csv"), iter(fb.sql("select n from '/files/x.csv'"))
+        assert fs.cat_file("/files/x.csv") == file.read() == view == b"n\n1\n2\n"
+        next(rows)
     with forebay.up(tmp_path / "data", dram="64MiB", disk="64MiB") as fb:
         assert list(fb.mounts) == ["files"]
         assert fb.usage("/files/").cached_bytes > 0
+    assert view == b"n\n1\n2\n"
 
 
 def test_a_client_of_a_cluster_that_was_stopped_says_so_at_once(tmp_path):
