@@ -184,6 +184,12 @@ def test_up_runs_in_this_process_and_comes_back_warm(tmp_path):
     assert view == b"n\n1\n2\n"
 
 
+def test_an_address_is_a_host_and_a_port():
+    for no_address in ["localhost", "http://localhost:7400", ":7400", "localhost:http", "localhost:7400,", "localhost:7400/lake"]:
+        with pytest.raises(forebay.Invalid, match="HOST:PORT"):
+            forebay.connect(no_address)
+
+
 def test_a_client_of_a_cluster_that_was_stopped_says_so_at_once(tmp_path):
     with forebay.up(tmp_path / "data", dram="64MiB", disk="64MiB") as fb:
         nodes = fb.nodes
