@@ -184,6 +184,12 @@ def test_up_runs_in_this_process_and_comes_back_warm(tmp_path):
     assert view == b"n\n1\n2\n"
 
 
+def test_a_coordinator_with_standbys_is_found_by_its_owner(server):
+    for places in [f"{server},127.0.0.1:1", f"127.0.0.1:1,{server}"]:
+        with forebay.connect(places) as client:
+            assert client.address == places and client.status()["workers"]
+
+
 def test_an_address_is_a_host_and_a_port():
     for no_address in ["localhost", "http://localhost:7400", ":7400", "localhost:http", "localhost:7400,", "localhost:7400/lake"]:
         with pytest.raises(forebay.Invalid, match="HOST:PORT"):
