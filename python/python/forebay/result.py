@@ -167,7 +167,10 @@ def _plain(kind: pyarrow.DataType) -> pyarrow.DataType:
     if types.is_struct(kind):
         return pyarrow.struct([of(kind.field(at)) for at in range(kind.num_fields)])
     if types.is_map(kind):
-        return pyarrow.map_(of(kind.key_field), of(kind.item_field), kind.keys_sorted)
+        key, item = of(kind.key_field), of(kind.item_field)
+        # Made anew it would not have the names that it has within.
+        is_plain = (key.type, item.type) == (kind.key_type, kind.item_type)
+        return kind if is_plain else pyarrow.map_(key, item, kind.keys_sorted)
     if types.is_dictionary(kind):
         return pyarrow.dictionary(kind.index_type, _plain(kind.value_type), kind.ordered)
     return kind
