@@ -32,6 +32,7 @@ mod shards;
 mod sinks;
 mod slow;
 mod statement;
+mod steps;
 mod stores;
 
 pub mod output;
