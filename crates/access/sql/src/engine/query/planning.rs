@@ -170,7 +170,9 @@ fn check_set(plan: &LogicalPlan) -> Result<()> {
     };
     let lower = name.to_ascii_lowercase();
     if lower.starts_with("datafusion.runtime.") {
-        return Err(Error::invalid(format!("{name} is no setting of a session: see `sql-memory` and `sql-spill` of the process")));
+        return Err(Error::invalid(format!(
+            "{name} is no setting of a session: see `sql-memory` and `sql-spill` of the process"
+        )));
     }
     let most = MOST.iter().find(|(of, _)| *of == lower).map(|(_, most)| *most);
     match (most, value.trim().parse::<u128>()) {

@@ -75,7 +75,9 @@ async fn errors_and_writes_are_as_without_them() {
 #[tokio::test]
 async fn a_statement_that_is_too_deep_is_an_error_and_not_the_end_of_the_process() {
     let lake = apart();
-    for (first, next) in [("1", " + 1"), ("true", " or true"), ("1", "::int"), ("1", " union all select 1"), ("1", " except select 1")] {
+    for (first, next) in
+        [("1", " + 1"), ("true", " or true"), ("1", "::int"), ("1", " union all select 1"), ("1", " except select 1")]
+    {
         let sql = format!("select {first}{}", next.repeat(12_000));
         for error in [lake.error(&sql).await, lake.error(&format!("explain {sql}")).await] {
             assert!(error.kind() == ErrorKind::Invalid && error.message().contains("steps deep"), "{next}: {error}");
