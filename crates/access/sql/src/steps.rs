@@ -1,10 +1,15 @@
-//! How many steps deep a statement may be, found before it is parsed: each costs the stack of who parses and plans it, and a stack
-//! that is used up ends the process with all that it serves.
+//! How many steps deep a statement may be, found before it is parsed, and its plan: each costs the stack of who parses and plans it, and
+//! a stack that is used up ends the process with all that it serves.
 
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion, TreeNodeVisitor};
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::sql::sqlparser::dialect::Dialect;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
 use forebay_types::{Error, Result};
+
+use crate::error::from_engine;
 
 /// Steps of the deepest part of a statement. A thread of [`forebay_runtime::STACK_BYTES`] has room for several times as many.
 const STEPS_MAX: usize = 3000;
@@ -31,6 +36,73 @@ pub(crate) fn check(sql: &str, dialect: &dyn Dialect) -> Result<()> {
             "the statement is more than {STEPS_MAX} steps deep (operators, AND and OR in a row, tables and queries that follow each \
              other): write IN (..) for many OR, or several statements"
         ))),
+    }
+}
+
+/// Steps of a plan: more than a statement has by itself, whose views may stand on each other.
+const PLAN_STEPS_MAX: usize = 2 * STEPS_MAX;
+
+/// `Invalid` for a plan that is deeper.
+pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<()> {
+    let mut depth = PlanDepth::default();
+    plan.visit_with_subqueries(&mut depth).map_err(from_engine)?;
+    match depth.most <= PLAN_STEPS_MAX {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "the statement is more than {PLAN_STEPS_MAX} steps deep with the views that it reads: write what one of them gives into a file"
+        ))),
+    }
+}
+
+/// The most steps on a way down a plan: its nodes, and the deepest expression of each, as the optimizer may make one of all of them.
+#[derive(Default)]
+struct PlanDepth {
+    way: Vec<usize>,
+    now: usize,
+    most: usize,
+}
+
+impl<'n> TreeNodeVisitor<'n> for PlanDepth {
+    type Node = LogicalPlan;
+
+    fn f_down(&mut self, plan: &'n LogicalPlan) -> DataFusionResult<TreeNodeRecursion> {
+        let mut deepest = 0;
+        plan.apply_expressions(|expr| {
+            let mut depth = ExprDepth::default();
+            expr.visit(&mut depth)?;
+            deepest = deepest.max(depth.most);
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        self.way.push(deepest + 1);
+        self.now += deepest + 1;
+        self.most = self.most.max(self.now);
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn f_up(&mut self, _: &'n LogicalPlan) -> DataFusionResult<TreeNodeRecursion> {
+        self.now -= self.way.pop().unwrap_or_default();
+        Ok(TreeNodeRecursion::Continue)
+    }
+}
+
+#[derive(Default)]
+struct ExprDepth {
+    now: usize,
+    most: usize,
+}
+
+impl<'n> TreeNodeVisitor<'n> for ExprDepth {
+    type Node = Expr;
+
+    fn f_down(&mut self, _: &'n Expr) -> DataFusionResult<TreeNodeRecursion> {
+        self.now += 1;
+        self.most = self.most.max(self.now);
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn f_up(&mut self, _: &'n Expr) -> DataFusionResult<TreeNodeRecursion> {
+        self.now -= 1;
+        Ok(TreeNodeRecursion::Continue)
     }
 }
 
@@ -170,6 +242,8 @@ fn is_value(token: &Token) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::logical_expr::LogicalPlanBuilder;
+    use datafusion::prelude::lit;
     use datafusion::sql::sqlparser::dialect::GenericDialect;
 
     use super::*;
@@ -237,6 +311,21 @@ mod tests {
         ] {
             assert!(sql.len() > SHORT_BYTES && check(&sql, &GenericDialect {}).is_ok(), "{}: {}", &sql[..60], steps(&sql));
         }
+    }
+
+    #[test]
+    fn what_stands_on_each_other_is_as_deep_as_all_of_it() {
+        let plan = |queries: usize| {
+            let first = LogicalPlanBuilder::empty(true);
+            let next = |plan: LogicalPlanBuilder, _| {
+                let sum = (0..100).fold(lit(1), |sum, _| sum + lit(1));
+                plan.project([sum.alias("a")]).unwrap()
+            };
+            (0..queries).fold(first, next).build().unwrap()
+        };
+        check_plan(&plan(50)).unwrap();
+        let error = check_plan(&plan(70)).unwrap_err();
+        assert!(error.message().contains("views"), "{error}");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::engine::Engine;
 use crate::engine::ddl;
 use crate::engine::session::QuerySession;
 use crate::error::{PARAMETERS, from_engine};
+use crate::steps;
 
 /// A setting that the engine takes for those of all filters of its kind.
 const DYNAMIC_FILTERS: &str = "datafusion.optimizer.enable_dynamic_filter_pushdown";
@@ -35,7 +36,9 @@ pub(crate) async fn logical_plan(engine: &Engine, session: &QuerySession) -> Res
     // Planning looks a new table's own name up, and what an old one of that name is does not matter.
     let is_table = matches!(session.statement, Parsed::CreateExternalTable(_));
     let planner = if is_table { engine.inner.template.as_ref() } else { &state };
-    planner.statement_to_plan(session.statement.clone()).await.map_err(from_engine)
+    let plan = planner.statement_to_plan(session.statement.clone()).await.map_err(from_engine)?;
+    steps::check_plan(&plan)?;
+    Ok(plan)
 }
 
 /// Does what has no rows, and plans what has.
