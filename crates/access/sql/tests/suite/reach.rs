@@ -70,6 +70,20 @@ async fn sql_of_a_server_reaches_mounts_and_nothing_else() {
         }
     }
     assert_eq!(lake.rows("select a, count(*) from '/lake/x.csv' group by a order by a").await, "1 1");
+    for sql in [
+        "select approx_percentile_cont(a, 0.5, 10000000000000) from '/lake/x.csv'",
+        "select approx_percentile_cont(a, 0.5, 10000000 * 1000000) from '/lake/x.csv'",
+        "select approx_percentile_cont(0.5, 10000000000000) within group (order by a) from '/lake/x.csv'",
+        "explain select 1 where 1 < (select approx_percentile_cont(a, 0.5, 10000000000000) from '/lake/x.csv')",
+        "select arrow_cast(null, 'FixedSizeBinary(2147483647)') from '/lake/x.csv'",
+        "select arrow_cast(null, 'FixedSizeList(2147483647 x Int64)') is null",
+    ] {
+        let error = lake.error(sql).await;
+        let told = error.message().contains("at most") || error.message().contains("too large");
+        assert!(error.kind() == ErrorKind::Invalid && told, "{sql}: {error}");
+    }
+    assert!(lake.rows("select approx_percentile_cont(a, 0.5, 200) from '/lake/x.csv'").await.starts_with('1'));
+    assert_eq!(lake.rows("select arrow_cast(null, 'FixedSizeList(768 x Float32)') is null").await, "true");
     lake.rows("set datafusion.execution.batch_size = 1048576").await;
     assert_eq!(lake.rows("select a from '/lake/x.csv'").await, "1");
     assert_eq!(lake.rows("copy (select 2 as a) to '/lake/y.csv'").await, "1");

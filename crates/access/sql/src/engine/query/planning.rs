@@ -10,7 +10,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use forebay_types::{Error, Result};
 
-use super::{May, away, heeded};
+use super::{May, away, heeded, sizes};
 use crate::catalog::{CATALOG, SCHEMA};
 use crate::copy::with_folders_of_nulls;
 use crate::engine::Engine;
@@ -58,6 +58,7 @@ pub(super) async fn plan(
         logical = logical.with_param_values(parameters.clone()).map_err(from_engine)?;
     }
     check_kept(&logical)?;
+    sizes::check(&logical)?;
     let Some(logical) = ddl::apply(engine, session, sql, logical).await? else {
         return Ok(Planned { plan: None, writes: true });
     };
