@@ -60,6 +60,7 @@ impl Events {
         F: Fn() -> bool + Send + 'static,
     {
         let place = Arc::clone(&self.watchers).try_acquire_owned().ok()?;
+        assert!(self.watchers.available_permits() < WATCHERS_MAX, "who watches has one of the places");
         let watching = Watching { events: Arc::clone(self), _place: place, may, goes_on: false };
         Some(stream::unfold(watching, |mut watching| async move {
             if watching.goes_on {

@@ -46,6 +46,7 @@ const PLAN_STEPS_MAX: usize = 2 * STEPS_MAX;
 pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<()> {
     let mut depth = PlanDepth::default();
     plan.visit_with_subqueries(&mut depth).map_err(from_engine)?;
+    assert!(depth.way.is_empty() && depth.now == 0, "{} nodes were gone down to and not up from", depth.way.len());
     match depth.most <= PLAN_STEPS_MAX {
         true => Ok(()),
         false => Err(Error::invalid(format!(
@@ -208,11 +209,13 @@ impl Depth {
     /// Leaves the innermost parentheses.
     fn close(&mut self) {
         let Some(closed) = self.open.pop() else { return };
+        assert!(closed.peak >= closed.tables + closed.logic + closed.terms, "a level was deeper at its end than ever");
         let level = self.open.last_mut().unwrap_or(&mut self.base);
         level.deep(closed.peak);
         level.is_query |= closed.is_query;
         if closed.is_query && level.adds_up {
             level.tables += closed.peak;
+            level.deep(0);
         }
     }
 
