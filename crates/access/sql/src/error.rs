@@ -161,7 +161,9 @@ const MARKED_JSON: [&str; 2] =
 fn said_by_parser(unread: &ParserError) -> &str {
     match unread {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
-        ParserError::RecursionLimitExceeded => "more than 20 queries, or 40 parentheses, stand within each other: give the inner ones names by WITH",
+        ParserError::RecursionLimitExceeded => {
+            "more than 20 queries, or 40 parentheses, stand within each other: give the inner ones names by WITH"
+        }
     }
 }
 
