@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::sink::DataSinkExec;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -18,11 +19,14 @@ use crate::stores::Seen;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// The same plan; where it writes files, none is shown once its rows have failed.
+/// The same plan; where it writes files, below EXPLAIN ANALYZE too, none is shown once its rows have failed.
 pub(super) fn shown_whole(plan: Plan, seen: &Arc<Seen>) -> Result<Plan> {
-    let Some(writes) = plan.downcast_ref::<DataSinkExec>() else { return Ok(plan) };
-    let rows: Plan = Arc::new(WrittenRows { input: Arc::clone(writes.input()), seen: Arc::clone(seen) });
-    plan.with_new_children(vec![rows])
+    let told = |plan: Plan| {
+        let Some(writes) = plan.downcast_ref::<DataSinkExec>() else { return Ok(Transformed::no(plan)) };
+        let rows: Plan = Arc::new(WrittenRows { input: Arc::clone(writes.input()), seen: Arc::clone(seen) });
+        plan.with_new_children(vec![rows]).map(Transformed::yes)
+    };
+    plan.transform_up(told).map(|told| told.data)
 }
 
 /// Hands on the rows of its input, and tells their error.
