@@ -1,5 +1,6 @@
 //! How every call of Python runs: the interpreter released while it waits, Ctrl-C heard, or as an awaitable of asyncio.
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -53,7 +54,9 @@ pub(crate) fn until_interrupted<T, E>(
     let mut work = pin!(work);
     let mut asked = now();
     loop {
-        if let Poll::Ready(output) = work.as_mut().poll(&mut Context::from_waker(&waker)) {
+        // In the runtime, for once: only there has work a budget, without which a plan of one partition computes to its end here.
+        let polled = runtime.block_on(poll_fn(|_| Poll::Ready(work.as_mut().poll(&mut Context::from_waker(&waker)))));
+        if let Poll::Ready(output) = polled {
             return Ok(output);
         }
         thread::park_timeout(SIGNALS);

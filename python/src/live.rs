@@ -78,7 +78,7 @@ impl Place {
         let shows = match &self.token {
             Some(token) => Some(Credential::token(token)?),
             // The user's own cluster, where it runs on this machine.
-            None => owner_secret_of(&self.address)?.map(|secret| Credential::owner(&secret)).transpose()?,
+            None => self.owner_secret()?.map(|secret| Credential::owner(&secret)).transpose()?,
         };
         let settings = ClientSettings {
             security: Security { shows, admits: Arc::default(), tls: self.tls.clone(), ..Security::default() },
@@ -93,5 +93,15 @@ impl Place {
             ..EngineSettings::default()
         };
         Ok(Live { engine: Engine::over_client(client.clone(), engine), client })
+    }
+
+    /// The owner's secret, where one of the coordinators that are named runs on this machine as this user.
+    fn owner_secret(&self) -> Result<Option<String>> {
+        for place in self.address.split(',') {
+            if let Some(secret) = owner_secret_of(place.trim())? {
+                return Ok(Some(secret));
+            }
+        }
+        Ok(None)
     }
 }

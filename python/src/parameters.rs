@@ -52,6 +52,13 @@ fn scalar(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
     if value.hasattr("as_tuple")? {
         return decimal(value);
     }
+    // NumPy's truths are no indices, and of its floats only those of 64 bits are Python's.
+    let kind = value.getattr("dtype").and_then(|of| of.getattr("kind")).and_then(|kind| kind.extract::<String>());
+    match kind.as_deref() {
+        Ok("b") => return Ok(ScalarValue::Boolean(Some(value.is_truthy()?))),
+        Ok("f") => return Ok(ScalarValue::Float64(Some(value.extract()?))),
+        _ => {}
+    }
     // A whole number of another library, NumPy's say.
     if value.hasattr("__index__")? {
         return whole(&value.call_method0("__index__")?);
@@ -95,7 +102,8 @@ fn decimal(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
     Ok(ScalarValue::Decimal128(Some(number), precision as u8, scale as i8))
 }
 
-/// A date, or a datetime to the microsecond; one with a time zone becomes UTC. What is not equal to itself, as Pandas' `NaT`, is no time.
+/// A date, or a datetime to the microsecond, Pandas' to the nanosecond; one with a time zone becomes UTC. What is not equal to
+/// itself, as Pandas' `NaT`, is no time.
 fn moment(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
     if PyAnyMethods::ne(value, value)? {
         return Ok(ScalarValue::Null);
@@ -112,5 +120,12 @@ fn moment(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
     let field = |name: &str| moment.getattr(name)?.extract::<i64>();
     let days = moment.call_method0("toordinal")?.extract::<i64>()? - EPOCH_DAYS;
     let seconds = ((days * 24 + field("hour")?) * 60 + field("minute")?) * 60 + field("second")?;
-    Ok(ScalarValue::TimestampMicrosecond(Some(seconds * 1_000_000 + field("microsecond")?), zone))
+    let micros = seconds * 1_000_000 + field("microsecond")?;
+    let nanos = if moment.hasattr("nanosecond")? { field("nanosecond")? } else { 0 };
+    if nanos == 0 {
+        return Ok(ScalarValue::TimestampMicrosecond(Some(micros), zone));
+    }
+    let exact = micros.checked_mul(1_000).and_then(|whole| whole.checked_add(nanos));
+    let exact = exact.ok_or_else(|| PyOverflowError::new_err("a time with nanoseconds is one from 1677 to 2262"))?;
+    Ok(ScalarValue::TimestampNanosecond(Some(exact), zone))
 }

@@ -37,6 +37,7 @@ pub(crate) fn runtime() -> Result<Handle> {
         let (more, less) = (Arc::clone(&count), Arc::clone(&count));
         let made = Builder::new_multi_thread()
             .thread_name("forebay")
+            .thread_stack_size(forebay_runtime::STACK_BYTES)
             .enable_all()
             .on_thread_start(move || _ = more.fetch_add(1, SeqCst))
             .on_thread_stop(move || _ = less.fetch_sub(1, SeqCst))

@@ -174,9 +174,26 @@ def test_up_runs_in_this_process_and_comes_back_warm(tmp_path):
         assert fb.sql("select sum(n) as sum from '/files/x.csv'").to_arrow().to_pylist() == [{"sum": 3}]
         with pytest.raises(forebay.Invalid, match="in use"):
             forebay.up(tmp_path / "data")
+        # What is still held of it keeps its folder from nobody.
+        fs, view, file, rows = fb.fs, fb.read("/files/x.csv"), fb.open("/files/x.csv"), iter(fb.sql("select n from '/files/x.csv'"))
+        assert fs.cat_file("/files/x.csv") == file.read() == view == b"n\n1\n2\n"
+        next(rows)
     with forebay.up(tmp_path / "data", dram="64MiB", disk="64MiB") as fb:
         assert list(fb.mounts) == ["files"]
         assert fb.usage("/files/").cached_bytes > 0
+    assert view == b"n\n1\n2\n"
+
+
+def test_a_coordinator_with_standbys_is_found_by_its_owner(server):
+    for places in [f"{server},127.0.0.1:1", f"127.0.0.1:1,{server}"]:
+        with forebay.connect(places) as client:
+            assert client.address == places and client.status()["workers"]
+
+
+def test_an_address_is_a_host_and_a_port():
+    for no_address in ["localhost", "http://localhost:7400", ":7400", "localhost:http", "localhost:7400,", "localhost:7400/lake"]:
+        with pytest.raises(forebay.Invalid, match="HOST:PORT"):
+            forebay.connect(no_address)
 
 
 def test_a_client_of_a_cluster_that_was_stopped_says_so_at_once(tmp_path):

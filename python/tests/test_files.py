@@ -17,7 +17,7 @@ def test_reading(fb, lake):
     data = os.urandom(2 << 20)
     (lake / "file.bin").write_bytes(data)
     with fb.open("/lake/file.bin") as file:
-        assert file.size == len(data) and file.seekable() and not file.writable()
+        assert file.size == len(data) and file.seekable() and not file.writable() and file.mode == "rb"
         assert file.read(10) == data[:10]
         assert file.tell() == 10
         assert file.seek(-4, io.SEEK_END) == len(data) - 4
@@ -78,6 +78,11 @@ def test_what_is_not_finished_is_not_there(fb):
     with pytest.warns(ResourceWarning, match="/lake/half"):
         file = fb.open("/lake/half", "wb")
         file.write(b"x")
+        del file
+        gc.collect()
+    with pytest.warns(ResourceWarning, match="/lake/half"):
+        file = fb.open("/lake/half", "w")
+        file.write("x")
         del file
         gc.collect()
     assert not fb.exists("/lake/half")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import uuid
 
@@ -198,3 +199,88 @@ def test_temporary_data_is_files(address, fb):
         fs.rmdir(root)
     fs.rm(root, recursive=True)
     assert not fs.exists(root)
+
+
+@pytest.mark.parametrize("root", ["/lake", "/tmp"])
+def test_a_move_loses_nothing(address, fb, root):
+    fs, top = fsspec.filesystem("forebay"), f"{root}/{uuid.uuid4()}"
+    files = {"a/x": b"1", "a/y": b"2", "a/s/z": b"3"}
+
+    def after(source, target, **options):
+        for name, data in files.items():
+            fs.pipe(f"{top}/{name}", data)
+        try:
+            fs.mv(source, target, **options)
+            return {path.removeprefix(f"{top}/"): data for path, data in ((path, fs.cat_file(path)) for path in fs.find(top))}
+        finally:
+            fs.rm(top, recursive=True)
+
+    here = top.lstrip("/")
+    assert after(f"{top}/a/x", f"forebay://{here}/a/x") == files, "another spelling of the same path"
+    assert after(f"{top}/a/x", f"{top}/a/") == after(f"{top}/a/x", f"{top}/a") == files, "where it is already"
+    assert after(f"{top}/a/x", f"{here}/a/x", maxdepth=1) == files
+    assert after(f"{top}/a/*", f"{top}/a/") == after(f"{top}/a/?", f"{top}/a") == files
+    assert after(f"{top}/a/s", f"{top}/a", recursive=True) == files
+    assert after(f"{top}/a/*", f"{top}/b/") == {"a/s/z": b"3", "b/x": b"1", "b/y": b"2"}
+    assert after(f"{top}/a", f"{top}/b", recursive=True) == {"b/s/z": b"3", "b/x": b"1", "b/y": b"2"}
+    assert after(f"{top}/a", f"{top}/b", recursive=True, maxdepth=1) == {"a/s/z": b"3", "b/x": b"1", "b/y": b"2"}
+    if root == "/lake":
+        within = after(f"{top}/a", f"{top}/a/b", recursive=True)
+        assert within == {"a/b/x": b"1", "a/b/y": b"2", "a/b/s/z": b"3"}
+        with pytest.raises(IsADirectoryError):
+            after(f"{top}/a", f"{top}/b")
+    else:
+        with pytest.raises(forebay.Invalid, match="into itself"):
+            after(f"{top}/a", f"{top}/a/b", recursive=True)
+    with pytest.raises(FileNotFoundError):
+        after(f"{top}/none", f"{top}/b")
+
+
+def test_only_directories_are_removed_as_such(fb):
+    fs = fb.fs
+    for root in ["/lake", "/tmp"]:
+        path = f"{root}/{uuid.uuid4()}"
+        fs.pipe(path, b"kept")
+        with pytest.raises(NotADirectoryError):
+            fs.rmdir(path)
+        assert fs.cat_file(path) == b"kept"
+        fs.rm(path)
+
+
+@pytest.mark.parametrize("mode", ["w", "wb", "x", "xb"])
+@pytest.mark.parametrize("compression", [None, "gzip", "bz2", "xz", "zip", "infer"])
+def test_what_is_written_is_there_whole_or_not_at_all(fb, mode, compression):
+    data = "north\n" * 1000 if "b" not in mode else b"north\n" * 1000
+    reading = "r" + mode[1:]
+    for root in ["/lake", "/tmp"]:
+        fs, top = fb.fs, f"{root}/{uuid.uuid4()}"
+        with fs.open(f"{top}/a.gz", mode, compression=compression) as file:
+            file.write(data)
+        closed = fs.open(f"{top}/b.gz", mode, compression=compression)
+        closed.write(data)
+        closed.close()
+        with fs.transaction, fs.open(f"{top}/c.gz", mode, compression=compression) as file:
+            file.write(data)
+        for name in "abc":
+            with fs.open(f"{top}/{name}.gz", reading, compression=compression) as file:
+                assert file.read() == data
+        with pytest.raises(ZeroDivisionError):
+            with fs.open(f"{top}/half.gz", mode, compression=compression) as file:
+                file.write(data)
+                1 / 0
+        forgotten = fs.open(f"{top}/half.gz", mode, compression=compression)
+        forgotten.write(data)
+        with pytest.warns(ResourceWarning, match="half.gz"):
+            del forgotten
+            gc.collect()
+        assert not fs.exists(f"{top}/half.gz")
+        fs.rm(top, recursive=True)
+
+
+def test_an_error_of_a_temporary_file_names_the_file(fb):
+    path = f"/tmp/{uuid.uuid4().hex}"
+    fb.fs.mkdir(path)
+    with pytest.raises(forebay.Invalid, match="is a directory") as caught:
+        fb.fs.pipe_file(path, b"x")
+    assert caught.value.path == path and "draft" not in str(caught.value)
+    fb.fs.rmdir(path)

@@ -41,3 +41,10 @@ def test_duckdb(fb, sales):
     assert duck.sql("select sum(n) from read_parquet('forebay://lake/sales/*.parquet')").fetchall() == [(sum(range(3000)),)]
     rows = fb.sql("select n from '/lake/sales/' where n < 10").to_arrow()
     assert duck.sql("select sum(n) from rows").fetchall() == [(45,)]
+    for n in [7, 8]:
+        duck.sql(f"copy (select {n} as n from range(1000)) to 'forebay://tmp/duck/n.parquet'")
+        assert duck.sql("select sum(n) from 'forebay://tmp/duck/n.parquet'").fetchall() == [(n * 1000,)]
+    fb.nodes.rm("/tmp/duck", recursive=True)
+    by_word = "copy (select n, n % 3 as part from rows) to 'forebay://lake/duck-out' (format parquet, partition_by (part), overwrite_or_ignore)"
+    duck.sql(by_word)
+    assert fb.sql("select count(*) as c from '/lake/duck-out/' where part = '1'").to_arrow().to_pylist() == [{"c": 3}]

@@ -293,6 +293,11 @@ def test_errors_are_pythons_own(fb, tmp):
         assert code is None or (again.errno, again.filename) == (code, error.path)
     with pytest.raises(forebay.AlreadyExists):
         nodes.create(f"{tmp}/f", "directory", exist_ok=True)
+    nodes.put(f"{tmp}/value", b"kept")
+    nodes.create(f"{tmp}/value", "key-value", exist_ok=True)
+    assert nodes.get(f"{tmp}/value") == b"kept"
+    nodes.create(f"{tmp}/value", "key-value")
+    assert nodes.get(f"{tmp}/value") == b""
 
 
 def test_everything_is_awaited(server, tmp):

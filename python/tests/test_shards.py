@@ -156,7 +156,7 @@ def test_records_are_changed_by_the_command(server, changed):
 
 
 def test_values_have_the_types_of_their_columns(server, lake, fb):
-    price = pyarrow.array([decimal.Decimal("1.10"), None], pyarrow.decimal128(9, 2))
+    price = pyarrow.array([decimal.Decimal("1.10"), decimal.Decimal("12345678901234567.89")], pyarrow.decimal128(19, 2))
     at = pyarrow.array([datetime.datetime(2020, 1, 2, 3), None], pyarrow.timestamp("us", "UTC"))
     columns = {"k": [b"a", b"\xff"], "raw": [b"text", b"\x00\xfe"], "weight": [math.nan, 1.5], "price": price, "at": at}
     pyarrow.parquet.write_table(pyarrow.table({**columns, "day": [datetime.date(2020, 1, 2), None]}), lake / "typed.parquet")
@@ -165,12 +165,13 @@ def test_values_have_the_types_of_their_columns(server, lake, fb):
     typed = fb.shards["/lake/typed.shards"]
     assert repr(typed) == "<forebay.Shards /lake/typed.shards>"
     assert list(typed) == [b"a", b"\xff"], "bytes are bytes, whether or not they are text as well"
+    assert typed[b"a"]["price"] == price[0].as_py() and typed[b"\xff"]["price"] == price[1].as_py(), "whether or not a float has all digits"
     assert typed[b"a"]["raw"] == b"text" and math.isnan(typed[b"a"]["weight"]) and typed[b"\xff"]["raw"] == b"\x00\xfe"
     east = datetime.timezone(datetime.timedelta(hours=2))
     when = datetime.datetime(2021, 3, 4, 12, tzinfo=east)
     record = {"k": b"b", "weight": math.inf, "price": decimal.Decimal("2.5"), "day": datetime.date(2021, 3, 4), "at": when}
     typed.put(record)
-    kept = {"k": b"b", "raw": None, "weight": math.inf, "price": 2.5, "day": "2021-03-04", "at": "2021-03-04T10:00:00Z"}
+    kept = {"k": b"b", "raw": None, "weight": math.inf, "price": decimal.Decimal("2.5"), "day": "2021-03-04", "at": "2021-03-04T10:00:00Z"}
     assert typed[b"b"] == kept
     again, version = typed.get_versioned(b"a")
     typed.put({**again, "raw": b"other"}, if_version=version)

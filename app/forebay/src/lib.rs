@@ -134,6 +134,7 @@ fn run_alone(command: AloneCommand) -> Outcome {
 pub(crate) fn block_on<F: Future<Output = Outcome>>(work: F) -> Outcome {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .thread_stack_size(forebay_runtime::STACK_BYTES)
         .build()
         .map_err(|error| forebay_types::Error::from(error).context("can't start"))?;
     let outcome = runtime.block_on(work);

@@ -141,8 +141,8 @@ class Shards:
 
 @final
 class Connection:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         address: str,
         *,
         token: str | None = None,
@@ -152,7 +152,7 @@ class Connection:
         in_place: bool = True,
         memory: int | None = None,
         partitions: int | None = None,
-    ) -> None: ...
+    ) -> Connection: ...
     address: str
     def connect(self, aio: bool = False) -> Any: ...
     def close(self, for_good: bool = False) -> None: ...

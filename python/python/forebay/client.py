@@ -258,7 +258,7 @@ def connect(
 ) -> Client:
     """Connects to a running cluster, as ``forebay up`` starts one.
 
-    ``address`` is the coordinator's ``host:port``; else ``$FOREBAY_COORDINATOR``, else ``127.0.0.1:7400``. ``token`` is one
+    ``address`` is the coordinator's ``host:port``, with those of its standbys after it and commas between; else ``$FOREBAY_COORDINATOR``, else ``127.0.0.1:7400``. ``token`` is one
     that ``forebay token add`` made; else ``$FOREBAY_TOKEN``; the user who started a cluster on this machine needs none.
     ``tls_ca`` is a PEM file and switches TLS on; ``tls_cert`` and ``tls_key`` are shown where the cluster asks for them. ``in_place=False`` reads by copies even beside a worker. SQL runs in this
     process: ``memory`` (``"4GiB"``) bounds what queries hold before they spill to disk, ``partitions`` is how many parts they

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import warnings
 from typing import TYPE_CHECKING, Any, Protocol
@@ -35,6 +36,7 @@ class _RawReader(io.RawIOBase):
         self._at = 0
         self.size = opened.size
         self.name = opened.path
+        self.mode = "rb"
 
     def readable(self) -> bool:
         return True
@@ -184,8 +186,51 @@ class ObjectWriter(io.RawIOBase):
         raise TypeError("an open file stays in its process: give the client and the path instead")
 
 
-class _TextWriter(io.TextIOWrapper):
-    """Text over an :class:`ObjectWriter` that is given up when its ``with`` block ends by an exception."""
+class CompressedWriter:
+    """A compressor and the :class:`ObjectWriter` that it writes to, which is closed and given up with it: none closes what it was given."""
+
+    def __init__(self, compressor: Any, writer: ObjectWriter) -> None:
+        self._compressor = compressor
+        self._writer = writer
+        self.name = writer.name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._compressor, name)
+
+    @property
+    def closed(self) -> bool:
+        return self._writer.closed
+
+    def close(self) -> None:
+        """Writes what the compressor still has, and makes it all the object."""
+        if not self.closed:
+            self._compressor.close()
+            self._writer.close()
+
+    def discard(self) -> None:
+        """Gives it up: nothing is written."""
+        # It would end by itself later, and miss the writer.
+        with contextlib.suppress(Exception):
+            self._compressor.close()
+        self._writer.discard()
+
+    def __enter__(self) -> CompressedWriter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+    def __del__(self) -> None:
+        if not self.closed:
+            warnings.warn(f"{self.name}: was not closed, and is not written", ResourceWarning, source=self)
+            self.discard()
+
+
+class TextWriter(io.TextIOWrapper):
+    """Text over a writer that is given up when its ``with`` block ends by an exception, or when it is forgotten."""
 
     def __exit__(self, kind: type[BaseException] | None, *rest: Any) -> None:
         if kind is not None:
@@ -195,9 +240,14 @@ class _TextWriter(io.TextIOWrapper):
 
     def discard(self) -> None:
         """Gives it up: nothing is written."""
-        writer = self.buffer
-        assert isinstance(writer, ObjectWriter)
+        writer: Any = self.buffer
         writer.discard()
+
+    def __del__(self) -> None:
+        # Python would close it, and so write a part.
+        if getattr(self, "buffer", None) is not None and not self.closed:
+            warnings.warn(f"{self.name}: was not closed, and is not written", ResourceWarning, source=self)
+            self.discard()
 
 
 def parse_mode(mode: str) -> tuple[str, bool]:
@@ -217,5 +267,5 @@ def wrap(opened: ObjectReader | ObjectWriter, text: bool, encoding: str | None, 
         return opened
     encoding = encoding or "utf-8"
     if isinstance(opened, ObjectWriter):
-        return _TextWriter(opened, encoding=encoding, newline=newline, write_through=True)
+        return TextWriter(opened, encoding=encoding, newline=newline, write_through=True)
     return io.TextIOWrapper(opened, encoding=encoding, newline=newline)

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timezone
 from glob import has_magic
 from typing import Any
 
 from fsspec import AbstractFileSystem
-from fsspec.utils import stringify_path
+from fsspec.compression import compr
+from fsspec.core import get_compression
+from fsspec.utils import other_paths, stringify_path
 
 from forebay.client import Client
 from forebay.entries import Entry
 from forebay.errors import Error, Invalid, NotFound
-from forebay.files import BUFFER_BYTES, ObjectReader, ObjectWriter, parse_mode
+from forebay.files import BUFFER_BYTES, CompressedWriter, ObjectReader, ObjectWriter, TextWriter, parse_mode
 from forebay.place import Place
 from forebay.temporary import Temporary, is_temporary
 
@@ -111,9 +113,12 @@ class ForebayFileSystem(AbstractFileSystem):
         return {name: found[name] for name in names} if detail else names
 
     def modified(self, path: str) -> datetime:
-        if is_temporary(self._strip_protocol(path)):
-            raise NotImplementedError(f"{path}: temporary data has no times")
-        modified = self.client.stat(self._strip_protocol(path)).modified
+        path = self._strip_protocol(path)
+        if is_temporary(path):
+            # No time is kept of it. Who asks wants to know whether a copy is still good, and it may have changed just now.
+            self._temporary.info(path)
+            return datetime.now(timezone.utc)
+        modified = self.client.stat(path).modified
         if modified is None:
             raise IsADirectoryError(path)
         return modified
@@ -134,6 +139,24 @@ class ForebayFileSystem(AbstractFileSystem):
             self.client.refresh(stripped)
 
     # reading
+
+    def open(
+        self,
+        path: str,
+        mode: str = "rb",
+        block_size: int | None = None,
+        cache_options: dict[str, Any] | None = None,
+        compression: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """As fsspec has it. What is written is given up when its ``with`` block ends by an exception, be it text or compressed."""
+        codec = get_compression(path, compression)
+        if mode.startswith("r") or (codec is None and "b" in mode):
+            return super().open(path, mode, block_size, cache_options, codec, **options)
+        text = {name: options.pop(name) for name in ("encoding", "errors", "newline") if name in options}
+        writer = super().open(path, mode.replace("t", "").replace("b", "") + "b", block_size, cache_options, **options)
+        opened = writer if codec is None else CompressedWriter(compr[codec](writer, mode="w"), writer)
+        return opened if "b" in mode else TextWriter(opened, **text)
 
     def _open(
         self, path: str, mode: str = "rb", block_size: int | None = None, autocommit: bool = True, **_: Any
@@ -224,10 +247,29 @@ class ForebayFileSystem(AbstractFileSystem):
                 raise
 
     def mv(self, path1: str, path2: str, recursive: bool = False, maxdepth: int | None = None, **options: Any) -> None:
+        """Moves a file, those of a pattern, or a folder with ``recursive``: copies, then deletes what was copied and nothing else."""
         source, target = self._strip_protocol(path1), self._strip_protocol(path2)
         if is_temporary(source) and is_temporary(target) and maxdepth is None and not has_magic(source):
             return self._temporary.move(source, target)
-        super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **options)
+        paths = self.expand_path(path1, recursive=recursive, maxdepth=maxdepth)
+        folders = {path for path in paths if self.isdir(path)}
+        if not recursive or maxdepth is not None:
+            paths = [path for path in paths if path not in folders]
+        if not paths:
+            raise IsADirectoryError(21, "it is a folder, which is moved with recursive=True", source)
+        into = path2.endswith("/") or self.isdir(target)
+        below = len(paths) == 1 if has_magic(path1) else into and not path1.endswith("/")
+        pairs = dict(zip(paths, map(self._strip_protocol, other_paths(paths, path2, exists=below))))
+        moved = {old: new for old, new in pairs.items() if old != new}
+        for old, new in moved.items():
+            if new in pairs and old not in folders:
+                raise Invalid(f"{old}: it would replace {new}, which is to be moved too: move it somewhere else first", old)
+        for old, new in moved.items():
+            self.cp_file(old, new)
+        self.client.delete([old for old in moved if old not in folders and not is_temporary(old)])
+        # What is in a directory before it.
+        for old in sorted(filter(is_temporary, moved), reverse=True):
+            self._temporary.remove(old, recursive=False)
 
     def rm_file(self, path: str) -> None:
         path = self._strip_protocol(path)
@@ -261,6 +303,8 @@ class ForebayFileSystem(AbstractFileSystem):
 
     def rmdir(self, path: str) -> None:
         path = self._strip_protocol(path)
+        if self.isfile(path):
+            raise NotADirectoryError(20, os.strerror(20), path)
         if is_temporary(path):
             return self._temporary.remove(path, recursive=False)
         if self.exists(path) and self.ls(path, detail=False):

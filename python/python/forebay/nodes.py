@@ -102,9 +102,12 @@ class Nodes:
         exist_ok: bool = False,
     ) -> None:
         """Makes an empty node. One that is not ``enumerable`` is in no listing and no bag. With ``exist_ok`` one of that type
-        may be there. Its bytes lie as ``storage_class`` says: ``dram`` is memory first and disk when that is full, ``disk`` is
-        disk only. They go to workers with the label ``location`` as long as these have room; ``"any"`` to all alike, and
-        without one where its container's go."""
+        may be there, and stays as it is; without it a key-value that is there is empty then. Its bytes lie as ``storage_class``
+        says: ``dram`` is memory first and disk when that is full, ``disk`` is disk only. They go to workers with the label
+        ``location`` as long as these have room; ``"any"`` to all alike, and without one where its container's go."""
+        # One would be replaced.
+        if exist_ok and type == "key-value" and (there := self._nodes.stat(path)) is not None and there[0] == type:
+            return
         try:
             self._nodes.create(path, type, enumerable, storage_class, location)
         except AlreadyExists:
@@ -230,6 +233,9 @@ class AsyncNodes:
         exist_ok: bool = False,
     ) -> None:
         """Makes an empty node."""
+        # One would be replaced.
+        if exist_ok and type == "key-value" and (there := await self._nodes.stat(path, aio=True)) is not None and there[0] == type:
+            return
         try:
             await self._nodes.create(path, type, enumerable, storage_class, location, aio=True)
         except AlreadyExists:

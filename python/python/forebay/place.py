@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from forebay import _forebay
+from forebay.errors import Invalid
 
 __all__ = ["Place"]
 
@@ -49,7 +50,7 @@ class Place:
         memory: int | str | None = None,
         partitions: int | None = None,
     ) -> None:
-        self.address = (address or os.environ.get("FOREBAY_COORDINATOR") or DEFAULT_ADDRESS).removeprefix("forebay://")
+        self.address = _checked((address or os.environ.get("FOREBAY_COORDINATOR") or DEFAULT_ADDRESS).removeprefix("forebay://"))
         # Only what was given travels in a pickle; what is in the environment is there in the other process too.
         self._given: dict[str, Any] = {
             "token": token,
@@ -79,6 +80,15 @@ class Place:
 
     def __repr__(self) -> str:
         return f"Place({self.address!r})"
+
+
+def _checked(address: str) -> str:
+    """The address, or those of a coordinator and its standbys with commas between."""
+    for each in address.split(","):
+        host, _, port = each.rpartition(":")
+        if not host or "/" in host or not port.isdigit():
+            raise Invalid(f"{each!r} is no address of a coordinator: write HOST:PORT, as in 'localhost:7400'")
+    return address
 
 
 def token_of_environment() -> str | None:

@@ -437,6 +437,9 @@ def _of_json(value: Any, kind: str) -> Any:
         return value.encode()
     if isinstance(value, str) and kind == "number":
         return float(value)
+    # JSON has a number or, where that would not be exact, text.
+    if isinstance(value, int | float | str) and kind == "decimal":
+        return decimal.Decimal(str(value))
     return value
 
 

@@ -25,7 +25,8 @@ class Table:
 
     It is read by the columns and the rows that are asked for: row groups whose statistics rule the filter out are not
     touched, the filter's columns are read first, and of the others only what has passed. On the worker's host the batches of
-    columns that stand alone point into the worker's memory: nothing is copied. ``columns`` are names, all without any;
+    columns that stand alone point into the worker's memory: nothing is copied, but text and bytes for PyArrow (see
+    :class:`forebay.Result`). ``columns`` are names, all without any;
     ``filter`` is a condition of SQL such as ``"ts >= $1 and region = 'EU'"``, with ``parameters`` as in :meth:`Client.sql`.
     """
 
@@ -95,7 +96,7 @@ class Table:
         for row, place in zip(wanted, places.to_pylist(), strict=True):
             if place is None:
                 raise IndexError(f"row {row} of a table that has {self.num_rows}")
-        return _without_views(found.select([name for name in found.schema.names if name != "row"])).take(places)
+        return found.select([name for name in found.schema.names if name != "row"]).take(places)
 
     def _select(
         self, columns: Sequence[str] | None, filter: str | None, parameters: Sequence[Any] | Mapping[str, Any] | None
@@ -128,16 +129,3 @@ def _name(column: str) -> str:
 
 def _text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-def _without_views(table: pyarrow.Table) -> pyarrow.Table:
-    """Text and bytes as PyArrow's functions take them: many know no views."""
-    import pyarrow
-    from pyarrow import types
-
-    def plain(kind: pyarrow.DataType) -> pyarrow.DataType:
-        if types.is_string_view(kind):
-            return pyarrow.string()
-        return pyarrow.binary() if types.is_binary_view(kind) else kind
-
-    return table.cast(pyarrow.schema([field.with_type(plain(field.type)) for field in table.schema], table.schema.metadata))

@@ -7,7 +7,7 @@ import os
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from forebay.errors import AlreadyExists, Error, Invalid, NotContainer, NotFound
+from forebay.errors import AlreadyExists, Error, Invalid, NotContainer, NotFound, _make
 from forebay.files import BUFFER_BYTES, ObjectReader, ObjectWriter
 from forebay.nodes import Node, Nodes, _parents
 
@@ -136,6 +136,9 @@ class _Draft:
             self._nodes._nodes.replace(draft, self._path.rpartition("/")[2], self._creates)
         except AlreadyExists:
             raise FileExistsError(17, os.strerror(17), self._path) from None
+        except Error as error:
+            # It is about the file that was to be written; nobody knows the draft.
+            raise _make(type(error), error.message.replace(draft, self._path), self._path) from None
 
     def _put(self) -> bool:
         """Makes what is short a key-value, unless there is something else."""

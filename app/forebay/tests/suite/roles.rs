@@ -298,6 +298,8 @@ fn who_changed_what_and_who_was_refused_is_written_down() {
     bucket.mount(&up);
     forebay_with(home.path(), &["cp", "-", "/lake/new", "--coordinator", &up.address()], |_| (), b"text").ok();
     forebay(&up.address(), &["node", "mkdir", "/tmp/job"]).ok();
+    let of_lake = forebay(&up.address(), &["token", "add", "one", "--read", "--mount", "lake"]).ok().text().trim().to_string();
+    assert_eq!(with(&of_lake, &["cat", "/lake/new"]).ok().text(), "text");
     let (s3, metrics) = (up.place("s3"), up.place("metrics"));
     assert!(ask(s3.trim_start_matches("http://"), "/lake/new", "").starts_with("HTTP/1.1 403"));
     let host = metrics.trim_start_matches("http://").trim_end_matches("/metrics");
@@ -329,6 +331,7 @@ fn who_changed_what_and_who_was_refused_is_written_down() {
     told("unknown", "s3", "get_object", "/lake/new", "refused");
     told("unknown", "http", "metrics", "/metrics", "refused");
     told("unknown", "http", "shard_count", "/lake/x.shards", "refused");
+    assert!(!text.contains("\"token one.1\""), "who reads copies was refused nothing that it has asked for: {text}");
     assert!(
         !text.contains("heartbeat") && !text.contains("\"status\""),
         "neither what a cluster says to itself nor reading: {text}"
@@ -341,8 +344,8 @@ fn commands_of_the_same_user_need_no_token_from_any_folder() {
     let up = Role::up(home.path());
     forebay(&up.address(), &["status"]).ok();
     let secret = home.path().join("forebay-data/owner.secret");
-    let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&secret).unwrap().permissions());
-    assert_eq!(mode & 0o777, 0o600);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&secret), mode(secret.parent().unwrap())), (0o600, 0o700));
     // Also after a kill and a start, by a file that was there.
     let before = fs::read(&secret).unwrap();
     up.kill();

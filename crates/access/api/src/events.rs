@@ -21,6 +21,15 @@ pub(crate) struct Events {
     watchers: Arc<Semaphore>,
 }
 
+/// Who watches, and what for.
+struct Watching<F> {
+    events: Arc<Events>,
+    _place: OwnedSemaphorePermit,
+    /// Whether who watches still may.
+    may: F,
+    goes_on: bool,
+}
+
 impl Events {
     pub(crate) fn new(make: impl Fn() -> String + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { make: Box::new(make), last: Mutex::default(), watchers: Arc::new(Semaphore::new(WATCHERS_MAX)) })
@@ -38,17 +47,55 @@ impl Events {
         }
     }
 
-    /// From now on, until who watches goes; none where too many do.
-    pub(crate) fn watch(self: &Arc<Self>) -> Option<Sse<impl Stream<Item = Result<Event, Infallible>> + use<>>> {
+    /// From now on, until who watches goes, or may not any more; none where too many do.
+    pub(crate) fn watch<F>(self: &Arc<Self>, may: F) -> Option<Sse<impl Stream<Item = Result<Event, Infallible>> + use<F>>>
+    where
+        F: Fn() -> bool + Send + 'static,
+    {
+        Some(Sse::new(self.seen(may)?).keep_alive(KeepAlive::default()))
+    }
+
+    fn seen<F>(self: &Arc<Self>, may: F) -> Option<impl Stream<Item = Result<Event, Infallible>> + use<F>>
+    where
+        F: Fn() -> bool + Send + 'static,
+    {
         let place = Arc::clone(&self.watchers).try_acquire_owned().ok()?;
-        let watching: (_, Option<OwnedSemaphorePermit>, _) = (Arc::clone(self), Some(place), false);
-        let events = stream::unfold(watching, |(events, place, goes_on)| async move {
-            if goes_on {
+        assert!(self.watchers.available_permits() < WATCHERS_MAX, "who watches has one of the places");
+        let watching = Watching { events: Arc::clone(self), _place: place, may, goes_on: false };
+        Some(stream::unfold(watching, |mut watching| async move {
+            if watching.goes_on {
                 forebay_runtime::time::sleep(EVERY).await;
+                if !(watching.may)() {
+                    return None;
+                }
             }
-            let event = Event::default().event("status").data(events.now().as_ref());
-            Some((Ok(event), (events, place, true)))
-        });
-        Some(Sse::new(events).keep_alive(KeepAlive::default()))
+            watching.goes_on = true;
+            let event = Event::default().event("status").data(watching.events.now().as_ref());
+            Some((Ok(event), watching))
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use futures::StreamExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_may_not_any_more_sees_no_more_and_leaves_the_place_to_others() {
+        let events = Events::new(|| "{}".to_string());
+        let may = Arc::new(AtomicBool::new(true));
+        let asked = Arc::clone(&may);
+        let seen = events.seen(move || asked.load(Relaxed)).unwrap();
+        futures::pin_mut!(seen);
+        assert!(seen.next().await.is_some() && seen.next().await.is_some());
+        assert_eq!(events.watchers.available_permits(), WATCHERS_MAX - 1);
+        may.store(false, Relaxed);
+        assert!(seen.next().await.is_none());
+        assert_eq!(events.watchers.available_permits(), WATCHERS_MAX);
     }
 }

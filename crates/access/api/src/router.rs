@@ -225,8 +225,9 @@ async fn tokens(State(served): State<Served>, sender: Sender) -> Result<Json<Tok
     Ok(Json(Tokens { tokens: served.cluster.tokens() }))
 }
 
-async fn watch(State(served): State<Served>) -> Result<Response, Refusal> {
-    match served.events.watch() {
+async fn watch(State(served): State<Served>, sender: Sender) -> Result<Response, Refusal> {
+    let readers = served.readers.clone();
+    match served.events.watch(move || readers.may(&sender, &needs::shown())) {
         Some(events) => Ok(events.into_response()),
         None => Err(Error::retry("too many watch already: ask /api/v1/status now and then").into()),
     }

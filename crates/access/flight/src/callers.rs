@@ -17,7 +17,7 @@ use crate::status::status;
 /// Callers that are known at a time; each has a client and an engine of its own.
 const CALLERS_MAX: usize = 64;
 /// How long a caller is known without another look whether its credential still stands.
-const LOOK_AFTER: Duration = Duration::from_secs(5);
+const LOOK_AFTER: Duration = Duration::from_secs(1);
 
 /// Callers of one connection whose settings are remembered: most have one, that of a proxy many.
 const SESSIONS_MAX: usize = 64;

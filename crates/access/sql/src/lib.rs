@@ -33,6 +33,7 @@ mod shards;
 mod sinks;
 mod slow;
 mod statement;
+mod steps;
 mod stores;
 
 pub mod output;

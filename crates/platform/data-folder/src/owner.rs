@@ -28,7 +28,9 @@ pub fn owner_secret(folder: &Path, fresh: impl FnOnce() -> Result<String>) -> Re
         return Ok(secret);
     }
     let (path, draft) = (folder.join(FILE), folder.join(format!("{FILE}.{}", std::process::id())));
-    fs::create_dir_all(folder).context(|| format!("data folder {} can't be made", folder.display()))?;
+    // The first that lies in a coordinator's folder.
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.context(|| format!("data folder {} can't be made", folder.display()))?;
     // Written whole before it has its name, and never over one that is there: two processes may begin at once.
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
@@ -172,6 +174,16 @@ mod tests {
         let error = owner_secret(folder.path(), || panic!("there is one")).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied);
         assert!(error.message().contains("chmod 600"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_that_is_made_for_it_is_for_its_user_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("new/data");
+        owner_secret(&folder, || Ok("a secret of nobody else".into())).unwrap();
+        for made in [folder.as_path(), folder.parent().unwrap()] {
+            assert_eq!(fs::metadata(made).unwrap().permissions().mode() & 0o777, 0o700, "{}", made.display());
+        }
     }
 
     #[test]

@@ -18,6 +18,10 @@ thread_local! {
 /// those that the library's usual number is for.
 const LOOKS_EVERY: u32 = 7;
 
+/// Stack of a thread that statements of SQL are planned or run by: trees of plans are gone through call by call, and one that is too
+/// deep for the stack ends the process. Only what is used of it takes memory.
+pub const STACK_BYTES: usize = 16 << 20;
+
 /// Threads of their own for work that computes. A task of many milliseconds keeps the next one of its thread waiting, and
 /// everything that answers must not be that one; the system's scheduler shares the cores between these threads and the others.
 ///
@@ -37,6 +41,7 @@ impl Computing {
         let runtime = Builder::new_multi_thread()
             .enable_all()
             .thread_name(name)
+            .thread_stack_size(STACK_BYTES)
             .event_interval(LOOKS_EVERY)
             .on_thread_start(at_home)
             .build()?;
@@ -86,10 +91,24 @@ pub fn spawn_left(work: impl Future<Output = ()> + Send + 'static) {
 
 #[cfg(test)]
 mod tests {
+    use std::hint::black_box;
     use std::sync::mpsc;
     use std::thread;
 
     use super::*;
+
+    #[tokio::test]
+    async fn what_calls_itself_often_has_the_stack_for_it() {
+        fn deep(calls: usize) -> usize {
+            let room = black_box([1_u8; 4 << 10]);
+            match calls {
+                0 => 0,
+                calls => deep(calls - 1) + usize::from(room[calls % room.len()]),
+            }
+        }
+        let computing = Computing::start("computing").unwrap();
+        assert_eq!(computing.spawn(async { deep(800) }).await.unwrap(), 800);
+    }
 
     fn name() -> Option<String> {
         thread::current().name().map(str::to_string)

@@ -20,7 +20,7 @@ mod tasks;
 pub mod time;
 
 pub use chance::{Repeated, fill_repeated, random, random_range, repeat};
-pub use computing::{Computing, spawn, spawn_left};
+pub use computing::{Computing, STACK_BYTES, spawn, spawn_left};
 #[cfg(feature = "planted")]
 pub use planted::plant;
 pub use planted::{Defect, planted};

@@ -32,7 +32,8 @@ type Opens = dyn Fn(Caller, &Arc<Kept>) -> Result<Arc<dyn LocalSession>> + Send 
 
 /// The way into a server from its own process.
 pub(crate) struct Door {
-    open: Box<Opens>,
+    /// None once the server is gone: who still holds a connection holds nothing of it.
+    open: Mutex<Option<Arc<Opens>>>,
     admits: Arc<Admission>,
     /// Where the server lives: what its calls spawn must not end with a caller's runtime.
     runtime: Handle,
@@ -44,16 +45,16 @@ pub(crate) struct Door {
 
 impl Door {
     pub(crate) fn of<S: Service>(service: Arc<S>, admits: Arc<Admission>) -> Arc<Self> {
-        let open = move |caller, kept: &Arc<Kept>| {
+        let open: Arc<Opens> = Arc::new(move |caller, kept: &Arc<Kept>| {
             let address = "this process".to_string();
             let peer = Peer { caller, address, unix: true, same_user: true, version: PROTOCOL_VERSION };
             let session = Arc::new(service.open(peer)?);
             Ok(Arc::new(Open { session, kept: Arc::downgrade(kept) }) as Arc<dyn LocalSession>)
-        };
+        });
         let running = TaskTracker::new();
         running.close();
         let (stopping, ended) = (AtomicBool::new(false), CancellationToken::new());
-        Arc::new(Self { open: Box::new(open), admits, runtime: Handle::current(), running, stopping, ended })
+        Arc::new(Self { open: Mutex::new(Some(open)), admits, runtime: Handle::current(), running, stopping, ended })
     }
 
     pub(crate) fn at(address: &Address) -> Option<Arc<Self>> {
@@ -97,6 +98,8 @@ impl Drop for Opened {
     fn drop(&mut self) {
         self.shut();
         self.door.ended.cancel();
+        let open = self.door.open.lock().take();
+        drop(open);
     }
 }
 
@@ -122,7 +125,9 @@ impl Local {
             _ => Caller::new(Who::Owner),
         };
         let kept = Arc::<Kept>::default();
-        let session = Mutex::new(Some((door.open)(caller, &kept)?));
+        let open = door.open.lock().clone();
+        let open = open.ok_or_else(|| Error::closed(format!("{address}: what was there has ended")))?;
+        let session = Mutex::new(Some(open(caller, &kept)?));
         let ended = door.ended.child_token();
         let local = Arc::new(Self { address, door, session, ended: ended.clone(), _kept: kept });
         // The session ends when the connection does, also while somebody keeps that.

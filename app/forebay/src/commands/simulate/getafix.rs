@@ -5,10 +5,10 @@ use std::time::Duration;
 use forebay_simulation::{NAMES, Row, Scenario, Workload, chart, compare, csv, named};
 use forebay_types::{Error, Result};
 
-use super::{recorded, write};
+use super::{list_scenarios, recorded, write};
 use crate::cli::GetafixArgs;
 use crate::exit::Outcome;
-use crate::output::{Output, list};
+use crate::output::list;
 
 /// What is compared when nothing is said.
 const USUAL: [&str; 7] =
@@ -17,10 +17,7 @@ const USUAL: [&str; 7] =
 /// Compares ways to lead a cluster in a scenario.
 pub(crate) fn run(args: &GetafixArgs) -> Outcome {
     if args.scenario == "list" {
-        let mut output = Output::new(args.json);
-        let rows: Vec<Vec<String>> = NAMES.iter().map(|(name, what)| vec![(*name).into(), (*what).into()]).collect();
-        output.table(&["scenario", "what"], &[], &rows)?;
-        return output.finish();
+        return list_scenarios(args.json, &NAMES);
     }
     let scenario = scenario(args)?;
     let ways = if args.ways.is_empty() { USUAL.map(String::from).to_vec() } else { args.ways.clone() };

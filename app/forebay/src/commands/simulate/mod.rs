@@ -10,9 +10,18 @@ use std::path::Path;
 
 use forebay_simulation::Recorded;
 use forebay_types::{Result, ResultExt};
+use serde::Serialize;
 
 use crate::cli::SimulateCommand;
 use crate::exit::Outcome;
+use crate::output::list;
+
+/// A scenario of a list.
+#[derive(Serialize)]
+struct Listed {
+    scenario: &'static str,
+    what: &'static str,
+}
 
 /// Runs a simulation; no cluster is needed.
 pub(crate) fn run(command: SimulateCommand) -> Outcome {
@@ -21,6 +30,12 @@ pub(crate) fn run(command: SimulateCommand) -> Outcome {
         SimulateCommand::Mixapart(args) => mixapart::run(&args),
         SimulateCommand::Shards(args) => shards::run(&args),
     }
+}
+
+/// The scenarios that there are.
+fn list_scenarios(json: bool, all: &[(&'static str, &'static str)]) -> Outcome {
+    let rows: Vec<Listed> = all.iter().map(|&(scenario, what)| Listed { scenario, what }).collect();
+    list(json, &rows, &["scenario", "what"], &[], |row| vec![row.scenario.into(), row.what.into()])
 }
 
 /// Writes a file where one is asked for.

@@ -4,7 +4,7 @@ use forebay_simulation::{
     SHARD_SCENARIOS, ShardCurve, shards, shards_chart, shards_csv, shards_skew, shards_table, skew_chart, skew_csv, skew_table,
 };
 
-use super::write;
+use super::{list_scenarios, write};
 use crate::cli::SimulateShardsArgs;
 use crate::exit::Outcome;
 use crate::output::Output;
@@ -20,9 +20,8 @@ pub(crate) fn run(args: &SimulateShardsArgs) -> Outcome {
     match args.scenario.as_str() {
         "list" => {
             let skew = [("skew", "skewed shards of fixed storage, led in different ways (figure 8)")];
-            let row = |(name, what): &(&str, &str)| vec![(*name).to_string(), (*what).to_string()];
-            let rows: Vec<Vec<String>> = SHARD_SCENARIOS.iter().chain(&skew).map(row).collect();
-            output.table(&["scenario", "what"], &[], &rows)?;
+            let all: Vec<_> = SHARD_SCENARIOS.iter().chain(&skew).copied().collect();
+            return list_scenarios(args.json, &all);
         }
         "skew" => {
             let rows = shards_skew(ShardCurve::Paper, args.shards as usize, THETA, &STORAGE, args.seed)?;

@@ -14,6 +14,10 @@ fn a_spike_of_simulated_load_changes_no_layer_and_a_rise_does() {
     assert!(std::fs::read_to_string(home.path().join("rise.csv")).unwrap().lines().count() > 100);
     assert!(std::fs::read_to_string(home.path().join("rise.svg")).unwrap().starts_with("<svg"));
     assert!(run(&["--scenario", "list"]).ok().text().contains("gradual"));
+    for arguments in [["shards", "gradual"], ["getafix", "paper"]] {
+        let listed = forebay_in(home.path(), &["simulate", arguments[0], "--scenario", "list", "--json"]).ok().json();
+        assert!(listed.iter().any(|row| row["scenario"] == arguments[1] && row["what"].is_string()), "{listed:?}");
+    }
     run(&["--scenario", "nothing"]).fails(1, &["nothing", "uniform"]);
     run(&["--routing", "nothing"]).fails(1, &["two-choices"]);
 }

@@ -9,6 +9,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use datafusion::sql::sqlparser::dialect::dialect_from_str;
 use forebay_client::{Client, SnapshotStore};
 use forebay_protocol::TableDefinition;
 use forebay_types::{OperationId, Result, Standing};
@@ -22,6 +23,7 @@ use crate::location::Namespace;
 use crate::namespace::QueryNamespace;
 use crate::paths::{Resolver, looks_like_path};
 use crate::prefetch::Fetcher;
+use crate::steps;
 use crate::stores::{QueryStores, Seen};
 
 /// What one attempt at one statement runs in: its own snapshot of the stores, its own listings, its own tables.
@@ -58,6 +60,9 @@ impl QuerySession {
         let config = engine.config.lock().clone();
 
         let dialect = config.options().sql_parser.dialect;
+        if let Some(spoken) = dialect_from_str(dialect) {
+            steps::check(sql, spoken.as_ref())?;
+        }
         let statement = inner.template.sql_to_statement(sql, &dialect).map_err(from_engine)?;
         let definitions = definitions(engine, &statement).await?;
         let tables = QueryTables::new(Arc::clone(&inner.session), definitions, resolver.clone(), Arc::clone(&inner.template));

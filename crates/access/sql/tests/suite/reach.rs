@@ -62,6 +62,29 @@ async fn sql_of_a_server_reaches_mounts_and_nothing_else() {
         assert!(error.kind() == ErrorKind::Invalid && error.message().contains("sql-memory"), "{error}");
     }
     assert!(!Path::new(&below("made")).exists());
+    // Nor does a number that memory is taken by before anything is read.
+    for name in ["batch_size", "target_partitions", "objectstore_writer_buffer_size", "parquet.write_batch_size"] {
+        for value in ["100000000000", "'100000000000'", "18446744073709551615"] {
+            let error = lake.error(&format!("set datafusion.execution.{name} = {value}")).await;
+            assert!(error.kind() == ErrorKind::Invalid && error.message().contains("at most"), "{name}: {error}");
+        }
+    }
+    assert_eq!(lake.rows("select a, count(*) from '/lake/x.csv' group by a order by a").await, "1 1");
+    for sql in [
+        "select approx_percentile_cont(a, 0.5, 10000000000000) from '/lake/x.csv'",
+        "select approx_percentile_cont(a, 0.5, 10000000 * 1000000) from '/lake/x.csv'",
+        "select approx_percentile_cont(0.5, 10000000000000) within group (order by a) from '/lake/x.csv'",
+        "explain select 1 where 1 < (select approx_percentile_cont(a, 0.5, 10000000000000) from '/lake/x.csv')",
+        "select arrow_cast(null, 'FixedSizeBinary(2147483647)') from '/lake/x.csv'",
+        "select arrow_cast(null, 'FixedSizeList(2147483647 x Int64)') is null",
+    ] {
+        let error = lake.error(sql).await;
+        let told = error.message().contains("at most") || error.message().contains("too large");
+        assert!(error.kind() == ErrorKind::Invalid && told, "{sql}: {error}");
+    }
+    assert!(lake.rows("select approx_percentile_cont(a, 0.5, 200) from '/lake/x.csv'").await.starts_with('1'));
+    assert_eq!(lake.rows("select arrow_cast(null, 'FixedSizeList(768 x Float32)') is null").await, "true");
+    lake.rows("set datafusion.execution.batch_size = 1048576").await;
     assert_eq!(lake.rows("select a from '/lake/x.csv'").await, "1");
     assert_eq!(lake.rows("copy (select 2 as a) to '/lake/y.csv'").await, "1");
     assert_eq!(lake.rows("select sum(a) from '/lake/*.csv'").await, "3");

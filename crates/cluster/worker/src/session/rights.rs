@@ -21,6 +21,10 @@ impl WorkerSession {
 
     /// The same for a request of a client. Who records accesses asks every second, and is told once a connection.
     pub(super) fn may_ask(&self, request: &DataRequest) -> Result<()> {
+        // Each client asks by itself, and reads copies where it may not.
+        if matches!(request, DataRequest::Attach) {
+            return self.may_quietly(|| needs::data(request));
+        }
         let records = matches!(request, DataRequest::Accesses(_));
         if records && self.records.load(Relaxed) {
             return self.may_quietly(|| needs::data(request));

@@ -80,7 +80,14 @@ impl FrameReader {
     /// The header of the next frame, as [`Self::next`]; then comes [`Self::rest`].
     pub(crate) async fn header(&mut self, meta_max: u32) -> Result<Option<FrameHeader>> {
         if !self.first_bytes().await? {
-            return if self.start == self.end { Ok(None) } else { Err(cut_off()) };
+            return match &self.buffer[self.start..self.end] {
+                [] => Ok(None),
+                // The alert that TLS ends with.
+                [21, 3, ..] if self.version.is_none() => Err(Error::denied(
+                    "the other end speaks TLS, and this one does not: name the authority of its certificate with tls-ca",
+                )),
+                _ => Err(cut_off()),
+            };
         }
         let head = self.buffer[self.start..][..FRAME_HEADER_BYTES].try_into().expect("a header's bytes");
         let header = FrameHeader::from_bytes(&head)?;

@@ -106,6 +106,15 @@ async fn a_server_that_stops_lets_calls_finish_and_one_that_is_dropped_does_not(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_gone_is_held_by_nobody() {
+    let (_folder, open, connection) = at_home().await;
+    connection.call("echo".into(), vec![]).await.unwrap();
+    open.server.shutdown().await;
+    until(|| Arc::strong_count(&open.desk) == 1).await;
+    assert!(connection.is_closed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_that_panics_is_answered_and_ends_nothing_else() {
     let (_folder, open, connection) = at_home().await;
     let (waiting, ()) = tokio::join!(connection.call("sleep 200".into(), vec![]), async {

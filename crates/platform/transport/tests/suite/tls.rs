@@ -95,7 +95,8 @@ async fn a_certificate_of_another_ca_is_refused() {
     assert!(error.message().contains("TLS failed"), "{error}");
     // Without TLS there is no way in either, nor does it hang.
     let plain = Security { tls: None, ..security(good) };
-    assert!(Connection::connect(&open.address, &plain).await.is_err());
+    let error = Connection::connect(&open.address, &plain).await.err().unwrap();
+    assert!(error.kind() == ErrorKind::Denied && error.message().contains("tls-ca"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

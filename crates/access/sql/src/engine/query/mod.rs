@@ -30,6 +30,7 @@ mod heeded;
 mod planning;
 mod remote;
 mod rows;
+mod sizes;
 mod text;
 mod written;
 

@@ -12,7 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use forebay_types::{Error, Result, format_bytes};
 
-use super::{May, away, heeded};
+use super::{May, away, heeded, sizes};
 use crate::catalog::{CATALOG, SCHEMA};
 use crate::copy::with_folders_of_nulls;
 use crate::engine::Engine;
@@ -20,6 +20,7 @@ use crate::engine::ddl;
 use crate::engine::session::QuerySession;
 use crate::error::{PARAMETERS, from_engine};
 use crate::reach::{LocalFiles, Reach};
+use crate::steps;
 
 /// A setting that the engine takes for those of all filters of its kind.
 const DYNAMIC_FILTERS: &str = "datafusion.optimizer.enable_dynamic_filter_pushdown";
@@ -46,7 +47,9 @@ pub(crate) async fn logical_plan(engine: &Engine, session: &QuerySession) -> Res
     // Planning looks a new table's own name up, and what an old one of that name is does not matter.
     let is_table = matches!(session.statement, Parsed::CreateExternalTable(_));
     let planner = if is_table { engine.inner.template.as_ref() } else { &state };
-    planner.statement_to_plan(session.statement.clone()).await.map_err(from_engine)
+    let plan = planner.statement_to_plan(session.statement.clone()).await.map_err(from_engine)?;
+    steps::check_plan(&plan)?;
+    Ok(plan)
 }
 
 /// Does what has no rows, and plans what has.
@@ -67,6 +70,7 @@ pub(super) async fn plan(
     }
     check_kept(&logical, &engine.inner.settings.reach)?;
     check_room(engine, &logical, sql.len() + parameters.map_or(0, bytes_of))?;
+    sizes::check(&logical)?;
     let Some(logical) = ddl::apply(engine, session, sql, logical).await? else {
         return Ok(Planned { plan: None, writes: true });
     };
@@ -208,24 +212,41 @@ fn is_there(schema: &str) -> bool {
     schema.strip_prefix(CATALOG).and_then(|rest| rest.strip_prefix('.')).unwrap_or(schema) == SCHEMA
 }
 
+/// Settings that memory is taken by, or threads and files are begun by, as soon as something runs, each with the most that it may be: a
+/// number that is larger by mistake, or that somebody means, would end the process.
+const MOST: [(&str, u64); 9] = [
+    ("datafusion.execution.batch_size", 1 << 20),
+    ("datafusion.execution.target_partitions", 1 << 10),
+    ("datafusion.execution.planning_concurrency", 1 << 10),
+    ("datafusion.execution.meta_fetch_concurrency", 1 << 10),
+    ("datafusion.execution.minimum_parallel_output_files", 1 << 10),
+    ("datafusion.execution.max_buffered_batches_per_output_file", 1 << 16),
+    ("datafusion.execution.objectstore_writer_buffer_size", 1 << 30),
+    ("datafusion.execution.parquet.write_batch_size", 1 << 20),
+    ("datafusion.execution.parquet.maximum_parallel_row_group_writers", 1 << 10),
+];
+
 /// Memory and disk are the process' and its owner's: the engine would make folders wherever a statement says. What is set is kept.
 fn check_set(plan: &LogicalPlan) -> Result<()> {
-    let name = match plan {
-        LogicalPlan::Statement(Statement::SetVariable(set)) => &set.variable,
-        LogicalPlan::Statement(Statement::ResetVariable(reset)) => &reset.variable,
+    let (name, value) = match plan {
+        LogicalPlan::Statement(Statement::SetVariable(set)) => (&set.variable, set.value.as_str()),
+        LogicalPlan::Statement(Statement::ResetVariable(reset)) => (&reset.variable, ""),
         _ => return Ok(()),
     };
-    if let LogicalPlan::Statement(Statement::SetVariable(set)) = plan
-        && set.value.len() > SETTING_BYTES_MAX
-    {
-        let most = format_bytes(SETTING_BYTES_MAX as u64);
-        return Err(Error::invalid(format!("the value of {name} has {} bytes: a setting has {most} at most", set.value.len())));
+    let lower = name.to_ascii_lowercase();
+    if lower.starts_with("datafusion.runtime.") {
+        return Err(Error::invalid(format!(
+            "{name} is no setting of a session: see `sql-memory` and `sql-spill` of the process"
+        )));
     }
-    match name.to_ascii_lowercase().starts_with("datafusion.runtime.") {
-        true => {
-            Err(Error::invalid(format!("{name} is no setting of a session: see `sql-memory` and `sql-spill` of the process")))
-        }
-        false => Ok(()),
+    if value.len() > SETTING_BYTES_MAX {
+        let (bytes, most) = (value.len(), format_bytes(SETTING_BYTES_MAX as u64));
+        return Err(Error::invalid(format!("the value of {name} has {bytes} bytes: a setting has {most} at most")));
+    }
+    let most = MOST.iter().find(|(of, _)| *of == lower).map(|(_, most)| *most);
+    match (most, value.trim().parse::<u128>()) {
+        (Some(most), Ok(value)) if value > u128::from(most) => Err(Error::invalid(format!("{name} is {most} at most"))),
+        _ => Ok(()),
     }
 }
 

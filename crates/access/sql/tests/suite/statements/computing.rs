@@ -71,3 +71,17 @@ async fn errors_and_writes_are_as_without_them() {
     let described = lake.engine.describe("select a from '/lake/a.parquet' where a > $1").await.unwrap();
     assert_eq!((described.schema.fields().len(), described.parameters.len()), (1, 1));
 }
+
+#[tokio::test]
+async fn a_statement_that_is_too_deep_is_an_error_and_not_the_end_of_the_process() {
+    let lake = apart();
+    for (first, next) in
+        [("1", " + 1"), ("true", " or true"), ("1", "::int"), ("1", " union all select 1"), ("1", " except select 1")]
+    {
+        let sql = format!("select {first}{}", next.repeat(12_000));
+        for error in [lake.error(&sql).await, lake.error(&format!("explain {sql}")).await] {
+            assert!(error.kind() == ErrorKind::Invalid && error.message().contains("steps deep"), "{next}: {error}");
+        }
+    }
+    assert_eq!(lake.rows(&format!("select 1 in (0{})", ", 1".repeat(12_000))).await, "true");
+}
