@@ -14,6 +14,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::sink::DataSinkExec;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::{Stream, StreamExt};
 
@@ -27,7 +28,8 @@ pub(super) fn shown_whole(plan: Plan, seen: &Arc<Seen>) -> Result<Plan> {
     let told = |plan: Plan| {
         let Some(writes) = plan.downcast_ref::<DataSinkExec>() else { return Ok(Transformed::no(plan)) };
         let rows: Plan = Arc::new(WrittenRows { input: Arc::clone(writes.input()), seen: Arc::clone(seen) });
-        plan.with_new_children(vec![rows]).map(Transformed::yes)
+        let over_them = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        plan.replace_children(vec![rows], over_them).map(Transformed::yes)
     };
     plan.transform_up(told).map(|told| told.data)
 }
