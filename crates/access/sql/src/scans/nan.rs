@@ -1,12 +1,11 @@
 //! Bounds of floats in Parquet files leave NaN out, which here is greater than every number: rows that are NaN were left out with others by
 //! `x >= 10`, and the greatest value was a number. Nobody says which columns have none, so that every column of floats is taken to have one.
 
-use std::mem;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::Schema;
+use datafusion::arrow::datatypes::{DataType, Schema};
+use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
-use datafusion::common::{ScalarValue, Statistics};
 use datafusion::parquet::basic::{LogicalType, Type};
 use datafusion::parquet::data_type::FixedLenByteArray;
 use datafusion::parquet::errors::Result as ParquetResult;
@@ -31,39 +30,36 @@ pub(crate) fn with_nan(read: Arc<ParquetMetaData>) -> ParquetResult<Arc<ParquetM
     if !is_new {
         return Ok(read);
     }
-    let groups = read.row_groups().iter().map(|group| {
-        let columns = group.columns().iter().map(|chunk| other(chunk, has_pages).unwrap_or_else(|| Ok(chunk.clone())));
-        group.clone().into_builder().set_column_metadata(columns.collect::<ParquetResult<Vec<_>>>()?).build()
+    // What is wide is copied once.
+    let mut whole = read.as_ref().clone().into_builder();
+    let groups = whole.take_row_groups().into_iter().map(|group| {
+        let mut group = group.into_builder();
+        let columns = group.take_columns().into_iter().map(|chunk| other(&chunk, has_pages).unwrap_or(Ok(chunk)));
+        group.set_column_metadata(columns.collect::<ParquetResult<Vec<_>>>()?).build()
     });
     let groups = groups.collect::<ParquetResult<Vec<_>>>()?;
-    let mut index = read.column_index().cloned();
-    for (group, pages) in read.row_groups().iter().zip(index.iter_mut().flatten()) {
+    let mut index = whole.take_column_index();
+    for (group, pages) in groups.iter().zip(index.iter_mut().flatten()) {
         for (chunk, pages) in group.columns().iter().zip(pages) {
             if let Some(raised) = of_pages(chunk, pages)? {
                 *pages = raised;
             }
         }
     }
-    Ok(Arc::new(read.as_ref().clone().into_builder().set_row_groups(groups).set_column_index(index).build()))
+    Ok(Arc::new(whole.set_row_groups(groups).set_column_index(index).build()))
 }
 
-/// What is known of a file, with bounds of floats as what they most likely are.
+/// What is known of a file without bounds of floats: the greatest may be NaN, and one that is only likely is taken for certain where files
+/// are put one behind another in the order that they are said to have.
 pub(crate) fn estimated(mut statistics: Statistics, schema: &Schema) -> Statistics {
     for (field, column) in schema.fields().iter().zip(&mut statistics.column_statistics) {
-        if !field.data_type().is_floating() {
-            continue;
-        }
-        for bound in [&mut column.min_value, &mut column.max_value] {
-            let known = mem::replace(bound, Precision::Absent).to_inexact();
-            let is_nan = match known.get_value() {
-                Some(ScalarValue::Float16(Some(value))) => value.is_nan(),
-                Some(ScalarValue::Float32(Some(value))) => value.is_nan(),
-                Some(ScalarValue::Float64(Some(value))) => value.is_nan(),
-                _ => false,
-            };
-            if !is_nan {
-                *bound = known;
-            }
+        let kind = match field.data_type() {
+            DataType::Dictionary(_, values) => values.as_ref(),
+            other => other,
+        };
+        if kind.is_floating() {
+            column.min_value = Precision::Absent;
+            column.max_value = Precision::Absent;
         }
     }
     statistics
@@ -202,6 +198,8 @@ fn raised_pages<T: Float>(pages: &PrimitiveColumnIndex<T>, kind: Type) -> Parque
 mod tests {
     use bytes::Bytes;
     use datafusion::arrow::array::{ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch};
+    use datafusion::arrow::datatypes::Field;
+    use datafusion::common::{ColumnStatistics, ScalarValue};
     use datafusion::parquet::arrow::ArrowWriter;
     use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 
@@ -248,5 +246,26 @@ mod tests {
             [0, 1, 2].iter().all(|column| of(*column).offset_index_offset().is_some()) && of(2).column_index_offset().is_some()
         );
         assert!(Arc::ptr_eq(&unread, &with_nan(Arc::clone(&unread)).unwrap()));
+    }
+
+    #[test]
+    fn bounds_of_floats_are_not_known_of_a_file() {
+        let words = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Float64));
+        let fields = [("d", DataType::Float64), ("w", words), ("i", DataType::Int64)];
+        let schema = Schema::new(fields.map(|(name, kind)| Field::new(name, kind, true)).to_vec());
+        let bounds = |value: ScalarValue| {
+            let (least, greatest) = (Precision::Exact(value.clone()), Precision::Exact(value));
+            let known = ColumnStatistics::new_unknown().with_null_count(Precision::Exact(0));
+            known.with_min_value(least).with_max_value(greatest)
+        };
+        let [float, whole] = [ScalarValue::from(5.0_f64), ScalarValue::from(5_i64)];
+        let columns = [float.clone(), float, whole].map(bounds).to_vec();
+        let of = Statistics { num_rows: Precision::Exact(2), total_byte_size: Precision::Absent, column_statistics: columns };
+        let [d, w, i] = <[ColumnStatistics; 3]>::try_from(estimated(of, &schema).column_statistics).unwrap();
+        for column in [d, w] {
+            assert_eq!((column.min_value, column.max_value), (Precision::Absent, Precision::Absent));
+            assert_eq!(column.null_count, Precision::Exact(0));
+        }
+        assert_eq!(i, bounds(ScalarValue::from(5_i64)));
     }
 }

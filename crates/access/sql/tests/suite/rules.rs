@@ -148,6 +148,21 @@ async fn what_is_no_number_and_infinity_are_counted_among_the_least_and_the_grea
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_ends_with_what_is_no_number_is_not_followed_by_numbers() {
+    let lake = Lake::new();
+    for (file, values) in [("a", "('1'), ('5'), ('NaN')"), ("b", "('6'), ('7')")] {
+        let rows = format!("select cast(x as double) as x from (values {values}) as t(x) order by x");
+        lake.rows(&format!("copy ({rows}) to '/lake/o/{file}.parquet'")).await;
+    }
+    // One behind the other, if that is their order.
+    lake.rows("set datafusion.execution.target_partitions = 1").await;
+    lake.rows("create external table o (x double) stored as parquet with order (x) location '/lake/o/'").await;
+    for _ in 0..2 {
+        assert_eq!(lake.rows("select x from o order by x").await, "1.0\n5.0\n6.0\n7.0\nNaN");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_window_that_looks_past_nulls_ahead_finds_all_that_is_none() {
     let lake = Lake::new();
     let t = "(values (1, 1), (2, null), (3, 3), (4, null), (5, 5), (6, 6), (7, null), (8, 8), (9, 9)) as t(i, x)";
