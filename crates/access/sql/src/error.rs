@@ -148,7 +148,9 @@ fn readable(error: &DataFusionError) -> String {
     let text = prefixes.iter().fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
     match MARKED_JSON.iter().any(|marked| text.contains(marked)) {
         true => {
-            format!("{text} (if the file begins with a byte-order mark, which some editors put before all else, write it without one)")
+            format!(
+                "{text} (if the file begins with a byte-order mark, which some editors put before all else, write it without one)"
+            )
         }
         false => text.to_string(),
     }
