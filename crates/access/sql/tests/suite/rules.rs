@@ -1,9 +1,14 @@
 //! Rules of planning that gave wrong rows: joins by `=`, which no null is equal in, beside joins by `is not distinct from`, which nulls
 //! are equal in; and aggregates without groups, which give a row also over nothing. And the order of joins.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::support::Lake;
+use datafusion::arrow::array::{Array, ArrayRef, Int64Array, ListArray, RecordBatch, StructArray};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::datatypes::{DataType, Field};
+
+use crate::support::{Lake, parquet};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_by_which_nulls_are_equal_do_not_meet_others() {
@@ -185,6 +190,30 @@ async fn a_window_that_looks_past_nulls_ahead_finds_all_that_is_none() {
         .rows(&format!("select i, a, coalesce(b, -1) from (select i, {both} from '/lake/t.parquet') order by i limit 3"))
         .await;
     assert_eq!(rows, "1 5 -1\n2 5 -1\n3 6 -1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_that_structs_in_lists_always_have_in_some_files_is_null_where_the_struct_is() {
+    let lake = Lake::new();
+    let file = |always: bool| {
+        let a = Field::new("a", DataType::Int64, !always);
+        let there = Some(NullBuffer::from(vec![true, false, true]));
+        let s = StructArray::try_new(vec![a].into(), vec![Arc::new(Int64Array::from(vec![1, 2, 4])) as ArrayRef], there).unwrap();
+        let item = Arc::new(Field::new("item", s.data_type().clone(), true));
+        let l = ListArray::try_new(item, OffsetBuffer::from_lengths([1, 1, 1]), Arc::new(s), None).unwrap();
+        parquet(&[RecordBatch::try_from_iter_with_nullable([("l", Arc::new(l) as ArrayRef, true)]).unwrap()], 100)
+    };
+    lake.put("l/a.parquet", file(true)).await;
+    lake.put("l/b.parquet", file(false)).await;
+    lake.rows("create external table nested (l struct<a bigint>[]) stored as parquet location '/lake/l/'").await;
+    for from in ["'/lake/l/'", "nested"] {
+        assert_eq!(
+            lake.rows(&format!("select count(*), count(l[1]['a']), sum(l[1]['a']) from {from}")).await,
+            "6 4 10",
+            "{from}"
+        );
+        assert_eq!(lake.rows(&format!("select count(u['a']) from (select unnest(l) as u from {from})")).await, "4", "{from}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
