@@ -3,9 +3,6 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Schema};
-use datafusion::common::Statistics;
-use datafusion::common::stats::Precision;
 use datafusion::parquet::basic::{LogicalType, Type};
 use datafusion::parquet::data_type::FixedLenByteArray;
 use datafusion::parquet::errors::Result as ParquetResult;
@@ -47,22 +44,6 @@ pub(crate) fn with_nan(read: Arc<ParquetMetaData>) -> ParquetResult<Arc<ParquetM
         }
     }
     Ok(Arc::new(whole.set_row_groups(groups).set_column_index(index).build()))
-}
-
-/// What is known of a file without bounds of floats: the greatest may be NaN, and one that is only likely is taken for certain where files
-/// are put one behind another in the order that they are said to have.
-pub(crate) fn estimated(mut statistics: Statistics, schema: &Schema) -> Statistics {
-    for (field, column) in schema.fields().iter().zip(&mut statistics.column_statistics) {
-        let kind = match field.data_type() {
-            DataType::Dictionary(_, values) => values.as_ref(),
-            other => other,
-        };
-        if kind.is_floating() {
-            column.min_value = Precision::Absent;
-            column.max_value = Precision::Absent;
-        }
-    }
-    statistics
 }
 
 /// What bounds of floats are made of.
@@ -198,8 +179,6 @@ fn raised_pages<T: Float>(pages: &PrimitiveColumnIndex<T>, kind: Type) -> Parque
 mod tests {
     use bytes::Bytes;
     use datafusion::arrow::array::{ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch};
-    use datafusion::arrow::datatypes::Field;
-    use datafusion::common::{ColumnStatistics, ScalarValue};
     use datafusion::parquet::arrow::ArrowWriter;
     use datafusion::parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 
@@ -246,26 +225,5 @@ mod tests {
             [0, 1, 2].iter().all(|column| of(*column).offset_index_offset().is_some()) && of(2).column_index_offset().is_some()
         );
         assert!(Arc::ptr_eq(&unread, &with_nan(Arc::clone(&unread)).unwrap()));
-    }
-
-    #[test]
-    fn bounds_of_floats_are_not_known_of_a_file() {
-        let words = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Float64));
-        let fields = [("d", DataType::Float64), ("w", words), ("i", DataType::Int64)];
-        let schema = Schema::new(fields.map(|(name, kind)| Field::new(name, kind, true)).to_vec());
-        let bounds = |value: ScalarValue| {
-            let (least, greatest) = (Precision::Exact(value.clone()), Precision::Exact(value));
-            let known = ColumnStatistics::new_unknown().with_null_count(Precision::Exact(0));
-            known.with_min_value(least).with_max_value(greatest)
-        };
-        let [float, whole] = [ScalarValue::from(5.0_f64), ScalarValue::from(5_i64)];
-        let columns = [float.clone(), float, whole].map(bounds).to_vec();
-        let of = Statistics { num_rows: Precision::Exact(2), total_byte_size: Precision::Absent, column_statistics: columns };
-        let [d, w, i] = <[ColumnStatistics; 3]>::try_from(estimated(of, &schema).column_statistics).unwrap();
-        for column in [d, w] {
-            assert_eq!((column.min_value, column.max_value), (Precision::Absent, Precision::Absent));
-            assert_eq!(column.null_count, Precision::Exact(0));
-        }
-        assert_eq!(i, bounds(ScalarValue::from(5_i64)));
     }
 }

@@ -27,7 +27,7 @@ use super::decoded_bytes_max;
 use super::source::{GuardedSource, guarded_of};
 use super::{arrow, avro, parquet};
 use crate::rules::{is_somewhere_required, somewhere_required};
-use crate::scans::estimated;
+use crate::scans::{Footer, known};
 use crate::sinks::{ArrowFiles, ArrowSink};
 
 /// Footers of Parquet files that are read at once.
@@ -230,6 +230,22 @@ impl Guarded {
         }
         Ok(Arc::new(merged(&schemas)?))
     }
+
+    /// What is known of a file, by its footer, which the engine has just read and kept.
+    async fn known(
+        &self,
+        state: &dyn Session,
+        store: &Arc<dyn ObjectStore>,
+        schema: &Schema,
+        file: &ObjectMeta,
+        found: Statistics,
+    ) -> Result<Statistics> {
+        if !self.is_parquet() {
+            return Ok(found);
+        }
+        let footer = Footer::read(state.runtime_env(), store.as_ref(), file).await?;
+        Ok(known(found, schema, &footer.0))
+    }
 }
 
 #[async_trait]
@@ -264,7 +280,7 @@ impl FileFormat for Guarded {
         object: &ObjectMeta,
     ) -> Result<Statistics> {
         let found = self.0.infer_stats(state, store, Arc::clone(&table_schema), object).await?;
-        Ok(if self.is_parquet() { estimated(found, &table_schema) } else { found })
+        self.known(state, store, &table_schema, object, found).await
     }
 
     async fn infer_ordering(
@@ -285,9 +301,7 @@ impl FileFormat for Guarded {
         object: &ObjectMeta,
     ) -> Result<FileMeta> {
         let mut found = self.0.infer_stats_and_ordering(state, store, Arc::clone(&table_schema), object).await?;
-        if self.is_parquet() {
-            found.statistics = estimated(found.statistics, &table_schema);
-        }
+        found.statistics = self.known(state, store, &table_schema, object, found.statistics).await?;
         Ok(found)
     }
 
