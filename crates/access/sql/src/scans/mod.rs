@@ -16,7 +16,6 @@ use datafusion::physical_plan::ExecutionPlan;
 
 pub(crate) use nan::with_nan;
 pub(crate) use parquet::{Footer, Reading};
-pub(crate) use told::known;
 
 /// How much is told of what a scan may read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

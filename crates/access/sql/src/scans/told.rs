@@ -10,7 +10,7 @@ use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
 /// What the engine says of a file, without bounds that its footer does not tell of all of its rows. Those of floats are none: the greatest may
 /// be NaN, and one that is only likely is taken for certain where files are put one behind another in the order that they are said to have.
-pub(crate) fn known(mut statistics: Statistics, schema: &Schema, read: &ParquetMetaData) -> Statistics {
+pub(super) fn known(mut statistics: Statistics, schema: &Schema, read: &ParquetMetaData) -> Statistics {
     let leaves = read.file_metadata().schema_descr().columns().iter().enumerate();
     let places: HashMap<&str, usize> = leaves
         .filter_map(|(place, leaf)| match leaf.path().parts() {

@@ -13,6 +13,7 @@ use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::avro::AvroFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::file_format::{FileFormat, FileFormatFactory, FileMeta};
+use datafusion::datasource::physical_plan::parquet::metadata::ordering_from_parquet_metadata;
 use datafusion::datasource::physical_plan::{FileScanConfig, FileSinkConfig, FileSource};
 use datafusion::datasource::sink::DataSinkExec;
 use datafusion::datasource::table_schema::TableSchema;
@@ -27,7 +28,7 @@ use super::decoded_bytes_max;
 use super::source::{GuardedSource, guarded_of};
 use super::{arrow, avro, parquet};
 use crate::rules::{is_somewhere_required, somewhere_required};
-use crate::scans::{Footer, known};
+use crate::scans::Footer;
 use crate::sinks::{ArrowFiles, ArrowSink};
 
 /// Footers of Parquet files that are read at once.
@@ -230,22 +231,6 @@ impl Guarded {
         }
         Ok(Arc::new(merged(&schemas)?))
     }
-
-    /// What is known of a file, by its footer, which the engine has just read and kept.
-    async fn known(
-        &self,
-        state: &dyn Session,
-        store: &Arc<dyn ObjectStore>,
-        schema: &Schema,
-        file: &ObjectMeta,
-        found: Statistics,
-    ) -> Result<Statistics> {
-        if !self.is_parquet() {
-            return Ok(found);
-        }
-        let footer = Footer::read(state.runtime_env(), store.as_ref(), file).await?;
-        Ok(known(found, schema, &footer.0))
-    }
 }
 
 #[async_trait]
@@ -279,8 +264,10 @@ impl FileFormat for Guarded {
         table_schema: SchemaRef,
         object: &ObjectMeta,
     ) -> Result<Statistics> {
-        let found = self.0.infer_stats(state, store, Arc::clone(&table_schema), object).await?;
-        self.known(state, store, &table_schema, object, found).await
+        match self.is_parquet() {
+            true => Footer::read(state.runtime_env(), store.as_ref(), object).await?.statistics(&table_schema),
+            false => self.0.infer_stats(state, store, table_schema, object).await,
+        }
     }
 
     async fn infer_ordering(
@@ -300,9 +287,12 @@ impl FileFormat for Guarded {
         table_schema: SchemaRef,
         object: &ObjectMeta,
     ) -> Result<FileMeta> {
-        let mut found = self.0.infer_stats_and_ordering(state, store, Arc::clone(&table_schema), object).await?;
-        found.statistics = self.known(state, store, &table_schema, object, found.statistics).await?;
-        Ok(found)
+        if !self.is_parquet() {
+            return self.0.infer_stats_and_ordering(state, store, table_schema, object).await;
+        }
+        let footer = Footer::read(state.runtime_env(), store.as_ref(), object).await?;
+        let ordering = ordering_from_parquet_metadata(&footer.0, &table_schema)?;
+        Ok(FileMeta::new(footer.statistics(&table_schema)?).with_ordering(ordering))
     }
 
     async fn create_physical_plan(&self, state: &dyn Session, scan: FileScanConfig) -> Result<Arc<dyn ExecutionPlan>> {

@@ -358,8 +358,8 @@ fn nulls_of_what_a_file_lacks_take_no_more_than_there_is() {
     let within = DataType::Struct(fields(&[("deep", &wide)]).into());
     assert_eq!(told(fields(&[("s", &within)])), Some(("s".to_string(), 4_096_000)));
     assert_eq!(told(fields(&[("a", &DataType::Int64), ("b", &DataType::Utf8)])), None, "which is little");
-    let (own, none) = (read.file_metadata(), 0);
-    let lie = FileMetaData::new(own.version(), none, None, None, own.schema_descr_ptr(), None);
+    let own = read.file_metadata();
+    let lie = FileMetaData::new(own.version(), 0, None, None, own.schema_descr_ptr(), None);
     let lie = ParquetMetaDataBuilder::new(lie).set_row_groups(read.row_groups().to_vec()).build();
     assert_eq!(
         of(&lie, fields(&[("more", &wide)])),
