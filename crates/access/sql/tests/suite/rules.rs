@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use datafusion::arrow::array::{Array, ArrayRef, Int64Array, ListArray, RecordBatch, StructArray};
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::ipc::writer::FileWriter;
 
 use crate::support::{Lake, parquet};
 
@@ -214,6 +215,21 @@ async fn a_field_that_structs_in_lists_always_have_in_some_files_is_null_where_t
         );
         assert_eq!(lake.rows(&format!("select count(u['a']) from (select unnest(l) as u from {from})")).await, "4", "{from}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_told_of_fields_of_arrow_files_but_what_these_say() {
+    let lake = Lake::new();
+    for (name, always) in [("a", true), ("b", false)] {
+        let a = Field::new("a", DataType::Int64, !always);
+        let s = StructArray::try_new(vec![a].into(), vec![Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef], None).unwrap();
+        let rows = RecordBatch::try_from_iter_with_nullable([("s", Arc::new(s) as ArrayRef, true)]).unwrap();
+        let mut file = FileWriter::try_new(Vec::new(), &rows.schema()).unwrap();
+        file.write(&rows).unwrap();
+        lake.put(&format!("r/{name}.arrow"), file.into_inner().unwrap()).await;
+    }
+    let columns = lake.rows("describe '/lake/r/'").await;
+    assert!(columns.starts_with("s Struct") && !columns.contains("required"), "{columns}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

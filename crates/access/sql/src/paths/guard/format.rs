@@ -27,7 +27,7 @@ use object_store::{ObjectMeta, ObjectStore};
 use super::decoded_bytes_max;
 use super::source::{GuardedSource, guarded_of};
 use super::{arrow, avro, parquet};
-use crate::rules::{is_somewhere_required, somewhere_required};
+use crate::rules::{is_somewhere_required, of_one_file, somewhere_required};
 use crate::scans::Footer;
 use crate::sinks::{ArrowFiles, ArrowSink};
 
@@ -229,7 +229,10 @@ impl Guarded {
             };
             add(&mut schemas, schema.map_err(|fault| fault.of(file))?);
         }
-        Ok(Arc::new(merged(&schemas)?))
+        let merged = Arc::new(merged(&schemas)?);
+        // Of Arrow files nothing is told of fields: what lies in a struct that is null becomes null when it is read, and columns stay as
+        // files have them.
+        Ok(if (self.0.as_ref() as &dyn Any).is::<ArrowFormat>() { of_one_file(merged) } else { merged })
     }
 }
 
@@ -239,7 +242,7 @@ impl FileFormat for Guarded {
 
     async fn infer_schema(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, files: &[ObjectMeta]) -> Result<SchemaRef> {
         match self.is_parquet() {
-            true if files.len() < 2 => return self.0.infer_schema(state, store, files).await,
+            true if files.len() < 2 => return self.0.infer_schema(state, store, files).await.map(of_one_file),
             true => {}
             false => return self.schema(state, store, files).await,
         }
@@ -252,7 +255,7 @@ impl FileFormat for Guarded {
         }
         let (mut schemas, mut found) = (Schemas::new(), stream::iter(asked).buffered(AT_ONCE));
         while let Some(schema) = found.try_next().await? {
-            add(&mut schemas, schema);
+            add(&mut schemas, of_one_file(schema));
         }
         Ok(Arc::new(merged(&schemas)?))
     }
@@ -365,5 +368,7 @@ mod tests {
             assert_eq!(told(&with_required_of(declared, found)), (true, true), "{found:?}");
         }
         assert_eq!(told(&with_required_of(declared, declared)), (true, false));
+        // As it is read of a file that these were written to.
+        assert_eq!(of_one_file(Arc::new(both)), never);
     }
 }
