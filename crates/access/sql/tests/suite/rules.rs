@@ -244,8 +244,10 @@ async fn fields_of_structs_that_the_engine_gives_one_name_are_asked_for_all_the_
     let fewer = format!("t.k >= (select count(*) from {t} u where u.id = t.id)");
     let query = format!("select count(distinct (t.s['s'] is null)) from {t} t where {fewer}");
     assert_eq!(lake.rows(&query).await, "2");
-    // So are the bytes that it would read.
+    // So are the bytes that it would read, and its plan.
     lake.engine.reads(&query).await.unwrap();
+    let plan = lake.rows(&format!("explain {query}")).await;
+    assert!(plan.contains("physical_plan") && !plan.contains("push_down_leaf_projections"), "{plan}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

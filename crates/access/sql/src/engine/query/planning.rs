@@ -101,11 +101,19 @@ pub(super) async fn plan(
 /// The plan that runs. The rule that takes fields out of structs early gives two of them one name now and then: what it makes a plan of that
 /// can't be is planned without it.
 pub(crate) async fn physical(mut state: SessionState, logical: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
-    match state.create_physical_plan(logical).await {
-        Err(error) if is_of_extraction(&error) => {}
-        planned => return planned.map_err(from_engine),
+    // EXPLAIN has an error for one of its rows.
+    let explained = match logical {
+        LogicalPlan::Explain(explain) => Some(explain.plan.as_ref()),
+        _ => None,
+    };
+    let planned = state.create_physical_plan(explained.unwrap_or(logical)).await;
+    match planned {
+        Err(error) if is_of_extraction(&error) => {
+            state.config_mut().options_mut().optimizer.enable_leaf_expression_pushdown = false;
+        }
+        planned if explained.is_none() => return planned.map_err(from_engine),
+        _ => {}
     }
-    state.config_mut().options_mut().optimizer.enable_leaf_expression_pushdown = false;
     state.create_physical_plan(logical).await.map_err(from_engine)
 }
 
