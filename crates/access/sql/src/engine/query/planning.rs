@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use datafusion::common::ParamValues;
 use datafusion::common::config::ConfigOptions;
-use datafusion::dataframe::DataFrame;
 use datafusion::error::DataFusionError;
+use datafusion::execution::SessionState;
 use datafusion::execution::context::SQLOptions;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, SetVariable, Statement};
 use datafusion::physical_plan::ExecutionPlan;
@@ -97,7 +97,8 @@ pub(super) async fn plan(
     if changes {
         return Ok(Planned { plan: None, writes });
     }
-    let plan = physical(frame).await?;
+    let (state, logical) = frame.into_parts();
+    let plan = Box::pin(physical(state, &logical)).await?;
     let plan = match explain {
         Some(explain) => away::explained(engine, session, &explain, plan).await?,
         None => plan,
@@ -107,14 +108,21 @@ pub(super) async fn plan(
 
 /// The plan that runs. The rule that takes fields out of structs early gives two of them one name now and then: what it makes a plan of that
 /// can't be is planned without it.
-async fn physical(frame: DataFrame) -> Result<Arc<dyn ExecutionPlan>> {
-    match frame.create_physical_plan().await {
-        Err(error) if is_of_extraction(&error) => {}
-        planned => return planned.map_err(from_engine),
+pub(crate) async fn physical(mut state: SessionState, logical: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+    // EXPLAIN has an error for one of its rows.
+    let explained = match logical {
+        LogicalPlan::Explain(explain) => Some(explain.plan.as_ref()),
+        _ => None,
+    };
+    let planned = state.create_physical_plan(explained.unwrap_or(logical)).await;
+    match planned {
+        Err(error) if is_of_extraction(&error) => {
+            state.config_mut().options_mut().optimizer.enable_leaf_expression_pushdown = false;
+        }
+        planned if explained.is_none() => return planned.map_err(from_engine),
+        _ => {}
     }
-    let (mut state, logical) = frame.into_parts();
-    state.config_mut().options_mut().optimizer.enable_leaf_expression_pushdown = false;
-    state.create_physical_plan(&logical).await.map_err(from_engine)
+    state.create_physical_plan(logical).await.map_err(from_engine)
 }
 
 fn is_of_extraction(error: &DataFusionError) -> bool {
