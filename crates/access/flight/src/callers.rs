@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forebay_sql::Engine;
+use forebay_sql::{Engine, SessionSettings};
 use forebay_transport::{Credential, Deed, is_audited, tell};
 use forebay_types::{Error, ErrorKind, Result};
 use futures::future::BoxFuture;
@@ -40,22 +40,23 @@ struct Known {
 }
 
 /// What was `SET` by a connection, of each of its callers: no matter of other connections, and there for as long as it is. All calls that
-/// come by the connection have the same one; the caller who was here last is the last one.
+/// come by the connection have the same one; the caller who was here last is the last one. The engines of callers go when these are forgotten,
+/// however long their connections last.
 #[derive(Clone, Default)]
-pub(crate) struct Connection(Arc<Mutex<Vec<(Arc<str>, Engine)>>>);
+pub(crate) struct Connection(Arc<Mutex<Vec<(Arc<str>, SessionSettings)>>>);
 
 impl Connection {
     /// The engine of a caller, with the settings that it has here.
     fn session(&self, shown: &Shown, engine: &Engine) -> Engine {
         let mut sessions = self.0.lock();
         let session = match sessions.iter().position(|(of, _)| *of == shown.0) {
-            Some(at) => engine.with_settings_of(&sessions.remove(at).1),
+            Some(at) => engine.with_session_settings(&sessions.remove(at).1),
             None => engine.session(),
         };
         if sessions.len() >= SESSIONS_MAX {
             sessions.remove(0);
         }
-        sessions.push((Arc::clone(&shown.0), session.clone()));
+        sessions.push((Arc::clone(&shown.0), session.session_settings()));
         assert!(sessions.len() <= SESSIONS_MAX, "{} sessions are one connection's", sessions.len());
         let own = sessions.iter().filter(|(of, _)| *of == shown.0).count();
         assert_eq!(own, 1, "sessions that a caller has by one connection");

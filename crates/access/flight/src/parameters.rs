@@ -15,6 +15,10 @@ use tonic::Status;
 
 use crate::status::{internal, refused};
 
+/// Bytes of the values of a statement, as they come and as they are kept: columns of a message may name the same bytes, of which each value
+/// is a copy.
+const BYTES_MAX: usize = 16 << 20;
+
 /// Values of a statement's parameters.
 #[derive(Clone)]
 pub(crate) struct Bound {
@@ -26,7 +30,12 @@ pub(crate) struct Bound {
 /// Reads the values that a client binds to a prepared statement: one row. None when it binds nothing. Kept is that row alone,
 /// however much a client goes on to send.
 pub(crate) async fn read(stream: PeekableFlightDataStream) -> Result<Option<Bound>, Status> {
-    let data = stream.map_err(|status| FlightError::Tonic(Box::new(status))).and_then(|data| ready(as_they_are(data)));
+    let mut come = 0;
+    let bounded = move |data: FlightData| {
+        come += data.data_header.len() + data.data_body.len();
+        ready(if come > BYTES_MAX { Err(too_many().into()) } else { as_they_are(data) })
+    };
+    let data = stream.map_err(|status| FlightError::Tonic(Box::new(status))).and_then(bounded);
     let mut batches = FlightRecordBatchStream::new_from_flight_data(data);
     let mut bound = None;
     while let Some(batch) = batches.try_next().await.map_err(refused)? {
@@ -54,15 +63,25 @@ fn as_they_are(data: FlightData) -> Result<FlightData, FlightError> {
 /// Columns named as `$name` parameters go by name; any others, `$1` and a client's own names among them, by their order.
 fn values(row: &RecordBatch) -> Result<Bound, Status> {
     let schema = row.schema();
-    let scalar = |ix: usize| ScalarValue::try_from_array(row.column(ix), 0).map_err(internal);
-    let scalars = (0..row.num_columns()).map(scalar).collect::<Result<Vec<_>, Status>>()?;
-    let bytes = scalars.iter().map(ScalarValue::size).sum();
+    let (mut scalars, mut bytes) = (Vec::with_capacity(row.num_columns()), 0);
+    for column in row.columns() {
+        let scalar = ScalarValue::try_from_array(column, 0).map_err(internal)?;
+        bytes += scalar.size();
+        if bytes > BYTES_MAX {
+            return Err(too_many());
+        }
+        scalars.push(scalar);
+    }
     let names: Option<Vec<&str>> = schema.fields().iter().map(|field| parameter_name(field.name())).collect();
     let values = match names.filter(|names| !names.is_empty()) {
         Some(names) => ParamValues::from(names.into_iter().map(str::to_string).zip(scalars).collect::<HashMap<String, _>>()),
         None => ParamValues::from(scalars),
     };
     Ok(Bound { values, bytes })
+}
+
+fn too_many() -> Status {
+    Status::invalid_argument(format!("bind parameters of {} MiB at most: larger values are read from files", BYTES_MAX >> 20))
 }
 
 /// A statement whose `?`, as JDBC and ODBC write parameters, are `$1`, `$2`, ..; what stands in quotes or comments stays.
@@ -95,11 +114,19 @@ fn parameter_name(column: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use arrow_flight::utils::batches_to_flight_data;
-    use forebay_sql::arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    use forebay_sql::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
     use forebay_sql::arrow::ipc::CompressionType;
     use forebay_sql::arrow::ipc::writer::{DictionaryTracker, IpcDataGenerator, IpcWriteContext, IpcWriteOptions};
 
     use super::*;
+
+    #[test]
+    fn values_that_name_the_same_bytes_are_bounded_as_what_they_take() {
+        let text: ArrayRef = std::sync::Arc::new(StringArray::from(vec!["x".repeat(3 << 20)]));
+        let row = |columns: usize| RecordBatch::try_from_iter((0..columns).map(|ix| (format!("${ix}"), text.clone()))).unwrap();
+        assert!(values(&row(5)).is_ok_and(|bound| bound.bytes > 15 << 20));
+        assert_eq!(values(&row(6)).err().unwrap().code(), tonic::Code::InvalidArgument);
+    }
 
     #[test]
     fn what_says_how_long_it_is_decoded_is_not_decoded() {

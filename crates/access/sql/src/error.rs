@@ -148,13 +148,15 @@ fn readable(error: &DataFusionError) -> String {
     let text = prefixes.iter().fold(text, |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
     match MARKED_JSON.iter().any(|marked| text.contains(marked)) {
         true => {
-            format!("{text} (a byte-order mark, which some editors put before all else, is no JSON: write the file without one)")
+            format!(
+                "{text} (if the file begins with a byte-order mark, which some editors put before all else, write it without one)"
+            )
         }
         false => text.to_string(),
     }
 }
 
-/// What the engine says of JSON that begins with a byte-order mark.
+/// What the engine says of JSON that begins with a byte-order mark, and of a line that is no JSON at all.
 const MARKED_JSON: [&str; 2] =
     ["Json error: Not valid JSON: expected value at line 1 column 1", "Json error: Encountered unexpected '\u{ef}'"];
 

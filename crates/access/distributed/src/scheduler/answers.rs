@@ -34,9 +34,14 @@ impl Answers {
     }
 
     async fn cancel(&self, name: &str) -> Result<(), Status> {
-        let job = self.books.lock().named(name);
-        let job = job.ok_or_else(|| Status::not_found(format!("there is no running job {name}: `forebay jobs` lists them")))?;
-        self.server.cancel_job(job.into()).await.map_err(|error| Status::internal(error.to_string()))
+        let jobs = self.books.lock().named(name);
+        if jobs.is_empty() {
+            return Err(Status::not_found(format!("there is no running job {name}: `forebay jobs` lists them")));
+        }
+        for job in jobs {
+            self.server.cancel_job(job.into()).await.map_err(|error| Status::internal(error.to_string()))?;
+        }
+        Ok(())
     }
 }
 

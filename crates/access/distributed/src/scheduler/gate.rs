@@ -113,13 +113,15 @@ struct Asking {
     books: Arc<Mutex<Books>>,
     /// By which the books know the job: the session of who waits, from its first news on its own; none where there is nothing to end.
     job: Option<String>,
+    /// Jobs of that session that were there before: who was cut off asks again while the first one is there.
+    before: Vec<String>,
 }
 
 impl Asking {
-    /// Of a job that is not there yet: one of the same session that is there is somebody else's.
+    /// Of a job that is not there yet.
     fn begin(server: Server, books: Arc<Mutex<Books>>, session: &str) -> Self {
-        let is_new = books.lock().named(session).is_none();
-        Self { server, books, job: is_new.then(|| session.to_string()) }
+        let before = books.lock().named(session);
+        Self { server, books, job: Some(session.to_string()), before }
     }
 
     fn hears(&mut self, told: &GetJobStatusResult) {
@@ -134,12 +136,13 @@ impl Asking {
 impl Drop for Asking {
     fn drop(&mut self) {
         let Some(name) = self.job.take() else { return };
-        let (server, books) = (self.server.clone(), Arc::clone(&self.books));
+        let (server, books, before) = (self.server.clone(), Arc::clone(&self.books), std::mem::take(&mut self.before));
         forebay_runtime::spawn_left(async move {
             for _ in 0..GONE_LOOKS {
                 // Who gives up in order says so meanwhile.
                 forebay_runtime::time::sleep(GONE_LOOK).await;
-                let job = books.lock().named(&name);
+                // Those that came later are of who asked again.
+                let job = books.lock().named(&name).into_iter().find(|job| !before.contains(job));
                 // It is being planned, or over.
                 let Some(job) = job else { continue };
                 tracing::info!(%job, "who asked for a job is gone: it ends");

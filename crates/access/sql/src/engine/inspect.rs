@@ -17,7 +17,7 @@ use forebay_types::{Error, ObjectVersion, Result};
 
 use crate::albis::{Tables, is_number};
 use crate::engine::Engine;
-use crate::engine::query::logical_plan;
+use crate::engine::query::{logical_plan, physical};
 use crate::engine::session::QuerySession;
 use crate::error::from_engine;
 use crate::panics::caught;
@@ -164,8 +164,7 @@ fn is_query(session: &QuerySession) -> bool {
 /// The physical plan of a session's query.
 async fn physical_plan(engine: &Engine, session: &QuerySession) -> Result<Arc<dyn ExecutionPlan>> {
     let plan = logical_plan(engine, session).await?;
-    let state = session.context.state();
-    state.create_physical_plan(&plan).await.map_err(from_engine)
+    physical(session.context.state(), &plan).await
 }
 
 /// The same bytes in order, each once.

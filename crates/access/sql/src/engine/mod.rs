@@ -51,6 +51,10 @@ pub struct Engine {
     config: Arc<Mutex<SessionConfig>>,
 }
 
+/// The settings of a session, which last longer than its engine where somebody has them.
+#[derive(Clone)]
+pub struct SessionSettings(Arc<Mutex<SessionConfig>>);
+
 /// What the queries of an engine share.
 struct Inner {
     backend: Backend,
@@ -160,9 +164,14 @@ impl Engine {
         Self { inner: Arc::clone(&self.inner), config: Arc::new(Mutex::new(self.inner.template.config().clone())) }
     }
 
-    /// This engine with the settings of another session: what is `SET` in one of them holds in the other.
-    pub fn with_settings_of(&self, session: &Self) -> Self {
-        Self { inner: Arc::clone(&self.inner), config: Arc::clone(&session.config) }
+    /// What is `SET` in this session, and will be.
+    pub fn session_settings(&self) -> SessionSettings {
+        SessionSettings(Arc::clone(&self.config))
+    }
+
+    /// This engine with the settings of a session: what is `SET` in one of them holds in the other.
+    pub fn with_session_settings(&self, settings: &SessionSettings) -> Self {
+        Self { inner: Arc::clone(&self.inner), config: Arc::clone(&settings.0) }
     }
 
     /// Has work for a statement done by the threads that are there for it.
@@ -203,6 +212,12 @@ impl Engine {
         let made = self.inner.settings.runtime()?;
         *runtime = Some(Arc::clone(&made));
         Ok(made)
+    }
+}
+
+impl std::fmt::Debug for SessionSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SessionSettings").finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,6 @@
-//! `lag` and `lead` that ignore nulls, over a partition as a whole: where it comes a piece at a time, the engine counts only what is not
-//! null behind the piece that it has, and `lead(x, 2) ignore nulls` was of another row or null.
+//! `lag` and `lead` that look past nulls ahead, over a partition as a whole: where it comes a piece at a time, the engine counts only what
+//! is not null behind the piece that it has, and `lead(x, 2) ignore nulls` was of another row or null. Looking back it is right, and holds
+//! a few rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ fn of_partitions(own: Arc<WindowUDF>) -> Arc<WindowUDF> {
     Arc::new(WindowUDF::new_from_impl(OfPartitions { own }))
 }
 
-/// The engine's function, which says that it wants its partitions whole where it ignores nulls.
+/// The engine's function, which says that it wants its partitions whole where it looks past nulls ahead.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct OfPartitions {
     own: Arc<WindowUDF>,
@@ -44,7 +45,7 @@ impl WindowUDFImpl for OfPartitions {
     fn partition_evaluator(&self, args: PartitionEvaluatorArgs) -> Result<Box<dyn PartitionEvaluator>> {
         let ignores_nulls = args.ignore_nulls();
         let own = self.own.inner().partition_evaluator(args)?;
-        match ignores_nulls {
+        match ignores_nulls && !own.is_causal() {
             true => Ok(Box::new(Whole { own })),
             false => Ok(own),
         }

@@ -7,7 +7,7 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::parquet::arrow::arrow_reader::statistics::StatisticsConverter;
-use datafusion::parquet::arrow::parquet_to_arrow_schema;
+use datafusion::parquet::arrow::{ProjectionMask, parquet_to_arrow_schema_by_columns};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_expr::utils::collect_columns;
@@ -107,9 +107,10 @@ fn is_clustered(config: &FileScanConfig, runtime: &RuntimeEnv, column: &str) -> 
 
 fn of_file(footer: &Footer, column: &str) -> Option<Vec<(ScalarValue, ScalarValue)>> {
     let descriptor = footer.0.file_metadata().schema_descr();
-    // As the file has its columns: of a table's narrower decimals its bounds would be no values, which the library gives up at.
-    let schema = parquet_to_arrow_schema(descriptor, None).ok()?;
-    let converter = StatisticsConverter::try_new(column, &schema, descriptor).ok()?;
+    let leaf = descriptor.columns().iter().position(|leaf| leaf.path().parts() == [column])?;
+    // As the file has the column: of a table's narrower decimals its bounds would be no values, which the library gives up at.
+    let schema = parquet_to_arrow_schema_by_columns(descriptor, ProjectionMask::leaves(descriptor, [leaf]), None).ok()?;
+    let converter = StatisticsConverter::from_column_index(leaf, schema.fields().first()?, descriptor).ok()?;
     let mins = converter.row_group_mins(footer.0.row_groups()).ok()?;
     let maxes = converter.row_group_maxes(footer.0.row_groups()).ok()?;
     let at = |row| Some((ScalarValue::try_from_array(&mins, row).ok()?, ScalarValue::try_from_array(&maxes, row).ok()?));

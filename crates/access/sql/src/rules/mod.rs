@@ -26,7 +26,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
 pub(crate) use null_keys::careful as logical;
-pub(crate) use required_fields::{is_somewhere_required, somewhere_required};
+pub(crate) use required_fields::{is_somewhere_required, of_one_file, somewhere_required};
 
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 type Plan = Arc<dyn ExecutionPlan>;

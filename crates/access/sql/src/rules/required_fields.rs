@@ -1,7 +1,9 @@
 //! A field of a struct that is null is null, also where the struct has it always. Parquet files have no word for it there, and the engine
 //! gives what its reader has put in the place: zeros, or values of other rows.
 
-use datafusion::arrow::datatypes::{DataType, Field};
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use datafusion::common::{Column, DFSchema, ScalarValue, TableReference};
 use datafusion::error::Result;
 use datafusion::functions::expr_fn::get_field;
@@ -21,6 +23,35 @@ pub(crate) fn somewhere_required(field: Field) -> Field {
 /// Whether all files or some of them always have a field.
 pub(crate) fn is_somewhere_required(field: &Field) -> bool {
     says(field) != Says::Maybe
+}
+
+/// The columns of one file, of which that is never said: rows of several files may have been written to it, with what was said of these.
+pub(crate) fn of_one_file(schema: SchemaRef) -> SchemaRef {
+    if !schema.fields().iter().any(|field| is_marked(field)) {
+        return schema;
+    }
+    let fields: Fields = schema.fields().iter().map(unmarked).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+fn is_marked(field: &Field) -> bool {
+    let below = match field.data_type() {
+        DataType::Struct(fields) => fields.iter().any(|field| is_marked(field)),
+        DataType::List(item) => is_marked(item),
+        _ => false,
+    };
+    below || field.metadata().contains_key(SOMEWHERE_REQUIRED)
+}
+
+fn unmarked(field: &FieldRef) -> FieldRef {
+    let kind = match field.data_type() {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(unmarked).collect()),
+        DataType::List(item) => DataType::List(unmarked(item)),
+        other => other.clone(),
+    };
+    let mut metadata = field.metadata().clone();
+    metadata.remove(SOMEWHERE_REQUIRED);
+    Arc::new(field.as_ref().clone().with_data_type(kind).with_metadata(metadata))
 }
 
 /// Whether a field is there where its struct is.
@@ -140,8 +171,6 @@ fn is_guard(condition: &Expr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::datatypes::Schema;
-
     use super::*;
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod nan;
 mod parquet;
+mod told;
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 
-pub(crate) use nan::{estimated, with_nan};
+pub(crate) use nan::with_nan;
 pub(crate) use parquet::{Footer, Reading};
 
 /// How much is told of what a scan may read.

@@ -1,12 +1,8 @@
 //! Bounds of floats in Parquet files leave NaN out, which here is greater than every number: rows that are NaN were left out with others by
 //! `x >= 10`, and the greatest value was a number. Nobody says which columns have none, so that every column of floats is taken to have one.
 
-use std::mem;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::Schema;
-use datafusion::common::stats::Precision;
-use datafusion::common::{ScalarValue, Statistics};
 use datafusion::parquet::basic::{LogicalType, Type};
 use datafusion::parquet::data_type::FixedLenByteArray;
 use datafusion::parquet::errors::Result as ParquetResult;
@@ -31,42 +27,23 @@ pub(crate) fn with_nan(read: Arc<ParquetMetaData>) -> ParquetResult<Arc<ParquetM
     if !is_new {
         return Ok(read);
     }
-    let groups = read.row_groups().iter().map(|group| {
-        let columns = group.columns().iter().map(|chunk| other(chunk, has_pages).unwrap_or_else(|| Ok(chunk.clone())));
-        group.clone().into_builder().set_column_metadata(columns.collect::<ParquetResult<Vec<_>>>()?).build()
+    // What is wide is copied once.
+    let mut whole = read.as_ref().clone().into_builder();
+    let groups = whole.take_row_groups().into_iter().map(|group| {
+        let mut group = group.into_builder();
+        let columns = group.take_columns().into_iter().map(|chunk| other(&chunk, has_pages).unwrap_or(Ok(chunk)));
+        group.set_column_metadata(columns.collect::<ParquetResult<Vec<_>>>()?).build()
     });
     let groups = groups.collect::<ParquetResult<Vec<_>>>()?;
-    let mut index = read.column_index().cloned();
-    for (group, pages) in read.row_groups().iter().zip(index.iter_mut().flatten()) {
+    let mut index = whole.take_column_index();
+    for (group, pages) in groups.iter().zip(index.iter_mut().flatten()) {
         for (chunk, pages) in group.columns().iter().zip(pages) {
             if let Some(raised) = of_pages(chunk, pages)? {
                 *pages = raised;
             }
         }
     }
-    Ok(Arc::new(read.as_ref().clone().into_builder().set_row_groups(groups).set_column_index(index).build()))
-}
-
-/// What is known of a file, with bounds of floats as what they most likely are.
-pub(crate) fn estimated(mut statistics: Statistics, schema: &Schema) -> Statistics {
-    for (field, column) in schema.fields().iter().zip(&mut statistics.column_statistics) {
-        if !field.data_type().is_floating() {
-            continue;
-        }
-        for bound in [&mut column.min_value, &mut column.max_value] {
-            let known = mem::replace(bound, Precision::Absent).to_inexact();
-            let is_nan = match known.get_value() {
-                Some(ScalarValue::Float16(Some(value))) => value.is_nan(),
-                Some(ScalarValue::Float32(Some(value))) => value.is_nan(),
-                Some(ScalarValue::Float64(Some(value))) => value.is_nan(),
-                _ => false,
-            };
-            if !is_nan {
-                *bound = known;
-            }
-        }
-    }
-    statistics
+    Ok(Arc::new(whole.set_row_groups(groups).set_column_index(index).build()))
 }
 
 /// What bounds of floats are made of.

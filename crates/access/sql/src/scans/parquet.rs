@@ -28,6 +28,7 @@ use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet};
 use object_store::{ObjectMeta, ObjectStore};
 
 use super::nan::with_nan;
+use super::told::known;
 use crate::settings::FOOTER_HINT_BYTES;
 
 /// A file's footer, as planning has left it in the cache.
@@ -49,7 +50,16 @@ impl Footer {
         let read = DFParquetMetadata::new(store, meta)
             .with_metadata_size_hint(Some(FOOTER_HINT_BYTES))
             .with_file_metadata_cache(Some(runtime.cache_manager.get_file_metadata_cache()));
-        Ok(Self(with_nan(read.fetch_metadata().await?)?))
+        let read = read.fetch_metadata().await?;
+        // What is kept of it was made to hold of NaN.
+        let read = Self::cached(runtime, meta).map_or(read, |kept| kept.0);
+        Ok(Self(with_nan(read)?))
+    }
+
+    /// What the optimizer is to know of a file whose table has these columns.
+    pub(crate) fn statistics(&self, schema: &SchemaRef) -> Result<Statistics> {
+        let found = DFParquetMetadata::statistics_from_parquet_metadata(&self.0, schema)?;
+        Ok(known(found, schema, &self.0))
     }
 
     /// Whether it has a page index, and where pages are.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -30,6 +30,7 @@ pub(crate) struct Seen {
     bytes_read: AtomicU64,
     error: Mutex<Option<Error>>,
     rows_error: Mutex<Option<Arc<DataFusionError>>>,
+    given_up: AtomicBool,
 }
 
 impl Seen {
@@ -76,12 +77,19 @@ impl Seen {
         self.rows_error.lock().clone()
     }
 
+    /// Nobody waits any more for the rows that the query writes, or they panicked: it shows no file either.
+    pub(crate) fn rows_given_up(&self) {
+        self.given_up.store(true, Ordering::Release);
+    }
+
     /// Refuses a file of which not all rows have come.
     fn check_rows(&self) -> Result<()> {
-        match self.rows_error() {
-            Some(error) => Err(object_store::Error::Generic { store: "forebay", source: error.to_string().into() }),
-            None => Ok(()),
-        }
+        let why = match self.rows_error() {
+            Some(error) => error.to_string(),
+            None if self.given_up.load(Ordering::Acquire) => "its rows were given up before their end".to_string(),
+            None => return Ok(()),
+        };
+        Err(object_store::Error::Generic { store: "forebay", source: why.into() })
     }
 
     fn forget(&self, path: &Path) {

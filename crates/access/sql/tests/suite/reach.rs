@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use forebay_sql::{EngineSettings, LocalFiles, Reach};
+use forebay_sql::{EngineSettings, LocalFiles, ParamValues, Reach, ScalarValue};
 use forebay_types::ErrorKind;
 
 use crate::support::{Lake, settings};
@@ -120,12 +120,27 @@ async fn views_of_a_server_are_bounded() {
     for number in 0..500 {
         lake.rows(&format!("create view v{number} as select {number} as a")).await;
     }
-    let error = lake.error("create view one_more as select 1 as a").await;
-    assert!(error.kind() == ErrorKind::Invalid && error.message().contains("500 views"), "{error}");
+    for sql in ["create view one_more as select 1 as a", "create external temporary table t stored as csv location '/lake/x.csv'"]
+    {
+        let error = lake.error(sql).await;
+        assert!(error.kind() == ErrorKind::Invalid && error.message().contains("500 views"), "{sql}: {error}");
+    }
     lake.rows("create or replace view v7 as select 8 as a").await;
     lake.rows("drop view v8").await;
     lake.rows("create view one_more as select a from v7").await;
     assert_eq!(lake.rows("select a from one_more").await, "8");
+    // What stands in place of a parameter is a part of it.
+    let long = ParamValues::from(vec![ScalarValue::from("x".repeat(64 << 10))]);
+    let error = lake.engine.execute_with("create or replace view v7 as select $1 as a", long).await.err().unwrap();
+    assert!(error.message().contains("64.0 KiB"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_connection_sets_is_bounded() {
+    let lake = lake(LocalFiles::Below(Vec::new())).await;
+    let error = lake.error(&format!("set datafusion.format.null = '{}'", "x".repeat(5 << 10))).await;
+    assert!(error.kind() == ErrorKind::Invalid && error.message().contains("4.00 KiB"), "{error}");
+    lake.rows("set datafusion.format.null = 'x'").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,9 +1,15 @@
 //! Rules of planning that gave wrong rows: joins by `=`, which no null is equal in, beside joins by `is not distinct from`, which nulls
 //! are equal in; and aggregates without groups, which give a row also over nothing. And the order of joins.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::support::Lake;
+use datafusion::arrow::array::{Array, ArrayRef, Int64Array, ListArray, RecordBatch, StructArray};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::ipc::writer::FileWriter;
+
+use crate::support::{Lake, parquet};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_by_which_nulls_are_equal_do_not_meet_others() {
@@ -148,6 +154,21 @@ async fn what_is_no_number_and_infinity_are_counted_among_the_least_and_the_grea
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_ends_with_what_is_no_number_is_not_followed_by_numbers() {
+    let lake = Lake::new();
+    for (file, values) in [("a", "('1'), ('5'), ('NaN')"), ("b", "('6'), ('7')")] {
+        let rows = format!("select cast(x as double) as x from (values {values}) as t(x) order by x");
+        lake.rows(&format!("copy ({rows}) to '/lake/o/{file}.parquet'")).await;
+    }
+    // One behind the other, if that is their order.
+    lake.rows("set datafusion.execution.target_partitions = 1").await;
+    lake.rows("create external table o (x double) stored as parquet with order (x) location '/lake/o/'").await;
+    for _ in 0..2 {
+        assert_eq!(lake.rows("select x from o order by x").await, "1.0\n5.0\n6.0\n7.0\nNaN");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_window_that_looks_past_nulls_ahead_finds_all_that_is_none() {
     let lake = Lake::new();
     let t = "(values (1, 1), (2, null), (3, 3), (4, null), (5, 5), (6, 6), (7, null), (8, 8), (9, 9)) as t(i, x)";
@@ -173,6 +194,45 @@ async fn a_window_that_looks_past_nulls_ahead_finds_all_that_is_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_field_that_structs_in_lists_always_have_in_some_files_is_null_where_the_struct_is() {
+    let lake = Lake::new();
+    let file = |always: bool| {
+        let a = Field::new("a", DataType::Int64, !always);
+        let there = Some(NullBuffer::from(vec![true, false, true]));
+        let s = StructArray::try_new(vec![a].into(), vec![Arc::new(Int64Array::from(vec![1, 2, 4])) as ArrayRef], there).unwrap();
+        let item = Arc::new(Field::new("item", s.data_type().clone(), true));
+        let l = ListArray::try_new(item, OffsetBuffer::from_lengths([1, 1, 1]), Arc::new(s), None).unwrap();
+        parquet(&[RecordBatch::try_from_iter_with_nullable([("l", Arc::new(l) as ArrayRef, true)]).unwrap()], 100)
+    };
+    lake.put("l/a.parquet", file(true)).await;
+    lake.put("l/b.parquet", file(false)).await;
+    lake.rows("create external table nested (l struct<a bigint>[]) stored as parquet location '/lake/l/'").await;
+    for from in ["'/lake/l/'", "nested"] {
+        assert_eq!(
+            lake.rows(&format!("select count(*), count(l[1]['a']), sum(l[1]['a']) from {from}")).await,
+            "6 4 10",
+            "{from}"
+        );
+        assert_eq!(lake.rows(&format!("select count(u['a']) from (select unnest(l) as u from {from})")).await, "4", "{from}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_told_of_fields_of_arrow_files_but_what_these_say() {
+    let lake = Lake::new();
+    for (name, always) in [("a", true), ("b", false)] {
+        let a = Field::new("a", DataType::Int64, !always);
+        let s = StructArray::try_new(vec![a].into(), vec![Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef], None).unwrap();
+        let rows = RecordBatch::try_from_iter_with_nullable([("s", Arc::new(s) as ArrayRef, true)]).unwrap();
+        let mut file = FileWriter::try_new(Vec::new(), &rows.schema()).unwrap();
+        file.write(&rows).unwrap();
+        lake.put(&format!("r/{name}.arrow"), file.into_inner().unwrap()).await;
+    }
+    let columns = lake.rows("describe '/lake/r/'").await;
+    assert!(columns.starts_with("s Struct") && !columns.contains("required"), "{columns}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn fields_of_structs_that_the_engine_gives_one_name_are_asked_for_all_the_same() {
     let lake = Lake::new();
     let s = "case when value % 2 = 0 then named_struct('s', named_struct('a', value)) end as s";
@@ -182,8 +242,12 @@ async fn fields_of_structs_that_the_engine_gives_one_name_are_asked_for_all_the_
     .await;
     let t = "'/lake/t.parquet'";
     let fewer = format!("t.k >= (select count(*) from {t} u where u.id = t.id)");
-    let rows = lake.rows(&format!("select count(distinct (t.s['s'] is null)) from {t} t where {fewer}")).await;
-    assert_eq!(rows, "2");
+    let query = format!("select count(distinct (t.s['s'] is null)) from {t} t where {fewer}");
+    assert_eq!(lake.rows(&query).await, "2");
+    // So are the bytes that it would read, and its plan.
+    lake.engine.reads(&query).await.unwrap();
+    let plan = lake.rows(&format!("explain {query}")).await;
+    assert!(plan.contains("physical_plan") && !plan.contains("push_down_leaf_projections"), "{plan}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -34,10 +34,33 @@ impl Books {
         self.over.tasks.shown(self.jobs.iter())
     }
 
-    /// The job of this id, or of this operation.
-    pub(in crate::scheduler) fn named(&self, name: &str) -> Option<String> {
+    /// The job of this id, or those of this operation, the oldest first: what runs again may have an earlier one still.
+    pub(in crate::scheduler) fn named(&self, name: &str) -> Vec<String> {
         let operation = u64::from_str_radix(name, 16).ok();
         let is_it = |(id, job): &(&String, &Job)| id.as_str() == name || operation == Some(job.ticket.operation.0);
-        self.jobs.iter().find(is_it).map(|(id, _)| id.clone())
+        let named: BTreeMap<_, _> = self.jobs.iter().filter(is_it).map(|(id, job)| (job.number, id.clone())).collect();
+        named.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forebay_scheduling::ScheduleSettings;
+    use forebay_types::OperationId;
+
+    use super::*;
+    use crate::travel::Ticket;
+
+    #[test]
+    fn jobs_of_an_operation_are_named_in_the_order_in_which_they_came() {
+        let mut books = Books::new(ScheduleSettings::default());
+        let ids: Vec<_> = (0..20).map(|number| format!("job-{number}")).collect();
+        for id in &ids {
+            books.job_seen(id, || Ticket::silent(OperationId(0x2a)));
+        }
+        books.job_seen("other", || Ticket::silent(OperationId(1)));
+        assert_eq!(books.named("000000000000002a"), ids);
+        assert_eq!(books.named("job-7"), ["job-7"]);
+        assert!(books.named("no name").is_empty());
     }
 }

@@ -34,8 +34,8 @@ mod sizes;
 mod text;
 mod written;
 
-pub(crate) use planning::logical_plan;
 use planning::{Planned, plan};
+pub(crate) use planning::{logical_plan, physical};
 use rows::Rows;
 use written::shown_whole;
 

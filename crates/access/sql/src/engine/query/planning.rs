@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use datafusion::common::ParamValues;
 use datafusion::common::config::ConfigOptions;
-use datafusion::dataframe::DataFrame;
 use datafusion::error::DataFusionError;
+use datafusion::execution::SessionState;
 use datafusion::execution::context::SQLOptions;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, SetVariable, Statement};
 use datafusion::physical_plan::ExecutionPlan;
@@ -25,9 +25,13 @@ use crate::steps;
 /// A setting that the engine takes for those of all filters of its kind.
 const DYNAMIC_FILTERS: &str = "datafusion.optimizer.enable_dynamic_filter_pushdown";
 
-/// Views that a process which runs the statements of others keeps of each caller, and bytes of the text of one.
+/// Views and temporary tables that a process which runs the statements of others keeps of each caller, and bytes of the text of one with
+/// the values in it.
 const VIEWS_MAX: usize = 500;
 const VIEW_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of a setting's value: each connection keeps its own.
+const SETTING_BYTES_MAX: usize = 4 << 10;
 
 /// What a statement came to.
 pub(super) struct Planned {
@@ -65,7 +69,7 @@ pub(super) async fn plan(
         logical = logical.with_param_values(parameters.clone()).map_err(from_engine)?;
     }
     check_kept(&logical, &engine.inner.settings.reach)?;
-    check_view(engine, &logical, sql)?;
+    check_room(engine, &logical, sql.len() + parameters.map_or(0, bytes_of))?;
     sizes::check(&logical)?;
     let Some(logical) = ddl::apply(engine, session, sql, logical).await? else {
         return Ok(Planned { plan: None, writes: true });
@@ -93,7 +97,8 @@ pub(super) async fn plan(
     if changes {
         return Ok(Planned { plan: None, writes });
     }
-    let plan = physical(frame).await?;
+    let (state, logical) = frame.into_parts();
+    let plan = Box::pin(physical(state, &logical)).await?;
     let plan = match explain {
         Some(explain) => away::explained(engine, session, &explain, plan).await?,
         None => plan,
@@ -103,14 +108,21 @@ pub(super) async fn plan(
 
 /// The plan that runs. The rule that takes fields out of structs early gives two of them one name now and then: what it makes a plan of that
 /// can't be is planned without it.
-async fn physical(frame: DataFrame) -> Result<Arc<dyn ExecutionPlan>> {
-    match frame.create_physical_plan().await {
-        Err(error) if is_of_extraction(&error) => {}
-        planned => return planned.map_err(from_engine),
+pub(crate) async fn physical(mut state: SessionState, logical: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+    // EXPLAIN has an error for one of its rows.
+    let explained = match logical {
+        LogicalPlan::Explain(explain) => Some(explain.plan.as_ref()),
+        _ => None,
+    };
+    let planned = state.create_physical_plan(explained.unwrap_or(logical)).await;
+    match planned {
+        Err(error) if is_of_extraction(&error) => {
+            state.config_mut().options_mut().optimizer.enable_leaf_expression_pushdown = false;
+        }
+        planned if explained.is_none() => return planned.map_err(from_engine),
+        _ => {}
     }
-    let (mut state, logical) = frame.into_parts();
-    state.config_mut().options_mut().optimizer.enable_leaf_expression_pushdown = false;
-    state.create_physical_plan(&logical).await.map_err(from_engine)
+    state.create_physical_plan(logical).await.map_err(from_engine)
 }
 
 fn is_of_extraction(error: &DataFusionError) -> bool {
@@ -176,18 +188,30 @@ fn check_kept(plan: &LogicalPlan, reach: &Reach) -> Result<()> {
     Err(Error::invalid(format!("{what} not supported: {instead}")))
 }
 
-/// Refuses a view for which there is no room in a process that runs the statements of others: views stay as long as their caller is known.
-fn check_view(engine: &Engine, plan: &LogicalPlan, sql: &str) -> Result<()> {
-    let LogicalPlan::Ddl(DdlStatement::CreateView(view)) = plan else { return Ok(()) };
-    let views = &engine.inner.session;
-    let has_room = sql.len() <= VIEW_BYTES_MAX && (views.table_exist(view.name.table()) || views.table_names().len() < VIEWS_MAX);
+/// Refuses a view, or a temporary table, for which there is no room in a process that runs the statements of others: both stay as long as
+/// their caller is known. It takes so many bytes.
+fn check_room(engine: &Engine, plan: &LogicalPlan, bytes: usize) -> Result<()> {
+    let name = match plan {
+        LogicalPlan::Ddl(DdlStatement::CreateView(view)) => view.name.table(),
+        LogicalPlan::Ddl(DdlStatement::CreateExternalTable(declared)) if declared.temporary => declared.name.table(),
+        _ => return Ok(()),
+    };
+    let kept = &engine.inner.session;
+    let has_room = bytes <= VIEW_BYTES_MAX && (kept.table_exist(name) || kept.table_names().len() < VIEWS_MAX);
     match has_room || engine.inner.settings.reach.local_files == LocalFiles::All {
         true => Ok(()),
         false => Err(Error::invalid(format!(
-            "a server keeps {VIEWS_MAX} views of each token, of {} at most each: drop some (`drop view`), or write this one into the \
-             query",
+            "a server keeps {VIEWS_MAX} views and temporary tables of each token, of {} at most each: drop some (`drop view`, `drop \
+             table`), or write this one into the query",
             format_bytes(VIEW_BYTES_MAX as u64)
         ))),
+    }
+}
+
+fn bytes_of(parameters: &ParamValues) -> usize {
+    match parameters {
+        ParamValues::List(values) => values.iter().map(|value| value.value.size()).sum(),
+        ParamValues::Map(values) => values.values().map(|value| value.value.size()).sum(),
     }
 }
 
@@ -210,7 +234,7 @@ const MOST: [(&str, u64); 9] = [
     ("datafusion.execution.parquet.maximum_parallel_row_group_writers", 1 << 10),
 ];
 
-/// Memory and disk are the process' and its owner's: the engine would make folders wherever a statement says.
+/// Memory and disk are the process' and its owner's: the engine would make folders wherever a statement says. What is set is kept.
 fn check_set(plan: &LogicalPlan) -> Result<()> {
     let (name, value) = match plan {
         LogicalPlan::Statement(Statement::SetVariable(set)) => (&set.variable, set.value.as_str()),
@@ -222,6 +246,10 @@ fn check_set(plan: &LogicalPlan) -> Result<()> {
         return Err(Error::invalid(format!(
             "{name} is no setting of a session: see `sql-memory` and `sql-spill` of the process"
         )));
+    }
+    if value.len() > SETTING_BYTES_MAX {
+        let (bytes, most) = (value.len(), format_bytes(SETTING_BYTES_MAX as u64));
+        return Err(Error::invalid(format!("the value of {name} has {bytes} bytes: a setting has {most} at most")));
     }
     let most = MOST.iter().find(|(of, _)| *of == lower).map(|(_, most)| *most);
     match (most, value.trim().parse::<u128>()) {

@@ -13,6 +13,7 @@ use datafusion::datasource::file_format::arrow::ArrowFormat;
 use datafusion::datasource::file_format::avro::AvroFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::file_format::{FileFormat, FileFormatFactory, FileMeta};
+use datafusion::datasource::physical_plan::parquet::metadata::ordering_from_parquet_metadata;
 use datafusion::datasource::physical_plan::{FileScanConfig, FileSinkConfig, FileSource};
 use datafusion::datasource::sink::DataSinkExec;
 use datafusion::datasource::table_schema::TableSchema;
@@ -26,8 +27,8 @@ use object_store::{ObjectMeta, ObjectStore};
 use super::decoded_bytes_max;
 use super::source::{GuardedSource, guarded_of};
 use super::{arrow, avro, parquet};
-use crate::rules::{is_somewhere_required, somewhere_required};
-use crate::scans::estimated;
+use crate::rules::{is_somewhere_required, of_one_file, somewhere_required};
+use crate::scans::Footer;
 use crate::sinks::{ArrowFiles, ArrowSink};
 
 /// Footers of Parquet files that are read at once.
@@ -85,7 +86,7 @@ pub(in crate::paths) async fn with_required(
     files: &[ObjectMeta],
     declared: SchemaRef,
 ) -> SchemaRef {
-    let has_structs = declared.fields().iter().any(|field| matches!(field.data_type(), DataType::Struct(_)));
+    let has_structs = declared.fields().iter().any(|field| has_structs(field.data_type()));
     let parquet = (format as &dyn Any).downcast_ref::<Guarded>().filter(|guarded| has_structs && guarded.is_parquet());
     let Some(parquet) = parquet else { return declared };
     let files: Vec<ObjectMeta> = files.iter().filter(|file| file.size > 0).cloned().collect();
@@ -104,24 +105,38 @@ pub(in crate::paths) async fn with_required(
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), declared.metadata().clone()))
 }
 
+/// Whether values are structs, or lists of such.
+fn has_structs(kind: &DataType) -> bool {
+    match kind {
+        DataType::Struct(_) => true,
+        DataType::List(item) => has_structs(item.data_type()),
+        _ => false,
+    }
+}
+
 fn with_required_of(declared: &Field, found: &Field) -> Field {
-    let (DataType::Struct(fields), DataType::Struct(found)) = (declared.data_type(), found.data_type()) else {
-        return declared.clone();
-    };
-    let fields = fields.iter().map(|field| match found.find(field.name()) {
-        Some((_, found)) => {
-            let own = with_required_of(field, found);
-            Arc::new(if field.is_nullable() && is_somewhere_required(found) { somewhere_required(own) } else { own })
+    let kind = match (declared.data_type(), found.data_type()) {
+        (DataType::Struct(fields), DataType::Struct(found)) => {
+            let fields = fields.iter().map(|field| match found.find(field.name()) {
+                Some((_, found)) => {
+                    let own = with_required_of(field, found);
+                    Arc::new(if field.is_nullable() && is_somewhere_required(found) { somewhere_required(own) } else { own })
+                }
+                None => Arc::clone(field),
+            });
+            DataType::Struct(fields.collect())
         }
-        None => Arc::clone(field),
-    });
-    declared.clone().with_data_type(DataType::Struct(fields.collect()))
+        (DataType::List(item), DataType::List(found)) => DataType::List(Arc::new(with_required_of(item, found))),
+        _ => return declared.clone(),
+    };
+    declared.clone().with_data_type(kind)
 }
 
 /// A field with all that its structs have as if they always had it.
 fn required(field: &Field) -> Field {
     let kind = match field.data_type() {
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| Arc::new(required(field))).collect()),
+        DataType::List(item) => DataType::List(Arc::new(required(item))),
         other => other.clone(),
     };
     field.clone().with_data_type(kind).with_nullable(false)
@@ -151,7 +166,7 @@ fn merged(schemas: &[(SchemaRef, usize)]) -> Result<Schema> {
         let lacks = files_with.get(field.name().as_str()).is_none_or(|files| *files < all);
         let found = schemas.iter().filter_map(|(schema, _)| schema.field_with_name(field.name()).ok());
         match field.data_type() {
-            DataType::Struct(_) => {
+            kind if has_structs(kind) => {
                 Arc::new(within(field, &found.collect::<Vec<_>>()).with_nullable(lacks || field.is_nullable()))
             }
             _ if lacks => Arc::new(field.as_ref().clone().with_nullable(true)),
@@ -161,28 +176,40 @@ fn merged(schemas: &[(SchemaRef, usize)]) -> Result<Schema> {
     Ok(Schema::new_with_metadata(fields.collect::<Vec<_>>(), whole.metadata().clone()))
 }
 
-/// A struct of all files, by those that have it: a field in it that some of them lack is null there, and one that only some say that the
-/// struct always has is told from others.
+/// A struct, or a list of such, of all files, by those that have it: a field in it that some of them lack is null there, and one that only
+/// some say that the struct always has is told from others.
 fn within(whole: &Field, files: &[&Field]) -> Field {
-    let DataType::Struct(fields) = whole.data_type() else { return whole.clone() };
-    let fields = fields.iter().map(|field| {
-        let (mut found, mut lacks) = (Vec::new(), false);
-        for file in files {
-            if let DataType::Struct(fields) = file.data_type() {
-                match fields.find(field.name()) {
-                    Some((_, field)) => found.push(field.as_ref()),
-                    None => lacks = true,
-                }
+    let kind = match whole.data_type() {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| Arc::new(field_within(field, files))).collect()),
+        DataType::List(item) => {
+            let items = files.iter().filter_map(|file| match file.data_type() {
+                DataType::List(item) => Some(item.as_ref()),
+                _ => None,
+            });
+            DataType::List(Arc::new(within(item, &items.collect::<Vec<_>>())))
+        }
+        _ => return whole.clone(),
+    };
+    whole.clone().with_data_type(kind)
+}
+
+/// A field of the structs that files have.
+fn field_within(field: &Field, files: &[&Field]) -> Field {
+    let (mut found, mut lacks) = (Vec::new(), false);
+    for file in files {
+        if let DataType::Struct(fields) = file.data_type() {
+            match fields.find(field.name()) {
+                Some((_, field)) => found.push(field.as_ref()),
+                None => lacks = true,
             }
         }
-        let may_lack = lacks || field.is_nullable();
-        let field = within(field, &found);
-        match may_lack && found.iter().any(|field| !field.is_nullable()) {
-            true => Arc::new(somewhere_required(field)),
-            false => Arc::new(field),
-        }
-    });
-    whole.clone().with_data_type(DataType::Struct(fields.collect()))
+    }
+    let may_lack = lacks || field.is_nullable();
+    let own = within(field, &found);
+    match may_lack && found.iter().any(|field| !field.is_nullable()) {
+        true => somewhere_required(own),
+        false => own,
+    }
 }
 
 #[derive(Debug)]
@@ -202,7 +229,10 @@ impl Guarded {
             };
             add(&mut schemas, schema.map_err(|fault| fault.of(file))?);
         }
-        Ok(Arc::new(merged(&schemas)?))
+        let merged = Arc::new(merged(&schemas)?);
+        // Of Arrow files nothing is told of fields: what lies in a struct that is null becomes null when it is read, and columns stay as
+        // files have them.
+        Ok(if (self.0.as_ref() as &dyn Any).is::<ArrowFormat>() { of_one_file(merged) } else { merged })
     }
 }
 
@@ -212,7 +242,7 @@ impl FileFormat for Guarded {
 
     async fn infer_schema(&self, state: &dyn Session, store: &Arc<dyn ObjectStore>, files: &[ObjectMeta]) -> Result<SchemaRef> {
         match self.is_parquet() {
-            true if files.len() < 2 => return self.0.infer_schema(state, store, files).await,
+            true if files.len() < 2 => return self.0.infer_schema(state, store, files).await.map(of_one_file),
             true => {}
             false => return self.schema(state, store, files).await,
         }
@@ -225,7 +255,7 @@ impl FileFormat for Guarded {
         }
         let (mut schemas, mut found) = (Schemas::new(), stream::iter(asked).buffered(AT_ONCE));
         while let Some(schema) = found.try_next().await? {
-            add(&mut schemas, schema);
+            add(&mut schemas, of_one_file(schema));
         }
         Ok(Arc::new(merged(&schemas)?))
     }
@@ -237,8 +267,10 @@ impl FileFormat for Guarded {
         table_schema: SchemaRef,
         object: &ObjectMeta,
     ) -> Result<Statistics> {
-        let found = self.0.infer_stats(state, store, Arc::clone(&table_schema), object).await?;
-        Ok(if self.is_parquet() { estimated(found, &table_schema) } else { found })
+        match self.is_parquet() {
+            true => Footer::read(state.runtime_env(), store.as_ref(), object).await?.statistics(&table_schema),
+            false => self.0.infer_stats(state, store, table_schema, object).await,
+        }
     }
 
     async fn infer_ordering(
@@ -258,11 +290,12 @@ impl FileFormat for Guarded {
         table_schema: SchemaRef,
         object: &ObjectMeta,
     ) -> Result<FileMeta> {
-        let mut found = self.0.infer_stats_and_ordering(state, store, Arc::clone(&table_schema), object).await?;
-        if self.is_parquet() {
-            found.statistics = estimated(found.statistics, &table_schema);
+        if !self.is_parquet() {
+            return self.0.infer_stats_and_ordering(state, store, table_schema, object).await;
         }
-        Ok(found)
+        let footer = Footer::read(state.runtime_env(), store.as_ref(), object).await?;
+        let ordering = ordering_from_parquet_metadata(&footer.0, &table_schema)?;
+        Ok(FileMeta::new(footer.statistics(&table_schema)?).with_ordering(ordering))
     }
 
     async fn create_physical_plan(&self, state: &dyn Session, scan: FileScanConfig) -> Result<Arc<dyn ExecutionPlan>> {
@@ -310,5 +343,32 @@ mod tests {
         let whole = merged(&schemas).unwrap();
         let nullable: Vec<_> = whole.fields().iter().map(|field| (field.name().as_str(), field.is_nullable())).collect();
         assert_eq!(nullable, [("a", true), ("b", false)]);
+    }
+
+    #[test]
+    fn what_structs_in_lists_always_have_in_some_files_is_told() {
+        let of = |always: bool| {
+            let s = DataType::Struct(vec![Field::new("a", DataType::Int64, !always)].into());
+            let lists = DataType::List(Arc::new(Field::new("item", s, true)));
+            Arc::new(Schema::new(vec![Field::new("l", lists, true)]))
+        };
+        // Whether it may be null, and whether some files always have it.
+        let told = |lists: &Field| {
+            let DataType::List(item) = lists.data_type() else { panic!("{lists:?}") };
+            let DataType::Struct(fields) = item.data_type() else { panic!("{item:?}") };
+            (fields[0].is_nullable(), is_somewhere_required(&fields[0]))
+        };
+        let (always, never) = (of(true), of(false));
+        let both = merged(&[(Arc::clone(&always), 1), (Arc::clone(&never), 1)]).unwrap();
+        assert_eq!(told(both.field(0)), (true, true));
+        assert_eq!(told(merged(&[(Arc::clone(&always), 2)]).unwrap().field(0)), (false, true));
+        assert_eq!(told(merged(&[(Arc::clone(&never), 2)]).unwrap().field(0)), (true, false));
+        let declared = never.field(0);
+        for found in [both.field(0), always.field(0), &required(declared)] {
+            assert_eq!(told(&with_required_of(declared, found)), (true, true), "{found:?}");
+        }
+        assert_eq!(told(&with_required_of(declared, declared)), (true, false));
+        // As it is read of a file that these were written to.
+        assert_eq!(of_one_file(Arc::new(both)), never);
     }
 }

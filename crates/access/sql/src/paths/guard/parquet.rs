@@ -123,9 +123,10 @@ impl Bounds {
 
     /// Refuses a file of which nulls of what it lacks are too much for a batch.
     fn check_lacking(&self, read: &ParquetMetaData) -> fault::Result<()> {
-        let file = read.file_metadata();
-        let (row, column) = lacking(&self.wide, file.schema_descr().root_schema());
-        let rows = u64::try_from(file.num_rows()).unwrap_or(0).min(self.batch_rows);
+        let (row, column) = lacking(&self.wide, read.file_metadata().schema_descr().root_schema());
+        // As they are read. What a file says that all of them have together is another word.
+        let rows = read.row_groups().iter().filter_map(|group| u64::try_from(group.num_rows()).ok());
+        let rows = rows.fold(0_u64, u64::saturating_add).min(self.batch_rows);
         let (bytes, most) = (row.saturating_mul(rows), self.page_bytes_max);
         match bytes > most {
             true => Err(Fault::Lacking { column: column.to_string(), bytes, most }),

@@ -133,7 +133,6 @@ fn places(columns: &[String], names: &[String]) -> Result<Vec<Option<usize>>> {
     columns.iter().map(of).collect()
 }
 
-/// What names that are taken for the same have in common.
 /// Refuses a first line of which two columns have one name: nobody could ask for either.
 pub(super) fn check_distinct(fields: &Fields) -> Result<()> {
     let mut seen = HashSet::new();
@@ -147,6 +146,7 @@ fn twice(column: &str) -> Error {
     Error::invalid(format!("the first line names '{column}' more than once: give each column a name of its own"))
 }
 
+/// What names that are taken for the same have in common.
 fn key(name: &str) -> String {
     name.trim().to_lowercase()
 }

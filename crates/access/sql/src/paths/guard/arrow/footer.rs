@@ -8,6 +8,7 @@ use datafusion::arrow::ipc::{Block, MetadataVersion, Schema, root_as_footer};
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use crate::paths::guard::fault::{Fault, Result, caught, damage};
+use crate::rules::of_one_file;
 
 /// Begins and ends an Arrow IPC file; at the end the length of its footer stands before it.
 pub(super) const MAGIC: &[u8] = b"ARROW1";
@@ -71,7 +72,7 @@ pub(super) fn schema_of(schema: Schema<'_>) -> Result<SchemaRef> {
     if !schema.endianness().equals_to_target_endianness() {
         return Err(Fault::Unsupported("its numbers have another byte order than this machine's".to_string()));
     }
-    caught(|| Ok::<_, Fault>(Arc::new(fb_to_schema(schema))))
+    caught(|| Ok::<_, Fault>(of_one_file(Arc::new(fb_to_schema(schema)))))
 }
 
 /// Refuses messages beyond the file, for which a reader would make room, and such as overlap: a footer could name one a million

@@ -5,7 +5,7 @@ use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::datatypes::Field;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, Encoding};
-use datafusion::parquet::file::metadata::ParquetMetaDataReader;
+use datafusion::parquet::file::metadata::{FileMetaData, ParquetMetaDataBuilder, ParquetMetaDataReader};
 use datafusion::parquet::file::page_index::offset_index::{OffsetIndexMetaData, PageLocation};
 use datafusion::parquet::file::properties::WriterProperties;
 
@@ -346,15 +346,24 @@ fn nulls_of_what_a_file_lacks_take_no_more_than_there_is() {
     let fields = |kinds: &[(&str, &DataType)]| -> Vec<FieldRef> {
         kinds.iter().map(|(name, kind)| Arc::new(Field::new(*name, (*kind).clone(), true))).collect()
     };
-    let told = |wide: Vec<FieldRef>| match (Bounds { wide, ..bounds(MOST) }).check_lacking(&read) {
+    let of = |read: &ParquetMetaData, wide: Vec<FieldRef>| match (Bounds { wide, ..bounds(MOST) }).check_lacking(read) {
         Ok(()) => None,
         Err(Fault::Lacking { column, bytes, most: MOST }) => Some((column, bytes)),
         Err(other) => panic!("{other:?}"),
     };
+    let told = |wide: Vec<FieldRef>| of(&read, wide);
     // The file has a thousand rows, as a batch has.
     assert_eq!(told(fields(&[("id", &wide), ("word", &wide)])), None, "what it has");
     assert_eq!(told(fields(&[("id", &wide), ("more", &wide)])), Some(("more".to_string(), 4_096_000)));
     let within = DataType::Struct(fields(&[("deep", &wide)]).into());
     assert_eq!(told(fields(&[("s", &within)])), Some(("s".to_string(), 4_096_000)));
     assert_eq!(told(fields(&[("a", &DataType::Int64), ("b", &DataType::Utf8)])), None, "which is little");
+    let own = read.file_metadata();
+    let lie = FileMetaData::new(own.version(), 0, None, None, own.schema_descr_ptr(), None);
+    let lie = ParquetMetaDataBuilder::new(lie).set_row_groups(read.row_groups().to_vec()).build();
+    assert_eq!(
+        of(&lie, fields(&[("more", &wide)])),
+        Some(("more".to_string(), 4_096_000)),
+        "whatever the footer says of its rows"
+    );
 }
