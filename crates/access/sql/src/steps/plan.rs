@@ -12,10 +12,19 @@ use crate::error::from_engine;
 /// other.
 const PLAN_STEPS_MAX: usize = STEPS_MAX + 1000;
 
-/// `Invalid` for a plan that is deeper.
+/// Nodes of a plan. A query of WITH stands in it as often as it is named, so that few lines come to more than there is memory for.
+const NODES_MAX: usize = 100_000;
+
+/// `Invalid` for a plan that is deeper, or larger.
 pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<()> {
     let mut depth = PlanDepth::default();
     plan.visit_with_subqueries(&mut depth).map_err(from_engine)?;
+    if depth.nodes > NODES_MAX {
+        return Err(Error::invalid(format!(
+            "the plan has more than {NODES_MAX} nodes, since queries of WITH and views stand in it as often as they are named: write \
+             what one of them gives into a file"
+        )));
+    }
     assert!(depth.way.is_empty() && depth.now == 0, "{} nodes were gone down to and not up from", depth.way.len());
     match depth.most <= PLAN_STEPS_MAX {
         true => Ok(()),
@@ -32,12 +41,17 @@ struct PlanDepth {
     way: Vec<usize>,
     now: usize,
     most: usize,
+    nodes: usize,
 }
 
 impl<'n> TreeNodeVisitor<'n> for PlanDepth {
     type Node = LogicalPlan;
 
     fn f_down(&mut self, plan: &'n LogicalPlan) -> DataFusionResult<TreeNodeRecursion> {
+        self.nodes += 1;
+        if self.nodes > NODES_MAX {
+            return Ok(TreeNodeRecursion::Stop);
+        }
         let mut deepest = 0;
         plan.apply_expressions(|expr| {
             let mut depth = ExprDepth::default();
@@ -98,5 +112,20 @@ mod tests {
         check_plan(&plan(50)).unwrap();
         let error = check_plan(&plan(80)).unwrap_err();
         assert!(error.message().contains("views"), "{error}");
+    }
+
+    #[test]
+    fn what_few_lines_double_again_and_again_is_too_large() {
+        let plan = |times: usize| {
+            let first = LogicalPlanBuilder::empty(true).project([lit(1).alias("a")]).unwrap();
+            let next = |plan: LogicalPlanBuilder, _| {
+                let plan = plan.build().unwrap();
+                LogicalPlanBuilder::from(plan.clone()).union(plan).unwrap()
+            };
+            (0..times).fold(first, next).build().unwrap()
+        };
+        check_plan(&plan(12)).unwrap();
+        let error = check_plan(&plan(20)).unwrap_err();
+        assert!(error.message().contains("as often as they are named"), "{error}");
     }
 }
