@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+import io
 import pickle
 import uuid
 
 import fsspec
 import pytest
+from fsspec.compression import compr
 from fsspec.tests import abstract
 
 import forebay
@@ -275,6 +277,21 @@ def test_what_is_written_is_there_whole_or_not_at_all(fb, mode, compression):
             gc.collect()
         assert not fs.exists(f"{top}/half.gz")
         fs.rm(top, recursive=True)
+
+
+def test_a_compressor_that_closes_what_it_writes_to_writes_no_part(fb, monkeypatch):
+    monkeypatch.setitem(compr, "closing", lambda infile, mode: io.BufferedWriter(infile))
+    for mode, data in [("wb", b"half"), ("w", "half")]:
+        path = f"/lake/{uuid.uuid4()}"
+        with pytest.raises(ZeroDivisionError):
+            with fb.fs.open(path, mode, compression="closing") as file:
+                file.write(data)
+                1 / 0
+        assert not fb.fs.exists(path)
+        with fb.fs.open(path, mode, compression="closing") as file:
+            file.write(data)
+        assert fb.fs.cat_file(path) == b"half"
+        fb.fs.rm(path)
 
 
 def test_an_error_of_a_temporary_file_names_the_file(fb):

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from forebay.errors import AlreadyExists, Conflict
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import Buffer
 
     from forebay import _forebay
@@ -186,13 +188,28 @@ class ObjectWriter(io.RawIOBase):
         raise TypeError("an open file stays in its process: give the client and the path instead")
 
 
-class CompressedWriter:
-    """A compressor and the :class:`ObjectWriter` that it writes to, which is closed and given up with it: none closes what it was given."""
+class _LeftOpen:
+    """A writer that is not closed by who was given it."""
 
-    def __init__(self, compressor: Any, writer: ObjectWriter) -> None:
-        self._compressor = compressor
+    def __init__(self, writer: ObjectWriter) -> None:
+        self._writer = writer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._writer, name)
+
+    def close(self) -> None:
+        pass
+
+
+class CompressedWriter:
+    """A compressor and the :class:`ObjectWriter` that it writes to, which is closed and given up with it."""
+
+    def __init__(self, compress: Callable[[Any], Any], writer: ObjectWriter) -> None:
         self._writer = writer
         self.name = writer.name
+        self._compressor: Any = None
+        # Some close what they were given with themselves, which would make a part the object when it is given up.
+        self._compressor = compress(_LeftOpen(writer))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._compressor, name)
@@ -245,7 +262,12 @@ class TextWriter(io.TextIOWrapper):
 
     def __del__(self) -> None:
         # Python would close it, and so write a part.
-        if getattr(self, "buffer", None) is not None and not self.closed:
+        try:
+            is_open = not self.closed
+        except (AttributeError, ValueError):
+            # It was never made whole, or has let go of what it wrote to.
+            return
+        if is_open:
             warnings.warn(f"{self.name}: was not closed, and is not written", ResourceWarning, source=self)
             self.discard()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from datetime import datetime, timezone
+from functools import partial
 from glob import has_magic
 from typing import Any
 
@@ -155,7 +156,7 @@ class ForebayFileSystem(AbstractFileSystem):
             return super().open(path, mode, block_size, cache_options, codec, **options)
         text = {name: options.pop(name) for name in ("encoding", "errors", "newline") if name in options}
         writer = super().open(path, mode.replace("t", "").replace("b", "") + "b", block_size, cache_options, **options)
-        opened = writer if codec is None else CompressedWriter(compr[codec](writer, mode="w"), writer)
+        opened = writer if codec is None else CompressedWriter(partial(compr[codec], mode="w"), writer)
         return opened if "b" in mode else TextWriter(opened, **text)
 
     def _open(
@@ -248,6 +249,7 @@ class ForebayFileSystem(AbstractFileSystem):
 
     def mv(self, path1: str, path2: str, recursive: bool = False, maxdepth: int | None = None, **options: Any) -> None:
         """Moves a file, those of a pattern, or a folder with ``recursive``: copies, then deletes what was copied and nothing else."""
+        path1, path2 = stringify_path(path1), stringify_path(path2)
         source, target = self._strip_protocol(path1), self._strip_protocol(path2)
         if is_temporary(source) and is_temporary(target) and maxdepth is None and not has_magic(source):
             return self._temporary.move(source, target)

@@ -18,6 +18,8 @@ use crate::status::status;
 const CALLERS_MAX: usize = 64;
 /// How long a caller is known without another look whether its credential still stands.
 const LOOK_AFTER: Duration = Duration::from_secs(1);
+/// How long a call waits for such a look at most: a coordinator that is away would hold up each by a minute.
+const LOOK_WITHIN: Duration = Duration::from_secs(1);
 
 /// Callers of one connection whose settings are remembered: most have one, that of a proxy many.
 const SESSIONS_MAX: usize = 64;
@@ -71,7 +73,7 @@ impl Callers {
     pub(crate) async fn engine(&self, shown: &Shown, connection: Option<&Connection>) -> Result<Engine, Status> {
         let known = self.known.lock().get(&shown.0).map(|known| (known.engine.clone(), known.looked.elapsed() < LOOK_AFTER));
         if let Some((engine, is_fresh)) = known {
-            if !is_fresh && engine.check_caller().await.is_err_and(|error| error.kind() == ErrorKind::Denied) {
+            if !is_fresh && is_gone(&engine).await {
                 self.known.lock().remove(&shown.0);
                 return Err(unknown());
             }
@@ -110,6 +112,12 @@ impl Callers {
             None => of.engine.clone(),
         }
     }
+}
+
+/// Whether a caller's credential stands no more, as far as that is known in time.
+async fn is_gone(engine: &Engine) -> bool {
+    let looked = forebay_runtime::time::timeout(LOOK_WITHIN, engine.check_caller()).await;
+    matches!(looked, Ok(Err(error)) if error.kind() == ErrorKind::Denied)
 }
 
 fn unknown() -> Status {

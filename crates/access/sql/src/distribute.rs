@@ -8,6 +8,7 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{CsvSource, FileScanConfig, JsonSource};
 use datafusion::execution::{SendableRecordBatchStream, SessionStateBuilder};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
@@ -116,6 +117,27 @@ fn untold_of_windows(node: &Arc<dyn ExecutionPlan>) -> Option<String> {
     UNTOLD_OF_WINDOWS.iter().find(|(mark, _)| text.contains(mark)).map(|(_, why)| (*why).to_string())
 }
 
+/// Steps of the deepest expression that executors compute: the threads of theirs have 2 MiB of stack, of which one takes up to 0.9 KiB.
+const STEPS_MAX: usize = 1000;
+
+fn too_deep(node: &Arc<dyn ExecutionPlan>) -> Option<String> {
+    let mut deepest = 0;
+    let _ = node.apply_expressions(&mut |expr| {
+        deepest = deepest.max(steps_of(expr));
+        Ok(TreeNodeRecursion::Continue)
+    });
+    (deepest > STEPS_MAX).then(|| format!("{deepest} operators stand in a row in it, for which executors' threads are too small"))
+}
+
+fn steps_of(expr: &Arc<dyn PhysicalExpr>) -> usize {
+    let (mut deepest, mut open) = (0, vec![(expr, 1)]);
+    while let Some((expr, steps)) = open.pop() {
+        deepest = deepest.max(steps);
+        open.extend(expr.children().into_iter().map(|within| (within, steps + 1)));
+    }
+    deepest
+}
+
 fn joins(node: &Arc<dyn ExecutionPlan>) -> bool {
     node.is::<HashJoinExec>() || node.is::<SortMergeJoinExec>() || node.is::<NestedLoopJoinExec>() || node.is::<CrossJoinExec>()
 }
@@ -135,7 +157,7 @@ pub(crate) fn stays(plan: &Arc<dyn ExecutionPlan>) -> Option<Stays> {
             _ if node.children().is_empty() => leaves.look_at(node),
             _ => untold_of_windows(node),
         };
-        why = why.take().or(keeps);
+        why = why.take().or(keeps).or_else(|| too_deep(node));
         Ok(TreeNodeRecursion::Continue)
     });
     let why = match why {
@@ -198,4 +220,26 @@ pub(crate) fn scan_bytes(plan: &Arc<dyn ExecutionPlan>) -> u64 {
 /// Of a file that several tasks read, each has a range.
 fn file_bytes(file: &PartitionedFile) -> u64 {
     file.range.as_ref().map_or(file.object_meta.size, |range| (range.end - range.start).max(0) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::datatypes::Schema;
+    use datafusion::physical_expr::expressions::{lit, not};
+    use datafusion::physical_plan::filter::FilterExec;
+
+    use super::*;
+
+    #[test]
+    fn what_is_too_deep_for_executors_is_told() {
+        let filter = |steps: usize| -> Arc<dyn ExecutionPlan> {
+            let condition = (1..steps).fold(lit(true), |within, _| not(within).unwrap());
+            assert_eq!(steps_of(&condition), steps);
+            let nothing = Arc::new(EmptyExec::new(Arc::new(Schema::empty())));
+            Arc::new(FilterExec::try_new(condition, nothing).unwrap())
+        };
+        assert_eq!(too_deep(&filter(STEPS_MAX)), None);
+        let why = too_deep(&filter(STEPS_MAX + 1)).unwrap();
+        assert!(why.starts_with("1001 operators"), "{why}");
+    }
 }

@@ -163,7 +163,9 @@ const MARKED_JSON: [&str; 2] =
 fn said_by_parser(unread: &ParserError) -> &str {
     match unread {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
-        ParserError::RecursionLimitExceeded => "it is nested deeper than `datafusion.sql_parser.recursion_limit`",
+        ParserError::RecursionLimitExceeded => {
+            "more than 20 queries, or 40 parentheses, stand within each other: give the inner ones names by WITH"
+        }
     }
 }
 
@@ -196,7 +198,7 @@ mod tests {
         let parser = |error: ParserError| from_engine(DataFusionError::from(error)).message().to_string();
         let unread = parser(ParserError::ParserError("Expected: a statement, found: selec".to_string()));
         assert_eq!(unread, "the statement can't be read: Expected: a statement, found: selec");
-        assert!(parser(ParserError::RecursionLimitExceeded).contains("recursion_limit"));
+        assert!(parser(ParserError::RecursionLimitExceeded).contains("by WITH"));
         let planned = DataFusionError::Plan("LIMIT must be >= 0".to_string());
         let found = planned.context("Optimizer rule 'eliminate_limit' failed");
         assert_eq!(from_engine(found).message(), "LIMIT must be >= 0");

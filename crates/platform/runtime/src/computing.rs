@@ -19,8 +19,8 @@ thread_local! {
 const LOOKS_EVERY: u32 = 7;
 
 /// Stack of a thread that statements of SQL are planned or run by: trees of plans are gone through call by call, and one that is too
-/// deep for the stack ends the process. Only what is used of it takes memory.
-pub const STACK_BYTES: usize = 16 << 20;
+/// deep for the stack ends the process. Only what is used of it takes memory. Without optimisation a call takes many times as much.
+pub const STACK_BYTES: usize = if cfg!(debug_assertions) { 128 << 20 } else { 16 << 20 };
 
 /// Threads of their own for work that computes. A task of many milliseconds keeps the next one of its thread waiting, and
 /// everything that answers must not be that one; the system's scheduler shares the cores between these threads and the others.

@@ -23,6 +23,7 @@ use crate::error::from_engine;
 use crate::panics::caught;
 use crate::paths::{PathTable, list};
 use crate::prefetch::all_inputs;
+use crate::steps;
 
 /// A table file, and what is known of it apart from its data.
 #[derive(Clone, Debug)]
@@ -134,6 +135,7 @@ impl Engine {
     ) -> Result<Vec<(ObjectVersion, Vec<Range<u64>>)>> {
         if let Some(condition) = condition {
             let dialect = self.config.lock().options().sql_parser.dialect;
+            steps::check(condition, dialect)?;
             let parsed = self.inner.template.sql_to_expr(condition, &dialect);
             parsed.map_err(|error| from_engine(error).context(format!("the condition '{condition}'")))?;
         }

@@ -9,7 +9,6 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
-use datafusion::sql::sqlparser::dialect::dialect_from_str;
 use forebay_client::{Client, SnapshotStore};
 use forebay_protocol::TableDefinition;
 use forebay_types::{OperationId, Result, Standing};
@@ -60,9 +59,7 @@ impl QuerySession {
         let config = engine.config.lock().clone();
 
         let dialect = config.options().sql_parser.dialect;
-        if let Some(spoken) = dialect_from_str(dialect) {
-            steps::check(sql, spoken.as_ref())?;
-        }
+        steps::check(sql, dialect)?;
         let statement = inner.template.sql_to_statement(sql, &dialect).map_err(from_engine)?;
         let definitions = definitions(engine, &statement).await?;
         let tables = QueryTables::new(Arc::clone(&inner.session), definitions, resolver.clone(), Arc::clone(&inner.template));
