@@ -46,7 +46,11 @@ impl ForebayPath {
     /// A path below a mount, as it is parsed, or one of temporary data, below `/tmp`. `Invalid` for what is neither.
     pub fn parse_any(text: &str) -> Result<Self> {
         match text.strip_prefix("/tmp").filter(|rest| rest.is_empty() || rest.starts_with('/')) {
-            Some(rest) => Ok(Self::new(MountName::temporary(), Key::new(rest.strip_prefix('/').unwrap_or(rest))?)),
+            Some(rest) => {
+                let path = Self::new(MountName::temporary(), Key::new(rest.strip_prefix('/').unwrap_or(rest))?);
+                debug_assert!(path.mount.is_temporary(), "{text} is below no mount");
+                Ok(path)
+            }
             None => text.parse(),
         }
     }

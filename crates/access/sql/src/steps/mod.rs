@@ -197,6 +197,7 @@ impl Depth {
             level.deep(case.peak);
             level.logic += case.logic;
             level.terms += case.terms;
+            debug_assert!(level.peak >= level.tables + level.logic + level.terms, "what is undone was counted before");
         }
     }
 
@@ -211,7 +212,9 @@ impl Depth {
         while !self.open.is_empty() {
             self.close();
         }
-        self.base.peak
+        let Level { tables, logic, terms, peak, .. } = self.base;
+        debug_assert!(peak >= tables + logic + terms, "a statement is deeper at its end than ever");
+        peak
     }
 }
 

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::{FileScanConfig, FileSource, ParquetFileReaderFactory};
+use datafusion::datasource::physical_plan::{FileScanConfig, ParquetFileReaderFactory};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result;
 use datafusion::execution::runtime_env::RuntimeEnv;
