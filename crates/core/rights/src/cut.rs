@@ -19,7 +19,7 @@ pub fn cut(reply: &mut ControlReply, grant: &Grant) {
             for (_, _, report) in &mut status.workers {
                 report.storage.retain(|(mount, _)| ids.contains(mount));
                 debug_assert!(report.storage.iter().all(|(mount, _)| ids.contains(mount)), "of mounts that are seen alone");
-                report.warnings.retain(|warning| warning.is_for(&sees));
+                report.warnings.retain(|warning| warning.is_for(sees));
             }
         }
         ControlReply::Placement(placement) => placement.segments.retain(|segment| sees(segment.path.mount())),
