@@ -10,7 +10,7 @@ const LIBRARIES: &str = "/usr/lib";
 /// The one for processes with several threads.
 const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
 
-/// What says how far ahead the clock is, to a process that is started with [`Self::variables`].
+/// What says how far ahead the clock is, to a process that is started with its variables.
 #[derive(Debug)]
 pub struct Clock {
     library: PathBuf,
