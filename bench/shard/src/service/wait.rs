@@ -22,7 +22,8 @@ pub(crate) async fn until_at_rest(shards: &Shards, data: &Data) -> Result<()> {
         let gets = chunk.iter().map(|key| async { shards.get(&literal(*key)?, None).await });
         futures::future::try_join_all(gets).await?;
         let status = shards.status().await?;
-        let is_there = |replica: &&ReplicaStatus| replica.bytes.is_some() && !replica.is_changing && replica.now.is_some();
+        // What is answered from afar has no bytes of its own.
+        let is_there = |replica: &&ReplicaStatus| replica.bytes.is_some_and(|bytes| bytes > 0) && !replica.is_changing;
         let wanted = shards.dataset().replicas.len();
         if status.iter().all(|shard| shard.replicas.iter().filter(is_there).count() >= wanted) {
             return Ok(());
