@@ -33,7 +33,8 @@ def main():
         lines = old.read(record).decode()
         for entry in old.infolist():
             if entry.filename != record:
-                new.writestr(entry, old.read(entry))
+                # As small as it gets: it is most of what is downloaded.
+                new.writestr(entry, old.read(entry), compresslevel=9)
         for document in documents:
             name = f"{os.path.dirname(record)}/licenses/{document.name}"
             data = document.read_bytes()
