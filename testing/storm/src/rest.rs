@@ -6,19 +6,17 @@ use std::time::{Duration, Instant};
 use crate::cluster::{Cluster, Process, metric};
 use forebay_oracle::{Rule, Violation};
 
-/// What is held for somebody is given back within this time: what was brought ahead for one who could not say that he reads it no more, as
-/// the word was lost in a partition, after two minutes.
-const WITHIN: Duration = Duration::from_secs(130);
+/// What is held for somebody is given back within this time.
+const WITHIN: Duration = Duration::from_secs(20);
+/// But for what was brought ahead, which workers hold for two minutes where the word that nobody reads it was lost, in a partition say.
+const AHEAD: &str = "forebay_worker_tier_pinned_bytes";
+const AHEAD_WITHIN: Duration = Duration::from_secs(130);
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Descriptors that a process may have open for connections that it keeps, beyond those that it had at first.
 const DESCRIPTORS_MORE: u64 = 64;
 /// What workers tell of, which is to be nothing at rest.
-const OF_WORKERS: [&str; 4] = [
-    "forebay_worker_in_place_pinned_bytes",
-    "forebay_worker_tier_pinned_bytes",
-    "forebay_worker_temporary_nodes",
-    "forebay_worker_shard_claimed",
-];
+const OF_WORKERS: [&str; 4] =
+    ["forebay_worker_in_place_pinned_bytes", AHEAD, "forebay_worker_temporary_nodes", "forebay_worker_shard_claimed"];
 const OF_GATEWAY: [&str; 1] = ["forebay_gateway_connections"];
 /// What a process that ended by a defect has said.
 const PANIC: &str = "panicked at";
@@ -47,8 +45,9 @@ impl Before {
         let began = Instant::now();
         loop {
             let left: Vec<_> = cluster.processes().zip(&self.0).flat_map(|(process, before)| more(process, before)).collect();
-            if left.is_empty() || began.elapsed() > WITHIN {
-                return left.into_iter().map(|what| Violation::new(Rule::NothingLeft, what)).collect();
+            let is_late = left.iter().any(|(within, _)| began.elapsed() > *within);
+            if left.is_empty() || is_late {
+                return left.into_iter().map(|(_, what)| Violation::new(Rule::NothingLeft, what)).collect();
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -85,26 +84,31 @@ fn held(process: &Process) -> io::Result<Held> {
     Ok(Held { process: process.name().to_owned(), descriptors: process.descriptors()?, told })
 }
 
-fn more(process: &Process, before: &Held) -> Vec<String> {
+/// What a process holds beyond what it held before, and within which time that must go.
+fn more(process: &Process, before: &Held) -> Vec<(Duration, String)> {
     assert_eq!(process.name(), before.process, "processes are looked at in one order");
     let now = match held(process) {
         Ok(now) => now,
-        Err(error) => return vec![format!("{} does not say what it holds: {error}", before.process)],
+        Err(error) => return vec![(WITHIN, format!("{} does not say what it holds: {error}", before.process))],
     };
-    let mut more: Vec<String> = now
+    let mut more: Vec<_> = now
         .told
         .iter()
         .zip(&before.told)
         .filter_map(|(now, at_first)| {
             let (name, at_first) = (now.0, at_first.1.unwrap_or(0.0));
+            let within = if name == AHEAD { AHEAD_WITHIN } else { WITHIN };
             match now.1 {
-                None => Some(format!("{}: {name} is not told", before.process)),
-                Some(now) => (now > at_first).then(|| format!("{}: {name} is {now}, it was {at_first}", before.process)),
+                None => Some((WITHIN, format!("{}: {name} is not told", before.process))),
+                Some(now) => {
+                    (now > at_first).then(|| (within, format!("{}: {name} is {now}, it was {at_first}", before.process)))
+                }
             }
         })
         .collect();
     if now.descriptors > before.descriptors + DESCRIPTORS_MORE {
-        more.push(format!("{}: {} descriptors are open, {} were", before.process, now.descriptors, before.descriptors));
+        let what = format!("{}: {} descriptors are open, {} were", before.process, now.descriptors, before.descriptors);
+        more.push((WITHIN, what));
     }
     more
 }
