@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use forebay_nodes::{Condition, NodeError, NodeErrorKind, NodeResult, NodeType};
 use forebay_protocol::{PutCondition, RangeSpec};
-use forebay_types::{Error, ErrorKind, ForebayPath, Key, MountId, ObjectInfo, ObjectVersion, Result};
+use forebay_types::{Error, ErrorKind, ForebayPath, Key, MountId, ObjectInfo, ObjectVersion, Result, ResultExt};
 use lru::LruCache;
 use parking_lot::Mutex;
 
@@ -54,9 +54,7 @@ impl Temporary {
         let mut looks = 1;
         loop {
             let info = self.open(path).await?;
-            let range = within(range, info.version.size).ok_or_else(|| {
-                Error::invalid(format!("{path}: the range begins behind the end: it has {} bytes", info.version.size))
-            })?;
+            let range = range.within(info.version.size).context(|| path.to_string())?;
             match self.read(path, &info.version, range.clone()).await {
                 Err(error) if error.kind() == ErrorKind::Conflict && looks < LOOKS_MAX => looks += 1,
                 read => return read.map(|bytes| (info, range, bytes)),
@@ -212,16 +210,6 @@ fn told(path: &ForebayPath, error: NodeError) -> Error {
     }
 }
 
-/// Those of a range's bytes that there are; none where it begins behind the end.
-fn within(range: RangeSpec, size: u64) -> Option<Range<u64>> {
-    let range = match range {
-        RangeSpec::Bounded { start, len } => start..start.saturating_add(len).min(size),
-        RangeSpec::From { start } => start..size,
-        RangeSpec::Suffix { len } => size.saturating_sub(len)..size,
-    };
-    (range.start < size || (size == 0 && range.start == 0)).then_some(range)
-}
-
 /// A range of an object, without a copy where it lies together.
 async fn bytes_of(snapshot: &NodeSnapshot, range: Range<u64>) -> NodeResult<Bytes> {
     let bytes = range.end - range.start;
@@ -242,18 +230,6 @@ async fn bytes_of(snapshot: &NodeSnapshot, range: Range<u64>) -> NodeResult<Byte
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_range_is_of_the_bytes_that_there_are() {
-        let of = |start, len, size| within(RangeSpec::Bounded { start, len }, size);
-        assert_eq!((of(2, 3, 10), of(8, 9, 10), of(8, u64::MAX, 10)), (Some(2..5), Some(8..10), Some(8..10)));
-        assert_eq!((of(0, 5, 0), of(10, 1, 10), of(1, 1, 0)), (Some(0..0), None, None));
-        assert_eq!(within(RangeSpec::From { start: 4 }, 10), Some(4..10));
-        assert_eq!(
-            (within(RangeSpec::Suffix { len: 4 }, 10), within(RangeSpec::Suffix { len: 40 }, 10)),
-            (Some(6..10), Some(0..10))
-        );
-    }
 
     #[test]
     fn an_error_names_its_path_once() {
