@@ -41,11 +41,23 @@ pub(crate) struct Flight {
     planned: AtomicBool,
     /// Of the first plan that will read it, or of who waits for it.
     turn: Mutex<PlanTurn>,
+    stage: Mutex<Stage>,
     received_bytes: AtomicU64,
     /// Who waits. Changes only under the lock of the table that holds the flight.
     pub(crate) waiters: Arc<AtomicUsize>,
     pub(crate) task: OnceLock<AbortHandle>,
     progress: watch::Sender<Progress>,
+}
+
+/// How far a flight is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Other workers are asked.
+    Asking,
+    /// Its request waits for its turn at shared storage.
+    InLine,
+    /// Shared storage has been asked.
+    Coming,
 }
 
 #[derive(Default)]
@@ -77,6 +89,7 @@ impl Flight {
             demand: AtomicBool::new(class == Class::Demand),
             planned: AtomicBool::new(class == Class::Prefetch),
             turn: Mutex::new(turn),
+            stage: Mutex::new(Stage::Asking),
             received_bytes: AtomicU64::new(0),
             waiters: Arc::default(),
             task: OnceLock::new(),
@@ -113,6 +126,17 @@ impl Flight {
             Priority::Background if self.planned.load(Relaxed) => Priority::Prefetch,
             _ => wanted,
         }
+    }
+
+    /// It has come so far. Of several requests of one flight a later one may stand in line again.
+    pub(super) fn reaches(&self, stage: Stage) {
+        let mut now = self.stage.lock();
+        debug_assert!(stage != Stage::Asking || *now == stage, "nobody is asked once shared storage was");
+        *now = stage;
+    }
+
+    pub(super) fn stage(&self) -> Stage {
+        *self.stage.lock()
     }
 
     /// So many bytes have come in all, of which so many pages are in the store.

@@ -3,20 +3,25 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use forebay_runtime::deadline::Waited;
 use forebay_trace::within;
 use forebay_types::{Error, PAGE_BYTES, PageRun, PageSet, Result, SegmentId};
+use futures::future::join_all;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
-use super::flight::{Flight, Landed, Wanted};
+use super::flight::{Flight, Landed, Stage, Wanted};
 use super::means::Means;
 use super::piece::Piece;
 use super::transfer::{Source, transfer};
 
 /// Pages of one GET when a long run is fetched: 4 MiB, so that several in parallel fill the link and the first arrives soon.
 const FLIGHT_PAGES: u32 = (4 << 20) / PAGE_BYTES as u32;
+
+/// How long another worker that misses pages waits for those that are on their way here: half of what it has patience for.
+const COMING_FOR: Duration = Duration::from_millis(200);
 
 /// What is on its way from shared storage, so that each page is fetched once for everyone who waits.
 pub(crate) struct Flights {
@@ -97,6 +102,30 @@ impl Flights {
         let joined = Joined { dram: state.dram, disk: state.disk, tickets };
         assert_eq!(joined.pages(), run.len, "each page is in a tier or on its way, and in one place");
         joined
+    }
+
+    /// Waits for those pages of `run` that shared storage has been asked for, and where `asking` for those too that other workers are
+    /// asked for; no longer than [`COMING_FOR`], and not for what has yet to get its turn at shared storage.
+    pub(crate) async fn coming(&self, segment: SegmentId, run: PageRun, asking: bool) {
+        let is_coming = |flight: &Flight| match flight.stage() {
+            Stage::Asking => asking,
+            Stage::InLine => false,
+            Stage::Coming => true,
+        };
+        let coming: Vec<(Arc<Flight>, PageRun)> = {
+            let table = self.table.lock();
+            let flights = table.get(&segment).into_iter().flatten();
+            let flights =
+                flights.filter(|flight| flight.run.start < run.end() && flight.run.end() > run.start && is_coming(flight));
+            let part = |flight: &Flight| PageRun::new(run.start.max(flight.run.start), run.end().min(flight.run.end()));
+            flights.map(|flight| (Arc::clone(flight), part(flight))).collect()
+        };
+        if coming.is_empty() {
+            return;
+        }
+        // How they end is seen by who looks for the pages.
+        let landed = join_all(coming.iter().map(|(flight, part)| flight.wait(*part, &self.means.store)));
+        let _ended = forebay_runtime::time::timeout(COMING_FOR, landed).await;
     }
 
     /// Takes bytes of `run` that are at hand (a body that is open already, a payload that was written) as a flight. None,

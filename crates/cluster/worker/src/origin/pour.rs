@@ -6,7 +6,7 @@ use forebay_shared_storage::{Body, Class, Get, GetRange};
 use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, Result};
 
 use super::admission::Permit;
-use super::flight::{Flight, Landed, Wanted};
+use super::flight::{Flight, Landed, Stage, Wanted};
 use super::means::Means;
 use crate::segment::Segment;
 
@@ -64,7 +64,9 @@ impl<'a> Pour<'a> {
         let bytes = segment.bytes_of(run);
         // Somebody may wait for it by now.
         let place = || (flight.priority(wanted.priority), flight.turn());
+        flight.reaches(Stage::InLine);
         let mut permit = wanted.door.admission.enter_as(flight.id, bytes.end - bytes.start, place).await;
+        flight.reaches(Stage::Coming);
         if self.flight.class() == Class::Prefetch && self.sink.is_none() {
             // Bytes that nobody waits for are not worth a request when there is no room for them.
             self.sink = Some(self.fill().ok_or(Stop::Gone)?);

@@ -41,10 +41,15 @@ impl WorkerSession {
                 }
             }
             PeerRequest::Missed { asker, segment, start, pages } => {
+                let run = PageRun::of(start, pages)?;
+                // Noted first: who asks next is sent to the asker.
+                let elsewhere = rooms.cluster.missed_by(asker, segment);
+                // Two that ask each other at the same time: one of them waits, and the other fetches.
+                rooms.origin.flights.coming(segment, run, rooms.cluster.id < asker).await;
                 let mut queued = rooms.signals.load.begin();
-                let (runs, sums, payload) = rooms.replicas.copy(segment, PageRun::of(start, pages)?).await;
+                let (runs, sums, payload) = rooms.replicas.copy(segment, run).await;
                 queued.sends(rooms.signals.send(&payload).await);
-                let (holds, elsewhere) = (rooms.origin.store.held(segment).bytes > 0, rooms.cluster.missed_by(asker, segment));
+                let holds = rooms.origin.store.held(segment).bytes > 0;
                 let meta = encode(&DataReply::Shared(Shared { runs, sums, holds, elsewhere }));
                 Response { meta, payload, sent: Some(Box::new(queued)), ..Response::default() }
             }
