@@ -44,6 +44,15 @@ pub fn reply_for(version: u16, message: Bytes) -> Bytes {
     }
 }
 
+/// The same of a reply about temporary nodes.
+pub fn node_reply_for(version: u16, message: Bytes) -> Bytes {
+    if version >= PROTOCOL_VERSION {
+        return message;
+    }
+    let told = NodeReply::decode(&message).ok().map(|reply| reply.for_version(version).encode());
+    told.unwrap_or(message)
+}
+
 impl Kind for DataRequest {
     #[rustfmt::skip]
     fn since(&self) -> u16 {

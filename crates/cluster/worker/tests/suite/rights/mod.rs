@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
 use forebay_node::Node;
-use forebay_nodes::{DirId, ROOT};
+use forebay_nodes::{DirId, NodeError, NodeErrorKind, ROOT};
 use forebay_protocol::*;
 use forebay_transport::{Address, Admission, Connection, Credential, Security, random_secret, unix_now};
 use forebay_types::{ErrorKind, Grant, Key, MountName, MountOptions, OperationId, Role, Scope, SegmentId, Standing, TokenInfo};
@@ -114,7 +114,8 @@ fn is_refused(meta: &[u8]) -> bool {
         |message: &str| message.contains("that takes ") || message.contains("has expired") || message.contains("was taken away");
     // Failures of both planes have the same bytes.
     let failed = matches!(decode(meta), Ok(DataReply::Failed { kind: ErrorKind::Denied, message }) if says(&message));
-    failed || matches!(NodeReply::decode(meta), Ok(NodeReply::Failed(error)) if says(&error.message))
+    let denied = |error: &NodeError| error.kind == NodeErrorKind::Denied && says(&error.message);
+    failed || matches!(NodeReply::decode(meta), Ok(NodeReply::Failed(error)) if denied(&error))
 }
 
 /// Every cell of a table: what it takes is what it gets.
@@ -166,6 +167,21 @@ async fn a_worker_answers_who_may_ask() {
     }
     let address = cluster.worker.address();
     check(&cluster, &address, rows).await;
+    cluster.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_may_not_write_temporary_data_is_told_so_in_words_of_his_version() {
+    let cluster = Cluster::start().await;
+    for (version, kind) in [(8, NodeErrorKind::Invalid), (9, NodeErrorKind::Denied)] {
+        let security = Security::holder(cluster.credentials["read tmp"].clone()).speaking(version);
+        let connection = Connection::connect(&cluster.worker.address(), &security).await.unwrap();
+        let put = NodeCall { from: ROOT, moves: 0, path: "k", op: NodeOp::Put { value: Raw(b"v") } };
+        let answer = connection.call(put.encode(), Vec::new()).await.unwrap();
+        let Ok(NodeReply::Failed(error)) = NodeReply::decode(&answer.meta) else { panic!("it is refused") };
+        assert_eq!(error.kind, kind, "{version}: {error}");
+        assert!(error.message.contains("that takes "), "{error}");
+    }
     cluster.worker.shutdown().await;
 }
 
