@@ -52,7 +52,7 @@ pub use placement::{
     AccessMade, AccessWay, Accesses, Filled, FilledBytes, FilledPart, Order, OrderEnd, PlacementStatus, SegmentStatus,
     SegmentUse, WantedAccesses, WindowReport,
 };
-pub use report::{About, DrainReport, StorageCounters, Warning, WorkerReport};
+pub use report::{About, DrainReport, ReadCounters, StorageCounters, Warning, WorkerReport};
 pub use routes::{Route, RouteTable, RoutesDelta};
 pub use rows::{SelectedRows, WantedRows};
 pub use shards::{DatasetId, ShardClaim, ShardHeld, ShardState, WantedRecords};

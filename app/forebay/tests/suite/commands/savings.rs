@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Bucket, csv, forebay, lake};
+use crate::support::{Bucket, csv, forebay, forebay_with, lake};
 
 /// What is told once nothing changes any more: workers tell of themselves once a second.
 fn settled(at: &str) -> Value {
@@ -42,4 +42,25 @@ fn savings_are_within_two_percent_of_what_the_server_counts() {
         assert!(told.abs_diff(counted) * 50 <= counted && counted > 0, "{told} told, {counted} counted: {after}");
     }
     assert!(grown("saved_bytes") > 0, "{after}");
+}
+
+#[test]
+fn a_token_for_one_mount_is_told_what_that_one_has_saved() {
+    let bucket = Bucket::s3();
+    let (home, _up, at) = lake(&bucket);
+    let other = home.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let (lake, more) = (csv(1_000), csv(20_000));
+    bucket.put("x.csv", &lake);
+    std::fs::write(other.join("y.csv"), &more).unwrap();
+    forebay(&at, &["mount", "add", "other", &format!("file://{}", other.display())]).ok();
+    forebay(&at, &["cat", "/lake/x.csv", "/lake/x.csv", "/other/y.csv", "/other/y.csv"]).ok();
+    let token = forebay(&at, &["token", "add", "one", "--read", "--mount", "lake"]).ok().text().trim().to_string();
+    let served = |told: &Value| told["served_bytes"].as_u64().unwrap();
+    assert!(served(&settled(&at)) >= 2 * (lake.len() + more.len()) as u64);
+    let change = |command: &mut std::process::Command| {
+        command.env("FOREBAY_TOKEN", &token).env("XDG_RUNTIME_DIR", "/none");
+    };
+    let told = forebay_with(home.path(), &["savings", "--json", "--coordinator", &at], change, b"").ok().json().remove(0);
+    assert!((2 * lake.len() as u64..more.len() as u64).contains(&served(&told)), "{told}");
 }

@@ -11,8 +11,8 @@ use forebay_nodes::{NodeError, NodeErrorKind};
 use forebay_protocol::{
     About, AdminRequest, AheadNeed, ClusterView, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest,
     Departed, Heartbeat, Kind, MemberRequest, NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall,
-    PeerOp, PeerRequest, ShardClaim, ShardState, VariantNames, Warning, WorkerInfo, WorkerReport, decode, decode_from, encode,
-    encode_for, node_reply_for, reply_for, request_for, speaking,
+    PeerOp, PeerRequest, ReadCounters, ShardClaim, ShardState, VariantNames, Warning, WorkerInfo, WorkerReport, decode,
+    decode_from, encode, encode_for, node_reply_for, reply_for, request_for, speaking,
 };
 use forebay_types::{Error, ErrorKind, Mount, MountId, MountOptions, OperationId, PageRun, SegmentId, Standing, WorkerId, Young};
 use serde::{Serialize, de::DeserializeOwned};
@@ -197,6 +197,7 @@ fn what_fills_the_disk_tier_and_what_reads_took_is_told_to_who_knows_those_field
         storage_reads: 6,
         storage_read_us: 70_000,
         tier_read_us: 8,
+        mount_reads: vec![(MountId(7), ReadCounters { reads: 300, tier_read_us: 8, ..ReadCounters::default() })],
         ..silent.clone()
     };
     let pair = |report: &WorkerReport| (report.clone(), 7u8);
