@@ -193,6 +193,8 @@ async fn each_path_answers_who_may_ask() {
             if answer.status != expected {
                 wrong.push(format!("{credential} at {method} {path}: {} instead of {expected}", answer.status));
             }
+            let is_open = needs == Needs::Nothing || path.starts_with("/console/");
+            assert!(is_open || answer.header("cache-control") == "no-store", "{path}: {answer:?}");
             if matches!(answer.status, 401 | 403) && method != "HEAD" {
                 // What collects metrics is told in a line.
                 assert!(path == "/metrics" || answer.wrong().1 == "denied", "{path}: {answer:?}");
