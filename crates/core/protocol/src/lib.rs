@@ -56,7 +56,7 @@ pub use report::{About, DrainReport, ReadCounters, StorageCounters, Warning, Wor
 pub use routes::{Route, RouteTable, RoutesDelta};
 pub use rows::{SelectedRows, WantedRows};
 pub use shards::{DatasetId, ShardClaim, ShardHeld, ShardState, WantedRecords};
-pub use tiers::{Departed, Held, Hint, Span};
+pub use tiers::{Departed, Held, Hint, Span, TierDeed, TierOrder, VersionPart};
 pub use traced::{TRACED_MESSAGE, TraceContext, TraceParent};
 pub use version::{
     CLAIMS_SINCE, Kind, LEFT_SINCE, ORDERS_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, RESHARD_SINCE, ROWS_SINCE, Spoken,

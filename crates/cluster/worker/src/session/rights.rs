@@ -144,6 +144,8 @@ impl WorkerSession {
             | DataRequest::Shards { dataset }
             | DataRequest::ChangeShard { dataset, .. }
             | DataRequest::MergeShard { dataset, .. } => Some((dataset.mount, &dataset.folder)),
+            // Of many objects the first one.
+            DataRequest::TierOrder(order) => order.parts.first().map(|part| (order.mount, &part.key)),
             _ => None,
         };
         let on = object.map(|(mount, key)| match self.mount_name(mount) {

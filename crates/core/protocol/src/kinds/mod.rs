@@ -64,7 +64,7 @@ impl Kind for DataRequest {
             | Self::Present { .. } | Self::ReadCell { .. } | Self::Ring | Self::AskShard { .. } | Self::Shards { .. }
             | Self::MergeShard { .. } | Self::ChangeShard { .. } | Self::Departed { .. } | Self::GetRecords(_) => 8,
             Self::SelectRows(_) => ROWS_SINCE,
-            Self::Accesses(_) | Self::Drafts { .. } => 9,
+            Self::Accesses(_) | Self::Drafts { .. } | Self::TierOrder(_) => 9,
         }
     }
 }

@@ -34,9 +34,9 @@ pub fn object(mount: &MountName) -> Need {
     Need::read(Place::Named(mount.clone()))
 }
 
-/// To end a load that somebody else has begun.
-pub const fn loads_of_others() -> Need {
-    Need::administer(Place::Cluster)
+/// To see a load of what lies in a mount that somebody else has begun, and to end it.
+pub fn load_of_others(mount: &MountName) -> Need {
+    Need::administer(Place::Named(mount.clone()))
 }
 
 /// To see what temporary data there is.
