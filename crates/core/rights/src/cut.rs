@@ -1,27 +1,18 @@
 //! What an answer of the coordinator shows to a caller whose right ends at some mounts.
 
-use forebay_protocol::ControlReply;
+use forebay_protocol::{ClusterStatus, ControlReply};
 use forebay_types::{Grant, MountName, Scope};
 
 /// Takes out of an answer of the coordinator what the caller may not see: other mounts, and what is said of them.
 pub fn cut(reply: &mut ControlReply, grant: &Grant) {
     let Scope::Only { mounts, temporary } = &grant.scope else { return };
-    let sees = |name: &MountName| if name.is_temporary() { *temporary } else { mounts.contains(name) };
+    let sees = |name: &MountName| sees(mounts, *temporary, name);
     match reply {
         ControlReply::View(view) => {
             view.mounts.retain(|mount| sees(&mount.name));
             view.pins.retain(|pin| view.mounts.iter().any(|mount| mount.id == pin.mount));
         }
-        ControlReply::Status(status) => {
-            status.mounts.retain(|mount| sees(&mount.mount.name));
-            status.pins.retain(|path| sees(path.mount()));
-            let ids: Vec<_> = status.mounts.iter().map(|mount| mount.mount.id).collect();
-            for (_, _, report) in &mut status.workers {
-                report.cut(|mount| ids.contains(&mount));
-                debug_assert!(report.storage.iter().all(|(mount, _)| ids.contains(mount)), "of mounts that are seen alone");
-                report.warnings.retain(|warning| warning.is_for(sees));
-            }
-        }
+        ControlReply::Status(status) => cut_status(status, grant),
         ControlReply::Placement(placement) => placement.segments.retain(|segment| sees(segment.path.mount())),
         // A definition is a statement, which may name any path.
         ControlReply::Tables(tables) => tables.clear(),
@@ -39,6 +30,23 @@ pub fn cut(reply: &mut ControlReply, grant: &Grant) {
         | ControlReply::Credentials { .. }
         | ControlReply::Unheard { .. } => {}
     }
+}
+
+/// The same of a status alone: other mounts, their pins, what workers say of them, and reads of them.
+pub fn cut_status(status: &mut ClusterStatus, grant: &Grant) {
+    let Scope::Only { mounts, temporary } = &grant.scope else { return };
+    let sees = |name: &MountName| sees(mounts, *temporary, name);
+    status.mounts.retain(|mount| sees(&mount.mount.name));
+    status.pins.retain(|path| sees(path.mount()));
+    let ids: Vec<_> = status.mounts.iter().map(|mount| mount.mount.id).collect();
+    for (_, _, report) in &mut status.workers {
+        report.cut(|mount| ids.contains(&mount));
+        report.warnings.retain(|warning| warning.is_for(sees));
+    }
+}
+
+fn sees(mounts: &[MountName], temporary: bool, name: &MountName) -> bool {
+    if name.is_temporary() { temporary } else { mounts.contains(name) }
 }
 
 #[cfg(test)]

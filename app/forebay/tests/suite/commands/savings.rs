@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::support::http::{ask, body};
 use crate::support::{Bucket, csv, forebay, forebay_with, lake};
 
 /// What is told once nothing changes any more: workers tell of themselves once a second.
@@ -47,7 +48,7 @@ fn savings_are_within_two_percent_of_what_the_server_counts() {
 #[test]
 fn a_token_for_one_mount_is_told_what_that_one_has_saved() {
     let bucket = Bucket::s3();
-    let (home, _up, at) = lake(&bucket);
+    let (home, up, at) = lake(&bucket);
     let other = home.path().join("other");
     std::fs::create_dir(&other).unwrap();
     let (lake, more) = (csv(1_000), csv(20_000));
@@ -63,4 +64,7 @@ fn a_token_for_one_mount_is_told_what_that_one_has_saved() {
     };
     let told = forebay_with(home.path(), &["savings", "--json", "--coordinator", &at], change, b"").ok().json().remove(0);
     assert!((2 * lake.len() as u64..more.len() as u64).contains(&served(&told)), "{told}");
+    let host = up.place("console").trim_start_matches("http://").trim_end_matches('/').to_string();
+    let over_http = body(&ask(&host, "/api/v1/savings", &format!("Authorization: Bearer {token}\r\n")));
+    assert_eq!(over_http, told);
 }

@@ -24,7 +24,8 @@ pub fn dataset_orders(mount: &MountName) -> Need {
     Need::administer(Place::Named(mount.clone()))
 }
 
-/// To have a statement of SQL run, which then reads what its caller may read, and is refused the rest where that is.
+/// To be told what is cut to who asks, or to have a statement of SQL run, which then reads what its caller may read, and is refused the rest
+/// where that is.
 pub const fn statement() -> Need {
     Need::read(Place::Cluster)
 }
