@@ -137,6 +137,7 @@ impl TierOrder {
             let version = ObjectVersion { mount: self.mount, key: key.clone(), tag: tag.clone(), size: *size };
             ids.extend((*first..end).map(|index| SegmentId::of(&version, index)));
         }
+        assert_eq!(ids.len() as u64, count, "each segment that a part counts is named");
         Ok(ids)
     }
 }

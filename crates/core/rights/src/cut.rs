@@ -41,6 +41,8 @@ pub fn cut_status(status: &mut ClusterStatus, grant: &Grant) {
     let ids: Vec<_> = status.mounts.iter().map(|mount| mount.mount.id).collect();
     for (_, _, report) in &mut status.workers {
         report.cut(|mount| ids.contains(&mount));
+        debug_assert!(report.storage.iter().all(|(mount, _)| ids.contains(mount)), "of mounts that are seen alone");
+        debug_assert!(report.mount_reads.iter().all(|(mount, _)| ids.contains(mount)), "and reads of these alone");
         report.warnings.retain(|warning| warning.is_for(sees));
     }
 }

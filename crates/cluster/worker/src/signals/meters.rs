@@ -95,6 +95,7 @@ impl Meters {
 
     /// So many reads of a mount, where it is known, gave so many bytes, of which some were in a tier.
     pub(crate) fn read(&self, mount: Option<&ReadSums>, reads: u64, bytes: u64, hit_bytes: u64) {
+        debug_assert!(hit_bytes <= bytes, "what is found is a part of what is given");
         [Some(&self.all), mount].into_iter().flatten().for_each(|sums| sums.read(reads, bytes, hit_bytes));
         self.reads_counter.add(reads);
         self.served_counter.add(bytes);
