@@ -73,6 +73,8 @@ struct Loaded {
     shown: Shown,
     /// What the files hold, where that does not hold now and what is shown does.
     aside: Option<Shown>,
+    /// That what is shown does not hold was said.
+    is_told: bool,
     files: Vec<Stamp>,
     looked: Instant,
 }
@@ -101,11 +103,10 @@ impl Acceptor {
         // Looked at first: what is written meanwhile is read again.
         let files = stamps(tls);
         let shown = configured(tls, spoken)?;
-        if let Some(fault) = shown.fault(tls, Moment::of_unix(unix_now())) {
-            tracing::warn!("{fault}: until then clients refuse it");
-        }
-        let loaded = Mutex::new(Loaded { shown, aside: None, files, looked: forebay_runtime::now() });
-        Ok(Self(Arc::new(Kept { tls: tls.clone(), spoken, loaded })))
+        let loaded = Mutex::new(Loaded { shown, aside: None, is_told: false, files, looked: forebay_runtime::now() });
+        let kept = Kept { tls: tls.clone(), spoken, loaded };
+        kept.tell(&mut kept.loaded.lock(), Moment::of_unix(unix_now()));
+        Ok(Self(Arc::new(kept)))
     }
 
     /// Begins TLS on a connection.
@@ -141,13 +142,10 @@ impl Kept {
             loaded.files = files;
             loaded.aside = match configured(&self.tls, self.spoken) {
                 Ok(new) => {
-                    let goes_on = if takes_over(new.validity, standing, now) {
-                        "until then clients refuse it"
-                    } else {
-                        "the one before it goes on"
-                    };
-                    if let Some(fault) = new.fault(&self.tls, now) {
-                        tracing::warn!("{fault}: {goes_on}");
+                    if !takes_over(new.validity, standing, now)
+                        && let Some(fault) = new.fault(&self.tls, now)
+                    {
+                        tracing::warn!("{fault}: the one before it goes on");
                     }
                     Some(new)
                 }
@@ -160,7 +158,18 @@ impl Kept {
         // One that was not valid yet may be by now, with no file changed.
         if let Some(new) = loaded.aside.take_if(|new| takes_over(new.validity, standing, now)) {
             tracing::info!("TLS files have changed: new connections get the new certificate");
-            loaded.shown = new;
+            (loaded.shown, loaded.is_told) = (new, false);
+        }
+        self.tell(loaded, now);
+    }
+
+    /// Says that what is shown does not hold, once.
+    fn tell(&self, loaded: &mut Loaded, now: Moment) {
+        if !loaded.is_told
+            && let Some(fault) = loaded.shown.fault(&self.tls, now)
+        {
+            tracing::warn!("{fault}: until then clients refuse it");
+            loaded.is_told = true;
         }
     }
 }
@@ -260,6 +269,20 @@ mod tests {
         assert_eq!(shown(2030), of(2029, 2050), "both hold: the new one");
         put(folder.path(), 2020, 2030);
         assert_eq!(shown(2060), of(2020, 2030), "none does: what the files hold");
+    }
+
+    #[test]
+    fn a_certificate_that_expires_while_it_is_shown_is_told_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let acceptor = Acceptor::new(&put(folder.path(), 2020, 2130), Spoken::Ours).unwrap();
+        let is_told = |year: u64| {
+            let mut loaded = acceptor.0.loaded.lock();
+            acceptor.0.look(&mut loaded, Moment::of_unix((year - 1970) * 31_556_952 + 15_000_000));
+            loaded.is_told
+        };
+        assert_eq!([2026, 2129, 2130, 2131].map(is_told), [false, false, true, true]);
+        put(folder.path(), 2129, 2140);
+        assert_eq!([2131, 2141].map(is_told), [false, true], "another one is told anew");
     }
 
     #[test]
