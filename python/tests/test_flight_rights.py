@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import subprocess
@@ -244,3 +245,13 @@ def test_rows_and_statements_are_those_of_who_asked(up):
         with pytest.raises((flight.FlightError, pyarrow.ArrowException), match="no such rows"):
             client.do_get(ticket, other).read_all()
         assert client.do_get(ticket, mine).read_all().to_pylist() == [{"n": 42}]
+
+
+def test_who_may_only_read_temporary_data_is_denied_the_rest(up):
+    words = [str(BINARY), "token", "add", "tmp-reader", "--read", "--mount", "tmp", "--coordinator", up.told["coordinator"]]
+    environment = dict(os.environ, FOREBAY_TOKEN=TOKEN, HOME=str(up.folder))
+    token = subprocess.run(words, check=True, capture_output=True, text=True, env=environment).stdout.strip()
+    with forebay.connect(up.told["coordinator"], token=token) as fb:
+        with pytest.raises(forebay.Denied, match="may not write temporary data") as caught:
+            fb.nodes.put("/tmp/denied", b"")
+        assert isinstance(caught.value, PermissionError) and caught.value.errno == errno.EACCES

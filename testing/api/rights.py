@@ -8,9 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 
 _READ, _WRITE, _ADMIN = 1, 2, 3
 _RANKS = {"read": _READ, "write": _WRITE, "admin": _ADMIN}
-_OF_THE_CLUSTER = {"status", "segments", "filled", "savings", "jobs", "tasks", "transfers", "events"}
+_OF_THE_CLUSTER = {"status", "segments", "filled", "jobs", "tasks", "transfers", "events"}
 # What is told of a token's own, or decided by what a statement reads.
-_OPEN = {("GET", "openapi.json"), ("GET", "load"), ("DELETE", "load"), ("POST", "sql"), ("POST", "sql/rows")}
+_OPEN = {("GET", "openapi.json"), ("GET", "savings"), ("GET", "load"), ("DELETE", "load"), ("POST", "sql"), ("POST", "sql/rows")}
 _ORDERS = {"shards/pin", "shards/freeze", "shards/ack", "shards/forgo"}
 # Sent as questions, in a body.
 _QUESTIONS = {("POST", "shards/batch"), ("POST", "load")}

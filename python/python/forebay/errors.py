@@ -132,6 +132,7 @@ _NODE_KINDS: dict[str, type[Error]] = {
     "NoSpace": NoSpace,
     "DataLost": DataLost,
     "Retry": Retry,
+    "Denied": Denied,
 }
 _ERRNO = {
     NotFound: _errno.ENOENT,

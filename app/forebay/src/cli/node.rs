@@ -30,8 +30,8 @@ const OPERATIONS: &str = "Operations, and what each answers:
   {\"op\":\"usage\",\"path\":P}                               {\"ok\":{\"bytes\":N,\"quota\":N or null}}, of a container
   {\"op\":\"sleep\",\"ms\":N}                                 {\"ok\":{}}
 D is text, or {\"base64\":\"..\"} for bytes that are not UTF-8. An operation that fails answers
-{\"error\":KIND,\"message\":\"..\"} with NotFound, Exists, NotEmpty, NotContainer, WrongType, Invalid, NoSpace, DataLost
-or Retry, and the next one is done. The exit code is 0 when all were read.";
+{\"error\":KIND,\"message\":\"..\"} with NotFound, Exists, NotEmpty, NotContainer, WrongType, Invalid, NoSpace, DataLost,
+Retry or Denied, and the next one is done. The exit code is 0 when all were read.";
 
 /// `node`.
 #[derive(Subcommand)]

@@ -130,6 +130,42 @@ fn who_administers_one_mount_lifts_its_pins_and_they_are_let_go() {
 }
 
 #[test]
+fn who_administers_one_mount_frees_its_data_and_no_other() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up(home.path());
+    let bucket = Bucket::s3();
+    bucket.mount(&up);
+    let other = home.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let at = up.address();
+    forebay(&at, &["mount", "add", "other", &format!("file://{}", other.display())]).ok();
+    bucket.put("a.bin", &vec![7; 1 << 20]);
+    std::fs::write(other.join("b.bin"), vec![7; 1 << 20]).unwrap();
+    forebay(&at, &["load", "/lake/a.bin"]).ok();
+    forebay(&at, &["pin", "/other/b.bin"]).ok();
+    let token = forebay(&at, &["token", "add", "boss", "--admin", "--mount", "lake"]).ok().text().trim().to_string();
+    let asked = |arguments: &[&str]| {
+        let change = |command: &mut std::process::Command| {
+            command.env("FOREBAY_TOKEN", &token).env("XDG_RUNTIME_DIR", "/none");
+        };
+        forebay_with(home.path(), &[arguments, &["--coordinator", at.as_str()]].concat(), change, b"")
+    };
+    let cached = |path: &str| forebay(&at, &["du", path, "--json"]).ok().json()[0]["cached_bytes"].as_u64().unwrap();
+    assert!(cached("/lake/a.bin") >= 1 << 20);
+    asked(&["free", "/lake/a.bin"]).ok();
+    assert_eq!(cached("/lake/a.bin"), 0);
+    asked(&["free", "/other/b.bin"]).fails(1, &["other"]);
+    asked(&["pin", "--remove", "/other/b.bin"]).fails(1, &["other"]);
+    assert!(cached("/other/b.bin") >= 1 << 20);
+    let writer = forebay(&at, &["token", "add", "writer", "--write"]).ok().text().trim().to_string();
+    let change = |command: &mut std::process::Command| {
+        command.env("FOREBAY_TOKEN", &writer).env("XDG_RUNTIME_DIR", "/none");
+    };
+    forebay_with(home.path(), &["free", "/other/b.bin", "--coordinator", at.as_str()], change, b"")
+        .fails(1, &["may not administer mount other"]);
+}
+
+#[test]
 fn a_pin_of_what_does_not_fit_is_none() {
     let home = tempfile::tempdir().unwrap();
     let up = Role::up_of(home.path(), &["--dram", "16MiB", "--disk", "0B"]);

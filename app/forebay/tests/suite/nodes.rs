@@ -25,6 +25,24 @@ fn a_batch_answers_as_the_suite_says() {
 }
 
 #[test]
+fn who_may_only_read_temporary_data_is_denied_the_rest() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up(home.path());
+    let at = up.address();
+    forebay(&at, &["node", "mkdir", "/tmp/d"]).ok();
+    let token = forebay(&at, &["token", "add", "reader", "--read", "--mount", "tmp"]).ok().text().trim().to_string();
+    let change = |command: &mut std::process::Command| {
+        command.env("FOREBAY_TOKEN", &token).env("XDG_RUNTIME_DIR", "/none");
+    };
+    let operations = b"{\"op\":\"put\",\"path\":\"/tmp/d/k\",\"data\":\"v\"}\n{\"op\":\"get\",\"path\":\"/tmp/d/k\"}\n";
+    let ran = forebay_with(home.path(), &["node", "batch", "--coordinator", &at], change, operations).ok();
+    let kinds: Vec<_> = ran.json().into_iter().map(|answer| answer["error"].clone()).collect();
+    assert_eq!(kinds, ["Denied", "NotFound"], "{}", ran.text());
+    forebay_with(home.path(), &["node", "rm", "/tmp/d", "--coordinator", &at], change, b"")
+        .fails(1, &["/tmp/d", "may not write temporary data"]);
+}
+
+#[test]
 fn commands_put_list_move_and_delete() {
     let home = tempfile::tempdir().unwrap();
     let up = Role::up(home.path());

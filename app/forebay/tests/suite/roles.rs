@@ -112,7 +112,7 @@ fn the_cluster_is_shown_to_those_who_may_read_and_the_console_is_empty_without()
         |flags: &[&str]| forebay(&up.address(), &[&["token", "add", "--json"], flags].concat()).ok().json()[0]["token"].clone();
     let bearer = |token: &serde_json::Value| format!("Authorization: Bearer {}\r\n", token.as_str().unwrap());
     let (reader, of_mount) = (bearer(&token(&["all", "--read"])), bearer(&token(&["one", "--read", "--mount", "lake"])));
-    for path in ["/api/v1/status", "/api/v1/segments", "/api/v1/filled", "/api/v1/savings", "/api/v1/events"] {
+    for path in ["/api/v1/status", "/api/v1/segments", "/api/v1/filled", "/api/v1/events"] {
         for (who, header, status) in [
             ("nobody", "", 401),
             ("a guess", "Authorization: Bearer 0123456789abcdef\r\n", 401),

@@ -1,8 +1,8 @@
 //! Answers that say why there is none.
 
 use axum::Json;
-use axum::http::StatusCode;
-use axum::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use forebay_types::{Error, ErrorKind};
 use schemars::JsonSchema;
@@ -82,6 +82,7 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let mut response = (self.status, Json(Wrong::from(&self.error))).into_response();
         let headers = response.headers_mut();
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         match self.status {
             StatusCode::UNAUTHORIZED => {
                 headers.insert(WWW_AUTHENTICATE, "Bearer".parse().expect("a header"));

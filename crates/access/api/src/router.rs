@@ -13,7 +13,7 @@ use axum::{Json, Router};
 use bytes::Bytes;
 use forebay_client::ClientSettings;
 use forebay_protocol::{ClusterStatus, PlacementStatus};
-use forebay_rights::needs;
+use forebay_rights::{cut_status, needs};
 use forebay_types::Error;
 use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Serialize};
@@ -64,7 +64,10 @@ pub fn router(cluster: Arc<dyn Cluster>, client: ClientSettings, readers: Reader
     let filled = Recent::new(placement::filled::LOOKS, move |limit| looked.filled(limit));
     let (shown, mut paths) = shown().into_parts();
     let (scheduled, of_jobs) = jobs::routes(doors.scheduler);
-    let shown = shown.with_state(Served { cluster, events, recent, filled, readers: readers.clone() }).merge(scheduled);
+    let served = Served { cluster, events, recent, filled, readers: readers.clone() };
+    let (saved, of_savings) = saved().into_parts();
+    let saved = saved.with_state(served.clone());
+    let shown = shown.with_state(served).merge(scheduled);
     let shown = shown.route_layer(middleware::from_fn_with_state(readers.clone(), let_in));
     let own = OwnCluster::new(client);
     let (explained, of_objects) = placement::explain::routes(Arc::clone(&own), readers.clone());
@@ -72,8 +75,11 @@ pub fn router(cluster: Arc<dyn Cluster>, client: ClientSettings, readers: Reader
     let (asked, of_shards) = shards::routes(own, readers.clone(), doors.workshop);
     let (brought, of_loads) = loads::routes(readers.clone(), doors.loads);
     let (run, of_sql) = sql::routes(readers, doors.statements);
-    paths.extend(of_jobs.into_iter().chain(of_objects).chain(of_nodes).chain(of_shards).chain(of_loads).chain(of_sql));
+    paths.extend(
+        of_savings.into_iter().chain(of_jobs).chain(of_objects).chain(of_nodes).chain(of_shards).chain(of_loads).chain(of_sql),
+    );
     let api = shown
+        .merge(saved)
         .merge(explained)
         .merge(listed)
         .merge(asked)
@@ -105,8 +111,6 @@ fn shown() -> Routes<Served> {
         asked_by::<Limit, Placement<'static>>("/api/v1/segments", "The most popular segments, as placement knows them.");
     let about = "What workers hold of the segments that placement knows, by mounts and by tables.";
     let filled_of = asked_by::<Parts, Filled>("/api/v1/filled", about);
-    let about = "What shared storage was spared, and what it would have cost.";
-    let savings_of = asked_by::<Price, Savings>("/api/v1/savings", about);
     let tokens_of = path::<Tokens>("/api/v1/tokens", "Tokens: what each lets its holder do, where, and how long.");
     let events = Content {
         kind: "text/event-stream",
@@ -132,9 +136,16 @@ fn shown() -> Routes<Served> {
         .with(status_of, status)
         .with(segments_of, segments)
         .with(filled_of, filled)
-        .with(savings_of, savings)
         .with(tokens_of, tokens)
         .with(events_of, watch)
+}
+
+/// What is said of some mounts to who may read those alone.
+fn saved() -> Routes<Served> {
+    let about = "What shared storage of the mounts that the token may read was spared, and what it would have cost.";
+    let answer = Content::json::<Savings>(about);
+    let savings_of = Described::new(Verb::Get, "/api/v1/savings", about, answer).asked_by::<Price>().refused_with(&[400]);
+    Routes::new().with(savings_of, savings)
 }
 
 /// The description, which describes itself.
@@ -206,9 +217,20 @@ async fn filled(State(served): State<Served>, limit: Result<Query<Parts>, QueryR
     }
 }
 
-async fn savings(State(served): State<Served>, price: Result<Query<Price>, QueryRejection>) -> Result<Json<Savings>, Refusal> {
+async fn savings(
+    State(served): State<Served>,
+    sender: Sender,
+    price: Result<Query<Price>, QueryRejection>,
+) -> Result<Json<Savings>, Refusal> {
+    let who = served.readers.check(&sender, &needs::statement(), "api", "/api/v1/savings")?;
     match price {
-        Ok(Query(price)) if price.is_one() => Ok(Json(Savings::of(&served.cluster.status(), price))),
+        Ok(Query(price)) if price.is_one() => {
+            let mut status = served.cluster.status();
+            if let Some(grant) = who.grant() {
+                cut_status(&mut status, grant);
+            }
+            Ok(Json(Savings::of(&status, price)))
+        }
         _ => Err(Refusal::invalid("per_gb and per_1000_requests are numbers from 0 to 10^12, and there is no other parameter")),
     }
 }

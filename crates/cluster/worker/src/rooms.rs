@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_block_store::{BlockStore, TierUsage};
-use forebay_protocol::{ClusterView, DrainReport, Warning, WorkerReport};
+use forebay_protocol::{ClusterView, DrainReport, ReadCounters, Warning, WorkerReport};
 use forebay_types::{Owner, Result, WorkerId};
 
 use crate::background::Background;
@@ -18,7 +18,7 @@ use crate::read::Reads;
 use crate::replicas::Replicas;
 use crate::settings::{Tuning, WorkerSettings};
 use crate::shards::{Limits, Shards};
-use crate::signals::{ServedFrom, Signals};
+use crate::signals::Signals;
 use crate::versions::Versions;
 use crate::write::{Notes, Writes};
 
@@ -117,9 +117,8 @@ impl Rooms {
     pub(crate) fn report(&self) -> WorkerReport {
         let usage = self.origin.store.usage();
         let (dram, disk) = (&usage.dram, &usage.disk);
-        let (reads, bytes_served, bytes_hit) = self.signals.meters.totals();
-        let (storage_reads, storage_read_us) = self.signals.meters.times(ServedFrom::Storage);
-        let tier_read_us = [ServedFrom::Dram, ServedFrom::Disk].map(|served| self.signals.meters.times(served).1).iter().sum();
+        let ReadCounters { reads, bytes_served, bytes_hit, storage_reads, storage_read_us, tier_read_us } =
+            self.signals.meters.totals();
         let of_tiers = usage.warnings.into_iter().map(Warning::of_worker);
         WorkerReport {
             dram: (dram.capacity_bytes, dram.used_bytes, (dram.pinned_bytes + dram.kept_bytes).min(dram.used_bytes)),
@@ -140,6 +139,7 @@ impl Rooms {
             storage_reads,
             storage_read_us,
             tier_read_us,
+            mount_reads: self.origin.mounts.reads(),
         }
     }
 

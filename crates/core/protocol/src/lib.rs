@@ -36,7 +36,7 @@ pub use control::{
 pub use data::{DataReply, DataRequest};
 pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, LEFT_BYTES, LEFT_MS_MAX, Left, META_BYTES_MAX, PAYLOAD_BYTES_MAX};
 pub use jobs::{ExecutorNumbers, JobState, SchedulerNumbers, TaskState, TransferState};
-pub use kinds::{reply_for, request_for};
+pub use kinds::{node_reply_for, reply_for, request_for};
 pub use limits::{
     ACCESSES_MAX, BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, KEPT_MAX, PINS_MAX, PLANS_MAX, RANGES_MAX, ROOTS_MAX, ROW_BYTES_MAX,
     ROW_COLUMNS_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX,
@@ -52,11 +52,11 @@ pub use placement::{
     AccessMade, AccessWay, Accesses, Filled, FilledBytes, FilledPart, Order, OrderEnd, PlacementStatus, SegmentStatus,
     SegmentUse, WantedAccesses, WindowReport,
 };
-pub use report::{About, DrainReport, StorageCounters, Warning, WorkerReport};
+pub use report::{About, DrainReport, ReadCounters, StorageCounters, Warning, WorkerReport};
 pub use routes::{Route, RouteTable, RoutesDelta};
 pub use rows::{SelectedRows, WantedRows};
 pub use shards::{DatasetId, ShardClaim, ShardHeld, ShardState, WantedRecords};
-pub use tiers::{Departed, Held, Hint, Span};
+pub use tiers::{Departed, Held, Hint, Span, TierDeed, TierOrder, VersionPart};
 pub use traced::{TRACED_MESSAGE, TraceContext, TraceParent};
 pub use version::{
     CLAIMS_SINCE, Kind, LEFT_SINCE, ORDERS_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, RESHARD_SINCE, ROWS_SINCE, Spoken,

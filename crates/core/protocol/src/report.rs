@@ -5,9 +5,10 @@ use std::ops::Add;
 
 use forebay_types::{MountId, MountName};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::limits::{MOUNTS_MAX, WARNINGS_MAX, at_most};
+use crate::version::{read_since, write_since};
 
 /// What a worker knows of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,61 @@ pub struct WorkerReport {
     /// What reads took that the tiers answered, in microseconds; those in place take none.
     #[serde(with = "crate::version::since_9")]
     pub tier_read_us: u64,
+    /// What each mount has of all that is said of reads here.
+    #[serde(serialize_with = "write_since::<9, _, _>", deserialize_with = "reads_since_9")]
+    pub mount_reads: Vec<(MountId, ReadCounters)>,
+}
+
+/// Of a worker of the version before nothing is known of single mounts.
+fn reads_since_9<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(MountId, ReadCounters)>, D::Error> {
+    read_since::<9, Reads, D>(deserializer).map(|Reads(reads)| reads)
+}
+
+#[derive(Default, Deserialize)]
+struct Reads(#[serde(deserialize_with = "at_most::<MOUNTS_MAX, _, _>")] Vec<(MountId, ReadCounters)>);
+
+impl WorkerReport {
+    /// Takes out what is said of mounts that somebody may not see. What is said of all reads is that of the other mounts then.
+    pub fn cut(&mut self, sees: impl Fn(MountId) -> bool) {
+        self.storage.retain(|(mount, _)| sees(*mount));
+        self.mount_reads.retain(|(mount, _)| sees(*mount));
+        let seen = self.mount_reads.iter().fold(ReadCounters::default(), |sum, (_, reads)| sum + *reads);
+        let ReadCounters { reads, bytes_served, bytes_hit, storage_reads, storage_read_us, tier_read_us } = seen;
+        (self.reads, self.bytes_served, self.bytes_hit) = (reads, bytes_served, bytes_hit);
+        (self.storage_reads, self.storage_read_us, self.tier_read_us) = (storage_reads, storage_read_us, tier_read_us);
+    }
+}
+
+/// Reads since the worker started, as [`WorkerReport`] has them of all mounts together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadCounters {
+    /// Reads answered.
+    pub reads: u64,
+    /// Bytes given to readers.
+    pub bytes_served: u64,
+    /// Of these, bytes that were in a tier.
+    pub bytes_hit: u64,
+    /// Reads that waited for shared storage.
+    pub storage_reads: u64,
+    /// What these took, in microseconds.
+    pub storage_read_us: u64,
+    /// What reads took that the tiers answered, in microseconds.
+    pub tier_read_us: u64,
+}
+
+impl Add for ReadCounters {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            reads: self.reads.saturating_add(other.reads),
+            bytes_served: self.bytes_served.saturating_add(other.bytes_served),
+            bytes_hit: self.bytes_hit.saturating_add(other.bytes_hit),
+            storage_reads: self.storage_reads.saturating_add(other.storage_reads),
+            storage_read_us: self.storage_read_us.saturating_add(other.storage_read_us),
+            tier_read_us: self.tier_read_us.saturating_add(other.tier_read_us),
+        }
+    }
 }
 
 /// Something that is wrong.

@@ -15,6 +15,6 @@ pub mod needs;
 mod who;
 
 pub use caller::Caller;
-pub use cut::cut;
+pub use cut::{cut, cut_status};
 pub use decide::{Action, Need, Place, decide, grants};
 pub use who::Who;

@@ -19,8 +19,8 @@ pub fn of_client(error: &forebay_types::Error) -> Failure {
 
 /// An error of temporary nodes.
 pub fn of_nodes(error: &NodeError) -> Failure {
-    use NodeErrorKind::{Exists, Invalid, NoSpace, NotContainer, NotEmpty, NotFound, WrongType};
-    let no_effect = matches!(error.kind, Exists | Invalid | NoSpace | NotContainer | NotEmpty | NotFound | WrongType);
+    use NodeErrorKind::{Denied, Exists, Invalid, NoSpace, NotContainer, NotEmpty, NotFound, WrongType};
+    let no_effect = matches!(error.kind, Denied | Exists | Invalid | NoSpace | NotContainer | NotEmpty | NotFound | WrongType);
     let kind = match error.kind {
         NodeErrorKind::DataLost => "data lost".to_owned(),
         kind => kind.as_str().to_lowercase(),

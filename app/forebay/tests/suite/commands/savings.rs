@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Bucket, csv, forebay, lake};
+use crate::support::http::{ask, body};
+use crate::support::{Bucket, csv, forebay, forebay_with, lake};
 
 /// What is told once nothing changes any more: workers tell of themselves once a second.
 fn settled(at: &str) -> Value {
@@ -42,4 +43,28 @@ fn savings_are_within_two_percent_of_what_the_server_counts() {
         assert!(told.abs_diff(counted) * 50 <= counted && counted > 0, "{told} told, {counted} counted: {after}");
     }
     assert!(grown("saved_bytes") > 0, "{after}");
+}
+
+#[test]
+fn a_token_for_one_mount_is_told_what_that_one_has_saved() {
+    let bucket = Bucket::s3();
+    let (home, up, at) = lake(&bucket);
+    let other = home.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let (lake, more) = (csv(1_000), csv(20_000));
+    bucket.put("x.csv", &lake);
+    std::fs::write(other.join("y.csv"), &more).unwrap();
+    forebay(&at, &["mount", "add", "other", &format!("file://{}", other.display())]).ok();
+    forebay(&at, &["cat", "/lake/x.csv", "/lake/x.csv", "/other/y.csv", "/other/y.csv"]).ok();
+    let token = forebay(&at, &["token", "add", "one", "--read", "--mount", "lake"]).ok().text().trim().to_string();
+    let served = |told: &Value| told["served_bytes"].as_u64().unwrap();
+    assert!(served(&settled(&at)) >= 2 * (lake.len() + more.len()) as u64);
+    let change = |command: &mut std::process::Command| {
+        command.env("FOREBAY_TOKEN", &token).env("XDG_RUNTIME_DIR", "/none");
+    };
+    let told = forebay_with(home.path(), &["savings", "--json", "--coordinator", &at], change, b"").ok().json().remove(0);
+    assert!((2 * lake.len() as u64..more.len() as u64).contains(&served(&told)), "{told}");
+    let host = up.place("console").trim_start_matches("http://").trim_end_matches('/').to_string();
+    let over_http = body(&ask(&host, "/api/v1/savings", &format!("Authorization: Bearer {token}\r\n")));
+    assert_eq!(over_http, told);
 }

@@ -15,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use forebay_client::ClientSettings;
 use forebay_protocol::{ExecutorNumbers, SchedulerNumbers, StorageCounters};
+use forebay_rights::needs;
 use forebay_transport::{TlsSettings, caught_future};
 use forebay_types::{Error, MountName, Result, WorkerId};
 use tokio::sync::oneshot;
@@ -178,17 +179,22 @@ async fn with_certificate(from: ConnectInfo<Visitor>, request: Request, next: Ne
     Refusal::from(Error::denied("show a certificate of a client: this port wants one (tls-client-ca)")).into_response()
 }
 
-/// Answers a request that fails by a defect, and nothing else of its connection knows of it.
+/// Answers a request that fails by a defect, and nothing else of its connection knows of it. What depends on who asks is kept by nobody on
+/// its way.
 async fn whatever_happens(request: Request, next: Next) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_string());
     let from = request.extensions().get::<ConnectInfo<Visitor>>().map(|from| from.0.address.to_string()).unwrap_or_default();
-    match caught_future(next.run(request)).await {
+    let mut answer = match caught_future(next.run(request)).await {
         Some(answer) => answer,
         None => {
             tracing::error!(from, %method, path, "a request failed by a defect");
             Refusal::from(Error::internal("the request failed by a defect: the log of the process has more")).into_response()
         }
+    };
+    if needs::http(&path).is_some() {
+        answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     }
+    answer
 }
 
 async fn ready(State(shown): State<Arc<Shown>>) -> Response {

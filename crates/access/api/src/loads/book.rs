@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use forebay_types::{Error, Result};
+use forebay_types::{Error, ForebayPath, Result};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -169,15 +169,17 @@ impl Book {
         assert!(entries.len() <= known_max, "{} loads are known, and {known_max} are over or have a place", entries.len());
     }
 
-    /// Those that `may` be seen, by who has asked for them.
-    pub(super) fn list(&self, may: impl Fn(&str) -> bool) -> Vec<LoadState> {
-        self.0.lock().iter().filter(|entry| may(&entry.load.who)).map(|entry| entry.load.state()).collect()
+    /// Those that `may` be seen, by who has asked for them and what they bring.
+    pub(super) fn list(&self, may: impl Fn(&str, &ForebayPath) -> bool) -> Vec<LoadState> {
+        let is_seen = |load: &Known| may(&load.who, &load.asked.path);
+        self.0.lock().iter().filter(|entry| is_seen(&entry.load)).map(|entry| entry.load.state()).collect()
     }
 
-    /// Ends a load that goes on; what it is then. None where none of this name `may` be ended, by who has asked for it.
-    pub(super) fn cancel(&self, id: &str, may: impl Fn(&str) -> bool) -> Option<LoadState> {
+    /// Ends a load that goes on; what it is then. None where none of this name `may` be ended, by who has asked for it and what it brings.
+    pub(super) fn cancel(&self, id: &str, may: impl Fn(&str, &ForebayPath) -> bool) -> Option<LoadState> {
         let mut entries = self.0.lock();
-        let entry = entries.iter_mut().find(|entry| entry.load.id == id && may(&entry.load.who))?;
+        let is_it = |load: &Known| load.id == id && may(&load.who, &load.asked.path);
+        let entry = entries.iter_mut().find(|entry| is_it(&entry.load))?;
         entry.load.over(Stage::Cancelled);
         drop(entry.task.take());
         Some(entry.load.state())
@@ -223,12 +225,12 @@ mod tests {
             drop(told);
         });
         let id = goes_on.state().id;
-        assert!(book.cancel(&id, |who| who == "b").is_none() && book.cancel("none", |_| true).is_none());
-        assert_eq!(book.cancel(&id, |who| who == "a").unwrap().state, "cancelled");
+        assert!(book.cancel(&id, |who, _| who == "b").is_none() && book.cancel("none", |_, _| true).is_none());
+        assert_eq!(book.cancel(&id, |who, _| who == "a").unwrap().state, "cancelled");
         assert!(waits.recv().await.is_none(), "its task has ended");
         goes_on.ended(Ok(1));
-        assert_eq!(book.list(|_| true)[0].state, "cancelled");
-        assert!(book.list(|who| who == "b").is_empty());
+        assert_eq!(book.list(|_, _| true)[0].state, "cancelled");
+        assert!(book.list(|who, _| who == "b").is_empty());
     }
 
     #[tokio::test]
@@ -240,7 +242,7 @@ mod tests {
             load.ended(Ok(0));
             book.begin(Arc::clone(load), std::future::ready(()));
         }
-        let listed: Vec<String> = book.list(|_| true).into_iter().map(|load| load.id).collect();
+        let listed: Vec<String> = book.list(|_, _| true).into_iter().map(|load| load.id).collect();
         assert_eq!(listed.len(), 1 + OVER_MAX);
         assert_eq!(listed[0], goes_on.state().id);
         assert_eq!(listed[1], over[3].state().id);

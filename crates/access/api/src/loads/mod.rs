@@ -111,9 +111,18 @@ struct Door {
     book: Book,
 }
 
+impl Door {
+    /// Whether who sends a request administers what a load brings, whoever has begun it.
+    fn administers(&self, sender: &Sender, path: &ForebayPath) -> bool {
+        self.readers.may(sender, &needs::load_of_others(path.mount()))
+    }
+}
+
 /// The paths, for `readers` that may read what they have brought, from when what brings it is there.
 pub(crate) fn routes(readers: Readers, loads: Arc<OnceLock<Arc<dyn Loads>>>) -> (Router, Vec<Described>) {
-    let states = Content::json::<LoadStates>("Those that who asks has begun; of who may read all mounts all of them.");
+    let states = Content::json::<LoadStates>(
+        "Those that who asks has begun, and those of mounts that he administers; of who may read all mounts all of them.",
+    );
     let all = Described::new(Verb::Get, PATH, "Loads, and how far each is.", states);
     let of_one = |verb, about| Described::new(verb, PATH, about, Content::json::<LoadState>("The load, and how far it is."));
     let about =
@@ -128,7 +137,8 @@ pub(crate) fn routes(readers: Readers, loads: Arc<OnceLock<Arc<dyn Loads>>>) -> 
 async fn list(State(door): State<Arc<Door>>, sender: Sender) -> std::result::Result<Json<LoadStates>, Refusal> {
     let who = door.readers.check(&sender, &needs::statement(), "loads", PATH)?.to_string();
     let sees_all = door.readers.may(&sender, &needs::shown());
-    Ok(Json(LoadStates { loads: door.book.list(|of| sees_all || of == who) }))
+    let sees = |of: &str, path: &ForebayPath| sees_all || of == who || door.administers(&sender, path);
+    Ok(Json(LoadStates { loads: door.book.list(sees) }))
 }
 
 async fn begin(
@@ -168,8 +178,8 @@ async fn end(
 ) -> std::result::Result<Json<LoadState>, Refusal> {
     let EndAsked { id } = door.readers.asked(&sender, "load_cancel", PATH, asked)?;
     let who = door.readers.check(&sender, &needs::statement(), "load_cancel", &id)?;
-    let (own, ends_all) = (who.to_string(), door.readers.may(&sender, &needs::loads_of_others()));
-    let ended = door.book.cancel(&id, |of| ends_all || of == own);
+    let own = who.to_string();
+    let ended = door.book.cancel(&id, |of, path| of == own || door.administers(&sender, path));
     let ended = ended.ok_or_else(|| Error::not_found(format!("{id}: there is no such load, or somebody else has begun it")))?;
     audit(&who, &sender, "load_cancel", id);
     Ok(Json(ended))

@@ -77,7 +77,7 @@ impl Client {
     pub async fn unpin(&self, path: &ForebayPath) -> Result<()> {
         self.control(AdminRequest::PinRemove { path: path.clone() }).await?;
         match self.let_go(path).await {
-            // Who administers this mount alone may name no segments. Workers let go by themselves of what they have fetched since their start.
+            // Who administers this mount alone is denied by a worker of the release before. It lets go by itself of what it has fetched since its start.
             Err(error) if error.kind() == ErrorKind::Denied => Ok(()),
             let_go => let_go.map_err(|error| {
                 error.context(format!(

@@ -1,6 +1,8 @@
 //! What all workers hold of versions.
 
-use forebay_protocol::{DataReply, DataRequest, Held, SEGMENTS_MAX};
+use std::collections::BTreeMap;
+
+use forebay_protocol::{DataReply, DataRequest, Held, SEGMENTS_MAX, TierDeed, TierOrder};
 use forebay_types::{Error, ObjectVersion, Result, SegmentId, WorkerId, check_object_bytes, segment_count};
 
 use super::Prefetches;
@@ -14,12 +16,10 @@ const IDS_MAX: u64 = 1 << 25;
 impl Prefetches {
     /// Drops these versions from the tiers of all workers, kept ones too; gives the bytes that were given back.
     pub(crate) async fn free(&self, versions: &[ObjectVersion]) -> Result<u64> {
-        let ids = self.segments(versions)?;
         // This client's own pins would hold the pages. Which decoded columns there are only the workers know: all go.
         self.routes.connections.pins().clear();
         let mut freed = 0;
-        let freeing = messages(&ids, |segments| DataRequest::Free { segments });
-        for replies in self.routes.at_all_workers(&freeing).await?.into_values() {
+        for replies in self.order(versions, TierDeed::Free).await?.into_values() {
             for reply in replies {
                 let DataReply::Freed { bytes } = reply else { return Err(unexpected("a worker", "free")) };
                 freed += bytes;
@@ -30,8 +30,20 @@ impl Prefetches {
 
     /// Sets or clears the administrator's pin on what is held of these versions.
     pub(crate) async fn keep(&self, versions: &[ObjectVersion], keep: bool) -> Result<()> {
-        let requests = messages(&self.segments(versions)?, |segments| DataRequest::Keep { segments, keep });
-        self.routes.at_all_workers(&requests).await.map(|_| ())
+        let what = if keep { TierDeed::Keep } else { TierDeed::LetGo };
+        self.order(versions, what).await.map(|_| ())
+    }
+
+    /// Takes the right to administer the mounts of these versions; at workers of the release before, which know segments by their ids
+    /// alone, that to administer everything.
+    async fn order(&self, versions: &[ObjectVersion], what: TierDeed) -> Result<BTreeMap<WorkerId, Vec<DataReply>>> {
+        let by_ids = messages(&self.segments(versions)?, |segments| match what {
+            TierDeed::Free => DataRequest::Free { segments },
+            TierDeed::Keep => DataRequest::Keep { segments, keep: true },
+            TierDeed::LetGo => DataRequest::Keep { segments, keep: false },
+        });
+        let orders: Vec<_> = TierOrder::of_all(versions, what).into_iter().map(DataRequest::TierOrder).collect();
+        self.routes.at_all_workers(&orders, &by_ids).await
     }
 
     /// What the cluster holds of each version, summed over its segments and all workers, in the same order. A version is
@@ -74,7 +86,7 @@ impl Prefetches {
     pub(super) async fn held_at_each(&self, ids: &[SegmentId]) -> Result<Vec<(WorkerId, Vec<Held>)>> {
         let asking = messages(ids, |segments| DataRequest::Held { segments });
         let mut by_worker = Vec::new();
-        for (worker, replies) in self.routes.at_all_workers(&asking).await? {
+        for (worker, replies) in self.routes.at_all_workers(&asking, &[]).await? {
             let mut held_there = Vec::with_capacity(ids.len());
             for reply in replies {
                 let DataReply::Held(held) = reply else { return Err(unexpected("a worker", "held")) };

@@ -80,7 +80,7 @@ impl Reads {
     pub(crate) async fn refresh(&self, path: &ForebayPath) -> Result<()> {
         let mount = self.routes.mount(path).await?;
         let request = DataRequest::Refresh { mount: mount.id, prefix: path.key().clone() };
-        self.routes.at_all_workers(std::slice::from_ref(&request)).await?;
+        self.routes.at_all_workers(std::slice::from_ref(&request), &[]).await?;
         Ok(())
     }
 

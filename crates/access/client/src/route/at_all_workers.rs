@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use forebay_protocol::{DataReply, DataRequest};
+use forebay_protocol::{DataReply, DataRequest, Kind};
 use forebay_runtime::time::timeout;
 use forebay_types::{Error, Result, WorkerId};
 use futures::stream::{self, StreamExt};
@@ -19,8 +19,12 @@ const QUEUE_WITHIN: Duration = Duration::from_millis(500);
 
 impl Routes {
     /// Asks every worker of the view, each in order; the replies by worker. What one could not be asked is `Retry`,
-    /// after all others were.
-    pub(crate) async fn at_all_workers(&self, requests: &[DataRequest]) -> Result<BTreeMap<WorkerId, Vec<DataReply>>> {
+    /// after all others were. One of the release before that does not know these requests is asked `before` in their place.
+    pub(crate) async fn at_all_workers(
+        &self,
+        requests: &[DataRequest],
+        before: &[DataRequest],
+    ) -> Result<BTreeMap<WorkerId, Vec<DataReply>>> {
         let known = self.view.known_arc();
         let deadline = self.connections.read_deadline();
         let mut workers = Vec::with_capacity(known.workers.len());
@@ -30,6 +34,9 @@ impl Routes {
         let asked = stream::iter(workers).map(|info| async move {
             let info = &info;
             let link = self.connections.link(info).await.inspect_err(|_| self.failures.failed(info.id))?;
+            let version = link.connection().version();
+            let is_known = requests.iter().all(|request| request.since() <= version);
+            let requests = if is_known { requests } else { before };
             let mut replies = Vec::with_capacity(requests.len());
             for request in requests {
                 replies.push(ask(&link, request, Vec::new(), deadline).await.map_err(Failure::into_error)?);

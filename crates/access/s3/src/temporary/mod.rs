@@ -42,6 +42,18 @@ impl From<NodeError> for S3Error {
             NodeErrorKind::NoSpace => S3Error::new(StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage", error.message),
             NodeErrorKind::Retry | NodeErrorKind::Moving => Self::slow_down().saying(error.message),
             NodeErrorKind::Internal => Self::internal().saying(error.message),
+            NodeErrorKind::Denied => Self::access_denied(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_not_be_done_is_access_denied() {
+        let error = S3Error::from(NodeError::new(NodeErrorKind::Denied, "token gateway.1 may not write temporary data"));
+        assert_eq!((error.status, error.code), (StatusCode::FORBIDDEN, "AccessDenied"));
     }
 }

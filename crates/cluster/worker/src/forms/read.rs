@@ -1,9 +1,10 @@
 //! Reads of cells.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use forebay_protocol::AccessWay;
-use forebay_types::{Cell, CellSource, HotForm, ObjectVersion, PageRun, Result, TextForm};
+use forebay_types::{Cell, CellSource, HotForm, MountId, ObjectVersion, PageRun, Result, TextForm};
 
 use super::Forms;
 use crate::origin::Obtained;
@@ -33,8 +34,7 @@ impl Forms {
         let mut answer = answer(reader, Obtained::Whole(pinned), run, 0..bytes);
         answer.hit = true;
         let took = began.elapsed();
-        self.signals.meters.read(1, bytes, bytes);
-        self.signals.meters.took(ServedFrom::Dram, took);
+        self.count(named.mount, bytes, took);
         self.signals.popularity.learn(id, named, index);
         self.signals.popularity.read(reader.operation, id, 1, bytes, took);
         self.signals.accessed.made(&Made {
@@ -46,6 +46,14 @@ impl Forms {
             way: AccessWay::Decoded,
         });
         Ok(Some(answer))
+    }
+
+    /// Counts a read that decoded columns of a mount have answered.
+    pub(super) fn count(&self, mount: MountId, bytes: u64, took: Duration) {
+        let door = self.origin.mounts.find(mount);
+        let mount = door.as_ref().map(|door| &*door.reads);
+        self.signals.meters.read(mount, 1, bytes, bytes);
+        self.signals.meters.took(mount, ServedFrom::Dram, took);
     }
 
     /// What cells that are asked for are made of; none where there are none.

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use super::Forms;
 use super::thread::Threads;
-use crate::signals::{Made, ServedFrom};
+use crate::signals::Made;
 
 /// Threads that select at most.
 const THREADS_MAX: usize = 4;
@@ -196,8 +196,7 @@ impl Forms {
                     way: AccessWay::Decoded,
                 });
             }
-            self.signals.meters.read(1, sent, sent);
-            self.signals.meters.took(ServedFrom::Dram, took);
+            self.count(named.mount, sent, took);
             table::WORKER_SELECTED_BYTES.only().add(sent);
             table::WORKER_SPARED_BYTES.only().add(raw_bytes.saturating_sub(sent));
         }

@@ -49,7 +49,7 @@ impl Nodes {
                 }
                 answered
             }
-            Err(error) => Err(NodeError::new(NodeErrorKind::Invalid, error.message())),
+            Err(error) => Err(NodeError::from(&error)),
         };
         answered.unwrap_or_else(|error| reply(&NodeReply::Failed(error)))
     }

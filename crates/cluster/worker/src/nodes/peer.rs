@@ -17,7 +17,7 @@ impl Nodes {
     pub(crate) async fn answer_peer(self: &Arc<Self>, call: Result<PeerCall<'_>>, payload: Bytes) -> Response {
         let answered = match call {
             Ok(call) => self.answer_peer_call(call, payload).await,
-            Err(error) => Err(NodeError::new(NodeErrorKind::Invalid, error.message())),
+            Err(error) => Err(NodeError::from(&error)),
         };
         answered.unwrap_or_else(|error| reply(&NodeReply::Failed(error)))
     }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use forebay_metrics::table;
-use forebay_protocol::{AheadNeed, ClusterView, MountShare, StorageCounters, Warning};
+use forebay_protocol::{AheadNeed, ClusterView, MountShare, ReadCounters, StorageCounters, Warning};
 use forebay_shared_storage::{Storage, StorageSettings};
 use forebay_types::{Error, Key, Mount, MountId, MountOptions, PlanTurn, Result};
 use parking_lot::Mutex;
 
 use super::admission::{Admission, Priority, Waiting};
+use crate::signals::ReadSums;
 
 /// Plans of a mount that the coordinator is told of one by one.
 const PLANS_OF_MOUNT: usize = 16;
@@ -27,6 +28,8 @@ pub(crate) struct Mounts {
 pub(crate) struct MountDoor {
     pub(crate) mount: Mount,
     pub(crate) admission: Arc<Admission>,
+    /// What was read of it, through doors with other options before this one, too.
+    pub(crate) reads: Arc<ReadSums>,
     settings: StorageSettings,
     queue_bytes: u64,
     state: Mutex<DoorState>,
@@ -41,12 +44,19 @@ struct DoorState {
     before: StorageCounters,
 }
 
+/// What went through doors of the mount with other options.
+#[derive(Default)]
+struct Before {
+    storage: StorageCounters,
+    reads: Arc<ReadSums>,
+}
+
 impl MountDoor {
-    fn new(mount: Mount, settings: StorageSettings, queue_bytes: u64, share: MountShare, before: StorageCounters) -> Self {
+    fn new(mount: Mount, settings: StorageSettings, queue_bytes: u64, share: MountShare, before: Before) -> Self {
         let admission = Arc::new(Admission::new(queue_bytes));
         admission.set_bound(share.bytes_per_sec);
-        let state = Mutex::new(DoorState { storage: None, share, told: Need::default(), before });
-        Self { mount, admission, settings, queue_bytes, state }
+        let state = Mutex::new(DoorState { storage: None, share, told: Need::default(), before: before.storage });
+        Self { mount, admission, reads: before.reads, settings, queue_bytes, state }
     }
 
     /// `Retry`, with when to ask again, where so much waits for shared storage already that one more request of this priority had better
@@ -68,7 +78,8 @@ impl MountDoor {
         let share = first_share(&mount, workers, Some(state.share));
         if !is_same_but_for_the_bound(&self.mount, &mount) {
             drop(state);
-            return Self::new(mount, self.settings.clone(), self.queue_bytes, share, self.counters());
+            let before = Before { storage: self.counters(), reads: Arc::clone(&self.reads) };
+            return Self::new(mount, self.settings.clone(), self.queue_bytes, share, before);
         }
         self.admission.set_bound(share.bytes_per_sec);
         if let Some(storage) = &state.storage {
@@ -76,7 +87,8 @@ impl MountDoor {
         }
         let state = DoorState { storage: state.storage.clone(), share, told: state.told.clone(), before: state.before };
         let (admission, settings) = (Arc::clone(&self.admission), self.settings.clone());
-        Self { mount, admission, settings, queue_bytes: self.queue_bytes, state: Mutex::new(state) }
+        let reads = Arc::clone(&self.reads);
+        Self { mount, admission, reads, settings, queue_bytes: self.queue_bytes, state: Mutex::new(state) }
     }
 
     /// Shared storage; opened at the first call. An error is not remembered: credentials may come later.
@@ -210,7 +222,7 @@ impl Mounts {
                 None => {
                     let share = first_share(mount, view.workers.len(), None);
                     let settings = self.settings.clone();
-                    Arc::new(MountDoor::new(mount.clone(), settings, self.queue_bytes, share, StorageCounters::default()))
+                    Arc::new(MountDoor::new(mount.clone(), settings, self.queue_bytes, share, Before::default()))
                 }
             };
             (mount.id, door)
@@ -254,6 +266,11 @@ impl Mounts {
     /// Requests and bytes of each mount since the worker's start.
     pub(crate) fn counters(&self) -> Vec<(MountId, StorageCounters)> {
         self.all().iter().map(|door| (door.mount.id, door.counters())).collect()
+    }
+
+    /// What was read of each mount since the worker's start.
+    pub(crate) fn reads(&self) -> Vec<(MountId, ReadCounters)> {
+        self.all().iter().map(|door| (door.mount.id, door.reads.counters())).collect()
     }
 
     /// What is wrong with the shared storage of mounts; of so many of them at most.

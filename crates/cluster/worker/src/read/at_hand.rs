@@ -39,8 +39,8 @@ impl Reads {
         let len = range.end - range.start;
         let bytes = pinned.into_bytes().slice(skip..skip + len as usize);
         let took = began.elapsed();
-        self.signals.meters.read(1, len, len);
-        self.signals.meters.took(ServedFrom::Dram, took);
+        self.signals.meters.read(Some(&*door.reads), 1, len, len);
+        self.signals.meters.took(Some(&*door.reads), ServedFrom::Dram, took);
         self.signals.popularity.learn(segment, &info.version, index);
         self.signals.popularity.read(wanted.operation, segment, 1, len, took);
         self.signals.accessed.made(&Made {

@@ -57,7 +57,8 @@ impl Reads {
             if self.signals.accessed.is_on() {
                 self.record_in_place(count, bytes);
             }
-            self.signals.meters.read(count.reads.into(), bytes, bytes);
+            let door = self.signals.popularity.mount(count.segment).and_then(|mount| self.origin.mounts.find(mount));
+            self.signals.meters.read(door.as_ref().map(|door| &*door.reads), count.reads.into(), bytes, bytes);
             self.signals.popularity.read(count.operation, count.segment, count.reads.into(), bytes, Duration::ZERO);
         }
     }

@@ -46,8 +46,9 @@ impl Reads {
         answer.hit = missed.fetched.is_empty();
         self.origin.claims.read(reader.operation, id, run);
         let took = began.elapsed();
-        self.signals.meters.read(1, len.into(), u64::from(len) - missed.bytes_of(&range).min(len.into()));
-        self.signals.meters.took(missed.served_from(), took);
+        let hit_bytes = u64::from(len) - missed.bytes_of(&range).min(len.into());
+        self.signals.meters.read(Some(&*door.reads), 1, len.into(), hit_bytes);
+        self.signals.meters.took(Some(&*door.reads), missed.served_from(), took);
         self.signals.popularity.learn(id, version, (start / SEGMENT_BYTES) as u32);
         self.signals.popularity.read(reader.operation, id, 1, len.into(), took);
         self.signals.accessed.made(&Made {

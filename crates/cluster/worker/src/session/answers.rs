@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_protocol::{
-    AccessWay, DataReply, DataRequest, DatasetId, DraftCall, Hint, PeerRequest, PutCondition, Shared, WantedRecords, encode,
+    AccessWay, DataReply, DataRequest, DatasetId, DraftCall, Hint, PeerRequest, PutCondition, Shared, TierDeed, TierOrder,
+    WantedRecords, encode,
 };
 use forebay_rights::needs;
 use forebay_transport::Response;
@@ -151,6 +152,7 @@ impl WorkerSession {
             }
             DataRequest::Free { segments } => self.free(&segments),
             DataRequest::Keep { segments, keep } => self.keep(&segments, keep),
+            DataRequest::TierOrder(order) => self.tier_order(&order)?,
             DataRequest::Held { segments } => self.held(&segments),
             DataRequest::Queue => {
                 let (queue, routes) = (rooms.signals.load.queue(), rooms.cluster.routes().version());
@@ -177,6 +179,15 @@ impl WorkerSession {
                 reply(DataReply::ShardChanged { version })
             }
             DataRequest::Report => reply(DataReply::Report(Box::new(self.report()))),
+        })
+    }
+
+    fn tier_order(&self, order: &TierOrder) -> Result<Response> {
+        let segments = order.segments()?;
+        Ok(match order.what {
+            TierDeed::Free => self.free(&segments),
+            TierDeed::Keep => self.keep(&segments, true),
+            TierDeed::LetGo => self.keep(&segments, false),
         })
     }
 

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use bytes::Bytes;
 use forebay_protocol::{
-    AtHand, DataNotice, DataReply, Handed, NodeCall, PeerCall, PeerRequest, TraceContext, decode_from, encode, reply_for,
-    speaking,
+    AtHand, DataNotice, DataReply, Handed, NodeCall, PeerCall, PeerRequest, TraceContext, decode_from, encode, node_reply_for,
+    reply_for, speaking,
 };
 use forebay_rights::{Need, Place, needs};
 use forebay_trace::{Kind, Span, within};
@@ -79,12 +79,12 @@ impl WorkerSession {
                 return nodes::failed();
             }
             let _watched = call.as_ref().ok().map(|call| self.refused.watch(call, &meta, payload.len(), &self.peer));
-            return self.rooms.nodes.answer(pins, call, payload).await;
+            return self.of_nodes(self.rooms.nodes.answer(pins, call, payload).await);
         }
         if let Some(call) = PeerCall::decode(&meta) {
             let call =
                 call.and_then(|call| self.may(|| needs::node_peer(&call.op), || of_peer((&call.op).into())).map(|()| call));
-            return self.rooms.nodes.answer_peer(call, payload).await;
+            return self.of_nodes(self.rooms.nodes.answer_peer(call, payload).await);
         }
         let version = self.peer.version;
         let answer = match speaking(version, || PeerRequest::decode(&meta)) {
@@ -93,6 +93,11 @@ impl WorkerSession {
         };
         let answer = answer.unwrap_or_else(|error| failed(&error));
         Response { meta: reply_for(version, answer.meta), ..answer }
+    }
+
+    /// An answer about temporary nodes, for who asked.
+    fn of_nodes(&self, answer: Response) -> Response {
+        Response { meta: node_reply_for(self.peer.version, answer.meta), ..answer }
     }
 }
 

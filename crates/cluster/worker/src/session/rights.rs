@@ -111,7 +111,10 @@ impl WorkerSession {
     pub(super) fn report(&self) -> WorkerReport {
         let mut report = self.rooms.report();
         let may_read = |place| self.may_quietly(|| Need::read(place)).is_ok();
-        report.storage.retain(|(mount, _)| may_read(Place::Mount(*mount)));
+        if may_read(Place::Everything) {
+            return report;
+        }
+        report.cut(|mount| may_read(Place::Mount(mount)));
         report.warnings.retain(|warning| warning.is_for(|mount| may_read(Place::Named(mount.clone()))));
         report
     }
@@ -141,6 +144,8 @@ impl WorkerSession {
             | DataRequest::Shards { dataset }
             | DataRequest::ChangeShard { dataset, .. }
             | DataRequest::MergeShard { dataset, .. } => Some((dataset.mount, &dataset.folder)),
+            // Of many objects the first one.
+            DataRequest::TierOrder(order) => order.parts.first().map(|part| (order.mount, &part.key)),
             _ => None,
         };
         let on = object.map(|(mount, key)| match self.mount_name(mount) {

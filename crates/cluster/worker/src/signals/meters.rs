@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use forebay_metrics::{Counter, Gauges, Histogram, table};
-use forebay_protocol::WorkerReport;
+use forebay_protocol::{ReadCounters, WorkerReport};
 use forebay_types::WorkerId;
 
 /// The slowest place that the bytes of a read came from.
@@ -16,11 +16,51 @@ pub(crate) enum ServedFrom {
     Storage,
 }
 
-/// The worker's numbers: those of its report, and the same for whoever scrapes metrics.
-pub(crate) struct Meters {
+/// Reads since the start: all of this worker, or those of one mount.
+#[derive(Default)]
+pub(crate) struct ReadSums {
     reads: AtomicU64,
     bytes_served: AtomicU64,
     bytes_hit: AtomicU64,
+    /// By [`ServedFrom`], in its order: reads, and microseconds of all of them.
+    times: [(AtomicU64, AtomicU64); 3],
+}
+
+impl ReadSums {
+    fn read(&self, reads: u64, bytes: u64, hit_bytes: u64) {
+        self.reads.fetch_add(reads, Relaxed);
+        self.bytes_served.fetch_add(bytes, Relaxed);
+        self.bytes_hit.fetch_add(hit_bytes, Relaxed);
+    }
+
+    fn took(&self, served: ServedFrom, time: Duration) {
+        let (reads, micros) = &self.times[served as usize];
+        reads.fetch_add(1, Relaxed);
+        micros.fetch_add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    fn times(&self, served: ServedFrom) -> (u64, u64) {
+        let (reads, micros) = &self.times[served as usize];
+        (reads.load(Relaxed), micros.load(Relaxed))
+    }
+
+    /// As a report has them.
+    pub(crate) fn counters(&self) -> ReadCounters {
+        let (storage_reads, storage_read_us) = self.times(ServedFrom::Storage);
+        ReadCounters {
+            reads: self.reads.load(Relaxed),
+            bytes_served: self.bytes_served.load(Relaxed),
+            bytes_hit: self.bytes_hit.load(Relaxed),
+            storage_reads,
+            storage_read_us,
+            tier_read_us: self.times(ServedFrom::Dram).1.saturating_add(self.times(ServedFrom::Disk).1),
+        }
+    }
+}
+
+/// The worker's numbers: those of its report, and the same for whoever scrapes metrics.
+pub(crate) struct Meters {
+    all: ReadSums,
     reads_counter: Arc<Counter>,
     served_counter: Arc<Counter>,
     hit_counter: Arc<Counter>,
@@ -34,8 +74,6 @@ pub(crate) struct Meters {
     pub(crate) discovered: Arc<Counter>,
     /// By [`ServedFrom`], in its order.
     read_seconds: [Arc<Histogram>; 3],
-    /// The same of this worker alone: reads, and microseconds of all of them.
-    read_times: [(AtomicU64, AtomicU64); 3],
 }
 
 impl Meters {
@@ -43,9 +81,7 @@ impl Meters {
     pub(crate) fn new() -> Self {
         forebay_metrics::begin("worker");
         Self {
-            reads: AtomicU64::new(0),
-            bytes_served: AtomicU64::new(0),
-            bytes_hit: AtomicU64::new(0),
+            all: ReadSums::default(),
             reads_counter: table::WORKER_READS.only(),
             served_counter: table::WORKER_SERVED_BYTES.only(),
             hit_counter: table::WORKER_HIT_BYTES.only(),
@@ -54,37 +90,32 @@ impl Meters {
             written: table::WORKER_WRITTEN_BYTES.only(),
             discovered: table::WORKER_DISCOVERED_OBJECTS.only(),
             read_seconds: ["dram", "disk", "storage"].map(|served| table::WORKER_READ_SECONDS.with([served])),
-            read_times: Default::default(),
         }
     }
 
-    /// So many reads gave so many bytes, of which some were in a tier.
-    pub(crate) fn read(&self, reads: u64, bytes: u64, hit_bytes: u64) {
-        self.reads.fetch_add(reads, Relaxed);
-        self.bytes_served.fetch_add(bytes, Relaxed);
-        self.bytes_hit.fetch_add(hit_bytes, Relaxed);
+    /// So many reads of a mount, where it is known, gave so many bytes, of which some were in a tier.
+    pub(crate) fn read(&self, mount: Option<&ReadSums>, reads: u64, bytes: u64, hit_bytes: u64) {
+        debug_assert!(hit_bytes <= bytes, "what is found is a part of what is given");
+        [Some(&self.all), mount].into_iter().flatten().for_each(|sums| sums.read(reads, bytes, hit_bytes));
         self.reads_counter.add(reads);
         self.served_counter.add(bytes);
         self.hit_counter.add(hit_bytes);
     }
 
-    /// A read took so long here.
-    pub(crate) fn took(&self, served: ServedFrom, time: Duration) {
+    /// A read of a mount took so long here.
+    pub(crate) fn took(&self, mount: Option<&ReadSums>, served: ServedFrom, time: Duration) {
         self.read_seconds[served as usize].record(time);
-        let (reads, micros) = &self.read_times[served as usize];
-        reads.fetch_add(1, Relaxed);
-        micros.fetch_add(u64::try_from(time.as_micros()).unwrap_or(u64::MAX), Relaxed);
+        [Some(&self.all), mount].into_iter().flatten().for_each(|sums| sums.took(served, time));
     }
 
     /// How often reads were served from somewhere since the start, and how many microseconds all of them took.
     pub(crate) fn times(&self, served: ServedFrom) -> (u64, u64) {
-        let (reads, micros) = &self.read_times[served as usize];
-        (reads.load(Relaxed), micros.load(Relaxed))
+        self.all.times(served)
     }
 
-    /// Reads, bytes served and bytes hit since start.
-    pub(crate) fn totals(&self) -> (u64, u64, u64) {
-        (self.reads.load(Relaxed), self.bytes_served.load(Relaxed), self.bytes_hit.load(Relaxed))
+    /// Reads since the start, of all mounts.
+    pub(crate) fn totals(&self) -> ReadCounters {
+        self.all.counters()
     }
 }
 

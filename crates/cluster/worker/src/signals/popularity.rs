@@ -228,6 +228,11 @@ impl Popularity {
         self.shard(segment).lock().known.peek(&segment).map(|known| known.name.clone())
     }
 
+    /// The same of the mount alone.
+    pub(crate) fn mount(&self, segment: SegmentId) -> Option<MountId> {
+        self.shard(segment).lock().known.peek(&segment).map(|known| known.name.version.mount)
+    }
+
     /// Segments that are known here, with their popularity.
     pub(crate) fn known(&self) -> Vec<(SegmentId, SegmentName, f64)> {
         let mut all = Vec::new();

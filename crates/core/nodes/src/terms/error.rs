@@ -31,6 +31,8 @@ pub enum NodeErrorKind {
     Moving,
     /// A defect of the worker; nothing is known of what was changed.
     Internal,
+    /// The caller may not do this, whatever is there.
+    Denied,
 }
 
 impl NodeErrorKind {
@@ -47,6 +49,7 @@ impl NodeErrorKind {
             Self::DataLost => "DataLost",
             Self::Retry | Self::Moving => "Retry",
             Self::Internal => "Internal",
+            Self::Denied => "Denied",
         }
     }
 }
@@ -127,14 +130,32 @@ impl From<NodeError> for Error {
             NodeErrorKind::NoSpace | NodeErrorKind::Retry | NodeErrorKind::Moving => ErrorKind::Retry,
             NodeErrorKind::DataLost => ErrorKind::DataLost,
             NodeErrorKind::Internal => ErrorKind::Internal,
+            NodeErrorKind::Denied => ErrorKind::Denied,
         };
         Error::new(kind, error.message)
+    }
+}
+
+/// Of what was not looked at any further: the caller may not, or it can't be read.
+impl From<&Error> for NodeError {
+    fn from(error: &Error) -> Self {
+        let kind = if error.kind() == ErrorKind::Denied { NodeErrorKind::Denied } else { NodeErrorKind::Invalid };
+        Self::new(kind, error.message())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_somebody_may_not_is_denied_there_and_back() {
+        let denied = NodeError::from(&Error::denied("no"));
+        assert_eq!((denied.kind, denied.kind.as_str()), (NodeErrorKind::Denied, "Denied"));
+        assert_eq!(NodeError::from(&Error::invalid("no")).kind, NodeErrorKind::Invalid);
+        let error = Error::from(denied);
+        assert_eq!((error.kind(), error.message()), (ErrorKind::Denied, "no"));
+    }
 
     #[test]
     fn a_container_that_is_named_in_part_is_named_as_the_path_has_it() {

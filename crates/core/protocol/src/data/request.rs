@@ -13,6 +13,7 @@ use crate::objects::{DraftCall, PutCondition, RangeSpec};
 use crate::placement::WantedAccesses;
 use crate::rows::WantedRows;
 use crate::shards::{DatasetId, WantedRecords};
+use crate::tiers::TierOrder;
 
 /// What is asked of a worker. Every reply is a [`DataReply`] of the variant named here, or [`DataReply::Failed`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantNames)]
@@ -280,6 +281,8 @@ pub enum DataRequest {
         /// What is to be done.
         call: DraftCall,
     },
+    /// As `Free` and `Keep`, for who may administer one mount: [`DataReply::Freed`], or [`DataReply::Done`].
+    TierOrder(TierOrder),
 }
 
 impl DataRequest {

@@ -44,6 +44,15 @@ pub fn reply_for(version: u16, message: Bytes) -> Bytes {
     }
 }
 
+/// The same of a reply about temporary nodes.
+pub fn node_reply_for(version: u16, message: Bytes) -> Bytes {
+    if version >= PROTOCOL_VERSION {
+        return message;
+    }
+    let told = NodeReply::decode(&message).ok().map(|reply| reply.for_version(version).encode());
+    told.unwrap_or(message)
+}
+
 impl Kind for DataRequest {
     #[rustfmt::skip]
     fn since(&self) -> u16 {
@@ -55,7 +64,7 @@ impl Kind for DataRequest {
             | Self::Present { .. } | Self::ReadCell { .. } | Self::Ring | Self::AskShard { .. } | Self::Shards { .. }
             | Self::MergeShard { .. } | Self::ChangeShard { .. } | Self::Departed { .. } | Self::GetRecords(_) => 8,
             Self::SelectRows(_) => ROWS_SINCE,
-            Self::Accesses(_) | Self::Drafts { .. } => 9,
+            Self::Accesses(_) | Self::Drafts { .. } | Self::TierOrder(_) => 9,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a worker answers about temporary nodes.
 
 use bytes::Bytes;
-use forebay_nodes::{BlockRef, DirId, Location, NodeError, NodeType, Stat, Usage};
+use forebay_nodes::{BlockRef, DirId, Location, NodeError, NodeErrorKind, NodeType, Stat, Usage};
 use forebay_types::Result;
 use serde::{Deserialize, Serialize};
 use strum::VariantNames;
@@ -9,6 +9,7 @@ use strum::VariantNames;
 use super::{Raw, write};
 use crate::codec::read;
 use crate::tiers::Span;
+use crate::version::DENIED_SINCE;
 
 /// What a worker answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, VariantNames)]
@@ -114,6 +115,16 @@ impl<'a> NodeReply<'a> {
             _ => 32,
         };
         write(self, Vec::with_capacity(16 + inside))
+    }
+
+    /// The same for a peer of a version: before 9 what somebody may not do was `Invalid`. It is of a whole call, never of a part.
+    pub fn for_version(self, version: u16) -> Self {
+        match self {
+            Self::Failed(NodeError { kind: NodeErrorKind::Denied, message }) if version < DENIED_SINCE => {
+                Self::Failed(NodeError { kind: NodeErrorKind::Invalid, message })
+            }
+            reply => reply,
+        }
     }
 
     /// The reply in a message. `Invalid` when it can't be read.

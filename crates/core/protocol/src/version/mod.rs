@@ -35,6 +35,9 @@ pub const YOUNG_SINCE: u16 = 9;
 /// Since when a request may say how long its answer is waited for.
 pub const LEFT_SINCE: u16 = 9;
 
+/// Since when a peer is told of temporary data, too, that it may not.
+pub(crate) const DENIED_SINCE: u16 = 9;
+
 /// No version is so high: from here on it is what another program says, as HTTP and SSH do, in letters.
 const LETTERS: u16 = 0x2020;
 

@@ -6,7 +6,7 @@ use forebay_protocol::*;
 use forebay_types::*;
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::samples::{form, key, version, wanted_rows};
+use crate::samples::{form, key, tier_order, version, wanted_rows};
 
 fn golden<T: Serialize + DeserializeOwned + PartialEq + Debug>(message: T, hex: &str) {
     let bytes: Vec<u8> = hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
@@ -52,6 +52,7 @@ fn requests() {
     golden(drafts(DraftCall::Open { mount: MountId(7), below: key("x/") }), "20 09 00 07 02 78 2f");
     golden(drafts(DraftCall::Begin { mount: MountId(7), key: key("x/a") }), "20 09 01 07 03 78 2f 61");
     golden(drafts(DraftCall::End), "20 09 02");
+    golden(DataRequest::TierOrder(tier_order()), "21 07 02 01 05 61 2f 2f 62 20 04 22 65 31 22 ac 02 00 01");
     let cell = |form| DataRequest::ReadCell {
         operation: OperationId(9),
         version: version(),

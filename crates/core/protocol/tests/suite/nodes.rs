@@ -173,6 +173,7 @@ fn golden_bytes() {
     golden(NodeOp::SetQuota { bytes: None }, "1a 00");
     let golden = |reply: NodeReply<'_>, expected: &str| assert_eq!(hex(&reply.encode()), expected);
     golden(NodeReply::Failed(NodeError::new(NodeErrorKind::DataLost, "no")), "00 07 02 6e 6f");
+    golden(NodeReply::Failed(NodeError::new(NodeErrorKind::Denied, "no")), "00 0b 02 6e 6f");
     golden(NodeReply::Bytes(Raw(b"vw")), "05 02 76 77");
     let stat =
         Stat { kind: NodeType::Bag, bytes: 300, enumerable: true, class: StorageClass::Disk, location: Location::default() };

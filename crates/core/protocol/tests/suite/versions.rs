@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
+use forebay_nodes::{NodeError, NodeErrorKind};
 use forebay_protocol::{
     About, AdminRequest, AheadNeed, ClusterView, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest,
     Departed, Heartbeat, Kind, MemberRequest, NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall,
-    PeerOp, PeerRequest, ShardClaim, ShardState, VariantNames, Warning, WorkerInfo, WorkerReport, decode, decode_from, encode,
-    encode_for, reply_for, request_for, speaking,
+    PeerOp, PeerRequest, ReadCounters, ShardClaim, ShardState, VariantNames, Warning, WorkerInfo, WorkerReport, decode,
+    decode_from, encode, encode_for, node_reply_for, reply_for, request_for, speaking,
 };
 use forebay_types::{Error, ErrorKind, Mount, MountId, MountOptions, OperationId, PageRun, SegmentId, Standing, WorkerId, Young};
 use serde::{Serialize, de::DeserializeOwned};
@@ -196,6 +197,7 @@ fn what_fills_the_disk_tier_and_what_reads_took_is_told_to_who_knows_those_field
         storage_reads: 6,
         storage_read_us: 70_000,
         tier_read_us: 8,
+        mount_reads: vec![(MountId(7), ReadCounters { reads: 300, tier_read_us: 8, ..ReadCounters::default() })],
         ..silent.clone()
     };
     let pair = |report: &WorkerReport| (report.clone(), 7u8);
@@ -288,6 +290,17 @@ fn when_to_ask_again_is_told_to_who_knows_that_kind() {
     let at_once = DataReply::Busy { after_ms: 0, message: String::new() }.or_error().unwrap_err();
     assert_eq!(at_once.retry_after(), Some(Duration::from_millis(10)));
     assert!(DataReply::Done.or_error().is_ok());
+}
+
+#[test]
+fn that_somebody_may_not_is_told_of_temporary_data_to_who_knows_that_kind() {
+    let refused = |kind| NodeReply::Failed(NodeError::new(kind, "that takes the right to write there"));
+    let told = |version, kind| node_reply_for(version, refused(kind).encode());
+    assert_eq!(told(9, NodeErrorKind::Denied), refused(NodeErrorKind::Denied).encode());
+    assert_eq!(told(8, NodeErrorKind::Denied), refused(NodeErrorKind::Invalid).encode());
+    for reply in nodes::replies() {
+        assert_eq!(node_reply_for(8, reply.encode()), reply.encode(), "all else has the same bytes");
+    }
 }
 
 #[test]

@@ -40,6 +40,7 @@ pub fn data(request: &DataRequest) -> Need {
         DataRequest::PutPart { .. } | DataRequest::PutCommit { .. } | DataRequest::PutAbort { .. } => {
             Need::write(Place::Begun)
         }
+        DataRequest::TierOrder(order) => Need::administer(Place::Mount(order.mount)),
         // Segments of any mount, by numbers that don't say of which.
         DataRequest::Free { .. } | DataRequest::Keep { .. } => Need::administer(Place::Everything),
         // Names objects of all mounts, and tells what others do.

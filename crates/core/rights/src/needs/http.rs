@@ -24,7 +24,8 @@ pub fn dataset_orders(mount: &MountName) -> Need {
     Need::administer(Place::Named(mount.clone()))
 }
 
-/// To have a statement of SQL run, which then reads what its caller may read, and is refused the rest where that is.
+/// To be told what is cut to who asks, or to have a statement of SQL run, which then reads what its caller may read, and is refused the rest
+/// where that is.
 pub const fn statement() -> Need {
     Need::read(Place::Cluster)
 }
@@ -34,9 +35,9 @@ pub fn object(mount: &MountName) -> Need {
     Need::read(Place::Named(mount.clone()))
 }
 
-/// To end a load that somebody else has begun.
-pub const fn loads_of_others() -> Need {
-    Need::administer(Place::Cluster)
+/// To see a load of what lies in a mount that somebody else has begun, and to end it.
+pub fn load_of_others(mount: &MountName) -> Need {
+    Need::administer(Place::Named(mount.clone()))
 }
 
 /// To see what temporary data there is.

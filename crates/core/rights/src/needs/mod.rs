@@ -8,6 +8,6 @@ mod sql;
 
 pub use control::control;
 pub use data::{data, manifest_orders, notice, peer};
-pub use http::{dataset, dataset_change, dataset_orders, http, loads_of_others, object, shown, statement, temporary, tokens};
+pub use http::{dataset, dataset_change, dataset_orders, http, load_of_others, object, shown, statement, temporary, tokens};
 pub use nodes::{node, node_peer};
 pub use sql::{executor, scheduler};

@@ -41,6 +41,9 @@ pub(crate) fn refused_certificate(error: &(dyn std::error::Error + 'static)) -> 
     let alert = alert_of(error)?;
     let remedy = match alert {
         AlertDescription::CertificateRequired => "it wants a certificate of the client: name one with tls-cert and tls-key",
+        AlertDescription::CertificateExpired => {
+            "by the server's clock this client's certificate (tls-cert) has expired, or is not valid yet: renew it"
+        }
         _ => "it does not trust this client's certificate (tls-cert): its tls-client-ca must have signed it",
     };
     Some(Error::denied(format!("TLS was refused by the server ({alert:?}): {remedy}")))

@@ -2,6 +2,7 @@
 
 mod acceptor;
 mod connector;
+mod validity;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

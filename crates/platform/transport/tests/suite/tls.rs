@@ -31,8 +31,14 @@ impl Authority {
 
     /// A certificate of it and its key, in files of this name, for a side that trusts this CA.
     fn issue(&self, name: &str) -> TlsSettings {
+        self.issue_until(name, 4096)
+    }
+
+    /// The same, which holds until that year.
+    fn issue_until(&self, name: &str, year: i32) -> TlsSettings {
         let key = KeyPair::generate().unwrap();
-        let names = CertificateParams::new(vec!["localhost".to_string(), "127.0.0.1".to_string()]).unwrap();
+        let mut names = CertificateParams::new(vec!["localhost".to_string(), "127.0.0.1".to_string()]).unwrap();
+        names.not_after = rcgen::date_time_ymd(year, 1, 1);
         let certificate = names.signed_by(&key, &self.issuer).unwrap();
         let file = |what: &str, contents: String| {
             let path = self.folder.join(format!("{name}-{what}.pem"));
@@ -166,6 +172,9 @@ async fn with_an_authority_of_clients_only_its_certificates_come_in() {
         assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
         assert!(error.message().contains("tls-cert"), "{error}");
     }
+    let expired = ours.issue_until("expired", 2015);
+    let error = Connection::connect(&open.address, &security(expired)).await.err().unwrap();
+    assert!(error.kind() == ErrorKind::Denied && error.message().contains("has expired, or is not valid yet"), "{error}");
     // Connections of other protocols between processes as well.
     for (tls, good) in [(client, true), (none, false), (foreign, false)] {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -195,7 +204,10 @@ async fn a_certificate_that_was_replaced_is_shown_without_a_restart() {
     tokio::time::timeout(Duration::from_secs(10), until_it_comes_in).await.unwrap();
     assert!(Connection::connect(&open.address, &security(before)).await.is_err(), "it trusts the old authority");
     assert_eq!(standing.call("echo small".into(), vec![]).await.unwrap().meta, "echo small");
-    // One that can't be used changes nothing.
+    // One that can't be used changes nothing, nor does one that has expired.
+    new.issue_until("server", 2015);
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    Connection::connect(&open.address, &trusts_new).await.unwrap();
     std::fs::write(after.cert.as_ref().unwrap(), "half a certif").unwrap();
     tokio::time::sleep(Duration::from_millis(1200)).await;
     Connection::connect(&open.address, &trusts_new).await.unwrap();

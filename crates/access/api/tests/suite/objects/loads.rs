@@ -60,16 +60,23 @@ async fn a_load_is_seen_and_ended_by_who_may() {
     let bed = Bed::start(1).await;
     let begun = begin(&bed, "read lake", "/lake/forever").await.json();
     let id = begun["id"].as_str().unwrap();
-    for (token, sees) in [("read lake", 1), ("read", 1), ("admin", 1), ("read other", 0), ("admin lake", 0)] {
+    for (token, sees) in [("read lake", 1), ("read", 1), ("admin", 1), ("read other", 0), ("write lake", 0), ("admin lake", 1)] {
         assert_eq!(seen(&bed, token).await.len(), sees, "{token}");
     }
-    for token in ["read", "read other", "write", "admin lake"] {
+    for token in ["read", "read other", "write", "write lake"] {
         assert_eq!(end(&bed, token, id).await.wrong(), (404, "not found".into()), "{token}");
     }
     assert_eq!(begin(&bed, "read other", "/lake/forever").await.wrong(), (403, "denied".into()));
     assert_eq!(end(&bed, "read lake", id).await.json()["state"], "cancelled");
     let of_another = begin(&bed, "read lake", "/lake/forever").await.json();
     assert_eq!(end(&bed, "admin", of_another["id"].as_str().unwrap()).await.json()["state"], "cancelled");
+    let of_lake = begin(&bed, "read", "/lake/forever").await.json();
+    assert_eq!(end(&bed, "admin lake", of_lake["id"].as_str().unwrap()).await.json()["state"], "cancelled");
+    // Who administers one mount does so with loads of that one alone.
+    let elsewhere = begin(&bed, "read other", "/other/forever").await.json();
+    assert_eq!(end(&bed, "admin lake", elsewhere["id"].as_str().unwrap()).await.wrong(), (404, "not found".into()));
+    assert!(seen(&bed, "admin lake").await.iter().all(|load| load["id"] != elsewhere["id"]));
+    assert_eq!(end(&bed, "admin", elsewhere["id"].as_str().unwrap()).await.json()["state"], "cancelled");
     // What is over stays what it was.
     let done = begin(&bed, "read lake", TABLE).await.json();
     at(&bed, &done["id"], "done").await;

@@ -94,6 +94,16 @@ async fn a_worker_of_the_version_before_joins_serves_and_leaves() {
     share_objects(&ours, &theirs, "ours").await;
     share_objects(&theirs, &ours, "theirs").await;
     conforms_with(&ours, &theirs, None).await;
+    // To that worker segments are named by their ids, to the others by what they are of.
+    let listed = ours.list_all(&path("ours/")).await.unwrap();
+    let versions: Vec<_> = listed.iter().map(|info| info.version.clone()).collect();
+    ours.keep(&versions, true).await.unwrap();
+    let kept = theirs.held(&versions).await.unwrap();
+    assert!(kept.iter().any(|held| held.bytes > 0) && kept.iter().all(|held| held.keep || held.bytes == 0), "{kept:?}");
+    for client in [&ours, &theirs] {
+        client.keep(&versions, false).await.unwrap();
+        client.free(&versions).await.unwrap();
+    }
     let leaving = cluster.take_worker(1);
     assert!(leaving.report().reads > 0, "it has served");
     leaving.shutdown().await;

@@ -93,6 +93,7 @@ async fn rights_on_temporary_data_hold_for_statements() {
     for sql in [read, "select * from '/tmp/t/'", "select * from '/tmp/*/*.csv'"] {
         let error = refused(&stranger, sql).await;
         assert!(error.message().contains("may not read temporary data"), "{sql}: {error}");
+        assert_eq!(error.kind(), ErrorKind::Denied, "{sql}: {error}");
     }
     assert_eq!(rows(&stranger, "select sum(x) from '/lake/a.csv'").await, [" 6 "]);
     assert_eq!(rows(&writer, read).await, [" 6 "]);

@@ -13,7 +13,7 @@ use forebay_nodes::{BlockRef, CreateOptions, DirId, NodeType, ROOT, StorageClass
 use forebay_protocol::{
     AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, DraftCall, FrameKind, Heartbeat,
     InPlaceCount, MemberRequest, NODE_MESSAGE, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PutCondition, RangeSpec,
-    Raw, SegmentUse, TraceContext, WantedAccesses, WindowReport, WorkerInfo, decode, encode,
+    Raw, SegmentUse, TierDeed, TierOrder, TraceContext, WantedAccesses, WindowReport, WorkerInfo, decode, encode,
 };
 use forebay_transport::{Connection, Security};
 use forebay_types::{ErrorKind, HostId, ObjectVersion, PageRun, SegmentId, Standing, WorkerId};
@@ -113,6 +113,7 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
         DataRequest::Changed { mount, key, info: None },
         DataRequest::Free { segments: vec![segment, SegmentId(1)] },
         DataRequest::Keep { segments: vec![segment], keep: true },
+        DataRequest::TierOrder(TierOrder::of_all(std::slice::from_ref(version), TierDeed::Keep).remove(0)),
         DataRequest::Held { segments: vec![segment, SegmentId(7)] },
         DataRequest::Report,
         DataRequest::Queue,

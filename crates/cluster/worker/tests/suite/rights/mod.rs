@@ -13,10 +13,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
 use forebay_node::Node;
-use forebay_nodes::{DirId, ROOT};
+use forebay_nodes::{DirId, NodeError, NodeErrorKind, ROOT};
 use forebay_protocol::*;
 use forebay_transport::{Address, Admission, Connection, Credential, Security, random_secret, unix_now};
-use forebay_types::{ErrorKind, Grant, Key, MountName, MountOptions, OperationId, Role, Scope, SegmentId, Standing, TokenInfo};
+use forebay_types::{
+    ErrorKind, Grant, Key, MountId, MountName, MountOptions, OperationId, Role, Scope, SegmentId, Standing, TokenInfo,
+};
 use forebay_worker::{Worker, WorkerSettings};
 use tempfile::TempDir;
 
@@ -114,7 +116,8 @@ fn is_refused(meta: &[u8]) -> bool {
         |message: &str| message.contains("that takes ") || message.contains("has expired") || message.contains("was taken away");
     // Failures of both planes have the same bytes.
     let failed = matches!(decode(meta), Ok(DataReply::Failed { kind: ErrorKind::Denied, message }) if says(&message));
-    failed || matches!(NodeReply::decode(meta), Ok(NodeReply::Failed(error)) if says(&error.message))
+    let denied = |error: &NodeError| error.kind == NodeErrorKind::Denied && says(&error.message);
+    failed || matches!(NodeReply::decode(meta), Ok(NodeReply::Failed(error)) if denied(&error))
 }
 
 /// Every cell of a table: what it takes is what it gets.
@@ -166,6 +169,21 @@ async fn a_worker_answers_who_may_ask() {
     }
     let address = cluster.worker.address();
     check(&cluster, &address, rows).await;
+    cluster.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_may_not_write_temporary_data_is_told_so_in_words_of_his_version() {
+    let cluster = Cluster::start().await;
+    for (version, kind) in [(8, NodeErrorKind::Invalid), (9, NodeErrorKind::Denied)] {
+        let security = Security::holder(cluster.credentials["read tmp"].clone()).speaking(version);
+        let connection = Connection::connect(&cluster.worker.address(), &security).await.unwrap();
+        let put = NodeCall { from: ROOT, moves: 0, path: "k", op: NodeOp::Put { value: Raw(b"v") } };
+        let answer = connection.call(put.encode(), Vec::new()).await.unwrap();
+        let Ok(NodeReply::Failed(error)) = NodeReply::decode(&answer.meta) else { panic!("it is refused") };
+        assert_eq!(error.kind, kind, "{version}: {error}");
+        assert!(error.message.contains("that takes "), "{error}");
+    }
     cluster.worker.shutdown().await;
 }
 
@@ -250,6 +268,33 @@ async fn a_token_for_one_mount_sees_no_other() {
     };
     until("the worker knows both mounts", async || storage_of("owner").await == 2).await;
     assert_eq!(storage_of("read lake").await, 1, "by its worker neither");
+    cluster.worker.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_for_one_mount_is_told_of_no_reads_of_others() {
+    let cluster = Cluster::start().await;
+    let owner = cluster.connect(&cluster.worker.address(), "owner").await.unwrap();
+    for (mount, bytes) in [(LAKE, 1_000u32), (MountId(LAKE.0 + 1), 30_000)] {
+        let put = DataRequest::Put { mount, key: key(), condition: PutCondition::Any };
+        let stored = owner.call(encode(&put), vec![Bytes::from(vec![7; bytes as usize])]).await.unwrap();
+        let Ok(DataReply::Info(info)) = decode(&stored.meta) else { panic!("nothing written") };
+        for _ in 0..2 {
+            let (operation, version) = (OperationId(1), info.version.clone());
+            let read = DataRequest::Read { operation, version, start: 0, len: bytes, in_place: false };
+            assert_eq!(owner.call(encode(&read), Vec::new()).await.unwrap().payload.len(), bytes as usize);
+        }
+    }
+    let told = async |who: &str| {
+        let data = cluster.connect(&cluster.worker.address(), who).await.unwrap();
+        let reply: DataReply = decode(&data.call(encode(&DataRequest::Report), Vec::new()).await.unwrap().meta).unwrap();
+        let DataReply::Report(report) = reply else { panic!("{reply:?}") };
+        (report.reads, report.bytes_served, report.mount_reads.len())
+    };
+    assert_eq!(told("owner").await, (4, 62_000, 2));
+    assert_eq!(told("read lake").await, (2, 2_000, 1));
+    assert_eq!(told("write other").await, (2, 60_000, 1));
+    assert_eq!(told("read tmp").await, (0, 0, 0));
     cluster.worker.shutdown().await;
 }
 

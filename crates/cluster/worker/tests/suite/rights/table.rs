@@ -132,7 +132,7 @@ pub fn of_data(request: &DataRequest) -> Takes {
         | DataRequest::GetRecords(_)
         | DataRequest::Shards { .. }
         | DataRequest::Prefetch { keep: false, .. } => Takes::Reading,
-        DataRequest::Prefetch { keep: true, .. } => Takes::Administering,
+        DataRequest::Prefetch { keep: true, .. } | DataRequest::TierOrder(_) => Takes::Administering,
         DataRequest::Put { .. }
         | DataRequest::PutBegin { .. }
         | DataRequest::Delete { .. }
@@ -204,6 +204,7 @@ pub fn data_requests() -> Vec<DataRequest> {
         drafts(DraftCall::End),
         DataRequest::Free { segments: segments() },
         DataRequest::Keep { segments: segments(), keep: true },
+        DataRequest::TierOrder(TierOrder::of_all(&[version()], TierDeed::Free).remove(0)),
         DataRequest::Held { segments: segments() },
         DataRequest::Present { runs: vec![(SegmentId(1), PageRun { start: 0, len: 1 })] },
         DataRequest::Departed { since: 0, within_ms: 1 },

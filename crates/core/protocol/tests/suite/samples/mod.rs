@@ -97,7 +97,13 @@ pub fn requests() -> Vec<DataRequest> {
         DataRequest::SelectRows(wanted_rows()),
         DataRequest::Accesses(WantedAccesses { since: 1 << 40, one_in: 300, within_ms: 1_000 }),
         DataRequest::Drafts { operation, call: DraftCall::Open { mount, below: key("x/") } },
+        DataRequest::TierOrder(tier_order()),
     ]
+}
+
+pub fn tier_order() -> TierOrder {
+    let ObjectVersion { mount, key, tag, size } = version();
+    TierOrder { mount, what: TierDeed::LetGo, parts: vec![VersionPart { key, tag, size, first: 0, count: 1 }] }
 }
 
 /// Of two columns those rows whose first is 5 or less and whose second is one of two texts.
