@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ballista_core::JobId;
 use ballista_core::serde::protobuf::job_status;
+use ballista_scheduler::state::execution_graph::RunningTaskInfo;
 use forebay_protocol::JobState;
 use forebay_sql::{Slow, tell_slow};
 use forebay_types::OperationId;
@@ -49,6 +50,8 @@ pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc
                 policy.look_ahead(&server.state.task_manager.get_running_job_cache()).await;
                 end_spoilt(&server, &books, &mut asked).await;
                 carrier.go();
+                books.lock().decide("late tasks", Sender::Nobody, Books::look_for_late);
+                end_unwanted(&server, &books).await;
             };
             if AssertUnwindSafe(look).catch_unwind().await.is_err() {
                 tracing::error!("a look at the jobs failed by a defect: they are looked at again");
@@ -71,6 +74,18 @@ async fn end_spoilt(server: &Server, books: &Mutex<Books>, asked: &mut HashSet<S
             tracing::warn!(job = %id, %error, "a job that can't go on was not ended");
         }
         asked.insert(id);
+    }
+}
+
+/// Ends runs that nobody waits for: of a task and its copy the one that was not done first, and copies of tasks that are over otherwise.
+async fn end_unwanted(server: &Server, books: &Mutex<Books>) {
+    let unwanted = books.lock().take_unwanted();
+    for (name, executor_id) in unwanted {
+        let run = RunningTaskInfo { task_id: name.task, job_id: name.job.into(), stage_id: name.stage, executor_id };
+        // Each by itself: an executor that does not answer keeps no other one.
+        if let Err(error) = server.state.executor_manager.cancel_running_tasks(vec![run]).await {
+            tracing::debug!(%error, "a run that nobody waits for goes on");
+        }
     }
 }
 
