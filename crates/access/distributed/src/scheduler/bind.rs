@@ -62,7 +62,6 @@ pub(super) fn bind(
     partitions: Vec<usize>,
     config: Arc<SessionConfig>,
 ) -> BoundTask {
-    assert!(budget.vcores > 0, "a task goes to {}, which has no slot free", budget.executor_id);
     assert!(!partitions.is_empty(), "a task of stage {} has nothing to do", stage.stage_id);
     let task = stage.task_infos.len();
     let mut info = create_task_info(budget.executor_id.clone(), task);
@@ -94,6 +93,7 @@ fn described(
     (task, partitions): (usize, Vec<usize>),
     config: Arc<SessionConfig>,
 ) -> BoundTask {
+    assert!(budget.vcores > 0, "a task goes to {}, which has no slot free", budget.executor_id);
     let attempt = partitions.iter().map(|partition| stage.task_failure_numbers[*partition]).max().unwrap_or(0);
     budget.vcores -= 1;
     let description = TaskDescription {
