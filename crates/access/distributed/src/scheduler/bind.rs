@@ -2,8 +2,9 @@
 //! chosen), a task once more for its copy, and what it is told of who runs a task.
 
 use ballista_core::JobId;
+use ballista_core::error::Result;
 use ballista_core::execution_plans::{RangeShuffleReaderExec, ShuffleReaderExec};
-use ballista_core::serde::protobuf::{AvailableVcores, RunningTask, task_status};
+use ballista_core::serde::protobuf::{AvailableVcores, RunningTask, TaskStatus, task_status};
 use ballista_core::serde::scheduler::{ExecutorMetadata, ExecutorOperatingSystemSpecification, ExecutorSpecification, TaskKey};
 use ballista_scheduler::cluster::BoundTask;
 use ballista_scheduler::state::execution_graph::{ExecutionGraphBox, TaskDescription, create_task_info};
@@ -119,20 +120,42 @@ pub(super) fn tell_moved(graph: &mut ExecutionGraphBox, moved: Vec<(TaskName, St
         if !runs_elsewhere {
             continue;
         }
-        let told_by = ExecutorMetadata {
-            id: executor.clone(),
-            host: String::new(),
-            port: 0,
-            grpc_port: 0,
-            specification: ExecutorSpecification::default(),
-            os_info: ExecutorOperatingSystemSpecification::default(),
-        };
+        let told_by = executor.clone();
         let status = name.status(task_status::Status::Running(RunningTask { executor_id: executor }));
-        // Who tells it counts for outputs, of which a task that runs has none.
-        if let Err(error) = graph.update_task_status(&told_by, vec![status], usize::MAX, usize::MAX) {
+        if let Err(error) = tell(graph, told_by, vec![status]) {
             tracing::warn!(?name, %error, "who runs a task was not taken in");
         }
     }
+}
+
+/// What an executor runs of a job waits again, under other numbers. What it has done stays.
+pub(super) fn waits_again(graph: &mut ExecutionGraphBox, job: &JobId, executor: &str) -> Result<()> {
+    let mut lost = Vec::new();
+    for stage in graph.stages().values() {
+        let ExecutionStage::Running(stage) = stage else { continue };
+        for (task, info) in stage.task_infos.iter().enumerate() {
+            if let task_status::Status::Running(running) = &info.task_status
+                && running.executor_id == executor
+            {
+                let (id, attempt) = (stage.stage_id, stage.stage_attempt_num);
+                lost.push(TaskName { job: job.to_string(), stage: id, attempt, task }.lost());
+            }
+        }
+    }
+    if lost.is_empty() { Ok(()) } else { tell(graph, executor.to_string(), lost) }
+}
+
+/// Tells Ballista of tasks. Who tells it counts for outputs, of which these have none.
+fn tell(graph: &mut ExecutionGraphBox, id: String, told: Vec<TaskStatus>) -> Result<()> {
+    let told_by = ExecutorMetadata {
+        id,
+        host: String::new(),
+        port: 0,
+        grpc_port: 0,
+        specification: ExecutorSpecification::default(),
+        os_info: ExecutorOperatingSystemSpecification::default(),
+    };
+    graph.update_task_status(&told_by, told, usize::MAX, usize::MAX).map(drop)
 }
 
 /// A task that runs, and its stage.

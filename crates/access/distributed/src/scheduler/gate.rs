@@ -5,15 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ballista_core::serde::protobuf::execute_query_params::Query;
-use ballista_core::serde::protobuf::failed_task::FailedReason;
 use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpc;
 use ballista_core::serde::protobuf::{
     CancelJobParams, CancelJobResult, CleanJobDataParams, CleanJobDataResult, CreateUpdateSessionParams,
     CreateUpdateSessionResult, ExecuteQueryParams, ExecuteQueryResult, ExecutorRegistration, ExecutorStoppedParams,
-    ExecutorStoppedResult, FailedTask, GetJobMetricsParams, GetJobMetricsResult, GetJobStatusParams, GetJobStatusResult,
-    HeartBeatParams, HeartBeatResult, PollWorkParams, PollWorkResult, RegisterExecutorParams, RegisterExecutorResult,
-    RemoveSessionParams, RemoveSessionResult, ResultLost, TaskStatus, UpdateTaskStatusParams, UpdateTaskStatusResult, job_status,
-    task_status,
+    ExecutorStoppedResult, GetJobMetricsParams, GetJobMetricsResult, GetJobStatusParams, GetJobStatusResult, HeartBeatParams,
+    HeartBeatResult, PollWorkParams, PollWorkResult, RegisterExecutorParams, RegisterExecutorResult, RemoveSessionParams,
+    RemoveSessionResult, TaskStatus, UpdateTaskStatusParams, UpdateTaskStatusResult, job_status, task_status,
 };
 use ballista_core::serde::scheduler::ExecutorSpecification;
 use forebay_client::Client;
@@ -177,12 +175,7 @@ pub(super) fn lost(books: &mut Books, executor: &str, is_idle: bool) -> Vec<Task
         // Of a task with a copy the other one goes on.
         if books.run_is_lost(&name, executor) {
             tracing::warn!(executor, ?name, "executor has lost a task: it waits again");
-            let status = name.status(task_status::Status::Failed(FailedTask {
-                error: "the word of it was lost".to_string(),
-                retryable: true,
-                count_to_failures: false,
-                failed_reason: Some(FailedReason::ResultLost(ResultLost {})),
-            }));
+            let status = name.lost();
             note_end(books, &status);
             told.push(status);
         }
@@ -285,7 +278,12 @@ impl SchedulerGrpc for Gate {
     }
 
     async fn executor_stopped(&self, request: Request<ExecutorStoppedParams>) -> Result<Response<ExecutorStoppedResult>, Status> {
-        executor_lost(&self.inner, &self.books, &request.get_ref().executor_id).await;
+        let executor = &request.get_ref().executor_id;
+        executor_lost(&self.inner, &self.books, executor).await;
+        // What it has done is there, and would be taken for lost: it is silent from now on, and missed when nobody reads that any more.
+        if self.books.lock().attempts.has_done(executor) {
+            return Ok(Response::new(ExecutorStoppedResult {}));
+        }
         SchedulerGrpc::executor_stopped(&self.inner, request).await
     }
 

@@ -3,12 +3,12 @@
 use ballista_core::serde::protobuf::{GetJobStatusResult, job_status};
 use parking_lot::Mutex;
 
-use super::attempts::RUN_AGAIN;
-use super::bind::tell_moved;
+use super::attempts::{Missed, RUN_AGAIN};
+use super::bind::{tell_moved, waits_again};
 use super::books::deciding::{DEFECT, Sender};
 use super::{Books, Server};
 
-/// Gives the tasks of an executor that is lost to others. Where a stage that is done has outputs of it, or the last one results,
+/// Gives the tasks of an executor that is lost to others. Where a stage that is done has outputs of it in files, or the last one results,
 /// the job ends and is to be run again. What it ran twice goes on elsewhere. Ballista finds nothing left to do when it misses the executor itself.
 pub(super) async fn executor_lost(server: &Server, books: &Mutex<Books>, executor: &str) {
     for (id, info) in server.state.task_manager.get_running_job_cache().iter() {
@@ -19,14 +19,17 @@ pub(super) async fn executor_lost(server: &Server, books: &Mutex<Books>, executo
         passing_on.retain(|id| graph.stages().get(id).is_some_and(|stage| !stage.output_links().is_empty()));
         let miss = |books: &mut Books| {
             books.copies_go_on(id.as_ref(), executor);
-            (books.attempts.miss(id.as_ref(), executor, &passing_on), books.moved(id.as_ref()))
+            // Without another one it would be waited for nobody: Ballista ends what has no executors.
+            let others = books.executors.keys().any(|other| other != executor);
+            (books.attempts.miss(id.as_ref(), executor, &passing_on, others), books.moved(id.as_ref()))
         };
         let missed = books.lock().decide("an executor that is lost", Sender::Job(id.as_ref()), miss);
-        let (runs_again, moved) = missed.unwrap_or((true, Vec::new()));
+        let (missed, moved) = missed.unwrap_or((Missed::PassedOn, Vec::new()));
         tell_moved(&mut graph, moved);
-        let done = match runs_again {
-            true => server.cancel_job(id.clone()).await,
-            false => graph.reset_stages_on_lost_executor(executor).map(|_| ()),
+        let done = match missed {
+            Missed::PassedOn => server.cancel_job(id.clone()).await,
+            Missed::Outputs => graph.reset_stages_on_lost_executor(executor).map(|_| ()),
+            Missed::Running => waits_again(&mut graph, id, executor),
         };
         if let Err(error) = done {
             tracing::warn!(job = %id, executor, %error, "a job may miss what an executor had");

@@ -31,12 +31,15 @@ pub(super) const MISSED: Duration = Duration::from_secs(15);
 /// Looks at jobs, closes those that are over, and forgets executors that are gone, until it is dropped.
 pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc<Carrier>, policy: Arc<Policy>) {
     let executors = async {
+        let mut gone = HashSet::new();
         loop {
             forebay_runtime::time::sleep(LOOK).await;
             let lost = books.lock().decide("silence", Sender::Nobody, |books| books.forget_silent(SILENT)).unwrap_or_default();
             for executor in lost {
                 executor_lost(&server, &books, &executor).await;
+                gone.insert(executor);
             }
+            keep_known(&server, &books, &mut gone).await;
         }
     };
     // Apart, since they may wait for workers: executors must be missed before Ballista does it.
@@ -59,6 +62,29 @@ pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc
         }
     };
     tokio::join!(executors, jobs);
+}
+
+/// Keeps Ballista from missing executors that are lost, as long as jobs read in nodes what they have done: it would take that for lost as well.
+async fn keep_known(server: &Server, books: &Mutex<Books>, gone: &mut HashSet<String>) {
+    let is_anybody_there = {
+        let books = books.lock();
+        gone.retain(|executor| !books.executors.contains_key(executor) && books.attempts.has_done(executor));
+        !books.executors.is_empty()
+    };
+    let manager = &server.state.executor_manager;
+    for executor in gone.iter() {
+        if !is_anybody_there {
+            executor_lost(server, books, executor).await;
+            continue;
+        }
+        let kept = async { manager.save_executor_metadata(manager.get_executor_metadata(executor).await?).await };
+        if let Err(error) = kept.await {
+            tracing::debug!(executor, %error, "Ballista misses an executor whose outputs are there");
+        }
+    }
+    if !is_anybody_there {
+        gone.clear();
+    }
 }
 
 /// Ends the jobs that have to run again as a whole, and those that failed by a defect here, each of them once: Ballista takes its time.

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use ballista_core::serde::protobuf::{TaskStatus, task_status};
+use ballista_core::serde::protobuf::failed_task::FailedReason;
+use ballista_core::serde::protobuf::{FailedTask, ResultLost, TaskStatus, task_status};
 use forebay_types::WorkerId;
 
 use super::Books;
@@ -36,6 +37,16 @@ impl TaskName {
     pub(in crate::scheduler) fn of(status: &TaskStatus) -> Self {
         let (stage, attempt) = (status.stage_id as usize, status.stage_attempt_num as usize);
         Self { job: status.job_id.clone(), stage, attempt, task: status.task_id as usize }
+    }
+
+    /// That nobody runs it any more, as Ballista is told: it waits again.
+    pub(in crate::scheduler) fn lost(&self) -> TaskStatus {
+        self.status(task_status::Status::Failed(FailedTask {
+            error: "it was lost with its executor, or with a connection".to_string(),
+            retryable: true,
+            count_to_failures: false,
+            failed_reason: Some(FailedReason::ResultLost(ResultLost {})),
+        }))
     }
 
     /// What Ballista is told of it.

@@ -92,6 +92,15 @@ impl Graph {
         }
     }
 
+    /// The same of what it runs. What it has done is there.
+    pub(super) fn reset_running(&mut self, executor: usize) {
+        for number in 0..self.tasks.len() {
+            if self.tasks[number].state == State::Runs(executor) {
+                self.reset_task(number);
+            }
+        }
+    }
+
     /// Hears who runs a task, if it does.
     pub(super) fn runs_on(&mut self, name: &TaskName, executor: usize) {
         if name.stage == self.stage()

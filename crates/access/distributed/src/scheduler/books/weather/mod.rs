@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ballista_core::serde::protobuf::{FailedTask, SuccessfulTask, TaskStatus, task_status};
+use ballista_core::serde::protobuf::{FailedTask, ShuffleWritePartition, SuccessfulTask, TaskStatus, task_status};
 use forebay_runtime::{random_range, repeat};
 use forebay_scheduling::ScheduleSettings;
 use forebay_types::OperationId;
@@ -13,6 +13,7 @@ use forebay_types::OperationId;
 use graph::{Graph, State, TaskInfo};
 
 use super::{Books, TaskName};
+use crate::scheduler::attempts::Missed;
 use crate::scheduler::gate::{lost, sift};
 use crate::scheduler::job::Cut;
 use crate::travel::Ticket;
@@ -195,15 +196,16 @@ impl Weather {
                 tell_moved(graph, &books.moved(&graph.id), machines);
             }
             let passing_on = if graph.is_last() { Vec::new() } else { vec![graph.stage()] };
-            let runs_again = books.attempts.miss(&graph.id, id, &passing_on);
-            match runs_again {
-                true => {
+            let missed = books.attempts.miss(&graph.id, id, &passing_on, true);
+            match missed {
+                Missed::PassedOn => {
                     books.job_over(&graph.id, "failed", String::new());
                     again.push(graph.plan);
                 }
-                false => graph.reset(number),
+                Missed::Outputs => graph.reset(number),
+                Missed::Running => graph.reset_running(number),
             }
-            !runs_again
+            missed != Missed::PassedOn
         });
         // Who asked for it asks again.
         again.into_iter().for_each(|plan| self.submit(plan));
@@ -295,7 +297,10 @@ impl Weather {
 fn begun(name: &TaskName) -> Task {
     let is_slow = random_range(0..SLOW_ONE_IN) == 0;
     let left = if is_slow { random_range(8..20) } else { random_range(1..5) };
-    Task { status: name.status(task_status::Status::Successful(SuccessfulTask::default())), left }
+    // An output in a file, or in nodes.
+    let place = ShuffleWritePartition { file_id: Some(random_range(0..2_u64) << 63), ..ShuffleWritePartition::default() };
+    let done = SuccessfulTask { partitions: vec![place], ..SuccessfulTask::default() };
+    Task { status: name.status(task_status::Status::Successful(done)), left }
 }
 
 /// Runs the jobs of a seed, with words that are lost and then without: how many copies there were, and how many were done first, or what does not hold.
