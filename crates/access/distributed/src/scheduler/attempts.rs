@@ -101,7 +101,10 @@ impl Attempts {
         told.runs_again |= is_passed_on && is_lost;
         match (told.runs_again, is_lost) {
             (true, _) => Missed::PassedOn,
-            (false, true) => Missed::Outputs,
+            (false, true) => {
+                told.done_by.retain(|(by, _), _| by != executor);
+                Missed::Outputs
+            }
             (false, false) => Missed::Running,
         }
     }
@@ -222,10 +225,12 @@ mod tests {
             assert_eq!(attempts.miss("j", "e", &[passing_on], true), Missed::Running);
         }
         assert_eq!(attempts.miss("j", "e", &[3], false), Missed::Outputs, "nobody is there to go on");
-        assert!(!attempts.runs_again("j"));
+        assert!(!attempts.runs_again("j") && !attempts.has_done("e"), "it is made again by others");
+        attempts.sift("e", done(&[IN_NODES]));
         // One output of another task found no room in nodes.
         attempts.sift("e", done(&[IN_NODES, 7]));
         assert_eq!(attempts.miss("j", "e", &[3], true), Missed::Outputs);
+        attempts.sift("e", done(&[IN_NODES, 7]));
         assert_eq!(attempts.miss("j", "e", &[4], true), Missed::PassedOn);
         attempts.forget("j");
         assert!(!attempts.has_done("e"));
@@ -242,6 +247,8 @@ mod tests {
         for (job, executor) in [("j", "f"), ("k", "e")] {
             assert_eq!(attempts.miss(job, executor, &[4], true), Missed::Running);
         }
+        assert_eq!(attempts.miss("j", "e", &[4], true), Missed::Running, "nothing of it is left");
+        attempts.sift("e", done(&[7]));
         assert!(!attempts.runs_again("j"));
         assert_eq!(attempts.miss("j", "e", &[4], true), Missed::PassedOn);
         assert!(attempts.runs_again("j"));

@@ -19,7 +19,7 @@ pub(super) async fn executor_lost(server: &Server, books: &Mutex<Books>, executo
         passing_on.retain(|id| graph.stages().get(id).is_some_and(|stage| !stage.output_links().is_empty()));
         let miss = |books: &mut Books| {
             books.copies_go_on(id.as_ref(), executor);
-            // Without another one it would be waited for nobody: Ballista ends what has no executors.
+            // Where no other one is, Ballista is to end the job after a while, as it does when it misses the last one.
             let others = books.executors.keys().any(|other| other != executor);
             (books.attempts.miss(id.as_ref(), executor, &passing_on, others), books.moved(id.as_ref()))
         };
