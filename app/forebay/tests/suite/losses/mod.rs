@@ -162,10 +162,10 @@ fn a_query_goes_on_when_an_executor_is_killed() {
 
 #[test]
 fn what_a_stopped_executor_runs_is_done_elsewhere_before_it_is_missed() {
-    // Tasks that fetch what they read, so that each takes its time.
-    let cluster = Cluster::of(12, &["--no-data-scheduler"]);
+    // Eight tasks for four slots, that fetch what they read, so that each takes its time.
+    let cluster = Cluster::of(16, &["--no-data-scheduler"]);
     let alone = cluster.alone();
-    cluster.bandwidth("16Mbit");
+    cluster.bandwidth("24Mbit");
     let asked = cluster.query();
     // Half of the tasks that read are done, and the rest are more than one executor has slots.
     cluster.until("the second half runs", |job| {

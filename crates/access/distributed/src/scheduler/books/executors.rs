@@ -25,7 +25,7 @@ pub(in crate::scheduler) struct ExecutorEntry {
 }
 
 /// A task by Ballista's names, which its copy has too.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::scheduler) struct TaskName {
     pub(in crate::scheduler) job: String,
     pub(in crate::scheduler) stage: usize,
@@ -121,7 +121,8 @@ impl Books {
             }));
         }
         let Some(entry) = self.executors.get_mut(id) else { return Vec::new() };
-        let lost = unheard.intersection(&entry.unheard).cloned().collect();
+        let mut lost: Vec<TaskName> = unheard.intersection(&entry.unheard).cloned().collect();
+        lost.sort_unstable();
         entry.unheard = unheard;
         lost
     }

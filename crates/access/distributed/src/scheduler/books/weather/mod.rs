@@ -110,7 +110,10 @@ impl Weather {
 
     /// Runs that nobody waits for are ended, unless the word of that is lost.
     fn end_unwanted(&mut self) {
-        for (name, executor) in self.books.take_unwanted() {
+        let mut unwanted = self.books.take_unwanted();
+        // In an order that the seed repeats.
+        unwanted.sort_unstable();
+        for (name, executor) in unwanted {
             let Some(machine) = self.machines.iter_mut().find(|machine| machine.id == executor) else { continue };
             let at = machine.tasks.iter().position(|task| TaskName::of(&task.status) == name);
             if let Some(at) = at.filter(|_| !self.loses || random_range(0..LOST_ONE_IN) > 0) {
