@@ -196,7 +196,8 @@ impl Weather {
         self.graphs.retain_mut(|graph| {
             books.copies_go_on(&graph.id, id);
             if !keeps_moves {
-                tell_moved(graph, &books.moved(&graph.id), machines);
+                let moved = books.moved(&graph.id);
+                tell_moved(graph, &moved, machines);
             }
             let passing_on = if graph.is_last() { Vec::new() } else { vec![graph.stage()] };
             let missed = books.attempts.miss(&graph.id, id, &passing_on, true);
@@ -219,7 +220,8 @@ impl Weather {
             let stage = graph.stage();
             self.books.job_seen(&graph.id, || Ticket::silent(OperationId(1)));
             if self.defect != Some(Defect::KeepsMoves) {
-                tell_moved(graph, &self.books.moved(&graph.id), &self.machines);
+                let moved = self.books.moved(&graph.id);
+                tell_moved(graph, &moved, &self.machines);
             }
             let id = graph.id.as_str();
             if self.books.is_new_stage(id, stage, 0) {
