@@ -1,9 +1,9 @@
 //! Which tasks that run take so long that a copy of each is worth a slot that has nothing else to do.
 //!
 //! After "Improving MapReduce Performance in Heterogeneous Environments" (OSDI'08), §4: copies go to who would be done last, are bounded by a share of all
-//! slots, and do not go to hosts that are slow themselves. Tasks here tell no progress, so that who is late is told by how long
-//! the tasks of the same stage took that are done, as in "Reining in the Outliers in Map-Reduce Clusters using Mantri" (OSDI'10), §5:
-//! a copy must be expected to be done before the task itself.
+//! slots, and do not go to hosts that are slow themselves. Tasks here tell no progress. So who is late is told by how long the tasks of the
+//! same stage took that are done, and by how much more one reads than they did, which is what "Reining in the Outliers in Map-Reduce Clusters using
+//! Mantri" (OSDI'10), §5.1, expects of a copy.
 
 use std::time::Duration;
 
