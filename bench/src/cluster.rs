@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use forebay_client::{Client, ClientSettings, Wait};
 use forebay_distributed::{
-    Cluster, ClusterSettings, Executor, ExecutorSettings, Policy, Scheduler, SchedulerControl, SchedulerSettings, Shuffle,
+    Cluster, ClusterSettings, CopyRules, Executor, ExecutorSettings, Policy, Scheduler, SchedulerControl, SchedulerSettings,
+    Shuffle,
 };
 use forebay_node::Node;
 use forebay_sql::{Engine, EngineSettings};
@@ -85,6 +86,7 @@ impl LocalCluster {
             ahead: shape.ahead,
             shuffle: shape.shuffle,
             task_bytes: 4 << 20,
+            copies: Some(CopyRules::default()),
             slow_query: None,
         };
         let scheduler = Scheduler::start(connect().await?, settings).await?;

@@ -86,6 +86,10 @@ settings! {
         /// What a task reads at least of what the stages before it have left, or a fourth of that of files: smaller partitions go together into one task
         /// Tasks of so little take longer to hand out than to run. With 0B each partition is a task.
         task_bytes: ByteSize = ByteSize(4 << 20), of &[Scheduler], flag None;
+
+        /// Run a task once more on an idle executor when it takes much longer than others of its stage; the first that is done counts
+        /// One of ten slots at most runs such a copy. Tasks that write files have none.
+        task_copies: bool = true, of &[Scheduler], flag None;
     }
 
     "S3" {

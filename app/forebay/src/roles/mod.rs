@@ -175,6 +175,7 @@ fn cluster_part(config: &Config, workers: usize) -> Outcome<ClusterPart> {
             ahead: config.settings.data_scheduler,
             shuffle: config.shuffle(),
             task_bytes: config.settings.task_bytes.0,
+            copies: config.settings.task_copies.then(forebay_distributed::CopyRules::default),
             slow_query: config.slow_query(),
         }),
         executors: Some(ExecutorPart {

@@ -140,6 +140,8 @@ fn show_scheduler(numbers: SchedulerNumbers) {
     table::SCHEDULER_ARRIVING_BYTES.only().set(numbers.arriving_bytes as f64);
     table::SCHEDULER_JOBS_OVER.show(outcomes(numbers.jobs_done, numbers.jobs_failed));
     table::SCHEDULER_TASKS_OVER.show(outcomes(numbers.tasks_done, numbers.tasks_failed));
+    table::SCHEDULER_TASK_COPIES.show([([], Counter::at(numbers.tasks_copied))]);
+    table::SCHEDULER_TASK_COPIES_FIRST.show([([], Counter::at(numbers.tasks_copied_first))]);
     table::SCHEDULER_TASK_INPUT_BYTES.show([([], Counter::at(numbers.task_bytes))]);
     table::SCHEDULER_TASK_LOCAL_BYTES.show([([], Counter::at(numbers.task_bytes_local))]);
     table::SCHEDULER_BROUGHT_BYTES.show([([], Counter::at(numbers.brought_bytes))]);

@@ -27,6 +27,6 @@ mod travel;
 pub use cluster::{Cluster, ClusterSettings};
 pub use control::{ClusterState, SchedulerControl};
 pub use executor::{Executor, ExecutorSettings};
-pub use forebay_scheduling::Policy;
+pub use forebay_scheduling::{CopyRules, Policy};
 pub use scheduler::{Scheduler, SchedulerSettings};
 pub use shuffle::{Shuffle, ShuffleTimes};

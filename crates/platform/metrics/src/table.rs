@@ -222,6 +222,10 @@ table! {
     SCHEDULER_TASKS: Gauges = "forebay_scheduler_tasks" [];
     /// Tasks that are over: `done`, or `failed`, as those are that were lost, or whose job ended before them.
     SCHEDULER_TASKS_OVER: Counters = "forebay_scheduler_tasks_over_total" ["outcome"];
+    /// Tasks that were late and were begun once more elsewhere.
+    SCHEDULER_TASK_COPIES: Counters = "forebay_scheduler_task_copies_total" [];
+    /// Of these, those of which the copy was done first.
+    SCHEDULER_TASK_COPIES_FIRST: Counters = "forebay_scheduler_task_copies_first_total" [];
     /// Bytes of files that tasks read which are done.
     SCHEDULER_TASK_INPUT_BYTES: Counters = "forebay_scheduler_task_input_bytes_total" [];
     /// Of these, bytes that the worker beside the task had, or was about to have, when the task was sent there.

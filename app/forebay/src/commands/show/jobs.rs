@@ -21,8 +21,8 @@ pub(crate) async fn run(config: &Config, args: JobsArgs) -> Outcome {
         Some(JobsCommand::Tasks) => return tasks(&control, args.json).await,
         None => {}
     }
-    let titles = ["job", "state", "priority", "tasks", "running", "read", "of", "passed on", "seconds", "statement"];
-    list(args.json, &control.jobs().await?, &titles, &[2, 3, 4, 5, 6, 7, 8], row)
+    let titles = ["job", "state", "priority", "tasks", "running", "copied", "read", "of", "passed on", "seconds", "statement"];
+    list(args.json, &control.jobs().await?, &titles, &[2, 3, 4, 5, 6, 7, 8, 9], row)
 }
 
 /// Lists tasks.
@@ -80,6 +80,7 @@ fn row(job: &JobState) -> Vec<String> {
         job.priority.to_string(),
         format!("{}/{}", job.tasks_done, job.tasks),
         job.tasks_running.to_string(),
+        job.tasks_copied.to_string(),
         format_bytes(job.bytes_done),
         format_bytes(job.bytes),
         format_bytes(job.bytes_passed),

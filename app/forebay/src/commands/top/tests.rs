@@ -74,6 +74,7 @@ fn job(id: &str, state: &str) -> JobState {
         tasks_local: 5,
         tasks_with_input: 5,
         tasks_again: 0,
+        tasks_copied: 0,
         bytes: 10 * MIB,
         bytes_done: 6 * MIB,
         bytes_passed: 0,

@@ -19,6 +19,7 @@ struct Cluster {
     at: String,
     scheduler_at: String,
     bucket: Bucket,
+    files: usize,
     coordinator: Option<Role>,
     scheduler: Option<Role>,
     executors: Vec<Role>,
@@ -32,25 +33,31 @@ fn role(home: &Path, name: &str, folder: &str, at: &str, more: &[&str]) -> Role 
 
 impl Cluster {
     fn start() -> Self {
+        Self::of(6, &[])
+    }
+
+    /// With so many files, and more flags for the scheduler.
+    fn of(files: usize, flags: &[&str]) -> Self {
         let home = tempfile::tempdir().unwrap();
         let bucket = Bucket::s3();
-        for part in 0..6 {
+        for part in 0..files {
             bucket.put(&format!("t/{part}.csv"), &csv(40_000));
         }
         let (at, scheduler_at) = (free_port(), free_port());
         let coordinator = Role::coordinator(home.path(), &at);
         let worker = Role::worker(home.path(), "w", &at);
         bucket.mount(&coordinator);
-        let scheduler = role(home.path(), "scheduler", "s", &at, &["--scheduler-listen", &scheduler_at]);
+        let listen = ["--scheduler-listen", scheduler_at.as_str()];
+        let scheduler = role(home.path(), "scheduler", "s", &at, &[&listen[..], flags].concat());
         let executor = |folder| role(home.path(), "executor", folder, &at, &["--executor-listen", "127.0.0.1:0", "--slots", "2"]);
         let executors = vec![executor("e1"), executor("e2")];
         let (coordinator, scheduler) = (Some(coordinator), Some(scheduler));
-        Self { home, at, scheduler_at, bucket, coordinator, scheduler, executors, _worker: worker }
+        Self { home, at, scheduler_at, bucket, files, coordinator, scheduler, executors, _worker: worker }
     }
 
     /// What a process alone answers of the same rows under another name, so that the query's own are not cached.
     fn alone(&self) -> String {
-        for part in 0..6 {
+        for part in 0..self.files {
             self.bucket.put(&format!("same/{part}.csv"), &csv(40_000));
         }
         forebay(&self.at, &["sql", "--csv", "--scheduler", "off", &GROUPS.replace("/t/", "/same/")]).ok().text()
@@ -67,10 +74,15 @@ impl Cluster {
 
     /// Waits until a query has a task on an executor.
     fn until_it_runs(&self) {
+        self.until("a job runs", |job| job["tasks_running"].as_u64() > Some(0));
+    }
+
+    /// Waits until this is so of a query that runs.
+    fn until(&self, what: &str, is_so: impl Fn(&Value) -> bool) {
         let began = Instant::now();
-        let runs = |job: &Value| job["state"] == "running" && job["tasks_running"].as_u64() > Some(0);
+        let runs = |job: &Value| job["state"] == "running" && is_so(job);
         while !forebay(&self.at, &["jobs", "--json"]).ok().json().iter().any(runs) {
-            assert!(began.elapsed() < Duration::from_secs(30), "no job runs");
+            assert!(began.elapsed() < Duration::from_secs(30), "waiting in vain: {what}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -146,4 +158,31 @@ fn a_query_goes_on_when_an_executor_is_killed() {
     cluster.executors.remove(0).kill();
     cluster.bandwidth("1Gbit");
     assert_eq!(asked.join().unwrap().ok().text(), alone);
+}
+
+#[test]
+fn what_a_stopped_executor_runs_is_done_elsewhere_before_it_is_missed() {
+    // Eight tasks for four slots, that fetch what they read, so that each takes its time.
+    let cluster = Cluster::of(16, &["--no-data-scheduler"]);
+    let alone = cluster.alone();
+    cluster.bandwidth("24Mbit");
+    let asked = cluster.query();
+    // Half of the tasks that read are done, and the rest are more than one executor has slots.
+    cluster.until("the second half runs", |job| {
+        let count = |name: &str| job[name].as_u64().unwrap();
+        count("tasks_done") * 2 >= count("tasks") && count("tasks_running") >= 3
+    });
+    cluster.executors[0].signal("STOP");
+    let stopped = Instant::now();
+    cluster.bandwidth("1Gbit");
+    let ran = asked.join().unwrap().ok();
+    let took = stopped.elapsed();
+    assert_eq!(ran.text(), alone);
+    let jobs = forebay(&cluster.at, &["jobs", "--json"]).ok().json();
+    assert_eq!(jobs.len(), 1, "{jobs:?}");
+    assert!(jobs[0]["tasks_copied"].as_u64() > Some(0) && jobs[0]["tasks_again"] == 0, "{jobs:?}");
+    assert!(took < Duration::from_secs(12), "it was waited until the executor was missed: {took:?}");
+    // It goes on, and what it says of tasks that were done elsewhere changes nothing.
+    cluster.executors[0].signal("CONT");
+    assert_eq!(cluster.query().join().unwrap().ok().text(), alone);
 }

@@ -57,6 +57,7 @@ impl Scheduler for One {
             tasks_local: 2,
             tasks_with_input: 3,
             tasks_again: 0,
+            tasks_copied: 0,
             bytes: 1 << 30,
             bytes_done: 1 << 28,
             bytes_passed: 12,

@@ -1,11 +1,12 @@
 //! Decides what Ballista hears of tasks that lost their input, so that no row counts twice: a stage again, or the whole job.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use ballista_core::serde::protobuf::failed_task::FailedReason;
 use ballista_core::serde::protobuf::{ExecutionError, TaskStatus, task_status};
 
 use crate::broken_off::is_broken_off;
+use crate::shuffle::is_in_nodes;
 
 /// Begins the error of a job that has to run again as a whole.
 pub(crate) const RUN_AGAIN: &str = "run it again: what its stages had passed on was lost";
@@ -19,8 +20,8 @@ const LOST_MAX: usize = 4;
 /// A stage that reads what is lost runs again with all its tasks, and Ballista 55 keeps what those that were done had told of
 /// their outputs, so that their rows would come twice. So either an attempt loses what it reads before any task of its stage
 /// was done, in this attempt or in an earlier one, and those that are done later don't count, or its job ends and is run again.
-/// So does a job that loses an executor with outputs of a stage that is done, since Ballista would roll the stages that read
-/// these back in the same way, or with results.
+/// So does a job that loses an executor with outputs of a stage that is done in its files, since Ballista would roll the stages that read
+/// these back in the same way, or with results. What it has passed on in nodes is not lost with it.
 #[derive(Default)]
 pub(super) struct Attempts(HashMap<String, Told>);
 
@@ -28,11 +29,22 @@ pub(super) struct Attempts(HashMap<String, Told>);
 struct Told {
     /// By stage and attempt.
     heard: HashMap<(u32, u32), Heard>,
-    /// Which executor has done a task of which stage.
-    done_by: HashSet<(String, u32)>,
+    /// Which executor has done a task of which stage, and whether it has outputs of that in files.
+    done_by: HashMap<(String, u32), bool>,
     /// Of how many operators the first task of a stage told what they took.
     operators: HashMap<u32, usize>,
     runs_again: bool,
+}
+
+/// What a job loses with an executor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missed {
+    /// Outputs that others read: it has to run again as a whole.
+    PassedOn,
+    /// Outputs of stages that still pass on, and what runs: that is given to others.
+    Outputs,
+    /// What runs.
+    Running,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -47,7 +59,8 @@ impl Attempts {
         let Told { heard: attempts, done_by, operators, .. } = self.0.entry(status.job_id.clone()).or_default();
         let attempt = (status.stage_id, status.stage_attempt_num);
         match &status.status {
-            Some(task_status::Status::Successful(_)) => {
+            Some(task_status::Status::Successful(task)) => {
+                let in_files = task.partitions.iter().any(|place| !is_in_nodes(place.file_id));
                 // Ballista 55 wants one number of operators of all tasks of a stage, and takes a task with another for one that
                 // runs for ever. A part of a union that a task does not read has metrics, where it had none.
                 if !status.metrics.is_empty()
@@ -57,7 +70,7 @@ impl Attempts {
                 }
                 let heard = *attempts.entry(attempt).or_insert(Heard::Done);
                 if heard == Heard::Done {
-                    done_by.insert((executor.to_string(), status.stage_id));
+                    *done_by.entry((executor.to_string(), status.stage_id)).or_default() |= in_files;
                 }
                 (heard == Heard::Done).then_some(status)
             }
@@ -78,11 +91,27 @@ impl Attempts {
         }
     }
 
-    /// An executor is lost. Gives whether a job has to run again: tasks of the stages that still pass on are simply given to others.
-    pub(super) fn miss(&mut self, job: &str, executor: &str, passing_on: &[usize]) -> bool {
-        let Some(told) = self.0.get_mut(job) else { return false };
-        told.runs_again |= told.done_by.iter().any(|(by, stage)| by == executor && !passing_on.contains(&(*stage as usize)));
-        told.runs_again
+    /// An executor is lost, with what it has in files; with what it has in nodes as well where these do not stay.
+    pub(super) fn miss(&mut self, job: &str, executor: &str, passing_on: &[usize], nodes_stay: bool) -> Missed {
+        let Some(told) = self.0.get_mut(job) else { return Missed::Running };
+        let done = told.done_by.iter().filter(|((by, _), _)| by == executor);
+        let is_passed_on = done.clone().any(|((_, stage), _)| !passing_on.contains(&(*stage as usize)));
+        let is_lost = done.clone().any(|(_, in_files)| *in_files || !nodes_stay);
+        // Ballista takes all that an executor has done back, or nothing.
+        told.runs_again |= is_passed_on && is_lost;
+        match (told.runs_again, is_lost) {
+            (true, _) => Missed::PassedOn,
+            (false, true) => {
+                told.done_by.retain(|(by, _), _| by != executor);
+                Missed::Outputs
+            }
+            (false, false) => Missed::Running,
+        }
+    }
+
+    /// Whether jobs have something of an executor.
+    pub(super) fn has_done(&self, executor: &str) -> bool {
+        self.0.values().any(|told| told.done_by.keys().any(|(by, _)| by == executor))
     }
 
     /// What a job's stages pass on is not what its books say: it has to run again.
@@ -120,7 +149,7 @@ fn running_again(mut status: TaskStatus) -> TaskStatus {
 #[cfg(test)]
 mod tests {
     use ballista_core::error::BallistaError;
-    use ballista_core::serde::protobuf::{FailedTask, SuccessfulTask};
+    use ballista_core::serde::protobuf::{FailedTask, ShuffleWritePartition, SuccessfulTask};
 
     use super::*;
 
@@ -179,14 +208,50 @@ mod tests {
         assert_eq!(attempts.sift("e", own.clone()), Some(own), "what it says itself it says again");
     }
 
+    /// A task is done with outputs of these numbers.
+    fn done(files: &[u64]) -> TaskStatus {
+        let place = |file: &u64| ShuffleWritePartition { file_id: Some(*file), ..ShuffleWritePartition::default() };
+        let partitions = files.iter().map(place).collect();
+        told(0, task_status::Status::Successful(SuccessfulTask { partitions, ..SuccessfulTask::default() }))
+    }
+
+    #[test]
+    fn what_lies_in_nodes_is_not_lost_with_its_executor() {
+        const IN_NODES: u64 = 1 << 63 | 7;
+        let mut attempts = Attempts::default();
+        attempts.sift("e", done(&[IN_NODES]));
+        assert!(attempts.has_done("e") && !attempts.has_done("f"));
+        for passing_on in [3, 4] {
+            assert_eq!(attempts.miss("j", "e", &[passing_on], true), Missed::Running);
+        }
+        assert_eq!(attempts.miss("j", "e", &[3], false), Missed::Outputs, "nobody is there to go on");
+        assert!(!attempts.runs_again("j") && !attempts.has_done("e"), "it is made again by others");
+        attempts.sift("e", done(&[IN_NODES]));
+        // One output of another task found no room in nodes.
+        attempts.sift("e", done(&[IN_NODES, 7]));
+        assert_eq!(attempts.miss("j", "e", &[3], true), Missed::Outputs);
+        attempts.sift("e", done(&[IN_NODES, 7]));
+        assert_eq!(attempts.miss("j", "e", &[4], true), Missed::PassedOn);
+        attempts.forget("j");
+        assert!(!attempts.has_done("e"));
+        attempts.sift("e", done(&[IN_NODES]));
+        assert_eq!(attempts.miss("j", "e", &[4], false), Missed::PassedOn);
+    }
+
     #[test]
     fn an_executor_is_missed_where_a_stage_that_is_done_has_outputs_of_it() {
         let mut attempts = Attempts::default();
-        assert!(!attempts.miss("j", "e", &[]));
-        attempts.sift("e", told(0, task_status::Status::Successful(SuccessfulTask::default())));
-        assert!(!attempts.miss("j", "e", &[3]), "its task is given to another one");
-        assert!(!attempts.miss("j", "f", &[4]) && !attempts.miss("k", "e", &[4]) && !attempts.runs_again("j"));
-        assert!(attempts.miss("j", "e", &[4]) && attempts.runs_again("j"));
+        assert_eq!(attempts.miss("j", "e", &[], true), Missed::Running);
+        attempts.sift("e", done(&[7]));
+        assert_eq!(attempts.miss("j", "e", &[3], true), Missed::Outputs, "its task is given to another one");
+        for (job, executor) in [("j", "f"), ("k", "e")] {
+            assert_eq!(attempts.miss(job, executor, &[4], true), Missed::Running);
+        }
+        assert_eq!(attempts.miss("j", "e", &[4], true), Missed::Running, "nothing of it is left");
+        attempts.sift("e", done(&[7]));
+        assert!(!attempts.runs_again("j"));
+        assert_eq!(attempts.miss("j", "e", &[4], true), Missed::PassedOn);
+        assert!(attempts.runs_again("j"));
         attempts.forget("j");
         assert!(!attempts.runs_again("j"));
         attempts.spoil("j");

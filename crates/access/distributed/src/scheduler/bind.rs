@@ -1,15 +1,19 @@
-//! The private parts of Ballista's task binding, made again: which partitions wait, and the entry of the one that was chosen.
+//! Our hand in Ballista's books: the private parts of its task binding, made again (which partitions wait, and the entry of the task that was
+//! chosen), a task once more for its copy, and what it is told of who runs a task.
 
 use ballista_core::JobId;
+use ballista_core::error::Result;
 use ballista_core::execution_plans::{RangeShuffleReaderExec, ShuffleReaderExec};
-use ballista_core::serde::protobuf::AvailableVcores;
-use ballista_core::serde::scheduler::TaskKey;
+use ballista_core::serde::protobuf::{AvailableVcores, RunningTask, TaskStatus, task_status};
+use ballista_core::serde::scheduler::{ExecutorMetadata, ExecutorOperatingSystemSpecification, ExecutorSpecification, TaskKey};
 use ballista_scheduler::cluster::BoundTask;
-use ballista_scheduler::state::execution_graph::{TaskDescription, create_task_info};
-use ballista_scheduler::state::execution_stage::RunningStage;
+use ballista_scheduler::state::execution_graph::{ExecutionGraphBox, TaskDescription, create_task_info};
+use ballista_scheduler::state::execution_stage::{ExecutionStage, RunningStage, TaskInfo};
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion::prelude::SessionConfig;
 use std::sync::Arc;
+
+use super::books::TaskName;
 
 /// Whether a stage brings its input together into one partition, so that all of it must be one task: parts of it would give
 /// parts of the result. The same test as Ballista's own (`stage_has_input_collapse` in its `cluster/mod.rs`), which is
@@ -59,16 +63,39 @@ pub(super) fn bind(
     partitions: Vec<usize>,
     config: Arc<SessionConfig>,
 ) -> BoundTask {
-    assert!(budget.vcores > 0, "a task goes to {}, which has no slot free", budget.executor_id);
     assert!(!partitions.is_empty(), "a task of stage {} has nothing to do", stage.stage_id);
-    let executor = budget.executor_id.clone();
     let task = stage.task_infos.len();
-    let attempt = partitions.iter().map(|partition| stage.task_failure_numbers[*partition]).max().unwrap_or(0);
-    let mut info = create_task_info(executor.clone(), task);
+    let mut info = create_task_info(budget.executor_id.clone(), task);
     info.global_input_partition_ids.clone_from(&partitions);
     // The partitions of a task are driven by one thread.
     info.vcores_consumed = 1;
     stage.task_infos.push(info);
+    described(stage, session, job, budget, (task, partitions), config)
+}
+
+/// Describes a task that runs once more, for its copy. None when it runs no more.
+pub(super) fn bind_copy(
+    graph: &ExecutionGraphBox,
+    name: &TaskName,
+    budget: &mut AvailableVcores,
+    config: Arc<SessionConfig>,
+) -> Option<BoundTask> {
+    let (stage, task) = running_task(graph, name)?;
+    let partitions = task.global_input_partition_ids.clone();
+    Some(described(stage, graph.session_id(), &JobId::from(name.job.as_str()), budget, (name.task, partitions), config))
+}
+
+/// A task as it is sent.
+fn described(
+    stage: &RunningStage,
+    session: &str,
+    job: &JobId,
+    budget: &mut AvailableVcores,
+    (task, partitions): (usize, Vec<usize>),
+    config: Arc<SessionConfig>,
+) -> BoundTask {
+    assert!(budget.vcores > 0, "a task goes to {}, which has no slot free", budget.executor_id);
+    let attempt = partitions.iter().map(|partition| stage.task_failure_numbers[*partition]).max().unwrap_or(0);
     budget.vcores -= 1;
     let description = TaskDescription {
         session_id: session.to_string(),
@@ -80,5 +107,60 @@ pub(super) fn bind(
         plan: Arc::clone(&stage.plan),
         session_config: config,
     };
-    (executor, description)
+    (budget.executor_id.clone(), description)
+}
+
+/// Tells Ballista who runs these tasks: one whose copy goes on alone is on another executor than it was given to.
+pub(super) fn tell_moved(graph: &mut ExecutionGraphBox, moved: Vec<(TaskName, String)>) {
+    for (name, executor) in moved {
+        let runs_elsewhere = running_task(graph, &name).is_some_and(|(_, task)| match &task.task_status {
+            task_status::Status::Running(running) => running.executor_id != executor,
+            _ => false,
+        });
+        if !runs_elsewhere {
+            continue;
+        }
+        let told_by = executor.clone();
+        let status = name.status(task_status::Status::Running(RunningTask { executor_id: executor }));
+        if let Err(error) = tell(graph, told_by, vec![status]) {
+            tracing::warn!(?name, %error, "who runs a task was not taken in");
+        }
+    }
+}
+
+/// What an executor runs of a job waits again, under other numbers. What it has done stays.
+pub(super) fn waits_again(graph: &mut ExecutionGraphBox, job: &JobId, executor: &str) -> Result<()> {
+    let mut lost = Vec::new();
+    for stage in graph.stages().values() {
+        let ExecutionStage::Running(stage) = stage else { continue };
+        for (task, info) in stage.task_infos.iter().enumerate() {
+            if let task_status::Status::Running(running) = &info.task_status
+                && running.executor_id == executor
+            {
+                let (id, attempt) = (stage.stage_id, stage.stage_attempt_num);
+                lost.push(TaskName { job: job.to_string(), stage: id, attempt, task }.lost());
+            }
+        }
+    }
+    if lost.is_empty() { Ok(()) } else { tell(graph, executor.to_string(), lost) }
+}
+
+/// Tells Ballista of tasks. Who tells it counts for outputs, of which these have none.
+fn tell(graph: &mut ExecutionGraphBox, id: String, told: Vec<TaskStatus>) -> Result<()> {
+    let told_by = ExecutorMetadata {
+        id,
+        host: String::new(),
+        port: 0,
+        grpc_port: 0,
+        specification: ExecutorSpecification::default(),
+        os_info: ExecutorOperatingSystemSpecification::default(),
+    };
+    graph.update_task_status(&told_by, told, usize::MAX, usize::MAX).map(drop)
+}
+
+/// A task that runs, and its stage.
+pub(super) fn running_task<'a>(graph: &'a ExecutionGraphBox, name: &TaskName) -> Option<(&'a RunningStage, &'a TaskInfo)> {
+    let Some(ExecutionStage::Running(stage)) = graph.stages().get(&name.stage) else { return None };
+    let task = stage.task_infos.get(name.task).filter(|_| stage.stage_attempt_num == name.attempt)?;
+    matches!(task.task_status, task_status::Status::Running(_)).then_some((stage, task))
 }

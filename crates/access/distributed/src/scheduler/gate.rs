@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 use tonic::{Request, Response, Status};
 
 use super::books::deciding::Sender;
-use super::books::{Ended, Told};
+use super::books::{Ended, TaskName};
 use super::lost::{executor_lost, truthful};
 use super::{Books, Server};
 use crate::executor::worker_of;
@@ -55,9 +55,9 @@ impl Gate {
         Self { inner, books, client, news }
     }
 
-    /// Notes what an executor says, and leaves what Ballista is to hear of it. Gives the executor when it lost tasks.
-    fn note(&self, asked: &mut PollWorkParams) -> Option<String> {
-        let executor = asked.metadata.as_ref()?;
+    /// Notes what an executor says, and leaves what Ballista is to hear of it.
+    fn note(&self, asked: &mut PollWorkParams) {
+        let Some(executor) = asked.metadata.as_ref() else { return };
         let slots = slots(executor);
         let view = self.client.view();
         let worker = worker_of(&executor.id).and_then(|id| view.workers.iter().find(|worker| worker.id == id));
@@ -70,13 +70,11 @@ impl Gate {
             books.decide("the end of a task", Sender::Job(&job), |books| sift(books, &executor.id, status)).flatten()
         });
         asked.task_status = told.flat_map(each_loss).collect();
-        let told: Vec<Told> = asked.task_status.iter().map(told_of).collect();
         let is_idle = asked.num_free_vcores >= slots;
-        let has_lost_tasks = books.decide("what is told", sender, |books| {
-            books.told(&executor.id, told);
-            books.has_lost_tasks(&executor.id, is_idle)
-        });
-        has_lost_tasks.unwrap_or(false).then(|| executor.id.clone())
+        let lost = books.decide("what is lost", sender, |books| lost(books, &executor.id, is_idle));
+        asked.task_status.extend(lost.unwrap_or_default());
+        let told: Vec<TaskName> = asked.task_status.iter().map(TaskName::of).collect();
+        books.decide("what is told", sender, |books| books.told(&executor.id, told));
     }
 
     /// The question of an executor without a task, to be asked again while it is held. None of one that has a task: it tells with its next
@@ -90,19 +88,9 @@ impl Gate {
     }
 
     /// Asks Ballista, to its end, also when the executor hangs up meanwhile: a task that the schedule gave must be bound, or wait again.
-    async fn ask(
-        &self,
-        request: Request<PollWorkParams>,
-        lost_tasks: Option<String>,
-    ) -> Result<Response<PollWorkResult>, Status> {
-        let (inner, books) = (self.inner.clone(), Arc::clone(&self.books));
-        let asked = forebay_runtime::spawn(async move {
-            if let Some(executor) = lost_tasks {
-                tracing::warn!(executor, "executor has lost tasks: they wait again");
-                executor_lost(&inner, &books, &executor).await;
-            }
-            SchedulerGrpc::poll_work(&inner, request).await
-        });
+    async fn ask(&self, request: Request<PollWorkParams>) -> Result<Response<PollWorkResult>, Status> {
+        let inner = self.inner.clone();
+        let asked = forebay_runtime::spawn(async move { SchedulerGrpc::poll_work(&inner, request).await });
         asked.await.map_err(|error| Status::internal(error.to_string()))?
     }
 }
@@ -172,14 +160,27 @@ fn check_plan(asked: &ExecuteQueryParams) -> Result<(), Status> {
 
 /// Notes how a task ended, and gives what Ballista is to hear of it. One that waits again has no say: Ballista lets it be.
 pub(super) fn sift(books: &mut Books, executor: &str, status: TaskStatus) -> Option<TaskStatus> {
+    if !books.word_counts(executor, &status) {
+        return None;
+    }
     let counts = books.runs(&status.job_id, status.stage_id, status.stage_attempt_num, status.task_id);
     note_end(books, &status);
     if counts { books.attempts.sift(executor, status) } else { Some(status) }
 }
 
-fn told_of(status: &TaskStatus) -> Told {
-    let (stage, attempt) = (status.stage_id as usize, status.stage_attempt_num as usize);
-    Told { job: status.job_id.clone(), stage, attempt, task: status.task_id as usize }
+/// Tasks that an executor has lost with a connection, as Ballista is to hear of them: they wait again, and what it has done is still there.
+pub(super) fn lost(books: &mut Books, executor: &str, is_idle: bool) -> Vec<TaskStatus> {
+    let mut told = Vec::new();
+    for name in books.lost_tasks(executor, is_idle) {
+        // Of a task with a copy the other one goes on.
+        if books.run_is_lost(&name, executor) {
+            tracing::warn!(executor, ?name, "executor has lost a task: it waits again");
+            let status = name.lost();
+            note_end(books, &status);
+            told.push(status);
+        }
+    }
+    told
 }
 
 fn note_end(books: &mut Books, status: &TaskStatus) {
@@ -202,14 +203,14 @@ impl SchedulerGrpc for Gate {
     type ExecuteQueryPushStream = Pin<Box<dyn Stream<Item = Result<GetJobStatusResult, Status>> + Send>>;
 
     async fn poll_work(&self, mut request: Request<PollWorkParams>) -> Result<Response<PollWorkResult>, Status> {
-        let mut lost_tasks = self.note(request.get_mut());
+        self.note(request.get_mut());
         let again = self.asks_again(request.get_ref());
         let until = forebay_runtime::now() + HELD;
         loop {
             // From before it is looked what there is.
             let mut news = pin!(self.news.notified());
             news.as_mut().enable();
-            let answer = self.ask(request, lost_tasks.take()).await?;
+            let answer = self.ask(request).await?;
             let PollWorkResult { tasks, jobs_to_clean } = answer.get_ref();
             let has_nothing = tasks.is_empty() && jobs_to_clean.is_empty() && forebay_runtime::now() < until;
             let Some(again) = again.clone().filter(|_| has_nothing) else { return Ok(answer) };
@@ -277,7 +278,12 @@ impl SchedulerGrpc for Gate {
     }
 
     async fn executor_stopped(&self, request: Request<ExecutorStoppedParams>) -> Result<Response<ExecutorStoppedResult>, Status> {
-        executor_lost(&self.inner, &self.books, &request.get_ref().executor_id).await;
+        let executor = &request.get_ref().executor_id;
+        executor_lost(&self.inner, &self.books, executor).await;
+        // What it has done is there, and would be taken for lost: it is silent from now on, and missed when nobody reads that any more.
+        if self.books.lock().attempts.has_done(executor) {
+            return Ok(Response::new(ExecutorStoppedResult {}));
+        }
         SchedulerGrpc::executor_stopped(&self.inner, request).await
     }
 

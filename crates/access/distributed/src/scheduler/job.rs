@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use forebay_protocol::JobState;
-use forebay_scheduling::{BlockRange, JobId, TaskId, TaskInput};
+use forebay_scheduling::{BlockRange, JobId, Pace, TaskId, TaskInput};
 use forebay_types::{MountId, ObjectVersion, SegmentId, WorkerId};
 
 use crate::travel::Ticket;
@@ -65,6 +65,8 @@ pub(super) struct Job {
     pub(super) stages: HashMap<usize, Stage>,
     /// By stage and Ballista's number of the task.
     pub(super) running: HashMap<(usize, usize), Running>,
+    /// Tasks that have, or had, a copy: by stage, its attempt and Ballista's number. None gets another one.
+    pub(super) copied: HashSet<(usize, usize, usize)>,
     /// What its tasks read, by segment.
     pub(super) versions: HashMap<SegmentId, (Arc<ObjectVersion>, u32)>,
     /// Where it reads.
@@ -82,6 +84,7 @@ pub(super) struct Sums {
     pub(super) tasks_local: u64,
     pub(super) tasks_with_input: u64,
     pub(super) tasks_again: u64,
+    pub(super) tasks_copied: u64,
     pub(super) bytes: u64,
     pub(super) bytes_done: u64,
     pub(super) bytes_passed: u64,
@@ -97,6 +100,10 @@ pub(super) struct Stage {
     pub(super) offered: HashSet<u32>,
     /// Tasks that were counted.
     pub(super) counted: HashSet<u32>,
+    /// How long those took that are done.
+    pub(super) pace: Pace,
+    /// A task of it may run twice at the same time: it writes nothing that others find by themselves.
+    pub(super) may_be_copied: bool,
 }
 
 /// A task on an executor.
@@ -111,6 +118,26 @@ pub(super) struct Running {
     pub(super) worker: WorkerId,
     pub(super) executor: String,
     pub(super) began: Instant,
+    /// The same once more, on another executor, since this one is late.
+    pub(super) copy: Option<Copied>,
+}
+
+/// The copy of a task that runs.
+pub(super) struct Copied {
+    pub(super) worker: WorkerId,
+    pub(super) executor: String,
+    pub(super) began: Instant,
+}
+
+impl Running {
+    /// Whether an executor runs it, or its copy.
+    pub(super) fn is_on(&self, executor: &str) -> bool {
+        self.executor == executor || self.copy_is_on(executor)
+    }
+
+    pub(super) fn copy_is_on(&self, executor: &str) -> bool {
+        self.copy.as_ref().is_some_and(|copy| copy.executor == executor)
+    }
 }
 
 impl Job {
@@ -122,6 +149,7 @@ impl Job {
             began_ms: forebay_runtime::unix_ms(),
             stages: HashMap::new(),
             running: HashMap::new(),
+            copied: HashSet::new(),
             versions: HashMap::new(),
             mounts: BTreeSet::new(),
             sums: Sums::default(),
@@ -144,6 +172,7 @@ impl Job {
             tasks_local: self.sums.tasks_local,
             tasks_with_input: self.sums.tasks_with_input,
             tasks_again: self.sums.tasks_again,
+            tasks_copied: self.sums.tasks_copied,
             bytes: self.sums.bytes,
             bytes_done: self.sums.bytes_done,
             bytes_passed: self.sums.bytes_passed,

@@ -3,12 +3,13 @@
 use ballista_core::serde::protobuf::{GetJobStatusResult, job_status};
 use parking_lot::Mutex;
 
-use super::attempts::RUN_AGAIN;
+use super::attempts::{Missed, RUN_AGAIN};
+use super::bind::{tell_moved, waits_again};
 use super::books::deciding::{DEFECT, Sender};
 use super::{Books, Server};
 
-/// Gives the tasks of an executor that is lost to others. Where a stage that is done has outputs of it, or the last one results,
-/// the job ends and is to be run again. Ballista finds nothing left to do when it misses the executor itself.
+/// Gives the tasks of an executor that is lost to others. Where a stage that is done has outputs of it in files, or the last one results,
+/// the job ends and is to be run again. What it ran twice goes on elsewhere. Ballista finds nothing left to do when it misses the executor itself.
 pub(super) async fn executor_lost(server: &Server, books: &Mutex<Books>, executor: &str) {
     for (id, info) in server.state.task_manager.get_running_job_cache().iter() {
         // No stage gets done between the question and what is done about it.
@@ -16,11 +17,19 @@ pub(super) async fn executor_lost(server: &Server, books: &Mutex<Books>, executo
         let mut passing_on = graph.running_stages();
         // Ballista never forgets where it was told that results are.
         passing_on.retain(|id| graph.stages().get(id).is_some_and(|stage| !stage.output_links().is_empty()));
-        let miss = |books: &mut Books| books.attempts.miss(id.as_ref(), executor, &passing_on);
-        let runs_again = books.lock().decide("an executor that is lost", Sender::Job(id.as_ref()), miss).unwrap_or(true);
-        let done = match runs_again {
-            true => server.cancel_job(id.clone()).await,
-            false => graph.reset_stages_on_lost_executor(executor).map(|_| ()),
+        let miss = |books: &mut Books| {
+            books.copies_go_on(id.as_ref(), executor);
+            // Where no other one is, Ballista is to end the job after a while, as it does when it misses the last one.
+            let others = books.executors.keys().any(|other| other != executor);
+            (books.attempts.miss(id.as_ref(), executor, &passing_on, others), books.moved(id.as_ref()))
+        };
+        let missed = books.lock().decide("an executor that is lost", Sender::Job(id.as_ref()), miss);
+        let (missed, moved) = missed.unwrap_or((Missed::PassedOn, Vec::new()));
+        tell_moved(&mut graph, moved);
+        let done = match missed {
+            Missed::PassedOn => server.cancel_job(id.clone()).await,
+            Missed::Outputs => graph.reset_stages_on_lost_executor(executor).map(|_| ()),
+            Missed::Running => waits_again(&mut graph, id, executor),
         };
         if let Err(error) = done {
             tracing::warn!(job = %id, executor, %error, "a job may miss what an executor had");

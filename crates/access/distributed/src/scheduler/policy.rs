@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ballista_core::JobId;
-use ballista_core::serde::protobuf::{AvailableVcores, job_status, task_status};
+use ballista_core::serde::protobuf::{AvailableVcores, job_status};
 use ballista_scheduler::cluster::{BoundTask, DistributionPolicy};
 use ballista_scheduler::state::execution_graph::ExecutionGraphBox;
 use ballista_scheduler::state::execution_stage::{ExecutionStage, RunningStage};
@@ -15,17 +15,18 @@ use ballista_scheduler::state::task_manager::JobInfoCache;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
-use forebay_sql::Engine;
+use forebay_sql::{Engine, drafts_to_send};
 use forebay_types::{Error, OperationId, WorkerId};
 use futures::FutureExt;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use super::Books;
-use super::bind::{bind, collapses, pending, take};
+use super::bind::{bind, bind_copy, collapses, pending, running_task, take, tell_moved};
 use super::books::deciding::{Sender, caught};
-use super::books::{Chosen, Told};
+use super::books::{Chosen, TaskName};
 use super::input::{self, Carrier};
 use super::job::Cut;
 use super::merged;
@@ -100,11 +101,10 @@ impl Policy {
         let config = graph.session_config();
         let seen = self.books.lock().decide("a job that is there", Sender::Job(id), |books| {
             books.job_seen(id, || ticket_of(&config));
-            books.runs_again(id)
+            (!books.runs_again(id)).then(|| books.moved(id))
         });
-        if seen != Some(false) {
-            return;
-        }
+        let Some(moved) = seen.flatten() else { return };
+        tell_moved(graph, moved);
         let mut seen = Vec::new();
         while let Some(next) = graph.fetch_running_stage(&seen).map(|stage| stage.stage_id) {
             seen.push(next);
@@ -132,6 +132,9 @@ impl Policy {
                     false => merged::cut(plan, stage.partitions, self.task_bytes),
                 };
                 books.stage_begins(job, id, attempt, cut, kind(plan), nothing);
+                if !writes(plan) {
+                    books.may_be_copied(job, id);
+                }
                 if reads_files {
                     self.find_inputs(books, job, stage, Arc::clone(plan));
                     return;
@@ -177,7 +180,8 @@ impl Policy {
         let until = forebay_runtime::now() + SETTLED;
         for task in told {
             let Some(info) = jobs.get(&JobId::from(task.job.as_str())) else { continue };
-            while still_runs(&*info.execution_graph.read().await, &task) && forebay_runtime::now() < until {
+            // Whom Ballista still takes for one that runs.
+            while running_task(&*info.execution_graph.read().await, &task).is_some() && forebay_runtime::now() < until {
                 forebay_runtime::time::sleep(Duration::from_millis(1)).await;
             }
         }
@@ -192,35 +196,65 @@ impl Policy {
     ) -> Option<BoundTask> {
         let job = JobId::from(chosen.job.clone());
         let info = jobs.get(&job)?;
-        let is_passed_on = {
-            let mut graph = info.execution_graph.write().await;
-            let links = running_stage(&mut graph, chosen.stage)?.output_links.clone();
-            is_passed_on(&graph, chosen.stage, &links)
-        };
-        // Not with the graph: it may take seconds.
-        let class = if is_passed_on { self.shuffles.of_job(&chosen.job).await } else { None };
+        let mut config = self.config_of(&chosen.job, chosen.stage, info).await?;
         let mut graph = info.execution_graph.write().await;
         let session = graph.session_id().to_string();
         let stage = running_stage(&mut graph, chosen.stage)?;
         let partitions = take(stage, chosen.partitions.as_deref())?;
-        let mut config = stage.session_config.as_ref().clone();
         if let Err(error) = travel::send(&mut config, None, Some(&chosen.places)) {
             tracing::debug!(%error, "a task goes without its places");
         }
-        travel::send_shuffle(&mut config, class);
         let bound = bind(stage, &session, &job, budget, partitions, Arc::new(config));
         let (attempt, task) = (bound.1.stage_attempt_num, bound.1.key.task_id);
         self.books.lock().decide("a task that begins", Sender::Job(&chosen.job), |books| books.began(chosen, attempt, task));
         tracing::debug!(%job, stage = chosen.stage, task = bound.1.key.task_id, executor = budget.executor_id, "task begins");
         Some(bound)
     }
-}
 
-/// Whether Ballista still takes a task for one that runs.
-fn still_runs(graph: &ExecutionGraphBox, told: &Told) -> bool {
-    let Some(ExecutionStage::Running(stage)) = graph.stages().get(&told.stage) else { return false };
-    let info = stage.task_infos.get(told.task).filter(|_| stage.stage_attempt_num == told.attempt);
-    info.is_some_and(|info| matches!(info.task_status, task_status::Status::Running(_)))
+    /// Gives what is left of an executor's slots, for which nothing waits, to copies of late tasks.
+    async fn give_copies(&self, budget: &mut AvailableVcores, jobs: &HashMap<JobId, JobInfoCache>, bound: &mut Vec<BoundTask>) {
+        while budget.vcores > 0 {
+            let Some(name) = self.books.lock().choose_late(&budget.executor_id) else { return };
+            match AssertUnwindSafe(self.bind_late(&name, budget, jobs)).catch_unwind().await {
+                Ok(copy) => bound.extend(copy),
+                Err(_) => self.books.lock().failed("giving a copy", Sender::Job(&name.job)),
+            }
+        }
+    }
+
+    /// Binds the copy of a late task; none when that runs no more.
+    async fn bind_late(
+        &self,
+        name: &TaskName,
+        budget: &mut AvailableVcores,
+        jobs: &HashMap<JobId, JobInfoCache>,
+    ) -> Option<BoundTask> {
+        let info = jobs.get(&JobId::from(name.job.as_str()))?;
+        let config = self.config_of(&name.job, name.stage, info).await?;
+        let graph = info.execution_graph.read().await;
+        running_task(&graph, name)?;
+        let begin = |books: &mut Books| books.copy_begins(name, &budget.executor_id);
+        let begins = self.books.lock().decide("a copy that begins", Sender::Job(&name.job), begin);
+        if begins != Some(true) {
+            return None;
+        }
+        let bound = bind_copy(&graph, name, budget, Arc::new(config))?;
+        tracing::info!(?name, executor = budget.executor_id, "a task is late: a copy of it begins");
+        Some(bound)
+    }
+
+    /// What a task of a stage is sent with; none when the stage does not run.
+    async fn config_of(&self, job: &str, stage: usize, info: &JobInfoCache) -> Option<SessionConfig> {
+        let (mut config, is_passed_on) = {
+            let graph = info.execution_graph.read().await;
+            let Some(ExecutionStage::Running(running)) = graph.stages().get(&stage) else { return None };
+            (running.session_config.as_ref().clone(), is_passed_on(&graph, stage, &running.output_links))
+        };
+        // Not with the graph: it may take seconds.
+        let class = if is_passed_on { self.shuffles.of_job(job).await } else { None };
+        travel::send_shuffle(&mut config, class);
+        Some(config)
+    }
 }
 
 /// The running stage of this number.
@@ -266,6 +300,7 @@ impl DistributionPolicy for Policy {
                     Err(_) => self.books.lock().failed("giving a task", of),
                 }
             }
+            self.give_copies(budget, &running_jobs, &mut bound).await;
         }
         self.carrier.go();
         Ok(bound)
@@ -277,7 +312,7 @@ impl DistributionPolicy for Policy {
 }
 
 /// What came with a job's plan. One that came without (of a client of Ballista's own) reads what is current.
-fn ticket_of(config: &datafusion::prelude::SessionConfig) -> Ticket {
+fn ticket_of(config: &SessionConfig) -> Ticket {
     let ticket = travel::ticket(config).unwrap_or_else(|error| {
         tracing::warn!(%error, "a job without a ticket that can be read");
         None
@@ -291,6 +326,11 @@ fn ticket_of(config: &datafusion::prelude::SessionConfig) -> Ticket {
 
 fn has_scan(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.exists(|node| Ok(node.downcast_ref::<DataSourceExec>().is_some())).unwrap_or(false)
+}
+
+/// Whether a stage writes what others find by themselves.
+fn writes(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    plan.exists(|node| Ok(drafts_to_send(node).is_some())).unwrap_or(true)
 }
 
 /// The kind of a stage, for its I/O rate: its operators and the folder of its first file.

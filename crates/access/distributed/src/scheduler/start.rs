@@ -17,7 +17,7 @@ use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
 use forebay_protocol::SchedulerNumbers;
 use forebay_rights::needs;
-use forebay_scheduling::{Policy as Order, ScheduleSettings};
+use forebay_scheduling::{CopyRules, Policy as Order, ScheduleSettings};
 use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::Security;
 use forebay_types::{Error, OperationId, Result};
@@ -57,6 +57,8 @@ pub struct SchedulerSettings {
     pub shuffle: Shuffle,
     /// What a task reads at least of what other stages have left: smaller partitions of it go together. With 0 each is a task.
     pub task_bytes: u64,
+    /// When a task that is late is run once more elsewhere; none for never.
+    pub copies: Option<CopyRules>,
     /// A job that takes so long, or longer, is told to the log ([`forebay_sql::SLOW_QUERY`]); none for no job.
     pub slow_query: Option<Duration>,
 }
@@ -77,6 +79,7 @@ impl Scheduler {
         let ways = Ways::new(&settings.security)?;
         let mut books = Books::new(ScheduleSettings { policy: settings.order, ..Default::default() });
         books.slow_query = settings.slow_query;
+        books.copies.rules = settings.copies;
         let books = Arc::new(Mutex::new(books));
         let carrier = Carrier::new(Arc::clone(&books), client.clone(), settings.ahead);
         let engine = EngineSettings { reach: Reach::of_mounts(), ..EngineSettings::default() };

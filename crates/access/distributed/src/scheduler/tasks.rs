@@ -66,18 +66,25 @@ impl TasksOver {
         let over = self.tasks.iter().map(|over| {
             let state = if over.done { "done" } else { "failed" };
             let took = over.ended.duration_since(over.of.began).as_secs_f64();
-            shown(&over.job, over.stage, &over.of, state, took, over.ended.elapsed().as_secs_f64())
+            shown(&over.job, over.stage, &over.of, state, (took, over.ended.elapsed().as_secs_f64()))
         });
         let mut now: Vec<_> =
             running.flat_map(|(id, job)| job.running.iter().map(move |(key, of)| (of.began, id, key.0, of))).collect();
         now.sort_by_key(|(began, id, stage, of)| (*began, *id, *stage, of.task));
-        let now =
-            now.into_iter().map(|(began, id, stage, of)| shown(id, stage, of, "running", began.elapsed().as_secs_f64(), 0.0));
+        let now = now.into_iter().flat_map(|(began, id, stage, of)| {
+            let first = shown(id, stage, of, "running", (began.elapsed().as_secs_f64(), 0.0));
+            let copy = of.copy.as_ref().map(|copy| TaskState {
+                worker: copy.worker.to_string(),
+                bytes_local: 0,
+                ..shown(id, stage, of, "copy", (copy.began.elapsed().as_secs_f64(), 0.0))
+            });
+            std::iter::once(first).chain(copy)
+        });
         over.chain(now).collect()
     }
 }
 
-fn shown(job: &str, stage: usize, of: &Running, state: &str, seconds: f64, ended: f64) -> TaskState {
+fn shown(job: &str, stage: usize, of: &Running, state: &str, (seconds, ended): (f64, f64)) -> TaskState {
     TaskState {
         job: job.to_string(),
         stage: stage as u64,
@@ -108,6 +115,7 @@ mod tests {
             worker: WorkerId(worker),
             executor,
             began: forebay_runtime::now(),
+            copy: None,
         }
     }
 

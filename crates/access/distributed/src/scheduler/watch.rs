@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use ballista_core::JobId;
 use ballista_core::serde::protobuf::job_status;
+use ballista_scheduler::state::execution_graph::RunningTaskInfo;
 use forebay_protocol::JobState;
 use forebay_sql::{Slow, tell_slow};
 use forebay_types::OperationId;
@@ -30,12 +31,15 @@ pub(super) const MISSED: Duration = Duration::from_secs(15);
 /// Looks at jobs, closes those that are over, and forgets executors that are gone, until it is dropped.
 pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc<Carrier>, policy: Arc<Policy>) {
     let executors = async {
+        let mut gone = HashSet::new();
         loop {
             forebay_runtime::time::sleep(LOOK).await;
             let lost = books.lock().decide("silence", Sender::Nobody, |books| books.forget_silent(SILENT)).unwrap_or_default();
             for executor in lost {
                 executor_lost(&server, &books, &executor).await;
+                gone.insert(executor);
             }
+            keep_known(&server, &books, &mut gone).await;
         }
     };
     // Apart, since they may wait for workers: executors must be missed before Ballista does it.
@@ -49,6 +53,8 @@ pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc
                 policy.look_ahead(&server.state.task_manager.get_running_job_cache()).await;
                 end_spoilt(&server, &books, &mut asked).await;
                 carrier.go();
+                books.lock().decide("late tasks", Sender::Nobody, Books::look_for_late);
+                end_unwanted(&server, &books).await;
             };
             if AssertUnwindSafe(look).catch_unwind().await.is_err() {
                 tracing::error!("a look at the jobs failed by a defect: they are looked at again");
@@ -56,6 +62,29 @@ pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc
         }
     };
     tokio::join!(executors, jobs);
+}
+
+/// Keeps Ballista from missing executors that are lost, as long as jobs read in nodes what they have done: it would take that for lost as well.
+async fn keep_known(server: &Server, books: &Mutex<Books>, gone: &mut HashSet<String>) {
+    let is_anybody_there = {
+        let books = books.lock();
+        gone.retain(|executor| !books.executors.contains_key(executor) && books.attempts.has_done(executor));
+        !books.executors.is_empty()
+    };
+    let manager = &server.state.executor_manager;
+    for executor in gone.iter() {
+        if !is_anybody_there {
+            executor_lost(server, books, executor).await;
+            continue;
+        }
+        let kept = async { manager.save_executor_metadata(manager.get_executor_metadata(executor).await?).await };
+        if let Err(error) = kept.await {
+            tracing::debug!(executor, %error, "Ballista misses an executor whose outputs are there");
+        }
+    }
+    if !is_anybody_there {
+        gone.clear();
+    }
 }
 
 /// Ends the jobs that have to run again as a whole, and those that failed by a defect here, each of them once: Ballista takes its time.
@@ -71,6 +100,18 @@ async fn end_spoilt(server: &Server, books: &Mutex<Books>, asked: &mut HashSet<S
             tracing::warn!(job = %id, %error, "a job that can't go on was not ended");
         }
         asked.insert(id);
+    }
+}
+
+/// Ends runs that nobody waits for: of a task and its copy the one that was not done first, and copies of tasks that are over otherwise.
+async fn end_unwanted(server: &Server, books: &Mutex<Books>) {
+    let unwanted = books.lock().take_unwanted();
+    for (name, executor_id) in unwanted {
+        let run = RunningTaskInfo { task_id: name.task, job_id: name.job.into(), stage_id: name.stage, executor_id };
+        // Each by itself: an executor that does not answer keeps no other one.
+        if let Err(error) = server.state.executor_manager.cancel_running_tasks(vec![run]).await {
+            tracing::debug!(%error, "a run that nobody waits for goes on");
+        }
     }
 }
 

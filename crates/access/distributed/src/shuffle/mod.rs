@@ -37,7 +37,7 @@ pub(crate) use files::tests::output;
 pub(crate) use files::{Files, Told, all};
 pub(crate) use handed::WHOLE_FILE;
 pub(crate) use losses::each as each_loss;
-pub(crate) use place::{ROOT, is_job_name, job_path, rows_of};
+pub(crate) use place::{ROOT, is_in_nodes, is_job_name, job_path, rows_of};
 pub use times::ShuffleTimes;
 pub(crate) use times::Times;
 

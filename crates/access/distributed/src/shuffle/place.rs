@@ -57,6 +57,11 @@ pub(crate) fn rows_of(location: &PartitionLocation) -> Option<u64> {
     u64::try_from(told.num_rows).ok()
 }
 
+/// Whether an output with this number lies in nodes, and not with the executor that wrote it.
+pub(crate) fn is_in_nodes(file: Option<u64>) -> bool {
+    MapNumber::of_output(file).is_some()
+}
+
 /// The number of a map's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct MapNumber(u64);

@@ -9,7 +9,8 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::util::pretty::pretty_format_batches;
 use forebay_client::{Client, ClientSettings, Security, StorageClass, Wait};
 use forebay_distributed::{
-    Cluster, ClusterSettings, Executor, ExecutorSettings, Policy, Scheduler, SchedulerControl, SchedulerSettings, Shuffle,
+    Cluster, ClusterSettings, CopyRules, Executor, ExecutorSettings, Policy, Scheduler, SchedulerControl, SchedulerSettings,
+    Shuffle,
 };
 use forebay_sql::{Engine, EngineMemory, EngineSettings};
 use forebay_testbed::{BUCKET, TestCluster, add_mount};
@@ -37,13 +38,13 @@ impl Bed {
     }
 
     pub async fn secured(count: usize, options: MountOptions, ahead: bool, security: Security) -> Self {
-        Self::of(count, options, ahead, security, Shuffle::default(), EngineSettings::default(), 0).await
+        Self::of(count, options, ahead, security, Shuffle::default(), EngineSettings::default(), (0, None)).await
     }
 
     /// The same with so much memory for the tasks of each executor.
     pub async fn with_memory(count: usize, bytes: u64) -> Self {
         let engine = EngineSettings { memory: EngineMemory::of_bytes(Some(bytes)), ..EngineSettings::default() };
-        Self::of(count, MountOptions::default(), true, Security::default(), Shuffle::default(), engine, 0).await
+        Self::of(count, MountOptions::default(), true, Security::default(), Shuffle::default(), engine, (0, None)).await
     }
 
     /// The same with what passes between stages in temporary nodes.
@@ -53,7 +54,12 @@ impl Bed {
 
     /// The same where a task reads at least so many bytes of what other stages have left; with 0 each partition is a task.
     pub async fn merging(count: usize, options: MountOptions, shuffle: Shuffle, task_bytes: u64) -> Self {
-        Self::of(count, options, true, Security::default(), shuffle, EngineSettings::default(), task_bytes).await
+        Self::of(count, options, true, Security::default(), shuffle, EngineSettings::default(), (task_bytes, None)).await
+    }
+
+    /// The same where tasks fetch what they read, and those that are late by these rules are run once more.
+    pub async fn copying(count: usize, options: MountOptions, shuffle: Shuffle, rules: CopyRules) -> Self {
+        Self::of(count, options, false, Security::default(), shuffle, EngineSettings::default(), (0, Some(rules))).await
     }
 
     async fn of(
@@ -63,7 +69,7 @@ impl Bed {
         security: Security,
         shuffle: Shuffle,
         engine: EngineSettings,
-        task_bytes: u64,
+        (task_bytes, copies): (u64, Option<CopyRules>),
     ) -> Self {
         let mut test = TestCluster::empty(|settings| {
             settings.lease = Duration::from_secs(2);
@@ -88,6 +94,7 @@ impl Bed {
             ahead,
             shuffle,
             task_bytes,
+            copies,
             slow_query: None,
         };
         let scheduler = Scheduler::start(connect(&test).await, settings).await.unwrap();

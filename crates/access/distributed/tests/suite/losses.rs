@@ -121,3 +121,19 @@ async fn an_executor_that_dies_with_partitions_that_went_together_changes_no_ans
         futures::future::join(in_nodes, in_files).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_was_passed_on_in_nodes_outlives_who_wrote_it() {
+    let mut bed = Bed::shuffling(3, MountOptions::default()).await;
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    bed.tpch(0.05, &[&here, &cluster]).await;
+    let running = tokio::spawn(async move { rows(&cluster, JOIN).await });
+    // All that the join reads is passed on, and some of it by each executor.
+    after(6, &bed).await;
+    drop(bed.executors[1].take());
+    let found = tokio::time::timeout(Duration::from_secs(120), running).await.unwrap().unwrap();
+    let jobs = bed.control().jobs().await.unwrap();
+    assert_eq!(found, rows(&here, JOIN).await);
+    assert_eq!(jobs.len(), 1, "the query does not run again: {jobs:?}");
+    assert!(jobs[0].tasks_again <= 2, "what ran in its two slots does: {jobs:?}");
+}

@@ -5,6 +5,7 @@
 mod audit;
 mod bed;
 mod calls;
+mod copies;
 mod forms;
 mod handing;
 mod jobs;

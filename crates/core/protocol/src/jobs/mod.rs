@@ -31,6 +31,9 @@ pub struct JobState {
     pub tasks_with_input: u64,
     /// Tasks that had to run again.
     pub tasks_again: u64,
+    /// Tasks that were late and were begun once more elsewhere, beside the first.
+    #[serde(default)]
+    pub tasks_copied: u64,
     /// Bytes that its tasks read of files, as far as that is known.
     pub bytes: u64,
     /// Bytes that finished tasks have read.
@@ -53,7 +56,7 @@ pub struct TaskState {
     pub stage: u64,
     /// Its partition of the stage; none for the one task that brings all of them together.
     pub partition: Option<u32>,
-    /// `running`, `done`, `failed`.
+    /// `running`, `done`, `failed`; `copy` for one that runs once more elsewhere, since it is late.
     pub state: String,
     /// The worker beside which it runs or ran, as it is shown.
     pub worker: String,
@@ -96,6 +99,10 @@ pub struct SchedulerNumbers {
     pub tasks_done: u64,
     /// Tasks that failed, were lost, or whose job ended before they did.
     pub tasks_failed: u64,
+    /// Copies of tasks that were late.
+    pub tasks_copied: u64,
+    /// Of these, those that were done first.
+    pub tasks_copied_first: u64,
     /// Bytes of files that tasks read which are done.
     pub task_bytes: u64,
     /// Of these, what the worker beside the task had, or was about to have, when the task was sent there.

@@ -21,6 +21,8 @@ impl Books {
             tasks_running: running as u64,
             tasks_done: tasks.done,
             tasks_failed: tasks.failed,
+            tasks_copied: self.copies.made,
+            tasks_copied_first: self.copies.first,
             task_bytes: tasks.bytes,
             task_bytes_local: tasks.bytes_local,
             jobs_running: self.jobs.len() as u64,

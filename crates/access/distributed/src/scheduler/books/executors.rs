@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use forebay_scheduling::JobId;
+use ballista_core::serde::protobuf::failed_task::FailedReason;
+use ballista_core::serde::protobuf::{FailedTask, ResultLost, TaskStatus, task_status};
 use forebay_types::WorkerId;
 
 use super::Books;
@@ -17,18 +18,48 @@ pub(in crate::scheduler) struct ExecutorEntry {
     seen: Instant,
     /// Bytes that may be brought ahead to the worker beside it; none when that takes no transfers.
     room: Option<u64>,
-    /// Tasks that it should have and did not seem to when it last asked: job, stage, attempt and Ballista's number.
-    unheard: HashSet<(JobId, usize, usize, usize)>,
+    /// Tasks that it should have and did not seem to when it last asked.
+    unheard: HashSet<TaskName>,
     /// What it told when it last asked, until it is looked whether Ballista has taken it in.
-    told: Vec<Told>,
+    told: Vec<TaskName>,
 }
 
-/// A task that an executor says has ended, by Ballista's names.
-pub(in crate::scheduler) struct Told {
+/// A task by Ballista's names, which its copy has too.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::scheduler) struct TaskName {
     pub(in crate::scheduler) job: String,
     pub(in crate::scheduler) stage: usize,
     pub(in crate::scheduler) attempt: usize,
     pub(in crate::scheduler) task: usize,
+}
+
+impl TaskName {
+    pub(in crate::scheduler) fn of(status: &TaskStatus) -> Self {
+        let (stage, attempt) = (status.stage_id as usize, status.stage_attempt_num as usize);
+        Self { job: status.job_id.clone(), stage, attempt, task: status.task_id as usize }
+    }
+
+    /// That nobody runs it any more, as Ballista is told: it waits again.
+    pub(in crate::scheduler) fn lost(&self) -> TaskStatus {
+        self.status(task_status::Status::Failed(FailedTask {
+            error: "it was lost with its executor, or with a connection".to_string(),
+            retryable: true,
+            count_to_failures: false,
+            failed_reason: Some(FailedReason::ResultLost(ResultLost {})),
+        }))
+    }
+
+    /// What Ballista is told of it.
+    pub(in crate::scheduler) fn status(&self, status: task_status::Status) -> TaskStatus {
+        TaskStatus {
+            task_id: self.task as u32,
+            job_id: self.job.clone(),
+            stage_id: self.stage as u32,
+            stage_attempt_num: self.attempt as u32,
+            status: Some(status),
+            ..TaskStatus::default()
+        }
+    }
 }
 
 impl ExecutorEntry {
@@ -75,23 +106,29 @@ impl Books {
         }
     }
 
-    /// Whether an executor that asks, and has nothing to do when `is_idle`, should have tasks: what it was told or has told was
+    /// The tasks that an executor should have that asks, and has nothing to do when `is_idle`: what it was told or has told of them was
     /// lost with a connection. Twice in a row, since the word of what has just ended may come after the slot is free.
-    pub(in crate::scheduler) fn has_lost_tasks(&mut self, id: &str, is_idle: bool) -> bool {
+    pub(in crate::scheduler) fn lost_tasks(&mut self, id: &str, is_idle: bool) -> Vec<TaskName> {
         let mut unheard = HashSet::new();
         for (name, job) in self.jobs.iter().filter(|_| is_idle) {
-            let on_it = job.running.iter().filter(|(_, running)| running.executor == id);
+            let on_it = job.running.iter().filter(|(_, running)| running.is_on(id));
             let counted = on_it.filter(|((stage, _), running)| !self.attempts.is_lost(name, *stage, running.attempt));
-            unheard.extend(counted.map(|((stage, task), running)| (job.number, *stage, running.attempt, *task)));
+            unheard.extend(counted.map(|((stage, task), running)| TaskName {
+                job: name.clone(),
+                stage: *stage,
+                attempt: running.attempt,
+                task: *task,
+            }));
         }
-        let Some(entry) = self.executors.get_mut(id) else { return false };
-        let lost = !unheard.is_disjoint(&entry.unheard);
+        let Some(entry) = self.executors.get_mut(id) else { return Vec::new() };
+        let mut lost: Vec<TaskName> = unheard.intersection(&entry.unheard).cloned().collect();
+        lost.sort_unstable();
         entry.unheard = unheard;
         lost
     }
 
     /// An executor has told Ballista of these tasks.
-    pub(in crate::scheduler) fn told(&mut self, id: &str, told: Vec<Told>) {
+    pub(in crate::scheduler) fn told(&mut self, id: &str, told: Vec<TaskName>) {
         if let Some(entry) = self.executors.get_mut(id) {
             entry.told = told;
         }
@@ -99,7 +136,7 @@ impl Books {
 
     /// Whether an executor has no task, as far as is known here.
     pub(in crate::scheduler) fn rests(&self, id: &str) -> bool {
-        self.jobs.values().all(|job| job.running.values().all(|running| running.executor != id))
+        self.jobs.values().all(|job| job.running.values().all(|running| !running.is_on(id)))
     }
 
     /// Workers beside executors, while there are jobs.
@@ -109,7 +146,7 @@ impl Books {
     }
 
     /// What an executor told since this was asked last.
-    pub(in crate::scheduler) fn take_told(&mut self, id: &str) -> Vec<Told> {
+    pub(in crate::scheduler) fn take_told(&mut self, id: &str) -> Vec<TaskName> {
         self.executors.get_mut(id).map(|entry| std::mem::take(&mut entry.told)).unwrap_or_default()
     }
 }
@@ -150,14 +187,15 @@ mod tests {
         give(&mut books, BESIDE, 0);
         assert!(!books.rests(BESIDE) && books.rests(BESIDE_TOO));
         assert!(books.runs("j", 1, 0, 0) && !books.runs("j", 1, 1, 0) && !books.runs("j", 1, 0, 1));
-        assert!(!books.has_lost_tasks(BESIDE, false), "busy");
-        assert!(!books.has_lost_tasks(BESIDE, true), "word of it may be on its way");
-        assert!(!books.has_lost_tasks(BESIDE, false));
-        assert!(!books.has_lost_tasks(BESIDE, true));
-        assert!(books.has_lost_tasks(BESIDE, true));
+        assert!(books.lost_tasks(BESIDE, false).is_empty(), "busy");
+        assert!(books.lost_tasks(BESIDE, true).is_empty(), "word of it may be on its way");
+        assert!(books.lost_tasks(BESIDE, false).is_empty());
+        assert!(books.lost_tasks(BESIDE, true).is_empty());
+        let lost = TaskName { job: "j".to_string(), stage: 1, attempt: 0, task: 0 };
+        assert_eq!(books.lost_tasks(BESIDE, true), [lost]);
         let ended = Ended { job: "j", stage: 1, attempt: 0, task: 0, done: true, took: Duration::ZERO, bytes_passed: 0 };
         books.ended(&ended);
-        assert!(books.rests(BESIDE) && !books.has_lost_tasks(BESIDE, true) && !books.runs("j", 1, 0, 0));
+        assert!(books.rests(BESIDE) && books.lost_tasks(BESIDE, true).is_empty() && !books.runs("j", 1, 0, 0));
     }
 
     #[test]

@@ -5,22 +5,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_protocol::JobState;
-use forebay_scheduling::{BlockRange, IoRates, JobId, Schedule, ScheduleSettings, TaskInput, TaskSpec, Transfer};
-use forebay_types::{ObjectVersion, OperationId, SEGMENT_BYTES, SegmentId, Standing, WorkerId};
+use forebay_scheduling::{BlockRange, IoRates, JobId, Pace, Schedule, ScheduleSettings, TaskInput, TaskSpec};
+use forebay_types::{ObjectVersion, OperationId, SEGMENT_BYTES, SegmentId, Standing};
 use tokio::sync::Notify;
 
+use copies::Copies;
 use deciding::{Refused, failpoint};
 use executors::ExecutorEntry;
-pub(super) use executors::Told;
+pub(super) use executors::TaskName;
+pub(super) use giving::Chosen;
 
 use super::attempts::{Attempts, RUN_AGAIN};
-use super::job::{Cut, Inputs, Job, Running, Stage, Sums, split, task_id};
+use super::job::{Cut, Inputs, Job, Running, Stage, Sums, task_id};
 use super::tasks::TasksOver;
 use crate::travel::Ticket;
 
+mod copies;
 mod counts;
 pub(super) mod deciding;
 mod executors;
+mod giving;
 mod shown;
 #[cfg(test)]
 mod weather;
@@ -43,6 +47,7 @@ pub(crate) struct Books {
     pub(super) brought_bytes: u64,
     pub(super) attempts: Attempts,
     refused: Refused,
+    pub(super) copies: Copies,
     /// Tells whose questions are held that a task may be for them.
     pub(super) news: Arc<Notify>,
     /// A job that takes so long, or longer, is told to the log; none for no job.
@@ -60,20 +65,6 @@ struct Over {
     done: u64,
     failed: u64,
     tasks: TasksOver,
-}
-
-/// Which task of a stage to run where.
-pub(super) struct Chosen {
-    pub(super) job: String,
-    pub(super) stage: usize,
-    /// None for all that wait.
-    pub(super) partitions: Option<Vec<usize>>,
-    pub(super) places: crate::travel::Places,
-    /// What to bring as the task begins.
-    pub(super) bring: Vec<Transfer>,
-    assignment: forebay_scheduling::Assignment,
-    worker: WorkerId,
-    executor: String,
 }
 
 /// How a task ended.
@@ -101,6 +92,7 @@ impl Books {
             brought_bytes: 0,
             attempts: Attempts::default(),
             refused: Refused::default(),
+            copies: Copies::default(),
             news: Arc::default(),
             slow_query: None,
             settings,
@@ -144,13 +136,13 @@ impl Books {
         inputs: Option<Inputs>,
     ) {
         let Some(job) = self.jobs.get_mut(job_id) else { return };
-        let (offered, counted, cut) = match job.stages.remove(&stage) {
+        let (offered, counted, pace, cut) = match job.stages.remove(&stage) {
             // Tasks are offered by the earlier cut, until it is found out what they read.
-            Some(earlier) if inputs.is_none() => (earlier.offered, earlier.counted, earlier.cut),
-            Some(earlier) => (earlier.offered, earlier.counted, cut),
-            None => (HashSet::new(), HashSet::new(), cut),
+            Some(earlier) if inputs.is_none() => (earlier.offered, earlier.counted, earlier.pace, earlier.cut),
+            Some(earlier) => (earlier.offered, earlier.counted, earlier.pace, cut),
+            None => (HashSet::new(), HashSet::new(), Pace::default(), cut),
         };
-        job.stages.insert(stage, Stage { attempt, cut, kind, inputs, offered, counted });
+        job.stages.insert(stage, Stage { attempt, cut, kind, inputs, offered, counted, pace, may_be_copied: false });
         // Ballista takes no word of earlier attempts, and numbers the tasks of this one anew.
         self.run_no_more(job_id, stage, |running| running.attempt < attempt);
     }
@@ -192,12 +184,13 @@ impl Books {
     fn run_no_more(&mut self, job_id: &str, stage_id: usize, which: impl Fn(&Running) -> bool) {
         let Some(job) = self.jobs.get_mut(job_id) else { return };
         let lost = job.running.extract_if(|(of, _), running| *of == stage_id && which(running));
-        let lost: Vec<Running> = lost.map(|(_, running)| running).collect();
-        lost.into_iter().for_each(|running| self.lost(job_id, stage_id, running));
+        let lost: Vec<_> = lost.collect();
+        lost.into_iter().for_each(|(key, running)| self.lost(job_id, key, running));
     }
 
     /// A task does not run any more. It is offered anew, by the cut of then, if it waits.
-    fn lost(&mut self, job_id: &str, stage_id: usize, running: Running) {
+    fn lost(&mut self, job_id: &str, (stage_id, number): (usize, usize), mut running: Running) {
+        self.copies.give_up(job_id, (stage_id, number), &mut running);
         let Some(job) = self.jobs.get_mut(job_id) else { return };
         job.sums.tasks_again += 1;
         if let Some(stage) = job.stages.get_mut(&stage_id) {
@@ -239,73 +232,6 @@ impl Books {
         }
     }
 
-    /// The task that a free slot of an executor gets.
-    pub(super) fn choose(&mut self, executor: &str) -> Option<Chosen> {
-        let worker = self.executors.get(executor)?.worker;
-        let assignment = self.ask("a task for a slot", |schedule| schedule.next_task(worker)).flatten()?;
-        let job_id = self.numbers.get(&assignment.job)?.clone();
-        let job = &self.jobs[&job_id];
-        assert_eq!(job.number, assignment.job, "a job is known by its number");
-        let (stage, task) = split(assignment.task);
-        let known = job.stages.get(&stage);
-        let inputs = known.and_then(|known| known.inputs.clone());
-        let partitions = known.map_or_else(|| Some(Vec::new()), |known| known.cut.partitions(task));
-        let peers: HashMap<BlockRange, WorkerId> = assignment
-            .bring
-            .iter()
-            .filter_map(|transfer| match transfer.from {
-                forebay_scheduling::Source::Peer(peer) => Some((transfer.range, peer)),
-                forebay_scheduling::Source::Storage => None,
-            })
-            .collect();
-        let of_task = inputs.iter().flat_map(|inputs| match &partitions {
-            None => inputs.iter().flatten().collect::<Vec<_>>(),
-            Some(partitions) => partitions.iter().filter_map(|partition| inputs.get(*partition)).flatten().collect(),
-        });
-        let has_worker = self.executors.get(executor).is_some_and(|entry| entry.has_worker());
-        let places = of_task
-            .filter_map(|input| {
-                let at = peers.get(&input.range).copied().or(has_worker.then_some(worker))?;
-                Some((input.range.segment, input.range.pages, at))
-            })
-            .collect();
-        let from_storage = |transfer: &&Transfer| transfer.from == forebay_scheduling::Source::Storage;
-        let bring = assignment.bring.iter().filter(from_storage).copied().collect();
-        Some(Chosen { job: job_id, stage, partitions, places, bring, assignment, worker, executor: executor.to_string() })
-    }
-
-    /// The chosen task runs now under Ballista's number.
-    pub(super) fn began(&mut self, chosen: &Chosen, attempt: usize, ballista_task: usize) {
-        let Some(job) = self.jobs.get_mut(&chosen.job) else { return };
-        let (stage, task) = split(chosen.assignment.task);
-        let running = Running {
-            attempt,
-            task,
-            bytes: chosen.assignment.input_bytes,
-            local_bytes: chosen.assignment.local_bytes,
-            reads: chosen.bring.iter().map(|transfer| transfer.range).collect(),
-            worker: chosen.worker,
-            executor: chosen.executor.clone(),
-            began: forebay_runtime::now(),
-        };
-        if let Some(earlier) = job.running.insert((stage, ballista_task), running) {
-            // Of an earlier attempt: the stage has begun again since it was looked at.
-            self.lost(&chosen.job, stage, earlier);
-        }
-    }
-
-    /// The chosen task does not wait any more in Ballista's books.
-    pub(super) fn not_there(&mut self, chosen: &Chosen) {
-        self.schedule.finished(chosen.assignment.job, chosen.assignment.task, true);
-        for transfer in &chosen.bring {
-            self.schedule.failed(transfer.range, transfer.to);
-        }
-        let (stage, task) = split(chosen.assignment.task);
-        if let Some(stage) = self.jobs.get_mut(&chosen.job).and_then(|job| job.stages.get_mut(&stage)) {
-            stage.offered.remove(&task);
-        }
-    }
-
     /// An executor says how a task ended.
     pub(super) fn ended(&mut self, ended: &Ended<'_>) {
         let Some(job) = self.jobs.get_mut(ended.job) else { return };
@@ -333,6 +259,7 @@ impl Books {
             assert!(tasks_local <= tasks_with_input && tasks_with_input <= tasks_done, "{tasks_done} tasks are done, in all");
             if let Some(stage) = job.stages.get_mut(&ended.stage) {
                 stage.offered.remove(&running.task);
+                stage.pace.note(running.began.elapsed(), running.bytes);
                 self.rates.observe(&stage.kind, running.bytes, ended.took.as_secs_f64());
             }
         } else {
@@ -351,7 +278,8 @@ impl Books {
         self.numbers.remove(&job.number);
         self.schedule.close(job.number);
         let over = job.shown(id, state, error);
-        for ((stage, _), running) in job.running {
+        for (key @ (stage, _), mut running) in job.running {
+            self.copies.give_up(id, key, &mut running);
             for range in &running.reads {
                 self.schedule.failed(*range, running.worker);
             }

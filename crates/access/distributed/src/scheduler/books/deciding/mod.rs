@@ -109,9 +109,10 @@ impl Books {
     /// Ends a job here, of which nothing is taken in any more.
     fn refuse_job(&mut self, id: &str) {
         remember(&mut self.refused.jobs, id);
-        if let Some(job) = self.jobs.remove(id) {
+        if let Some(mut job) = self.jobs.remove(id) {
             self.numbers.remove(&job.number);
             self.attempts.forget(id);
+            job.running.iter_mut().for_each(|(key, running)| self.copies.give_up(id, *key, running));
             self.note_over(job.shown(id, "failed", DEFECT.to_string()));
         }
     }
