@@ -29,13 +29,20 @@ pub struct QueryMemorySettings {
     pub spill_folder: Option<PathBuf>,
 }
 
+impl QueryMemorySettings {
+    /// Memory in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.memory_bytes.unwrap_or_else(forebay_data_folder::default_dram_bytes)
+    }
+}
+
 impl QueryMemory {
     /// Makes the spill folder.
     ///
     /// # Errors
     /// Those of making it.
     pub fn new(settings: &QueryMemorySettings) -> Result<Self> {
-        let memory = settings.memory_bytes.unwrap_or_else(forebay_data_folder::default_dram_bytes);
+        let memory = settings.bytes();
         let spill = settings.spill_bytes.unwrap_or_else(|| memory.saturating_mul(SPILL_FACTOR));
         let mode = match &settings.spill_folder {
             Some(folder) => DiskManagerMode::Directories(vec![folder.clone()]),

@@ -89,6 +89,10 @@ pub(crate) const FOOTER_HINT_BYTES: usize = 64 << 10;
 /// Memory for the listing that one query keeps; enough for some hundred thousand files.
 pub(crate) const LISTING_BYTES_MAX: usize = 256 << 20;
 
+/// Of the memory of queries, what one call of a function may make; and the least and the most of it.
+const CALLS: u64 = 4;
+const CALL_BYTES: (u64, u64) = (64 << 20, 1 << 30);
+
 /// The zone of a session that sets none.
 const TIME_ZONE: &str = "UTC";
 
@@ -117,6 +121,15 @@ impl EngineSettings {
         // Folders are listed by this crate, which also decides about subfolders.
         options.execution.listing_table_ignore_subdirectory = false;
         config
+    }
+
+    /// Bytes that one call of a function of a row may make, for all rows of a batch.
+    pub fn call_bytes(&self) -> u64 {
+        let memory = match &self.memory {
+            EngineMemory::Shared(memory) => memory.bytes().unwrap_or(u64::MAX),
+            EngineMemory::Own(settings) => settings.bytes(),
+        };
+        (memory / CALLS).clamp(CALL_BYTES.0, CALL_BYTES.1)
     }
 
     /// Memory, spilling and temporary files, shared by all queries of an engine.

@@ -27,6 +27,7 @@ use crate::stores::Seen;
 
 mod away;
 mod heeded;
+mod planner;
 mod planning;
 mod remote;
 mod rows;
