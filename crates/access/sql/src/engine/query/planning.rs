@@ -12,6 +12,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use forebay_types::{Error, Result, format_bytes};
 
+use super::described::with_plain_types;
 use super::planner::attempt;
 use super::{May, away, heeded, sizes};
 use crate::catalog::{CATALOG, SCHEMA};
@@ -72,6 +73,7 @@ pub(super) async fn plan(
     check_kept(&logical, &engine.inner.settings.reach)?;
     check_room(engine, &logical, sql.len() + parameters.map_or(0, bytes_of))?;
     sizes::check(&logical, engine.inner.settings.call_bytes(), session.context.copied_config().batch_size())?;
+    let logical = with_plain_types(logical);
     let Some(logical) = ddl::apply(engine, session, sql, logical).await? else {
         return Ok(Planned { plan: None, writes: true });
     };
