@@ -8,6 +8,7 @@ use datafusion::prelude::SessionConfig;
 use forebay_runtime::Computing;
 use forebay_types::Result;
 
+use crate::functions::CallMemory;
 use crate::memory::{QueryMemory, QueryMemorySettings};
 use crate::reach::Reach;
 
@@ -89,10 +90,6 @@ pub(crate) const FOOTER_HINT_BYTES: usize = 64 << 10;
 /// Memory for the listing that one query keeps; enough for some hundred thousand files.
 pub(crate) const LISTING_BYTES_MAX: usize = 256 << 20;
 
-/// Of the memory of queries, what one call of a function may make; and the least and the most of it.
-const CALLS: u64 = 4;
-const CALL_BYTES: (u64, u64) = (64 << 20, 1 << 30);
-
 /// The zone of a session that sets none.
 const TIME_ZONE: &str = "UTC";
 
@@ -123,13 +120,12 @@ impl EngineSettings {
         config
     }
 
-    /// Bytes that one call of a function of a row may make, for all rows of a batch.
-    pub fn call_bytes(&self) -> u64 {
-        let memory = match &self.memory {
-            EngineMemory::Shared(memory) => memory.bytes().unwrap_or(u64::MAX),
-            EngineMemory::Own(settings) => settings.bytes(),
-        };
-        (memory / CALLS).clamp(CALL_BYTES.0, CALL_BYTES.1)
+    /// What calls of functions may make: beside the memory that is shared, or the engine's own.
+    pub fn call_memory(&self) -> CallMemory {
+        match &self.memory {
+            EngineMemory::Shared(memory) => memory.1.clone(),
+            EngineMemory::Own(settings) => CallMemory::beside(settings.bytes()),
+        }
     }
 
     /// Memory, spilling and temporary files, shared by all queries of an engine.

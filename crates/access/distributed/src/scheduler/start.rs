@@ -18,7 +18,7 @@ use forebay_client::Client;
 use forebay_protocol::SchedulerNumbers;
 use forebay_rights::needs;
 use forebay_scheduling::{Policy as Order, ScheduleSettings};
-use forebay_sql::{Engine, EngineSettings, Reach, mend_functions};
+use forebay_sql::{CallMemory, Engine, EngineSettings, Reach, mend_functions};
 use forebay_transport::Security;
 use forebay_types::{Error, OperationId, Result};
 use parking_lot::Mutex;
@@ -160,6 +160,6 @@ fn session(engine: &Engine, config: SessionConfig) -> datafusion::error::Result<
         .with_runtime_env(engine.runtime_of(operation, pins).map_err(failed)?);
     let mut state = builder.build();
     // Plans name them. None is called here.
-    mend_functions(&mut state, u64::MAX)?;
+    mend_functions(&mut state, &CallMemory::unbounded())?;
     Ok(state)
 }

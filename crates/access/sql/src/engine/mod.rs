@@ -30,7 +30,7 @@ use crate::caches::FileCaches;
 use crate::catalog::{CATALOG, Definitions, SCHEMA, TableName};
 use crate::distribute::Distribute;
 use crate::error::ended_early;
-use crate::functions;
+use crate::functions::{self, CallMemory};
 use crate::location::SCHEME;
 use crate::namespace::DirectStores;
 use crate::paths::ArrowFormatFactory;
@@ -65,6 +65,8 @@ struct Inner {
     /// All that a session's state has but for its configuration, catalog and stores: built once, since its functions
     /// and rules take a millisecond.
     template: Arc<SessionState>,
+    /// What its functions may make.
+    calls: CallMemory,
     caches: FileCaches,
     definitions: Definitions,
     /// Views and tables in memory.
@@ -145,13 +147,15 @@ impl Engine {
         for format in formats {
             template.register_file_format(format, true).expect("a format that may be there already is never refused");
         }
-        functions::mend(&mut template, settings.call_bytes()).expect("functions that are there already are never refused");
+        let calls = settings.call_memory();
+        functions::mend(&mut template, &calls).expect("functions that are there already are never refused");
         let config = template.config().clone();
         let inner = Inner {
             backend,
             settings,
             runtime: Mutex::new(None),
             template: Arc::new(template),
+            calls,
             caches: FileCaches::new(),
             definitions,
             session: Arc::new(MemorySchemaProvider::new()),

@@ -14,16 +14,17 @@ use std::sync::Arc;
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 
+pub use bounded::CallMemory;
 pub(crate) use bounded::folding;
 
-/// Puts them in the place of the engine's, where queries are planned and wherever a part of one is read that was sent. One call of a function
-/// of a row makes so many bytes at most.
-pub fn mend(functions: &mut dyn FunctionRegistry, call_bytes: u64) -> Result<()> {
+/// Puts them in the place of the engine's, where queries are planned and wherever a part of one is read that was sent. What functions of a row
+/// make is bounded by `memory`.
+pub fn mend(functions: &mut dyn FunctionRegistry, memory: &CallMemory) -> Result<()> {
     for function in least_and_most::functions() {
         functions.register_udaf(Arc::new(function))?;
     }
     for function in shifted::functions() {
         functions.register_udwf(function)?;
     }
-    bounded::register(functions, call_bytes)
+    bounded::register(functions, memory)
 }

@@ -1,9 +1,11 @@
 //! Functions of one row whose result may be far more than what they are given: no budget of memory counts what they make, and a process
 //! that gets no memory ends, with all that it serves. What a call may make is computed before it is made, and refused over a bound.
 //!
-//! Owns: which functions these are and the most that each makes ([`Grows`]), and `||` as one of them ([`Joined`]).
+//! Owns: which functions these are and the most that each makes ([`Grows`]), `||` as one of them ([`Joined`]), and what all of them have made that
+//! is still there ([`CallMemory`]).
 //! Never does: change what a function answers.
 
+mod alive;
 mod argument;
 mod grows;
 mod joined;
@@ -26,6 +28,8 @@ use datafusion::logical_expr::{
 };
 use forebay_types::format_bytes;
 
+pub use alive::CallMemory;
+use alive::Taken;
 use argument::{Argument, bytes_of};
 use grows::Grows;
 use joined::Joined;
@@ -46,31 +50,30 @@ pub(crate) fn folding<T>(optimize: impl FnOnce() -> T) -> T {
     FOLDING.sync_scope((), optimize)
 }
 
-/// Puts bounded functions in the place of the engine's: those that statements name, and those that its planner writes by itself. A call
-/// makes so many bytes at most.
-pub(super) fn register(functions: &mut dyn FunctionRegistry, most: u64) -> Result<()> {
+/// Puts bounded functions in the place of the engine's: those that statements name, and those that its planner writes by itself.
+pub(super) fn register(functions: &mut dyn FunctionRegistry, memory: &CallMemory) -> Result<()> {
     for name in functions.udfs() {
-        if let Some(bounded) = bounded(&functions.udf(&name)?, most) {
+        if let Some(bounded) = bounded(&functions.udf(&name)?, memory) {
             functions.register_udf(bounded)?;
         }
     }
-    functions.register_udf(joining(most))?;
-    functions.register_function_rewrite(Arc::new(Replaced { most }))
+    functions.register_udf(joining(memory))?;
+    functions.register_function_rewrite(Arc::new(Replaced { memory: memory.clone() }))
 }
 
 /// `||`.
-fn joining(most: u64) -> Arc<ScalarUDF> {
+fn joining(memory: &CallMemory) -> Arc<ScalarUDF> {
     let own = Arc::new(ScalarUDF::new_from_impl(Joined::new()));
-    Arc::new(ScalarUDF::new_from_impl(Bounded { own, grows: Grows::Sum, most }))
+    Arc::new(ScalarUDF::new_from_impl(Bounded { own, grows: Grows::Sum, memory: memory.clone() }))
 }
 
 /// The function with a bound; none where it needs none, or has one.
-fn bounded(own: &Arc<ScalarUDF>, most: u64) -> Option<Arc<ScalarUDF>> {
+fn bounded(own: &Arc<ScalarUDF>, memory: &CallMemory) -> Option<Arc<ScalarUDF>> {
     let grows = Grows::of(own.name())?;
     if own.inner().is::<Bounded>() {
         return None;
     }
-    Some(Arc::new(ScalarUDF::new_from_impl(Bounded { own: Arc::clone(own), grows, most })))
+    Some(Arc::new(ScalarUDF::new_from_impl(Bounded { own: Arc::clone(own), grows, memory: memory.clone() })))
 }
 
 /// The function without its bound.
@@ -80,7 +83,7 @@ fn unbounded(call: &ScalarFunction) -> Option<ScalarFunction> {
 }
 
 /// A call in the place of what the engine's planner has written, where that may grow.
-fn replaced(expr: Expr, most: u64) -> Transformed<Expr> {
+fn replaced(expr: Expr, memory: &CallMemory) -> Transformed<Expr> {
     match expr {
         Expr::ScalarFunction(mut call) if call.func.name() == HAS.0 => {
             let mut is_changed = false;
@@ -94,7 +97,7 @@ fn replaced(expr: Expr, most: u64) -> Transformed<Expr> {
             }
             Transformed::new_transformed(Expr::ScalarFunction(call), is_changed)
         }
-        Expr::ScalarFunction(call) => match bounded(&call.func, most) {
+        Expr::ScalarFunction(call) => match bounded(&call.func, memory) {
             Some(func) => Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, ..call })),
             None => Transformed::no(Expr::ScalarFunction(call)),
         },
@@ -105,7 +108,7 @@ fn replaced(expr: Expr, most: u64) -> Transformed<Expr> {
 /// Finds calls that the engine's planner has written, and `||`.
 #[derive(Debug)]
 struct Replaced {
-    most: u64,
+    memory: CallMemory,
 }
 
 impl FunctionRewrite for Replaced {
@@ -114,8 +117,8 @@ impl FunctionRewrite for Replaced {
     }
 
     fn rewrite(&self, expr: Expr, schema: &DFSchema, _: &ConfigOptions) -> Result<Transformed<Expr>> {
-        let joined = joined::call(expr, schema, || joining(self.most));
-        Ok(if joined.transformed { joined } else { replaced(joined.data, self.most) })
+        let joined = joined::call(expr, schema, || joining(&self.memory));
+        Ok(if joined.transformed { joined } else { replaced(joined.data, &self.memory) })
     }
 }
 
@@ -124,7 +127,7 @@ impl FunctionRewrite for Replaced {
 struct Bounded {
     own: Arc<ScalarUDF>,
     grows: Grows,
-    most: u64,
+    memory: CallMemory,
 }
 
 impl Bounded {
@@ -145,7 +148,7 @@ impl Bounded {
     ) -> Result<()> {
         let part = some(args, from, rows);
         let asked = made.saturating_add(self.asked(&part)?);
-        if asked <= self.most {
+        if asked <= self.memory.most() {
             let part = self.own.invoke_with_args(part)?.into_array(rows)?;
             *made += bytes_of(part.as_ref());
             parts.push(part);
@@ -153,11 +156,19 @@ impl Bounded {
         }
         if rows <= 1 {
             let rows = if *made == 0 { 1 } else { from + rows };
-            return Err(self.refused(asked, rows, self.most));
+            return Err(self.refused(asked, rows, self.memory.most()));
         }
         let half = rows / 2;
         self.parts(args, from, half, made, parts)?;
         self.parts(args, from + half, rows - half, made, parts)
+    }
+
+    /// Counts what a call may make.
+    fn taken(&self, bytes: u64) -> Result<Option<Taken>> {
+        self.memory.take(bytes).map_err(|others| {
+            let (name, bytes, others) = (self.own.name(), format_bytes(bytes), format_bytes(others));
+            DataFusionError::ResourcesExhausted(format!("{name} may make {bytes}, and what functions have made takes {others}"))
+        })
     }
 
     fn refused(&self, asked: u64, rows: usize, most: u64) -> DataFusionError {
@@ -229,7 +240,7 @@ impl ScalarUDFImpl for Bounded {
         Ok(match self.own.simplify(args, info)? {
             // Written by the engine's own functions.
             ExprSimplifyResult::Simplified(expr) => {
-                ExprSimplifyResult::Simplified(expr.transform_up(|expr| Ok(replaced(expr, self.most))).data()?)
+                ExprSimplifyResult::Simplified(expr.transform_up(|expr| Ok(replaced(expr, &self.memory))).data()?)
             }
             original => original,
         })
@@ -237,19 +248,29 @@ impl ScalarUDFImpl for Bounded {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let is_folded = FOLDING.try_with(|()| ()).is_ok();
-        let most = if is_folded { self.most.min(FOLDED_BYTES_MAX) } else { self.most };
+        let most = if is_folded { FOLDED_BYTES_MAX } else { self.memory.most() };
         let (asked, rows) = (self.asked(&args)?, args.number_rows);
         if asked <= most {
-            return self.own.invoke_with_args(args);
+            let taken = self.taken(asked)?;
+            return counted(self.own.invoke_with_args(args)?, rows, taken);
         }
         let are_constant = !args.args.iter().any(|value| matches!(value, ColumnarValue::Array(_)));
         if is_folded || are_constant || rows <= 1 {
             return Err(self.refused(asked, rows, most));
         }
+        let taken = self.taken(most)?;
         let (mut made, mut parts) = (0, Vec::new());
         self.parts(&args, 0, rows, &mut made, &mut parts)?;
         let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
-        Ok(ColumnarValue::Array(concat(&parts)?))
+        counted(ColumnarValue::Array(concat(&parts)?), rows, taken)
+    }
+}
+
+/// The values, which are counted for as long as they are there; a large constant as all that it stands for.
+fn counted(values: ColumnarValue, rows: usize, taken: Option<Taken>) -> Result<ColumnarValue> {
+    match taken {
+        Some(taken) => Ok(ColumnarValue::Array(taken.of(&values.into_array(rows)?)?)),
+        None => Ok(values),
     }
 }
 

@@ -44,7 +44,13 @@ fn interval(months: i32, days: i32, nanoseconds: i64) -> ColumnarValue {
 }
 
 /// The function of a name with this bound, and what it is called with.
-fn call(registry: &SessionState, name: &str, args: Vec<ColumnarValue>, rows: usize, most: u64) -> (Bounded, ScalarFunctionArgs) {
+fn call(
+    registry: &SessionState,
+    name: &str,
+    args: Vec<ColumnarValue>,
+    rows: usize,
+    memory: CallMemory,
+) -> (Bounded, ScalarFunctionArgs) {
     let own = registry.udf(name).unwrap();
     let grows = Grows::of(name).unwrap();
     let arg_fields: Vec<FieldRef> = args.iter().map(|arg| Arc::new(Field::new("a", arg.data_type(), true)) as FieldRef).collect();
@@ -56,7 +62,7 @@ fn call(registry: &SessionState, name: &str, args: Vec<ColumnarValue>, rows: usi
     let told = ReturnFieldArgs { arg_fields: &arg_fields, scalar_arguments: &constants };
     let return_field = own.return_field_from_args(told).unwrap();
     let config_options = Arc::new(ConfigOptions::new());
-    (Bounded { own, grows, most }, ScalarFunctionArgs { args, arg_fields, number_rows: rows, return_field, config_options })
+    (Bounded { own, grows, memory }, ScalarFunctionArgs { args, arg_fields, number_rows: rows, return_field, config_options })
 }
 
 #[test]
@@ -105,7 +111,7 @@ fn no_function_makes_more_than_was_computed() {
             Some(ColumnarValue::Array(values)) => values.len(),
             _ => 1,
         };
-        let (bounded, args) = call(&registry, name, args, rows, u64::MAX);
+        let (bounded, args) = call(&registry, name, args, rows, CallMemory::unbounded());
         let asked = bounded.asked(&args).unwrap();
         let made = bounded.own.invoke_with_args(args).unwrap().into_array(rows).unwrap();
         let bytes = bytes_of(made.as_ref());
@@ -119,7 +125,7 @@ fn steps_in_time_are_counted_by_the_shortest() {
     let days = |count: i32| ColumnarValue::Scalar(ScalarValue::Date32(Some(count)));
     let time = |seconds: i64| ColumnarValue::Scalar(ScalarValue::TimestampNanosecond(Some(seconds * 1_000_000_000), None));
     let asked = |args: Vec<ColumnarValue>| {
-        let (bounded, args) = call(&registry, "generate_series", args, 1, u64::MAX);
+        let (bounded, args) = call(&registry, "generate_series", args, 1, CallMemory::unbounded());
         bounded.asked(&args).unwrap()
     };
     assert!(asked(vec![days(0), days(36_500), interval(0, 1, 0)]) < MIB);
@@ -144,7 +150,7 @@ fn what_one_row_would_make_is_refused_before_it_is_made() {
     ];
     for (name, args) in cases {
         let rows = if name.starts_with("concat") { 1000 } else { 1 };
-        let (bounded, args) = call(&registry, name, args, rows, 64 * MIB);
+        let (bounded, args) = call(&registry, name, args, rows, CallMemory::beside(0));
         let error = bounded.invoke_with_args(args).unwrap_err().to_string();
         assert!(error.contains(name) && error.contains("64.0 MiB at most") && error.contains("sql-memory"), "{error}");
     }
@@ -155,11 +161,11 @@ fn rows_that_might_make_much_are_made_until_they_do() {
     let registry = registry();
     let words = ["aaaaaaaaaa"; 1000];
     let args = |pattern: &str| vec![texts(&words), text(pattern), text(&"b".repeat(100)), text("g")];
-    let (bounded, given) = call(&registry, "regexp_replace", args("x"), 1000, MIB / 8);
+    let (bounded, given) = call(&registry, "regexp_replace", args("x"), 1000, CallMemory::of(MIB / 8));
     assert!(bounded.asked(&given).unwrap() > MIB);
     let made = bounded.invoke_with_args(given.clone()).unwrap().into_array(1000).unwrap();
     assert_eq!(&made, &bounded.own.invoke_with_args(given).unwrap().into_array(1000).unwrap());
-    let (bounded, given) = call(&registry, "regexp_replace", args("a"), 1000, MIB / 8);
+    let (bounded, given) = call(&registry, "regexp_replace", args("a"), 1000, CallMemory::of(MIB / 8));
     assert!(bounded.invoke_with_args(given).unwrap_err().to_string().contains("rows it may make"));
 }
 
@@ -167,7 +173,7 @@ fn rows_that_might_make_much_are_made_until_they_do() {
 fn large_constants_are_not_made_while_a_statement_is_planned() {
     let registry = registry();
     let of = |count: i64| {
-        let (bounded, args) = call(&registry, "repeat", vec![text("a"), number(count)], 1, 64 * MIB);
+        let (bounded, args) = call(&registry, "repeat", vec![text("a"), number(count)], 1, CallMemory::beside(0));
         (folding(|| bounded.invoke_with_args(args.clone())).is_ok(), bounded.invoke_with_args(args).is_ok())
     };
     assert_eq!([of(1000), of(1_000_000), of(1_000_000_000)], [(true, true), (false, true), (false, false)]);

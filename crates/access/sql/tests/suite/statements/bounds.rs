@@ -58,6 +58,18 @@ async fn what_doubles_again_and_again_is_refused() {
 }
 
 #[tokio::test]
+async fn many_results_that_are_each_small_enough_are_refused_together() {
+    let lake = lake();
+    let columns: Vec<_> = (0..20).map(|column| format!("repeat(s, {}) as c{column}", 6_000_000 + column)).collect();
+    let sql = |count: usize| format!("select {} from (values ('0123456789')) t(s)", columns[..count].join(", "));
+    let error = lake.error(&sql(20)).await;
+    assert!(error.kind() == ErrorKind::Retry && error.message().contains("what functions have made"), "{error}");
+    // What was refused has left nothing behind.
+    let mut few = lake.engine.execute(&sql(2)).await.unwrap();
+    assert_eq!(few.collect().await.unwrap()[0].num_rows(), 1);
+}
+
+#[tokio::test]
 async fn a_constant_in_each_of_many_rows_is_refused() {
     let lake = lake();
     let long = "x".repeat(100_000);
