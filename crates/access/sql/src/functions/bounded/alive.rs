@@ -30,6 +30,7 @@ pub struct CallMemory {
 impl CallMemory {
     /// Beside so many bytes of memory for what queries hold.
     pub fn beside(memory_bytes: u64) -> Self {
+        const { assert!(CALL_BYTES.0 >= COUNTED_BYTES, "what a call may make is counted") };
         Self { most: (memory_bytes / CALLS).clamp(CALL_BYTES.0, CALL_BYTES.1), alive: Arc::default() }
     }
 
@@ -96,7 +97,8 @@ impl Taken {
 
 impl Drop for Taken {
     fn drop(&mut self) {
-        self.alive.fetch_sub(self.bytes, Relaxed);
+        let before = self.alive.fetch_sub(self.bytes, Relaxed);
+        debug_assert!(before >= self.bytes, "{} bytes are given back of {before}", self.bytes);
     }
 }
 

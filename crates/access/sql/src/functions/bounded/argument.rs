@@ -198,6 +198,7 @@ fn elements_of(values: &dyn Array) -> Option<ArrayRef> {
 /// Where offsets begin, and how far they go.
 fn spanned<O: OffsetSizeTrait>(offsets: &[O]) -> (usize, usize) {
     let from = offsets.first().map_or(0, |from| from.as_usize());
+    debug_assert!(offsets.is_sorted(), "offsets go forward");
     (from, offsets.last().map_or(0, |to| to.as_usize()) - from)
 }
 

@@ -146,6 +146,7 @@ impl Bounded {
         made: &mut u64,
         parts: &mut Vec<ArrayRef>,
     ) -> Result<()> {
+        assert!(rows > 0, "a part of a batch without rows");
         let part = some(args, from, rows);
         let asked = made.saturating_add(self.asked(&part)?);
         if asked <= self.memory.most() {
@@ -261,6 +262,8 @@ impl ScalarUDFImpl for Bounded {
         let taken = self.taken(most)?;
         let (mut made, mut parts) = (0, Vec::new());
         self.parts(&args, 0, rows, &mut made, &mut parts)?;
+        debug_assert!(made <= most, "{made} bytes were made where {most} may be");
+        assert_eq!(parts.iter().map(|part| part.len()).sum::<usize>(), rows, "each row is in one part");
         let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
         counted(ColumnarValue::Array(concat(&parts)?), rows, taken)
     }
