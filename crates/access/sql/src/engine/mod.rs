@@ -30,7 +30,7 @@ use crate::caches::FileCaches;
 use crate::catalog::{CATALOG, Definitions, SCHEMA, TableName};
 use crate::distribute::Distribute;
 use crate::error::ended_early;
-use crate::functions::{self, CallMemory};
+use crate::functions::{self, CallMemory, LateConstants};
 use crate::location::SCHEME;
 use crate::namespace::DirectStores;
 use crate::paths::ArrowFormatFactory;
@@ -138,7 +138,8 @@ impl Engine {
             None => SessionStateBuilder::new().with_config(config).with_default_features(),
         };
         let template = template.build();
-        let (logical, physical) = (rules::logical(template.optimizers()), rules::physical(template.physical_optimizers()));
+        let (mut logical, physical) = (rules::logical(template.optimizers()), rules::physical(template.physical_optimizers()));
+        logical.push(Arc::new(LateConstants));
         let (analyzing, planners) = (rules::analyzing(&template.analyzer().rules), rules::planners(template.expr_planners()));
         let template =
             SessionStateBuilder::new_from_existing(template).with_analyzer_rules(analyzing).with_optimizer_rules(logical);

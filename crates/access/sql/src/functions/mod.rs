@@ -15,7 +15,7 @@ use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 
 pub use bounded::CallMemory;
-pub(crate) use bounded::folding;
+pub(crate) use bounded::{LateConstants, folding};
 
 /// Puts them in the place of the engine's, where queries are planned and wherever a part of one is read that was sent. What functions of a row
 /// make is bounded by `memory`.

@@ -1,14 +1,15 @@
 //! Functions of one row whose result may be far more than what they are given: no budget of memory counts what they make, and a process
 //! that gets no memory ends, with all that it serves. What a call may make is computed before it is made, and refused over a bound.
 //!
-//! Owns: which functions these are and the most that each makes ([`Grows`]), `||` as one of them ([`Joined`]), and what all of them have made that
-//! is still there ([`CallMemory`]).
+//! Owns: which functions these are and the most that each makes ([`Grows`]), `||` as one of them ([`Joined`]), what all of them have made that
+//! is still there ([`CallMemory`]), and that large constants are made where they are counted ([`LateConstants`]).
 //! Never does: change what a function answers.
 
 mod alive;
 mod argument;
 mod grows;
 mod joined;
+mod late;
 
 use std::sync::Arc;
 
@@ -33,6 +34,8 @@ use alive::Taken;
 use argument::{Argument, bytes_of};
 use grows::Grows;
 use joined::Joined;
+pub(crate) use late::LateConstants;
+use late::{Late, late};
 
 /// Bytes of a constant that planning makes. What is larger is made when the statement runs, where it is known for how many rows: a constant
 /// may stand in each of them.
@@ -52,28 +55,19 @@ pub(crate) fn folding<T>(optimize: impl FnOnce() -> T) -> T {
 
 /// Puts bounded functions in the place of the engine's: those that statements name, and those that its planner writes by itself.
 pub(super) fn register(functions: &mut dyn FunctionRegistry, memory: &CallMemory) -> Result<()> {
-    for name in functions.udfs() {
-        if let Some(bounded) = bounded(&functions.udf(&name)?, memory) {
-            functions.register_udf(bounded)?;
-        }
+    let named = functions.udfs().into_iter().map(|name| functions.udf(&name)).collect::<Result<Vec<_>>>()?;
+    let mended = named.iter().filter_map(|own| Bounded::of(own, memory)).chain([joining(memory)]);
+    for bounded in mended.collect::<Vec<_>>() {
+        functions.register_udf(late(&bounded))?;
+        functions.register_udf(Arc::new(ScalarUDF::new_from_impl(bounded)))?;
     }
-    functions.register_udf(joining(memory))?;
     functions.register_function_rewrite(Arc::new(Replaced { memory: memory.clone() }))
 }
 
 /// `||`.
-fn joining(memory: &CallMemory) -> Arc<ScalarUDF> {
+fn joining(memory: &CallMemory) -> Bounded {
     let own = Arc::new(ScalarUDF::new_from_impl(Joined::new()));
-    Arc::new(ScalarUDF::new_from_impl(Bounded { own, grows: Grows::Sum, memory: memory.clone() }))
-}
-
-/// The function with a bound; none where it needs none, or has one.
-fn bounded(own: &Arc<ScalarUDF>, memory: &CallMemory) -> Option<Arc<ScalarUDF>> {
-    let grows = Grows::of(own.name())?;
-    if own.inner().is::<Bounded>() {
-        return None;
-    }
-    Some(Arc::new(ScalarUDF::new_from_impl(Bounded { own: Arc::clone(own), grows, memory: memory.clone() })))
+    Bounded { own, grows: Grows::Sum, memory: memory.clone(), late: None }
 }
 
 /// The function without its bound.
@@ -97,8 +91,11 @@ fn replaced(expr: Expr, memory: &CallMemory) -> Transformed<Expr> {
             }
             Transformed::new_transformed(Expr::ScalarFunction(call), is_changed)
         }
-        Expr::ScalarFunction(call) => match bounded(&call.func, memory) {
-            Some(func) => Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, ..call })),
+        Expr::ScalarFunction(call) => match Bounded::of(&call.func, memory) {
+            Some(bounded) => {
+                let func = Arc::new(ScalarUDF::new_from_impl(bounded));
+                Transformed::yes(Expr::ScalarFunction(ScalarFunction { func, ..call }))
+            }
             None => Transformed::no(Expr::ScalarFunction(call)),
         },
         other => Transformed::no(other),
@@ -117,7 +114,7 @@ impl FunctionRewrite for Replaced {
     }
 
     fn rewrite(&self, expr: Expr, schema: &DFSchema, _: &ConfigOptions) -> Result<Transformed<Expr>> {
-        let joined = joined::call(expr, schema, || joining(&self.memory));
+        let joined = joined::call(expr, schema, || Arc::new(ScalarUDF::new_from_impl(joining(&self.memory))));
         Ok(if joined.transformed { joined } else { replaced(joined.data, &self.memory) })
     }
 }
@@ -128,9 +125,17 @@ struct Bounded {
     own: Arc<ScalarUDF>,
     grows: Grows,
     memory: CallMemory,
+    /// None where it is a constant of constants.
+    late: Option<Late>,
 }
 
 impl Bounded {
+    /// The function with a bound; none where it needs none, or has one.
+    fn of(own: &Arc<ScalarUDF>, memory: &CallMemory) -> Option<Self> {
+        let grows = Grows::of(own.name()).filter(|_| !own.inner().is::<Self>())?;
+        Some(Self { own: Arc::clone(own), grows, memory: memory.clone(), late: None })
+    }
+
     /// The most bytes that a call makes.
     fn asked(&self, args: &ScalarFunctionArgs) -> Result<u64> {
         let arguments = args.args.iter().map(|value| Argument::of(value, args.number_rows)).collect::<Result<Vec<_>>>()?;
@@ -202,11 +207,11 @@ fn some(args: &ScalarFunctionArgs, from: usize, rows: usize) -> ScalarFunctionAr
 
 impl ScalarUDFImpl for Bounded {
     fn name(&self) -> &str {
-        self.own.name()
+        self.late.as_ref().map_or_else(|| self.own.name(), |late| late.name.as_str())
     }
 
     fn aliases(&self) -> &[String] {
-        self.own.aliases()
+        if self.late.is_some() { &[] } else { self.own.aliases() }
     }
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
@@ -214,7 +219,7 @@ impl ScalarUDFImpl for Bounded {
     }
 
     fn signature(&self) -> &Signature {
-        self.own.signature()
+        self.late.as_ref().map_or_else(|| self.own.signature(), |late| &late.signature)
     }
 
     fn return_type(&self, kinds: &[DataType]) -> Result<DataType> {

@@ -62,7 +62,10 @@ fn call(
     let told = ReturnFieldArgs { arg_fields: &arg_fields, scalar_arguments: &constants };
     let return_field = own.return_field_from_args(told).unwrap();
     let config_options = Arc::new(ConfigOptions::new());
-    (Bounded { own, grows, memory }, ScalarFunctionArgs { args, arg_fields, number_rows: rows, return_field, config_options })
+    (
+        Bounded { own, grows, memory, late: None },
+        ScalarFunctionArgs { args, arg_fields, number_rows: rows, return_field, config_options },
+    )
 }
 
 #[test]

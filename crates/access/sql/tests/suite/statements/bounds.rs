@@ -80,6 +80,12 @@ async fn a_constant_in_each_of_many_rows_is_refused() {
         let error = lake.error(&sql).await;
         assert!(error.kind() == ErrorKind::Invalid && error.message().contains("sql-memory"), "{error}");
     }
+    // A reader of files makes constants of its own of what it is handed.
+    lake.rows("copy (select value as v from range(0, 10000)) to '/lake/t.parquet'").await;
+    let error = lake.error("select v, repeat('a', 100000) as a from '/lake/t.parquet'").await;
+    assert!(error.kind() == ErrorKind::Invalid && error.message().contains("sql-memory"), "{error}");
+    let few = "select sum(length(repeat('a', 100000))) as a from (select v from '/lake/t.parquet' limit 10)";
+    assert_eq!(lake.rows(few).await, "1000000");
     assert_eq!(lake.rows(&format!("select length('{long}') + length(repeat('a', 1000000)) as a")).await, "1100000");
     assert_eq!(lake.rows(&format!("select count(*) from range(0, 10000) where value::varchar <> '{long}'")).await, "10000");
 }
