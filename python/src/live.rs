@@ -7,9 +7,10 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use forebay_client::{Address, Client, ClientSettings, Credential, Security};
 use forebay_data_folder::owner_secret_of;
+use forebay_runtime::Computing;
 use forebay_sql::{Engine, EngineMemory, EngineSettings};
 use forebay_transport::TlsSettings;
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, ResultExt};
 
 use crate::process::InProcess;
 
@@ -87,9 +88,12 @@ impl Place {
             ..ClientSettings::new(Address::Tcp(self.address.clone()))
         };
         let client = Client::connect(settings).await?;
+        // Whoever waits for a statement hears Ctrl-C, however long the statement gives way to nobody.
+        let computing = Computing::start("query").context(|| "threads for queries can't be started")?;
         let engine = EngineSettings {
             memory: EngineMemory::of_bytes(self.memory_bytes),
             target_partitions: self.partitions,
+            computing: Some(computing),
             ..EngineSettings::default()
         };
         Ok(Live { engine: Engine::over_client(client.clone(), engine), client })

@@ -180,7 +180,13 @@ def test_the_interpreter_is_free_while_a_query_runs(fb):
 LONG_ON_ONE_THREAD = "select value from generate_series(1, 1000000000000) order by value desc limit 5"
 
 
-@pytest.mark.parametrize("query", [LONG, LONG_ON_ONE_THREAD])
+# Each batch of it is made of as many pairs as the other side has rows, and it gives way between them alone.
+LONG_WITHOUT_A_PAUSE = (
+    "select count(*) as n from generate_series(1, 300000) a(x) join generate_series(1, 300000) b(y) on x * y % 1000003 = 7"
+)
+
+
+@pytest.mark.parametrize("query", [LONG, LONG_ON_ONE_THREAD, LONG_WITHOUT_A_PAUSE])
 @pytest.mark.parametrize("form", ["to_arrow()", "reader().read_all()"])
 def test_ctrl_c_ends_a_long_query(server, lake, form, query):
     program = f"""

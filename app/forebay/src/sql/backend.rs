@@ -6,9 +6,10 @@ use forebay_client::{Client, ClientSettings, Wait};
 use forebay_coordinator::CoordinatorSettings;
 use forebay_data_folder::DataFolder;
 use forebay_node::Node;
+use forebay_runtime::Computing;
 use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::Security;
-use forebay_types::{Error, ErrorKind, Result};
+use forebay_types::{Error, ErrorKind, Result, ResultExt};
 
 use crate::config::Config;
 use crate::connect::connect;
@@ -20,6 +21,9 @@ const AWAY: Duration = Duration::from_millis(250);
 /// Schedulers tell a coordinator of themselves every second.
 #[cfg(feature = "cluster")]
 const TOLD_WITHIN: Duration = Duration::from_secs(3);
+
+/// A job that is given up is cancelled within this.
+const SETTLED_WITHIN: Duration = Duration::from_secs(1);
 
 /// What statements run on: a running cluster, or one of this process' own.
 pub(crate) struct Backend {
@@ -47,7 +51,7 @@ impl Backend {
         let queries = SqlPart::of(config).own_engine(Some(config.data_dir()), settings.security.shows.as_ref())?;
         // Its worker has no room for temporary data, which would be gone with the process: below `/tmp` are files of this machine.
         let reach = Reach { temporary: false, ..queries.reach.clone() };
-        let queries = EngineSettings { priority, reach, ..queries };
+        let queries = EngineSettings { priority, reach, computing: Some(apart()?), ..queries };
         let client = Client::connect(ClientSettings { in_place: config.settings.in_place, ..settings }).await?;
         Ok(Self { engine: Engine::over_client(client, queries), embedded: Some(node) })
     }
@@ -60,6 +64,8 @@ impl Backend {
     /// Stops what was started for this process.
     pub(crate) async fn stop(self) {
         let Self { engine, embedded } = self;
+        // A scheduler that does not answer keeps nobody waiting.
+        let _ = forebay_runtime::time::timeout(SETTLED_WITHIN, engine.settle()).await;
         drop(engine);
         if let Some(node) = embedded {
             node.shutdown().await;
@@ -77,7 +83,7 @@ async fn engine(config: &Config, client: Client, priority: i32, wait: Wait, is_n
         None => (known_scheduler(&client, is_new).await?, Some(client.clone())),
     };
     let queries = SqlPart::of(config).own_engine(None, config.security().shows.as_ref())?;
-    let queries = EngineSettings { priority, ..queries };
+    let queries = EngineSettings { priority, computing: Some(apart()?), ..queries };
     match scheduler {
         Some(scheduler) => {
             let security = config.security().clone();
@@ -110,9 +116,14 @@ async fn engine(config: &Config, client: Client, priority: i32, _wait: Wait, _is
         }
         _ => {
             let queries = SqlPart::of(config).own_engine(None, config.security().shows.as_ref())?;
-            Ok(Engine::over_client(client, EngineSettings { priority, ..queries }))
+            Ok(Engine::over_client(client, EngineSettings { priority, computing: Some(apart()?), ..queries }))
         }
     }
+}
+
+/// Threads that statements are planned and run by. Whoever waits for one looks for Ctrl-C at once, however long it gives way to nobody.
+fn apart() -> Result<Computing> {
+    Computing::start("query").context(|| "threads for queries can't be started")
 }
 
 /// Everything on loopback, at ports that nobody else needs to know, and where nobody else is to come in.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::support::http::ask;
-use crate::support::{Bucket, Role, csv, forebay, forebay_in, free_port, lake};
+use crate::support::{Bucket, Role, csv, forebay, forebay_in, free_port, interrupted, lake};
 
 const SUM: &str = "select count(*) as n, max(square) as m from '/lake/t/*.csv'";
 
@@ -97,12 +97,18 @@ fn a_job_is_cancelled_and_a_bound_holds_while_it_runs() {
     until("the end of the job", || (jobs(&at)[0]["state"] == "failed").then_some(()));
     forebay(&at, &["jobs", "cancel", "0123"]).fails(1, &["0123", "forebay jobs"]);
 
+    // One that is given up is cancelled as well.
+    let second = || until("another job", || jobs(&at).iter().any(|job| job["state"] == "running").then_some(()));
+    let (code, took) = interrupted(&at, &["sql", "--csv", SUM], second);
+    assert!(code == Some(130) && took < Duration::from_secs(5), "{code:?} after {took:?}");
+    until("its end", || jobs(&at).iter().all(|job| job["state"] == "failed").then_some(()));
+
     // The next one is stuck too, until the bound is raised.
     let asked = {
         let at = at.clone();
         std::thread::spawn(move || forebay(&at, &["sql", "--csv", SUM]))
     };
-    until("another job", || (jobs(&at).len() == 2).then_some(()));
+    until("one more job", || (jobs(&at).len() == 3).then_some(()));
     forebay(&at, &["mount", "set", "lake", "--bandwidth", "1Gbit"]).ok();
     assert_eq!(asked.join().unwrap().ok().text(), "n,m\n240000,1599920001\n");
 }

@@ -1,8 +1,10 @@
 //! `forebay sql`: where statements come from and what they print.
 
+use std::time::Duration;
+
 use serde_json::json;
 
-use crate::support::{Bucket, Role, Terminal, csv, forebay, forebay_in, forebay_with, lake};
+use crate::support::{Bucket, Role, Terminal, csv, forebay, forebay_in, forebay_with, interrupted, lake};
 
 fn up() -> (tempfile::TempDir, Role, Bucket) {
     let bucket = Bucket::s3();
@@ -47,6 +49,17 @@ fn statements_come_from_arguments_files_and_the_standard_input() {
     let ran = forebay(&at, &["sql", "--csv", "-f", file.to_str().unwrap()]).fails(1, &["line 3", "nonsense"]);
     assert_eq!(ran.text(), "a\n1\n");
     forebay(&at, &["sql", "selec 1"]).fails(1, &["can't be read", "selec"]);
+}
+
+#[test]
+fn a_statement_that_gives_way_to_nobody_is_given_up_at_once() {
+    let (_home, up, _bucket) = up();
+    // Each batch of one side is joined with all of the other before anything else has its turn.
+    let side = |name: &str| format!("generate_series(1, 300000) {name}(value)");
+    let join = format!("select count(*) from {} join {} on a.value * b.value % 1000003 = 7", side("a"), side("b"));
+    let running = || std::thread::sleep(Duration::from_secs(2));
+    let (code, took) = interrupted(&up.address(), &["sql", &join], running);
+    assert!(code == Some(130) && took < Duration::from_secs(3), "{code:?} after {took:?}");
 }
 
 #[test]

@@ -33,6 +33,9 @@ pub trait Distribute: Send + Sync {
 
     /// Why a plan can't travel; none when it can.
     fn stays(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<String>;
+
+    /// Waits until nothing of what was begun runs there any more, or it was told to end.
+    async fn settle(&self) {}
 }
 
 /// A query for a cluster.

@@ -47,7 +47,7 @@ pub use datafusion::scalar::ScalarValue;
 pub use distribute::{Distribute, DistributedQuery, DistributedRun, Progress};
 pub use drafts::{DraftsTo, SinkOptions, drafts_of, drafts_to_send};
 pub use engine::{Conversion, ConversionProgress, Description, Engine, Query, SessionSettings, TableFile};
-pub use functions::mend as mend_functions;
+pub use functions::{CallMemory, mend as mend_functions};
 pub use memory::{QueryMemory, QueryMemorySettings};
 pub use paths::{NULL_PARTITION, bare_scan, guarded_scan};
 pub use plan_nodes::only_child;

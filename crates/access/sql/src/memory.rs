@@ -9,13 +9,15 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use forebay_types::Result;
 
 use crate::error::from_engine;
+use crate::functions::CallMemory;
 
 /// Bytes on disk for each byte of memory, unless said otherwise.
 const SPILL_FACTOR: u64 = 4;
 
-/// Memory and disk for what queries hold: joins, sorts, aggregates. Engines that are given clones of it share it.
+/// Memory and disk for what queries hold: joins, sorts, aggregates; and beside it what functions make. Engines that are given clones of it share
+/// it.
 #[derive(Clone, Debug)]
-pub struct QueryMemory(pub(crate) Arc<RuntimeEnv>);
+pub struct QueryMemory(pub(crate) Arc<RuntimeEnv>, pub(crate) CallMemory);
 
 /// How much of both, and where.
 #[derive(Clone, Debug, Default)]
@@ -29,13 +31,20 @@ pub struct QueryMemorySettings {
     pub spill_folder: Option<PathBuf>,
 }
 
+impl QueryMemorySettings {
+    /// Memory in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.memory_bytes.unwrap_or_else(forebay_data_folder::default_dram_bytes)
+    }
+}
+
 impl QueryMemory {
     /// Makes the spill folder.
     ///
     /// # Errors
     /// Those of making it.
     pub fn new(settings: &QueryMemorySettings) -> Result<Self> {
-        let memory = settings.memory_bytes.unwrap_or_else(forebay_data_folder::default_dram_bytes);
+        let memory = settings.bytes();
         let spill = settings.spill_bytes.unwrap_or_else(|| memory.saturating_mul(SPILL_FACTOR));
         let mode = match &settings.spill_folder {
             Some(folder) => DiskManagerMode::Directories(vec![folder.clone()]),
@@ -46,7 +55,7 @@ impl QueryMemory {
             .with_memory_pool(Arc::new(FairSpillPool::new(usize::try_from(memory).unwrap_or(usize::MAX))))
             .with_disk_manager_builder(disk)
             .build_arc();
-        runtime.map(Self).map_err(from_engine)
+        runtime.map(|runtime| Self(runtime, CallMemory::beside(memory))).map_err(from_engine)
     }
 
     /// Bytes of memory that all queries may hold together; none where nothing bounds them.

@@ -8,6 +8,7 @@ use datafusion::prelude::SessionConfig;
 use forebay_runtime::Computing;
 use forebay_types::Result;
 
+use crate::functions::CallMemory;
 use crate::memory::{QueryMemory, QueryMemorySettings};
 use crate::reach::Reach;
 
@@ -117,6 +118,14 @@ impl EngineSettings {
         // Folders are listed by this crate, which also decides about subfolders.
         options.execution.listing_table_ignore_subdirectory = false;
         config
+    }
+
+    /// What calls of functions may make: beside the memory that is shared, or the engine's own.
+    pub fn call_memory(&self) -> CallMemory {
+        match &self.memory {
+            EngineMemory::Shared(memory) => memory.1.clone(),
+            EngineMemory::Own(settings) => CallMemory::beside(settings.bytes()),
+        }
     }
 
     /// Memory, spilling and temporary files, shared by all queries of an engine.

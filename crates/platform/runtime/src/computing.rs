@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 
 use crate::simulated::is_simulated;
@@ -31,7 +32,11 @@ pub const STACK_BYTES: usize = if cfg!(debug_assertions) { 128 << 20 } else { 16
 pub struct Computing(Arc<Threads>);
 
 #[derive(Debug)]
-struct Threads(Option<Runtime>);
+struct Threads {
+    runtime: Option<Runtime>,
+    /// Of those that may do what takes long without a pause.
+    turns: Semaphore,
+}
 
 impl Computing {
     /// Starts one thread a core, called `name`, beside the runtime that this is called in.
@@ -45,7 +50,15 @@ impl Computing {
             .event_interval(LOOKS_EVERY)
             .on_thread_start(at_home)
             .build()?;
-        Ok(Self(Arc::new(Threads(Some(runtime)))))
+        let turns = Semaphore::new((runtime.metrics().num_workers() / 2).max(1));
+        Ok(Self(Arc::new(Threads { runtime: Some(runtime), turns })))
+    }
+
+    /// Waits for a turn at what takes a thread for seconds without a pause, and has it until what this gives is dropped: half of the threads
+    /// do such a thing at most, so that others are left for the rest.
+    pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        // None where there are no more turns, which is never.
+        self.0.turns.acquire().await.ok()
     }
 
     /// Has one of the threads do it.
@@ -54,7 +67,7 @@ impl Computing {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        match &self.0.0 {
+        match &self.0.runtime {
             Some(runtime) if !is_simulated() => runtime.spawn(work),
             _ => spawn(work),
         }
@@ -64,7 +77,7 @@ impl Computing {
 impl Drop for Threads {
     fn drop(&mut self) {
         // Not waited for: this may be one of them, or a thread that answers.
-        if let Some(runtime) = self.0.take() {
+        if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
@@ -94,8 +107,10 @@ mod tests {
     use std::hint::black_box;
     use std::sync::mpsc;
     use std::thread;
+    use std::time::Duration;
 
     use super::*;
+    use crate::time::timeout;
 
     #[tokio::test]
     async fn what_calls_itself_often_has_the_stack_for_it() {
@@ -140,6 +155,20 @@ mod tests {
             assert_eq!(computed.as_deref(), Some("computing"));
             assert_eq!(begun, mine);
         }
+    }
+
+    #[tokio::test]
+    async fn what_takes_long_leaves_threads_to_others() {
+        let computing = Computing::start("computing").unwrap();
+        let most = (thread::available_parallelism().unwrap().get() / 2).max(1);
+        let mut turns = Vec::new();
+        for _ in 0..most {
+            turns.push(computing.turn().await.unwrap());
+        }
+        let mut next = Box::pin(computing.turn());
+        assert!(timeout(Duration::from_millis(20), &mut next).await.is_err(), "{most} have their turn");
+        drop(turns.pop());
+        assert!(next.await.is_some());
     }
 
     #[tokio::test]

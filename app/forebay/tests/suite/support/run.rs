@@ -104,6 +104,28 @@ pub fn forebay(coordinator: &str, arguments: &[&str]) -> Ran {
     forebay_with(home.path(), &[arguments, &["--coordinator", coordinator]].concat(), |_| (), b"")
 }
 
+/// Runs the binary against a coordinator until `is_ready`, and interrupts it then; gives its exit code, and how long it took to end.
+#[track_caller]
+pub fn interrupted(coordinator: &str, arguments: &[&str], is_ready: impl FnOnce()) -> (Option<i32>, Duration) {
+    let home = tempfile::tempdir().unwrap();
+    let mut command = command(home.path());
+    command.args(arguments).args(["--coordinator", coordinator]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    is_ready();
+    let began = Instant::now();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return (status.code(), began.elapsed());
+        }
+        if began.elapsed() > DEADLINE {
+            let _ = child.kill();
+            panic!("forebay {} does not end", arguments.join(" "));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Runs the binary as `change` wants it, with `input` as its standard input.
 #[track_caller]
 pub fn forebay_with(home: &Path, arguments: &[&str], change: impl FnOnce(&mut Command), input: &[u8]) -> Ran {

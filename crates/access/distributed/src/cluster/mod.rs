@@ -21,7 +21,8 @@ use forebay_types::{Error, ErrorKind, OperationId, Result};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
-use tokio_util::task::AbortOnDropHandle;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::at::At;
 use crate::broken_off::is_gone;
@@ -71,6 +72,8 @@ pub struct Cluster {
     at: At,
     ways: Ways,
     partitions: usize,
+    /// Jobs that run, or are being cancelled.
+    jobs: TaskTracker,
 }
 
 impl Cluster {
@@ -81,7 +84,7 @@ impl Cluster {
         let at = At::new(&scheduler, &ways, &security, finds, wait)?;
         let slots = at.answers().await?.slots;
         let by_slots = (slots * PARTITIONS_A_SLOT).clamp(PARTITIONS.0, PARTITIONS.1);
-        Ok(Self { priority, at, ways, partitions: partitions.unwrap_or(by_slots as usize) })
+        Ok(Self { priority, at, ways, partitions: partitions.unwrap_or(by_slots as usize), jobs: TaskTracker::new() })
     }
 
     /// Questions to the scheduler at `host:port`.
@@ -143,7 +146,8 @@ impl Distribute for Cluster {
 
         let progress = Arc::new(Mutex::new(Progress::default()));
         let watching = AbortOnDropHandle::new(forebay_runtime::spawn(watch(self.at.clone(), operation, Arc::clone(&progress))));
-        let mut running = RunningJob { at: self.at.clone(), operation, ended: false, _watching: watching };
+        let (at, counted) = (self.at.clone(), self.jobs.token());
+        let mut running = RunningJob { at, operation, ended: false, counted, _watching: watching };
         let (at, ways, schema) = (self.at.clone(), self.ways.clone(), plan.schema());
         let submission = Submission { plan: encoded, session: format!("{:016x}", operation.0), config };
         let rows = async move {
@@ -183,6 +187,12 @@ impl Distribute for Cluster {
 
     fn stays(&self, plan: &Arc<dyn ExecutionPlan>) -> Option<String> {
         message(Arc::clone(plan)).err()
+    }
+
+    async fn settle(&self) {
+        // Closed alone it is waited for; others are counted all the same.
+        self.jobs.close();
+        self.jobs.wait().await;
     }
 }
 
@@ -231,6 +241,7 @@ struct RunningJob {
     at: At,
     operation: OperationId,
     ended: bool,
+    counted: TaskTrackerToken,
     _watching: AbortOnDropHandle<()>,
 }
 
@@ -245,9 +256,10 @@ impl Drop for RunningJob {
         if self.ended {
             return;
         }
-        let (control, id) = (self.at.control(), format!("{:016x}", self.operation.0));
+        let (control, id, counted) = (self.at.control(), format!("{:016x}", self.operation.0), self.counted.clone());
         // Bounded by the question's deadline and the tries.
         forebay_runtime::spawn_left(async move {
+            let _counted = counted;
             for _ in 0..CANCEL_TRIES {
                 match control.cancel(&id).await {
                     // It is being planned, or over.

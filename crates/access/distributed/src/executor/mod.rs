@@ -102,7 +102,8 @@ impl Executor {
             ballista_protocol_version: BALLISTA_PROTOCOL_VERSION,
         };
         let mut functions = SessionStateBuilder::new().with_default_features().build();
-        mend_functions(&mut functions).expect("functions that are there already are never refused");
+        mend_functions(&mut functions, &settings.engine.call_memory())
+            .expect("functions that are there already are never refused");
         let files = Files::of_executor(&ways, &metadata.id, settings.folder.clone());
         let shared = Shared::new(client.nodes(), settings.worker, settings.folder.clone(), files);
         let trimming = forebay_runtime::spawn(Arc::clone(&shared).keep_trim());

@@ -18,7 +18,7 @@ use forebay_client::Client;
 use forebay_protocol::SchedulerNumbers;
 use forebay_rights::needs;
 use forebay_scheduling::{CopyRules, Policy as Order, ScheduleSettings};
-use forebay_sql::{Engine, EngineSettings, Reach};
+use forebay_sql::{CallMemory, Engine, EngineSettings, Reach, mend_functions};
 use forebay_transport::Security;
 use forebay_types::{Error, OperationId, Result};
 use parking_lot::Mutex;
@@ -161,5 +161,8 @@ fn session(engine: &Engine, config: SessionConfig) -> datafusion::error::Result<
         .with_config(config)
         .with_default_features()
         .with_runtime_env(engine.runtime_of(operation, pins).map_err(failed)?);
-    Ok(builder.build())
+    let mut state = builder.build();
+    // Plans name them. None is called here.
+    mend_functions(&mut state, &CallMemory::unbounded())?;
+    Ok(state)
 }

@@ -41,6 +41,22 @@ async fn executors_find_columns_of_csv_by_their_names() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn executors_know_the_functions_that_have_a_bound_and_hold_to_it() {
+    let bed = Bed::with_memory(2, 256 << 20).await;
+    bed.put("a.csv", b"w,n\nab,1\ncd,2\n");
+    let (here, cluster) = (bed.here(), bed.cluster().await);
+    let sql = "select w || '-' || n as x, concat(w, n), repeat(w, n), length(w || n) from '/lake/a.csv' order by x";
+    let expected = rows(&here, sql).await;
+    assert!(expected[0].contains("ab-1"), "{expected:?}");
+    assert_eq!(rows(&cluster, sql).await, expected);
+    assert_eq!(bed.control().jobs().await.unwrap().len(), 1, "it ran on the cluster");
+    let mut large = cluster.execute("select length(repeat(w, n * 500000000)) from '/lake/a.csv'").await.unwrap();
+    let error = large.collect().await.unwrap_err();
+    assert!(error.message().contains("one call of a function"), "{error}");
+    assert_eq!(rows(&cluster, sql).await, expected, "the executors are still there");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_only_this_process_has_runs_here() {
     let bed = Bed::start(1).await;
     bed.put("a.csv", b"x\n1\n2\n");

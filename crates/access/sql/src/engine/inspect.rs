@@ -164,7 +164,7 @@ fn is_query(session: &QuerySession) -> bool {
 /// The physical plan of a session's query.
 async fn physical_plan(engine: &Engine, session: &QuerySession) -> Result<Arc<dyn ExecutionPlan>> {
     let plan = logical_plan(engine, session).await?;
-    physical(session.context.state(), &plan).await
+    physical(engine, session.context.state(), &plan).await
 }
 
 /// The same bytes in order, each once.

@@ -18,6 +18,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
 use forebay_client::Client;
+use forebay_runtime::deadline::Waiting;
 use forebay_types::Result;
 use object_store::ObjectStore;
 use parking_lot::Mutex;
@@ -29,7 +30,7 @@ use crate::caches::FileCaches;
 use crate::catalog::{CATALOG, Definitions, SCHEMA, TableName};
 use crate::distribute::Distribute;
 use crate::error::ended_early;
-use crate::functions;
+use crate::functions::{self, CallMemory, LateConstants};
 use crate::location::SCHEME;
 use crate::namespace::DirectStores;
 use crate::paths::ArrowFormatFactory;
@@ -64,6 +65,8 @@ struct Inner {
     /// All that a session's state has but for its configuration, catalog and stores: built once, since its functions
     /// and rules take a millisecond.
     template: Arc<SessionState>,
+    /// What its functions may make.
+    calls: CallMemory,
     caches: FileCaches,
     definitions: Definitions,
     /// Views and tables in memory.
@@ -135,21 +138,25 @@ impl Engine {
             None => SessionStateBuilder::new().with_config(config).with_default_features(),
         };
         let template = template.build();
-        let (logical, physical) = (rules::logical(template.optimizers()), rules::physical(template.physical_optimizers()));
-        let planners = rules::planners(template.expr_planners());
-        let template = SessionStateBuilder::new_from_existing(template).with_optimizer_rules(logical);
+        let (mut logical, physical) = (rules::logical(template.optimizers()), rules::physical(template.physical_optimizers()));
+        logical.push(Arc::new(LateConstants));
+        let (analyzing, planners) = (rules::analyzing(&template.analyzer().rules), rules::planners(template.expr_planners()));
+        let template =
+            SessionStateBuilder::new_from_existing(template).with_analyzer_rules(analyzing).with_optimizer_rules(logical);
         let mut template = template.with_physical_optimizer_rules(physical).with_expr_planners(planners).build();
         let formats: [Arc<dyn FileFormatFactory>; 2] = [Arc::new(TableFormatFactory), Arc::new(ArrowFormatFactory)];
         for format in formats {
             template.register_file_format(format, true).expect("a format that may be there already is never refused");
         }
-        functions::mend(&mut template).expect("functions that are there already are never refused");
+        let calls = settings.call_memory();
+        functions::mend(&mut template, &calls).expect("functions that are there already are never refused");
         let config = template.config().clone();
         let inner = Inner {
             backend,
             settings,
             runtime: Mutex::new(None),
             template: Arc::new(template),
+            calls,
             caches: FileCaches::new(),
             definitions,
             session: Arc::new(MemorySchemaProvider::new()),
@@ -174,15 +181,27 @@ impl Engine {
         Self { inner: Arc::clone(&self.inner), config: Arc::clone(&settings.0) }
     }
 
-    /// Has work for a statement done by the threads that are there for it.
+    /// Has work for a statement done by the threads that are there for it. Whoever waits here no longer waits for it when this is dropped:
+    /// it ends where it waits, and between two steps of planning.
     async fn compute<F>(&self, work: F) -> Result<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
         match &self.inner.settings.computing {
-            Some(computing) => AbortOnDropHandle::new(computing.spawn(work)).await.map_err(|_| ended_early()),
+            Some(computing) => {
+                let waiting = Waiting::begin();
+                let done = computing.spawn(waiting.waited().scope(work));
+                AbortOnDropHandle::new(done).await.map_err(|_| ended_early())
+            }
             None => Ok(work.await),
+        }
+    }
+
+    /// Waits until what was given up of statements has been told to whoever runs it elsewhere.
+    pub async fn settle(&self) {
+        if let Some(elsewhere) = &self.inner.elsewhere {
+            elsewhere.settle().await;
         }
     }
 

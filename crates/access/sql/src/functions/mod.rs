@@ -1,10 +1,11 @@
-//! Functions of the engine that answered wrongly, by their own names, each with what it is mended by.
+//! Functions of the engine that answered wrongly, or that took memory without a bound, by their own names, each with what it is mended by.
 //!
-//! Owns: `min` and `max` of groups of floats, `lag` and `lead` that ignore nulls.
+//! Owns: `min` and `max` of groups of floats, `lag` and `lead` that ignore nulls, and the bound of functions that make much of little.
 //! Never does: add functions that the engine doesn't have.
 //!
 //! Start with [`mend`].
 
+mod bounded;
 mod least_and_most;
 mod shifted;
 
@@ -13,13 +14,17 @@ use std::sync::Arc;
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 
-/// Puts them in the place of the engine's, where queries are planned and wherever a part of one is read that was sent.
-pub fn mend(functions: &mut dyn FunctionRegistry) -> Result<()> {
+pub use bounded::CallMemory;
+pub(crate) use bounded::{LateConstants, folding};
+
+/// Puts them in the place of the engine's, where queries are planned and wherever a part of one is read that was sent. What functions of a row
+/// make is bounded by `memory`.
+pub fn mend(functions: &mut dyn FunctionRegistry, memory: &CallMemory) -> Result<()> {
     for function in least_and_most::functions() {
         functions.register_udaf(Arc::new(function))?;
     }
     for function in shifted::functions() {
         functions.register_udwf(function)?;
     }
-    Ok(())
+    bounded::register(functions, memory)
 }

@@ -1,10 +1,11 @@
 //! The engine's rules of planning, each where it answers rightly.
 //!
 //! Owns: what is put around rules of DataFusion that gave rows that are wrong, or plans that let nothing else run; a line of each
-//! says which. And the order of joins (`join_order`), which DataFusion leaves as it was written.
+//! says which. And the order of joins (`join_order`), which DataFusion leaves as it was written, and the end of planning for who no
+//! longer waits (`while_waited`).
 //! Never does: choose how anything else is run.
 //!
-//! Start with [`logical`] and [`physical`].
+//! Start with [`analyzing`], [`logical`] and [`physical`].
 
 mod by_name;
 mod grouping;
@@ -13,6 +14,7 @@ mod no_groups;
 mod null_keys;
 mod one_type;
 mod required_fields;
+mod while_waited;
 mod whole_orders;
 mod yields;
 
@@ -22,19 +24,31 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
 use datafusion::logical_expr::planner::ExprPlanner;
+use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
-pub(crate) use null_keys::careful as logical;
 pub(crate) use required_fields::{is_somewhere_required, of_one_file, somewhere_required};
 
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
+type Analyzing = Arc<dyn AnalyzerRule + Send + Sync>;
+type Logical = Arc<dyn OptimizerRule + Send + Sync>;
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// What plans expressions of a session, in turn.
 pub(crate) fn planners(planners: &[Arc<dyn ExprPlanner>]) -> Vec<Arc<dyn ExprPlanner>> {
     let first: Arc<dyn ExprPlanner> = Arc::new(required_fields::RequiredFields);
     std::iter::once(first).chain(planners.iter().map(Arc::clone)).collect()
+}
+
+/// The rules of a session that look at what a statement means.
+pub(crate) fn analyzing(rules: &[Analyzing]) -> Vec<Analyzing> {
+    rules.iter().map(while_waited::analyzing).collect()
+}
+
+/// The rules of a session that make a better plan of the same rows.
+pub(crate) fn logical(rules: &[Logical]) -> Vec<Logical> {
+    null_keys::careful(rules).iter().map(while_waited::logical).collect()
 }
 
 /// The rules of a session that make a plan of execution.
@@ -46,7 +60,7 @@ pub(crate) fn physical(rules: &[Rule]) -> Vec<Rule> {
     rules.insert(before_filters, Arc::new(EachNode { name: "WholeOrders", change: whole_orders::whole_orders }));
     rules.insert(0, Arc::new(EachNode { name: "GroupingSets", change: grouping::grouping_sets }));
     rules.push(Arc::new(EachNode { name: "Yields", change: yields::yields }));
-    rules
+    rules.iter().map(while_waited::physical).collect()
 }
 
 /// A rule that looks at each node by itself, those below before it.

@@ -9,7 +9,7 @@ use forebay_types::{Error, Result};
 
 mod plan;
 
-pub(crate) use plan::check_plan;
+pub(crate) use plan::{check_plan, is_large};
 
 /// Steps of the deepest part of a statement. Of 16 MiB of stack AND and OR take 1.2 KiB each, other operators up to 1.7 KiB: the main
 /// thread of a command, with 8 MiB, bears this too.

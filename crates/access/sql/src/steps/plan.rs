@@ -15,6 +15,24 @@ const PLAN_STEPS_MAX: usize = STEPS_MAX + 1000;
 /// Nodes of a plan. A query of WITH stands in it as often as it is named, so that few lines come to more than there is memory for.
 const NODES_MAX: usize = 100_000;
 
+/// Nodes and operators of a plan that is made into another one within some ten milliseconds. It takes a time that grows faster than they do.
+const QUICK_PARTS: usize = 2000;
+
+/// Whether it may take long to plan.
+pub(crate) fn is_large(plan: &LogicalPlan) -> bool {
+    let mut parts = 0;
+    let counted = plan.apply_with_subqueries(|node| {
+        parts += 1;
+        node.apply_expressions(|expr| {
+            expr.apply(|_| {
+                parts += 1;
+                Ok(if parts > QUICK_PARTS { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+            })
+        })
+    });
+    counted.is_ok() && parts > QUICK_PARTS
+}
+
 /// `Invalid` for a plan that is deeper, or larger.
 pub(crate) fn check_plan(plan: &LogicalPlan) -> Result<()> {
     let mut depth = PlanDepth::default();
@@ -112,6 +130,18 @@ mod tests {
         check_plan(&plan(50)).unwrap();
         let error = check_plan(&plan(80)).unwrap_err();
         assert!(error.message().contains("views"), "{error}");
+    }
+
+    #[test]
+    fn a_plan_is_large_by_its_nodes_or_its_operators() {
+        let of = |terms: i32| {
+            let sums = (0..terms).map(|term| (lit(term) + lit(1)).alias(format!("a{term}")));
+            LogicalPlanBuilder::empty(true).project(sums.collect::<Vec<_>>()).unwrap().build().unwrap()
+        };
+        assert!(!is_large(&of(100)) && is_large(&of(1000)));
+        let unions =
+            |times: i32| (0..times).fold(of(1), |plan, _| LogicalPlanBuilder::from(plan).union(of(1)).unwrap().build().unwrap());
+        assert!(!is_large(&unions(100)) && is_large(&unions(500)));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use datafusion_datasource::memory::MemorySourceConfig;
 use forebay_client::{Client, Drafts};
 use forebay_types::{Error, ErrorKind, OperationId, Result, format_bytes};
 
+use super::planner::attempt;
 use crate::distribute::{Distribute, DistributedQuery, DistributedRun, Stays, scan_bytes, stays};
 use crate::drafts::{self, Writing};
 use crate::engine::session::QuerySession;
@@ -121,7 +122,7 @@ pub(super) async fn explained(
         return Ok(plan);
     }
     // What has no plan says so in its own row.
-    let Ok(own) = session.context.state().create_physical_plan(&explain.plan).await else { return Ok(plan) };
+    let Ok(own) = Box::pin(attempt(engine, &session.context.state(), &explain.plan)).await else { return Ok(plan) };
     let place = match place(engine, elsewhere.as_ref(), &own) {
         Some(why) => format!("in this process: {why}"),
         None => "on the cluster".to_string(),

@@ -12,6 +12,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use forebay_types::{Error, Result, format_bytes};
 
+use super::described::with_plain_types;
+use super::planner::attempt;
 use super::{May, away, heeded, sizes};
 use crate::catalog::{CATALOG, SCHEMA};
 use crate::copy::with_folders_of_nulls;
@@ -70,7 +72,8 @@ pub(super) async fn plan(
     }
     check_kept(&logical, &engine.inner.settings.reach)?;
     check_room(engine, &logical, sql.len() + parameters.map_or(0, bytes_of))?;
-    sizes::check(&logical)?;
+    sizes::check(&logical, engine.inner.calls.most(), session.context.copied_config().batch_size())?;
+    let logical = with_plain_types(logical);
     let Some(logical) = ddl::apply(engine, session, sql, logical).await? else {
         return Ok(Planned { plan: None, writes: true });
     };
@@ -98,7 +101,7 @@ pub(super) async fn plan(
         return Ok(Planned { plan: None, writes });
     }
     let (state, logical) = frame.into_parts();
-    let plan = Box::pin(physical(state, &logical)).await?;
+    let plan = Box::pin(physical(engine, state, &logical)).await?;
     let plan = match explain {
         Some(explain) => away::explained(engine, session, &explain, plan).await?,
         None => plan,
@@ -108,13 +111,13 @@ pub(super) async fn plan(
 
 /// The plan that runs. The rule that takes fields out of structs early gives two of them one name now and then: what it makes a plan of that
 /// can't be is planned without it.
-pub(crate) async fn physical(mut state: SessionState, logical: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+pub(crate) async fn physical(engine: &Engine, mut state: SessionState, logical: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
     // EXPLAIN has an error for one of its rows.
     let explained = match logical {
         LogicalPlan::Explain(explain) => Some(explain.plan.as_ref()),
         _ => None,
     };
-    let planned = state.create_physical_plan(explained.unwrap_or(logical)).await;
+    let planned = attempt(engine, &state, explained.unwrap_or(logical)).await;
     match planned {
         Err(error) if is_of_extraction(&error) => {
             state.config_mut().options_mut().optimizer.enable_leaf_expression_pushdown = false;
@@ -122,7 +125,7 @@ pub(crate) async fn physical(mut state: SessionState, logical: &LogicalPlan) -> 
         planned if explained.is_none() => return planned.map_err(from_engine),
         _ => {}
     }
-    state.create_physical_plan(logical).await.map_err(from_engine)
+    attempt(engine, &state, logical).await.map_err(from_engine)
 }
 
 fn is_of_extraction(error: &DataFusionError) -> bool {

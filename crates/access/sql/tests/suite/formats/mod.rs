@@ -317,6 +317,8 @@ async fn a_field_that_a_struct_always_has_in_some_files_is_null_where_the_struct
     }
     assert_eq!(lake.rows("select count(s), count(s['t']), count(s['x']), sum(s['x']) from '/lake/m/'").await, "6 4 4 11");
     assert_eq!(lake.rows("select count(u['t']['a']) from (select s as u from '/lake/m/')").await, "4");
+    let described = lake.rows("describe '/lake/m/'").await;
+    assert!(described.contains("Struct") && !described.contains("metadata"), "{described}");
     // Whoever declares a table can't say so.
     let declared = "s struct<t struct<a bigint>, x bigint>";
     lake.rows(&format!("create external table m ({declared}) stored as parquet location '/lake/m/'")).await;

@@ -1,5 +1,6 @@
-//! Statements as they run: by whose threads, with which values, and what is told of slow ones.
+//! Statements as they run: within which bounds, by whose threads, with which values, and what is told of slow ones.
 
+mod bounds;
 mod computing;
 mod parameters;
 mod slow;

@@ -1,0 +1,22 @@
+//! Makes plans of execution: large ones in turn, and without large constants in them.
+
+use std::sync::Arc;
+
+use datafusion::error::Result;
+use datafusion::execution::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::engine::Engine;
+use crate::functions::folding;
+use crate::steps;
+
+/// The plan that the engine makes. What is large takes long, and its turn where others have their statements planned as well.
+pub(super) async fn attempt(engine: &Engine, state: &SessionState, logical: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
+    let _turn = match &engine.inner.settings.computing {
+        Some(computing) if steps::is_large(logical) => computing.turn().await,
+        _ => None,
+    };
+    let optimized = folding(|| state.optimize(logical))?;
+    state.query_planner().create_physical_plan(&optimized, state).await
+}

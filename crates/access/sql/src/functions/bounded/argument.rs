@@ -1,0 +1,218 @@
+//! What a function is given, by what its result is computed from: bytes, lengths, numbers.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, OffsetSizeTrait};
+use datafusion::arrow::compute::{cast, max};
+use datafusion::arrow::datatypes::{
+    DataType, Date32Type, Date64Type, Int64Type, IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+};
+use datafusion::error::Result;
+use datafusion::logical_expr::ColumnarValue;
+
+/// Bytes of an offset, the longest that there is.
+const OFFSET: u64 = 8;
+const MILLISECONDS_A_DAY: i64 = 86_400_000;
+const NANOSECONDS_AN_HOUR: i128 = 3_600_000_000_000;
+/// The shortest month and day that there are.
+const DAYS_A_MONTH: i128 = 28;
+const HOURS_A_DAY: i128 = 23;
+
+/// The values of an argument, each of which is there so many times.
+pub(super) struct Argument {
+    values: ArrayRef,
+    times: u64,
+}
+
+impl Argument {
+    pub(super) fn of(value: &ColumnarValue, rows: usize) -> Result<Self> {
+        Ok(match value {
+            ColumnarValue::Array(values) => Self { values: Arc::clone(values), times: 1 },
+            ColumnarValue::Scalar(value) => Self { values: value.to_array()?, times: rows as u64 },
+        })
+    }
+
+    /// Bytes of all values.
+    pub(super) fn bytes(&self) -> u64 {
+        bytes_of(self.values.as_ref()).saturating_mul(self.times)
+    }
+
+    /// Bytes of all texts, without what stands beside each.
+    pub(super) fn length(&self) -> u64 {
+        let beside = OFFSET * self.values.len() as u64;
+        bytes_of(self.values.as_ref()).saturating_sub(beside).saturating_mul(self.times)
+    }
+
+    /// Bytes of the largest value, or of all where that is not known.
+    pub(super) fn largest(&self) -> u64 {
+        largest_of(self.values.as_ref())
+    }
+
+    /// Bytes of the shortest text.
+    pub(super) fn shortest(&self) -> u64 {
+        lengths_of(self.values.as_ref()).and_then(|lengths| lengths.into_iter().min()).unwrap_or(0)
+    }
+
+    /// The greatest of whole numbers; 0 where all are less.
+    pub(super) fn number(&self) -> u64 {
+        // A type that is no number is not taken for a small one.
+        let Ok(numbers) = cast(&self.values, &DataType::Int64) else { return u64::MAX };
+        max(numbers.as_primitive::<Int64Type>()).and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
+    }
+
+    /// Elements of all lists.
+    pub(super) fn elements(&self) -> u64 {
+        elements_of(self.values.as_ref()).map_or(0, |elements| elements.len() as u64).saturating_mul(self.times)
+    }
+
+    /// The same of lists within lists.
+    pub(super) fn leaves(&self) -> u64 {
+        leaves_of(self.values.as_ref()).saturating_mul(self.times)
+    }
+
+    /// Bytes that a null takes which stands in a list of this type.
+    pub(super) fn null_element(&self) -> u64 {
+        match self.values.data_type() {
+            DataType::List(of) | DataType::LargeList(of) | DataType::FixedSizeList(of, _) => null_bytes(of.data_type()),
+            _ => null_bytes(&DataType::Null),
+        }
+    }
+
+    /// Whether it is one value for all rows.
+    pub(super) fn is_constant(&self) -> bool {
+        self.values.len() == 1
+    }
+
+    /// Whether it is dates, which are counted by days.
+    pub(super) fn is_of_days(&self) -> bool {
+        matches!(self.values.data_type(), DataType::Date32 | DataType::Date64)
+    }
+
+    /// The place in time, or the number, of a row: days of dates, nanoseconds of timestamps.
+    pub(super) fn point(&self, row: usize) -> Option<i128> {
+        let (values, row) = (self.values.as_ref(), self.at(row)?);
+        Some(match values.data_type() {
+            DataType::Int64 => i128::from(values.as_primitive::<Int64Type>().value(row)),
+            DataType::Date32 => i128::from(values.as_primitive::<Date32Type>().value(row)),
+            DataType::Date64 => i128::from(values.as_primitive::<Date64Type>().value(row) / MILLISECONDS_A_DAY),
+            DataType::Timestamp(unit, _) => match unit {
+                TimeUnit::Second => i128::from(values.as_primitive::<TimestampSecondType>().value(row)) * 1_000_000_000,
+                TimeUnit::Millisecond => i128::from(values.as_primitive::<TimestampMillisecondType>().value(row)) * 1_000_000,
+                TimeUnit::Microsecond => i128::from(values.as_primitive::<TimestampMicrosecondType>().value(row)) * 1000,
+                TimeUnit::Nanosecond => i128::from(values.as_primitive::<TimestampNanosecondType>().value(row)),
+            },
+            _ => return None,
+        })
+    }
+
+    /// The step between two such, at least; 0 where a step may go in both directions, none where it goes nowhere.
+    pub(super) fn step(&self, row: usize, are_days: bool) -> Option<i128> {
+        let DataType::Interval(IntervalUnit::MonthDayNano) = self.values.data_type() else {
+            return self.point(row).filter(|step| *step != 0);
+        };
+        let step = self.values.as_primitive::<IntervalMonthDayNanoType>().value(self.at(row)?);
+        let (months, days, nanoseconds) = IntervalMonthDayNanoType::to_parts(step);
+        let signs = [i64::from(months), i64::from(days), nanoseconds].map(i64::signum);
+        if signs.contains(&1) && signs.contains(&-1) {
+            return Some(0);
+        }
+        let days = i128::from(months) * DAYS_A_MONTH + i128::from(days);
+        let step = if are_days { days } else { days * HOURS_A_DAY * NANOSECONDS_AN_HOUR + i128::from(nanoseconds) };
+        Some(step).filter(|step| *step != 0)
+    }
+
+    /// Where the value of a row is; none where it is null.
+    fn at(&self, row: usize) -> Option<usize> {
+        let row = if self.is_constant() { 0 } else { row };
+        (row < self.values.len() && !self.values.is_null(row)).then_some(row)
+    }
+}
+
+/// Bytes of values, whatever they share with others.
+pub(super) fn bytes_of(values: &dyn Array) -> u64 {
+    let rows = values.len() as u64;
+    let within = match values.data_type() {
+        DataType::Utf8 => spanned(values.as_string::<i32>().value_offsets()).1 as u64,
+        DataType::LargeUtf8 => spanned(values.as_string::<i64>().value_offsets()).1 as u64,
+        DataType::Binary => spanned(values.as_binary::<i32>().value_offsets()).1 as u64,
+        DataType::LargeBinary => spanned(values.as_binary::<i64>().value_offsets()).1 as u64,
+        DataType::Utf8View => values.as_string_view().lengths().map(u64::from).sum(),
+        DataType::BinaryView => values.as_binary_view().lengths().map(u64::from).sum(),
+        DataType::Struct(_) => values.as_struct().columns().iter().map(|column| bytes_of(column.as_ref())).sum(),
+        DataType::Dictionary(..) => largest_of(values.as_any_dictionary().values().as_ref()).saturating_mul(rows),
+        DataType::FixedSizeBinary(_) => null_bytes(values.data_type()).saturating_mul(rows),
+        kind if kind.is_primitive() => return kind.primitive_width().map_or(0, |width| width as u64) * rows,
+        DataType::Boolean | DataType::Null => 0,
+        _ => match elements_of(values) {
+            Some(elements) => bytes_of(elements.as_ref()),
+            None => values.get_array_memory_size() as u64,
+        },
+    };
+    within.saturating_add(OFFSET * rows)
+}
+
+fn largest_of(values: &dyn Array) -> u64 {
+    match lengths_of(values) {
+        Some(lengths) => lengths.into_iter().max().unwrap_or(0),
+        None => bytes_of(values),
+    }
+}
+
+/// The lengths of texts and bytes; none of what is neither.
+fn lengths_of(values: &dyn Array) -> Option<Vec<u64>> {
+    fn between<O: OffsetSizeTrait>(offsets: &[O]) -> Vec<u64> {
+        offsets.windows(2).map(|two| (two[1].as_usize() - two[0].as_usize()) as u64).collect()
+    }
+    Some(match values.data_type() {
+        DataType::Utf8 => between(values.as_string::<i32>().value_offsets()),
+        DataType::LargeUtf8 => between(values.as_string::<i64>().value_offsets()),
+        DataType::Binary => between(values.as_binary::<i32>().value_offsets()),
+        DataType::LargeBinary => between(values.as_binary::<i64>().value_offsets()),
+        DataType::Utf8View => values.as_string_view().lengths().map(u64::from).collect(),
+        DataType::BinaryView => values.as_binary_view().lengths().map(u64::from).collect(),
+        _ => return None,
+    })
+}
+
+/// What stands in lists; none of what is no list.
+fn elements_of(values: &dyn Array) -> Option<ArrayRef> {
+    Some(match values.data_type() {
+        DataType::List(_) => {
+            let (from, count) = spanned(values.as_list::<i32>().value_offsets());
+            values.as_list::<i32>().values().slice(from, count)
+        }
+        DataType::LargeList(_) => {
+            let (from, count) = spanned(values.as_list::<i64>().value_offsets());
+            values.as_list::<i64>().values().slice(from, count)
+        }
+        DataType::Map(..) => {
+            let (from, count) = spanned(values.as_map().value_offsets());
+            Arc::new(values.as_map().entries().slice(from, count)) as ArrayRef
+        }
+        DataType::FixedSizeList(..) => Arc::clone(values.as_fixed_size_list().values()),
+        _ => return None,
+    })
+}
+
+/// Where offsets begin, and how far they go.
+fn spanned<O: OffsetSizeTrait>(offsets: &[O]) -> (usize, usize) {
+    let from = offsets.first().map_or(0, |from| from.as_usize());
+    debug_assert!(offsets.is_sorted(), "offsets go forward");
+    (from, offsets.last().map_or(0, |to| to.as_usize()) - from)
+}
+
+fn leaves_of(values: &dyn Array) -> u64 {
+    elements_of(values).map_or(values.len() as u64, |elements| leaves_of(elements.as_ref()))
+}
+
+/// Bytes that a null takes.
+fn null_bytes(kind: &DataType) -> u64 {
+    match kind {
+        DataType::FixedSizeBinary(bytes) => u64::try_from(*bytes).unwrap_or(0),
+        DataType::FixedSizeList(of, count) => null_bytes(of.data_type()).saturating_mul(u64::try_from(*count).unwrap_or(0)),
+        DataType::Struct(fields) => fields.iter().map(|field| null_bytes(field.data_type())).fold(1, u64::saturating_add),
+        DataType::Boolean => 1,
+        kind => kind.primitive_width().map_or(16, |width| width as u64),
+    }
+}

@@ -1,0 +1,114 @@
+//! Functions that make much of little: refused before they do, alone, in constants and in what is built upon itself; and the same answers
+//! below that.
+
+use forebay_sql::{EngineMemory, EngineSettings};
+use forebay_types::ErrorKind;
+
+use crate::support::{Lake, settings};
+
+/// With 64 MiB for a call.
+fn lake() -> Lake {
+    Lake::with(EngineSettings { memory: EngineMemory::of_bytes(Some(64 << 20)), ..settings() })
+}
+
+#[tokio::test]
+async fn a_function_that_would_make_gigabytes_is_refused() {
+    let lake = lake();
+    for call in [
+        "repeat('a', 2000000000)",
+        "lpad('a', 2000000000)",
+        "rpad('a', 2000000000, 'bc')",
+        "range(0, 10000000000)",
+        "generate_series(0, 10000000000)",
+        "generate_series(timestamp '2000-01-01', timestamp '2030-01-01', interval '1 second')",
+        "array_repeat(1, 2000000000)",
+        "array_resize([1], 2000000000)",
+        "replace(repeat('a', 1000000), 'a', repeat('b', 1000000))",
+        "regexp_replace(repeat('a', 1000000), 'a', repeat('b', 1000000), 'g')",
+        "array_to_string(range(0, 1000000), repeat(',', 1000000))",
+        "concat(repeat('a', 50000000), repeat('b', 50000000))",
+        "repeat('a', 50000000) || repeat('b', 50000000)",
+        "array_concat(range(0, 5000000), range(0, 5000000))",
+        "encode(encode(repeat('a', 30000000), 'hex'), 'hex')",
+    ] {
+        // Where planning makes constants, and where rows are asked for.
+        for sql in [
+            format!("select {call} as a"),
+            format!("select a, b from (select {call} as a, b from (values (1), (2)) t(b)) x where b > 1"),
+        ] {
+            let error = lake.error(&sql).await;
+            let told = error.message();
+            assert!(
+                error.kind() == ErrorKind::Invalid && told.contains("64.0 MiB") && told.contains("sql-memory"),
+                "{sql}: {error}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_doubles_again_and_again_is_refused() {
+    let lake = lake();
+    for doubled in ["s || s", "concat(s, s)", "overlay(s placing s from 1 for 0)"] {
+        let from = |below: String, _| format!("(select {doubled} as s from {below})");
+        let doubled = (0..30).fold("(values ('0123456789')) t(s)".to_string(), from);
+        let error = lake.error(&format!("select length(s) from {doubled}")).await;
+        assert!(error.kind() == ErrorKind::Invalid && error.message().contains("sql-memory"), "{doubled}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn many_results_that_are_each_small_enough_are_refused_together() {
+    let lake = lake();
+    let columns: Vec<_> = (0..20).map(|column| format!("repeat(s, {}) as c{column}", 6_000_000 + column)).collect();
+    let sql = |count: usize| format!("select {} from (values ('0123456789')) t(s)", columns[..count].join(", "));
+    let error = lake.error(&sql(20)).await;
+    assert!(error.kind() == ErrorKind::Retry && error.message().contains("what functions have made"), "{error}");
+    // What was refused has left nothing behind.
+    let mut few = lake.engine.execute(&sql(2)).await.unwrap();
+    assert_eq!(few.collect().await.unwrap()[0].num_rows(), 1);
+}
+
+#[tokio::test]
+async fn a_constant_in_each_of_many_rows_is_refused() {
+    let lake = lake();
+    let long = "x".repeat(100_000);
+    for sql in [
+        format!("select value, '{long}' as a from range(0, 10000)"),
+        "select value, repeat('a', 100000) as a from range(0, 10000)".to_string(),
+    ] {
+        let error = lake.error(&sql).await;
+        assert!(error.kind() == ErrorKind::Invalid && error.message().contains("sql-memory"), "{error}");
+    }
+    // A reader of files makes constants of its own of what it is handed.
+    lake.rows("copy (select value as v from range(0, 10000)) to '/lake/t.parquet'").await;
+    let error = lake.error("select v, repeat('a', 100000) as a from '/lake/t.parquet'").await;
+    assert!(error.kind() == ErrorKind::Invalid && error.message().contains("sql-memory"), "{error}");
+    let few = "select sum(length(repeat('a', 100000))) as a from (select v from '/lake/t.parquet' limit 10)";
+    assert_eq!(lake.rows(few).await, "1000000");
+    assert_eq!(lake.rows(&format!("select length('{long}') + length(repeat('a', 1000000)) as a")).await, "1100000");
+    assert_eq!(lake.rows(&format!("select count(*) from range(0, 10000) where value::varchar <> '{long}'")).await, "10000");
+}
+
+#[tokio::test]
+async fn what_is_not_much_is_answered_as_ever() {
+    let lake = lake();
+    assert_eq!(lake.rows("select length(repeat('ab', 1000000)) as a").await, "2000000");
+    assert_eq!(lake.rows("select count(*) from (select unnest(range(0, 1000000)) as a)").await, "1000000");
+    assert_eq!(lake.rows("select array_length(array_repeat(repeat('a', 1000), 1000)) as a").await, "1000");
+    assert_eq!(lake.rows("select sum(length(lpad(value::varchar, 20, 'x'))) as a from range(0, 20000)").await, "400000");
+    let of = "(values ('a', 'b', 1), ('c', null, 2), ('a', 'b', 3)) t(a, b, c)";
+    assert_eq!(lake.rows(&format!("select a || b || c as d from {of} where a || b = 'ab' order by d")).await, "ab1\nab3");
+    assert_eq!(lake.rows(&format!("select count(*), count(a || b) from {of}")).await, "3 2");
+    assert_eq!(lake.rows(&format!("select a || b, sum(c) from {of} group by a || b having a || b = 'ab'")).await, "ab 4");
+    assert_eq!(lake.rows(&format!("select sum(c) as d from {of} group by rollup (a || b) order by d")).await, "2\n4\n6");
+    assert_eq!(lake.rows(&format!("select max(a || 'x') over (order by c) as d from {of} order by c")).await, "ax\ncx\ncx");
+    assert_eq!(lake.rows(&format!("select c from {of} where array_has([1, 3], c) order by c")).await, "1\n3");
+    assert_eq!(lake.rows("select [1, 2] || [3] as a").await, "[1, 2, 3]");
+    // The columns have the names that they had.
+    let mut named =
+        lake.engine.execute(&format!("select a || b || 'x', max(a || 'x') from {of} group by a || b || 'x'")).await.unwrap();
+    let rows = named.collect().await.unwrap();
+    let names: Vec<_> = rows[0].schema().fields().iter().map(|field| field.name().clone()).collect();
+    assert_eq!(names, ["t.a || t.b || Utf8(\"x\")", "max(t.a || Utf8(\"x\"))"]);
+}
