@@ -104,9 +104,10 @@ impl Network {
         self.0.lock().under_way.keys().next().map(|(at_us, _)| *at_us)
     }
 
-    /// Whether something arrives at a host until a time.
-    pub(crate) fn hears(&self, host: HostId, until_us: u64) -> bool {
-        self.0.lock().under_way.iter().take_while(|((at_us, _), _)| *at_us <= until_us).any(|(_, packet)| packet.to == host)
+    /// The hosts at which something arrives until a time, a bit each.
+    pub(crate) fn hearing(&self, until_us: u64) -> u64 {
+        let state = self.0.lock();
+        state.under_way.range(..=(until_us, u64::MAX)).fold(0, |hosts, (_, packet)| hosts | (1_u64 << packet.to))
     }
 
     /// The time is `now_us`: lets everything arrive that is due. The hosts that have something to do by now.
