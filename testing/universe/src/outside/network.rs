@@ -193,6 +193,10 @@ impl State {
         let Packet { from, to, what } = packet;
         self.heard.insert(to);
         if self.blocked.contains_key(&(from, to)) {
+            if let What::Open(_, there, _) = &what {
+                // Nobody will take it, so nobody there closes it either.
+                self.close(*there);
+            }
             match what {
                 What::Open(_, _, heard) | What::Opened(heard, _) if self.refusing.contains(&(from, to)) => {
                     drop(heard.send(Err(io::ErrorKind::ConnectionRefused.into())));
@@ -236,7 +240,10 @@ impl State {
                 }
                 Ok(())
             }
-            None => Err(io::ErrorKind::ConnectionRefused.into()),
+            None => {
+                self.close(pipe);
+                Err(io::ErrorKind::ConnectionRefused.into())
+            }
         };
         self.send(Packet { from: to, to: from, what: What::Opened(heard, done) });
     }
@@ -342,5 +349,40 @@ impl Network {
             true => state.refusing.insert((from, to)),
             false => state.refusing.remove(&(from, to)),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_of_a_connection_that_nobody_takes() {
+        let (names, trace) = (vec!["one".to_owned(), "other".to_owned()], Arc::new(Trace::new(false)));
+        let network = Network::new(names, StdRng::seed_from_u64(7), trace);
+        for (at_us, is_blocked, gives_up_first) in [(1, false, false), (2, false, true), (3, true, false), (4, true, true)]
+            .map(|(at, blocked, first)| (at * 1_000_000, blocked, first))
+        {
+            if is_blocked {
+                network.block(0, 1);
+            }
+            network.turn(0);
+            let (reads, writes, _hears) = network.state().lock().connect("other:7411").unwrap();
+            let give_up = || {
+                let mut state = network.state().lock();
+                state.finish(writes);
+                state.close(reads);
+            };
+            if gives_up_first {
+                give_up();
+            }
+            network.deliver(at_us);
+            if !gives_up_first {
+                give_up();
+            }
+            assert!(network.state().lock().pipes.is_empty(), "at {at_us}");
+        }
     }
 }
