@@ -138,7 +138,7 @@ impl<'a> World<'a> {
     fn new(plan: &'a Plan, network: Arc<Network>, trace: Arc<Trace>, mut chance: StdRng) -> Self {
         let objects = TempDir::new_in(memory()).expect("a folder for the store");
         let (buckets, folder) = (vec![BUCKET.into()], objects.path().to_owned());
-        let settings = S3Settings { buckets, folder, anonymous: true, ..S3Settings::default() };
+        let settings = S3Settings { buckets, folder, in_memory: true, anonymous: true, ..S3Settings::default() };
         let server = Arc::new(S3Server::without_thread(settings).expect("a folder for the store"));
         let hosts: Vec<Host> = (0..plan.names().len()).map(|id| Host::new(id, &network)).collect();
         let seen = Seen { pinned: Mutex::new(vec![0; plan.workers]), ..Seen::default() };
