@@ -1,5 +1,6 @@
 //! Objects in a folder: a file each under a name of its own, so that a key can be any text and an open file stays what
-//! it was while the key is written anew; the index of keys is in memory, read from the files at the start.
+//! it was while the key is written anew; the index of keys is in memory, read from the files at the start. Or all of it in
+//! memory alone.
 
 mod draft;
 mod fault;
