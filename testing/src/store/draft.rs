@@ -54,7 +54,10 @@ impl Draft {
                 source.seek(SeekFrom::Start(0))?;
                 self.to.take_from(source.take(bytes))?
             }
-            Opened::Memory(there) => self.to.take_from((&there[..]).take(bytes))?,
+            Opened::Memory(there) => {
+                let there: &[u8] = there;
+                self.to.take_from(there.take(bytes))?
+            }
         };
         self.size += copied;
         if copied == bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
