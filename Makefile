@@ -5,7 +5,7 @@
 # test-tpcds  TPC-DS on a cluster of processes, against DuckDB's answers
 # storm   processes of the binary, a load, a fault or two at a time, and what clients were told (STORM_ARGS: --seed, --only, --missing, --seconds, --write)
 # soak    hours of one cluster of the binary, a fault a minute, a limit on memory, and whether anything grows (SOAK_ARGS: --minutes, --seed, --memory, --write)
-# universe  coordinator, workers and clients in simulated time: UNIVERSE_SEEDS worlds from UNIVERSE_SEED on (UNIVERSE_ARGS: --seconds, --ops, --standby, --shards, --trace, --write)
+# universe  coordinator, workers and clients in simulated time: UNIVERSE_SEEDS worlds from UNIVERSE_SEED on (UNIVERSE_ARGS: --seconds, --ops, --standby, --shards, --trace, --write; UNIVERSE_PROFILE=worlds compiles for longer what runs for hours)
 # verify  what must hold before a change goes in; changes no file of the checkout
 # tidy    the rules of the checkout that the compiler does not know, by `cargo xtask tidy`; part of lint
 # loom    the models of what threads share, in every order that they can run in
@@ -81,9 +81,10 @@ soak:
 
 UNIVERSE_SEEDS ?= 200
 UNIVERSE_SEED ?= 1
+UNIVERSE_PROFILE ?= fast
 
 universe:
-	$(CARGO) run $(FAST) -p forebay-universe -- --seeds $(UNIVERSE_SEEDS) --seed $(UNIVERSE_SEED) --jobs $$(nproc) $(UNIVERSE_ARGS)
+	$(CARGO) run --locked --profile $(UNIVERSE_PROFILE) -p forebay-universe -- --seeds $(UNIVERSE_SEEDS) --seed $(UNIVERSE_SEED) --jobs $$(nproc) $(UNIVERSE_ARGS)
 
 # A build of its own: nothing else has defects to be put back.
 test-planted:

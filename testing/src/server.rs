@@ -68,7 +68,7 @@ impl S3Server {
     pub fn without_thread(settings: S3Settings) -> Result<Self> {
         let temporary = settings.folder.as_os_str().is_empty().then(TempDir::new).transpose()?;
         let folder = temporary.as_ref().map_or(settings.folder.as_path(), |folder| folder.path());
-        let store = Arc::new(Store::open(folder).context(|| format!("S3 server in {}", folder.display()))?);
+        let store = Arc::new(Store::open(folder, settings.in_memory).context(|| format!("S3 server in {}", folder.display()))?);
         for bucket in &settings.buckets {
             store.create_bucket(bucket)?;
         }

@@ -14,6 +14,8 @@ pub const SECRET_KEY: &str = "testsecret";
 pub struct S3Settings {
     /// Where objects are kept, in a form of the server's own; an empty path is a temporary folder that goes with the server.
     pub folder: PathBuf,
+    /// What is written is kept in memory alone, and is gone with the server.
+    pub in_memory: bool,
     /// Where it listens; port 0 takes a free one.
     pub address: SocketAddr,
     /// Bytes a second over all connections together, each way; none when not set.
@@ -30,6 +32,7 @@ impl Default for S3Settings {
     fn default() -> Self {
         Self {
             folder: PathBuf::new(),
+            in_memory: false,
             address: (Ipv4Addr::LOCALHOST, 0).into(),
             bandwidth: None,
             latency: Duration::ZERO,

@@ -8,7 +8,7 @@ use s3s::{S3Result, s3_error};
 
 use super::conditions::{ReadConditions, check_write, modified};
 use super::refuse;
-use super::stream::FileStream;
+use super::stream::ObjectStream;
 use crate::store::{Draft, Object, Store, StoreError};
 
 pub(super) fn etag(object: &Object) -> Option<ETag> {
@@ -20,7 +20,7 @@ fn content_type(object: &Object) -> String {
 }
 
 pub(super) fn get(store: &Store, input: GetObjectInput) -> S3Result<GetObjectOutput> {
-    let (object, file) = store.open_object(&input.bucket, &input.key).map_err(refuse)?;
+    let (object, opened) = store.open_object(&input.bucket, &input.key).map_err(refuse)?;
     let conditions = ReadConditions {
         if_match: input.if_match,
         if_none_match: input.if_none_match,
@@ -45,7 +45,7 @@ pub(super) fn get(store: &Store, input: GetObjectInput) -> S3Result<GetObjectOut
         content_type: Some(content_type(&object)),
         e_tag: etag(&object),
         last_modified: Some(modified(&object)),
-        body: Some(StreamingBlob::new(FileStream::new(file, range))),
+        body: Some(StreamingBlob::new(ObjectStream::new(opened, range))),
         ..Default::default()
     })
 }
@@ -93,12 +93,12 @@ pub(super) async fn put(store: &Store, input: PutObjectInput) -> S3Result<PutObj
 
 pub(super) async fn copy(store: &Arc<Store>, input: CopyObjectInput) -> S3Result<CopyObjectOutput> {
     let CopySource::Bucket { bucket, key, .. } = &input.copy_source else { return Err(s3_error!(NotImplemented)) };
-    let (source, file) = store.open_object(bucket, key).map_err(refuse)?;
+    let (source, opened) = store.open_object(bucket, key).map_err(refuse)?;
     let draft = store.draft(&input.bucket).map_err(refuse)?;
     let size = source.size;
     let copied = tokio::task::spawn_blocking(move || {
         let mut draft = draft;
-        draft.copy(&file, size).map(|()| draft)
+        draft.copy(&opened, size).map(|()| draft)
     });
     let draft = copied.await.map_err(|error| s3_error!(InternalError, "{error}"))?.map_err(|error| refuse(error.into()))?;
     let content_type = input.content_type.or_else(|| source.content_type.clone());

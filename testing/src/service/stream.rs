@@ -1,7 +1,5 @@
-//! An object's bytes from one open file, so that an overwrite in the midst of an answer changes nothing of it.
+//! An object's bytes as they were when it was opened, so that an overwrite in the midst of an answer changes nothing of it.
 
-use std::fs::File;
-use std::io;
 use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,24 +8,26 @@ use bytes::Bytes;
 use futures::Stream;
 use s3s::stream::{ByteStream, RemainingLength};
 
-/// Bytes read from the file at once.
+use crate::store::Opened;
+
+/// Bytes read at once.
 const READ_BYTES: u64 = 256 << 10;
 
-/// A range of one open file, read as the connection takes it.
+/// A range of what was opened, read as the connection takes it.
 ///
 /// Reads happen on the server's own thread: nearly always from the page cache, which is cheaper than handing them over.
-pub(super) struct FileStream {
-    file: File,
+pub(super) struct ObjectStream {
+    opened: Opened,
     left: Range<u64>,
 }
 
-impl FileStream {
-    pub(super) fn new(file: File, range: Range<u64>) -> Self {
-        Self { file, left: range }
+impl ObjectStream {
+    pub(super) fn new(opened: Opened, range: Range<u64>) -> Self {
+        Self { opened, left: range }
     }
 }
 
-impl Stream for FileStream {
+impl Stream for ObjectStream {
     type Item = Result<Bytes, Box<dyn std::error::Error + Send + Sync>>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -35,21 +35,17 @@ impl Stream for FileStream {
             return Poll::Ready(None);
         }
         let bytes = (self.left.end - self.left.start).min(READ_BYTES) as usize;
-        let mut buffer = Vec::with_capacity(bytes);
-        let read = rustix::io::pread(&self.file, rustix::buffer::spare_capacity(&mut buffer), self.left.start);
-        Poll::Ready(Some(match read {
-            Ok(0) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-            Ok(_) => {
-                buffer.truncate(bytes);
-                self.left.start += buffer.len() as u64;
-                Ok(Bytes::from(buffer))
+        Poll::Ready(Some(match self.opened.read(self.left.start, bytes) {
+            Ok(read) => {
+                self.left.start += read.len() as u64;
+                Ok(read)
             }
-            Err(error) => Err(io::Error::from(error).into()),
+            Err(error) => Err(error.into()),
         }))
     }
 }
 
-impl ByteStream for FileStream {
+impl ByteStream for ObjectStream {
     fn remaining_length(&self) -> RemainingLength {
         RemainingLength::new_exact((self.left.end - self.left.start) as usize)
     }

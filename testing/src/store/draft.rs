@@ -1,37 +1,64 @@
-//! Files on their way to being objects: hashed as they come, and gone if nobody keeps them.
+//! Bytes on their way to being objects: hashed as they come, and gone if nobody keeps them.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use ring::digest::{Context, SHA256};
 
-/// A file that is being written; gone when dropped.
+use super::place::{Opened, Place};
+
+/// What is being written; gone when dropped.
 pub(crate) struct Draft {
-    file: File,
+    to: To,
+    /// Of the file; empty where there is none.
     path: PathBuf,
     size: u64,
     hash: Context,
 }
 
+enum To {
+    File(File),
+    Memory(Vec<u8>),
+}
+
 impl Draft {
     pub(crate) fn create(path: PathBuf) -> io::Result<Self> {
         let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-        Ok(Self { file, path, size: 0, hash: Context::new(&SHA256) })
+        Ok(Self::new(To::File(file), path))
+    }
+
+    /// One without a file.
+    pub(crate) fn in_memory() -> Self {
+        Self::new(To::Memory(Vec::new()), PathBuf::new())
+    }
+
+    fn new(to: To, path: PathBuf) -> Self {
+        Self { to, path, size: 0, hash: Context::new(&SHA256) }
     }
 
     pub(crate) fn write(&mut self, data: &[u8]) -> io::Result<()> {
         self.hash.update(data);
         self.size += data.len() as u64;
-        self.file.write_all(data)
+        match &mut self.to {
+            To::File(file) => file.write_all(data),
+            To::Memory(bytes) => bytes.write_all(data),
+        }
     }
 
-    /// Copies the first `bytes` of `file` here without hashing them: the tag comes from elsewhere.
-    pub(crate) fn copy(&mut self, file: &File, bytes: u64) -> io::Result<()> {
-        use std::io::{Read, Seek, SeekFrom};
-        let mut source = file.try_clone()?;
-        source.seek(SeekFrom::Start(0))?;
-        let copied = io::copy(&mut source.take(bytes), &mut self.file)?;
+    /// Copies the first `bytes` of `from` here without hashing them: the tag comes from elsewhere.
+    pub(crate) fn copy(&mut self, from: &Opened, bytes: u64) -> io::Result<()> {
+        let copied = match from {
+            Opened::File(file) => {
+                let mut source = file.try_clone()?;
+                source.seek(SeekFrom::Start(0))?;
+                self.to.take_from(source.take(bytes))?
+            }
+            Opened::Memory(there) => {
+                let there: &[u8] = there;
+                self.to.take_from(there.take(bytes))?
+            }
+        };
         self.size += copied;
         if copied == bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
@@ -45,12 +72,26 @@ impl Draft {
         format!("{}-1", hex(&self.hash.clone().finish().as_ref()[..16]))
     }
 
-    /// Adds `tail` after the data and gives the file its lasting name.
-    pub(crate) fn keep(mut self, tail: &[u8], path: &Path) -> io::Result<()> {
-        self.file.write_all(tail)?;
-        std::fs::rename(&self.path, path)?;
-        self.path.clear();
-        Ok(())
+    /// Where it is to stay. A file has `tail` after the data then, and its lasting name.
+    pub(crate) fn keep(mut self, tail: &[u8], path: &Path) -> io::Result<Place> {
+        match &mut self.to {
+            To::Memory(bytes) => Ok(Place::Memory(std::mem::take(bytes).into())),
+            To::File(file) => {
+                file.write_all(tail)?;
+                std::fs::rename(&self.path, path)?;
+                self.path.clear();
+                Ok(Place::File(path.into()))
+            }
+        }
+    }
+}
+
+impl To {
+    fn take_from(&mut self, mut source: impl Read) -> io::Result<u64> {
+        match self {
+            Self::File(file) => io::copy(&mut source, file),
+            Self::Memory(bytes) => io::copy(&mut source, bytes),
+        }
     }
 }
 

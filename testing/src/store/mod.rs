@@ -1,9 +1,11 @@
 //! Objects in a folder: a file each under a name of its own, so that a key can be any text and an open file stays what
-//! it was while the key is written anew; the index of keys is in memory, read from the files at the start.
+//! it was while the key is written anew; the index of keys is in memory, read from the files at the start. Or all of it in
+//! memory alone.
 
 mod draft;
 mod fault;
 mod listing;
+mod place;
 mod record;
 mod uploads;
 
@@ -19,6 +21,8 @@ use parking_lot::Mutex;
 pub(crate) use draft::Draft;
 pub(crate) use fault::StoreError;
 pub(crate) use listing::{Page, PageRequest};
+pub(crate) use place::Opened;
+use place::Place;
 use record::Record;
 use uploads::Part;
 pub(crate) use uploads::Upload;
@@ -31,12 +35,14 @@ pub(crate) struct Object {
     pub(crate) etag: String,
     pub(crate) modified_ms: i64,
     pub(crate) content_type: Option<String>,
-    path: PathBuf,
+    place: Place,
 }
 
 pub(crate) struct Store {
     folder: PathBuf,
     next_id: AtomicU64,
+    /// What is written has no files, and is gone with the server.
+    in_memory: bool,
     state: Mutex<State>,
 }
 
@@ -49,8 +55,9 @@ struct State {
 type Objects = BTreeMap<String, Arc<Object>>;
 
 impl Store {
-    /// Reads the index from the files that are there and removes what unfinished writes left.
-    pub(crate) fn open(folder: &Path) -> Result<Self, StoreError> {
+    /// Reads the index from the files that are there and removes what unfinished writes left. What is written from then on is in files
+    /// as well, or `in_memory`.
+    pub(crate) fn open(folder: &Path, in_memory: bool) -> Result<Self, StoreError> {
         std::fs::create_dir_all(folder)?;
         let mut buckets = BTreeMap::new();
         for entry in std::fs::read_dir(folder)? {
@@ -61,7 +68,7 @@ impl Store {
         }
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let state = Mutex::new(State { buckets, uploads: BTreeMap::new() });
-        Ok(Self { folder: folder.into(), next_id: AtomicU64::new(started), state })
+        Ok(Self { folder: folder.into(), next_id: AtomicU64::new(started), in_memory, state })
     }
 
     pub(crate) fn create_bucket(&self, bucket: &str) -> Result<(), StoreError> {
@@ -99,20 +106,23 @@ impl Store {
     }
 
     /// The object and its bytes: opened together, so that they belong to each other.
-    pub(crate) fn open_object(&self, bucket: &str, key: &str) -> Result<(Arc<Object>, File), StoreError> {
+    pub(crate) fn open_object(&self, bucket: &str, key: &str) -> Result<(Arc<Object>, Opened), StoreError> {
         let mut state = self.state.lock();
         let object = state.objects(bucket)?.get(key).cloned().ok_or(StoreError::NoKey)?;
-        let file = File::open(&object.path)?;
-        Ok((object, file))
+        let opened = object.place.open()?;
+        Ok((object, opened))
     }
 
     pub(crate) fn list(&self, bucket: &str, request: &PageRequest) -> Result<Page, StoreError> {
         Ok(listing::page(self.state.lock().objects(bucket)?, request))
     }
 
-    /// A file to write an object or a part into.
+    /// What an object or a part is written into.
     pub(crate) fn draft(&self, bucket: &str) -> Result<Draft, StoreError> {
         self.has_bucket(bucket)?;
+        if self.in_memory {
+            return Ok(Draft::in_memory());
+        }
         Ok(Draft::create(self.new_path(bucket, "draft"))?)
     }
 
@@ -146,11 +156,11 @@ impl Store {
         check(old.as_deref())?;
         let size = draft.size();
         let record = Record { key: key.into(), content_type, etag, modified_ms: now_ms(), size };
-        draft.keep(&record.encode(), &path)?;
-        let object = Arc::new(object_of(record, path));
+        let place = draft.keep(&record.encode(), &path)?;
+        let object = Arc::new(object_of(record, place));
         objects.insert(key.into(), Arc::clone(&object));
         if let Some(old) = old {
-            std::fs::remove_file(&old.path)?;
+            old.place.remove()?;
         }
         Ok(object)
     }
@@ -158,7 +168,7 @@ impl Store {
     /// Removes the object, if there is one.
     pub(crate) fn delete(&self, bucket: &str, key: &str) -> Result<(), StoreError> {
         if let Some(old) = self.state.lock().objects(bucket)?.remove(key) {
-            std::fs::remove_file(&old.path)?;
+            old.place.remove()?;
         }
         Ok(())
     }
@@ -178,9 +188,9 @@ impl Store {
         let mut state = self.state.lock();
         let upload = state.uploads.get_mut(upload).ok_or(StoreError::NoUpload)?;
         let path = self.new_path(&upload.bucket, "part");
-        draft.keep(&[], &path)?;
-        if let Some(old) = upload.parts.insert(number, Part { path, size, etag: etag.clone() }) {
-            std::fs::remove_file(&old.path)?;
+        let place = draft.keep(&[], &path)?;
+        if let Some(old) = upload.parts.insert(number, Part { place, size, etag: etag.clone() }) {
+            old.place.remove()?;
         }
         Ok(etag)
     }
@@ -216,9 +226,9 @@ impl State {
     }
 }
 
-fn object_of(record: Record, path: PathBuf) -> Object {
+fn object_of(record: Record, place: Place) -> Object {
     let Record { key: _, content_type, etag, modified_ms, size } = record;
-    Object { size, etag, modified_ms, content_type, path }
+    Object { size, etag, modified_ms, content_type, place }
 }
 
 fn read_bucket(folder: &Path) -> Result<Objects, StoreError> {
@@ -231,8 +241,8 @@ fn read_bucket(folder: &Path) -> Result<Objects, StoreError> {
         match if named { Record::read(&File::open(&path)?)? } else { None } {
             Some(record) => {
                 let key = record.key.clone();
-                if let Some(old) = objects.insert(key, Arc::new(object_of(record, path))) {
-                    std::fs::remove_file(&old.path)?;
+                if let Some(old) = objects.insert(key, Arc::new(object_of(record, Place::File(path)))) {
+                    old.place.remove()?;
                 }
             }
             None => std::fs::remove_file(&path)?,
@@ -260,7 +270,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (old, new);
         {
-            let store = Store::open(folder.path()).unwrap();
+            let store = Store::open(folder.path(), false).unwrap();
             store.create_bucket("lake").unwrap();
             old = write(&store, "a//b/", b"old");
             new = write(&store, "a//b/", b"newer");
@@ -270,27 +280,33 @@ mod tests {
             std::mem::forget(store.draft("lake").unwrap());
         }
         assert_ne!(old.etag, new.etag);
-        let store = Store::open(folder.path()).unwrap();
-        let (object, file) = store.open_object("lake", "a//b/").unwrap();
+        let store = Store::open(folder.path(), false).unwrap();
+        let (object, opened) = store.open_object("lake", "a//b/").unwrap();
         let known = |object: &Object| (object.size, object.etag.clone(), object.modified_ms, object.content_type.clone());
         assert_eq!(known(&object), known(&new));
-        let mut data = [0; 5];
-        std::os::unix::fs::FileExt::read_exact_at(&file, &mut data, 0).unwrap();
-        assert_eq!(&data, b"newer");
+        assert_eq!(opened.read(0, 5).unwrap(), "newer");
         assert_eq!(std::fs::read_dir(folder.path().join("lake")).unwrap().count(), 1);
         assert!(matches!(store.find("lake", "gone"), Err(StoreError::NoKey)));
     }
 
     #[test]
     fn an_open_object_stays_what_it_was() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(folder.path()).unwrap();
-        store.create_bucket("lake").unwrap();
-        write(&store, "x", b"old");
-        let (_, file) = store.open_object("lake", "x").unwrap();
-        write(&store, "x", b"new");
-        let mut data = [0; 3];
-        std::os::unix::fs::FileExt::read_exact_at(&file, &mut data, 0).unwrap();
-        assert_eq!(&data, b"old");
+        for in_memory in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let store = Store::open(folder.path(), in_memory).unwrap();
+            store.create_bucket("lake").unwrap();
+            write(&store, "x", b"old");
+            let (_, opened) = store.open_object("lake", "x").unwrap();
+            write(&store, "x", b"new");
+            assert_eq!(opened.read(0, 3).unwrap(), "old");
+            assert_eq!(opened.read(1, 1).unwrap(), "l");
+            let mut copy = store.draft("lake").unwrap();
+            copy.copy(&opened, 2).unwrap();
+            store.commit_as(copy, "tag".into(), "lake", "copy", None, |_| Ok(())).unwrap();
+            let (object, copied) = store.open_object("lake", "copy").unwrap();
+            assert_eq!((object.size, copied.read(0, 2).unwrap()), (2, "ol".into()));
+            let files = std::fs::read_dir(folder.path().join("lake")).unwrap().count();
+            assert_eq!(files, if in_memory { 0 } else { 2 });
+        }
     }
 }

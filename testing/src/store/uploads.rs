@@ -1,13 +1,12 @@
-//! Uploads that are not objects yet: their parts, which of them count, and the one file that they become.
+//! Uploads that are not objects yet: their parts, which of them count, and the one object that they become.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::path::PathBuf;
 
 use ring::digest::{SHA256, digest};
 
 use super::draft::{Draft, hex};
 use super::fault::StoreError;
+use super::place::{Opened, Place};
 
 /// Smallest part that isn't the last, as in S3.
 const PART_BYTES_MIN: u64 = 5 << 20;
@@ -21,7 +20,7 @@ pub(crate) struct Upload {
 }
 
 pub(crate) struct Part {
-    pub(crate) path: PathBuf,
+    pub(crate) place: Place,
     pub(crate) size: u64,
     pub(crate) etag: String,
 }
@@ -38,7 +37,7 @@ impl Upload {
                 return Err(StoreError::PartTooSmall);
             }
             tags.push_str(&part.etag);
-            chosen.parts.push((File::open(&part.path)?, part.size));
+            chosen.parts.push((part.place.open()?, part.size));
         }
         if chosen.parts.is_empty() {
             return Err(StoreError::BadPart);
@@ -50,22 +49,22 @@ impl Upload {
 
     pub(crate) fn remove_files(&self) {
         for part in self.parts.values() {
-            let _ = std::fs::remove_file(&part.path);
+            let _ = part.place.remove();
         }
     }
 }
 
 /// Parts to be made an object.
 pub(crate) struct Chosen {
-    parts: Vec<(File, u64)>,
+    parts: Vec<(Opened, u64)>,
     pub(crate) etag: String,
 }
 
 impl Chosen {
-    /// Copies the parts into one file. Takes as long as the disk does.
+    /// Copies the parts into one. Takes as long as the disk does.
     pub(crate) fn join(&self, mut draft: Draft) -> Result<Draft, StoreError> {
-        for (file, size) in &self.parts {
-            draft.copy(file, *size)?;
+        for (part, size) in &self.parts {
+            draft.copy(part, *size)?;
         }
         Ok(draft)
     }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use forebay_protocol::StorageCounters;
 use forebay_trace::{Kind, Span};
 use forebay_types::{Attributes, Error, Key, Mount, ObjectInfo, Result, check_object_bytes};
+use tokio::sync::Notify;
 
 use crate::backend::{Backend, Common};
 use crate::bandwidth::{Limiter, Yielding};
@@ -188,6 +189,17 @@ impl Storage {
     /// more than a tenth of a second's bytes is cut to that, but not below 64 KiB.
     pub fn set_share(&self, bytes_per_sec: Option<u64>, burst_bytes: u64) {
         self.0.limiter.set(bytes_per_sec, burst_bytes);
+    }
+
+    /// Tells `waits`, and nobody who says so later, whenever something begins to be read: when bytes are to come, and when some came after
+    /// none had for a while.
+    pub fn tell_of_reads(&self, waits: Arc<Notify>) {
+        self.0.limiter.tell_of_reads(waits);
+    }
+
+    /// Whether nothing is read: what would be read in a second is 0 from then on until somebody is told that something begins to be.
+    pub fn is_still(&self) -> bool {
+        self.0.limiter.is_still()
     }
 
     /// What would be read in a second on demand were there no bound: an estimate from what was read in the last one and, when somebody

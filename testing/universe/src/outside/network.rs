@@ -104,9 +104,10 @@ impl Network {
         self.0.lock().under_way.keys().next().map(|(at_us, _)| *at_us)
     }
 
-    /// Whether something arrives at a host until a time.
-    pub(crate) fn hears(&self, host: HostId, until_us: u64) -> bool {
-        self.0.lock().under_way.iter().take_while(|((at_us, _), _)| *at_us <= until_us).any(|(_, packet)| packet.to == host)
+    /// The hosts at which something arrives until a time, a bit each.
+    pub(crate) fn hearing(&self, until_us: u64) -> u64 {
+        let state = self.0.lock();
+        state.under_way.range(..=(until_us, u64::MAX)).fold(0, |hosts, (_, packet)| hosts | (1_u64 << packet.to))
     }
 
     /// The time is `now_us`: lets everything arrive that is due. The hosts that have something to do by now.
@@ -192,6 +193,10 @@ impl State {
         let Packet { from, to, what } = packet;
         self.heard.insert(to);
         if self.blocked.contains_key(&(from, to)) {
+            if let What::Open(_, there, _) = &what {
+                // Nobody will take it, so nobody there closes it either.
+                self.close(*there);
+            }
             match what {
                 What::Open(_, _, heard) | What::Opened(heard, _) if self.refusing.contains(&(from, to)) => {
                     drop(heard.send(Err(io::ErrorKind::ConnectionRefused.into())));
@@ -235,7 +240,10 @@ impl State {
                 }
                 Ok(())
             }
-            None => Err(io::ErrorKind::ConnectionRefused.into()),
+            None => {
+                self.close(pipe);
+                Err(io::ErrorKind::ConnectionRefused.into())
+            }
         };
         self.send(Packet { from: to, to: from, what: What::Opened(heard, done) });
     }
@@ -341,5 +349,40 @@ impl Network {
             true => state.refusing.insert((from, to)),
             false => state.refusing.remove(&(from, to)),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_of_a_connection_that_nobody_takes() {
+        let (names, trace) = (vec!["one".to_owned(), "other".to_owned()], Arc::new(Trace::new(false)));
+        let network = Network::new(names, StdRng::seed_from_u64(7), trace);
+        for (at_us, is_blocked, gives_up_first) in [(1, false, false), (2, false, true), (3, true, false), (4, true, true)]
+            .map(|(at, blocked, first)| (at * 1_000_000, blocked, first))
+        {
+            if is_blocked {
+                network.block(0, 1);
+            }
+            network.turn(0);
+            let (reads, writes, _hears) = network.state().lock().connect("other:7411").unwrap();
+            let give_up = || {
+                let mut state = network.state().lock();
+                state.finish(writes);
+                state.close(reads);
+            };
+            if gives_up_first {
+                give_up();
+            }
+            network.deliver(at_us);
+            if !gives_up_first {
+                give_up();
+            }
+            assert!(network.state().lock().pipes.is_empty(), "at {at_us}");
+        }
     }
 }

@@ -22,6 +22,9 @@ thread_local! {
     /// The clock is being read, by way of the runtime's own.
     static READING: Cell<bool> = const { Cell::new(false) };
     static CHANCE: RefCell<Option<StdRng>> = const { RefCell::new(None) };
+    /// Whether it is said when time passes, and what was read since it did last.
+    static IS_TOLD: Cell<bool> = const { Cell::new(false) };
+    static SINCE: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
 /// From now on this thread's chance follows from `seed`.
@@ -32,6 +35,7 @@ pub(crate) fn follow(seed: u64) {
 /// Sets this thread's clocks: nanoseconds since the machine's start, and since 1970. Between two calls they go on as the time of the
 /// runtime does that the thread is in.
 pub(crate) fn set_clock(mono_ns: u64, wall_ns: u64) {
+    time_passes();
     let clock = |at| Some(Clock { mono_ns, wall_ns, at });
     let Some(before) = CLOCK.get() else {
         let reading = READING.replace(true);
@@ -46,15 +50,33 @@ pub(crate) fn set_clock(mono_ns: u64, wall_ns: u64) {
     CLOCK.set(clock(if mono_ns < before.mono_ns { before.at - by } else { before.at + by }));
 }
 
+/// From now on [`time_passes`] is called whenever it does on this thread, or no longer: clocks are read far more often.
+pub(crate) fn told_of_time(is_told: bool) {
+    IS_TOLD.set(is_told);
+    time_passes();
+}
+
+/// The time of this thread's runtime may be another one by now.
+pub(crate) fn time_passes() {
+    SINCE.set(None);
+}
+
 /// Nanoseconds that a simulated thread is past what its clocks were set to.
 fn since(clock: &Clock) -> u64 {
+    if let Some(since) = SINCE.get() {
+        return since;
+    }
     if READING.replace(true) {
         return 0;
     }
     // Within a runtime, its paused time; else the time that was set.
     let now = tokio::time::Instant::now().into_std();
     READING.set(false);
-    now.saturating_duration_since(clock.at).as_nanos() as u64
+    let since = now.saturating_duration_since(clock.at).as_nanos() as u64;
+    if IS_TOLD.get() {
+        SINCE.set(Some(since));
+    }
+    since
 }
 
 #[unsafe(no_mangle)]
@@ -137,6 +159,25 @@ mod tests {
             })
         });
         assert_eq!(seen.join().unwrap(), Duration::from_secs(60));
+    }
+
+    #[test]
+    fn what_was_read_of_a_clock_counts_until_time_passes() {
+        let seen = std::thread::spawn(|| {
+            set_clock(3_000_000_000, 1_000_000_000_000_000_000);
+            let mut builder = tokio::runtime::Builder::new_current_thread();
+            let runtime = builder.enable_time().start_paused(true).on_thread_unpark(time_passes).build().unwrap();
+            told_of_time(true);
+            let seen = runtime.block_on(async {
+                let began = Instant::now();
+                assert!(began == Instant::now() && SINCE.get().is_some());
+                tokio::time::sleep(Duration::from_secs(60)).await;
+                began.elapsed()
+            });
+            told_of_time(false);
+            (seen, SINCE.get())
+        });
+        assert_eq!(seen.join().unwrap(), (Duration::from_secs(60), None));
     }
 
     #[test]

@@ -48,7 +48,9 @@ impl Host {
         assert!(self.runtime.is_none(), "a process is started when there is none");
         self.enter(now_us);
         self.at_us = now_us;
-        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime without a driver");
+        let mut builder = Builder::new_current_thread();
+        let builder = builder.enable_time().start_paused(true).on_thread_unpark(system::time_passes);
+        let runtime = builder.build().expect("a runtime without a driver");
         runtime.spawn(main);
         self.runtime = Some(runtime);
     }
@@ -61,7 +63,10 @@ impl Host {
         self.enter(self.at_us);
         let Some(runtime) = &self.runtime else { return };
         let for_us = until_us - self.at_us;
+        // It passes when the runtime has nothing left to do, and not between.
+        system::told_of_time(true);
         runtime.block_on(async { tokio::time::sleep(Duration::from_micros(for_us)).await });
+        system::told_of_time(false);
         self.at_us = until_us;
     }
 

@@ -138,7 +138,7 @@ impl<'a> World<'a> {
     fn new(plan: &'a Plan, network: Arc<Network>, trace: Arc<Trace>, mut chance: StdRng) -> Self {
         let objects = TempDir::new_in(memory()).expect("a folder for the store");
         let (buckets, folder) = (vec![BUCKET.into()], objects.path().to_owned());
-        let settings = S3Settings { buckets, folder, anonymous: true, ..S3Settings::default() };
+        let settings = S3Settings { buckets, folder, in_memory: true, anonymous: true, ..S3Settings::default() };
         let server = Arc::new(S3Server::without_thread(settings).expect("a folder for the store"));
         let hosts: Vec<Host> = (0..plan.names().len()).map(|id| Host::new(id, &network)).collect();
         let seen = Seen { pinned: Mutex::new(vec![0; plan.workers]), ..Seen::default() };
@@ -232,7 +232,12 @@ impl<'a> World<'a> {
         self.heard.fill(false);
         self.now_us = next_us;
         // Who hears something has come to now before.
-        while self.run_hosts(next_us, |world, host| world.network.hears(host, next_us)) {}
+        loop {
+            let hearing = self.network.hearing(next_us);
+            if !self.run_hosts(next_us, |_, host| hearing & (1_u64 << host) != 0) {
+                break;
+            }
+        }
         set_clock(self.now_us, 0);
         for host in self.network.deliver(self.now_us) {
             self.heard[host] = true;

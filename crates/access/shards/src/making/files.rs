@@ -27,16 +27,16 @@ pub(crate) async fn store_packed(client: &Client, path: &ForebayPath, packed: &P
 
 async fn store(client: &Client, object: &ForebayPath, from: &Path, progress: &impl Fn(u64)) -> Result<()> {
     let mut file = File::open(from).context(|| from.display())?;
+    let mut left = file.metadata().context(|| from.display())?.len();
     let mut writer = client.writer(object).await?;
-    loop {
-        let mut chunk = vec![0; CHUNK];
-        let read = file.read(&mut chunk).context(|| from.display())?;
-        if read == 0 {
-            break;
-        }
-        chunk.truncate(read);
+    while left > 0 {
+        // No longer than it has to be: most files of small shards are.
+        let read = left.min(CHUNK as u64);
+        let mut chunk = vec![0; read as usize];
+        file.read_exact(&mut chunk).context(|| from.display())?;
         writer.write(Bytes::from(chunk)).await?;
-        progress(read as u64);
+        left -= read;
+        progress(read);
     }
     writer.finish().await?;
     Ok(())

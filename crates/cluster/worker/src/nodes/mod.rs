@@ -34,6 +34,7 @@ use forebay_nodes::{BlockRef, DirId, Full, Namespace, NodeError, NodeErrorKind, 
 use forebay_protocol::{ClusterView, DrainReport, NodeOp};
 use forebay_types::WorkerId;
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::background::Background;
 use crate::cluster::Cluster;
@@ -111,6 +112,8 @@ struct Drain {
     refuses_new: AtomicBool,
     /// It is to give up what is here.
     gives_up: AtomicBool,
+    /// Told when it is.
+    begins: Notify,
     /// How far it was at the last look.
     report: Mutex<Option<DrainReport>>,
     /// Epoch and version of the view by which the root was passed on; older ones say that it is here.
@@ -209,6 +212,9 @@ impl Nodes {
         // As the only one it goes on with everything, and only says that it can't give anything up.
         self.drain.refuses_new.store(drains && !is_placeable, Relaxed);
         self.drain.gives_up.store(drains, Relaxed);
+        if drains {
+            self.drain.begins.notify_one();
+        }
         let is_old = self.drain.passed.lock().is_some_and(|(epoch, version)| view.epoch == epoch && view.version < version);
         if self.may_replace_lost() && view.root().is_some_and(|root| root.id == me) && !is_old {
             self.names.lock().make_root();

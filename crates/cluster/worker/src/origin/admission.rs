@@ -10,7 +10,7 @@ use std::time::Duration;
 use forebay_shared_storage::Class;
 use forebay_types::{OperationId, PlanTurn, Standing};
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use lane::{Admitted, Lane, Waiter};
 pub(crate) use standings::Standings;
@@ -121,6 +121,8 @@ struct Lanes {
     coming: Vec<Coming>,
     /// The plan of what was let in of prefetch last.
     last: PlanTurn,
+    /// Told of each that lines up.
+    begins: Option<Arc<Notify>>,
 }
 
 /// A request of prefetch that runs.
@@ -143,6 +145,7 @@ impl Default for Lanes {
             bytes_per_sec: None,
             coming: Vec::new(),
             last: UNPLANNED,
+            begins: None,
         }
     }
 }
@@ -200,6 +203,12 @@ impl Admission {
         Self(Mutex::new(Lanes { queue_bytes, ..Lanes::default() }))
     }
 
+    /// The same, which tells `begins` of each that lines up.
+    pub(crate) fn telling(mut self, begins: Arc<Notify>) -> Self {
+        self.0.get_mut().begins = Some(begins);
+        self
+    }
+
     /// Whether what waits is too much for one more of this priority to wait behind it: when that may be asked for again then, as half of
     /// the queue will have gone. Background work is the first to be told so, then prefetch.
     pub(crate) fn full_for(&self, priority: Priority) -> Option<Duration> {
@@ -237,6 +246,9 @@ impl Admission {
             let (priority, turn) = place();
             lanes.of(priority).line_up(Waiter::new(id, turn, bytes, admit));
             lanes.pump();
+            if let Some(begins) = &lanes.begins {
+                begins.notify_one();
+            }
         }
         let mut turn = Queued { admission: self, admitted, is_in: false };
         let Admitted { id, priority, bytes } =

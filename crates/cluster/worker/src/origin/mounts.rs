@@ -9,6 +9,7 @@ use forebay_protocol::{AheadNeed, ClusterView, MountShare, ReadCounters, Storage
 use forebay_shared_storage::{Storage, StorageSettings};
 use forebay_types::{Error, Key, Mount, MountId, MountOptions, PlanTurn, Result};
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use super::admission::{Admission, Priority, Waiting};
 use crate::signals::ReadSums;
@@ -22,6 +23,8 @@ pub(crate) struct Mounts {
     settings: StorageSettings,
     /// Bytes that may wait for each.
     queue_bytes: u64,
+    /// Told when something begins to be read, or to wait for that.
+    begins: Arc<Notify>,
 }
 
 /// One mount: its options and, from the first use on, its shared storage.
@@ -31,7 +34,7 @@ pub(crate) struct MountDoor {
     /// What was read of it, through doors with other options before this one, too.
     pub(crate) reads: Arc<ReadSums>,
     settings: StorageSettings,
-    queue_bytes: u64,
+    begins: Arc<Notify>,
     state: Mutex<DoorState>,
 }
 
@@ -52,11 +55,12 @@ struct Before {
 }
 
 impl MountDoor {
-    fn new(mount: Mount, settings: StorageSettings, queue_bytes: u64, share: MountShare, before: Before) -> Self {
-        let admission = Arc::new(Admission::new(queue_bytes));
+    fn new(mount: Mount, of: &Mounts, share: MountShare, before: Before) -> Self {
+        let (settings, begins) = (of.settings.clone(), Arc::clone(&of.begins));
+        let admission = Arc::new(Admission::new(of.queue_bytes).telling(Arc::clone(&begins)));
         admission.set_bound(share.bytes_per_sec);
         let state = Mutex::new(DoorState { storage: None, share, told: Need::default(), before: before.storage });
-        Self { mount, admission, reads: before.reads, settings, queue_bytes, state }
+        Self { mount, admission, reads: before.reads, settings, begins, state }
     }
 
     /// `Retry`, with when to ask again, where so much waits for shared storage already that one more request of this priority had better
@@ -73,22 +77,22 @@ impl MountDoor {
 
     /// The door of the mount with other options. Where these change only the bound, what is under way goes on through it: it
     /// keeps to the new bound from now on.
-    fn changed(&self, mount: Mount, workers: usize) -> Self {
+    fn changed(&self, mount: Mount, of: &Mounts, workers: usize) -> Self {
         let state = self.state.lock();
         let share = first_share(&mount, workers, Some(state.share));
         if !is_same_but_for_the_bound(&self.mount, &mount) {
             drop(state);
             let before = Before { storage: self.counters(), reads: Arc::clone(&self.reads) };
-            return Self::new(mount, self.settings.clone(), self.queue_bytes, share, before);
+            return Self::new(mount, of, share, before);
         }
         self.admission.set_bound(share.bytes_per_sec);
         if let Some(storage) = &state.storage {
             storage.set_share(share.bytes_per_sec, share.burst_bytes);
         }
         let state = DoorState { storage: state.storage.clone(), share, told: state.told.clone(), before: state.before };
-        let (admission, settings) = (Arc::clone(&self.admission), self.settings.clone());
+        let (admission, settings, begins) = (Arc::clone(&self.admission), self.settings.clone(), Arc::clone(&self.begins));
         let reads = Arc::clone(&self.reads);
-        Self { mount, admission, reads, settings, queue_bytes: self.queue_bytes, state: Mutex::new(state) }
+        Self { mount, admission, reads, settings, begins, state: Mutex::new(state) }
     }
 
     /// Shared storage; opened at the first call. An error is not remembered: credentials may come later.
@@ -99,6 +103,7 @@ impl MountDoor {
         }
         let storage = Storage::open(&self.mount, self.settings.clone())?;
         storage.set_share(state.share.bytes_per_sec, state.share.burst_bytes);
+        storage.tell_of_reads(Arc::clone(&self.begins));
         state.storage = Some(storage.clone());
         Ok(storage)
     }
@@ -166,6 +171,16 @@ impl MountDoor {
         };
         fits(&self.need(&state)) != fits(&state.told)
     }
+
+    /// Whether nothing is read or waits for that, or no bound is shared.
+    fn is_still(&self) -> bool {
+        let state = self.state.lock();
+        let none_waits = || {
+            let Waiting { demand, ahead, background, .. } = self.admission.waiting();
+            demand == 0 && ahead.is_empty() && background == 0
+        };
+        state.share.bytes_per_sec.is_none() || (state.storage.as_ref().is_none_or(Storage::is_still) && none_waits())
+    }
 }
 
 /// What would be read in a second were there no bound.
@@ -196,7 +211,7 @@ fn of_first_plans(ahead: BTreeMap<PlanTurn, u64>) -> Vec<(PlanTurn, u64)> {
 
 impl Mounts {
     pub(crate) fn new(settings: StorageSettings, queue_bytes: u64) -> Self {
-        Self { doors: ArcSwap::default(), settings, queue_bytes }
+        Self { doors: ArcSwap::default(), settings, queue_bytes, begins: Arc::default() }
     }
 
     /// The mount's door, where the view has it.
@@ -218,11 +233,10 @@ impl Mounts {
         let doors = view.mounts.iter().map(|mount| {
             let door = match old.get(&mount.id) {
                 Some(door) if door.mount == *mount => Arc::clone(door),
-                Some(door) => Arc::new(door.changed(mount.clone(), view.workers.len())),
+                Some(door) => Arc::new(door.changed(mount.clone(), self, view.workers.len())),
                 None => {
                     let share = first_share(mount, view.workers.len(), None);
-                    let settings = self.settings.clone();
-                    Arc::new(MountDoor::new(mount.clone(), settings, self.queue_bytes, share, Before::default()))
+                    Arc::new(MountDoor::new(mount.clone(), self, share, Before::default()))
                 }
             };
             (mount.id, door)
@@ -263,6 +277,16 @@ impl Mounts {
         self.doors.load().values().any(|door| door.need_changed())
     }
 
+    /// Whether nothing is read, or waits for that, of any mount with a bound.
+    pub(crate) fn is_still(&self) -> bool {
+        self.doors.load().values().all(|door| door.is_still())
+    }
+
+    /// Waits until something begins to be read or to wait for that; not at all where it has since this ended last.
+    pub(crate) async fn begins(&self) {
+        self.begins.notified().await;
+    }
+
     /// Requests and bytes of each mount since the worker's start.
     pub(crate) fn counters(&self) -> Vec<(MountId, StorageCounters)> {
         self.all().iter().map(|door| (door.mount.id, door.counters())).collect()
@@ -301,9 +325,41 @@ fn first_share(mount: &Mount, workers: usize, last: Option<MountShare>) -> Mount
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use forebay_shared_storage::{Class, Get, GetRange};
     use forebay_types::BitRate;
+    use futures::FutureExt;
 
     use super::*;
+
+    fn view(mounts: Vec<Mount>) -> ClusterView {
+        let (pins, workers) = (Vec::new(), Vec::new());
+        ClusterView { version: 1, epoch: 1, mounts, pins, workers, poll: None, losses: 0 }
+    }
+
+    #[tokio::test]
+    async fn who_is_at_rest_is_told_when_something_begins_to_be_read() {
+        let (folder, a_while) = (tempfile::tempdir().unwrap(), Duration::from_millis(300));
+        std::fs::write(folder.path().join("object"), b"bytes").unwrap();
+        let options = MountOptions { bandwidth: Some(BitRate::from_bytes_per_sec(1_000_000)), ..MountOptions::default() };
+        let url = format!("file://{}", folder.path().display());
+        let mounts = Mounts::new(StorageSettings::default(), u64::MAX);
+        mounts.set(&view(vec![Mount { id: MountId(1), name: "lake".parse().unwrap(), url, options }]));
+        let (door, key) = (mounts.find(MountId(1)).unwrap(), Key::new("object").unwrap());
+        let storage = door.storage().unwrap();
+        forebay_runtime::time::sleep(a_while).await;
+        assert!(mounts.is_still() && mounts.begins().now_or_never().is_none());
+        let get = Get { key: &key, range: GetRange::All, if_match: None, class: Class::Demand };
+        let body = storage.get(get).await.unwrap();
+        assert!(!mounts.is_still() && mounts.begins().now_or_never().is_some());
+        drop(body);
+        forebay_runtime::time::sleep(a_while).await;
+        assert!(mounts.is_still());
+        let _ = mounts.begins().now_or_never();
+        let _permit = door.admission.enter(1, Priority::Demand, 10).await;
+        assert!(mounts.begins().now_or_never().is_some(), "it waited to be read");
+    }
 
     #[test]
     fn what_is_under_way_keeps_to_a_new_bound() {
@@ -314,16 +370,7 @@ mod tests {
             let options = MountOptions { bandwidth, read_only, ..MountOptions::default() };
             let url = format!("file://{}", folder.path().display());
             let mount = Mount { id: MountId(1), name: "lake".parse().unwrap(), url, options };
-            let view = ClusterView {
-                version: 1,
-                epoch: 1,
-                mounts: vec![mount],
-                pins: Vec::new(),
-                workers: Vec::new(),
-                poll: None,
-                losses: 0,
-            };
-            mounts.set(&view);
+            mounts.set(&view(vec![mount]));
             mounts.find(MountId(1)).unwrap()
         };
         let under_way = set(1_000, false);
@@ -345,15 +392,7 @@ mod tests {
         };
         let mounts = Mounts::new(StorageSettings::default(), u64::MAX);
         let all = vec![mount(1, &options), mount(2, &MountOptions::default())];
-        mounts.set(&ClusterView {
-            version: 1,
-            epoch: 1,
-            mounts: all,
-            pins: Vec::new(),
-            workers: Vec::new(),
-            poll: None,
-            losses: 0,
-        });
+        mounts.set(&view(all));
         mounts.set_shares(&[MountShare { mount: MountId(1), bytes_per_sec: Some(700_000), burst_bytes: 1 << 20 }]);
         let share = |id| mounts.find(MountId(id)).unwrap().state.lock().share.bytes_per_sec;
         assert_eq!((share(1), share(2)), (Some(700_000), None));

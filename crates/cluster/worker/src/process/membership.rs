@@ -13,7 +13,7 @@ use super::need::need_changed;
 use crate::cluster::{Cluster, ask};
 use crate::rooms::Rooms;
 use crate::settings::Tuning;
-use crate::signals::{Standing, publish};
+use crate::signals::{Shown, Standing};
 
 /// Longest time between two tries to reach it.
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
@@ -39,11 +39,12 @@ pub(crate) struct Membership {
     window: Option<WindowReport>,
     /// The state of the credentials that are let in; 0 for none.
     credentials: u64,
+    shown: Shown,
 }
 
 impl Membership {
     pub(crate) fn new(rooms: Arc<Rooms>, info: WorkerInfo, coordinator: Address, security: Security) -> Self {
-        let leased_until = forebay_runtime::now();
+        let (leased_until, shown) = (forebay_runtime::now(), Shown::of(rooms.cluster.id));
         Self {
             rooms,
             info,
@@ -55,6 +56,7 @@ impl Membership {
             reported: None,
             window: None,
             credentials: 0,
+            shown,
         }
     }
 
@@ -135,7 +137,7 @@ impl Membership {
         let report = rooms.report();
         let (in_place_bytes, nodes, shard_queue) = (rooms.in_place.bytes(), rooms.nodes.usage(), rooms.shards.queue());
         let (disks_out, shard_claims) = (rooms.origin.store.disks_out(), rooms.shards.claimed());
-        publish(rooms.cluster.id, &report, &Standing { in_place_bytes, nodes, shard_queue, shard_claims, disks_out });
+        self.shown.set(&report, &Standing { in_place_bytes, nodes, shard_queue, shard_claims, disks_out });
         let have = rooms.cluster.view().version;
         let (ended, fresh) = (rooms.replicas.ended(), rooms.writes.fresh.first());
         let (ended_count, fresh_count) = (ended.len(), fresh.len());

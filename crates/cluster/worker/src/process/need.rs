@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::rooms::Rooms;
 
-/// How often a worker looks whether its shares still fit.
+/// How often a worker looks whether its shares still fit, while anything is read or waits for that.
 const LOOK: Duration = Duration::from_millis(50);
 /// Heartbeats a second at most that come early for it, of all workers of a cluster.
 const EARLY_A_SECOND: u32 = 400;
@@ -12,10 +12,15 @@ const EARLY_A_SECOND: u32 = 400;
 /// Waits until the worker's shares of bounds fit worse or better than the coordinator knows, which was told at `told`. What changes sooner
 /// after that than it may be said again is said together.
 pub(super) async fn need_changed(rooms: &Rooms, told: Instant) {
+    let mounts = &rooms.origin.mounts;
     loop {
+        // What is at rest, as the coordinator knows it, stays so until something is read.
+        if mounts.is_still() && !mounts.need_changed() {
+            mounts.begins().await;
+        }
         forebay_runtime::time::sleep(LOOK).await;
         let since = forebay_runtime::now().saturating_duration_since(told);
-        if since >= gap(rooms.cluster.view().workers.len()) && rooms.origin.mounts.need_changed() {
+        if since >= gap(rooms.cluster.view().workers.len()) && mounts.need_changed() {
             return;
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use forebay_metrics::{Counter, Gauges, Histogram, table};
+use forebay_metrics::{Counter, Gauge, Gauges, Histogram, table};
 use forebay_protocol::{ReadCounters, WorkerReport};
 use forebay_types::WorkerId;
 
@@ -132,26 +132,68 @@ pub(crate) struct Standing {
     pub(crate) disks_out: u64,
 }
 
-/// Sets the gauges of a worker, one of several in the process maybe.
-#[expect(clippy::cast_precision_loss, reason = "gauges are floats; bytes above 2^53 are shown as nearly as they can be")]
-pub(crate) fn publish(id: WorkerId, report: &WorkerReport, standing: &Standing) {
-    let worker = id.to_string();
-    for (tier, (capacity, used, pinned)) in [("dram", report.dram), ("disk", report.disk)] {
-        let set = |gauges: &Gauges<2>, value: u64| gauges.with([tier, &worker]).set(value as f64);
-        set(&table::WORKER_TIER_CAPACITY_BYTES, capacity);
-        set(&table::WORKER_TIER_USED_BYTES, used);
-        set(&table::WORKER_TIER_PINNED_BYTES, pinned);
+/// The gauges of a worker, one of several in the process maybe: found once, as they are set with each heartbeat.
+pub(crate) struct Shown {
+    /// Capacity, used and pinned bytes, of DRAM and of the disk.
+    tiers: [[Arc<Gauge>; 3]; 2],
+    segments: Arc<Gauge>,
+    warnings: Arc<Gauge>,
+    in_place_bytes: Arc<Gauge>,
+    nodes: [Arc<Gauge>; 2],
+    shard_queue: Arc<Gauge>,
+    /// Claimed shards, and the bytes and seconds that shared storage is behind.
+    shard_claims: [Arc<Gauge>; 3],
+    disks_out: Arc<Gauge>,
+}
+
+impl Shown {
+    /// Those of a worker.
+    pub(crate) fn of(id: WorkerId) -> Self {
+        let worker = id.to_string();
+        let of_tier = |gauges: &Gauges<2>, tier: &str| gauges.with([tier, &worker]);
+        let of = |gauges: &Gauges<1>| gauges.with([&worker]);
+        let tier = |tier: &str| {
+            [
+                of_tier(&table::WORKER_TIER_CAPACITY_BYTES, tier),
+                of_tier(&table::WORKER_TIER_USED_BYTES, tier),
+                of_tier(&table::WORKER_TIER_PINNED_BYTES, tier),
+            ]
+        };
+        Self {
+            tiers: [tier("dram"), tier("disk")],
+            segments: of(&table::WORKER_SEGMENTS),
+            warnings: of(&table::WORKER_WARNINGS),
+            in_place_bytes: of(&table::WORKER_IN_PLACE_PINNED_BYTES),
+            nodes: [of(&table::WORKER_TEMPORARY_NODES), of(&table::WORKER_TEMPORARY_BYTES)],
+            shard_queue: of(&table::WORKER_SHARD_QUEUE),
+            shard_claims: [
+                of(&table::WORKER_SHARD_CLAIMED),
+                of(&table::WORKER_SHARD_BEHIND_BYTES),
+                of(&table::WORKER_SHARD_BEHIND_SECONDS),
+            ],
+            disks_out: of(&table::WORKER_DISKS_OUT),
+        }
     }
-    let set = |gauges: &Gauges<1>, value: u64| gauges.with([&worker]).set(value as f64);
-    set(&table::WORKER_SEGMENTS, report.segments);
-    set(&table::WORKER_WARNINGS, report.warnings.len() as u64);
-    set(&table::WORKER_IN_PLACE_PINNED_BYTES, standing.in_place_bytes);
-    set(&table::WORKER_TEMPORARY_NODES, standing.nodes.0);
-    set(&table::WORKER_TEMPORARY_BYTES, standing.nodes.1);
-    set(&table::WORKER_SHARD_QUEUE, standing.shard_queue);
-    let (claimed, behind_bytes, behind) = standing.shard_claims;
-    set(&table::WORKER_SHARD_CLAIMED, claimed);
-    set(&table::WORKER_SHARD_BEHIND_BYTES, behind_bytes);
-    table::WORKER_SHARD_BEHIND_SECONDS.with([&worker]).set(behind.as_secs_f64());
-    set(&table::WORKER_DISKS_OUT, standing.disks_out);
+
+    /// Sets them.
+    #[expect(clippy::cast_precision_loss, reason = "gauges are floats; bytes above 2^53 are shown as nearly as they can be")]
+    pub(crate) fn set(&self, report: &WorkerReport, standing: &Standing) {
+        let set = |gauge: &Gauge, value: u64| gauge.set(value as f64);
+        for ([capacity, used, pinned], bytes) in self.tiers.iter().zip([report.dram, report.disk]) {
+            set(capacity, bytes.0);
+            set(used, bytes.1);
+            set(pinned, bytes.2);
+        }
+        set(&self.segments, report.segments);
+        set(&self.warnings, report.warnings.len() as u64);
+        set(&self.in_place_bytes, standing.in_place_bytes);
+        set(&self.nodes[0], standing.nodes.0);
+        set(&self.nodes[1], standing.nodes.1);
+        set(&self.shard_queue, standing.shard_queue);
+        let (claimed, behind_bytes, behind) = standing.shard_claims;
+        set(&self.shard_claims[0], claimed);
+        set(&self.shard_claims[1], behind_bytes);
+        self.shard_claims[2].set(behind.as_secs_f64());
+        set(&self.disks_out, standing.disks_out);
+    }
 }

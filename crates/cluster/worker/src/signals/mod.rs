@@ -22,7 +22,7 @@ pub(crate) use accessed::{Accessed, Made};
 pub(crate) use changes::Changes;
 pub(crate) use load::{Load, Queued};
 pub(crate) use margin::{Margin, Seen};
-pub(crate) use meters::{Meters, ReadSums, ServedFrom, Standing, publish};
+pub(crate) use meters::{Meters, ReadSums, ServedFrom, Shown, Standing};
 pub(crate) use pace::Pace;
 pub(crate) use popularity::{Popularity, UnderWay};
 

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use forebay_data_folder::whole_disk_bytes;
 use forebay_types::{Error, ErrorKind, Owner, PAGE_BYTES, PageRun, Result, SegmentId, format_bytes};
+use memmap2::MmapMut;
 use parking_lot::Mutex;
 
 use crate::books::{DiskRoom, Spares, Tier, choose};
@@ -73,6 +74,8 @@ pub(crate) struct Core {
     pub patience: Duration,
     /// Who hears of pages that have come or that no tier has any more.
     pub changes: OnceLock<Hear>,
+    /// What a scrub reads pages of the disk into, from one of its steps to the next.
+    pub scratch: Mutex<Option<MmapMut>>,
     closed: AtomicBool,
 }
 
@@ -113,6 +116,7 @@ impl Core {
             spares: Mutex::default(),
             patience,
             changes: OnceLock::new(),
+            scratch: Mutex::default(),
             closed: AtomicBool::new(false),
             settings,
         })

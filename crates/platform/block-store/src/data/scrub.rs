@@ -40,7 +40,7 @@ pub(crate) async fn scrub(core: &Arc<Core>, from: ScrubCursor, budget_bytes: u64
 }
 
 fn step(core: &Arc<Core>, from: ScrubCursor, budget_bytes: u64) -> ScrubStep {
-    let (mut step, mut scratch) = (ScrubStep::default(), Scratch::default());
+    let (mut step, mut scratch) = (ScrubStep::default(), Scratch(core.scratch.lock().take()));
     let mut at = from.0;
     while let Some(block) = core.table.next_block(at) {
         if step.bytes >= budget_bytes && step.bytes > 0 {
@@ -49,6 +49,9 @@ fn step(core: &Arc<Core>, from: ScrubCursor, budget_bytes: u64) -> ScrubStep {
         }
         scrub_block(core, block, &mut scratch, &mut step);
         at = block.raw().saturating_add(1);
+    }
+    if step.next.is_some() {
+        *core.scratch.lock() = scratch.0;
     }
     step
 }
@@ -121,7 +124,6 @@ fn drop_bad(core: &Core, found: &Scrubbed, segment: SegmentRef, tier: TierKind, 
 }
 
 /// What runs are read into, one after the other: there from the first one on.
-#[derive(Default)]
 struct Scratch(Option<MmapMut>);
 
 impl Scratch {

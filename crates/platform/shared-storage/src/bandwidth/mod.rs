@@ -1,5 +1,6 @@
 //! The bandwidth bound: how many bytes may be read, by whom, and when.
 
+mod begins;
 mod bucket;
 mod meter;
 mod outstanding;
@@ -13,8 +14,10 @@ use std::time::Duration;
 
 use forebay_runtime::time::{Instant, Sleep};
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::request::Class;
+use begins::Begins;
 use bucket::Bucket;
 use meter::Meter;
 use outstanding::Awaited;
@@ -32,6 +35,8 @@ pub(crate) struct Limiter {
     started: Instant,
     state: Mutex<State>,
     awaited: [Awaited; 3],
+    /// Told when something begins to be read.
+    begins: Begins,
 }
 
 struct State {
@@ -78,7 +83,7 @@ impl Limiter {
             queues: [VecDeque::new(), VecDeque::new()],
             next_ticket: 0,
         };
-        Arc::new(Self { started: now, state: Mutex::new(state), awaited: Default::default() })
+        Arc::new(Self { started: now, state: Mutex::new(state), awaited: Default::default(), begins: Begins::default() })
     }
 
     /// Another bound, from now on.
@@ -100,7 +105,20 @@ impl Limiter {
 
     /// Bytes that a read will bring, until they have come or it is given up.
     pub(crate) fn outstanding(&self, class: Class, bytes: u64) -> Outstanding {
-        self.awaited[Flow::of(class)].begin(bytes)
+        let outstanding = self.awaited[Flow::of(class)].begin(bytes);
+        self.begins.tell();
+        outstanding
+    }
+
+    /// See [`crate::Storage::tell_of_reads`].
+    pub(crate) fn tell_of_reads(&self, waits: Arc<Notify>) {
+        self.begins.telling(waits);
+    }
+
+    /// Whether nothing is to come, and nothing came for a while.
+    pub(crate) fn is_still(&self) -> bool {
+        let (now, state) = (forebay_runtime::time::instant(), self.state.lock());
+        self.awaited.iter().all(|awaited| awaited.bytes() == 0) && state.flows.iter().all(|flow| now - flow.read_at > STILL)
     }
 
     /// What would be read in a second of one class were there no bound: what was read in the last one, and, when somebody had to wait, what
@@ -224,8 +242,13 @@ impl Turn {
         let now = forebay_runtime::time::instant();
         let mut state = self.limiter.state.lock();
         let flow = &mut state.flows[Flow::of(self.class)];
+        let was_still = now - flow.read_at > STILL;
         flow.read_at = now;
         flow.meter.add(now - self.limiter.started, bytes);
+        drop(state);
+        if was_still {
+            self.limiter.begins.tell();
+        }
     }
 
     /// Puts back what was granted and not read.

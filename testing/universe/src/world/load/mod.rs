@@ -62,6 +62,7 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
     if number == 0 {
         mount(&client).await;
     }
+    let past = past();
     let mut chance = StdRng::seed_from_u64(course.crowd.seed ^ (number as u64 + 1) << 32);
     let own: Vec<u32> = OWN.filter(|key| *key as usize % course.crowd.clients == number).collect();
     let others = (OWN.end..ALL.end).filter(|_| number == 0);
@@ -82,7 +83,7 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
         tasks.push(forebay_runtime::spawn(meets(client.clone(), Arc::clone(&course), key, number, draw(&mut chance))));
     }
     for _ in 0..READERS {
-        tasks.push(forebay_runtime::spawn(reads(client.clone(), Arc::clone(&course), draw(&mut chance))));
+        tasks.push(forebay_runtime::spawn(reads(client.clone(), past.clone(), Arc::clone(&course), draw(&mut chance))));
     }
     for (place, group) in course.groups.iter().enumerate() {
         let number = (place * course.crowd.clients + number) as u32;
@@ -114,7 +115,7 @@ pub(super) async fn client(course: Arc<Course>, number: usize) {
     }
     for key in ALL {
         // What the store has first: nobody may be told of anything older afterwards.
-        read_store(&course.calls, key).await;
+        read_store(&past, &course.calls, key).await;
         read(&client, &course.calls, key, 0, u64::from(u32::MAX), None).await;
     }
     if number == 0 {
@@ -207,11 +208,11 @@ async fn write(client: &Client, calls: &Shared, key: u32, version: u32) -> bool 
     is_written
 }
 
-async fn reads(client: Client, course: Arc<Course>, mut chance: StdRng) {
+async fn reads(client: Client, past: Past, course: Arc<Course>, mut chance: StdRng) {
     while course.calls.goes_on() {
         let (key, start) = (chance.random_range(ALL), chance.random_range(0..START_MAX));
         if chance.random_ratio(1, PAST_ONE_IN) {
-            read_store(&course.calls, key).await;
+            read_store(&past, &course.calls, key).await;
         }
         let (start, bytes) = match chance.random_ratio(1, 8) {
             true => (0, u64::from(u32::MAX)),
@@ -235,15 +236,23 @@ async fn read(client: &Client, calls: &Shared, key: u32, start: u64, bytes: u64,
     calls.recorder.add_until(begin_us, end_us, Door::Remote, What::Read { key, start, seen }, error);
 }
 
+/// The way of a client to the store past Forebay, by mount.
+type Past = [Storage; MOUNTS.len()];
+
+fn past() -> Past {
+    MOUNTS.map(|name| {
+        let options = MountOptions { bandwidth: None, ..options(name) };
+        let url = format!("s3://{BUCKET}/{name}");
+        let mount = Mount { id: forebay_types::MountId(1), name: name.parse().expect("a name"), url, options };
+        Storage::open(&mount, StorageSettings::default()).expect("the store wants no credentials")
+    })
+}
+
 /// Reads all of an object past Forebay.
-async fn read_store(calls: &Shared, key: u32) {
-    let (name, all) = (mount_of(key), u64::from(u32::MAX));
-    let options = MountOptions { bandwidth: None, ..options(name) };
-    let url = format!("s3://{BUCKET}/{name}");
-    let mount = Mount { id: forebay_types::MountId(1), name: name.parse().expect("a name"), url, options };
+async fn read_store(past: &Past, calls: &Shared, key: u32) {
+    let (storage, all) = (&past[key as usize % MOUNTS.len()], u64::from(u32::MAX));
     let begin_us = calls.recorder.now_us();
     let read = async {
-        let storage = Storage::open(&mount, StorageSettings::default())?;
         let key = Key::new(format!("objects/{key}"))?;
         let body = storage.get(Get { key: &key, range: GetRange::All, if_match: None, class: Class::Demand }).await?;
         let etag = objects::tag(body.info.version.tag.as_str());

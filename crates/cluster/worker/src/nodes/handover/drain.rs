@@ -29,9 +29,12 @@ pub(crate) async fn drain(
     // Containers of which the target has not said yet that their names lead there.
     let mut unconfirmed: Vec<HandedOver> = Vec::new();
     loop {
+        while !nodes.drain.gives_up.load(Relaxed) {
+            *nodes.drain.report.lock() = None;
+            nodes.drain.begins.notified().await;
+        }
         forebay_runtime::time::sleep(EVERY).await;
         if !nodes.drain.gives_up.load(Relaxed) {
-            *nodes.drain.report.lock() = None;
             continue;
         }
         let report = nodes.drain_round(&mut line, &mut unconfirmed).await;

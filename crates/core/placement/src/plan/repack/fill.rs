@@ -15,6 +15,8 @@ pub(super) struct Filler {
     heap: Vec<Piece>,
     /// A random order of the heap's places.
     order: Vec<u32>,
+    /// Those of them that the worker doesn't hold.
+    foreign: Vec<u32>,
     taken: Vec<bool>,
     chosen: Vec<u32>,
     best: Vec<u32>,
@@ -104,8 +106,16 @@ impl Filler {
         self.order.extend(0..len as u32);
         dice.shuffle(&mut self.order);
         if let Some((held, worker)) = holder {
-            let heap = &self.heap;
-            self.order.sort_by_key(|at| !held.holds(heap[*at as usize].segment, worker));
+            // What it holds comes first, each in the order that it has.
+            let (heap, foreign) = (&self.heap, &mut self.foreign);
+            self.order.retain(|at| {
+                let holds = held.holds(heap[*at as usize].segment, worker);
+                if !holds {
+                    foreign.push(*at);
+                }
+                holds
+            });
+            self.order.append(foreign);
         }
         self.taken.clear();
         self.taken.resize(len, false);
