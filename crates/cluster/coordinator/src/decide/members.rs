@@ -34,6 +34,14 @@ impl State {
             || (known.is_none() && !self.members.is_presumed(id));
         // All know its part of temporary data by its address, which is as it was.
         let is_restarted = before.is_some() && info.turn == 0;
+        if let Some(before) = before.filter(|before| is_restarted && !was_lost && before.info.address != info.address) {
+            // Two processes would keep one lease, and both answer for the same names.
+            return Err(Error::retry(format!(
+                "worker {id} is live at {}, and this is {}: where both run, one has a copy of the other's data folder, and gets an id \
+                 of its own when its tiers/worker-id is deleted; one that has moved is let in when its lease is over",
+                before.info.address, info.address
+            )));
+        }
         // No view without it has told the others.
         let is_loss = before.is_some() && (is_restarted || was_lost);
         if let Some(before) = before {
