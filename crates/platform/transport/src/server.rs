@@ -15,7 +15,7 @@ use crate::local::{Door, Opened};
 use crate::ring::Rings;
 use crate::serve::{Shared, serve};
 use crate::tls::{Acceptor, Spoken};
-use crate::{Address, Budget, Entrance, Security, ServerLimits, Service};
+use crate::{Address, Budget, Entrance, Security, Seldom, ServerLimits, Service};
 
 /// How long running calls get at a shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -84,7 +84,7 @@ impl Server {
 
 async fn accept<S: Service>(listener: Listener, shared: Arc<Shared<S>>, mut stop: watch::Receiver<bool>) {
     let mut connections = JoinSet::new();
-    let entrance = Entrance::default();
+    let (entrance, mut failing) = (Entrance::default(), Seldom::default());
     let stopped = stop.clone();
     loop {
         let accepted = tokio::select! {
@@ -101,7 +101,9 @@ async fn accept<S: Service>(listener: Listener, shared: Arc<Shared<S>>, mut stop
                 connections.spawn(serve(shared.clone(), accepted, place, stopped.clone()));
             }
             Err(error) => {
-                warn!(reason = %error, "connection not accepted");
+                if let Some(times) = failing.happens(forebay_runtime::now()) {
+                    warn!(reason = %error, times, "connections can't be accepted");
+                }
                 forebay_runtime::time::sleep(ACCEPT_PAUSE).await;
             }
         }

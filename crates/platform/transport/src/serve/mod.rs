@@ -12,7 +12,7 @@ use std::sync::Arc;
 use forebay_runtime::time::timeout;
 use forebay_types::{Error, ErrorKind, Result};
 use tokio::sync::watch;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use crate::asking::dial::HANDSHAKE_TIMEOUT;
 use crate::credentials::audit;
@@ -37,6 +37,8 @@ pub(crate) async fn serve<S: Service>(shared: Arc<Shared<S>>, accepted: Accepted
     drop(place);
     match received {
         Ok(Ok((live, reader, sink))) => live.run(reader, sink, stop).await,
+        // As who looks whether the port is there, again and again: a balancer of load, say.
+        Ok(Err(error)) if error.kind() == ErrorKind::Closed => debug!(peer = %peer.address, reason = %error, "connection ended"),
         Ok(Err(error)) => {
             warn!(peer = %peer.address, reason = %error, "connection refused");
             audit::tell_stranger(&peer.address, &error);
