@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use ballista_core::extension::EndpointOverrideFn;
 use forebay_protocol::PROTOCOL_VERSION;
-use forebay_transport::{Entrance, Guard, Guarded, Peer, Seldom, Security};
+use forebay_transport::{Entrance, Guard, Guarded, Peer, Security, Seldom};
 use forebay_types::{Error, Result, ResultExt};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
