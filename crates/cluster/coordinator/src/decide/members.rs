@@ -34,11 +34,13 @@ impl State {
             || (known.is_none() && !self.members.is_presumed(id));
         // All know its part of temporary data by its address, which is as it was.
         let is_restarted = before.is_some() && info.turn == 0;
-        if let Some(before) = before.filter(|before| is_restarted && !was_lost && before.info.address != info.address) {
+        // One that lives has beaten since; one that was killed and has moved waits for that long.
+        let beats = |before: &&Member| now <= before.seen + self.lease / 2 && before.info.address != info.address;
+        if let Some(before) = before.filter(beats).filter(|_| is_restarted) {
             // Two processes would keep one lease, and both answer for the same names.
             return Err(Error::retry(format!(
                 "worker {id} is live at {}, and this is {}: where both run, one has a copy of the other's data folder, and gets an id \
-                 of its own when its tiers/worker-id is deleted; one that has moved is let in when its lease is over",
+                 of its own when its tiers/worker-id is deleted; one that has moved is let in when the other has been silent for a while",
                 before.info.address, info.address
             )));
         }
