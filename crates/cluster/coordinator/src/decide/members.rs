@@ -78,6 +78,7 @@ impl State {
             report: WorkerReport::default(),
             hearing: Hearing::default(),
             is_first: true,
+            has_left: false,
         };
         self.members.by_id.insert(id, member);
         failpoint(format_args!("registering {id}"));
@@ -186,7 +187,7 @@ impl State {
         let Some(member) = self.members.live_member(worker) else {
             return Err(Error::not_found(format!("worker {worker} is not in the cluster")));
         };
-        member.state = WorkerState::Lost;
+        (member.state, member.has_left) = (WorkerState::Lost, true);
         self.settling.left(worker, &member.hearing);
         // It says so itself, and takes nothing any more: its shares are free at once.
         self.ledger.release(Holder::Worker(worker));
