@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use forebay_protocol::PROTOCOL_VERSION;
 use forebay_types::Result;
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
@@ -58,6 +59,7 @@ impl Server {
             admitted: Arc::new(Semaphore::new(limits.connections)),
             budget: limits.request_bytes.map_or_else(Budget::of_process, Budget::new),
             unsent: Arc::default(),
+            silent: Mutex::default(),
         });
         let task = AbortOnDropHandle::new(forebay_runtime::spawn(accept(listener, shared, stop.subscribe())));
         Ok(Self { address, stop, task, door })

@@ -31,7 +31,7 @@ pub(crate) async fn serve<S: Service>(shared: Arc<Shared<S>>, accepted: Accepted
     let received = tokio::select! {
         received = timeout(HANDSHAKE_TIMEOUT, receive(&shared, accepted)) => received,
         () = place.gives_way() => {
-            return warn!(peer = %peer.address, "connection refused: it says nothing, and others wait for its place");
+            return tell_silent(&shared, &peer.address, "others wait for its place");
         }
     };
     drop(place);
@@ -43,7 +43,13 @@ pub(crate) async fn serve<S: Service>(shared: Arc<Shared<S>>, accepted: Accepted
             warn!(peer = %peer.address, reason = %error, "connection refused");
             audit::tell_stranger(&peer.address, &error);
         }
-        Err(_) => warn!(peer = %peer.address, "connection refused: no handshake in time"),
+        Err(_) => tell_silent(&shared, &peer.address, "no handshake in time"),
+    }
+}
+
+fn tell_silent<S>(shared: &Shared<S>, peer: &str, reason: &str) {
+    if let Some(times) = shared.silent.lock().happens(forebay_runtime::now()) {
+        warn!(peer, reason, times, "connections refused that say nothing: this is the last of them");
     }
 }
 
