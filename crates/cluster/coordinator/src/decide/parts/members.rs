@@ -115,6 +115,7 @@ impl Members {
         if lost.is_empty() {
             return;
         }
+        debug_assert!(self.live().all(|(_, member)| !member.has_left), "who has left is lost until it registers again");
         let addresses = self.live().map(|(_, member)| member.info.address.as_str());
         let taken: BTreeSet<&str> = addresses.filter(|address| lost.contains(address)).collect();
         let is_gone = |member: &Member| {
