@@ -15,7 +15,7 @@ pub(crate) enum Failure {
     Failed(Error),
     /// Who read our output has gone, as in `forebay cat .. | head`: nothing to say, exit code 0.
     ReaderGone,
-    /// Ctrl-C or SIGTERM: exit code 130, as shells expect.
+    /// Ctrl-C, SIGTERM or SIGHUP: exit code 130, as shells expect.
     Interrupted,
     /// Some of several things failed, and each was said when it did: exit code 1.
     Said,

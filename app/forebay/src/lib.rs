@@ -157,7 +157,7 @@ async fn traced(config: &Config, roles: &str, work: impl Future<Output = Outcome
     outcome
 }
 
-/// Ends `work` by dropping it at Ctrl-C or SIGTERM, so that unfinished files and uploads are cleaned up.
+/// Ends `work` by dropping it at Ctrl-C, SIGTERM or SIGHUP, so that unfinished files and uploads are cleaned up.
 pub(crate) async fn interruptible(work: impl Future<Output = Outcome>) -> Outcome {
     let mut signals = roles::Signals::new()?;
     tokio::select! {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use forebay_transport::{AUDIT, begin_audit};
+use forebay_transport::{AUDIT, Seldom, begin_audit};
 use forebay_types::Error;
 use tracing::Level;
 use tracing_log::{AsLog, LogTracer};
@@ -103,6 +103,9 @@ struct AuditLog {
 struct Opened {
     file: File,
     looked: Instant,
+    failing: Seldom,
+    /// The last line is there in part.
+    is_torn: bool,
 }
 
 impl AuditLog {
@@ -113,7 +116,8 @@ impl AuditLog {
                 path.display()
             ))
         })?;
-        Ok(Self { path: path.to_path_buf(), open: Mutex::new(Opened { file, looked: forebay_runtime::now() }) })
+        let open = Opened { file, looked: forebay_runtime::now(), failing: Seldom::default(), is_torn: false };
+        Ok(Self { path: path.to_path_buf(), open: Mutex::new(open) })
     }
 }
 
@@ -129,7 +133,29 @@ impl Opened {
         self.looked = forebay_runtime::now();
         let (own, named) = (self.file.metadata()?, fs::metadata(path).ok());
         if named.is_none_or(|named| (named.dev(), named.ino()) != (own.dev(), own.ino())) {
-            self.file = append(path)?;
+            (self.file, self.is_torn) = (append(path)?, false);
+        }
+        Ok(())
+    }
+
+    /// Puts a line at the end: in one piece where there is room, or two processes' lines might mix.
+    fn add(&mut self, path: &Path, line: &[u8]) -> io::Result<()> {
+        self.follow(path)?;
+        if self.is_torn {
+            self.file.write_all(b"\n")?;
+            self.is_torn = false;
+        }
+        let mut left = line;
+        while !left.is_empty() {
+            match self.file.write(left) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => left = &left[written..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.is_torn = left.len() < line.len();
+                    return Err(error);
+                }
+            }
         }
         Ok(())
     }
@@ -138,10 +164,14 @@ impl Opened {
 impl Write for &AuditLog {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.follow(&self.path)?;
-        // Whole, or two processes' lines might mix.
-        open.file.write_all(line)?;
-        Ok(line.len())
+        let Err(error) = open.add(&self.path, line) else { return Ok(line.len()) };
+        let lost = open.failing.happens(forebay_runtime::now());
+        drop(open);
+        if let Some(lines) = lost {
+            let path = self.path.display();
+            tracing::error!(%path, %error, lines, "the audit log can't be written, and what is done goes on without: make room there");
+        }
+        Err(error)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -215,6 +245,34 @@ mod tests {
         };
         assert_eq!(enabled("warn"), (false, true));
         assert_eq!(enabled("trace"), (true, true));
+    }
+
+    #[test]
+    fn an_audit_log_without_room_is_told_of_once_a_minute() {
+        let log = AuditLog::open(Path::new("/dev/full")).unwrap_or_else(|_| panic!("it can be opened"));
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let shown = tracing_subscriber::registry().with(lines(LogFormat::Text, move || writer.clone(), false));
+        tracing::subscriber::with_default(shown, || {
+            for _ in 0..3 {
+                (&log).write_all(b"one\n").unwrap_err();
+            }
+        });
+        let said = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains("ERROR") && said.contains("/dev/full") && said.contains("make room"), "{said}");
+    }
+
+    #[test]
+    fn a_line_that_was_cut_off_is_ended_before_the_next_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        let log = AuditLog::open(&path).unwrap_or_else(|_| panic!("it can be opened"));
+        (&log).write_all(b"half a").unwrap();
+        log.open.lock().unwrap().is_torn = true;
+        (&log).write_all(b"two\n").unwrap();
+        (&log).write_all(b"three\n").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"half a\ntwo\nthree\n");
     }
 
     #[test]

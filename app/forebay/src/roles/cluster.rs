@@ -75,15 +75,22 @@ impl ClusterRunning {
         let in_place = part.executors.as_ref().is_none_or(|executors| executors.in_place);
         // A process that serves says it in its log.
         let wait = Wait::new(part.wait, |what| tracing::info!("{what}"));
+        let what = format!("the coordinator at {coordinator}");
         let connect = || async {
             let settings = ClientSettings {
                 security: security.clone(),
                 in_place,
                 ..ClientSettings::new(Address::Tcp(coordinator.to_string()))
             };
-            let what = format!("the coordinator at {coordinator}");
             wait.until(&what, || Client::connect(settings.clone())).await
         };
+        // Before any port is there: who comes at once would be told that the credential is none of this cluster.
+        let client = connect().await?;
+        match wait.until(&what, || client.credentials()).await {
+            Ok(verifiers) => security.admits.set(verifiers),
+            Err(error) => tracing::debug!(%error, "credentials not known yet"),
+        }
+        let _credentials = follow_credentials(client.clone(), Arc::clone(&security.admits));
         let scheduler = match part.scheduler {
             Some(settings) => {
                 let settings = SchedulerSettings { security: security.clone(), ..settings };
@@ -131,8 +138,6 @@ impl ClusterRunning {
                 slots += part.slots;
             }
         }
-        let client = connect().await?;
-        let _credentials = follow_credentials(client.clone(), Arc::clone(&security.admits));
         Ok(Self { executors, scheduler, scheduler_address, security: security.clone(), slots, wait, client, _credentials })
     }
 

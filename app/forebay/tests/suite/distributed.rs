@@ -3,6 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
+use forebay_transport::{Credential, Guarded, Security};
+use forebay_types::ErrorKind;
 use serde_json::Value;
 
 use crate::support::http::ask;
@@ -218,4 +220,30 @@ fn an_executor_without_a_scheduler_says_so() {
     let line = format!("executor --coordinator {} {flags}", up.address());
     let words: Vec<_> = line.split(' ').collect();
     forebay_in(home.path(), &words).fails(1, &["no scheduler", "forebay scheduler", "--scheduler"]);
+}
+
+#[test]
+fn whoever_reaches_a_scheduler_that_starts_is_let_in() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up(home.path());
+    let token = forebay(&up.address(), &["token", "add", "early", "--read", "--json"]).ok().json()[0]["token"].clone();
+    let security = Security::holder(Credential::token(token.as_str().unwrap()).unwrap());
+    let (folder, coordinator, place) = (home.path().to_path_buf(), up.address(), free_port());
+    let listen = place.clone();
+    let starting = std::thread::spawn(move || {
+        let flags = ["--http", "off", "--scheduler-listen", &listen, "--data-dir", "scheduler"];
+        Role::start(&folder, &[&["scheduler", "--coordinator", &coordinator], &flags[..]].concat())
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    // As soon as the port is there.
+    let began = Instant::now();
+    let reached = loop {
+        match runtime.block_on(Guarded::connect(&place, &security)) {
+            Err(error) if error.kind() == ErrorKind::Retry && began.elapsed() < Duration::from_secs(30) => {}
+            reached => break reached.map(drop),
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    assert_eq!(reached.map_err(|error| error.to_string()), Ok(()));
+    drop(starting.join().unwrap());
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use ballista_core::extension::EndpointOverrideFn;
 use forebay_protocol::PROTOCOL_VERSION;
-use forebay_transport::{Entrance, Guard, Guarded, Peer, Security};
+use forebay_transport::{Entrance, Guard, Guarded, Peer, Security, Seldom};
 use forebay_types::{Error, Result, ResultExt};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
@@ -97,16 +97,22 @@ impl Incoming {
         let guard = Arc::new(Guard::new(security)?);
         let (send, admitted) = mpsc::channel(ADMITTED_MAX);
         let accepting = forebay_runtime::spawn(async move {
-            let (mut shaking, entrance) = (JoinSet::new(), Entrance::default());
+            let (mut shaking, entrance, mut failing) = (JoinSet::new(), Entrance::default(), Seldom::default());
             loop {
                 while shaking.len() >= CONNECTIONS_MAX || shaking.try_join_next().is_some() {
                     if shaking.len() >= CONNECTIONS_MAX {
                         shaking.join_next().await;
                     }
                 }
-                let Ok((stream, peer)) = listener.accept().await else {
-                    forebay_runtime::time::sleep(REST).await;
-                    continue;
+                let (stream, peer) = match listener.accept().await {
+                    Ok(accepted) => accepted,
+                    Err(error) => {
+                        if let Some(times) = failing.happens(forebay_runtime::now()) {
+                            tracing::warn!(%error, times, "connections of distributed SQL can't be accepted");
+                        }
+                        forebay_runtime::time::sleep(REST).await;
+                        continue;
+                    }
                 };
                 let (guard, send) = (Arc::clone(&guard), send.clone());
                 let place = entrance.enter(&peer.to_string()).await;

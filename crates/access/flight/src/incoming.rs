@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use forebay_transport::{Acceptor, Entrance, Introduced, Spoken, TlsSettings};
+use forebay_transport::{Acceptor, Entrance, Introduced, Seldom, Spoken, TlsSettings};
 use forebay_types::Result;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpListener;
@@ -38,11 +38,14 @@ impl Incoming {
         let accept = async move {
             // Handshakes end with the port.
             let (mut handshakes, entrance) = (JoinSet::new(), Entrance::with_places(CONNECTIONS_MAX));
+            let mut failing = Seldom::default();
             loop {
                 let (stream, peer) = match listener.accept().await {
                     Ok(accepted) => accepted,
                     Err(error) => {
-                        tracing::warn!(%error, "flight connection not accepted");
+                        if let Some(times) = failing.happens(forebay_runtime::now()) {
+                            tracing::warn!(%error, times, "Flight connections can't be accepted");
+                        }
                         forebay_runtime::time::sleep(ACCEPT_PAUSE).await;
                         continue;
                     }

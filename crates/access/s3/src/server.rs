@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forebay_client::Client;
 use forebay_metrics::Gauge;
-use forebay_transport::{Acceptor, Entrance, Introduced, Spoken};
+use forebay_transport::{Acceptor, Entrance, Introduced, Seldom, Spoken};
 use forebay_types::{Result, ResultExt};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -75,6 +75,7 @@ impl std::fmt::Debug for Gateway {
 async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Context>, mut stopped: watch::Receiver<bool>) {
     let room = Arc::new(Semaphore::new(context.settings.connections_max));
     let (mut connections, entrance) = (JoinSet::new(), Entrance::with_places(context.settings.connections_max));
+    let mut failing = Seldom::default();
     loop {
         let accepted = loop {
             tokio::select! {
@@ -88,7 +89,9 @@ async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Conte
             Some(Ok(accepted)) => accepted,
             Some(Err(error)) => {
                 // Out of descriptors, say: those that are open go on.
-                tracing::warn!(%error, "can't accept a connection");
+                if let Some(times) = failing.happens(forebay_runtime::now()) {
+                    tracing::warn!(%error, times, "S3 connections can't be accepted");
+                }
                 forebay_runtime::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }

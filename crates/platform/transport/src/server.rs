@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use forebay_protocol::PROTOCOL_VERSION;
 use forebay_types::Result;
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
@@ -15,7 +16,7 @@ use crate::local::{Door, Opened};
 use crate::ring::Rings;
 use crate::serve::{Shared, serve};
 use crate::tls::{Acceptor, Spoken};
-use crate::{Address, Budget, Entrance, Security, ServerLimits, Service};
+use crate::{Address, Budget, Entrance, Security, Seldom, ServerLimits, Service};
 
 /// How long running calls get at a shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -58,6 +59,7 @@ impl Server {
             admitted: Arc::new(Semaphore::new(limits.connections)),
             budget: limits.request_bytes.map_or_else(Budget::of_process, Budget::new),
             unsent: Arc::default(),
+            silent: Mutex::default(),
         });
         let task = AbortOnDropHandle::new(forebay_runtime::spawn(accept(listener, shared, stop.subscribe())));
         Ok(Self { address, stop, task, door })
@@ -84,7 +86,7 @@ impl Server {
 
 async fn accept<S: Service>(listener: Listener, shared: Arc<Shared<S>>, mut stop: watch::Receiver<bool>) {
     let mut connections = JoinSet::new();
-    let entrance = Entrance::default();
+    let (entrance, mut failing) = (Entrance::default(), Seldom::default());
     let stopped = stop.clone();
     loop {
         let accepted = tokio::select! {
@@ -101,7 +103,9 @@ async fn accept<S: Service>(listener: Listener, shared: Arc<Shared<S>>, mut stop
                 connections.spawn(serve(shared.clone(), accepted, place, stopped.clone()));
             }
             Err(error) => {
-                warn!(reason = %error, "connection not accepted");
+                if let Some(times) = failing.happens(forebay_runtime::now()) {
+                    warn!(reason = %error, times, "connections can't be accepted");
+                }
                 forebay_runtime::time::sleep(ACCEPT_PAUSE).await;
             }
         }

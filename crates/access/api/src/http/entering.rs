@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
-use forebay_transport::{Acceptor, Entrance, Introduced, Spoken, TlsSettings};
+use forebay_transport::{Acceptor, Entrance, Introduced, Seldom, Spoken, TlsSettings};
 use forebay_types::{Result, ResultExt};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -40,14 +40,16 @@ impl Entering {
 }
 
 async fn accept(listener: TcpListener, acceptor: Option<Acceptor>, ready: mpsc::Sender<(Introduced, Visitor)>) {
-    let (acceptor, entrance) = (Arc::new(acceptor), Entrance::default());
+    let (acceptor, entrance, mut failing) = (Arc::new(acceptor), Entrance::default(), Seldom::default());
     // What is not introduced yet ends with the port.
     let mut coming = tokio::task::JoinSet::new();
     loop {
         let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                tracing::warn!(%error, "http connection not accepted");
+                if let Some(times) = failing.happens(forebay_runtime::now()) {
+                    tracing::warn!(%error, times, "HTTP connections can't be accepted");
+                }
                 forebay_runtime::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }

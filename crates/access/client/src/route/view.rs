@@ -82,7 +82,7 @@ impl ViewKeeper {
         let known = self.known.load_full();
         let (have, have_routes) = if self.control.connected() { (known.view.version, known.routes.version()) } else { (0, 0) };
         match self.control.ask(&ControlRequest::View { have }.into(), POLL_DEADLINE).await? {
-            ControlReply::View(view) => self.take(view),
+            ControlReply::View(view) => self.take(view)?,
             ControlReply::Unchanged => self.forget_presumed(),
             _ => return Err(unexpected("the coordinator", "view")),
         }
@@ -104,13 +104,17 @@ impl ViewKeeper {
         }
     }
 
-    fn take(&self, view: ClusterView) {
+    /// `Retry` where it is of an earlier epoch than the one that is known.
+    fn take(&self, view: ClusterView) -> Result<()> {
         let before = self.known.load_full();
         let epoch = before.view.epoch;
         if view.epoch < epoch {
-            // A coordinator that lost its leadership and doesn't know it yet.
-            debug!(epoch, of_view = view.epoch, "view of an older epoch ignored");
-            return;
+            // A coordinator that lost its leadership and doesn't know it yet. It is not heard, or nobody would see where that stays so.
+            return Err(Error::retry(format!(
+                "the coordinator has epoch {}, and epoch {epoch} was seen: it leads no more, or its database is an older copy and its clock \
+                 is behind; where that stays so, start this process again",
+                view.epoch
+            )));
         }
         debug!(version = view.version, epoch = view.epoch, workers = view.workers.len(), "view taken");
         let mut presumed = self.presumed.lock();
@@ -120,6 +124,7 @@ impl ViewKeeper {
         }
         self.know(Arc::new(view), &mut presumed);
         debug_assert!(self.known.load().view.epoch >= epoch, "a view of an older epoch is in force");
+        Ok(())
     }
 
     fn take_routes(&self, delta: RoutesDelta) {
@@ -233,7 +238,25 @@ fn is_away(silence: Option<Duration>, poll: Option<Duration>) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use forebay_transport::Address;
+    use forebay_types::ErrorKind;
+
     use super::*;
+    use crate::ClientSettings;
+
+    #[tokio::test]
+    async fn a_view_of_an_earlier_epoch_is_no_answer() {
+        let settings = ClientSettings::new(Address::Tcp("127.0.0.1:1".into()));
+        let keeper = ViewKeeper::new(Arc::new(Control::new(&settings)));
+        let of = |epoch: u64| ClusterView { version: (epoch << 32) + 1, epoch, ..ClusterView::default() };
+        keeper.take(of(7)).unwrap();
+        let error = keeper.take(of(4)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Retry);
+        assert!(error.message().contains("epoch 4") && error.message().contains("epoch 7"), "{error}");
+        assert_eq!(keeper.known().view.epoch, 7);
+        keeper.take(of(8)).unwrap();
+        assert_eq!(keeper.known().view.epoch, 8);
+    }
 
     #[test]
     fn a_coordinator_is_away_when_three_polls_got_no_answer() {

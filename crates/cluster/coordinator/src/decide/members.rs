@@ -34,6 +34,16 @@ impl State {
             || (known.is_none() && !self.members.is_presumed(id));
         // All know its part of temporary data by its address, which is as it was.
         let is_restarted = before.is_some() && info.turn == 0;
+        // One that lives has beaten since; one that was killed and has moved waits for that long.
+        let beats = |before: &&Member| now <= before.seen + self.lease / 2 && before.info.address != info.address;
+        if let Some(before) = before.filter(beats).filter(|_| is_restarted) {
+            // Two processes would keep one lease, and both answer for the same names.
+            return Err(Error::retry(format!(
+                "worker {id} is live at {}, and this is {}: where both run, one has a copy of the other's data folder, and gets an id \
+                 of its own when its tiers/worker-id is deleted; one that has moved is let in when the other has been silent for a while",
+                before.info.address, info.address
+            )));
+        }
         // No view without it has told the others.
         let is_loss = before.is_some() && (is_restarted || was_lost);
         if let Some(before) = before {
@@ -68,6 +78,7 @@ impl State {
             report: WorkerReport::default(),
             hearing: Hearing::default(),
             is_first: true,
+            has_left: false,
         };
         self.members.by_id.insert(id, member);
         failpoint(format_args!("registering {id}"));
@@ -176,7 +187,7 @@ impl State {
         let Some(member) = self.members.live_member(worker) else {
             return Err(Error::not_found(format!("worker {worker} is not in the cluster")));
         };
-        member.state = WorkerState::Lost;
+        (member.state, member.has_left) = (WorkerState::Lost, true);
         self.settling.left(worker, &member.hearing);
         // It says so itself, and takes nothing any more: its shares are free at once.
         self.ledger.release(Holder::Worker(worker));

@@ -16,6 +16,7 @@ async fn a_standby_takes_over_when_the_leader_stops_or_loses_the_database() {
     let url = server.database("meta");
     let data = tempfile::tempdir().unwrap();
     let first = Coordinator::start(settings(url.clone())).await.unwrap();
+    let epoch = first.status().epoch;
     let connection = Connection::connect(&first.address(), &Security::default()).await.unwrap();
     let add = AdminRequest::MountAdd {
         name: "lake".parse().unwrap(),
@@ -33,7 +34,8 @@ async fn a_standby_takes_over_when_the_leader_stops_or_loses_the_database() {
     assert!(stopped.elapsed() < Duration::from_secs(5), "{:?}", stopped.elapsed());
     let connection = Connection::connect(&second.address(), &Security::default()).await.unwrap();
     let ControlReply::View(view) = ask(&connection, ControlRequest::View { have: 0 }).await.unwrap() else { panic!("no view") };
-    assert_eq!((view.epoch, view.mounts), (2, vec![mount.clone()]));
+    assert!(view.epoch > epoch);
+    assert_eq!(view.mounts, [mount.clone()]);
 
     // The database crashes: the leader can't know whether it still is one.
     server.crash();
@@ -44,6 +46,7 @@ async fn a_standby_takes_over_when_the_leader_stops_or_loses_the_database() {
 
     server.resume();
     let third = Coordinator::start(settings(url)).await.unwrap();
-    assert_eq!((third.status().epoch, third.status().mounts[0].mount.clone()), (3, mount));
+    assert!(third.status().epoch > view.epoch);
+    assert_eq!(third.status().mounts[0].mount, mount);
     third.shutdown().await;
 }

@@ -18,7 +18,7 @@ async fn mounts_survive_and_views_grow() {
     let restarted = Cluster::start_in(cluster.stop().await).await;
     let after = restarted.view().await;
     assert_eq!(after.mounts, [mount]);
-    assert_eq!((before.epoch, after.epoch), (1, 2));
+    assert!(after.epoch > before.epoch);
     assert!(after.version > before.version);
     assert!(after.workers.is_empty(), "who is there says so itself");
     restarted.register(1).await;

@@ -12,14 +12,18 @@ pub(crate) enum Counter {
     MountId,
 }
 
+const NEXT: &str = "UPDATE counters SET value = CASE WHEN value + 1 < $1 THEN $1 ELSE value + 1 END WHERE name = $2 \
+                    RETURNING value";
+
 impl Database {
-    /// The next value of a counter; never given twice, as long as the transaction commits.
-    pub(crate) async fn next(&self, counter: Counter, connection: &mut AnyConnection) -> Result<u64> {
+    /// The next value of a counter, or `floor` where that is more; never given twice, as long as the transaction commits.
+    pub(crate) async fn next(&self, counter: Counter, floor: u64, connection: &mut AnyConnection) -> Result<u64> {
         let name = match counter {
             Counter::Epoch => "epoch",
             Counter::MountId => "mount_id",
         };
-        let row = sqlx::query("UPDATE counters SET value = value + 1 WHERE name = $1 RETURNING value")
+        let row = sqlx::query(NEXT)
+            .bind(i64::try_from(floor).unwrap_or_default())
             .bind(name)
             .fetch_one(connection)
             .await

@@ -10,6 +10,9 @@ use super::Database;
 use super::counters::Counter;
 use crate::leadership::Leadership;
 
+/// When epochs began to count, in seconds since 1970: so they have 32 bits for long.
+const EPOCHS_SINCE: u64 = 1_577_836_800;
+
 impl Database {
     pub(crate) async fn acquire_epoch(&self) -> Result<u64> {
         let mut leadership = self.inner.leadership.lock().await;
@@ -17,7 +20,10 @@ impl Database {
             *leadership = Some(Leadership::acquire(&self.inner.location).await?);
         }
         let mut transaction = self.inner.pool.begin().await.map_err(|error| self.fault(error))?;
-        let epoch = self.next(Counter::Epoch, &mut transaction).await?;
+        // A database that was restored, or lost and made anew, does not know of all epochs that there were, and whoever has seen a
+        // later one would not listen: seconds go on where it has stopped.
+        let floor = (forebay_runtime::time::unix_ms() / 1000).saturating_sub(EPOCHS_SINCE);
+        let epoch = self.next(Counter::Epoch, floor, &mut transaction).await?;
         self.commit(transaction).await?;
         self.inner.epoch.store(epoch, Ordering::Release);
         info!(epoch, database = self.shown(), "leadership acquired");

@@ -18,7 +18,7 @@ impl Database {
             return Err(Error::invalid(format!("mount {name}: its URL holds a NUL byte")));
         }
         let mut transaction = self.write().await?;
-        let id = MountId(self.next(Counter::MountId, &mut transaction).await?);
+        let id = MountId(self.next(Counter::MountId, 1, &mut transaction).await?);
         let inserted =
             sqlx::query("INSERT INTO mounts (id, name, url, options) VALUES ($1, $2, $3, $4) ON CONFLICT (name) DO NOTHING")
                 .bind(id.0 as i64)

@@ -66,7 +66,7 @@ async fn refusals_name_the_host_and_never_the_password(server: &PostgresServer) 
 async fn a_leader_whose_session_ends_is_told(url: &str) {
     let leader = Metadata::open(url).await.unwrap();
     let standby = Metadata::open(url).await.unwrap();
-    assert_eq!(leader.acquire_epoch().await.unwrap(), 1);
+    let epoch = leader.acquire_epoch().await.unwrap();
     execute(
         url,
         "SELECT CASE WHEN pg_terminate_backend(pid) THEN 1 ELSE 0 END FROM pg_locks \
@@ -74,7 +74,7 @@ async fn a_leader_whose_session_ends_is_told(url: &str) {
     )
     .await;
     tokio::time::timeout(Duration::from_secs(5), leader.leadership_lost()).await.expect("is told");
-    assert_eq!(standby.acquire_epoch().await.unwrap(), 2);
+    assert!(standby.acquire_epoch().await.unwrap() > epoch);
     let fenced = leader.add_mount(&name("lake"), "file:///a", &MountOptions::default()).await.unwrap_err();
     assert_eq!(fenced.kind(), ErrorKind::Closed, "{fenced}");
     standby.add_mount(&name("lake"), "file:///a", &MountOptions::default()).await.unwrap();
@@ -83,7 +83,7 @@ async fn a_leader_whose_session_ends_is_told(url: &str) {
 async fn a_server_that_goes_away_is_a_retry_until_it_is_back(server: &PostgresServer, url: &str) {
     let metadata = Metadata::open(url).await.unwrap();
     let bystander = Metadata::open(url).await.unwrap();
-    metadata.acquire_epoch().await.unwrap();
+    let epoch = metadata.acquire_epoch().await.unwrap();
     bystander.add_mount(&name("lake"), "file:///a", &MountOptions::default()).await.unwrap();
 
     server.crash();
@@ -100,5 +100,5 @@ async fn a_server_that_goes_away_is_a_retry_until_it_is_back(server: &PostgresSe
         }
     };
     assert_eq!(mounts.len(), 1);
-    assert_eq!(Metadata::open(url).await.unwrap().acquire_epoch().await.unwrap(), 2);
+    assert!(Metadata::open(url).await.unwrap().acquire_epoch().await.unwrap() > epoch);
 }

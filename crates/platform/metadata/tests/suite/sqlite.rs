@@ -55,6 +55,20 @@ async fn epochs_grow_and_fence() {
 }
 
 #[tokio::test]
+async fn a_copy_of_the_file_alone_has_what_was_written() {
+    let (folder, url) = plain();
+    let metadata = Metadata::open(&url).await.unwrap();
+    metadata.acquire_epoch().await.unwrap();
+    let mount = metadata.add_mount(&name("lake"), "file:///a", &MountOptions::default()).await.unwrap();
+    let copy = folder.path().join("copy.db");
+    std::fs::copy(folder.path().join("metadata.db"), &copy).unwrap();
+    let copied = Metadata::open(&format!("sqlite://{}", copy.display())).await.unwrap();
+    assert_eq!(copied.mounts().await.unwrap(), [mount]);
+    copied.close().await;
+    metadata.close().await;
+}
+
+#[tokio::test]
 async fn a_newer_schema_is_refused_untouched() {
     let (_folder, url) = plain();
     conformance::a_newer_schema_is_refused_untouched(&url).await;

@@ -1,6 +1,7 @@
 //! Where connections wait that have not said who they are.
 
 mod introduced;
+mod seldom;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 pub use introduced::{Heard, Introduced};
+pub use seldom::Seldom;
 
 /// Connections that have not shown yet who they are, and more where a port serves more.
 const PLACES: usize = 256;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use forebay_runtime::time::timeout;
 use forebay_types::{Error, ErrorKind, Result};
 use tokio::sync::watch;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use crate::asking::dial::HANDSHAKE_TIMEOUT;
 use crate::credentials::audit;
@@ -31,17 +31,25 @@ pub(crate) async fn serve<S: Service>(shared: Arc<Shared<S>>, accepted: Accepted
     let received = tokio::select! {
         received = timeout(HANDSHAKE_TIMEOUT, receive(&shared, accepted)) => received,
         () = place.gives_way() => {
-            return warn!(peer = %peer.address, "connection refused: it says nothing, and others wait for its place");
+            return tell_silent(&shared, &peer.address, "others wait for its place");
         }
     };
     drop(place);
     match received {
         Ok(Ok((live, reader, sink))) => live.run(reader, sink, stop).await,
+        // As who looks whether the port is there, again and again: a balancer of load, say.
+        Ok(Err(error)) if error.kind() == ErrorKind::Closed => debug!(peer = %peer.address, reason = %error, "connection ended"),
         Ok(Err(error)) => {
             warn!(peer = %peer.address, reason = %error, "connection refused");
             audit::tell_stranger(&peer.address, &error);
         }
-        Err(_) => warn!(peer = %peer.address, "connection refused: no handshake in time"),
+        Err(_) => tell_silent(&shared, &peer.address, "no handshake in time"),
+    }
+}
+
+fn tell_silent<S>(shared: &Shared<S>, peer: &str, reason: &str) {
+    if let Some(times) = shared.silent.lock().happens(forebay_runtime::now()) {
+        warn!(peer, reason, times, "connections refused that say nothing: this is the last of them");
     }
 }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 use crate::ring::Rings;
 use crate::tls::Acceptor;
-use crate::{Budget, Security, ServerLimits};
+use crate::{Budget, Security, Seldom, ServerLimits};
 
 /// The service, and what its connections take their share of.
 pub(crate) struct Shared<S> {
@@ -22,4 +23,6 @@ pub(crate) struct Shared<S> {
     pub(crate) budget: Budget,
     /// Bytes of answers that wait to be sent, over all connections.
     pub(crate) unsent: Arc<AtomicUsize>,
+    /// Connections that ended since they said nothing: anybody can make them.
+    pub(crate) silent: Mutex<Seldom>,
 }

@@ -1,6 +1,6 @@
 //! Who is in the cluster, who was lost, and who of the coordinator before is presumed to live for one lease.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forebay_protocol::{WorkerInfo, WorkerReport, WorkerState};
@@ -11,6 +11,11 @@ use super::Hearing;
 
 /// Workers at once, and as many again that are lost.
 pub(in crate::decide) const MEMBERS_MAX: usize = 20_000;
+
+/// A lost worker that has said that it leaves, or was being drained, is forgotten so long after its last heartbeat.
+const LEFT_AFTER: Duration = Duration::from_secs(60);
+/// The same of all others, which may be on their way back.
+const GONE_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A worker that registered since the coordinator's start.
 #[derive(Clone, Debug)]
@@ -29,6 +34,8 @@ pub(in crate::decide) struct Member {
     pub(in crate::decide) hearing: Hearing,
     /// It has not sent a heartbeat since it registered.
     pub(in crate::decide) is_first: bool,
+    /// It was stopped in order, and said so.
+    pub(in crate::decide) has_left: bool,
 }
 
 /// Who is in the cluster.
@@ -95,8 +102,30 @@ impl Members {
             }
             failpoint(format_args!("lease of {id}"));
         }
+        self.forget_gone(now);
         self.forget_longest_lost();
         lost
+    }
+
+    /// Lost workers that nobody waits for: who was stopped or drained, whose address another has by now, and who is away for a day.
+    fn forget_gone(&mut self, now: Duration) {
+        let is_lost = |member: &Member| member.state == WorkerState::Lost;
+        let lost: BTreeSet<&str> =
+            self.all().filter(|member| is_lost(member)).map(|member| member.info.address.as_str()).collect();
+        if lost.is_empty() {
+            return;
+        }
+        debug_assert!(self.live().all(|(_, member)| !member.has_left), "who has left is lost until it registers again");
+        let addresses = self.live().map(|(_, member)| member.info.address.as_str());
+        let taken: BTreeSet<&str> = addresses.filter(|address| lost.contains(address)).collect();
+        let is_gone = |member: &Member| {
+            let after = if member.has_left || member.info.draining { LEFT_AFTER } else { GONE_AFTER };
+            is_lost(member) && (now > member.seen + after || taken.contains(member.info.address.as_str()))
+        };
+        let gone: Vec<WorkerId> = self.by_id.iter().filter(|(_, member)| is_gone(member)).map(|(id, _)| *id).collect();
+        for id in gone {
+            self.by_id.remove(&id);
+        }
     }
 
     fn forget_longest_lost(&mut self) {

@@ -49,6 +49,33 @@ fn a_worker_that_was_drained_and_stopped_comes_back_as_any_other() {
 }
 
 #[test]
+fn who_was_drained_stopped_replaced_or_is_away_for_a_day_is_forgotten() {
+    let mut state = joined(5);
+    let known = |state: &mut State, now: f64| {
+        state.decide(at(now), Event::Tick);
+        let members = state.status(at(now)).workers;
+        members.into_iter().map(|(info, ..)| info.id.0).collect::<Vec<_>>()
+    };
+    drain(&mut state, 0.1, 2, true);
+    ask(&mut state, 0.2, MemberRequest::Leave(WorkerId(5)));
+    for second in 1..62 {
+        beat(&mut state, f64::from(second), 1, 0);
+        if second == 8 {
+            assert_eq!(known(&mut state, 8.0), [1, 2, 3, 4, 5], "2, 3 and 4 are lost as well");
+            // Another machine in the place of the third.
+            let instead = WorkerInfo { address: info(3).address, turn: 0, ..info(6) };
+            ask(&mut state, 8.0, MemberRequest::Register(instead));
+            assert_eq!(known(&mut state, 8.1), [1, 2, 4, 5, 6]);
+        } else if second > 8 {
+            beat(&mut state, f64::from(second), 6, 0);
+        }
+    }
+    assert_eq!(known(&mut state, 62.0), [1, 4, 6], "the fourth may come back");
+    assert_eq!(known(&mut state, 86_420.0), [1, 6], "it has not, in a day");
+    assert_eq!(placeable(&register(&mut state, 86_421.0, 4)), [4], "it is let in all the same");
+}
+
+#[test]
 fn the_root_is_passed_once_and_stays_where_it_went() {
     let mut state = joined(3);
     let root = |view: ClusterView| view.root().unwrap().id.0;

@@ -137,6 +137,20 @@ fn a_worker_that_comes_back_the_same_changes_no_view() {
 }
 
 #[test]
+fn a_second_process_of_a_worker_is_let_in_when_the_first_has_been_silent() {
+    let mut state = joined(2);
+    let copy = WorkerInfo { address: "10.9.9.9:7000".into(), turn: 0, ..info(1) };
+    beat(&mut state, 1.0, 1, 0);
+    let error = error_of(ask(&mut state, 3.0, MemberRequest::Register(copy.clone())).1);
+    assert_eq!(error.kind(), ErrorKind::Retry);
+    assert!(error.message().contains("10.0.0.1:7000") && error.message().contains("worker-id"), "{error}");
+    assert_eq!(view(&mut state, 3.0).workers.iter().find(|worker| worker.id == copy.id).unwrap().address, "10.0.0.1:7000");
+    // One that was killed and has moved.
+    ask(&mut state, 3.6, MemberRequest::Register(copy.clone()));
+    assert_eq!(view(&mut state, 3.6).workers.iter().find(|worker| worker.id == copy.id).unwrap().address, copy.address);
+}
+
+#[test]
 fn an_address_that_nobody_can_reach_is_refused() {
     let mut state = state();
     for address in ["", "7000", "host:", "host:port", ":7000", "host:0"] {
