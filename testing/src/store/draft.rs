@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use forebay_types::hex;
 use ring::digest::{Context, SHA256};
 
 /// A file that is being written; gone when dropped.
@@ -60,8 +61,4 @@ impl Drop for Draft {
             let _ = std::fs::remove_file(&self.path);
         }
     }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

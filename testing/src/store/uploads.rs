@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 
+use forebay_types::hex;
 use ring::digest::{SHA256, digest};
 
-use super::draft::{Draft, hex};
+use super::draft::Draft;
 use super::fault::StoreError;
 
 /// Smallest part that isn't the last, as in S3.

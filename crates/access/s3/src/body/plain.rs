@@ -1,6 +1,7 @@
 //! Bodies as they are.
 
 use bytes::Bytes;
+use forebay_types::hex;
 use futures::StreamExt;
 use hyper::body::Incoming;
 use ring::digest::{Context, SHA256};
@@ -55,8 +56,4 @@ impl Plain {
         }
         Ok(Some(piece))
     }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

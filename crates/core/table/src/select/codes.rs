@@ -7,9 +7,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, FixedSizeBinaryArray, StringArray};
 use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field};
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, hex};
 
-use super::{from_hex, plain_type, to_hex};
+use super::{from_hex, plain_type};
 
 /// What is said of a field that is sent so: the hexadecimal digits of each value, in the order of their bytes, with commas between; and
 /// whether they are texts.
@@ -93,7 +93,7 @@ impl Codes {
 
     /// The field that they are sent as, with the values that have come.
     pub(super) fn field(&self, name: &str, nullable: bool) -> Field {
-        let values = self.values.iter().map(|value| to_hex(value)).collect::<Vec<_>>().join(",");
+        let values = self.values.iter().map(|value| hex(value)).collect::<Vec<_>>().join(",");
         let of = if self.data_type == DataType::Utf8 { TEXT } else { BINARY };
         let said = [(VALUES.to_string(), values), (OF.to_string(), of.to_string())];
         Field::new(name, DataType::FixedSizeBinary(1), nullable).with_metadata(HashMap::from(said))
