@@ -43,7 +43,10 @@ pub fn split_mix(state: &mut u64) -> u64 {
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let text: String = digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect();
+    debug_assert_eq!(text.len(), 2 * bytes.len(), "each byte has two digits");
+    text
 }
 
 #[cfg(test)]

@@ -29,8 +29,13 @@ pub(crate) fn parse_range(header: Option<&str>) -> S3Result<Option<RangeSpec>> {
 
 /// The bytes that an object of this size has of a range. `InvalidRange` when it has none.
 pub(crate) fn resolve_range(range: RangeSpec, size: u64) -> S3Result<Range<u64>> {
-    let bytes = range.within(size).ok().filter(|bytes| !bytes.is_empty());
-    bytes.ok_or_else(|| S3Error::invalid_range().with("ActualObjectSize", size.to_string()))
+    match range.within(size) {
+        Ok(bytes) if !bytes.is_empty() => {
+            assert!(bytes.end <= size, "bytes {bytes:?} are of {size}");
+            Ok(bytes)
+        }
+        _ => Err(S3Error::invalid_range().with("ActualObjectSize", size.to_string())),
+    }
 }
 
 #[cfg(test)]
