@@ -20,6 +20,7 @@ mod path;
 mod segment;
 mod units;
 mod version;
+mod words;
 mod worker;
 
 pub use checksum::{crc32c, crc32c_append, hex, mix64, split_mix};

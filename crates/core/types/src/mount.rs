@@ -173,25 +173,9 @@ pub enum HotForm {
     Raw,
 }
 
-impl FromStr for HotForm {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "table" => Ok(Self::Table),
-            "raw" => Ok(Self::Raw),
-            _ => Err(Error::invalid(format!("{text:?} is no form: write table or raw"))),
-        }
-    }
-}
-
-impl fmt::Display for HotForm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Table => "table",
-            Self::Raw => "raw",
-        })
-    }
+crate::named! {
+    HotForm, Error: Table = "table", Raw = "raw";
+    |text| Error::invalid(format!("{text:?} is no form: write table or raw"))
 }
 
 /// How many workers hold what is young, at least. Written `2 for 7d`.
