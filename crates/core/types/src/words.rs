@@ -1,4 +1,4 @@
-//! Enums whose variants have a word each.
+//! Types that are written as a text: enums whose variants have a word each, and what serde has as its text.
 
 /// Gives the variants of an enum their words: by `as_str` and `Display` they are shown, by `FromStr` read; what is none of them is the
 /// error that stands behind.
@@ -47,3 +47,24 @@ macro_rules! named {
         }
     };
 }
+
+/// Makes a type a text where it is serialized (`#[serde(try_from = "String", into = "String")]`): that which it is shown as, and read from.
+macro_rules! as_text {
+    ($type:ty) => {
+        impl TryFrom<String> for $type {
+            type Error = $crate::Error;
+
+            fn try_from(text: String) -> $crate::Result<Self> {
+                text.parse()
+            }
+        }
+
+        impl From<$type> for String {
+            fn from(value: $type) -> Self {
+                value.to_string()
+            }
+        }
+    };
+}
+
+pub(crate) use as_text;
