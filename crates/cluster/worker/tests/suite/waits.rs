@@ -56,9 +56,7 @@ fn gets(bed: &Bed) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn storage_that_hangs_or_throttles_is_not_asked_again_for_who_waits_no_longer() {
     let bed = patient().await;
-    bed.object("a", MIB);
-    let client = bed.client().await;
-    let version = client.version("a").await;
+    let (_, client, version) = bed.opened("a", MIB).await;
     for fault in [Fault::Status(503), Fault::Hang] {
         bed.s3.reset_counters();
         bed.s3.inject(fault, ALWAYS);
