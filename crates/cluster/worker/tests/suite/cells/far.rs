@@ -95,7 +95,7 @@ async fn rows_that_meet_a_condition_are_sent_and_no_others() {
 
 #[tokio::test]
 async fn an_answer_is_compressed_for_a_slow_link_and_for_no_other() {
-    let (bed, client, version) = with_file(hot()).await;
+    let (_bed, client, version) = with_file(hot()).await;
     warm(&client, &version).await;
     // Some columns more than once, so that there is something to compress.
     let wanted = WantedRows { row_group: 1, ..rows_of(OperationId(1), &version, &[0, 1, 0, 0, 0, 0], vec![]) };
@@ -123,7 +123,7 @@ async fn an_answer_is_compressed_for_a_slow_link_and_for_no_other() {
 
 #[tokio::test]
 async fn rows_that_take_longer_than_they_may_are_not_selected() {
-    let (bed, client, version) = with_file(hot()).await;
+    let (_bed, client, version) = with_file(hot()).await;
     warm(&client, &version).await;
     let wanted = rows_of(OperationId(1), &version, &[0, 1], few(b"a word that repeats 7"));
     let (right, table) = selected(&client, &wanted).await;
@@ -141,7 +141,7 @@ async fn rows_that_take_longer_than_they_may_are_not_selected() {
 
 #[tokio::test]
 async fn rows_that_were_sent_are_recorded_as_reads_of_their_columns() {
-    let (bed, client, version) = with_file(hot()).await;
+    let (_bed, client, version) = with_file(hot()).await;
     warm(&client, &version).await;
     let wanted = rows_of(OperationId(1), &version, &[0, 1], few(b"a word that repeats 7"));
     selected(&client, &wanted).await;
@@ -180,7 +180,7 @@ async fn raw_mounts_and_wrong_questions_have_no_rows() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 
-    let (bed, client, version) = with_file(hot()).await;
+    let (_bed, client, version) = with_file(hot()).await;
     warm(&client, &version).await;
     let good = rows_of(OperationId(1), &version, &[0], vec![]);
     selected(&client, &good).await;
