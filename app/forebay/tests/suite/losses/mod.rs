@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Bucket, Ran, Role, csv, forebay, free_port};
+use crate::support::{Bucket, Ran, Role, forebay, free_port};
 
 /// Two stages, one of which passes on to the other.
 const GROUPS: &str = "select square % 7 as g, count(*) as n from '/lake/t/*.csv' group by g order by g";
@@ -34,9 +34,7 @@ impl Cluster {
     fn start() -> Self {
         let home = tempfile::tempdir().unwrap();
         let bucket = Bucket::s3();
-        for part in 0..6 {
-            bucket.put(&format!("t/{part}.csv"), &csv(40_000));
-        }
+        bucket.put_csv("t", 6, 40_000);
         let (at, scheduler_at) = (free_port(), free_port());
         let coordinator = Role::coordinator(home.path(), &at);
         let worker = Role::worker(home.path(), "w", &at);
@@ -50,9 +48,7 @@ impl Cluster {
 
     /// What a process alone answers of the same rows under another name, so that the query's own are not cached.
     fn alone(&self) -> String {
-        for part in 0..6 {
-            self.bucket.put(&format!("same/{part}.csv"), &csv(40_000));
-        }
+        self.bucket.put_csv("same", 6, 40_000);
         forebay(&self.at, &["sql", "--csv", "--scheduler", "off", &GROUPS.replace("/t/", "/same/")]).ok().text()
     }
 
