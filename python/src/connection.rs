@@ -263,10 +263,7 @@ impl Connection {
             let (path, objects) = tree(&live.client, &path).await?;
             let was_pinned = mounts::pins(&live.client).await?.contains(&path);
             live.client.control(AdminRequest::PinAdd { path: path.clone() }).await?;
-            let loaded = match load {
-                true => live.client.load(versions(&objects), true, |_| ()).await.map(|_| ()),
-                false => Ok(()),
-            };
+            let loaded = if load { live.client.load(versions(&objects), true, |_| ()).await.map(|_| ()) } else { Ok(()) };
             let Err(error) = loaded else { return Ok(()) };
             // As before, there is no pin unless there was one.
             let lifted = !was_pinned

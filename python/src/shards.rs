@@ -212,10 +212,7 @@ impl Shards {
 
 /// A condition in JSON, or as the command line has it.
 fn condition_of(text: &str) -> Result<Json> {
-    match text.starts_with('{') {
-        true => parsed(text),
-        false => Ok(Condition::parse(text)?.to_json()),
-    }
+    if text.starts_with('{') { parsed(text) } else { Ok(Condition::parse(text)?.to_json()) }
 }
 
 fn json_of(value: &impl serde::Serialize) -> Result<String> {

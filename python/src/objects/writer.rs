@@ -109,9 +109,6 @@ impl Open {
     }
 
     async fn flush(&mut self) -> Result<(), Error> {
-        match self.gathered.is_empty() {
-            true => Ok(()),
-            false => self.writer.write(self.gathered.split().freeze()).await,
-        }
+        if self.gathered.is_empty() { Ok(()) } else { self.writer.write(self.gathered.split().freeze()).await }
     }
 }

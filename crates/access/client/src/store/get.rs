@@ -59,10 +59,7 @@ impl<V: Versions> Getter<V> {
                 .map_err(|error| to_store_error(self.location.as_ref(), Error::invalid(format!("{}: {error}", self.path))))?,
             None => 0..meta.size,
         };
-        let payload = match options.head {
-            true => stream::empty().boxed(),
-            false => self.pieces(info, range.clone(), first),
-        };
+        let payload = if options.head { stream::empty().boxed() } else { self.pieces(info, range.clone(), first) };
         Ok(GetResult { payload: GetResultPayload::Stream(payload), meta, range, attributes: Default::default() })
     }
 

@@ -43,10 +43,7 @@ impl<'a> Asked<'a> {
     async fn page(&self, context: &Context, mount: &Mount, after: Option<String>) -> S3Result<Page> {
         let delimiter = self.delimiter.unwrap_or("");
         let request = PageRequest { mount, prefix: self.prefix, delimiter, after, limit: self.limit };
-        match is_temporary(mount) {
-            true => temporary::page(context, request).await,
-            false => page(&context.client, request).await,
-        }
+        if is_temporary(mount) { temporary::page(context, request).await } else { page(&context.client, request).await }
     }
 
     fn begin(&self, mount: &Mount, prefix_encoded: bool) -> Xml {

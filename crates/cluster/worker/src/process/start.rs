@@ -183,10 +183,7 @@ impl Worker {
         if self.running.lock().is_none() {
             return Err(Error::closed("it is stopping"));
         }
-        match self.rooms.cluster.has_joined() {
-            true => Ok(()),
-            false => Err(Error::retry("the coordinator has not taken it in yet")),
-        }
+        if self.rooms.cluster.has_joined() { Ok(()) } else { Err(Error::retry("the coordinator has not taken it in yet")) }
     }
 
     /// Stops accepting, finishes the calls that run, writes what is in DRAM only to disk (10 s at most), and tells the

@@ -124,10 +124,7 @@ impl Coded {
         let are_texts = values.iter().all(|value| std::str::from_utf8(value).is_ok());
         let are_short = values.iter().all(|value| value.len() <= VALUE_BYTES_MAX);
         let fits = values.len() <= usize::from(u8::MAX) + 1 && are_short && (are_texts || data_type == DataType::Binary);
-        match fits && *field.data_type() == DataType::FixedSizeBinary(1) {
-            true => Ok(Some(Self { data_type, values })),
-            false => Err(bad()),
-        }
+        if fits && *field.data_type() == DataType::FixedSizeBinary(1) { Ok(Some(Self { data_type, values })) } else { Err(bad()) }
     }
 
     /// The column's own type, without views.

@@ -37,10 +37,7 @@ fn serve(server: &Slots, call: u64) -> Served {
         Found::Nothing | Found::Withdrawn => Served::Never,
         Found::Request(found) => {
             assert_eq!((found.tag, &found.meta[..]), (call + 1, &request(call)[..]), "the request as it was put in");
-            match server.answer(call, &found.meta, &[Bytes::new()]) {
-                true => Served::InRing,
-                false => Served::Otherwise,
-            }
+            if server.answer(call, &found.meta, &[Bytes::new()]) { Served::InRing } else { Served::Otherwise }
         }
     }
 }

@@ -84,10 +84,7 @@ impl Temporary {
 
     /// Writes an object, and the folders on the way to it; it replaces what was there at once, whole.
     pub(super) async fn put(&self, path: &ForebayPath, value: Bytes, condition: PutCondition) -> Result<ObjectInfo> {
-        let kind = match value.len() <= NODE_VALUE_BYTES_MAX {
-            true => NodeType::KeyValue,
-            false => NodeType::File,
-        };
+        let kind = if value.len() <= NODE_VALUE_BYTES_MAX { NodeType::KeyValue } else { NodeType::File };
         let mut draft = match self.draft(path, kind).await {
             // A bag holds files alone, a table values.
             Err(error) if error.kind == NodeErrorKind::WrongType => {
@@ -204,10 +201,7 @@ fn info(path: &ForebayPath, size: u64, tag: u128) -> ObjectInfo {
 /// An error of a node, which names it.
 fn told(path: &ForebayPath, error: NodeError) -> Error {
     let path = path.to_string();
-    match error.message.contains(&path) {
-        true => error.into(),
-        false => Error::from(error).context(path),
-    }
+    if error.message.contains(&path) { error.into() } else { Error::from(error).context(path) }
 }
 
 /// A range of an object, without a copy where it lies together.
