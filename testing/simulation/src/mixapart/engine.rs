@@ -185,10 +185,7 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
         let from_storage = assignment.bring.into_iter().filter(|transfer| transfer.from == Source::Storage);
         from_storage.for_each(|transfer| self.bring(transfer));
         let range = self.jobs[&job].first_range + task;
-        match self.arriving.get_mut(&range) {
-            Some(waiting) => waiting.push((job, task)),
-            None => self.compute(job, task),
-        }
+        if let Some(waiting) = self.arriving.get_mut(&range) { waiting.push((job, task)) } else { self.compute(job, task) }
     }
 
     fn compute(&mut self, job: u64, task: u64) {

@@ -135,10 +135,7 @@ impl Shards {
         planned: Vec<Planned>,
     ) -> Result<Option<(Arc<Far>, Vec<u8>)>> {
         let door = self.origin.mount(asked.manifest.id.mount).await?;
-        let far = match known {
-            Some(far) => far,
-            None => self.open_far(&door, asked, file).await?,
-        };
+        let far = if let Some(far) = known { far } else { self.open_far(&door, asked, file).await? };
         let _turn = far.served.lanes.enter(planned.iter().all(Planned::is_get), deadline).await?;
         let hashes = || planned.iter().filter_map(Planned::record).collect();
         self.catch_up(&far.served, came, hashes).await?;

@@ -30,10 +30,7 @@ fn read(version: &ObjectVersion, start: u64, len: u32) -> DataRequest {
 /// Asks for somebody whose process hangs when his time is over: he says so long, and cancels nothing.
 async fn ask_and_hang(client: &Client, request: DataRequest, longest: Duration) -> Result<Answer> {
     let mut call = Box::pin(client.connection.call(encode(&request), Vec::new()));
-    match deadline::within(longest, &mut call).await {
-        Ok(answer) => answer,
-        Err(_) => call.await,
-    }
+    if let Ok(answer) = deadline::within(longest, &mut call).await { answer } else { call.await }
 }
 
 fn error_of(answer: &Answer) -> Error {

@@ -64,10 +64,7 @@ impl Temporary {
 
     /// Bytes of one version: `Conflict` where there is another one by now, or none.
     pub(super) async fn read(&self, path: &ForebayPath, version: &ObjectVersion, range: Range<u64>) -> Result<Bytes> {
-        let known = match self.known(path, version) {
-            Some(known) => known,
-            None => self.find(path, version).await?,
-        };
+        let known = if let Some(known) = self.known(path, version) { known } else { self.find(path, version).await? };
         if range.start > range.end || range.end > known.snapshot.len() {
             let (len, Range { start, end }) = (known.snapshot.len(), range);
             return Err(Error::invalid(format!("{path}: it has {len} bytes, the range is {start}..{end}")));
