@@ -89,10 +89,7 @@ fn both(keys: &Keys, method: &str, target: &str, headers: &[(String, String)], n
         let (parts, ()) = request.into_parts();
         authenticate(keys, &parts, &target.query, now)
     });
-    let general = match general {
-        Ok((Caller::Key(rule), _)) => Some(rule.id.clone()),
-        _ => None,
-    };
+    let general = if let Ok((Caller::Key(rule), _)) = general { Some(rule.id.clone()) } else { None };
     let list: Vec<_> = headers.iter().map(|(name, value)| httparse::Header { name, value: value.trim().as_bytes() }).collect();
     let once = |name: &str| {
         let mut found = headers.iter().filter(|(given, _)| given.eq_ignore_ascii_case(name));
