@@ -33,10 +33,7 @@ pub(crate) fn run<'py, T: Given, F>(py: Python<'py>, aio: bool, call: F) -> Answ
 where
     F: Future<Output = Result<T, Failure>> + Send + 'static,
 {
-    if aio {
-        return awaitable(py, call);
-    }
-    wait(py, call)?.into_bound_py_any(py)
+    if aio { awaitable(py, call) } else { wait(py, call)?.into_bound_py_any(py) }
 }
 
 /// Waits with the interpreter released. Ctrl-C drops the call, which cancels what it does.

@@ -35,10 +35,7 @@ pub(crate) async fn run(client: &Client, args: LsArgs) -> Outcome {
         object(&mut output, &path, &path.to_string(), &info, args.long)?;
         listed = 1;
     }
-    if listed == 0 && !path.key().as_str().is_empty() {
-        return Err(nothing(&path).into());
-    }
-    output.finish()
+    if listed == 0 && !path.key().as_str().is_empty() { Err(nothing(&path).into()) } else { output.finish() }
 }
 
 /// Prints page by page as they come, so that a large folder shows at once and takes no memory.
