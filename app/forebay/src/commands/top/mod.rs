@@ -45,7 +45,10 @@ pub(crate) async fn run(config: &Config, client: &Client, args: TopArgs) -> Outc
     }
     let is_watched = Output::is_terminal() && stdin().is_terminal();
     #[cfg(feature = "top")]
-    if is_watched { screen::run(&asker, args.interval).await } else { lines(&asker, args.interval, is_watched).await }
+    if is_watched {
+        return screen::run(&asker, args.interval).await;
+    }
+    lines(&asker, args.interval, is_watched).await
 }
 
 /// A JSON object a look.

@@ -32,7 +32,10 @@ pub(crate) fn width_of(max: u64) -> u32 {
 #[inline(always)]
 pub(crate) fn select_in_word(word: u64, k: u32) -> u32 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if super::prefetch::has_bmi2() { super::prefetch::select_bmi2(word, k) } else { select_portable(word, k) }
+    if super::prefetch::has_bmi2() {
+        return super::prefetch::select_bmi2(word, k);
+    }
+    select_portable(word, k)
 }
 
 /// Selection by halving: popcounts of the lower half decide.
