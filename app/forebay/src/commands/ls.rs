@@ -24,9 +24,7 @@ struct Entry<'a> {
 
 /// Lists mounts, or what is below a path.
 pub(crate) async fn run(client: &Client, args: LsArgs) -> Outcome {
-    let Some(path) = args.path.as_deref().filter(|path| *path != "/") else {
-        return super::mount::list(client, args.json);
-    };
+    let Some(path) = args.path.as_deref().filter(|path| *path != "/") else { return super::mount::list(client, args.json) };
     let path: ForebayPath = path.parse().map_err(|error: forebay_types::Error| Failure::Usage(error.to_string()))?;
     let mut output = Output::new(args.json);
     let mut listed = list(client, &path.as_folder()?, &args, &mut output).await?;

@@ -33,11 +33,8 @@ impl Background {
     }
 }
 
-/// Does what blocks on a thread that is there for that. `Internal`, with what it is called, where it ends without an answer.
-pub(crate) async fn aside<T: Send + 'static>(
-    called: &'static str,
-    work: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
+/// Does what blocks on a thread that is there for that. `Internal`, with what it is, where it ends without an answer.
+pub(crate) async fn aside<T: Send + 'static>(what: &str, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let done = forebay_runtime::spawn_blocking(work).await;
-    done.map_err(|error| Error::internal(format!("{called} ended early: {error}")))?
+    done.map_err(|error| Error::internal(format!("{what} ended early: {error}")))?
 }

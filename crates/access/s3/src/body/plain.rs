@@ -44,9 +44,7 @@ impl Plain {
         if self.left == 0 {
             return Ok(None);
         }
-        let Some(piece) = self.coming.next().await? else {
-            return Err(self.fault.set(S3Error::incomplete_body()));
-        };
+        let Some(piece) = self.coming.next().await? else { return Err(self.fault.set(S3Error::incomplete_body())) };
         self.left = self.left.checked_sub(piece.len() as u64).ok_or_else(|| self.fault.set(S3Error::incomplete_body()))?;
         if let Some((context, wanted)) = &mut self.hash {
             context.update(&piece);

@@ -1,6 +1,6 @@
 //! Connections of HTTP until they have said what they want.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -135,12 +135,8 @@ impl AsyncWrite for Introduced {
         either!(self, io => io.poll_write(context, bytes))
     }
 
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        either!(self, io => io.poll_write_vectored(context, slices))
+    fn poll_write_vectored(self: Pin<&mut Self>, context: &mut Context<'_>, pieces: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        either!(self, io => io.poll_write_vectored(context, pieces))
     }
 
     fn is_write_vectored(&self) -> bool {
