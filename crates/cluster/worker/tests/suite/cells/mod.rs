@@ -220,7 +220,7 @@ async fn another_version_has_other_cells() {
 #[tokio::test]
 async fn raw_mounts_damaged_files_and_wrong_questions_have_no_cells() {
     let options = MountOptions { hot_form: HotForm::Raw, ..MountOptions::default() };
-    let (bed, client, version) = with_file(Plan { options, ..Plan::default() }).await;
+    let (_bed, client, version) = with_file(Plan { options, ..Plan::default() }).await;
     warm(&client, &version).await;
     for operation in 0..10 {
         assert!(ask(&client, operation, &version, 0, 0).await.is_none());
