@@ -11,7 +11,7 @@ mod ways;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 use forebay_bench_harness::Figure;
 use forebay_bench_reads::{Reads, Serve, heap, rig, traffic};
 use forebay_types::Result;
@@ -58,8 +58,11 @@ enum Name {
     /// A table read by SQL, then through the S3 gateway, then as Python does, on four workers: bytes fetched twice.
     FetchedTwice,
     /// MixApart's workload on distributed SQL: four workers of two slots in this process.
-    #[command(subcommand)]
-    Mixapart(Mixapart),
+    Mixapart {
+        /// What of it is measured.
+        #[arg(value_enum)]
+        what: Mixapart,
+    },
     /// What passes between stages of distributed queries: temporary nodes against files, on disk and on tmpfs.
     Shuffle(shuffle::ShuffleArgs),
     /// A cluster of real processes under clients, with processes killed and started again: what is done, wrong, failed or hung.
@@ -68,7 +71,8 @@ enum Name {
     Serve(Serve),
 }
 
-#[derive(Clone, Copy, Subcommand)]
+/// What of MixApart is measured, in the order in which all of it is.
+#[derive(Clone, Copy, ValueEnum)]
 enum Mixapart {
     /// A cold job against ingesting first, where ingesting takes as long as computing.
     Cold,
@@ -91,19 +95,6 @@ enum Mixapart {
 }
 
 impl Mixapart {
-    /// All of them, in the order in which they are run together.
-    const ALL: [Self; 9] = [
-        Self::Cold,
-        Self::IoReuse,
-        Self::CpuReuse,
-        Self::Schedule,
-        Self::Locality,
-        Self::Tpch,
-        Self::Traffic,
-        Self::Fair,
-        Self::Fifo,
-    ];
-
     async fn figures(self) -> Result<Vec<Figure>> {
         match self {
             Self::Cold => mixapart::cold().await,
@@ -160,12 +151,12 @@ async fn run(arguments: Arguments) -> Result<bool> {
             print(hot::hot_text().await?);
             print(engine::ingest().await?);
             print(ways::fetched_twice().await?);
-            for one in Mixapart::ALL {
+            for one in Mixapart::value_variants() {
                 print(one.figures().await?);
             }
             print(shuffle::shuffle(&shuffle::ShuffleArgs::default()).await?);
         }
-        Name::Mixapart(one) => print(one.figures().await?),
+        Name::Mixapart { what } => print(what.figures().await?),
         Name::Shuffle(arguments_of) => print(shuffle::shuffle(&arguments_of).await?),
         Name::Losses(arguments_of) => print(losses::losses(arguments_of, arguments.json).await?),
         Name::Reads(one) => print(one.figures().await?),

@@ -20,16 +20,20 @@ use crate::process::runtime;
 /// How long a call goes on after Ctrl-C at most.
 const SIGNALS: Duration = Duration::from_millis(50);
 
+/// What Python may be given by any thread.
+pub(crate) trait Given: for<'any> IntoPyObject<'any> + Send + 'static {}
+
+impl<T: for<'any> IntoPyObject<'any> + Send + 'static> Given for T {}
+
+/// The answer of a call, or an awaitable of it.
+pub(crate) type Answer<'py> = PyResult<Bound<'py, PyAny>>;
+
 /// Runs a call: waits for its answer, or gives an awaitable with `aio`.
-pub(crate) fn run<'py, T, F>(py: Python<'py>, aio: bool, call: F) -> PyResult<Bound<'py, PyAny>>
+pub(crate) fn run<'py, T: Given, F>(py: Python<'py>, aio: bool, call: F) -> Answer<'py>
 where
-    T: for<'any> IntoPyObject<'any> + Send + 'static,
     F: Future<Output = Result<T, Failure>> + Send + 'static,
 {
-    if aio {
-        return awaitable(py, call);
-    }
-    wait(py, call)?.into_bound_py_any(py)
+    if aio { awaitable(py, call) } else { wait(py, call)?.into_bound_py_any(py) }
 }
 
 /// Waits with the interpreter released. Ctrl-C drops the call, which cancels what it does.
@@ -77,9 +81,8 @@ impl Wake for Unpark {
 }
 
 /// A future of the running event loop. Cancelling it cancels the call.
-fn awaitable<'py, T, F>(py: Python<'py>, call: F) -> PyResult<Bound<'py, PyAny>>
+fn awaitable<'py, T: Given, F>(py: Python<'py>, call: F) -> Answer<'py>
 where
-    T: for<'any> IntoPyObject<'any> + Send + 'static,
     F: Future<Output = Result<T, Failure>> + Send + 'static,
 {
     static RUNNING_LOOP: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -100,10 +103,7 @@ where
     Ok(promise)
 }
 
-fn tell<T>(py: Python<'_>, event_loop: &Py<PyAny>, promise: &Py<PyAny>, outcome: Result<T, Failure>) -> PyResult<()>
-where
-    T: for<'any> IntoPyObject<'any>,
-{
+fn tell(py: Python<'_>, event_loop: &Py<PyAny>, promise: &Py<PyAny>, outcome: Result<impl Given, Failure>) -> PyResult<()> {
     static SETTLE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let settle = SETTLE.import(py, "forebay.errors", "_settle")?;
     let none = py.None();

@@ -10,7 +10,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use pyo3::prelude::*;
 
 use crate::buffer::{Buffer, bytes_of};
-use crate::call::run;
+use crate::call::{Answer, Given, run};
 use crate::errors::Failure;
 use crate::live::{Lazy, Live, Place};
 use crate::mounts;
@@ -32,15 +32,14 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Runs `call` with the connection; `path` is the one that an error is about.
-    fn call<'py, T, F>(
+    fn call<'py, T: Given, F>(
         &self,
         py: Python<'py>,
         aio: bool,
         path: Option<String>,
         call: impl FnOnce(Arc<Live>) -> F + Send + 'static,
-    ) -> PyResult<Bound<'py, PyAny>>
+    ) -> Answer<'py>
     where
-        T: for<'any> IntoPyObject<'any> + Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
         let lazy = Arc::clone(&self.lazy);
@@ -51,15 +50,14 @@ impl Connection {
     }
 
     /// The same for a call about one path.
-    fn at<'py, T, F>(
+    fn at<'py, T: Given, F>(
         &self,
         py: Python<'py>,
         aio: bool,
         path: String,
         call: impl FnOnce(Arc<Live>, ForebayPath) -> F + Send + 'static,
-    ) -> PyResult<Bound<'py, PyAny>>
+    ) -> Answer<'py>
     where
-        T: for<'any> IntoPyObject<'any> + Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
         let parsed = path.parse::<ForebayPath>().map_err(|error| Failure::on(&Some(path.clone()))(error).raise(py))?;
@@ -94,7 +92,7 @@ impl Connection {
     }
 
     #[pyo3(signature = (aio=false))]
-    fn connect<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn connect<'py>(&self, py: Python<'py>, aio: bool) -> Answer<'py> {
         self.call(py, aio, None, |_| async { Ok(()) })
     }
 
@@ -105,7 +103,7 @@ impl Connection {
 
     /// The dataset of shards in a folder of a mount.
     #[pyo3(signature = (path, aio=false))]
-    fn shards<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn shards<'py>(&self, py: Python<'py>, path: String, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, |live, path| async move { Shards::open(live, path).await })
     }
 
@@ -121,36 +119,29 @@ impl Connection {
     }
 
     #[pyo3(signature = (aio=false))]
-    fn status<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn status<'py>(&self, py: Python<'py>, aio: bool) -> Answer<'py> {
         self.call(py, aio, None, |live| async move { mounts::status(&live.client).await })
     }
 
     #[pyo3(signature = (aio=false))]
-    fn mounts<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn mounts<'py>(&self, py: Python<'py>, aio: bool) -> Answer<'py> {
         self.call(py, aio, None, |live| async move { mounts::all(&live.client).await })
     }
 
     #[pyo3(signature = (name, url, options, aio=false))]
-    fn mount_add<'py>(
-        &self,
-        py: Python<'py>,
-        name: String,
-        url: String,
-        options: String,
-        aio: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn mount_add<'py>(&self, py: Python<'py>, name: String, url: String, options: String, aio: bool) -> Answer<'py> {
         let path = Some(format!("/{name}/"));
         self.call(py, aio, path, |live| async move { mounts::add(&live.client, name, url, options).await })
     }
 
     #[pyo3(signature = (name, options, aio=false))]
-    fn mount_set<'py>(&self, py: Python<'py>, name: String, options: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn mount_set<'py>(&self, py: Python<'py>, name: String, options: String, aio: bool) -> Answer<'py> {
         let path = Some(format!("/{name}/"));
         self.call(py, aio, path, |live| async move { mounts::set(&live.client, name, options).await })
     }
 
     #[pyo3(signature = (name, aio=false))]
-    fn mount_remove<'py>(&self, py: Python<'py>, name: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn mount_remove<'py>(&self, py: Python<'py>, name: String, aio: bool) -> Answer<'py> {
         let path = Some(format!("/{name}/"));
         self.call(py, aio, path, |live| async move {
             let name = name.parse()?;
@@ -160,32 +151,25 @@ impl Connection {
 
     /// What is directly below a path, or with `recursive` all objects below it; the object itself when it is one.
     #[pyo3(signature = (path, recursive=false, aio=false))]
-    fn list<'py>(&self, py: Python<'py>, path: String, recursive: bool, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn list<'py>(&self, py: Python<'py>, path: String, recursive: bool, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, move |live, path| async move { objects::list(&live.client, &path, recursive).await })
     }
 
     /// The object at a path, or the folder that it is.
     #[pyo3(signature = (path, aio=false))]
-    fn stat<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn stat<'py>(&self, py: Python<'py>, path: String, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, |live, path| async move { objects::stat(&live.client, &path).await })
     }
 
     /// Bytes of the version that is current under the mount's rule. `length` None: to the end; `offset` below 0: from the end.
     #[pyo3(signature = (path, offset=0, length=None, aio=false))]
-    fn read<'py>(
-        &self,
-        py: Python<'py>,
-        path: String,
-        offset: i64,
-        length: Option<u64>,
-        aio: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn read<'py>(&self, py: Python<'py>, path: String, offset: i64, length: Option<u64>, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, move |live, path| async move { objects::read(&live.client, &path, offset, length).await })
     }
 
     /// Ranges of many objects at once, in order: (path, start, end). What can't be read is its error.
     #[pyo3(signature = (ranges, aio=false))]
-    fn read_many<'py>(&self, py: Python<'py>, ranges: Vec<(String, i64, Option<u64>)>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn read_many<'py>(&self, py: Python<'py>, ranges: Vec<(String, i64, Option<u64>)>, aio: bool) -> Answer<'py> {
         self.call(py, aio, None, move |live| async move {
             let reads = ranges.into_iter().map(|(path, offset, length)| {
                 let live = Arc::clone(&live);
@@ -203,7 +187,7 @@ impl Connection {
 
     /// Opens the current version of an object; all reads of it are of that version.
     #[pyo3(signature = (path, aio=false))]
-    fn open<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn open<'py>(&self, py: Python<'py>, path: String, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, |live, path| async move {
             let info = live.client.open(&path).await?;
             Ok(Object::new(live, path, info))
@@ -211,14 +195,7 @@ impl Connection {
     }
 
     #[pyo3(signature = (path, data, if_absent=false, aio=false))]
-    fn put<'py>(
-        &self,
-        py: Python<'py>,
-        path: String,
-        data: &Bound<'py, PyAny>,
-        if_absent: bool,
-        aio: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn put<'py>(&self, py: Python<'py>, path: String, data: &Bound<'py, PyAny>, if_absent: bool, aio: bool) -> Answer<'py> {
         let bytes = bytes_of(data)?;
         self.at(py, aio, path, move |live, path| async move {
             let info = live.client.put(&path, bytes, condition(if_absent)).await?;
@@ -228,7 +205,7 @@ impl Connection {
 
     /// Begins to write an object piece by piece.
     #[pyo3(signature = (path, if_absent=false, aio=false))]
-    fn writer<'py>(&self, py: Python<'py>, path: String, if_absent: bool, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn writer<'py>(&self, py: Python<'py>, path: String, if_absent: bool, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, move |live, path| async move {
             let writer = live.client.writer(&path).await?;
             Ok(Writer::new(writer, path, condition(if_absent)))
@@ -237,7 +214,7 @@ impl Connection {
 
     /// Deletes objects; those that are not there are no error.
     #[pyo3(signature = (paths, aio=false))]
-    fn delete<'py>(&self, py: Python<'py>, paths: Vec<String>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn delete<'py>(&self, py: Python<'py>, paths: Vec<String>, aio: bool) -> Answer<'py> {
         let about = (paths.len() == 1).then(|| paths[0].clone());
         self.call(py, aio, about, |live| async move {
             let paths = paths.iter().map(|path| path.parse()).collect::<Result<Vec<ForebayPath>>>()?;
@@ -251,7 +228,7 @@ impl Connection {
 
     /// Copies an object, of one version, without its bytes passing through Python.
     #[pyo3(signature = (source, target, aio=false))]
-    fn copy<'py>(&self, py: Python<'py>, source: String, target: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn copy<'py>(&self, py: Python<'py>, source: String, target: String, aio: bool) -> Answer<'py> {
         self.at(py, aio, source, |live, source| async move { objects::copy(&live.client, &source, &target.parse()?).await })
     }
 
@@ -265,7 +242,7 @@ impl Connection {
         columns: Option<Vec<String>>,
         condition: Option<String>,
         aio: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> Answer<'py> {
         self.at(py, aio, path, move |live, path| async move {
             let (path, objects) = tree(&live.client, &path).await?;
             let columns = columns.unwrap_or_default();
@@ -281,15 +258,12 @@ impl Connection {
 
     /// Keeps everything below a path in the tiers from now on, and loads it unless told not to.
     #[pyo3(signature = (path, load=true, aio=false))]
-    fn pin<'py>(&self, py: Python<'py>, path: String, load: bool, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn pin<'py>(&self, py: Python<'py>, path: String, load: bool, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, move |live, path| async move {
             let (path, objects) = tree(&live.client, &path).await?;
             let was_pinned = mounts::pins(&live.client).await?.contains(&path);
             live.client.control(AdminRequest::PinAdd { path: path.clone() }).await?;
-            let loaded = match load {
-                true => live.client.load(versions(&objects), true, |_| ()).await.map(|_| ()),
-                false => Ok(()),
-            };
+            let loaded = if load { live.client.load(versions(&objects), true, |_| ()).await.map(|_| ()) } else { Ok(()) };
             let Err(error) = loaded else { return Ok(()) };
             // As before, there is no pin unless there was one.
             let lifted = !was_pinned
@@ -307,7 +281,7 @@ impl Connection {
 
     /// Lifts the pin of a path, or of the folder of this name.
     #[pyo3(signature = (path, aio=false))]
-    fn unpin<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn unpin<'py>(&self, py: Python<'py>, path: String, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, |live, path| async move {
             let folder = path.as_folder()?;
             let pins = mounts::pins(&live.client).await?;
@@ -317,7 +291,7 @@ impl Connection {
     }
 
     #[pyo3(signature = (aio=false))]
-    fn pins<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn pins<'py>(&self, py: Python<'py>, aio: bool) -> Answer<'py> {
         self.call(py, aio, None, |live| async move {
             let pins = mounts::pins(&live.client).await?;
             Ok(pins.iter().map(ToString::to_string).collect::<Vec<_>>())
@@ -326,7 +300,7 @@ impl Connection {
 
     /// Drops what is held of everything below a path; gives the bytes.
     #[pyo3(signature = (path, aio=false))]
-    fn free<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn free<'py>(&self, py: Python<'py>, path: String, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, |live, path| async move {
             let (_, objects) = tree(&live.client, &path).await?;
             live.client.free(versions(&objects)).await
@@ -335,13 +309,13 @@ impl Connection {
 
     /// Forgets versions and listings below a path, so that the next look asks shared storage.
     #[pyo3(signature = (path, aio=false))]
-    fn refresh<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn refresh<'py>(&self, py: Python<'py>, path: String, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, |live, path| async move { live.client.refresh(&path).await })
     }
 
     /// Objects below a path, their bytes, and of these in the tiers, in DRAM and on disk.
     #[pyo3(signature = (path, aio=false))]
-    fn usage<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn usage<'py>(&self, py: Python<'py>, path: String, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, |live, path| async move {
             let (_, objects) = tree(&live.client, &path).await?;
             let held = live.client.held(versions(&objects)).await?;
@@ -353,13 +327,7 @@ impl Connection {
 
     /// Starts a statement. One that changes something is done when this is.
     #[pyo3(signature = (statement, parameters=None, aio=false))]
-    fn sql<'py>(
-        &self,
-        py: Python<'py>,
-        statement: String,
-        parameters: Option<&Bound<'py, PyAny>>,
-        aio: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn sql<'py>(&self, py: Python<'py>, statement: String, parameters: Option<&Bound<'py, PyAny>>, aio: bool) -> Answer<'py> {
         let values = parameters.map(parameters::values).transpose()?;
         self.call(py, aio, None, move |live| async move {
             let query = match values {

@@ -12,7 +12,7 @@ use forebay_types::Result;
 use parking_lot::Mutex;
 use pyo3::prelude::*;
 
-use crate::call::run;
+use crate::call::{Answer, run};
 use crate::errors::Failure;
 use crate::process::InProcess;
 
@@ -47,7 +47,7 @@ impl Embedded {
         token: Option<&str>,
         in_place: bool,
         aio: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> Answer<'py> {
         let token = token.map(Arc::from);
         let settings = Settings { data_dir, listen, dram_bytes: dram, disk_bytes: disk, token, in_place };
         run(py, aio, async move {
@@ -65,7 +65,7 @@ impl Embedded {
 
     /// Stops them in order; what is cached is on disk afterwards. In another process than theirs it does nothing.
     #[pyo3(signature = (aio=false))]
-    fn close<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn close<'py>(&self, py: Python<'py>, aio: bool) -> Answer<'py> {
         let running = self.running.get().ok().and_then(|running| running.lock().take());
         run(py, aio, async move {
             if let Some(running) = running {

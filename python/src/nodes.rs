@@ -12,7 +12,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 
 use crate::buffer::{Buffer, bytes_of};
-use crate::call::run;
+use crate::call::{Answer, Given, run};
 use crate::errors::Failure;
 use crate::live::Lazy;
 use crate::process::InProcess;
@@ -44,7 +44,7 @@ impl NodeObject {
 
     /// Bytes from `start`, cut off at the end.
     #[pyo3(signature = (start, length, aio=false))]
-    fn read<'py>(&self, py: Python<'py>, start: u64, length: u64, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn read<'py>(&self, py: Python<'py>, start: u64, length: u64, aio: bool) -> Answer<'py> {
         let (path, snapshot) = (self.path.clone(), Arc::clone(self.here(py)?));
         let end = start.saturating_add(length).min(snapshot.len());
         run(py, aio, async move {
@@ -136,15 +136,14 @@ impl Nodes {
     }
 
     /// Runs `call` with the namespace and the path that it is about.
-    fn at<'py, T, F>(
+    fn at<'py, T: Given, F>(
         &self,
         py: Python<'py>,
         aio: bool,
         path: String,
         call: impl FnOnce(Door, String) -> F + Send + 'static,
-    ) -> PyResult<Bound<'py, PyAny>>
+    ) -> Answer<'py>
     where
-        T: for<'any> IntoPyObject<'any> + Send + 'static,
         F: Future<Output = NodeResult<T>> + Send + 'static,
     {
         let lazy = Arc::clone(&self.lazy);
@@ -155,7 +154,7 @@ impl Nodes {
     }
 
     /// The same with bytes that are to lie somewhere, in a storage class and at a location.
-    fn lay<'py, T, F>(
+    fn lay<'py, T: Given, F>(
         &self,
         py: Python<'py>,
         aio: bool,
@@ -163,9 +162,8 @@ impl Nodes {
         data: &Bound<'py, PyAny>,
         (class, location): (Option<String>, Option<String>),
         call: impl FnOnce(Door, String, Bytes, NodePlace) -> F + Send + 'static,
-    ) -> PyResult<Bound<'py, PyAny>>
+    ) -> Answer<'py>
     where
-        T: for<'any> IntoPyObject<'any> + Send + 'static,
         F: Future<Output = NodeResult<T>> + Send + 'static,
     {
         let bytes = bytes_of(data)?;
@@ -186,20 +184,20 @@ impl Nodes {
         storage_class: Option<String>,
         location: Option<String>,
         aio: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> Answer<'py> {
         self.lay(py, aio, path, data, (storage_class, location), |nodes, path, bytes, place| async move {
             nodes.put_at(&path, bytes, &place).await
         })
     }
 
     #[pyo3(signature = (path, aio=false))]
-    fn get<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn get<'py>(&self, py: Python<'py>, path: String, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, |nodes, path| async move { nodes.get(&path).await.map(Buffer::new) })
     }
 
     /// Several values in the order of their paths.
     #[pyo3(signature = (paths, aio=false))]
-    fn get_many<'py>(&self, py: Python<'py>, paths: Vec<String>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn get_many<'py>(&self, py: Python<'py>, paths: Vec<String>, aio: bool) -> Answer<'py> {
         let lazy = Arc::clone(&self.lazy);
         run(py, aio, async move {
             let nodes = lazy.get().await?.client.nodes();
@@ -213,7 +211,7 @@ impl Nodes {
 
     /// Puts several values; gives those that were not put, by their path.
     #[pyo3(signature = (values, aio=false))]
-    fn put_many<'py>(&self, py: Python<'py>, values: Vec<(String, Bound<'py, PyAny>)>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn put_many<'py>(&self, py: Python<'py>, values: Vec<(String, Bound<'py, PyAny>)>, aio: bool) -> Answer<'py> {
         let values = values.into_iter().map(|(path, data)| Ok((path, bytes_of(&data)?))).collect::<PyResult<Vec<_>>>()?;
         let lazy = Arc::clone(&self.lazy);
         run(py, aio, async move {
@@ -238,7 +236,7 @@ impl Nodes {
         storage_class: Option<String>,
         location: Option<String>,
         aio: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> Answer<'py> {
         self.at(py, aio, path, move |nodes, path| async move {
             let NodePlace { class, location } = place(storage_class.as_deref(), location.as_deref())?;
             let kind: NodeType = kind.parse()?;
@@ -255,35 +253,21 @@ impl Nodes {
         storage_class: Option<String>,
         location: Option<String>,
         aio: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> Answer<'py> {
         self.lay(py, aio, path, data, (storage_class, location), |nodes, path, bytes, place| async move {
             nodes.append_at(&path, bytes, &place).await
         })
     }
 
     #[pyo3(signature = (path, offset, data, aio=false))]
-    fn write<'py>(
-        &self,
-        py: Python<'py>,
-        path: String,
-        offset: i64,
-        data: &Bound<'py, PyAny>,
-        aio: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn write<'py>(&self, py: Python<'py>, path: String, offset: i64, data: &Bound<'py, PyAny>, aio: bool) -> Answer<'py> {
         let (bytes, offset) = (bytes_of(data)?, from_the_beginning(py, &path, offset)?);
         self.at(py, aio, path, move |nodes, path| async move { nodes.write(&path, offset, bytes).await })
     }
 
     /// Bytes of a file or value; `length` None: to its end.
     #[pyo3(signature = (path, offset=0, length=None, aio=false))]
-    fn read<'py>(
-        &self,
-        py: Python<'py>,
-        path: String,
-        offset: i64,
-        length: Option<i64>,
-        aio: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn read<'py>(&self, py: Python<'py>, path: String, offset: i64, length: Option<i64>, aio: bool) -> Answer<'py> {
         let offset = from_the_beginning(py, &path, offset)?;
         let length = length.map(u64::try_from).transpose();
         let length = length.map_err(|_| wrong(py, &path, "a length is 0 bytes or more".to_string()))?;
@@ -298,7 +282,7 @@ impl Nodes {
 
     /// What a file or value is now, to be read in parts.
     #[pyo3(signature = (path, aio=false))]
-    fn open<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn open<'py>(&self, py: Python<'py>, path: String, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, |nodes, path| async move {
             let snapshot = nodes.snapshot(&path).await?;
             Ok(NodeObject { path, snapshot: InProcess::new(Arc::new(snapshot)) })
@@ -307,12 +291,12 @@ impl Nodes {
 
     /// All files of a bag, one after the other.
     #[pyo3(signature = (path, aio=false))]
-    fn bag<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn bag<'py>(&self, py: Python<'py>, path: String, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, |nodes, path| async move { nodes.bag(&path).await?.read_all().await.map(Buffer::new) })
     }
 
     #[pyo3(signature = (path, aio=false))]
-    fn list<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn list<'py>(&self, py: Python<'py>, path: String, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, |nodes, path| async move {
             let mut entries: Vec<Entry> = Vec::new();
             let mut pages = std::pin::pin!(nodes.enumerate(&path));
@@ -325,7 +309,7 @@ impl Nodes {
 
     /// Type, bytes, the location that it asks for, and its storage class; None where there is no node.
     #[pyo3(signature = (path, aio=false))]
-    fn stat<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn stat<'py>(&self, py: Python<'py>, path: String, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, |nodes, path| async move {
             let stat = nodes.stat(&path).await?;
             Ok(stat.map(|stat| {
@@ -336,38 +320,31 @@ impl Nodes {
     }
 
     #[pyo3(signature = (path, recursive=false, aio=false))]
-    fn delete<'py>(&self, py: Python<'py>, path: String, recursive: bool, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn delete<'py>(&self, py: Python<'py>, path: String, recursive: bool, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, move |nodes, path| async move { nodes.delete(&path, recursive).await })
     }
 
     #[pyo3(signature = (path, to, aio=false))]
-    fn rename<'py>(&self, py: Python<'py>, path: String, to: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn rename<'py>(&self, py: Python<'py>, path: String, to: String, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, |nodes, path| async move { nodes.rename(&path, &to).await })
     }
 
     /// A file or value takes the place of the one of another name in its container, or a free one, in one step; listings show it from then on.
     #[pyo3(signature = (path, name, if_absent=false, aio=false))]
-    fn replace<'py>(
-        &self,
-        py: Python<'py>,
-        path: String,
-        name: String,
-        if_absent: bool,
-        aio: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn replace<'py>(&self, py: Python<'py>, path: String, name: String, if_absent: bool, aio: bool) -> Answer<'py> {
         let condition = if if_absent { NodeCondition::Absent } else { NodeCondition::Any };
         self.at(py, aio, path, move |nodes, path| async move { nodes.replace(&path, &name, condition).await })
     }
 
     /// What the files and values in a container may have at most, in bytes; None: as many as there is room for.
     #[pyo3(signature = (path, bytes, aio=false))]
-    fn set_quota<'py>(&self, py: Python<'py>, path: String, bytes: Option<u64>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn set_quota<'py>(&self, py: Python<'py>, path: String, bytes: Option<u64>, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, move |nodes, path| async move { nodes.set_quota(&path, bytes).await })
     }
 
     /// What the files and values in a container have, and may have, in bytes.
     #[pyo3(signature = (path, aio=false))]
-    fn usage<'py>(&self, py: Python<'py>, path: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn usage<'py>(&self, py: Python<'py>, path: String, aio: bool) -> Answer<'py> {
         self.at(py, aio, path, |nodes, path| async move {
             let usage = nodes.usage(&path).await?;
             Ok((usage.bytes, usage.quota))
@@ -376,7 +353,7 @@ impl Nodes {
 
     /// The node goes away unless this is said again within `seconds`; None: it stays.
     #[pyo3(signature = (path, seconds, aio=false))]
-    fn lease<'py>(&self, py: Python<'py>, path: String, seconds: Option<f64>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn lease<'py>(&self, py: Python<'py>, path: String, seconds: Option<f64>, aio: bool) -> Answer<'py> {
         let ttl = seconds.map(Duration::try_from_secs_f64).transpose();
         let ttl = ttl.map_err(|error| wrong(py, &path, format!("no time that a node could stay for: {error}")))?;
         self.at(py, aio, path, move |nodes, path| async move { nodes.lease(&path, ttl).await })

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::call::run;
+use crate::call::{Answer, run};
 use crate::errors::{Failure, raised};
 use crate::process::InProcess;
 use crate::stream::{Batch, Streaming};
@@ -117,7 +117,7 @@ impl Rows {
 
     /// Waits for all rows, which stay; gives their number.
     #[pyo3(signature = (aio=false))]
-    fn collect<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn collect<'py>(&self, py: Python<'py>, aio: bool) -> Answer<'py> {
         let state = self.state(py)?;
         run(py, aio, async move {
             let batches = collect(state).await?;
@@ -127,7 +127,7 @@ impl Rows {
 
     /// The next rows, of those to come; None at the end.
     #[pyo3(signature = (aio=false))]
-    fn next<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn next<'py>(&self, py: Python<'py>, aio: bool) -> Answer<'py> {
         let state = self.state(py)?;
         run(py, aio, async move { Ok(next(state).await?.map(Batch)) })
     }
@@ -139,7 +139,7 @@ impl Rows {
 
     /// The first rows as a table of text; all rows stay.
     #[pyo3(signature = (limit, aio=false))]
-    fn text<'py>(&self, py: Python<'py>, limit: usize, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn text<'py>(&self, py: Python<'py>, limit: usize, aio: bool) -> Answer<'py> {
         let (state, schema) = (self.state(py)?, self.schema.clone());
         run(py, aio, async move {
             let batches = collect(state).await?;

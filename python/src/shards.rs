@@ -9,7 +9,7 @@ use forebay_types::{Error, ForebayPath, Result, parse_duration};
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
 
-use crate::call::run;
+use crate::call::{Answer, Given, run};
 use crate::errors::Failure;
 use crate::live::Live;
 use crate::process::InProcess;
@@ -27,14 +27,8 @@ impl Shards {
         Ok(Self { path: path.to_string(), door: InProcess::new(door) })
     }
 
-    fn ask<'py, T, F>(
-        &self,
-        py: Python<'py>,
-        aio: bool,
-        call: impl FnOnce(Door) -> F + Send + 'static,
-    ) -> PyResult<Bound<'py, PyAny>>
+    fn ask<'py, T: Given, F>(&self, py: Python<'py>, aio: bool, call: impl FnOnce(Door) -> F + Send + 'static) -> Answer<'py>
     where
-        T: for<'any> IntoPyObject<'any> + Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
         let path = Some(self.path.clone());
@@ -71,13 +65,7 @@ impl Shards {
 
     /// Records of keys that are a JSON array, as one: null for a key without one.
     #[pyo3(signature = (keys, columns=None, aio=false))]
-    fn get_many<'py>(
-        &self,
-        py: Python<'py>,
-        keys: String,
-        columns: Option<Vec<String>>,
-        aio: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    fn get_many<'py>(&self, py: Python<'py>, keys: String, columns: Option<Vec<String>>, aio: bool) -> Answer<'py> {
         self.ask(py, aio, |door| async move {
             let keys: Vec<Json> = parsed(&keys)?;
             let key = |key: &Json| door.columns().key_of(&Literal::from_json(key)?);
@@ -95,7 +83,7 @@ impl Shards {
         after: Option<String>,
         limit: Option<usize>,
         aio: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> Answer<'py> {
         self.ask(py, aio, move |door| async move {
             let condition = condition_of(&condition)?;
             let after = after.map(|after| door.columns().key_of(&Literal::from_json(&parsed(&after)?)?)).transpose()?;
@@ -105,7 +93,7 @@ impl Shards {
     }
 
     #[pyo3(signature = (condition=None, aio=false))]
-    fn count<'py>(&self, py: Python<'py>, condition: Option<String>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn count<'py>(&self, py: Python<'py>, condition: Option<String>, aio: bool) -> Answer<'py> {
         self.ask(py, aio, |door| async move {
             let condition = condition.map(|condition| condition_of(&condition)).transpose()?;
             door.count(condition.as_ref()).await
@@ -114,13 +102,13 @@ impl Shards {
 
     /// A record with its version, as a JSON object.
     #[pyo3(signature = (key, aio=false))]
-    fn get_versioned<'py>(&self, py: Python<'py>, key: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn get_versioned<'py>(&self, py: Python<'py>, key: String, aio: bool) -> Answer<'py> {
         self.ask(py, aio, move |door| async move { json_of(&door.get_versioned(&Literal::from_json(&parsed(&key)?)?).await?) })
     }
 
     /// Makes the changes of a JSON array, as `forebay shard batch` has them: their versions.
     #[pyo3(signature = (changes, aio=false))]
-    fn change<'py>(&self, py: Python<'py>, changes: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn change<'py>(&self, py: Python<'py>, changes: String, aio: bool) -> Answer<'py> {
         self.ask(py, aio, move |door| async move {
             let changes: Vec<Json> = parsed(&changes)?;
             door.change(&changes).await
@@ -129,13 +117,13 @@ impl Shards {
 
     /// Where its shards are, as a JSON array.
     #[pyo3(signature = (aio=false))]
-    fn status<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn status<'py>(&self, py: Python<'py>, aio: bool) -> Answer<'py> {
         self.ask(py, aio, |door| async move { json_of(&door.status().await?) })
     }
 
     /// What it follows, as a JSON object; null where it follows nothing.
     #[pyo3(signature = (aio=false))]
-    fn follows<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn follows<'py>(&self, py: Python<'py>, aio: bool) -> Answer<'py> {
         self.ask(py, aio, |door| async move {
             let now = Door::open(door.client(), door.path()).await?;
             json_of(&forebay_shards::Follows::of(&now).await?)
@@ -144,7 +132,7 @@ impl Shards {
 
     /// Takes over what has changed of the objects that it follows: what was done, as a JSON object.
     #[pyo3(signature = (aio=false))]
-    fn refresh<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn refresh<'py>(&self, py: Python<'py>, aio: bool) -> Answer<'py> {
         self.ask(py, aio, |door| async move {
             let scratch = Scratch::below(&std::env::temp_dir())?;
             json_of(&forebay_shards::refresh(door.client(), door.path(), Arc::new(Formats), scratch.path()).await?)
@@ -153,7 +141,7 @@ impl Shards {
 
     /// Orders how often workers do so; None: not by themselves.
     #[pyo3(signature = (every=None, aio=false))]
-    fn refresh_every<'py>(&self, py: Python<'py>, every: Option<String>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn refresh_every<'py>(&self, py: Python<'py>, every: Option<String>, aio: bool) -> Answer<'py> {
         self.ask(py, aio, |door| async move {
             let every = every.map(|every| parse_duration(&every)).transpose()?;
             let ordered = Door::set_refresh(door.client(), door.path(), every).await?;
@@ -164,7 +152,7 @@ impl Shards {
 
     /// Gives it other shards, a number or as many as have a size with a unit: the dataset with these, and what was done, as a JSON object.
     #[pyo3(signature = (to, aio=false))]
-    fn reshard<'py>(&self, py: Python<'py>, to: String, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn reshard<'py>(&self, py: Python<'py>, to: String, aio: bool) -> Answer<'py> {
         let path = self.path.clone();
         self.ask(py, aio, |door| async move {
             let to: ReshardTo = to.parse()?;
@@ -193,7 +181,7 @@ impl Shards {
         frozen: Option<bool>,
         ack: Option<String>,
         aio: bool,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    ) -> Answer<'py> {
         let path = self.path.clone();
         self.ask(py, aio, move |door| async move {
             let ack = ack.map(|ack| ack.parse::<Acknowledged>()).transpose()?;
@@ -211,23 +199,20 @@ impl Shards {
 
     /// Gives up what two workers' disks have lost: the numbers of the shards that may have lost something.
     #[pyo3(signature = (aio=false))]
-    fn forgo<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn forgo<'py>(&self, py: Python<'py>, aio: bool) -> Answer<'py> {
         self.ask(py, aio, |door| async move { door.forgo().await })
     }
 
     /// Has its replicas brought where they are to be: how many of how many are there.
     #[pyo3(signature = (aio=false))]
-    fn bring<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn bring<'py>(&self, py: Python<'py>, aio: bool) -> Answer<'py> {
         self.ask(py, aio, |door| async move { Ok(door.bring().await) })
     }
 }
 
 /// A condition in JSON, or as the command line has it.
 fn condition_of(text: &str) -> Result<Json> {
-    match text.starts_with('{') {
-        true => parsed(text),
-        false => Ok(Condition::parse(text)?.to_json()),
-    }
+    if text.starts_with('{') { parsed(text) } else { Ok(Condition::parse(text)?.to_json()) }
 }
 
 fn json_of(value: &impl serde::Serialize) -> Result<String> {

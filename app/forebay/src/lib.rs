@@ -42,10 +42,7 @@ pub fn command(program: Program, arguments: impl IntoIterator<Item = OsString>) 
         Err(error) => return usage(&error),
     };
     program.started_with(arguments);
-    match run(cli) {
-        Ok(()) => 0,
-        Err(failure) => failure.report(),
-    }
+    if let Err(failure) = run(cli) { failure.report() } else { 0 }
 }
 
 /// Help and version go to the standard output with exit code 0; what can't be understood to the standard error with 2.

@@ -110,10 +110,7 @@ impl Node {
 
     /// Returns when the coordinator has ended by itself, with why; never without one.
     pub async fn ended(&self) -> Result<()> {
-        match &self.coordinator {
-            Some(coordinator) => coordinator.stopped().await,
-            None => pending().await,
-        }
+        if let Some(coordinator) = &self.coordinator { coordinator.stopped().await } else { pending().await }
     }
 
     /// Stops the way in, then the workers, the last one first, then the coordinator; what is cached is on disk afterwards.

@@ -74,10 +74,7 @@ fn number(line: &Value, at: &str) -> Result<f64> {
 /// Enough of a line to know it by: what is said here is kept in the record.
 fn beginning(line: &str) -> String {
     const CHARS: usize = 200;
-    match line.char_indices().nth(CHARS) {
-        Some((end, _)) => format!("{}..", &line[..end]),
-        None => line.to_owned(),
-    }
+    if let Some((end, _)) = line.char_indices().nth(CHARS) { format!("{}..", &line[..end]) } else { line.to_owned() }
 }
 
 #[cfg(test)]

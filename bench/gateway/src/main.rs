@@ -12,7 +12,6 @@ mod memory;
 mod peers;
 mod rig;
 mod rights;
-mod serve;
 mod sign;
 mod warm;
 
@@ -65,7 +64,7 @@ async fn main() {
         return memory::idle_clients(gateway).await;
     }
     if let Some(bytes) = args.serve {
-        return serve::serve(bytes).await;
+        return rig::serve(bytes).await;
     }
     for bar in Bar::value_variants().iter().filter(|bar| args.bars.is_empty() || args.bars.contains(bar)) {
         match bar {

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use forebay_bench_harness::until_input_ends;
 use forebay_client::{AdminRequest, Client, ClientSettings};
 use forebay_node::Node;
 use forebay_s3::{AccessRule, GatewaySettings};
@@ -70,6 +71,16 @@ impl Rig {
         });
         paths.collect()
     }
+}
+
+/// As a process of its own, so that its CPU time is not that of who asks: makes one object of so many bytes, says where it listens and the
+/// object's path, and serves until its input ends.
+pub async fn serve(bytes: usize) {
+    let rig = Rig::start().await;
+    rig.s3.set_bandwidth(None);
+    let paths = rig.store("served", 1, bytes);
+    println!("{} {}", rig.address(), paths[0]);
+    until_input_ends().await;
 }
 
 /// The worker takes the store's key from the environment.

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use forebay_types::hex;
 use ring::{digest, hmac};
 
 /// Who signs.
@@ -9,10 +10,6 @@ use ring::{digest, hmac};
 pub struct Key {
     pub id: &'static str,
     pub secret: &'static str,
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The path and query of a presigned GET, good for six hours.

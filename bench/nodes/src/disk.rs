@@ -74,10 +74,7 @@ fn device(path: &Path, requests: usize, request: usize, writes: bool) -> f64 {
                         return;
                     }
                     let offset = if request == REQUEST { at * request } else { place(at, request) } as u64;
-                    match writes {
-                        true => file.write_all_at(bytes, offset).unwrap(),
-                        false => file.read_exact_at(bytes, offset).unwrap(),
-                    }
+                    if writes { file.write_all_at(bytes, offset).unwrap() } else { file.read_exact_at(bytes, offset).unwrap() }
                 }
             });
         }

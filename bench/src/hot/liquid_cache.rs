@@ -41,10 +41,7 @@ pub async fn hot_liquid_cache() -> Result<Vec<Figure>> {
             let began = Instant::now();
             let answer = engines.hot.run(query).await.context(|| query.to_string())?;
             ours.push(began.elapsed().as_secs_f64() * 1e3);
-            let Answer { rows, ms } = match first {
-                Some(answer) => answer,
-                None => peer.run(query)?,
-            };
+            let Answer { rows, ms } = if let Some(answer) = first { answer } else { peer.run(query)? };
             theirs.push(ms);
             let own: usize = answer.iter().map(|batch| batch.num_rows()).sum();
             if rows != own {

@@ -199,10 +199,7 @@ fn read(folder: &Path) -> Result<HashMap<String, String>> {
 
 #[expect(clippy::print_stdout, reason = "counts are the program's output")]
 fn print(counts: &Counts, json: bool) {
-    match json {
-        true => println!("{}", serde_json::to_string(counts).expect("counts are plain")),
-        false => println!("{}", counts.text()),
-    }
+    if json { println!("{}", serde_json::to_string(counts).expect("counts are plain")) } else { println!("{}", counts.text()) }
 }
 
 #[cfg(test)]

@@ -74,8 +74,5 @@ impl Views {
 
 /// Fails where an answer is not the one expected.
 pub fn same(expected: &str, found: &str) -> Result<()> {
-    match expected == found {
-        true => Ok(()),
-        false => Err(Error::internal(format!("the answer was {expected} and is {found}"))),
-    }
+    if expected == found { Ok(()) } else { Err(Error::internal(format!("the answer was {expected} and is {found}"))) }
 }

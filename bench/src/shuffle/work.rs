@@ -99,9 +99,7 @@ impl Work {
         let at = format!("file://{}", folder.display());
         let engine = Engine::over_object_store(Vec::new(), EngineSettings::default());
         match self.data {
-            Data::Tpch(scale) => {
-                return Ok(forebay_tpch::prepare(folder, scale, |_, _| {}).await?.folder);
-            }
+            Data::Tpch(scale) => return Ok(forebay_tpch::prepare(folder, scale, |_, _| {}).await?.folder),
             Data::Rows(rows) => {
                 let seeds = rows / EACH;
                 for file in 0..FILES as u64 {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Schema};
+use forebay_types::split_mix;
 
 /// Rows of a batch, and of the row groups of every format.
 pub const BATCH_ROWS: usize = 1 << 16;
@@ -41,11 +42,7 @@ pub struct Numbers(pub u64);
 
 impl Numbers {
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        split_mix(&mut self.0)
     }
 
     pub fn below(&mut self, limit: u64) -> u64 {

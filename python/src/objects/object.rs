@@ -6,7 +6,7 @@ use forebay_types::{ForebayPath, ObjectInfo, OperationId};
 use pyo3::prelude::*;
 
 use crate::buffer::Buffer;
-use crate::call::run;
+use crate::call::{Answer, run};
 use crate::errors::Failure;
 use crate::live::Live;
 use crate::process::InProcess;
@@ -50,7 +50,7 @@ impl Object {
 
     /// Bytes from `start`, cut off at the object's end.
     #[pyo3(signature = (start, length, aio=false))]
-    fn read<'py>(&self, py: Python<'py>, start: u64, length: u64, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn read<'py>(&self, py: Python<'py>, start: u64, length: u64, aio: bool) -> Answer<'py> {
         let path = Some(self.path.to_string());
         let live = self.live.get().map_err(|error| Failure::on(&path)(error).raise(py))?;
         let (live, operation, version) = (Arc::clone(live), self.operation, self.info.version.clone());

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use pyo3::prelude::*;
 
 use crate::buffer::bytes_of;
-use crate::call::run;
+use crate::call::{Answer, run};
 use crate::errors::Failure;
 use crate::process::InProcess;
 
@@ -52,7 +52,7 @@ impl Writer {
 impl Writer {
     /// The next bytes; gives how many.
     #[pyo3(signature = (data, aio=false))]
-    fn write<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn write<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>, aio: bool) -> Answer<'py> {
         let bytes = bytes_of(data)?;
         let (place, mut open) = self.take(py)?;
         let path = Some(self.path.clone());
@@ -67,7 +67,7 @@ impl Writer {
 
     /// Makes what was written the object.
     #[pyo3(signature = (aio=false))]
-    fn finish<'py>(&self, py: Python<'py>, aio: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn finish<'py>(&self, py: Python<'py>, aio: bool) -> Answer<'py> {
         let (_, mut open) = self.take(py)?;
         let (path, condition) = (Some(self.path.clone()), self.condition.clone());
         run(py, aio, async move {
@@ -109,9 +109,6 @@ impl Open {
     }
 
     async fn flush(&mut self) -> Result<(), Error> {
-        match self.gathered.is_empty() {
-            true => Ok(()),
-            false => self.writer.write(self.gathered.split().freeze()).await,
-        }
+        if self.gathered.is_empty() { Ok(()) } else { self.writer.write(self.gathered.split().freeze()).await }
     }
 }

@@ -8,6 +8,7 @@ mod bars;
 mod cluster;
 mod compare;
 mod decide;
+mod events;
 mod figures;
 mod metrics;
 mod mixapart;

@@ -1,5 +1,7 @@
 //! All chance of a run, from one seed, in streams that do not disturb each other.
 
+use forebay_types::split_mix;
+
 /// Seeded numbers: xoshiro256++ (D. Blackman and S. Vigna, "Scrambled linear pseudorandom number generators", 2021),
 /// kept here so that a seed gives the same run with every version of every dependency.
 #[derive(Clone, Debug)]
@@ -41,12 +43,4 @@ impl Random {
     pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.unit()).ln()
     }
-}
-
-fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

@@ -15,10 +15,7 @@ const PAGE_MAX: i32 = 1000;
 
 /// A key as S3 shows it: as it is, or, on request, encoded as in a form, which XML can carry whatever the key.
 fn show(text: &str, encoded: bool) -> String {
-    match encoded {
-        true => utf8_percent_encode(text, KEPT).to_string().replace("%20", "+"),
-        false => text.into(),
-    }
+    if encoded { utf8_percent_encode(text, KEPT).to_string().replace("%20", "+") } else { text.into() }
 }
 
 fn limit(max_keys: Option<i32>) -> S3Result<usize> {

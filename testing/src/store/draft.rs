@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use forebay_types::hex;
 use ring::digest::{Context, SHA256};
 
 use super::place::{Opened, Place};
@@ -101,8 +102,4 @@ impl Drop for Draft {
             let _ = std::fs::remove_file(&self.path);
         }
     }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use forebay_types::hex;
 use ring::digest::{SHA256, digest};
 
-use super::draft::{Draft, hex};
+use super::draft::Draft;
 use super::fault::StoreError;
 use super::place::{Opened, Place};
 

@@ -166,10 +166,7 @@ impl Cell {
 
     /// The worker that it is done to, where the seed says it. What wants a disk of its own is done to the first one, which has it.
     pub fn victim(self, seed: u64) -> usize {
-        match self.has(Fault::DiskFull) || self.has(Fault::DiskFails) {
-            true => 0,
-            false => (seed % WORKERS as u64) as usize,
-        }
+        if self.has(Fault::DiskFull) || self.has(Fault::DiskFails) { 0 } else { (seed % WORKERS as u64) as usize }
     }
 
     /// Whether a scheduler stands by for the one that is killed.

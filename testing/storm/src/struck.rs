@@ -49,10 +49,7 @@ pub struct Struck {
 impl Struck {
     /// Begins them; `seed` says which of the workers has them, `binary` what is tried.
     pub async fn strike(cell: Cell, cluster: &mut Cluster, store: &Arc<S3Server>, seed: u64, binary: &Path) -> io::Result<Self> {
-        let working = match cell.work {
-            Some(work) => Some(Working::begin(work, cluster, seed).await?),
-            None => None,
-        };
+        let working = if let Some(work) = cell.work { Some(Working::begin(work, cluster, seed).await?) } else { None };
         let victim = match cell.part {
             Some(part) => {
                 store.set_latency(BEHIND);

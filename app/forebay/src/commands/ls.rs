@@ -24,9 +24,7 @@ struct Entry<'a> {
 
 /// Lists mounts, or what is below a path.
 pub(crate) async fn run(client: &Client, args: LsArgs) -> Outcome {
-    let Some(path) = args.path.as_deref().filter(|path| *path != "/") else {
-        return super::mount::list(client, args.json);
-    };
+    let Some(path) = args.path.as_deref().filter(|path| *path != "/") else { return super::mount::list(client, args.json) };
     let path: ForebayPath = path.parse().map_err(|error: forebay_types::Error| Failure::Usage(error.to_string()))?;
     let mut output = Output::new(args.json);
     let mut listed = list(client, &path.as_folder()?, &args, &mut output).await?;
@@ -35,10 +33,7 @@ pub(crate) async fn run(client: &Client, args: LsArgs) -> Outcome {
         object(&mut output, &path, &path.to_string(), &info, args.long)?;
         listed = 1;
     }
-    if listed == 0 && !path.key().as_str().is_empty() {
-        return Err(nothing(&path).into());
-    }
-    output.finish()
+    if listed == 0 && !path.key().as_str().is_empty() { Err(nothing(&path).into()) } else { output.finish() }
 }
 
 /// Prints page by page as they come, so that a large folder shows at once and takes no memory.

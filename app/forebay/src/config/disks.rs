@@ -14,12 +14,7 @@ impl Value for DiskFolders {
     const FORM: &'static str = "PATH[=SIZE],..";
 
     fn read(written: &Written, _: &Path) -> Result<Self, String> {
-        let list: Vec<&str> = match written {
-            Written::List(list) => list.iter().map(String::as_str).collect(),
-            written => written.text()?.split(',').collect(),
-        };
-        let each = list.into_iter().map(str::trim).filter(|text| !text.is_empty());
-        each.map(folder).collect::<Result<Vec<_>, String>>().map(Self)
+        written.list()?.map(folder).collect::<Result<Vec<_>, String>>().map(Self)
     }
 
     fn shown(&self) -> Option<String> {

@@ -74,10 +74,7 @@ impl Config {
             })?;
             for entry in entries.key {
                 let role = if entry.read_only { Role::Read } else { Role::Write };
-                let scope = match entry.mounts {
-                    None => Scope::All,
-                    Some(mounts) => scope_of(&mounts)?,
-                };
+                let scope = if let Some(mounts) = entry.mounts { scope_of(&mounts)? } else { Scope::All };
                 let grant = Grant { role, scope, expires: None };
                 grant.check().map_err(|error| Failure::Usage(format!("{place}: key {}: {}", entry.id, error.message())))?;
                 keys.push(AccessRule { id: entry.id, secret: Secret::new(entry.secret), grant });

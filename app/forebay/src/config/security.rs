@@ -14,10 +14,7 @@ use crate::exit::{Failure, Outcome};
 
 /// Commands show the token that they are given, else the owner's secret where the coordinator is this user's on this machine.
 pub(super) fn of_client(settings: &Settings) -> Outcome<Security> {
-    let shows = match token(settings)? {
-        Some(token) => Some(token),
-        None => found_owner(settings)?,
-    };
+    let shows = if let Some(token) = token(settings)? { Some(token) } else { found_owner(settings)? };
     Ok(Security { shows, admits: Arc::default(), tls: tls(settings)?, ..Security::default() })
 }
 

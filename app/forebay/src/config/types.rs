@@ -251,12 +251,7 @@ impl Value for Folders {
     const FORM: &'static str = "PATHS";
 
     fn read(written: &Written, _: &Path) -> Result<Self, String> {
-        let list: Vec<&str> = match written {
-            Written::List(list) => list.iter().map(String::as_str).collect(),
-            written => written.text()?.split(',').collect(),
-        };
-        let folders = list.into_iter().map(str::trim).filter(|folder| !folder.is_empty()).map(PathBuf::from);
-        let folders = folders.collect::<Vec<_>>();
+        let folders = written.list()?.map(PathBuf::from).collect::<Vec<_>>();
         match folders.iter().find(|folder| !folder.is_absolute()) {
             Some(folder) => Err(format!("{folder:?} is no whole path: write it as in /srv/data")),
             None => Ok(Self(folders)),

@@ -29,6 +29,15 @@ impl Written {
         Err(format!("it is {found}: write a text in quotes"))
     }
 
+    /// Several of something, separated by commas; in a file a list too.
+    pub(super) fn list(&self) -> Result<impl Iterator<Item = &str>, String> {
+        let list: Vec<&str> = match self {
+            Self::List(list) => list.iter().map(String::as_str).collect(),
+            written => written.text()?.split(',').collect(),
+        };
+        Ok(list.into_iter().map(str::trim).filter(|text| !text.is_empty()))
+    }
+
     /// A number, in a file with or without quotes.
     pub(super) fn number(&self) -> Result<&str, String> {
         if let Self::Number(number) = self { Ok(number) } else { self.text() }

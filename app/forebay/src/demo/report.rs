@@ -97,10 +97,7 @@ impl Answers {
 
     /// Takes the verdict on one answer in.
     pub(crate) fn note(&mut self, verdict: std::result::Result<(), String>) {
-        match verdict {
-            Ok(()) => self.right += 1,
-            Err(wrong) => self.wrong.push(wrong),
-        }
+        if let Err(wrong) = verdict { self.wrong.push(wrong) } else { self.right += 1 }
     }
 }
 

@@ -81,10 +81,7 @@ impl Statement for Running {
                 return Ok(None);
             }
             let rows = self.query.next_batch().await.transpose()?;
-            let mut arrow = match self.arrow.take() {
-                Some(arrow) => arrow,
-                None => ArrowStream::new(&self.query.schema())?,
-            };
+            let mut arrow = if let Some(arrow) = self.arrow.take() { arrow } else { ArrowStream::new(&self.query.schema())? };
             let bytes = match rows {
                 Some(rows) => {
                     let bytes = arrow.write(&rows)?;

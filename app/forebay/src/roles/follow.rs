@@ -105,10 +105,7 @@ async fn is_gone(settings: &ClientSettings, client: &mut Option<Client>, path: &
 
 /// When a dataset is due that was refreshed so long ago, after a share of its period: restarts don't put it off.
 fn due_in(every: Duration, age: Option<Duration>, share: f64) -> Duration {
-    match age {
-        Some(age) => every.mul_f64(share).saturating_sub(age),
-        None => every.min(SOON).mul_f64(share),
-    }
+    if let Some(age) = age { every.mul_f64(share).saturating_sub(age) } else { every.min(SOON).mul_f64(share) }
 }
 
 /// Not all at once, where many datasets were made together.

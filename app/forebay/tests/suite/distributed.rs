@@ -8,7 +8,7 @@ use forebay_types::ErrorKind;
 use serde_json::Value;
 
 use crate::support::http::ask;
-use crate::support::{Bucket, Role, csv, forebay, forebay_in, free_port, interrupted, lake};
+use crate::support::{Bucket, Role, forebay, forebay_in, free_port, interrupted, lake};
 
 const SUM: &str = "select count(*) as n, max(square) as m from '/lake/t/*.csv'";
 
@@ -39,9 +39,7 @@ fn until<T>(what: &str, mut is: impl FnMut() -> Option<T>) -> T {
 fn statements_run_on_all_executors_and_are_listed() {
     let home = tempfile::tempdir().unwrap();
     let bucket = Bucket::s3();
-    for part in 0..6 {
-        bucket.put(&format!("t/{part}.csv"), &csv(20_000));
-    }
+    bucket.put_csv("t", 6, 20_000);
     let up = up(home.path());
     bucket.mount(&up);
     let at = up.address();
@@ -75,9 +73,7 @@ fn statements_run_on_all_executors_and_are_listed() {
 fn a_job_is_cancelled_and_a_bound_holds_while_it_runs() {
     let home = tempfile::tempdir().unwrap();
     let bucket = Bucket::s3();
-    for part in 0..6 {
-        bucket.put(&format!("t/{part}.csv"), &csv(40_000));
-    }
+    bucket.put_csv("t", 6, 40_000);
     let up = up(home.path());
     bucket.mount(&up);
     let at = up.address();
@@ -118,9 +114,7 @@ fn a_job_is_cancelled_and_a_bound_holds_while_it_runs() {
 #[test]
 fn the_roles_run_in_processes_of_their_own_and_one_may_die() {
     let bucket = Bucket::s3();
-    for part in 0..4 {
-        bucket.put(&format!("t/{part}.csv"), &csv(20_000));
-    }
+    bucket.put_csv("t", 4, 20_000);
     let (home, _up, at) = lake(&bucket);
     let none = forebay(&at, &["jobs"]);
     none.fails(1, &["no scheduler", "forebay scheduler"]);
@@ -143,9 +137,7 @@ fn the_roles_run_in_processes_of_their_own_and_one_may_die() {
 #[test]
 fn what_passes_between_stages_goes_with_its_job_and_with_its_scheduler() {
     let bucket = Bucket::s3();
-    for part in 0..6 {
-        bucket.put(&format!("t/{part}.csv"), &csv(40_000));
-    }
+    bucket.put_csv("t", 6, 40_000);
     let (home, _up, at) = lake(&bucket);
     let role = |name: &str, more: &[&str]| {
         let flags = [name, "--coordinator", &at, "--http", "off", "--data-dir", name];
@@ -161,9 +153,7 @@ fn what_passes_between_stages_goes_with_its_job_and_with_its_scheduler() {
     until("the end of the job's directory", || kept().trim().is_empty().then_some(()));
 
     // The next one gets stuck.
-    for part in 0..6 {
-        bucket.put(&format!("u/{part}.csv"), &csv(40_000));
-    }
+    bucket.put_csv("u", 6, 40_000);
     forebay(&at, &["mount", "set", "lake", "--bandwidth", "1Mbit"]).ok();
     let asked = {
         let (at, stuck) = (at.clone(), groups.replace("/t/*", "/u/*"));
@@ -183,9 +173,7 @@ fn what_passes_between_stages_goes_with_its_job_and_with_its_scheduler() {
 fn processes_that_start_before_their_peers_wait_for_them() {
     let home = tempfile::tempdir().unwrap();
     let bucket = Bucket::s3();
-    for part in 0..4 {
-        bucket.put(&format!("t/{part}.csv"), &csv(1_000));
-    }
+    bucket.put_csv("t", 4, 1_000);
     let secret = home.path().join("secret");
     std::fs::write(&secret, "a secret of this cluster alone").unwrap();
     std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o600)).unwrap();

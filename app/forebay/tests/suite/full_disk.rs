@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Bucket, Role, csv, forebay};
+use crate::support::{Bucket, Role, forebay};
 
 const NAME: &str = "full_disk::a_full_disk_is_a_warning_and_no_failed_query";
 /// Set where the test runs in a namespace.
@@ -68,9 +68,7 @@ fn a_full_disk_is_a_warning_and_no_failed_query() {
     let disk = SmallDisk::mount(home.path());
     let bucket = Bucket::s3();
     // More than the disk holds, and than it says it has.
-    for file in 0..12 {
-        bucket.put(&format!("t/{file}.csv"), &csv(300_000));
-    }
+    bucket.put_csv("t", 12, 300_000);
     let folder = disk.place.join("data");
     let up = Role::up_with(home.path(), &["--data-dir", folder.to_str().unwrap()]);
     bucket.mount(&up);

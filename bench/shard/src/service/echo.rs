@@ -44,10 +44,7 @@ pub(super) async fn serve(address: Address) -> Result<Server> {
 /// Calls a second of as many askers as gets have, by TCP or by a Unix socket.
 pub(super) async fn rate(is_unix: bool, askers: usize, length: Duration) -> Result<f64> {
     let folder = tempfile::tempdir()?;
-    let address = match is_unix {
-        true => format!("unix:{}", folder.path().join("echo.sock").display()),
-        false => "127.0.0.1:0".to_string(),
-    };
+    let address = if is_unix { format!("unix:{}", folder.path().join("echo.sock").display()) } else { "127.0.0.1:0".to_string() };
     let (_served, address) = Served::start(&["serve-echo".to_string(), address])?;
     let connection = Connection::connect(&address.parse()?, &security()).await?;
     let began = Instant::now();

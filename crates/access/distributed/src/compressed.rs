@@ -47,9 +47,7 @@ impl CompressedScan {
     /// Over a scan that has lost its compression on the way.
     fn over(scan: &Arc<dyn ExecutionPlan>, compression: FileCompressionType) -> Result<Self> {
         let config = scan.downcast_ref::<DataSourceExec>().and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
-        let Some(config) = config else {
-            return internal_err!("a scan of compressed files is expected, found {}", scan.name());
-        };
+        let Some(config) = config else { return internal_err!("a scan of compressed files is expected, found {}", scan.name()) };
         let config = FileScanConfigBuilder::from(config.clone()).with_file_compression_type(compression).build();
         Ok(Self { scan: DataSourceExec::from_data_source(config), compression })
     }

@@ -14,12 +14,11 @@ use std::time::Duration;
 
 use ballista_core::extension::EndpointOverrideFn;
 use forebay_protocol::PROTOCOL_VERSION;
-use forebay_transport::{Entrance, Guard, Guarded, Peer, Security, Seldom};
+use forebay_transport::{Entrance, Guard, Guarded, Peer, Security, Seldom, through};
 use forebay_types::{Error, Result, ResultExt};
 use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
@@ -65,25 +64,8 @@ impl Connected for Port {
     }
 }
 
-impl AsyncRead for Port {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.io).poll_read(cx, into)
-    }
-}
-
-impl AsyncWrite for Port {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
-    }
-}
+through!(read io: Port);
+through!(write io: Port);
 
 /// The connections that a port lets in, for the service behind it.
 pub(crate) struct Incoming {

@@ -173,10 +173,7 @@ fn spread_within(node: Plan) -> Result<Transformed<Plan>> {
             is_changed = true;
         }
     }
-    Ok(match is_changed {
-        true => Transformed::yes(replace_children_if_necessary(node, children)?),
-        false => Transformed::no(node),
-    })
+    Ok(if is_changed { Transformed::yes(replace_children_if_necessary(node, children)?) } else { Transformed::no(node) })
 }
 
 /// Sorts where an order comes from behind an exchange: what reads another stage's rows knows nothing of their order, nor of their
@@ -199,10 +196,7 @@ fn sorted_within(node: Plan) -> Result<Transformed<Plan>> {
             is_changed = true;
         }
     }
-    Ok(match is_changed {
-        true => Transformed::yes(replace_children_if_necessary(node, children)?),
-        false => Transformed::no(node),
-    })
+    Ok(if is_changed { Transformed::yes(replace_children_if_necessary(node, children)?) } else { Transformed::no(node) })
 }
 
 /// A merge that does not lose what it is for. It merges rows of another stage, written in their order; where it does not find its order in

@@ -107,10 +107,7 @@ impl Callers {
         if looked {
             of.looked = forebay_runtime::now();
         }
-        match connection {
-            Some(connection) => connection.session(shown, &of.engine),
-            None => of.engine.clone(),
-        }
+        if let Some(connection) = connection { connection.session(shown, &of.engine) } else { of.engine.clone() }
     }
 }
 

@@ -40,6 +40,13 @@ const PREPARED_IDLE: Duration = Duration::from_secs(3_600);
 /// Bytes of the texts of these and of those, with the values of their parameters.
 const TEXTS_BYTES_MAX: usize = 64 << 20;
 
+/// Asks for the columns of something, and where its rows wait.
+type Asking = Request<FlightDescriptor>;
+/// Asks for those rows.
+type Fetching = Request<Ticket>;
+/// Rows on their way.
+type RowStream = <FlightService as Wire>::DoGetStream;
+
 /// What the calls of Flight SQL mean here. A statement is planned once: the call that asks for its columns starts it and
 /// pins its versions, the call with the ticket takes its rows. One that writes has written when the first of them answers:
 /// clients that want no rows of it, as `execute` of Python's DB API, never come back.
@@ -83,7 +90,7 @@ impl FlightService {
     }
 
     /// Starts a statement, and runs one that writes to its end; its rows wait behind the ticket.
-    async fn begin(&self, sql: &str, values: Option<Bound>, asked: Request<FlightDescriptor>) -> Answer<FlightInfo> {
+    async fn begin(&self, sql: &str, values: Option<Bound>, asked: Asking) -> Answer<FlightInfo> {
         let caller = Caller::of(&asked)?;
         let bytes = size(sql, values.as_ref());
         let mut query = start(&caller, sql, values).await?;
@@ -153,19 +160,11 @@ impl FlightSqlService for FlightService {
         Ok(response)
     }
 
-    async fn get_flight_info_statement(
-        &self,
-        query: CommandStatementQuery,
-        request: Request<FlightDescriptor>,
-    ) -> Answer<FlightInfo> {
+    async fn get_flight_info_statement(&self, query: CommandStatementQuery, request: Asking) -> Answer<FlightInfo> {
         self.begin(&query.query, None, request).await
     }
 
-    async fn do_get_statement(
-        &self,
-        ticket: TicketStatementQuery,
-        request: Request<Ticket>,
-    ) -> Answer<<Self as Wire>::DoGetStream> {
+    async fn do_get_statement(&self, ticket: TicketStatementQuery, request: Fetching) -> Answer<RowStream> {
         let answered = self.queries.take(&Caller::of(&request)?.shown, &ticket.statement_handle).ok_or_else(|| {
             Status::not_found(
                 "there are no such rows of this token: they were fetched already, nobody fetched them for 5 minutes, or they gave \
@@ -243,47 +242,39 @@ impl FlightSqlService for FlightService {
     async fn get_flight_info_prepared_statement(
         &self,
         statement: CommandPreparedStatementQuery,
-        request: Request<FlightDescriptor>,
+        request: Asking,
     ) -> Answer<FlightInfo> {
         let prepared = self.prepared(&Caller::of(&request)?, &statement.prepared_statement_handle)?;
         self.begin(&prepared.sql, prepared.values, request).await
     }
 
-    async fn get_flight_info_catalogs(
-        &self,
-        query: CommandGetCatalogs,
-        request: Request<FlightDescriptor>,
-    ) -> Answer<FlightInfo> {
+    async fn get_flight_info_catalogs(&self, query: CommandGetCatalogs, request: Asking) -> Answer<FlightInfo> {
         info(&query.into_builder().schema(), query.as_any().encode_to_vec(), request.into_inner())
     }
 
-    async fn do_get_catalogs(&self, query: CommandGetCatalogs, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
+    async fn do_get_catalogs(&self, query: CommandGetCatalogs, _request: Fetching) -> Answer<RowStream> {
         let mut catalogs = query.into_builder();
         catalogs.append(CATALOG);
         built(catalogs.build()).map(one)
     }
 
-    async fn get_flight_info_schemas(
-        &self,
-        query: CommandGetDbSchemas,
-        request: Request<FlightDescriptor>,
-    ) -> Answer<FlightInfo> {
+    async fn get_flight_info_schemas(&self, query: CommandGetDbSchemas, request: Asking) -> Answer<FlightInfo> {
         let ticket = query.as_any().encode_to_vec();
         info(&query.into_builder().schema(), ticket, request.into_inner())
     }
 
-    async fn do_get_schemas(&self, query: CommandGetDbSchemas, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
+    async fn do_get_schemas(&self, query: CommandGetDbSchemas, _request: Fetching) -> Answer<RowStream> {
         let mut schemas = query.into_builder();
         schemas.append(CATALOG, SCHEMA);
         built(schemas.build()).map(one)
     }
 
-    async fn get_flight_info_tables(&self, query: CommandGetTables, request: Request<FlightDescriptor>) -> Answer<FlightInfo> {
+    async fn get_flight_info_tables(&self, query: CommandGetTables, request: Asking) -> Answer<FlightInfo> {
         let ticket = query.as_any().encode_to_vec();
         info(&query.into_builder().schema(), ticket, request.into_inner())
     }
 
-    async fn do_get_tables(&self, query: CommandGetTables, request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
+    async fn do_get_tables(&self, query: CommandGetTables, request: Fetching) -> Answer<RowStream> {
         let with_schema = query.include_schema;
         let mut tables = query.into_builder();
         for (table, schema) in metadata::tables(&Caller::of(&request)?.engine, with_schema).await? {
@@ -292,95 +283,55 @@ impl FlightSqlService for FlightService {
         built(tables.build()).map(one)
     }
 
-    async fn get_flight_info_table_types(
-        &self,
-        query: CommandGetTableTypes,
-        request: Request<FlightDescriptor>,
-    ) -> Answer<FlightInfo> {
+    async fn get_flight_info_table_types(&self, query: CommandGetTableTypes, request: Asking) -> Answer<FlightInfo> {
         let ticket = query.as_any().encode_to_vec();
         info(&query.into_builder().schema(), ticket, request.into_inner())
     }
 
-    async fn do_get_table_types(
-        &self,
-        query: CommandGetTableTypes,
-        _request: Request<Ticket>,
-    ) -> Answer<<Self as Wire>::DoGetStream> {
+    async fn do_get_table_types(&self, query: CommandGetTableTypes, _request: Fetching) -> Answer<RowStream> {
         let mut types = query.into_builder();
         TABLE_TYPES.iter().for_each(|name| types.append(name));
         built(types.build()).map(one)
     }
 
-    async fn get_flight_info_sql_info(&self, query: CommandGetSqlInfo, request: Request<FlightDescriptor>) -> Answer<FlightInfo> {
+    async fn get_flight_info_sql_info(&self, query: CommandGetSqlInfo, request: Asking) -> Answer<FlightInfo> {
         let ticket = query.as_any().encode_to_vec();
         info(&metadata::sql_info()?.schema(), ticket, request.into_inner())
     }
 
-    async fn do_get_sql_info(&self, query: CommandGetSqlInfo, _request: Request<Ticket>) -> Answer<<Self as Wire>::DoGetStream> {
+    async fn do_get_sql_info(&self, query: CommandGetSqlInfo, _request: Fetching) -> Answer<RowStream> {
         built(query.into_builder(metadata::sql_info()?).build()).map(one)
     }
 
-    async fn get_flight_info_primary_keys(
-        &self,
-        query: CommandGetPrimaryKeys,
-        request: Request<FlightDescriptor>,
-    ) -> Answer<FlightInfo> {
+    async fn get_flight_info_primary_keys(&self, query: CommandGetPrimaryKeys, request: Asking) -> Answer<FlightInfo> {
         info(&metadata::primary_keys(), query.as_any().encode_to_vec(), request.into_inner())
     }
 
-    async fn do_get_primary_keys(
-        &self,
-        _query: CommandGetPrimaryKeys,
-        _request: Request<Ticket>,
-    ) -> Answer<<Self as Wire>::DoGetStream> {
+    async fn do_get_primary_keys(&self, _query: CommandGetPrimaryKeys, _request: Fetching) -> Answer<RowStream> {
         Ok(one(RecordBatch::new_empty(metadata::primary_keys())))
     }
 
-    async fn get_flight_info_exported_keys(
-        &self,
-        query: CommandGetExportedKeys,
-        request: Request<FlightDescriptor>,
-    ) -> Answer<FlightInfo> {
+    async fn get_flight_info_exported_keys(&self, query: CommandGetExportedKeys, request: Asking) -> Answer<FlightInfo> {
         info(&metadata::foreign_keys(), query.as_any().encode_to_vec(), request.into_inner())
     }
 
-    async fn do_get_exported_keys(
-        &self,
-        _query: CommandGetExportedKeys,
-        _request: Request<Ticket>,
-    ) -> Answer<<Self as Wire>::DoGetStream> {
+    async fn do_get_exported_keys(&self, _query: CommandGetExportedKeys, _request: Fetching) -> Answer<RowStream> {
         Ok(one(RecordBatch::new_empty(metadata::foreign_keys())))
     }
 
-    async fn get_flight_info_imported_keys(
-        &self,
-        query: CommandGetImportedKeys,
-        request: Request<FlightDescriptor>,
-    ) -> Answer<FlightInfo> {
+    async fn get_flight_info_imported_keys(&self, query: CommandGetImportedKeys, request: Asking) -> Answer<FlightInfo> {
         info(&metadata::foreign_keys(), query.as_any().encode_to_vec(), request.into_inner())
     }
 
-    async fn do_get_imported_keys(
-        &self,
-        _query: CommandGetImportedKeys,
-        _request: Request<Ticket>,
-    ) -> Answer<<Self as Wire>::DoGetStream> {
+    async fn do_get_imported_keys(&self, _query: CommandGetImportedKeys, _request: Fetching) -> Answer<RowStream> {
         Ok(one(RecordBatch::new_empty(metadata::foreign_keys())))
     }
 
-    async fn get_flight_info_cross_reference(
-        &self,
-        query: CommandGetCrossReference,
-        request: Request<FlightDescriptor>,
-    ) -> Answer<FlightInfo> {
+    async fn get_flight_info_cross_reference(&self, query: CommandGetCrossReference, request: Asking) -> Answer<FlightInfo> {
         info(&metadata::foreign_keys(), query.as_any().encode_to_vec(), request.into_inner())
     }
 
-    async fn do_get_cross_reference(
-        &self,
-        _query: CommandGetCrossReference,
-        _request: Request<Ticket>,
-    ) -> Answer<<Self as Wire>::DoGetStream> {
+    async fn do_get_cross_reference(&self, _query: CommandGetCrossReference, _request: Fetching) -> Answer<RowStream> {
         Ok(one(RecordBatch::new_empty(metadata::foreign_keys())))
     }
 

@@ -61,10 +61,7 @@ impl MayWrite {
     pub(crate) async fn of(context: &Context, caller: &Caller, bucket: &str) -> S3Result<Self> {
         caller.check(bucket, Right::Write)?;
         let mount = context.mount(bucket).await?;
-        match mount.options.read_only {
-            true => Err(S3Error::access_denied().saying("The mount is read-only.")),
-            false => Ok(Self { mount }),
-        }
+        if mount.options.read_only { Err(S3Error::access_denied().saying("The mount is read-only.")) } else { Ok(Self { mount }) }
     }
 
     pub(crate) fn mount(&self) -> &Arc<Mount> {

@@ -129,9 +129,7 @@ impl Shards {
 
     /// A record as a JSON object: of the columns with these names, whose attributes the record has, or of all.
     pub(crate) fn record_json(&self, key: &Key, record: &Record, asked: Option<(&[String], &[usize])>) -> Result<Json> {
-        let Some((names, places)) = asked else {
-            return Ok(self.columns().whole_json(key, record.values(&self.schema, None)?));
-        };
+        let Some((names, places)) = asked else { return Ok(self.columns().whole_json(key, record.values(&self.schema, None)?)) };
         self.columns().record_json(key, &self.values_at(record, places)?, Some(names))
     }
 

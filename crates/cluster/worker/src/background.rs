@@ -1,7 +1,8 @@
-//! Work that goes on after the request or session that it belongs to has ended.
+//! Work beside the task that wants it: what goes on after a request or session has ended, and what blocks.
 
 use std::time::Duration;
 
+use forebay_types::{Error, Result};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -30,4 +31,10 @@ impl Background {
             running.shutdown().await;
         }
     }
+}
+
+/// Does what blocks on a thread that is there for that. `Internal`, with what it is, where it ends without an answer.
+pub(crate) async fn aside<T: Send + 'static>(what: &str, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let done = forebay_runtime::spawn_blocking(work).await;
+    done.map_err(|error| Error::internal(format!("{what} ended early: {error}")))?
 }

@@ -5,7 +5,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use forebay_types::{Error, Result, ResultExt};
+use forebay_types::{Result, ResultExt};
+
+use crate::background::aside;
+
+/// How errors call it.
+const WRITING: &str = "writing a file";
 
 /// A file on its way to the disk.
 pub(crate) struct Landing {
@@ -18,7 +23,7 @@ impl Landing {
     /// One of no bytes, in place of what is there.
     pub(crate) async fn begin(path: &Path) -> Result<Self> {
         let path = path.to_path_buf();
-        aside(move || {
+        aside(WRITING, move || {
             let file = File::create(&path).context(|| path.display())?;
             Ok(Self { file, path, crc32c: 0 })
         })
@@ -27,7 +32,7 @@ impl Landing {
 
     /// It with the bytes that follow.
     pub(crate) async fn with(mut self, part: Bytes) -> Result<Self> {
-        aside(move || {
+        aside(WRITING, move || {
             self.crc32c = forebay_types::crc32c_append(self.crc32c, &part);
             self.file.write_all(&part).context(|| self.path.display())?;
             Ok(self)
@@ -37,17 +42,12 @@ impl Landing {
 
     /// Makes it durable; gives its checksum.
     pub(crate) async fn finish(self) -> Result<u32> {
-        aside(move || {
+        aside(WRITING, move || {
             self.file.sync_all().context(|| self.path.display())?;
             Ok(self.crc32c)
         })
         .await
     }
-}
-
-async fn aside<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let done = forebay_runtime::spawn_blocking(work).await;
-    done.map_err(|error| Error::internal(format!("a file was not written to its end: {error}")))?
 }
 
 #[cfg(test)]

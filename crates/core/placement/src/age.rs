@@ -22,10 +22,7 @@ pub fn period_end(key: &str) -> Option<i64> {
     let mut period = Period::default();
     for part in key.split('/') {
         let (name, value) = part.split_once('=').unwrap_or(("", part));
-        match whole_date(value) {
-            Some(date) => period = date,
-            None => period.take(name, value),
-        }
+        if let Some(date) = whole_date(value) { period = date } else { period.take(name, value) }
     }
     period.end()
 }

@@ -124,10 +124,7 @@ impl FarColumn {
             (false, false) if span == 0.0 => 1.0,
             (false, false) => UNKNOWN_EQUAL,
         };
-        let below = match span > 0.0 {
-            true => ((value - least) / span).clamp(0.0, 1.0),
-            false => f64::from(value > least),
-        };
+        let below = if span > 0.0 { ((value - least) / span).clamp(0.0, 1.0) } else { f64::from(value > least) };
         let share = match by {
             Comparison::Equal => equal,
             Comparison::Different => 1.0 - equal,

@@ -23,10 +23,7 @@ pub fn together(bytes: &[u64], least: u64) -> Vec<Range<usize>> {
         }
     }
     if start < bytes.len() {
-        match runs.last_mut() {
-            Some(last) => last.end = bytes.len(),
-            None => runs.push(0..bytes.len()),
-        }
+        if let Some(last) = runs.last_mut() { last.end = bytes.len() } else { runs.push(0..bytes.len()) }
     }
     assert_eq!(runs.iter().map(ExactSizeIterator::len).sum::<usize>(), bytes.len(), "each part is in one run");
     runs

@@ -29,10 +29,7 @@ impl Key {
         if key.len() > Self::BYTES_MAX {
             return Err(Error::invalid(format!("key of {} bytes is longer than {} bytes", key.len(), Self::BYTES_MAX)));
         }
-        if key.contains('\0') {
-            return Err(Error::invalid(format!("key {key:?} holds a NUL byte")));
-        }
-        Ok(())
+        if key.contains('\0') { Err(Error::invalid(format!("key {key:?} holds a NUL byte"))) } else { Ok(()) }
     }
 
     /// The key's text.

@@ -20,9 +20,10 @@ mod path;
 mod segment;
 mod units;
 mod version;
+mod words;
 mod worker;
 
-pub use checksum::{crc32c, crc32c_append};
+pub use checksum::{crc32c, crc32c_append, hex, mix64, split_mix};
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use form::{
     Cell, CellSource, Comparison, CsvLines, ROW_TESTS_MAX, RowTest, TEXT_CHUNK_BYTES, TextForm, TextLines, at_most, text_chunk,

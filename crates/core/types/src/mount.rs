@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::as_text;
 use crate::{BitRate, ByteSize, Error, Result, format_duration, parse_duration};
 
 /// A mount's identity: given once by the metadata database and never used again, so that what was cached of a removed
@@ -67,19 +68,7 @@ impl FromStr for MountName {
     }
 }
 
-impl TryFrom<String> for MountName {
-    type Error = Error;
-
-    fn try_from(name: String) -> Result<Self> {
-        name.parse()
-    }
-}
-
-impl From<MountName> for String {
-    fn from(name: MountName) -> Self {
-        name.0.as_ref().into()
-    }
-}
+as_text!(MountName);
 
 impl fmt::Display for MountName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -138,19 +127,7 @@ impl FromStr for Validate {
     }
 }
 
-impl TryFrom<String> for Validate {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
-
-impl From<Validate> for String {
-    fn from(rule: Validate) -> Self {
-        rule.to_string()
-    }
-}
+as_text!(Validate);
 
 impl fmt::Display for Validate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -173,25 +150,9 @@ pub enum HotForm {
     Raw,
 }
 
-impl FromStr for HotForm {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "table" => Ok(Self::Table),
-            "raw" => Ok(Self::Raw),
-            _ => Err(Error::invalid(format!("{text:?} is no form: write table or raw"))),
-        }
-    }
-}
-
-impl fmt::Display for HotForm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Table => "table",
-            Self::Raw => "raw",
-        })
-    }
+crate::named! {
+    HotForm, Error: Table = "table", Raw = "raw";
+    |text| Error::invalid(format!("{text:?} is no form: write table or raw"))
 }
 
 /// How many workers hold what is young, at least. Written `2 for 7d`.
@@ -216,19 +177,7 @@ impl FromStr for Young {
     }
 }
 
-impl TryFrom<String> for Young {
-    type Error = Error;
-
-    fn try_from(text: String) -> Result<Self> {
-        text.parse()
-    }
-}
-
-impl From<Young> for String {
-    fn from(young: Young) -> Self {
-        young.to_string()
-    }
-}
+as_text!(Young);
 
 impl fmt::Display for Young {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::as_text;
 use crate::{Error, Result};
 
 /// A number of bytes, written with a unit: `64MiB`, `4GiB`, `10GB`, `512` (bytes).
@@ -123,24 +124,6 @@ impl fmt::Display for BitRate {
         }
         write!(f, "{}B", self.bytes_per_sec)
     }
-}
-
-macro_rules! as_text {
-    ($type:ty) => {
-        impl TryFrom<String> for $type {
-            type Error = Error;
-
-            fn try_from(text: String) -> Result<Self> {
-                text.parse()
-            }
-        }
-
-        impl From<$type> for String {
-            fn from(value: $type) -> Self {
-                value.to_string()
-            }
-        }
-    };
 }
 
 as_text!(ByteSize);

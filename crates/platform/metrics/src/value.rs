@@ -126,10 +126,7 @@ impl Value for Histogram {
             so_far += count.load(Relaxed);
             le.clear();
             // Writing to a string does not fail.
-            let _ = match self.bounds_ns.get(ix) {
-                Some(bound) => write!(le, "{}", seconds(*bound)),
-                None => write!(le, "+Inf"),
-            };
+            let _ = if let Some(bound) = self.bounds_ns.get(ix) { write!(le, "{}", seconds(*bound)) } else { write!(le, "+Inf") };
             sample("_bucket", Some(("le", &le)), &so_far);
         }
         sample("_sum", None, &seconds(self.sum_ns.load(Relaxed)));

@@ -46,10 +46,7 @@ pub fn look(chunk: &ColumnChunkMetaData, page: &ParquetPage, bytes: Bytes, copie
         unpack::check(chunk.compression(), &bytes[compressed.at as usize..], compressed.becomes)?;
     }
     copies.check_fixed()?;
-    match copies.wants(page) {
-        true => copies.count(page, &decompressed(chunk, bytes)?),
-        false => copies.pass(page),
-    }
+    if copies.wants(page) { copies.count(page, &decompressed(chunk, bytes)?) } else { copies.pass(page) }
 }
 
 /// Of a page's bytes with its header, those behind that, no longer compressed.

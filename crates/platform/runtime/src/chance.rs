@@ -16,10 +16,7 @@ pub fn random<T>() -> T
 where
     StandardUniform: Distribution<T>,
 {
-    REPEATED.with_borrow_mut(|repeated| match repeated {
-        Some(series) => series.random(),
-        None => rand::random(),
-    })
+    REPEATED.with_borrow_mut(|repeated| if let Some(series) = repeated { series.random() } else { rand::random() })
 }
 
 /// A random value of a range.

@@ -89,10 +89,7 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    match HOME.with_borrow(Option::clone) {
-        Some(home) => home.spawn(work),
-        None => tokio::spawn(work),
-    }
+    if let Some(home) = HOME.with_borrow(Option::clone) { home.spawn(work) } else { tokio::spawn(work) }
 }
 
 /// Runs what an owner that is dropped leaves to be done; nothing where there is no runtime any more.

@@ -65,10 +65,7 @@ impl Span {
     }
 
     fn first(recorder: &Recorder, name: &'static str, kind: Kind) -> Self {
-        match recorder.takes_one() {
-            true => Self::open(forebay_runtime::random::<u128>() | 1, None, name, kind),
-            false => Self::none(),
-        }
+        if recorder.takes_one() { Self::open(forebay_runtime::random::<u128>() | 1, None, name, kind) } else { Self::none() }
     }
 
     fn open(trace: u128, parent: Option<u64>, name: &'static str, kind: Kind) -> Self {

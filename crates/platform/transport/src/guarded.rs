@@ -1,13 +1,11 @@
 //! Another protocol's connections behind TLS and credentials of this cluster.
 
 use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use forebay_rights::Caller;
 use forebay_runtime::time::timeout;
 use forebay_types::{Error, ErrorKind, Result};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::asking::dial::{CONNECT_TIMEOUT, HANDSHAKE_TIMEOUT};
@@ -175,22 +173,5 @@ async fn hear_proof(io: &mut Box<dyn Io>) -> Result<Proof> {
     Ok(proof)
 }
 
-impl AsyncRead for Guarded {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_read(cx, into)
-    }
-}
-
-impl AsyncWrite for Guarded {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(cx)
-    }
-}
+crate::through!(read io: Guarded);
+crate::through!(write io: Guarded);

@@ -90,10 +90,7 @@ pub(crate) async fn receive(reader: &mut FrameReader, sink: &mut Sink, security:
     say(sink, version, &Hello::Server { nonce: server, proof }).await?;
     let proof = hear(reader).await.map_err(|error| if error.kind() == ErrorKind::Closed { left(&id) } else { error })?;
     let Hello::Proof { proof } = proof else { return Err(out_of_order()) };
-    match token::is_client(&entry.verifier.keys, &said, &proof) {
-        true => Ok(entry.caller()),
-        false => Err(unknown(&id)),
-    }
+    if token::is_client(&entry.verifier.keys, &said, &proof) { Ok(entry.caller()) } else { Err(unknown(&id)) }
 }
 
 /// Lets the client in.

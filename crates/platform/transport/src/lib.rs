@@ -12,6 +12,7 @@ mod asking;
 mod budget;
 mod caught;
 mod credentials;
+mod delegate;
 mod entrance;
 mod frames;
 mod guarded;

@@ -20,8 +20,5 @@ pub(crate) async fn while_waited<S: Session>(session: Arc<S>, left: Left, meta: 
     // In one place for both: a call is large, and is moved no more.
     let call = pin!(session.call(meta, payload));
     let Some(longest) = left.known() else { return call.await };
-    match deadline::within(longest + AFTER, call).await {
-        Ok(response) => response,
-        Err(_) => session.given_up(&asked),
-    }
+    if let Ok(response) = deadline::within(longest + AFTER, call).await { response } else { session.given_up(&asked) }
 }

@@ -149,10 +149,7 @@ impl Object<'_> {
 
 impl Answer<'_> {
     fn version(&self) -> Option<u32> {
-        match self.seen {
-            Seen::Version(version) => Some(*version),
-            _ => None,
-        }
+        if let Seen::Version(version) = self.seen { Some(*version) } else { None }
     }
 }
 

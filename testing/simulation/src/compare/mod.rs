@@ -110,10 +110,7 @@ pub fn compare(scenario: &Scenario, names: &[String], seeds: u64) -> Result<Vec<
     let mut rows = Vec::new();
     for name in names {
         let way = if name == "uniform-equal" {
-            let own = match &own {
-                Some(own) => own.clone(),
-                None => scenario.middle(&way("getafix")?, seeds),
-            };
+            let own = if let Some(own) = &own { own.clone() } else { scenario.middle(&way("getafix")?, seeds) };
             equal_to(&own, scenario)
         } else {
             way(name)?

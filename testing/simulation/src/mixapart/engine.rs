@@ -1,7 +1,6 @@
 //! Time, slots and one link around the schedule as it is: what it says is done, and it hears what happened.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use forebay_scheduling::{
     Assignment, BlockRange, JobId, Schedule, ScheduleSettings, Source, TaskId, TaskInput, TaskSpec, Transfer,
@@ -11,6 +10,7 @@ use forebay_types::{MountId, PAGE_BYTES, PageRun, SegmentId, WorkerId};
 use super::jobs::MixApartJob;
 use super::measures::Measures;
 use super::settings::MixApartSettings;
+use crate::events::Events;
 use crate::random::Random;
 use crate::workload::Micros;
 
@@ -40,8 +40,7 @@ pub(super) struct Engine<'a, Jobs> {
     to_come: Jobs,
     next: Option<MixApartJob>,
     schedule: Schedule,
-    events: BinaryHeap<Reverse<(Micros, u64, Event)>>,
-    events_made: u64,
+    events: Events<Event>,
     now: Micros,
     random: Random,
     link_free: Micros,
@@ -71,8 +70,7 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
             to_come,
             next: None,
             schedule,
-            events: BinaryHeap::new(),
-            events_made: 0,
+            events: Events::new(),
             now: 0,
             random: Random::new(settings.seed, 2),
             link_free: 0,
@@ -89,7 +87,7 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
     /// Until `end`, or until every job is done.
     pub(super) fn run(mut self, end: Micros) -> Measures {
         self.look_out();
-        while let Some(Reverse((time, _, event))) = self.events.pop()
+        while let Some((time, event)) = self.events.pop()
             && time <= end
         {
             self.pass(time);
@@ -109,16 +107,11 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
         self.measures
     }
 
-    fn at(&mut self, time: Micros, event: Event) {
-        self.events_made += 1;
-        self.events.push(Reverse((time, self.events_made, event)));
-    }
-
     /// The next job is waited for.
     fn look_out(&mut self) {
         self.next = self.to_come.next();
         if let Some(job) = &self.next {
-            self.at((job.at_secs * 1e6) as Micros, Event::JobArrives);
+            self.events.push((job.at_secs * 1e6) as Micros, Event::JobArrives);
         }
     }
 
@@ -163,7 +156,7 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
         self.link_free = self.link_free.max(self.now) + time;
         self.measures.brought(self.now, time);
         self.arriving.insert(range, Vec::new());
-        self.at(self.link_free, Event::Arrived { range, to: transfer.to });
+        self.events.push(self.link_free, Event::Arrived { range, to: transfer.to });
     }
 
     fn arrived(&mut self, range: u64, to: WorkerId) {
@@ -192,15 +185,12 @@ impl<'a, Jobs: Iterator<Item = MixApartJob>> Engine<'a, Jobs> {
         let from_storage = assignment.bring.into_iter().filter(|transfer| transfer.from == Source::Storage);
         from_storage.for_each(|transfer| self.bring(transfer));
         let range = self.jobs[&job].first_range + task;
-        match self.arriving.get_mut(&range) {
-            Some(waiting) => waiting.push((job, task)),
-            None => self.compute(job, task),
-        }
+        if let Some(waiting) = self.arriving.get_mut(&range) { waiting.push((job, task)) } else { self.compute(job, task) }
     }
 
     fn compute(&mut self, job: u64, task: u64) {
         self.computing += 1;
-        self.at(self.now + self.jobs[&job].task_time, Event::Done { job, task });
+        self.events.push(self.now + self.jobs[&job].task_time, Event::Done { job, task });
     }
 
     fn done(&mut self, job_id: u64, task: u64) {

@@ -1,9 +1,4 @@
-//! What is yet to happen, by time, and in one order always where times are equal.
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use crate::workload::Micros;
+//! What happens in a run of the model.
 
 /// What happens at a time, other than the arrival of queries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,27 +15,4 @@ pub(crate) enum Event {
     Fresh { segment: u32 },
     /// A window ends.
     Window,
-}
-
-/// Events by time; those of one time in the order in which they were made.
-#[derive(Debug, Default)]
-pub(crate) struct Events {
-    heap: BinaryHeap<Reverse<(Micros, u64, Event)>>,
-    made: u64,
-}
-
-impl Events {
-    pub(crate) fn push(&mut self, at: Micros, event: Event) {
-        self.made += 1;
-        self.heap.push(Reverse((at, self.made, event)));
-    }
-
-    /// The time of the next event.
-    pub(crate) fn next_at(&self) -> Micros {
-        self.heap.peek().map_or(Micros::MAX, |Reverse((at, ..))| *at)
-    }
-
-    pub(crate) fn pop(&mut self) -> Option<(Micros, Event)> {
-        self.heap.pop().map(|Reverse((at, _, event))| (at, event))
-    }
 }

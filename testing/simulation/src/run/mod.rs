@@ -12,9 +12,10 @@ use forebay_placement::{Candidate, QueueView};
 
 use crate::cluster::{Client, ClusterSettings, InFlight, Routing, Table, Worker};
 use crate::decide::Planner;
+use crate::events::Events;
 use crate::metrics::{Measures, Outcome};
 use crate::random::Random;
-use crate::run::events::{Event, Events};
+use crate::run::events::Event;
 use crate::workload::{Micros, Query};
 
 pub use observer::{Fact, Observer, Unobserved};
@@ -73,7 +74,7 @@ struct Engine<'a, O> {
     table: Rc<Table>,
     /// Whether who holds what has changed since the table was made.
     table_is_old: bool,
-    events: Events,
+    events: Events<Event>,
     pending: Vec<Pending>,
     free: Vec<u32>,
     asked: u64,
@@ -92,7 +93,7 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn new(what: &Run<'a>, decide: &'a mut Planner, observer: &'a mut O) -> Self {
         let cluster = what.cluster;
         let total = what.segments + what.fresh.len();
-        let mut events = Events::default();
+        let mut events = Events::new();
         for (at, time) in what.fresh.iter().enumerate() {
             events.push(*time, Event::Fresh { segment: (what.segments + at) as u32 });
         }

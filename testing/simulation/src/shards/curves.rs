@@ -1,9 +1,7 @@
 //! Storage-performance curves that shards of the model have.
 
-use std::str::FromStr;
-
 use forebay_navigation::{Curve, Level};
-use forebay_types::{Error, Result};
+use forebay_types::Error;
 
 /// Bytes of a shard's input: levels are counted in thousandths of it.
 pub(super) const INPUT_BYTES: u64 = 1_000;
@@ -20,7 +18,7 @@ pub enum ShardCurve {
 }
 
 impl ShardCurve {
-    /// The names that [`FromStr`] knows.
+    /// The names that [`FromStr`](std::str::FromStr) knows.
     pub const NAMES: &'static str = "paper or succinct";
 
     /// The curve of a shard that answers so many requests a second at its lowest level.
@@ -50,14 +48,7 @@ fn succinct() -> Vec<(f64, f64)> {
     measured.map(|(storage, searches)| (storage, searches / measured[0].1)).to_vec()
 }
 
-impl FromStr for ShardCurve {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "paper" => Ok(Self::Paper),
-            "succinct" => Ok(Self::Succinct),
-            _ => Err(Error::invalid(format!("{text:?} is no curve of a shard: use {}", Self::NAMES))),
-        }
-    }
+forebay_types::named! {
+    ShardCurve, Error: Paper = "paper", Succinct = "succinct";
+    |text| Error::invalid(format!("{text:?} is no curve of a shard: use {}", ShardCurve::NAMES))
 }

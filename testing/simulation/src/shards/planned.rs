@@ -230,10 +230,7 @@ pub fn shards_planned_table(planned: &[ShardPlanned]) -> String {
     let width = planned.iter().map(|planned| planned.shard.chars().count()).max().unwrap_or(0).max("SHARD".len());
     let mut text = format!("{:>8}  {:width$}  {:8}  {:>9}  {:>9}  WHY\n", "SECOND", "SHARD", "LEVEL", "SIZE", "WAIT");
     for planned in planned.iter().filter(|planned| planned.moves() || planned.secs == last) {
-        let level = match planned.moves() {
-            true => format!("{} to {}", planned.from, planned.to),
-            false => planned.to.to_string(),
-        };
+        let level = if planned.moves() { format!("{} to {}", planned.from, planned.to) } else { planned.to.to_string() };
         let (size, wait) = (format_bytes(planned.bytes), format!("{:.1} ms", planned.wait_us / 1e3));
         let (secs, shard, why) = (planned.secs, &planned.shard, &planned.why);
         let _ = writeln!(text, "{secs:8.0}  {shard:width$}  {level:8}  {size:>9}  {wait:>9}  {why}");

@@ -1,9 +1,7 @@
 //! What is run: workers, replicas, clients and their load.
 
-use std::str::FromStr;
-
 use forebay_navigation::{Curve, Settings};
-use forebay_types::{Error, Result};
+use forebay_types::Error;
 
 use super::arrivals::Load;
 
@@ -21,20 +19,13 @@ pub enum ShardRouting {
 }
 
 impl ShardRouting {
-    /// The names that [`FromStr`] knows.
+    /// The names that [`FromStr`](std::str::FromStr) knows.
     pub const NAMES: &'static str = "two-choices or join-shortest";
 }
 
-impl FromStr for ShardRouting {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "two-choices" => Ok(Self::TwoChoices),
-            "join-shortest" => Ok(Self::JoinShortest),
-            _ => Err(Error::invalid(format!("{text:?} is no way to choose a replica: use {}", Self::NAMES))),
-        }
-    }
+forebay_types::named! {
+    ShardRouting, Error: TwoChoices = "two-choices", JoinShortest = "join-shortest";
+    |text| Error::invalid(format!("{text:?} is no way to choose a replica: use {}", ShardRouting::NAMES))
 }
 
 /// Where a replica is, and its level at the beginning.

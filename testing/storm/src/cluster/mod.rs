@@ -175,10 +175,7 @@ impl Cluster {
             let own = [arguments, &[flag("http", http), flag("data-dir", data.display())]].concat();
             let process = Process::new(name, binary, folder, http, &own).within(wanted.group.as_deref());
             let process = with_environment(process, folder);
-            match &clocks {
-                Some(library) => Ok(process.with_clock(Clock::make(library, folder, name)?)),
-                None => Ok(process),
-            }
+            if let Some(library) = &clocks { Ok(process.with_clock(Clock::make(library, folder, name)?)) } else { Ok(process) }
         };
         let url = postgres.as_ref().map(Postgres::url).or_else(|| pair.as_ref().map(Pair::url));
         let leads = |name: &str, at: SocketAddr| {
@@ -186,10 +183,7 @@ impl Cluster {
             role(name, &arguments.chain(url.as_ref().map(|url| flag("metadata", url))).collect::<Vec<_>>())
         };
         let coordinator = leads("coordinator", address)?;
-        let standby = match second {
-            Some(at) => Some(Standby { process: leads("standby", at)?, address: at }),
-            None => None,
-        };
+        let standby = if let Some(at) = second { Some(Standby { process: leads("standby", at)?, address: at }) } else { None };
         let mut reached = Vec::new();
         let worker = |number: usize| -> io::Result<Process> {
             let mut arguments = vec!["worker".to_owned(), flag("dram", DRAM), flag("disk", DISK)];

@@ -54,10 +54,7 @@ pub(super) fn draw(seed: u64, rounds: usize, can: impl Fn(Cell) -> bool) -> Vec<
 /// What the load and the victim of a round follow from. Where a worker ends it is the first one.
 pub(super) fn seed_of(cell: Cell, seed: u64, round: u32) -> u64 {
     let seed = seed.wrapping_mul(1_000_003).wrapping_add(u64::from(round));
-    match cell.has(Fault::WorkerKilled) || cell.has(Fault::ScaleIn) {
-        true => seed - seed % WORKERS as u64,
-        false => seed,
-    }
+    if cell.has(Fault::WorkerKilled) || cell.has(Fault::ScaleIn) { seed - seed % WORKERS as u64 } else { seed }
 }
 
 #[cfg(test)]

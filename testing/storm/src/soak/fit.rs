@@ -13,10 +13,7 @@ pub(super) fn slope(series: &[Vec<(f64, f64)>]) -> Option<f64> {
         }
     }
     let middle = slopes.len() / 2;
-    match slopes.is_empty() {
-        true => None,
-        false => Some(*slopes.select_nth_unstable_by(middle, f64::total_cmp).1),
-    }
+    if slopes.is_empty() { None } else { Some(*slopes.select_nth_unstable_by(middle, f64::total_cmp).1) }
 }
 
 /// The most of the first third of some numbers, and the least of the last: what only goes up and down has the second below the first. None of

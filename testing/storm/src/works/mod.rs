@@ -46,10 +46,7 @@ struct Seen {
 
 impl Seen {
     fn add(&mut self, done: Result<(), String>) {
-        match done {
-            Ok(()) => self.tried += 1,
-            Err(refused) => self.refused = refused,
-        }
+        if let Err(refused) = done { self.refused = refused } else { self.tried += 1 }
     }
 
     /// What became of a process; none where it was killed.

@@ -68,10 +68,7 @@ impl<'a> Modules<'a> {
             // An item, or a name that the module has from elsewhere.
             let import = self.imports.get(&module).and_then(|imports| imports.get(name));
             let leads_on = import.filter(|import| steps > 0 && self.begins_here(&module, import));
-            return match leads_on {
-                Some(import) => self.follow(&module, import, steps - 1),
-                None => Some(module),
-            };
+            return if let Some(import) = leads_on { self.follow(&module, import, steps - 1) } else { Some(module) };
         }
         Some(module)
     }

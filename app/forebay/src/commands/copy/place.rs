@@ -37,9 +37,7 @@ impl Place {
         if let Some(path) = text.strip_prefix("file://") {
             return Ok(Self::Local(path.into()));
         }
-        let Some(rest) = text.strip_prefix('/') else {
-            return Ok(Self::Local(text.into()));
-        };
+        let Some(rest) = text.strip_prefix('/') else { return Ok(Self::Local(text.into())) };
         if let Ok(path) = text.parse::<ForebayPath>()
             && is_mount(path.mount())
         {

@@ -101,10 +101,7 @@ async fn mkdir(nodes: &Nodes, args: NodeMkdirArgs) -> Outcome {
     if let Some(quota) = args.quota {
         nodes.set_quota(&args.path, Some(quota.0)).await.map_err(failed)?;
     }
-    match args.lease {
-        Some(ttl) => nodes.lease(&args.path, Some(ttl)).await.map_err(failed),
-        None => Ok(()),
-    }
+    if let Some(ttl) = args.lease { nodes.lease(&args.path, Some(ttl)).await.map_err(failed) } else { Ok(()) }
 }
 
 async fn stat(nodes: &Nodes, args: NodeStatArgs) -> Outcome {

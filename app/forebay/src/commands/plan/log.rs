@@ -71,10 +71,7 @@ fn read_trace(text: &str) -> Result<Vec<Access>> {
         }
         reads.push(Access { time_ms: access.at_us / 1_000, path, start, bytes, times: f64::from(access.times) });
     }
-    match reads.is_empty() {
-        true => Err(Error::invalid("the trace has no reads: there is nothing to plan for")),
-        false => Ok(reads),
-    }
+    if reads.is_empty() { Err(Error::invalid("the trace has no reads: there is nothing to plan for")) } else { Ok(reads) }
 }
 
 fn read(path: &Path, text: &str) -> Result<Vec<Access>> {

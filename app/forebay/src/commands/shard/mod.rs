@@ -71,8 +71,7 @@ fn plain(value: &serde_json::Value) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("x'{}'", pairs.concat())
+    format!("x'{}'", forebay_types::hex(bytes))
 }
 
 /// Opens a shard to read it.

@@ -80,10 +80,7 @@ async fn print(
     let Some(asked) = asked else {
         for key in keys {
             let key = all.key_json(key);
-            match output.json() {
-                true => output.record(&json!({&all.key().name: key}))?,
-                false => output.line(&key_line(&key))?,
-            }
+            if output.json() { output.record(&json!({&all.key().name: key}))? } else { output.line(&key_line(&key))? }
         }
         return Ok(keys.len());
     };

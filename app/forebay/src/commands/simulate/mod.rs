@@ -40,10 +40,7 @@ fn list_scenarios(json: bool, all: &[(&'static str, &'static str)]) -> Outcome {
 
 /// Writes a file where one is asked for.
 fn write(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<()> {
-    match file {
-        Some(file) => fs::write(file, text()).context(|| format!("can't write {}", file.display())),
-        None => Ok(()),
-    }
+    if let Some(file) = file { fs::write(file, text()).context(|| format!("can't write {}", file.display())) } else { Ok(()) }
 }
 
 /// A trace or a log of accesses, for `--trace` of the models; - for the standard input.

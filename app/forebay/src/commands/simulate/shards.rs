@@ -36,10 +36,7 @@ pub(crate) fn run(args: &SimulateShardsArgs) -> Outcome {
             let run = shards(name, args.routing.parse()?, args.seed)?;
             write(args.csv.as_deref(), || shards_csv(&run))?;
             write(args.plot.as_deref(), || shards_chart(&run).svg())?;
-            match args.json {
-                true => output.record(&run)?,
-                false => output.line(shards_table(&run).trim_end())?,
-            }
+            if args.json { output.record(&run)? } else { output.line(shards_table(&run).trim_end())? }
         }
     }
     output.finish()

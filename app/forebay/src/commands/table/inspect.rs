@@ -177,10 +177,7 @@ fn range(known: &ColumnStatistics, row_groups: usize) -> (String, String) {
     }
     let show = |value: Option<ScalarValue>| {
         let text = value.map(|value| value.to_string()).unwrap_or_default();
-        match text.char_indices().nth(BOUND_CHARS_MAX) {
-            Some((end, _)) => format!("{}..", &text[..end]),
-            None => text,
-        }
+        if let Some((end, _)) = text.char_indices().nth(BOUND_CHARS_MAX) { format!("{}..", &text[..end]) } else { text }
     };
     (show(least), show(most))
 }

@@ -202,10 +202,7 @@ impl Cell {
     }
 
     fn order(&self, other: &Self) -> Ordering {
-        match (&self.key, &other.key) {
-            (Key::Number(a), Key::Number(b)) => a.total_cmp(b),
-            _ => self.shown.cmp(&other.shown),
-        }
+        if let (Key::Number(a), Key::Number(b)) = (&self.key, &other.key) { a.total_cmp(b) } else { self.shown.cmp(&other.shown) }
     }
 }
 

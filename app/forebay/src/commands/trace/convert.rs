@@ -28,10 +28,7 @@ pub(super) fn run(args: &TraceConvertArgs) -> Outcome {
     if !(args.per_second > 0.0 && args.per_second.is_finite()) {
         return Err(Failure::Usage(format!("{} accesses a second are none: give --per-second above 0", args.per_second)));
     }
-    let converted = match is_dash(&args.output) {
-        true => to_stdout(args)?,
-        false => to_file(args)?,
-    };
+    let converted = if is_dash(&args.output) { to_stdout(args)? } else { to_file(args)? };
     for line in &converted.told {
         eprintln!("forebay: left out: {line}");
     }
@@ -49,10 +46,7 @@ pub(super) fn run(args: &TraceConvertArgs) -> Outcome {
 
 fn to_stdout(args: &TraceConvertArgs) -> Outcome<Converted> {
     let mut stdout = BufWriter::new(io::stdout().lock());
-    converted(args, &mut stdout).map_err(|error| match is_gone(&error) {
-        true => Failure::ReaderGone,
-        false => Failure::Failed(error),
-    })
+    converted(args, &mut stdout).map_err(|error| if is_gone(&error) { Failure::ReaderGone } else { Failure::Failed(error) })
 }
 
 /// What is not whole has another name.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Bucket, Ran, Role, csv, forebay, free_port};
+use crate::support::{Bucket, Ran, Role, forebay, free_port};
 
 /// Two stages, one of which passes on to the other.
 const GROUPS: &str = "select square % 7 as g, count(*) as n from '/lake/t/*.csv' group by g order by g";
@@ -40,9 +40,7 @@ impl Cluster {
     fn of(files: usize, flags: &[&str]) -> Self {
         let home = tempfile::tempdir().unwrap();
         let bucket = Bucket::s3();
-        for part in 0..files {
-            bucket.put(&format!("t/{part}.csv"), &csv(40_000));
-        }
+        bucket.put_csv("t", files, 40_000);
         let (at, scheduler_at) = (free_port(), free_port());
         let coordinator = Role::coordinator(home.path(), &at);
         let worker = Role::worker(home.path(), "w", &at);
@@ -57,9 +55,7 @@ impl Cluster {
 
     /// What a process alone answers of the same rows under another name, so that the query's own are not cached.
     fn alone(&self) -> String {
-        for part in 0..self.files {
-            self.bucket.put(&format!("same/{part}.csv"), &csv(40_000));
-        }
+        self.bucket.put_csv("same", self.files, 40_000);
         forebay(&self.at, &["sql", "--csv", "--scheduler", "off", &GROUPS.replace("/t/", "/same/")]).ok().text()
     }
 

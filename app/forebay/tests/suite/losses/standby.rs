@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::postgres_server::PostgresServer;
-use crate::support::{Bucket, Ran, Role, csv, forebay, forebay_in, free_port, lake};
+use crate::support::{Bucket, Ran, Role, forebay, forebay_in, free_port, lake};
 
 /// What a failover may take.
 const FAILOVER: Duration = Duration::from_secs(15);
@@ -110,9 +110,7 @@ fn a_standby_takes_over_and_whoever_knows_both_places_finds_it() {
 #[test]
 fn a_scheduler_that_stands_by_takes_over_with_the_executors() {
     let bucket = Bucket::s3();
-    for part in 0..2 {
-        bucket.put(&format!("t/{part}.csv"), &csv(10_000));
-    }
+    bucket.put_csv("t", 2, 10_000);
     let (home, _up, at) = lake(&bucket);
     let role = |name: &str, folder: &str, more: &[&str]| {
         let flags = [name, "--coordinator", &at, "--http", "off", "--data-dir", folder];

@@ -50,9 +50,7 @@ fn above<'a>(spans: &'a [Value], span: &'a Value) -> Vec<&'a str> {
 #[test]
 fn a_query_on_a_cluster_is_one_trace_from_its_command_to_each_get() {
     let (bucket, collector) = (Bucket::s3(), Collector::start());
-    for part in 0..4 {
-        bucket.put(&format!("t/{part}.csv"), &csv(20_000));
-    }
+    bucket.put_csv("t", 4, 20_000);
     bucket.put("u/a.csv", &csv(20_000));
     let ports = ["--scheduler-listen", "127.0.0.1:0", "--executor-listen", "127.0.0.1:0", "--slots", "2"];
     let (home, up, _) = lake_with(&bucket, &[&["--cluster", "2", "--otlp-endpoint", &collector.endpoint], &ports[..]].concat());

@@ -32,6 +32,11 @@ impl Bucket {
         }
     }
 
+    /// Writes so many files of so many rows below a folder, past Forebay.
+    pub fn put_csv(&self, folder: &str, files: usize, rows: u64) {
+        (0..files).for_each(|file| self.put(&format!("{folder}/{file}.csv"), &csv(rows)));
+    }
+
     /// Writes past Forebay.
     pub fn put(&self, key: &str, data: &[u8]) {
         match self {

@@ -1,7 +1,6 @@
 //! What workers hold: brought there, kept there, dropped.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::time::Duration;
 
 use forebay_protocol::{Accesses, AdminRequest, Departed, Held};
@@ -12,32 +11,23 @@ use futures::TryStreamExt;
 
 use super::Client;
 use crate::prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
+use crate::read::Planned;
 
 impl Client {
     /// Fetches what a plan is about to read, in this order, a bounded number of bytes ahead of the reads of the same
     /// operation: each [`Client::read`] with it moves the window. Dropping the answer cancels what is under way. What
     /// can't be prefetched is read on demand, so there is no error here. Among the plans of all clients it stands as one that was made now.
-    pub fn prefetch(&self, operation: OperationId, plan: Vec<(ObjectVersion, Vec<Range<u64>>)>) -> Prefetch {
+    pub fn prefetch(&self, operation: OperationId, plan: Planned) -> Prefetch {
         self.prefetch_in_turn(operation, Self::standing(0), plan)
     }
 
     /// The same for a plan that is part of something larger: it stands among those of all clients as that does.
-    pub fn prefetch_in_turn(
-        &self,
-        operation: OperationId,
-        standing: Standing,
-        plan: Vec<(ObjectVersion, Vec<Range<u64>>)>,
-    ) -> Prefetch {
+    pub fn prefetch_in_turn(&self, operation: OperationId, standing: Standing, plan: Planned) -> Prefetch {
         self.rooms.prefetches.begin(operation, standing, plan, u64::MAX)
     }
 
     /// As [`Self::prefetch`], with no more than so many bytes ahead of the reads: for a reader of whom there may be many.
-    pub fn prefetch_near(
-        &self,
-        operation: OperationId,
-        plan: Vec<(ObjectVersion, Vec<Range<u64>>)>,
-        ahead_bytes: u64,
-    ) -> Prefetch {
+    pub fn prefetch_near(&self, operation: OperationId, plan: Planned, ahead_bytes: u64) -> Prefetch {
         self.rooms.prefetches.begin(operation, Self::standing(0), plan, ahead_bytes)
     }
 
@@ -54,11 +44,7 @@ impl Client {
     }
 
     /// Brings these ranges of versions into the tiers, as [`Self::load`] does all of them. `progress` gets the bytes of ranges done so far.
-    pub async fn load_ranges(
-        &self,
-        plan: Vec<(ObjectVersion, Vec<Range<u64>>)>,
-        progress: impl Fn(u64) + Send + Sync,
-    ) -> Result<Loaded> {
+    pub async fn load_ranges(&self, plan: Planned, progress: impl Fn(u64) + Send + Sync) -> Result<Loaded> {
         self.rooms.prefetches.load_ranges(self.operation(), plan, false, progress).await
     }
 

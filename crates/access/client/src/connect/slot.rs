@@ -46,10 +46,7 @@ impl<T: Alive + Send + 'static> Slot<T> {
     where
         Fut: Future<Output = Result<T>> + Send + 'static,
     {
-        match self.current() {
-            Some(it) => Ok(it),
-            None => to_its_end(Arc::clone(&self.0).make(connect())).await,
-        }
+        if let Some(it) = self.current() { Ok(it) } else { to_its_end(Arc::clone(&self.0).make(connect())).await }
     }
 }
 

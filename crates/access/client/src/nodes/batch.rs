@@ -112,10 +112,7 @@ impl Data {
 
 /// Bytes as an answer has them.
 fn data(bytes: &[u8]) -> Value {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => json!(text),
-        Err(_) => json!({ "base64": STANDARD.encode(bytes) }),
-    }
+    if let Ok(text) = std::str::from_utf8(bytes) { json!(text) } else { json!({ "base64": STANDARD.encode(bytes) }) }
 }
 
 impl Nodes {

@@ -64,10 +64,7 @@ impl NodeAnswer {
     }
 
     pub(crate) fn length(&self) -> NodeResult<u64> {
-        match self.reply()? {
-            NodeReply::Length(length) => Ok(length),
-            _ => Err(misfit()),
-        }
+        if let NodeReply::Length(length) = self.reply()? { Ok(length) } else { Err(misfit()) }
     }
 }
 

@@ -61,10 +61,7 @@ impl Nodes {
             let (nodes, path) = (nodes.clone(), path.clone());
             async move {
                 let Some(Window { serial, pieces, next }) = state else { return Ok::<_, NodeError>(None) };
-                let next = match next {
-                    Some(offset) => Some(nodes.places_on(&path, offset, serial).await?),
-                    None => None,
-                };
+                let next = if let Some(offset) = next { Some(nodes.places_on(&path, offset, serial).await?) } else { None };
                 Ok(Some((pieces, next)))
             }
         });

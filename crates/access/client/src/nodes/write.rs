@@ -344,10 +344,7 @@ pub(super) fn check_claim(path: &str, oldest: Option<Instant>, remedy: &str) -> 
 }
 
 fn block_of(answer: &NodeAnswer) -> NodeResult<BlockRef> {
-    match answer.reply()? {
-        NodeReply::Block(block) => Ok(block),
-        _ => Err(misfit()),
-    }
+    if let NodeReply::Block(block) = answer.reply()? { Ok(block) } else { Err(misfit()) }
 }
 
 fn io(error: NodeError) -> std::io::Error {

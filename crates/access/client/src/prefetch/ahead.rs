@@ -1,12 +1,11 @@
 //! Fetching ahead of the reader of a plan.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use forebay_protocol::{DataNotice, DataRequest, encode_for};
 use forebay_transport::Connection;
-use forebay_types::{ObjectVersion, OperationId, RouteKey, SegmentId, Standing, WorkerId, split_range};
+use forebay_types::{OperationId, RouteKey, SegmentId, Standing, WorkerId, split_range};
 use futures::stream::{FuturesUnordered, StreamExt};
 use parking_lot::Mutex;
 use tokio_util::task::AbortOnDropHandle;
@@ -14,7 +13,7 @@ use tracing::debug;
 
 use super::{DEADLINE, Prefetches, fetch};
 use crate::connect::{Failure, Link};
-use crate::read::{Course, Courses};
+use crate::read::{Course, Courses, Planned};
 use crate::route::Routes;
 
 /// Messages of one prefetch under way at once.
@@ -27,13 +26,7 @@ const HOLD_MS: u32 = 60_000;
 
 impl Prefetches {
     /// Fetches what a plan is about to read, in this order, so many bytes ahead at most.
-    pub(crate) fn begin(
-        &self,
-        operation: OperationId,
-        standing: Standing,
-        plan: Vec<(ObjectVersion, Vec<Range<u64>>)>,
-        ahead_bytes: u64,
-    ) -> Prefetch {
+    pub(crate) fn begin(&self, operation: OperationId, standing: Standing, plan: Planned, ahead_bytes: u64) -> Prefetch {
         let course = Arc::new(Course::new(operation, standing, plan, ahead_bytes.min(self.ahead_bytes)));
         self.courses.add(&course);
         let asked = Arc::new(Asked { operation, workers: Mutex::default() });

@@ -55,10 +55,7 @@ impl Prefetches {
             };
             present.extend(some);
         }
-        match present.len() == runs.len() {
-            true => Ok(present),
-            false => Err(unexpected("a worker", "present")),
-        }
+        if present.len() == runs.len() { Ok(present) } else { Err(unexpected("a worker", "present")) }
     }
 
     /// What left a worker's tiers, and came into them, since an answer before, whose `next` is `since`, as soon as there is something: for who counts on

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 
 use super::{Prefetches, fetch};
 use crate::connect::Failure;
+use crate::read::Planned;
 
 /// What a load did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,7 +63,7 @@ impl Prefetches {
     pub(crate) async fn load_ranges(
         &self,
         operation: OperationId,
-        plan: Vec<(ObjectVersion, Vec<Range<u64>>)>,
+        plan: Planned,
         keep: bool,
         progress: impl Fn(u64) + Send + Sync,
     ) -> Result<Loaded> {

@@ -10,6 +10,9 @@ use forebay_types::{Key, MountId, ObjectVersion, OperationId, SegmentId, Standin
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+/// Versions, and which ranges of each, in the order in which they are read.
+pub(crate) type Planned = Vec<(ObjectVersion, Vec<Range<u64>>)>;
+
 /// A plan and how far its reader is.
 pub(crate) struct Course {
     pub(crate) operation: OperationId,
@@ -22,12 +25,7 @@ pub(crate) struct Course {
 
 impl Course {
     /// The course of a plan, which is read in this order; ranges that are not within their version are left out.
-    pub(crate) fn new(
-        operation: OperationId,
-        standing: Standing,
-        plan: Vec<(ObjectVersion, Vec<Range<u64>>)>,
-        window_bytes: u64,
-    ) -> Self {
+    pub(crate) fn new(operation: OperationId, standing: Standing, plan: Planned, window_bytes: u64) -> Self {
         let mut versions = Vec::with_capacity(plan.len());
         let mut ranges = Vec::new();
         for (version_ix, (version, wanted)) in plan.into_iter().enumerate() {

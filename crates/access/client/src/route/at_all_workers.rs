@@ -57,10 +57,7 @@ impl Routes {
                 }
             }
         }
-        match failed {
-            Some(error) => Err(error.context("not done at every worker")),
-            None => Ok(by_worker),
-        }
+        if let Some(error) = failed { Err(error.context("not done at every worker")) } else { Ok(by_worker) }
     }
 
     /// Reads under way at each worker. Those that don't say so at once are left out.

@@ -149,12 +149,7 @@ impl Routes {
             asked.push(self.attempt(next, until, &ask));
             debug_assert!(asked.len() <= 2, "a read is asked of two workers at most at a time");
             let may_be_beside = how == Asked::Beside && asked.len() == 1 && left.peek().is_some();
-            let silent = async {
-                match may_be_beside {
-                    true => self.silent(next).await,
-                    false => std::future::pending().await,
-                }
-            };
+            let silent = async { if may_be_beside { self.silent(next).await } else { std::future::pending().await } };
             tokio::select! {
                 biased;
                 Some(outcome) = asked.next() => {

@@ -98,10 +98,7 @@ impl Routes {
     pub(crate) fn routed(&self, route: RouteKey, known: &Known) -> Vec<WorkerId> {
         let line = known.routes.holders(route).into_iter().flat_map(|line| line.iter());
         let there: Vec<_> = line.map(|(worker, _)| *worker).filter(|worker| known.worker(*worker).is_some()).collect();
-        match there.is_empty() {
-            true => holder(route, &known.workers).into_iter().collect(),
-            false => there,
-        }
+        if there.is_empty() { holder(route, &known.workers).into_iter().collect() } else { there }
     }
 
     /// Whom to ask before all others for what is of use in place only: a worker of this host, the same one each time. None where the

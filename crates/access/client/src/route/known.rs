@@ -60,9 +60,6 @@ impl Known {
 
     /// `/MOUNT/KEY` for messages.
     pub(crate) fn path_text(&self, mount: MountId, key: &Key) -> String {
-        match self.mount(mount) {
-            Some(mount) => format!("/{}/{key}", mount.name),
-            None => format!("/(mount {})/{key}", mount.0),
-        }
+        if let Some(mount) = self.mount(mount) { format!("/{}/{key}", mount.name) } else { format!("/(mount {})/{key}", mount.0) }
     }
 }

@@ -72,10 +72,7 @@ impl Shared {
         let looks = (LOOKS_A_WORKER * known.workers.len()).min(LOOKS_MAX / known.workers.len());
         let is_near = |key: &Key| holder(RouteKey::of(mount.id, key, 0), &known.workers) == Some(near);
         let key = (0..looks).filter_map(|turn| alike(path.key(), turn)).find(is_near);
-        match key {
-            Some(key) => ForebayPath::new(path.mount().clone(), key),
-            None => path,
-        }
+        if let Some(key) = key { ForebayPath::new(path.mount().clone(), key) } else { path }
     }
 }
 

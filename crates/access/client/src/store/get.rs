@@ -47,10 +47,7 @@ impl<V: Versions> Getter<V> {
             None if options.head || conditional => Some(self.open().await?),
             pinned => pinned,
         };
-        let (info, first) = match pinned {
-            Some(info) => (info, None),
-            None => self.first(options.range.as_ref()).await?,
-        };
+        let (info, first) = if let Some(info) = pinned { (info, None) } else { self.first(options.range.as_ref()).await? };
         let meta = meta(self.location.clone(), &info);
         options.check_preconditions(&meta)?;
         let range = match &options.range {
@@ -59,10 +56,7 @@ impl<V: Versions> Getter<V> {
                 .map_err(|error| to_store_error(self.location.as_ref(), Error::invalid(format!("{}: {error}", self.path))))?,
             None => 0..meta.size,
         };
-        let payload = match options.head {
-            true => stream::empty().boxed(),
-            false => self.pieces(info, range.clone(), first),
-        };
+        let payload = if options.head { stream::empty().boxed() } else { self.pieces(info, range.clone(), first) };
         Ok(GetResult { payload: GetResultPayload::Stream(payload), meta, range, attributes: Default::default() })
     }
 
@@ -104,10 +98,7 @@ impl<V: Versions> Getter<V> {
 
     /// The whole object, in pieces of at most so many bytes.
     pub(super) async fn stream(self, piece_bytes: u64) -> Result<BoxStream<'static, Result<Bytes>>> {
-        let info = match self.versions.pinned(&self.path) {
-            Some(info) => info,
-            None => self.open().await?,
-        };
+        let info = if let Some(info) = self.versions.pinned(&self.path) { info } else { self.open().await? };
         let range = 0..info.version.size;
         Ok(self.pieces_of(info, range, piece_bytes))
     }

@@ -10,16 +10,12 @@ use object_store::{Error, ListResult, ObjectMeta, Result};
 use tracing::debug;
 
 use super::errors::to_store_error;
-use super::paths::{from_store, meta, to_store};
+use super::paths::{Metas, from_store, meta, to_store};
 use super::temporary;
 use super::versions::Versions;
 
 /// All objects below a path (or of all mounts, without temporary data), after an offset.
-pub(super) fn list<V: Versions>(
-    versions: V,
-    prefix: Option<Path>,
-    offset: Option<Path>,
-) -> BoxStream<'static, Result<ObjectMeta>> {
+pub(super) fn list<V: Versions>(versions: V, prefix: Option<Path>, offset: Option<Path>) -> Metas {
     if let Some(prefix) = prefix.as_ref().filter(|prefix| is_temporary(prefix)) {
         return temporary::list(versions, prefix.clone(), offset);
     }
@@ -75,12 +71,7 @@ async fn below<V: Versions>(versions: &V, prefix: &Path) -> Result<(Arc<Mount>, 
     Ok((mount, key.map_err(error)?))
 }
 
-fn of_mount<V: Versions>(
-    versions: V,
-    mount: Arc<Mount>,
-    prefix: Key,
-    offset: Option<&Path>,
-) -> BoxStream<'static, Result<ObjectMeta>> {
+fn of_mount<V: Versions>(versions: V, mount: Arc<Mount>, prefix: Key, offset: Option<&Path>) -> Metas {
     let below_mount = format!("{}/", mount.name);
     let after = match offset.map(Path::as_ref) {
         None => None,

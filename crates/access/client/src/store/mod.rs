@@ -57,10 +57,7 @@ impl Objects {
 
     /// What is current, below a mount or of temporary data.
     async fn open(&self, path: &ForebayPath) -> Result<ObjectInfo> {
-        match path.mount().is_temporary() {
-            true => self.temporary.open(path).await,
-            false => self.reads.open(path).await,
-        }
+        if path.mount().is_temporary() { self.temporary.open(path).await } else { self.reads.open(path).await }
     }
 
     /// Bytes of what is current, and which they are.

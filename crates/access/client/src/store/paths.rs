@@ -2,10 +2,14 @@
 
 use chrono::DateTime;
 use forebay_types::{Error, ForebayPath, Key, MountName, ObjectInfo};
+use futures::stream::BoxStream;
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
 use super::errors::to_store_error;
+
+/// What is listed.
+pub(super) type Metas = BoxStream<'static, object_store::Result<ObjectMeta>>;
 
 /// `MOUNT/KEY`, or `tmp/KEY`, as a path of Forebay; a mount alone has the empty key.
 pub(super) fn from_store(location: &Path) -> object_store::Result<ForebayPath> {

@@ -78,10 +78,7 @@ impl<V: Versions> MultipartUpload for StoreUpload<V> {
     }
 
     async fn abort(&mut self) -> object_store::Result<()> {
-        match self.upload.take() {
-            Some(upload) => upload.abort().await.map_err(|error| self.error(error)),
-            None => Ok(()),
-        }
+        if let Some(upload) = self.upload.take() { upload.abort().await.map_err(|error| self.error(error)) } else { Ok(()) }
     }
 }
 

@@ -77,10 +77,7 @@ impl Writes {
             }
         }
         assert!(drafts.links.len() <= count, "drafts are open at {} of {count} workers", drafts.links.len());
-        match drafts.links.is_empty() {
-            true => Err(last.context(below)),
-            false => Ok(drafts),
-        }
+        if drafts.links.is_empty() { Err(last.context(below)) } else { Ok(drafts) }
     }
 }
 

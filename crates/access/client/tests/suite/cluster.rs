@@ -20,6 +20,13 @@ pub async fn put(client: &Client, key: &str, bytes: Vec<u8>) -> ObjectInfo {
     client.put(&path(key), Bytes::from(bytes), PutCondition::Any).await.unwrap()
 }
 
+/// A cluster of so many workers, and a client of it.
+pub async fn start(workers: usize) -> (Cluster, Client) {
+    let cluster = Cluster::start(workers).await;
+    let client = cluster.client(|_| {}).await;
+    (cluster, client)
+}
+
 /// Waits until a worker that drains has nothing, and stops it.
 pub async fn stop_drained(cluster: &mut Cluster, ix: usize) {
     let report = || cluster.node.workers[ix].report().drain;

@@ -169,10 +169,7 @@ async fn what_may_be_done_is_done_again_only_if_that_comes_to_the_same() {
         let coordinator = Coordinator::start(&[&root, &other]).await;
         let nodes = coordinator.client(|_| {}).await.nodes();
         let asking = tokio::spawn(async move {
-            match reads {
-                true => nodes.snapshot("/tmp/d/f").await.map(drop),
-                false => nodes.append("/tmp/d/f", "bytes").await.map(drop),
-            }
+            if reads { nodes.snapshot("/tmp/d/f").await.map(drop) } else { nodes.append("/tmp/d/f", "bytes").await.map(drop) }
         });
         until("the other worker is asked", || other.node_calls() == 1).await;
         other.kill();

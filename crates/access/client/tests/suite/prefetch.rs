@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use forebay_testbed::{until, until_asked};
 use forebay_types::{PAGE_BYTES, Standing};
 
-use crate::cluster::{Cluster, bytes, path, pause, rate};
+use crate::cluster::{Cluster, bytes, path, pause, rate, start};
 
 const MIB: u64 = 1 << 20;
 
@@ -39,8 +39,7 @@ async fn the_window_follows_the_reader() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dropping_it_cancels() {
-    let cluster = Cluster::start(1).await;
-    let client = cluster.client(|_| {}).await;
+    let (cluster, client) = start(1).await;
     cluster.store("x", &bytes(1, 24 << 20));
     let version = client.open(&path("x")).await.unwrap().version;
     cluster.s3.set_bandwidth(Some(4 * MIB));

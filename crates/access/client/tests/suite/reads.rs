@@ -10,7 +10,7 @@ use futures::{StreamExt, stream};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-use crate::cluster::{Cluster, bytes, path, pause, put, rate};
+use crate::cluster::{Cluster, bytes, path, pause, put, rate, start};
 
 /// Reads random ranges of all objects at once and compares them.
 async fn check_random(client: &Client, objects: &[(ObjectInfo, Vec<u8>)], reads: usize, seed: u64) {
@@ -82,8 +82,7 @@ async fn a_range_over_several_segments() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_object_takes_one_get() {
-    let cluster = Cluster::start(1).await;
-    let client = cluster.client(|_| {}).await;
+    let (cluster, client) = start(1).await;
     let data = bytes(3, 60_000);
     cluster.store("new", &data);
     cluster.s3.reset_counters();
@@ -109,8 +108,7 @@ async fn an_unknown_object_takes_one_get() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_object_has_no_bytes() {
-    let cluster = Cluster::start(1).await;
-    let client = cluster.client(|_| {}).await;
+    let (_cluster, client) = start(1).await;
     let info = put(&client, "empty", Vec::new()).await;
     assert_eq!(client.read(client.operation(), &info.version, 0..0).await.unwrap().len(), 0);
     for range in [RangeSpec::From { start: 0 }, RangeSpec::Suffix { len: 5 }, RangeSpec::Bounded { start: 0, len: 5 }] {
@@ -121,8 +119,7 @@ async fn an_empty_object_has_no_bytes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_overwritten_object_is_a_conflict_for_who_opened_it_before() {
-    let cluster = Cluster::start(1).await;
-    let client = cluster.client(|_| {}).await;
+    let (cluster, client) = start(1).await;
     let first = put(&client, "x", bytes(1, 100_000)).await;
     cluster.store("x", &bytes(2, 100_000));
     // What is still held of the old version may be read; what is not is a conflict, never the new bytes.
@@ -140,8 +137,7 @@ async fn an_overwritten_object_is_a_conflict_for_who_opened_it_before() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn workers_go_and_the_bytes_stay_right() {
-    let mut cluster = Cluster::start(3).await;
-    let client = cluster.client(|_| {}).await;
+    let (mut cluster, client) = start(3).await;
     let objects = objects(&cluster, &client).await;
     check_random(&client, &objects, 50, 1).await;
     let gone = AtomicBool::new(false);
@@ -223,8 +219,7 @@ async fn pins_are_released_when_idle() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_comes_back_is_read_in_place_again() {
-    let mut cluster = Cluster::start(1).await;
-    let client = cluster.client(|_| {}).await;
+    let (mut cluster, client) = start(1).await;
     let objects = objects(&cluster, &client).await;
     check_random(&client, &objects, 50, 1).await;
     cluster.stop_workers().await;

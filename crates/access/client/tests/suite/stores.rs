@@ -11,7 +11,7 @@ use object_store::{
     UpdateVersion,
 };
 
-use crate::cluster::{Cluster, bytes, path};
+use crate::cluster::{bytes, path, start};
 
 fn at(text: &str) -> Path {
     Path::parse(text).unwrap()
@@ -24,8 +24,7 @@ async fn names(store: &dyn ObjectStore, prefix: Option<&str>) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn gets_ranges_and_conditions() {
-    let cluster = Cluster::start(1).await;
-    let client = cluster.client(|_| {}).await;
+    let (_cluster, client) = start(1).await;
     let store = client.object_store();
     let data = bytes(1, 100_000);
     let put = store.put(&at("lake/dir/x y%.bin"), PutPayload::from(data.clone())).await.unwrap();
@@ -76,8 +75,7 @@ async fn gets_ranges_and_conditions() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn listings_delimiters_and_offsets() {
-    let cluster = Cluster::start(1).await;
-    let client = cluster.client(|_| {}).await;
+    let (cluster, client) = start(1).await;
     let store = client.object_store();
     for key in ["a", "d/1", "d/2", "d/e/3", "d2/4", "odd//key", "dir/", "z"] {
         cluster.store(key, key.as_bytes());
@@ -106,8 +104,7 @@ async fn listings_delimiters_and_offsets() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn puts_copies_parts_and_deletes() {
-    let cluster = Cluster::start(1).await;
-    let client = cluster.client(|_| {}).await;
+    let (_cluster, client) = start(1).await;
     let store = client.object_store();
     let mode = |mode: PutMode| PutOptions { mode, ..Default::default() };
     let x = at("lake/x");
@@ -143,8 +140,7 @@ async fn puts_copies_parts_and_deletes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_unknown_object_is_one_get_through_the_store() {
-    let cluster = Cluster::start(1).await;
-    let client = cluster.client(|_| {}).await;
+    let (cluster, client) = start(1).await;
     let data = bytes(2, 70_000);
     for (ix, store) in [client.object_store(), Arc::new(client.snapshot([])) as Arc<dyn ObjectStore>].into_iter().enumerate() {
         let key = format!("x{ix}");
@@ -159,8 +155,7 @@ async fn an_unknown_object_is_one_get_through_the_store() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_snapshot_never_mixes_versions() {
-    let cluster = Cluster::start(3).await;
-    let client = cluster.client(|_| {}).await;
+    let (cluster, client) = start(3).await;
     let (old, new) = (bytes(1, 300_000), bytes(2, 300_000));
     for key in ["a", "b", "c"] {
         cluster.store(key, &old);
@@ -197,8 +192,7 @@ async fn a_snapshot_never_mixes_versions() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn temporary_data_is_objects_that_are_read_at_one_version() {
-    let cluster = Cluster::start(2).await;
-    let client = cluster.client(|_| {}).await;
+    let (_cluster, client) = start(2).await;
     let store = client.object_store();
     let mode = |mode: PutMode| PutOptions { mode, ..Default::default() };
     for (key, len) in [("none", 0), ("small", 10), ("value", 3_000_000), ("file", (32 << 20) + 5)] {
@@ -248,8 +242,7 @@ async fn temporary_data_is_objects_that_are_read_at_one_version() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn temporary_data_is_written_in_parts_copied_and_deleted() {
-    let cluster = Cluster::start(1).await;
-    let client = cluster.client(|_| {}).await;
+    let (_cluster, client) = start(1).await;
     let (store, nodes) = (client.object_store(), client.nodes());
     let (x, data) = (at("tmp/dir/x"), bytes(3, 5_000_000));
     let mut upload = store.put_multipart(&x).await.unwrap();

@@ -9,7 +9,7 @@ use forebay_transport::{Connection, Security};
 use forebay_types::{ErrorKind, Key, Validate};
 use futures::{FutureExt, TryStreamExt};
 
-use crate::cluster::{Cluster, bytes, path, put};
+use crate::cluster::{Cluster, bytes, path, put, start};
 
 /// A gateway's view is up to 20 s old.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -38,8 +38,7 @@ async fn a_worker_that_a_gateway_does_not_know_of_has_forgotten_when_the_gateway
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_written_is_read_and_listed() {
-    let cluster = Cluster::start(3).await;
-    let client = cluster.client(|_| {}).await;
+    let (_cluster, client) = start(3).await;
     let keys = ["a", "a//b", "a/b", "dir/", "dir/x", "p c%20/é", "z"];
     for (seed, key) in keys.iter().enumerate() {
         let data = bytes(seed as u64, 10_000 + seed);
@@ -62,8 +61,7 @@ async fn what_was_written_is_read_and_listed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn conditions_hold() {
-    let cluster = Cluster::start(1).await;
-    let client = cluster.client(|_| {}).await;
+    let (_cluster, client) = start(1).await;
     let data = Bytes::from_static(b"one");
     let first = client.put(&path("x"), data.clone(), PutCondition::Absent).await.unwrap();
     let error = client.put(&path("x"), data, PutCondition::Absent).await.unwrap_err();
@@ -88,8 +86,7 @@ async fn a_read_only_mount_refuses() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_objects_go_in_parts_and_unfinished_ones_leave_nothing() {
-    let cluster = Cluster::start(1).await;
-    let client = cluster.client(|_| {}).await;
+    let (_cluster, client) = start(1).await;
     let data = bytes(5, 21_000_003);
     let info = client.put(&path("whole"), Bytes::from(data.clone()), PutCondition::Any).await.unwrap();
     assert!(client.read(client.operation(), &info.version, 0..info.version.size).await.unwrap() == data);
@@ -108,8 +105,7 @@ async fn large_objects_go_in_parts_and_unfinished_ones_leave_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_write_that_nobody_waits_for_any_more_loses_nothing() {
-    let cluster = Cluster::start(1).await;
-    let client = cluster.client(|_| {}).await;
+    let (_cluster, client) = start(1).await;
     let data = bytes(6, 100 << 20);
     let mut writer = client.writer(&path("hasty")).await.unwrap();
     let (first, rest) = data.split_at(10 << 20);
@@ -122,8 +118,7 @@ async fn a_write_that_nobody_waits_for_any_more_loses_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn loaded_is_held_kept_and_freed() {
-    let cluster = Cluster::start(3).await;
-    let client = cluster.client(|_| {}).await;
+    let (cluster, client) = start(3).await;
     let mut versions = Vec::new();
     for ix in 0..20u64 {
         cluster.store(&format!("o{ix:02}"), &bytes(ix, 100_000));
@@ -149,8 +144,7 @@ async fn loaded_is_held_kept_and_freed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pin_that_is_lifted_keeps_nothing_but_what_another_one_is_for() {
-    let cluster = Cluster::start(2).await;
-    let client = cluster.client(|_| {}).await;
+    let (cluster, client) = start(2).await;
     let mut versions = Vec::new();
     for key in ["p/a", "p/b", "p/other/c"] {
         cluster.store(key, &bytes(1, 100_000));
@@ -171,8 +165,7 @@ async fn a_pin_that_is_lifted_keeps_nothing_but_what_another_one_is_for() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn old_versions_of_what_is_pinned_are_kept_no_longer() {
-    let cluster = Cluster::start(1).await;
-    let client = cluster.client(|_| {}).await;
+    let (_cluster, client) = start(1).await;
     client.control(AdminRequest::PinAdd { path: path("p/") }).await.unwrap();
     let mut versions = Vec::new();
     for round in 0..3 {
@@ -188,8 +181,7 @@ async fn old_versions_of_what_is_pinned_are_kept_no_longer() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn where_each_segment_is_and_who_is_asked_for_it() {
-    let cluster = Cluster::start(2).await;
-    let client = cluster.client(|_| {}).await;
+    let (cluster, client) = start(2).await;
     cluster.store("large", &bytes(1, (64 << 20) + 1000));
     let version = client.open(&path("large")).await.unwrap().version;
     let places = client.segment_places(&version).await.unwrap();
@@ -205,8 +197,7 @@ async fn where_each_segment_is_and_who_is_asked_for_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_load_that_misses_an_object_says_so() {
-    let cluster = Cluster::start(1).await;
-    let client = cluster.client(|_| {}).await;
+    let (cluster, client) = start(1).await;
     cluster.store("a", &bytes(1, 1000));
     cluster.store("b", &bytes(2, 1000));
     let versions: Vec<_> = client.list_all(&path("")).await.unwrap().into_iter().map(|info| info.version).collect();

@@ -169,9 +169,7 @@ impl Distribute for Cluster {
                         at.answers().await.map_err(|error| DataFusionError::External(Box::new(error)))?;
                     }
                     Err(error) => return Err(sorted(error)),
-                    Ok((held, rows)) => {
-                        return Ok(futures::stream::iter(held.into_iter().map(Ok)).chain(rows.map_err(sorted)));
-                    }
+                    Ok((held, rows)) => return Ok(futures::stream::iter(held.into_iter().map(Ok)).chain(rows.map_err(sorted))),
                 }
             }
         };

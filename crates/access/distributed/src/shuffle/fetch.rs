@@ -102,9 +102,7 @@ impl Read {
                 match decoder.decode(&mut self.left) {
                     Ok(None) => {}
                     Ok(Some(batch)) => return Ok(Some((index, batch))),
-                    Err(error) => {
-                        return Err(lost(&self.shared, &self.locations, index, &error.to_string()).await);
-                    }
+                    Err(error) => return Err(lost(&self.shared, &self.locations, index, &error.to_string()).await),
                 }
             }
             match self.pieces.next().await {

@@ -104,10 +104,7 @@ impl ExecutionPlan for Reader {
     forebay_sql::no_expressions!();
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        match children.is_empty() {
-            true => Ok(self),
-            false => internal_err!("what reads another stage's results has no children"),
-        }
+        if children.is_empty() { Ok(self) } else { internal_err!("what reads another stage's results has no children") }
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

@@ -248,10 +248,7 @@ async fn cluster() -> (Bed, BTreeMap<&'static str, Credential>) {
 async fn differing(port: SocketAddr, calls: &[Call], credential: &str, channel: Option<&Channel>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (service, method, takes) in calls {
-        let verdict = match channel {
-            Some(channel) => call(channel, service, method).await,
-            None => Verdict::Silent,
-        };
+        let verdict = if let Some(channel) = channel { call(channel, service, method).await } else { Verdict::Silent };
         let expected = match (has(credential, *takes), is_served(calls, service), channel.is_some() && credential != "none") {
             (true, ..) => Verdict::Through,
             (false, _, false) => Verdict::Silent,

@@ -92,8 +92,7 @@ const JOIN: &str = "select count(*), sum(a.l_linenumber), sum(b.l_linenumber) fr
                     where a.l_suppkey = b.l_suppkey";
 
 async fn loses_an_executor(mut bed: Bed, tasks: u64) {
-    let (here, cluster) = (bed.here(), bed.cluster().await);
-    bed.tpch(0.05, &[&here, &cluster]).await;
+    let (here, cluster) = bed.both_with_tpch(0.05).await;
     let running = tokio::spawn(async move { rows(&cluster, JOIN).await });
     after(tasks, &bed).await;
     drop(bed.executors[1].take());

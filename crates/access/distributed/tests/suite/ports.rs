@@ -38,8 +38,7 @@ async fn a_cluster_behind_token_and_tls_answers_its_own_and_nobody_else() {
     let tls = issue(&Authority::new(folder.path(), "ours"), folder.path());
     let security = Security::owner(SECRET).unwrap().with_tls(Some(tls));
     let bed = Bed::secured(2, MountOptions::default(), true, security.clone()).await;
-    let (here, cluster) = (bed.here(), bed.cluster().await);
-    bed.tpch(0.01, &[&here, &cluster]).await;
+    let (here, cluster) = bed.both_with_tpch(0.01).await;
     assert_eq!(rows(&cluster, SQL).await, rows(&here, SQL).await);
     assert_eq!(bed.control().jobs().await.unwrap().len(), 1);
 
@@ -68,8 +67,7 @@ async fn with_an_authority_of_clients_only_its_certificates_come_in() {
     let ours = TlsSettings { client_ca: known.ca.clone(), ..known.clone() };
     let security = Security::owner(SECRET).unwrap().with_tls(Some(ours));
     let bed = Bed::secured(2, MountOptions::default(), true, security).await;
-    let (here, cluster) = (bed.here(), bed.cluster().await);
-    bed.tpch(0.01, &[&here, &cluster]).await;
+    let (here, cluster) = bed.both_with_tpch(0.01).await;
     assert_eq!(rows(&cluster, SQL).await, rows(&here, SQL).await, "processes show each other theirs");
     assert_eq!(bed.control().jobs().await.unwrap().len(), 1);
     let none = TlsSettings { cert: None, key: None, ..known.clone() };

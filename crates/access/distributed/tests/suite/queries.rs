@@ -15,8 +15,7 @@ use crate::bed::{Bed, rows};
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn tpch_answers_as_one_process_does() {
     let bed = Bed::start(3).await;
-    let (here, cluster) = (bed.here(), bed.cluster().await);
-    bed.tpch(0.01, &[&here, &cluster]).await;
+    let (here, cluster) = bed.both_with_tpch(0.01).await;
     for (ix, sql) in forebay_tpch::QUERIES.iter().enumerate() {
         let expected = rows(&here, sql).await;
         assert_eq!(rows(&cluster, sql).await, expected, "query {}", ix + 1);

@@ -46,8 +46,7 @@ async fn until_passed_on(bed: &Bed) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn tpch_answers_as_one_process_does() {
     let bed = Bed::shuffling(3, MountOptions::default()).await;
-    let (here, cluster) = (bed.here(), bed.cluster().await);
-    bed.tpch(0.01, &[&here, &cluster]).await;
+    let (here, cluster) = bed.both_with_tpch(0.01).await;
     for (ix, sql) in forebay_tpch::QUERIES.iter().enumerate() {
         assert_eq!(rows(&cluster, sql).await, rows(&here, sql).await, "query {}", ix + 1);
     }
@@ -61,8 +60,7 @@ async fn tpch_answers_as_one_process_does() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn large_outputs_lie_in_bags_and_small_ones_in_a_table() {
     let bed = Bed::shuffling(2, slow()).await;
-    let (here, cluster) = (bed.here(), bed.cluster().await);
-    bed.tpch(0.05, &[&here, &cluster]).await;
+    let (here, cluster) = bed.both_with_tpch(0.05).await;
     let sql = "select l_orderkey, l_partkey, count(*) as n from lineitem group by l_orderkey, l_partkey";
     let sum = format!("select sum(n), sum(l_orderkey), sum(l_partkey), count(*) from ({sql})");
     let running = tokio::spawn(async move { rows(&cluster, &sum).await });
@@ -122,8 +120,7 @@ async fn a_cancelled_job_leaves_nothing_and_so_does_one_whose_scheduler_died() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn files_are_ballistas_own() {
     let bed = Bed::start(2).await;
-    let (here, cluster) = (bed.here(), bed.cluster().await);
-    bed.tpch(0.01, &[&here, &cluster]).await;
+    let (here, cluster) = bed.both_with_tpch(0.01).await;
     for sql in [SQL, forebay_tpch::QUERIES[8]] {
         assert_eq!(rows(&cluster, sql).await, rows(&here, sql).await, "{sql}");
     }
@@ -133,8 +130,7 @@ async fn files_are_ballistas_own() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn without_room_in_nodes_what_passes_between_stages_goes_to_files() {
     let bed = Bed::shuffling(2, MountOptions::default()).await;
-    let (here, cluster) = (bed.here(), bed.cluster().await);
-    bed.tpch(0.05, &[&here, &cluster]).await;
+    let (here, cluster) = bed.both_with_tpch(0.05).await;
     let nodes = bed.client.nodes();
     let big = vec![7u8; 4 << 20];
     let mut kept = 0;
@@ -169,8 +165,7 @@ async fn until_a_file(bed: &Bed) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_output_that_lost_its_rows_is_not_taken_for_one_without_any() {
     let bed = Bed::shuffling(2, slow()).await;
-    let (here, cluster) = (bed.here(), bed.cluster().await);
-    bed.tpch(0.05, &[&here, &cluster]).await;
+    let (here, cluster) = bed.both_with_tpch(0.05).await;
     let sql = "select sum(n), sum(l_orderkey), sum(l_partkey), count(*) from \
                (select l_orderkey, l_partkey, count(*) as n from lineitem group by l_orderkey, l_partkey)";
     let expected = rows(&here, sql).await;

@@ -207,8 +207,7 @@ async fn small_partitions_that_go_together_answer_as_they_do_apart() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn tpch_answers_where_small_partitions_go_together() {
     let bed = Bed::merging(3, MountOptions::default(), Shuffle::Nodes(StorageClass::Dram), 32 << 10).await;
-    let (here, cluster) = (bed.here(), bed.cluster().await);
-    bed.tpch(0.01, &[&here, &cluster]).await;
+    let (here, cluster) = bed.both_with_tpch(0.01).await;
     for (ix, sql) in forebay_tpch::QUERIES.iter().enumerate() {
         assert_eq!(rows(&cluster, sql).await, rows(&here, sql).await, "query {}", ix + 1);
     }

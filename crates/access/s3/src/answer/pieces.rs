@@ -56,10 +56,7 @@ pub(crate) fn rest(
             let (client, version) = (client.clone(), Arc::clone(&version));
             async move {
                 let bytes = client.read(operation, &version, piece).await?;
-                Ok(match permit {
-                    Some(permit) => Bytes::from_owner(Held { bytes, _permit: permit }),
-                    None => bytes,
-                })
+                Ok(if let Some(permit) = permit { Bytes::from_owner(Held { bytes, _permit: permit }) } else { bytes })
             }
         })
         .buffered(2)

@@ -27,10 +27,7 @@ pub(super) struct Canonical<'a> {
 impl Canonical<'_> {
     /// `as_sent`: the path as the client wrote it, for clients that encode more or less than S3 does.
     pub(super) fn bytes(&self, as_sent: bool) -> Vec<u8> {
-        let path = match as_sent {
-            true => self.path.into(),
-            false => reencode(self.path, true),
-        };
+        let path = if as_sent { self.path.into() } else { reencode(self.path, true) };
         let mut out = Vec::with_capacity(512);
         for part in [self.method, &path] {
             out.extend_from_slice(part.as_bytes());
@@ -83,10 +80,7 @@ impl Canonical<'_> {
 
 /// A name or value of the query as S3 encodes it.
 fn encoded(text: &str) -> Cow<'_, str> {
-    match text.contains('+') {
-        true => reencode(&text.replace('+', "%20"), false).into_owned().into(),
-        false => reencode(text, false),
-    }
+    if text.contains('+') { reencode(&text.replace('+', "%20"), false).into_owned().into() } else { reencode(text, false) }
 }
 
 /// As S3 encodes it; `slash`: it is a path, whose slashes stay.

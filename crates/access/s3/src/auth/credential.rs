@@ -73,12 +73,6 @@ pub(super) fn unhex(text: &str) -> Option<[u8; 32]> {
     Some(bytes)
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
-    let mut text = Vec::with_capacity(2 * bytes.len());
-    hex_into(bytes, &mut text);
-    text.into_iter().map(char::from).collect()
-}
-
 /// Appends bytes as hexadecimal digits.
 pub(super) fn hex_into(bytes: &[u8], out: &mut Vec<u8>) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";

@@ -1,6 +1,7 @@
 //! Signatures of all requests, in a header or in the URL.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use forebay_types::hex;
 use http::header::{AUTHORIZATION, DATE};
 use http::request::Parts;
 use http::{HeaderMap, StatusCode};
@@ -8,11 +9,10 @@ use ring::digest::{SHA256, digest};
 use ring::hmac;
 
 use super::canonical::Canonical;
-use super::credential::{ALGORITHM, Signed, hex};
+use super::credential::{ALGORITHM, Signed};
 use super::stamp::parse_time;
 use super::{Caller, Keys};
-use crate::dialect::Query;
-use crate::dialect::{S3Error, S3Result};
+use crate::dialect::{Query, S3Error, S3Result};
 
 /// How far a client's clock may be from ours.
 pub(super) const SKEW: TimeDelta = TimeDelta::minutes(15);

@@ -188,10 +188,7 @@ impl Decoder {
     }
 
     async fn line(&mut self) -> Result<Bytes, BodyError> {
-        match self.line_or_end().await? {
-            Some(line) => Ok(line),
-            None => Err(self.fault.set(S3Error::incomplete_body())),
-        }
+        if let Some(line) = self.line_or_end().await? { Ok(line) } else { Err(self.fault.set(S3Error::incomplete_body())) }
     }
 
     /// The next line without its end; none when the body ends before one begins.

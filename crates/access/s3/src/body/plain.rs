@@ -1,6 +1,7 @@
 //! Bodies as they are.
 
 use bytes::Bytes;
+use forebay_types::hex;
 use futures::StreamExt;
 use hyper::body::Incoming;
 use ring::digest::{Context, SHA256};
@@ -43,9 +44,7 @@ impl Plain {
         if self.left == 0 {
             return Ok(None);
         }
-        let Some(piece) = self.coming.next().await? else {
-            return Err(self.fault.set(S3Error::incomplete_body()));
-        };
+        let Some(piece) = self.coming.next().await? else { return Err(self.fault.set(S3Error::incomplete_body())) };
         self.left = self.left.checked_sub(piece.len() as u64).ok_or_else(|| self.fault.set(S3Error::incomplete_body()))?;
         if let Some((context, wanted)) = &mut self.hash {
             context.update(&piece);
@@ -55,8 +54,4 @@ impl Plain {
         }
         Ok(Some(piece))
     }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

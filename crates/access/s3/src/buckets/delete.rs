@@ -103,7 +103,7 @@ async fn at_store(
     }
     let text = xml.end("Delete");
     let sha256 = digest(&SHA256, &text);
-    let hex: String = sha256.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = forebay_types::hex(sha256.as_ref());
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_LENGTH, text.len().into());
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/xml"));

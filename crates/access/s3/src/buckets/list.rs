@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forebay_types::Mount;
+use forebay_types::{Mount, hex};
 
 use super::owner;
 use super::page::page;
@@ -43,10 +43,7 @@ impl<'a> Asked<'a> {
     async fn page(&self, context: &Context, mount: &Mount, after: Option<String>) -> S3Result<Page> {
         let delimiter = self.delimiter.unwrap_or("");
         let request = PageRequest { mount, prefix: self.prefix, delimiter, after, limit: self.limit };
-        match is_temporary(mount) {
-            true => temporary::page(context, request).await,
-            false => page(&context.client, request).await,
-        }
+        if is_temporary(mount) { temporary::page(context, request).await } else { page(&context.client, request).await }
     }
 
     fn begin(&self, mount: &Mount, prefix_encoded: bool) -> Xml {
@@ -102,7 +99,8 @@ pub(crate) async fn list_v2(context: &Arc<Context>, request: &Request, mount: &M
         xml.text("ContinuationToken", token);
     }
     if let Some(next) = &page.next {
-        xml.text("NextContinuationToken", &token_of(next));
+        // In letters that any client leaves alone.
+        xml.text("NextContinuationToken", &hex(next.as_bytes()));
     }
     if let Some(after) = request.query("start-after") {
         xml.text("StartAfter", &show_key(after, asked.encoded));
@@ -135,11 +133,7 @@ fn is_carried(text: &str) -> bool {
     })
 }
 
-/// Where a page goes on, in letters that any client leaves alone.
-fn token_of(after: &str) -> String {
-    after.bytes().map(|byte| format!("{byte:02x}")).collect()
-}
-
+/// Reads where a page goes on.
 fn untoken(token: &str) -> S3Result<String> {
     let wrong = || S3Error::invalid_argument("The continuation token provided is incorrect");
     if !token.len().is_multiple_of(2) || !token.bytes().all(|byte| byte.is_ascii_hexdigit()) {

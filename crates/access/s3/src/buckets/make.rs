@@ -254,10 +254,7 @@ struct Refused {
 impl Refused {
     fn of(text: &Bytes) -> Self {
         let mut refused = Self::default();
-        match read_xml(text, &mut refused) {
-            Ok(()) => refused,
-            Err(_) => Self::default(),
-        }
+        if let Ok(()) = read_xml(text, &mut refused) { refused } else { Self::default() }
     }
 }
 

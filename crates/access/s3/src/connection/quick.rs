@@ -50,10 +50,7 @@ pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
             if let Poll::Ready(received) = receive(socket, cx, &mut came) {
                 return Poll::Ready(received);
             }
-            match stop.as_mut().poll(cx).is_ready() || idle.poll(cx).is_ready() {
-                true => Poll::Ready(Ok(0)),
-                false => Poll::Pending,
-            }
+            if stop.as_mut().poll(cx).is_ready() || idle.poll(cx).is_ready() { Poll::Ready(Ok(0)) } else { Poll::Pending }
         });
         if received.await? == 0 {
             return Ok(None);

@@ -29,15 +29,12 @@ pub(crate) fn parse_range(header: Option<&str>) -> S3Result<Option<RangeSpec>> {
 
 /// The bytes that an object of this size has of a range. `InvalidRange` when it has none.
 pub(crate) fn resolve_range(range: RangeSpec, size: u64) -> S3Result<Range<u64>> {
-    let (start, end) = match range {
-        RangeSpec::Bounded { start, len } => (start, start.saturating_add(len).min(size)),
-        RangeSpec::From { start } => (start, size),
-        RangeSpec::Suffix { len } => (size.saturating_sub(len), size),
-    };
-    assert!(end <= size, "bytes {start}..{end} are of {size}");
-    match start < end {
-        true => Ok(start..end),
-        false => Err(S3Error::invalid_range().with("ActualObjectSize", size.to_string())),
+    match range.within(size) {
+        Ok(bytes) if !bytes.is_empty() => {
+            assert!(bytes.end <= size, "bytes {bytes:?} are of {size}");
+            Ok(bytes)
+        }
+        _ => Err(S3Error::invalid_range().with("ActualObjectSize", size.to_string())),
     }
 }
 

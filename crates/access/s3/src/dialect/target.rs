@@ -63,10 +63,7 @@ impl Target {
             None => path.split_once('/').unwrap_or((path, "")),
         };
         if bucket.is_empty() {
-            return match path.is_empty() {
-                true => Ok(Self { bucket: None, key: None, query }),
-                false => Err(S3Error::invalid_uri()),
-            };
+            return if path.is_empty() { Ok(Self { bucket: None, key: None, query }) } else { Err(S3Error::invalid_uri()) };
         }
         let decode = |text| percent_decode_str(text).decode_utf8().map_err(|_| S3Error::invalid_uri());
         let (bucket, key) = (decode(bucket)?.into_owned(), decode(key)?);

@@ -47,7 +47,7 @@ impl Part {
             file.write_all(&piece).await.map_err(failed)?;
         }
         file.flush().await.map_err(failed)?;
-        let hash: String = hash.finish().as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = forebay_types::hex(&hash.finish().as_ref()[..16]);
         let kept = Arc::new(Kept { file: file.into_std().await, _room: room });
         // No MD5, and not to be taken for one.
         Ok(Self { kept, bytes, etag: format!("\"{hash}-p\""), modified_ms: now_ms() })

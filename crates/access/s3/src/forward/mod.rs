@@ -95,10 +95,7 @@ pub(crate) async fn forward(
     let has_body = matches!(request.parts.method, Method::PUT | Method::POST);
     let upload = if has_body { Some(Upload::begin(request.headers(), request.hash.clone(), body)?) } else { None };
     let fault = upload.as_ref().map(|upload| upload.fault.clone());
-    let (hash, body) = match upload {
-        None => (PayloadHash::Empty, None),
-        Some(upload) => outgoing(upload, &mut headers),
-    };
+    let (hash, body) = if let Some(upload) = upload { outgoing(upload, &mut headers) } else { (PayloadHash::Empty, None) };
     let query = query(request, sub, &place);
     let sending = Sending { key: passing.key().cloned(), query, headers, hash, body };
     let forwarded = passing.send(context, request.parts.method.clone(), sending).await;

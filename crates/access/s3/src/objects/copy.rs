@@ -198,10 +198,7 @@ async fn across(
     if !is_part && directive != "REPLACE" {
         take_over(&mut headers, &source.attributes);
     }
-    let bytes = match is_part {
-        true => copied(request, source.info.version.size)?,
-        false => 0..source.info.version.size,
-    };
+    let bytes = if is_part { copied(request, source.info.version.size)? } else { 0..source.info.version.size };
     let length = bytes.end - bytes.start;
     headers.insert(CONTENT_LENGTH, length.into());
     let fault = Fault::default();

@@ -39,10 +39,7 @@ pub(crate) async fn put_local(context: &Arc<Context>, request: Request, object: 
     let info = match write(context, object, upload.pieces, upload.bytes, condition).await {
         Ok(info) => info,
         Err(error) => {
-            return Err(match fault.take() {
-                Some(fault) => fault,
-                None => explain(context, &request, object, error).await,
-            });
+            return Err(if let Some(fault) = fault.take() { fault } else { explain(context, &request, object, error).await });
         }
     };
     let mut answer = plain(StatusCode::OK);

@@ -112,8 +112,5 @@ fn read(
 }
 
 fn decoded(text: &str) -> Option<Cow<'_, str>> {
-    match text.contains('%') {
-        true => percent_decode_str(text).decode_utf8().ok(),
-        false => Some(text.into()),
-    }
+    if text.contains('%') { percent_decode_str(text).decode_utf8().ok() } else { Some(text.into()) }
 }

@@ -38,7 +38,7 @@ async fn behind_the_prefix(at: SocketAddr, bucket: &str, marker: bool) {
         ("dir/a", vec!["dir/a"], vec!["dir/ab", "dir/abc/x"], vec!["dir/ab", "dir/abc/"]),
         ("dir/ab", vec!["dir/ab"], vec!["dir/abc/x"], vec!["dir/abc/"]),
     ] {
-        let token: String = prefix.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let token = forebay_types::hex(prefix.as_bytes());
         let prefix = prefix.replace('/', "%2F");
         for (delimiter, expected) in [("", flat), ("&delimiter=%2F", grouped)] {
             for from in [

@@ -172,10 +172,7 @@ impl Creating {
             Err(error) => return Err(error),
         };
         let log = self.before.as_ref().and_then(|before| before.dataset().log.as_ref());
-        match log.is_some() && dataset.log.as_ref() == log {
-            true => Ok(Some(dataset)),
-            false => Err(self.too_late()),
-        }
+        if log.is_some() && dataset.log.as_ref() == log { Ok(Some(dataset)) } else { Err(self.too_late()) }
     }
 
     fn too_late(&self) -> Error {

@@ -229,10 +229,7 @@ impl Cut {
         if now.dataset.log.as_ref() == Some(&self.next.log) {
             return Ok(now);
         }
-        match now.dataset.log == self.of.dataset.log {
-            true => Err(self.too_much()),
-            false => Err(self.too_late()),
-        }
+        if now.dataset.log == self.of.dataset.log { Err(self.too_much()) } else { Err(self.too_late()) }
     }
 
     /// `Retry` where more was changed since the new shards were cut than they could have in memory.

@@ -158,10 +158,7 @@ impl Pass<'_> {
             self.lease.renew().await?;
             let tag = object.version.tag.as_str().to_string();
             let refused = self.lease.refused(&path, &tag).map(str::to_string);
-            let fetched = match refused {
-                Some(why) => Err(Error::invalid(why)),
-                None => self.fetch(&path, &object).await,
-            };
+            let fetched = if let Some(why) = refused { Err(Error::invalid(why)) } else { self.fetch(&path, &object).await };
             match fetched {
                 Ok((file, keys)) => {
                     let named = self.sources.all.iter().filter(|source| source.path == path);

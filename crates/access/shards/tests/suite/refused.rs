@@ -9,8 +9,8 @@ use forebay_shard_store::Columns;
 use forebay_shards::{ReadRecords, Records};
 use forebay_types::Result;
 
-use crate::bed::{Bed, path};
-use crate::changing::refresh::{Lines, MANY, delete, followed, names, refresh, refresh_until, store};
+use crate::bed::path;
+use crate::changing::refresh::{Lines, MANY, delete, followed_by, names, refresh, refresh_until, store};
 
 /// Reads lines, of which the one of key 100001 has a name that workers refuse.
 struct Large;
@@ -30,8 +30,7 @@ impl ReadRecords for Large {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_record_that_can_not_be_written_again_has_nothing_read_again_for_ever() {
-    let bed = Bed::start(1).await;
-    let shards = followed(&bed).await;
+    let (bed, shards) = followed_by(1).await;
     store(&bed, "a.txt", "100001,a1\n100002,a2").await;
     refresh(&bed).await;
     store(&bed, "b.txt", "100001,b1\n100002,b2").await;

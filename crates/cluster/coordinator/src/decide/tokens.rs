@@ -33,10 +33,7 @@ impl State {
     }
 
     pub(super) fn ask_token_remove(&self, name: &str) -> Result<Vec<Command>> {
-        let ids = match self.catalogue.tokens.contains_key(name) {
-            true => vec![name.to_string()],
-            false => self.ids_of(name),
-        };
+        let ids = if self.catalogue.tokens.contains_key(name) { vec![name.to_string()] } else { self.ids_of(name) };
         if ids.is_empty() {
             return Err(Error::not_found(format!("there is no token {name}: `forebay token ls` shows those that there are")));
         }

@@ -124,10 +124,7 @@ impl Coordinator {
         if self.ended.borrow().is_some() {
             return Err(Error::closed("it has stopped"));
         }
-        match self.shared.metadata_answers() {
-            true => Ok(()),
-            false => Err(Error::retry("the metadata database does not answer")),
-        }
+        if self.shared.metadata_answers() { Ok(()) } else { Err(Error::retry("the metadata database does not answer")) }
     }
 
     /// Returns when it has stopped: fine after [`Self::shutdown`]; `Closed` when leadership was lost, so that the process

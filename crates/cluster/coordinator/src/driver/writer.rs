@@ -72,10 +72,7 @@ pub(crate) async fn write(metadata: Metadata, shared: Arc<Shared>, mut jobs: mps
 }
 
 fn answer_of(command: Command) -> Option<ControlReply> {
-    match command {
-        Command::Answer(reply) => Some(reply),
-        _ => None,
-    }
+    if let Command::Answer(reply) = command { Some(reply) } else { None }
 }
 
 async fn carry_out(metadata: &Metadata, change: Change) -> Result<Stored> {

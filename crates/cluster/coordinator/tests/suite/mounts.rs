@@ -129,10 +129,7 @@ async fn many_ask_at_once() {
         .collect();
     let mut added = 0;
     for task in tasks {
-        match task.await.unwrap() {
-            Ok(_) => added += 1,
-            Err(error) => assert_eq!(error.kind(), ErrorKind::Conflict, "{error}"),
-        }
+        if let Err(error) = task.await.unwrap() { assert_eq!(error.kind(), ErrorKind::Conflict, "{error}") } else { added += 1 }
     }
     assert_eq!((added, cluster.view().await.mounts.len()), (20, 20));
 }

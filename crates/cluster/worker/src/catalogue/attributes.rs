@@ -18,10 +18,7 @@ impl Catalogue {
 
     /// The mount's rule. A version of which nothing is known beside is as good as unknown: the store is asked.
     pub(crate) fn rule_with(&self, door: &MountDoor, key: &Key, complete: bool) -> Validate {
-        match self.versions.has_attributes(door.mount.id, key, complete) {
-            true => self.rule(door),
-            false => Validate::Always,
-        }
+        if self.versions.has_attributes(door.mount.id, key, complete) { self.rule(door) } else { Validate::Always }
     }
 
     /// What the store says of a version beside; of the one that is current now when that can't be known any more.

@@ -97,10 +97,7 @@ impl Cluster {
                 }
             });
             let told = futures::future::join_all(told);
-            match planted(Defect::AckBeforeTold) {
-                true => drop(told.now_or_never()),
-                false => drop(told.await),
-            }
+            if planted(Defect::AckBeforeTold) { drop(told.now_or_never()) } else { drop(told.await) }
         };
         forebay_runtime::time::timeout(2 * self.hearing.lease() + SLACK, telling).await.map(drop).map_err(|_| {
             Error::retry("it is written, but not all workers have heard of it: some may answer with the old one for a while")

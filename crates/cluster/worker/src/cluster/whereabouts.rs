@@ -36,10 +36,7 @@ impl Whereabouts {
     /// A worker has pages of it, or soon will.
     pub(crate) fn note(&self, segment: SegmentId, worker: WorkerId) {
         let mut seen = self.0.lock();
-        let mut places = match seen.pop(&segment) {
-            Some(Seen::At(places)) => places,
-            _ => Vec::with_capacity(1),
-        };
+        let mut places = if let Some(Seen::At(places)) = seen.pop(&segment) { places } else { Vec::with_capacity(1) };
         places.retain(|place| *place != worker);
         places.insert(0, worker);
         places.truncate(PLACES_MAX);

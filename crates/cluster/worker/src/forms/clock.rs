@@ -16,10 +16,7 @@ impl Clock {
     }
 
     pub(super) fn elapsed(&self) -> Duration {
-        match (self.worked, worked()) {
-            (Some(before), Some(now)) => now.saturating_sub(before),
-            _ => self.began.elapsed(),
-        }
+        if let (Some(before), Some(now)) = (self.worked, worked()) { now.saturating_sub(before) } else { self.began.elapsed() }
     }
 }
 

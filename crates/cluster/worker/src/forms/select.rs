@@ -233,9 +233,6 @@ impl Forms {
             }
             Ok(sending)
         };
-        match timeout(WITHIN, started.have(answer)).await {
-            Ok(answer) => answer.map(Some),
-            Err(_) => Ok(None),
-        }
+        if let Ok(answer) = timeout(WITHIN, started.have(answer)).await { answer.map(Some) } else { Ok(None) }
     }
 }

@@ -59,10 +59,7 @@ impl Nodes {
     ) -> NodeResult<Response> {
         let none = || NodeError::new(NodeErrorKind::Retry, "no block to write in place now: send it");
         let pins = pins.ok_or_else(none)?;
-        let descriptor = match descriptor {
-            true => Some(self.store.writable_arena().map_err(|_| none())?),
-            false => None,
-        };
+        let descriptor = if descriptor { Some(self.store.writable_arena().map_err(|_| none())?) } else { None };
         let placed = Placed::new(self, bytes, Brought::ByClient).ok_or_else(none)?;
         let offset = placed.fill.as_ref().map_or(0, BlockFill::arena_offset);
         let pin = pins.add_place(Box::new(placed)).map_err(|_| none())?;

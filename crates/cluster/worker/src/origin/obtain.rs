@@ -87,10 +87,7 @@ impl Origin {
 
     /// One piece where the store can give it as one; each page of it is held already.
     fn whole(&self, wanted: &Wanted, run: PageRun, pieces: Vec<Piece>) -> Obtained {
-        match self.store.pin(wanted.segment.id, run) {
-            Some(pinned) => Obtained::Whole(pinned),
-            None => Obtained::Pieces(pieces),
-        }
+        if let Some(pinned) = self.store.pin(wanted.segment.id, run) { Obtained::Whole(pinned) } else { Obtained::Pieces(pieces) }
     }
 }
 

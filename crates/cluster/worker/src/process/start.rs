@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 use super::identity::{host_id, host_name, worker_id};
 use super::membership::{Membership, follow_news};
 use super::{kept, scrub};
+use crate::background::aside;
 use crate::cluster::ask;
 use crate::nodes;
 use crate::rooms::Rooms;
@@ -69,9 +70,7 @@ impl Worker {
     pub async fn start_with(settings: WorkerSettings, tuning: Tuning) -> Result<Self> {
         let store_settings = settings.store.clone();
         // Recovery reads the index of the disk tier: that blocks.
-        let store = forebay_runtime::spawn_blocking(move || BlockStore::open(store_settings))
-            .await
-            .map_err(|error| Error::internal(format!("opening the tiers ended early: {error}")))??;
+        let store = aside("opening the tiers", move || BlockStore::open(store_settings)).await?;
         let id = worker_id(&settings.store.folder)?;
         let listener = Listener::bind(&settings.listen).await.context(|| format!("worker on {}", settings.listen))?;
         let address = listener.local_address();
@@ -184,10 +183,7 @@ impl Worker {
         if self.running.lock().is_none() {
             return Err(Error::closed("it is stopping"));
         }
-        match self.rooms.cluster.has_joined() {
-            true => Ok(()),
-            false => Err(Error::retry("the coordinator has not taken it in yet")),
-        }
+        if self.rooms.cluster.has_joined() { Ok(()) } else { Err(Error::retry("the coordinator has not taken it in yet")) }
     }
 
     /// Stops accepting, finishes the calls that run, writes what is in DRAM only to disk (10 s at most), and tells the

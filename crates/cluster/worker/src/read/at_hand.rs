@@ -17,9 +17,7 @@ impl Reads {
             return None;
         }
         let (info, attributes) = self.catalogue.at_hand(&door, &wanted.key, wanted.complete)?;
-        let Some(range) = wanted.range else {
-            return Some(Handed { info, attributes, range: 0..0, bytes: Bytes::new() });
-        };
+        let Some(range) = wanted.range else { return Some(Handed { info, attributes, range: 0..0, bytes: Bytes::new() }) };
         let range = range.within(info.version.size).ok().filter(|range| !range.is_empty())?;
         let index = u32::try_from(range.start / SEGMENT_BYTES).ok()?;
         let start = u64::from(index) * SEGMENT_BYTES;

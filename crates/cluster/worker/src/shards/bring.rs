@@ -15,6 +15,7 @@ use super::folder::Kept;
 use super::log::Follower;
 use super::served::Served;
 use super::{Asked, Manifest, Shards};
+use crate::background::aside;
 use crate::origin::MountDoor;
 
 impl Shards {
@@ -258,8 +259,7 @@ impl Drop for Reserved<'_> {
 
 /// Opens a shard's folder, which verifies every byte of it.
 pub(super) async fn open(path: std::path::PathBuf) -> Result<Store> {
-    let opened = forebay_runtime::spawn_blocking(move || Store::open(&path)).await;
-    opened.map_err(|error| Error::internal(format!("opening a shard ended early: {error}")))?
+    aside("opening a shard", move || Store::open(&path)).await
 }
 
 pub(super) fn below(folder: &Key, name: &str) -> Result<Key> {

@@ -19,6 +19,7 @@ use super::bring::below;
 use super::lanes::Lanes;
 use super::served::Served;
 use super::{Asked, Shards};
+use crate::background::aside;
 use crate::origin::MountDoor;
 
 /// Far shards of which the tail is remembered.
@@ -134,10 +135,7 @@ impl Shards {
         planned: Vec<Planned>,
     ) -> Result<Option<(Arc<Far>, Vec<u8>)>> {
         let door = self.origin.mount(asked.manifest.id.mount).await?;
-        let far = match known {
-            Some(far) => far,
-            None => self.open_far(&door, asked, file).await?,
-        };
+        let far = if let Some(far) = known { far } else { self.open_far(&door, asked, file).await? };
         let _turn = far.served.lanes.enter(planned.iter().all(Planned::is_get), deadline).await?;
         let hashes = || planned.iter().filter_map(Planned::record).collect();
         self.catch_up(&far.served, came, hashes).await?;
@@ -239,7 +237,7 @@ impl Shards {
         let Some(range) = far.tail.block(key) else { return Ok(None) };
         let bytes = self.far_bytes(door, far, &range, took).await?;
         let (far, key) = (Arc::clone(far), key.clone());
-        unpacking(move || far.tail.record(&range, &bytes, &key)).await
+        aside("unpacking a block", move || far.tail.record(&range, &bytes, &key)).await
     }
 
     /// A range of a cold file, through the tiers.
@@ -323,10 +321,4 @@ fn where_to(known: Option<&Far>, planned: &[Planned], asked: &Asked, room_bytes:
     let gets = planned.iter().filter(|planned| planned.record().is_some()).count() as u64;
     let equalities = planned.iter().filter(|planned| !planned.is_get()).count() as u64;
     residence(cost, gets, equalities, asked.shard().bytes(), room_bytes)
-}
-
-/// On a thread that may take its time.
-async fn unpacking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let done = forebay_runtime::spawn_blocking(work).await;
-    done.map_err(|error| Error::internal(format!("a block was not unpacked: {error}")))?
 }

@@ -18,6 +18,7 @@ use super::dial::Dial;
 use super::lanes::Lanes;
 use super::log::{Follower, Queue};
 use super::{Asked, Manifest, Shards};
+use crate::background::aside;
 
 /// A shard that is open.
 pub(super) struct Served {
@@ -153,8 +154,7 @@ impl Served {
             let began = forebay_runtime::now();
             answer_all(&store, log_from, &questions, deadline).map(|answers| (answers, began.elapsed()))
         };
-        let answers = forebay_runtime::spawn_blocking(work).await;
-        let (answers, took) = answers.map_err(|error| Error::internal(format!("a question ended early: {error}")))??;
+        let (answers, took) = aside("a question", work).await?;
         self.took(gets, took);
         Ok(answers)
     }

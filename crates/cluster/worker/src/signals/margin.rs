@@ -72,10 +72,7 @@ fn between(before: &Seen, now: &Seen) -> f64 {
     let secs = (now.at - before.at).as_secs_f64();
     let returned = now.regret.returned.saturating_sub(before.regret.returned);
     let waited = mean_secs(before.missed, now.missed) - mean_secs(before.held, now.held);
-    match secs > 0.0 {
-        true => margin(returned as f64 / secs, waited, now.regret.remembered_bytes.max(1 << 20)),
-        false => 0.0,
-    }
+    if secs > 0.0 { margin(returned as f64 / secs, waited, now.regret.remembered_bytes.max(1 << 20)) } else { 0.0 }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Which operations have read which segments, in memory that does not grow with them.
 
-use forebay_types::{OperationId, SegmentId};
+use forebay_types::{OperationId, SegmentId, mix64};
 
 /// Bits of a filter: 128 KiB.
 const BITS: usize = 1 << 20;
@@ -60,14 +60,9 @@ impl Seen {
 
 /// A place and the step to the next ones (Kirsch and Mitzenmacher, 2006), by the finisher of SplitMix64: both numbers are hashes or drawn already.
 fn hash(operation: OperationId, segment: SegmentId) -> (u64, u64) {
-    let mixed = |mut value: u64| {
-        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        value ^ (value >> 31)
-    };
     let (low, high) = (segment.0 as u64, (segment.0 >> 64) as u64);
-    let first = mixed(operation.0 ^ mixed(low) ^ high.rotate_left(32));
-    (first, mixed(first.wrapping_add(0x9e37_79b9_7f4a_7c15)) | 1)
+    let first = mix64(operation.0 ^ mix64(low) ^ high.rotate_left(32));
+    (first, mix64(first.wrapping_add(0x9e37_79b9_7f4a_7c15)) | 1)
 }
 
 #[cfg(test)]

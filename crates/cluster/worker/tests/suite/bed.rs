@@ -13,7 +13,7 @@ use forebay_shared_storage::StorageSettings;
 pub use forebay_testbed::until_asked as until;
 use forebay_testing::S3Server;
 use forebay_transport::{Address, Connection, Security};
-use forebay_types::{Error, Key, Mount, MountId, MountOptions, ObjectInfo, ObjectVersion, OperationId, Result};
+use forebay_types::{Error, Key, Mount, MountId, MountOptions, ObjectInfo, ObjectVersion, OperationId, Result, Standing};
 use forebay_worker::{Tuning, Worker, WorkerSettings};
 use tempfile::TempDir;
 
@@ -71,6 +71,13 @@ impl Bed {
         Client::connect(&self.worker().address(), self.mount.id).await
     }
 
+    /// Such an object, a client, and the version that it has opened.
+    pub async fn opened(&self, key: &str, bytes: usize) -> (Vec<u8>, Client, ObjectVersion) {
+        let (data, client) = (self.object(key, bytes), self.client().await);
+        let version = client.version(key).await;
+        (data, client, version)
+    }
+
     pub async fn unix_client(&self) -> Client {
         Client::connect(&Address::Unix(self.folder.path().join("worker.sock")), self.mount.id).await
     }
@@ -125,6 +132,12 @@ pub async fn add_mount(coordinator: &Address, name: &str, url: &str, options: Mo
         ControlReply::Mount(mount) => mount,
         other => panic!("{other:?}"),
     }
+}
+
+/// Asks for ranges ahead, for as long as `hold_ms` says or to be kept.
+pub fn prefetch(version: &ObjectVersion, ranges: Vec<(u64, u32)>, keep: bool, urgent: bool, hold_ms: u32) -> DataRequest {
+    let (operation, version, standing) = (OPERATION, version.clone(), Standing::default());
+    DataRequest::Prefetch { operation, version, ranges, keep, urgent, hold_ms, standing }
 }
 
 /// A raw connection to a worker.

@@ -4,9 +4,9 @@ use std::fs;
 use std::time::Duration;
 
 use forebay_protocol::{DataReply, DataRequest, PutCondition, RangeSpec};
-use forebay_types::{BitRate, ErrorKind, Key, MountOptions, ObjectVersion, SegmentId, Standing, Validate};
+use forebay_types::{BitRate, ErrorKind, Key, MountOptions, ObjectVersion, SegmentId, Validate};
 
-use crate::bed::{Bed, Client, MIB, OPERATION, Plan, add_mount, noise, until};
+use crate::bed::{Bed, Client, MIB, Plan, add_mount, noise, prefetch, until};
 
 /// A folder is mounted beside the bucket.
 async fn client(bed: &Bed, options: MountOptions) -> Client {
@@ -62,18 +62,8 @@ async fn a_load_in_the_background_gets_what_others_leave_of_the_bound() {
         fs::write(bed.folder.path().join("nas").join(name), noise(name, mib * MIB)).unwrap();
     }
     let (load, scan, wanted) = (client.version("load").await, client.version("scan").await, client.version("read").await);
-    let ahead = |version: &ObjectVersion, hold_ms| {
-        let (version, ranges) = (version.clone(), vec![(0, version.size as u32)]);
-        client.call(DataRequest::Prefetch {
-            operation: OPERATION,
-            version,
-            ranges,
-            keep: false,
-            urgent: false,
-            hold_ms,
-            standing: Standing::default(),
-        })
-    };
+    let ahead =
+        |version: &ObjectVersion, hold_ms| client.call(prefetch(version, vec![(0, version.size as u32)], false, false, hold_ms));
     let loaded = async || {
         let segments = vec![SegmentId::of(&load, 0)];
         match client.call(DataRequest::Held { segments }).await.unwrap().0 {

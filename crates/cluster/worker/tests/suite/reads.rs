@@ -5,19 +5,17 @@ use std::time::{Duration, Instant};
 
 use forebay_protocol::{AdminRequest, DataReply, DataRequest, FrameKind, TraceContext, decode, encode};
 use forebay_testing::Fault;
-use forebay_types::{BitRate, ErrorKind, Key, MountId, MountOptions, SegmentId, Standing};
+use forebay_types::{BitRate, ErrorKind, Key, MountId, MountOptions, SegmentId};
 use futures::future::join_all;
 use tokio::io::AsyncWriteExt;
 
-use crate::bed::{Bed, Client, MIB, OPERATION, Plan, control, next, until};
+use crate::bed::{Bed, Client, MIB, OPERATION, Plan, control, next, prefetch, until};
 use crate::by_hand;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cold_read_fetches_exactly_the_pages_asked() {
     let bed = Bed::new(Plan::default()).await;
-    let data = bed.object("a", 10 * MIB + 5);
-    let client = bed.client().await;
-    let version = client.version("a").await;
+    let (data, client, version) = bed.opened("a", 10 * MIB + 5).await;
     assert_eq!(client.read(&version, 5000, 10_000).await.unwrap(), data[5000..15_000]);
     let counters = bed.s3.counters();
     assert_eq!((counters.gets, counters.bytes_out), (1, 3 * 4096), "pages 1 to 3");
@@ -38,9 +36,7 @@ async fn cold_read_fetches_exactly_the_pages_asked() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_says_its_trace_is_answered_as_any_other() {
     let bed = Bed::new(Plan::default()).await;
-    let data = bed.object("a", MIB);
-    let client = bed.client().await;
-    let version = client.version("a").await;
+    let (data, client, version) = bed.opened("a", MIB).await;
     let request = DataRequest::Read { operation: OPERATION, version, start: 5000, len: 10_000, in_place: false };
     let context = TraceContext { trace: 7, span: 8 };
     let answer = client.connection.call(context.before(&encode(&request)), Vec::new()).await.unwrap();
@@ -54,9 +50,7 @@ async fn a_request_that_says_its_trace_is_answered_as_any_other() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_readers_of_one_range_are_one_get() {
     let bed = Bed::new(Plan::default()).await;
-    let data = bed.object("a", 2 * MIB);
-    let client = bed.client().await;
-    let version = client.version("a").await;
+    let (data, client, version) = bed.opened("a", 2 * MIB).await;
     bed.s3.set_latency(Duration::from_millis(50));
     let reads = join_all((0..100).map(|_| client.read(&version, 100_000, 500_000))).await;
     assert!(reads.into_iter().all(|read| read.unwrap() == data[100_000..600_000]));
@@ -66,9 +60,7 @@ async fn a_hundred_readers_of_one_range_are_one_get() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn partial_overlaps_fetch_only_the_rest() {
     let bed = Bed::new(Plan::default()).await;
-    let data = bed.object("a", 16 * MIB);
-    let client = bed.client().await;
-    let version = client.version("a").await;
+    let (data, client, version) = bed.opened("a", 16 * MIB).await;
     bed.s3.set_latency(Duration::from_millis(20));
     let parts = [(0, 8), (4, 8), (2, 12), (0, 16), (15, 1)];
     let reads = parts.map(|(start, len)| client.read(&version, (start * MIB) as u64, len * MIB));
@@ -101,9 +93,7 @@ async fn the_first_page_does_not_wait_for_the_last() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_that_nobody_waits_for_is_cancelled() {
     let bed = Bed::new(Plan::default()).await;
-    bed.object("a", 32 * MIB);
-    let client = bed.client().await;
-    let version = client.version("a").await;
+    let (_, client, version) = bed.opened("a", 32 * MIB).await;
     bed.s3.set_bandwidth(Some(4 * MIB as u64));
     let read = client.read(&version, 0, 32 * MIB);
     assert!(tokio::time::timeout(Duration::from_millis(300), read).await.is_err(), "32 MiB at 4 MiB/s take 8 s");
@@ -118,9 +108,7 @@ async fn a_read_that_nobody_waits_for_is_cancelled() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_failure_is_everyone_s_and_broken_connections_heal() {
     let bed = Bed::new(Plan::default()).await;
-    let data = bed.object("a", 3 * MIB);
-    let client = bed.client().await;
-    let version = client.version("a").await;
+    let (data, client, version) = bed.opened("a", 3 * MIB).await;
     bed.s3.inject(Fault::CutAfter(100_000), 2);
     assert_eq!(client.read(&version, 0, MIB).await.unwrap(), data[..MIB]);
     bed.s3.inject(Fault::Status(403), 1);
@@ -135,9 +123,7 @@ async fn one_failure_is_everyone_s_and_broken_connections_heal() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn storage_away_is_retry_and_cached_data_is_served() {
     let mut bed = Bed::new(Plan::default()).await;
-    let data = bed.object("a", 2 * MIB);
-    let client = bed.client().await;
-    let version = client.version("a").await;
+    let (data, client, version) = bed.opened("a", 2 * MIB).await;
     client.read(&version, 0, MIB).await.unwrap();
     bed.s3.stop();
     assert_eq!(client.read(&version, 1000, 50_000).await.unwrap(), data[1000..51_000]);
@@ -163,9 +149,7 @@ async fn storage_away_is_retry_and_cached_data_is_served() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restarted_worker_comes_back_warm() {
     let mut bed = Bed::new(Plan { disk_bytes: 64 << 20, ..Plan::default() }).await;
-    let data = bed.object("a", 9 * MIB + 77);
-    let client = bed.client().await;
-    let version = client.version("a").await;
+    let (data, client, version) = bed.opened("a", 9 * MIB + 77).await;
     assert_eq!(client.read(&version, 0, data.len()).await.unwrap(), data);
     let id = bed.worker().id();
     bed.restart_worker().await;
@@ -187,16 +171,7 @@ async fn what_was_kept_before_a_restart_is_kept_on_where_it_is_pinned_and_not_ol
         bed.object(key, 100_000);
         let version = client.version(key).await;
         segments.push(SegmentId::of(&version, 0));
-        let prefetch = DataRequest::Prefetch {
-            operation: OPERATION,
-            version,
-            ranges: vec![(0, 100_000)],
-            keep: true,
-            urgent: false,
-            hold_ms: 0,
-            standing: Standing::default(),
-        };
-        client.call(prefetch).await.unwrap();
+        client.call(prefetch(&version, vec![(0, 100_000)], true, false, 0)).await.unwrap();
     }
     bed.stop_worker().await;
     bed.s3.put("lake", "p/old", b"another").unwrap();
@@ -238,31 +213,18 @@ async fn bad_ranges_and_unknown_mounts_are_refused() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn prefetch_fetches_in_order_once_and_is_cancelled() {
     let bed = Bed::new(Plan::default()).await;
-    let data = bed.object("a", 24 * MIB);
-    let client = bed.client().await;
-    let version = client.version("a").await;
-    let prefetch = |ranges: Vec<(u64, u32)>, keep| {
-        let version = version.clone();
-        client.call(DataRequest::Prefetch {
-            operation: OPERATION,
-            version,
-            ranges,
-            keep,
-            urgent: false,
-            hold_ms: 0,
-            standing: Standing::default(),
-        })
-    };
+    let (data, client, version) = bed.opened("a", 24 * MIB).await;
+    let bring = |ranges| client.call(prefetch(&version, ranges, false, false, 0));
     let ranges = vec![(0, 1000), (8 * MIB as u64, 2 * MIB as u32), (1000, 5000)];
-    let (reply, _) = prefetch(ranges.clone(), false).await.unwrap();
+    let (reply, _) = bring(ranges.clone()).await.unwrap();
     assert_eq!(reply, forebay_protocol::DataReply::Fetched { bytes: 4096 + 2 * MIB as u64 + 4096 });
     let fetched = bed.s3.counters();
     assert_eq!((fetched.gets, fetched.bytes_out), (3, 2 * 4096 + 2 * MIB as u64));
-    assert_eq!(prefetch(ranges, false).await.unwrap().0, forebay_protocol::DataReply::Fetched { bytes: 0 });
+    assert_eq!(bring(ranges).await.unwrap().0, forebay_protocol::DataReply::Fetched { bytes: 0 });
     assert_eq!(client.read(&version, 8 * MIB as u64, 2 * MIB).await.unwrap(), data[8 * MIB..10 * MIB]);
     assert_eq!(bed.s3.counters().gets, 3);
     bed.s3.set_bandwidth(Some(4 * MIB as u64));
-    let long = prefetch(vec![(10 * MIB as u64, 14 * MIB as u32)], false);
+    let long = bring(vec![(10 * MIB as u64, 14 * MIB as u32)]);
     assert!(tokio::time::timeout(Duration::from_millis(300), long).await.is_err());
     tokio::time::sleep(Duration::from_millis(700)).await;
     let cancelled = bed.s3.counters().bytes_out;
@@ -278,23 +240,12 @@ async fn an_urgent_prefetch_does_not_wait_for_those_before_it() {
     bed.object("short", MIB);
     let client = bed.client().await;
     let (long, short) = (client.version("long").await, client.version("short").await);
-    let prefetch = |version, bytes: usize, urgent| {
-        let ranges = vec![(0, bytes as u32)];
-        client.call(DataRequest::Prefetch {
-            operation: OPERATION,
-            version,
-            ranges,
-            keep: false,
-            urgent,
-            hold_ms: 0,
-            standing: Standing::default(),
-        })
-    };
-    let mut before = Box::pin(prefetch(long, 12 * MIB, false));
+    let bring = |version: &_, bytes: usize, urgent| client.call(prefetch(version, vec![(0, bytes as u32)], false, urgent, 0));
+    let mut before = Box::pin(bring(&long, 12 * MIB, false));
     assert!(tokio::time::timeout(Duration::from_millis(200), &mut before).await.is_err());
     tokio::select! {
         _ = &mut before => panic!("it waited for three seconds of bytes"),
-        came = prefetch(short, MIB, true) => came.map(|_| ()).unwrap(),
+        came = bring(&short, MIB, true) => came.map(|_| ()).unwrap(),
     }
     before.await.unwrap();
 }
@@ -303,9 +254,7 @@ async fn an_urgent_prefetch_does_not_wait_for_those_before_it() {
 async fn the_bound_of_a_mount_is_kept() {
     let bandwidth = Some(BitRate::from_bytes_per_sec(4 << 20));
     let bed = Bed::new(Plan { options: MountOptions { bandwidth, ..Default::default() }, ..Plan::default() }).await;
-    let data = bed.object("a", 6 * MIB);
-    let client = bed.client().await;
-    let version = client.version("a").await;
+    let (data, client, version) = bed.opened("a", 6 * MIB).await;
     let began = Instant::now();
     assert!(client.read(&version, 0, 6 * MIB).await.unwrap() == data);
     // 1 MiB of burst at once, 5 MiB at 4 MiB/s.
@@ -350,9 +299,7 @@ async fn readers_that_give_up_disturb_nobody() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_read_is_under_way_until_the_last_byte_of_its_answer_is_sent() {
     let bed = Bed::new(Plan::default()).await;
-    bed.object("a", 16 * MIB);
-    let client = bed.client().await;
-    let version = client.version("a").await;
+    let (_, client, version) = bed.opened("a", 16 * MIB).await;
     client.read(&version, 0, 16 * MIB).await.unwrap();
     let queue = async || match client.call(DataRequest::Queue).await.unwrap() {
         (DataReply::Queue(hint), _) => hint.queue,

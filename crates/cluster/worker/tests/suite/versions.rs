@@ -15,9 +15,7 @@ async fn bed(validate: Validate) -> Bed {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_overwritten_object_is_conflict_and_then_the_new_version() {
     let bed = bed(Validate::Ttl(Duration::from_secs(60))).await;
-    let old = bed.object("a", 1 << 20);
-    let client = bed.client().await;
-    let version = client.version("a").await;
+    let (old, client, version) = bed.opened("a", 1 << 20).await;
     client.read(&version, 0, 4096).await.unwrap();
     let new = noise("new", 1 << 20);
     bed.s3.put("lake", "a", &new).unwrap();

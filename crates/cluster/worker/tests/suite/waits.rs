@@ -30,10 +30,7 @@ fn read(version: &ObjectVersion, start: u64, len: u32) -> DataRequest {
 /// Asks for somebody whose process hangs when his time is over: he says so long, and cancels nothing.
 async fn ask_and_hang(client: &Client, request: DataRequest, longest: Duration) -> Result<Answer> {
     let mut call = Box::pin(client.connection.call(encode(&request), Vec::new()));
-    match deadline::within(longest, &mut call).await {
-        Ok(answer) => answer,
-        Err(_) => call.await,
-    }
+    if let Ok(answer) = deadline::within(longest, &mut call).await { answer } else { call.await }
 }
 
 fn error_of(answer: &Answer) -> Error {
@@ -56,9 +53,7 @@ fn gets(bed: &Bed) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn storage_that_hangs_or_throttles_is_not_asked_again_for_who_waits_no_longer() {
     let bed = patient().await;
-    bed.object("a", MIB);
-    let client = bed.client().await;
-    let version = client.version("a").await;
+    let (_, client, version) = bed.opened("a", MIB).await;
     for fault in [Fault::Status(503), Fault::Hang] {
         bed.s3.reset_counters();
         bed.s3.inject(fault, ALWAYS);

@@ -99,10 +99,7 @@ impl Namespace {
     pub(super) fn put_table(&mut self, dir: DirId, table: Option<Table>) -> Option<Table> {
         let has_quota = |table: &Option<Table>| usize::from(table.as_ref().is_some_and(|table| table.quota.is_some()));
         let more = has_quota(&table);
-        let before = match table {
-            Some(table) => self.tables.insert(dir, table),
-            None => self.tables.remove(&dir),
-        };
+        let before = if let Some(table) = table { self.tables.insert(dir, table) } else { self.tables.remove(&dir) };
         self.bounded = self.bounded + more - has_quota(&before);
         debug_assert!(self.bounded <= self.tables.len(), "only what is here has a quota");
         before

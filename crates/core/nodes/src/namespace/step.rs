@@ -110,19 +110,13 @@ impl Namespace {
 
     pub(crate) fn step_lease(&mut self, dir: DirId, name: &str, until: Option<Duration>) {
         let place = (dir, name.into());
-        let before = match until {
-            Some(until) => self.leases.insert(place, until),
-            None => self.leases.remove(&place),
-        };
+        let before = if let Some(until) = until { self.leases.insert(place, until) } else { self.leases.remove(&place) };
         self.undo.note(Back::Lease(dir, name.into(), before));
     }
 
     /// Where the name of a container is.
     pub(crate) fn step_link(&mut self, id: DirId, place: Option<(DirId, Box<str>)>) {
-        let before = match place {
-            Some(place) => self.links.insert(id, place),
-            None => self.links.remove(&id),
-        };
+        let before = if let Some(place) = place { self.links.insert(id, place) } else { self.links.remove(&id) };
         self.undo.note(Back::Link(id, before));
     }
 
@@ -163,10 +157,7 @@ impl Namespace {
     }
 
     pub(crate) fn step_coming(&mut self, id: DirId, coming: Option<Coming>) {
-        let before = match coming {
-            Some(coming) => self.coming.insert(id, coming),
-            None => self.coming.remove(&id),
-        };
+        let before = if let Some(coming) = coming { self.coming.insert(id, coming) } else { self.coming.remove(&id) };
         self.undo.note(Back::Coming(id, before));
     }
 

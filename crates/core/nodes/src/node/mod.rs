@@ -85,10 +85,7 @@ impl Node {
     }
 
     pub(crate) fn container(&self) -> Option<DirId> {
-        match self {
-            Self::Container(_, link) => Some(link.1),
-            _ => None,
-        }
+        if let Self::Container(_, link) = self { Some(link.1) } else { None }
     }
 
     /// Its blocks, in order.

@@ -66,9 +66,6 @@ impl Moving {
 
     /// The container that it is the name of.
     pub fn container(&self) -> Option<DirId> {
-        match &self.body {
-            Body::Container(_, id) => Some(*id),
-            _ => None,
-        }
+        if let Body::Container(_, id) = &self.body { Some(*id) } else { None }
     }
 }

@@ -1,8 +1,5 @@
 //! What a node is, and where its blocks may lie.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use super::error::{NodeError, NodeErrorKind};
@@ -24,17 +21,6 @@ pub enum NodeType {
 }
 
 impl NodeType {
-    /// The type's name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::KeyValue => "key-value",
-            Self::Table => "table",
-            Self::Directory => "directory",
-            Self::Bag => "bag",
-        }
-    }
-
     /// Whether it holds other nodes.
     pub fn is_container(self) -> bool {
         matches!(self, Self::Table | Self::Directory | Self::Bag)
@@ -51,26 +37,12 @@ impl NodeType {
     }
 }
 
-impl fmt::Display for NodeType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for NodeType {
-    type Err = NodeError;
-
-    fn from_str(text: &str) -> Result<Self, NodeError> {
-        [Self::File, Self::KeyValue, Self::Table, Self::Directory, Self::Bag]
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
-            .ok_or_else(|| {
-                NodeError::new(
-                    NodeErrorKind::Invalid,
-                    format!("{text:?} is no type of nodes: write file, key-value, table, directory or bag"),
-                )
-            })
-    }
+forebay_types::named! {
+    NodeType, NodeError: File = "file", KeyValue = "key-value", Table = "table", Directory = "directory", Bag = "bag";
+    |text| NodeError::new(
+        NodeErrorKind::Invalid,
+        format!("{text:?} is no type of nodes: write file, key-value, table, directory or bag"),
+    )
 }
 
 /// Where a node's blocks may lie.
@@ -83,26 +55,9 @@ pub enum StorageClass {
     Disk,
 }
 
-impl StorageClass {
-    /// The class's name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Dram => "dram",
-            Self::Disk => "disk",
-        }
-    }
-}
-
-impl FromStr for StorageClass {
-    type Err = NodeError;
-
-    fn from_str(text: &str) -> Result<Self, NodeError> {
-        match text {
-            "dram" => Ok(Self::Dram),
-            "disk" => Ok(Self::Disk),
-            _ => Err(NodeError::new(NodeErrorKind::Invalid, format!("{text:?} is no storage class: write dram or disk"))),
-        }
-    }
+forebay_types::named! {
+    StorageClass, NodeError: Dram = "dram", Disk = "disk";
+    |text| NodeError::new(NodeErrorKind::Invalid, format!("{text:?} is no storage class: write dram or disk"))
 }
 
 /// Where a node's blocks are to lie.

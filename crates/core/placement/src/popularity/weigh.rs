@@ -1,9 +1,6 @@
 //! How much a segment weighs in a plan: what was read of it, as one number.
 
-use std::fmt;
-use std::str::FromStr;
-
-use forebay_types::{Error, Result};
+use forebay_types::Error;
 
 use super::Usage;
 
@@ -28,8 +25,6 @@ impl Weigh {
     const PARTS: f64 = 16.0;
     /// No segment weighs more, whatever was reported: sums over all segments stay in range.
     pub const MOST: u64 = 1 << 38;
-    /// The names that [`FromStr`] knows.
-    pub const NAMES: &'static str = "work or accesses";
 
     /// What a segment weighs of which this was read: 0 for nothing.
     ///
@@ -58,25 +53,9 @@ impl Usage {
     }
 }
 
-impl FromStr for Weigh {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "work" => Ok(Self::Work),
-            "accesses" => Ok(Self::Accesses),
-            _ => Err(Error::invalid(format!("{text:?} is nothing that plans weigh: use {}", Self::NAMES))),
-        }
-    }
-}
-
-impl fmt::Display for Weigh {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Work => "work",
-            Self::Accesses => "accesses",
-        })
-    }
+forebay_types::named! {
+    Weigh, Error: Work = "work", Accesses = "accesses";
+    |text| Error::invalid(format!("{text:?} is nothing that plans weigh: use work or accesses"))
 }
 
 #[cfg(test)]

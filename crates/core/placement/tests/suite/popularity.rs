@@ -67,7 +67,7 @@ fn a_checkpoint_is_written_as_the_page_says() {
     popularity.add(7, SegmentId(1), accesses(2.0));
     let bytes = popularity.encode(1 << 20);
     let (body, sum) = bytes.split_at(bytes.len() - 8);
-    let hex: String = body.iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = forebay_types::hex(body);
     assert_eq!(
         hex,
         concat!(

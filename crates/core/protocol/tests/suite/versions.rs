@@ -14,7 +14,9 @@ use forebay_protocol::{
     PeerOp, PeerRequest, ReadCounters, ShardClaim, ShardState, VariantNames, Warning, WorkerInfo, WorkerReport, decode,
     decode_from, encode, encode_for, node_reply_for, reply_for, request_for, speaking,
 };
-use forebay_types::{Error, ErrorKind, Mount, MountId, MountOptions, OperationId, PageRun, SegmentId, Standing, WorkerId, Young};
+use forebay_types::{
+    Error, ErrorKind, Mount, MountId, MountOptions, OperationId, PageRun, SegmentId, Standing, WorkerId, Young, hex,
+};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{nodes, samples};
@@ -105,10 +107,6 @@ fn golden(version: u16) -> BTreeMap<String, String> {
     let text = fs::read_to_string(file_of(version)).unwrap();
     let rows = text.lines().filter(|line| !line.starts_with('#')).map(|line| line.rsplit_once(' ').unwrap());
     rows.map(|(name, bytes)| (name.to_owned(), bytes.to_owned())).collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn bytes_of(hex: &str) -> Vec<u8> {

@@ -90,10 +90,7 @@ pub(super) fn head(place: u64, values: &[u8]) -> [u8; 4] {
 /// The keys of a value; none where the bucket has no such value.
 pub(super) fn find(place: u64, bytes: &[u8], value: &[u8], key_type: KeyType) -> Result<Vec<Key>> {
     let (sum, values) = bytes.split_first_chunk::<4>().ok_or_else(damaged)?;
-    if *sum != head(place, values) {
-        return Err(damaged());
-    }
-    keys(values, value, key_type).ok_or_else(damaged)
+    if *sum != head(place, values) { Err(damaged()) } else { keys(values, value, key_type).ok_or_else(damaged) }
 }
 
 fn keys(values: &[u8], value: &[u8], key_type: KeyType) -> Option<Vec<Key>> {

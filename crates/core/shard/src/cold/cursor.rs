@@ -28,10 +28,7 @@ impl<'b> Cursor<'b> {
             (KeyType::U64, None) => self.number_of_eight().map(Key::U64),
             (KeyType::U64, Some(Key::U64(before))) => before.checked_add(self.number_of_eight()?).map(Key::U64),
             (KeyType::Bytes, before) => {
-                let before: &[u8] = match before {
-                    Some(Key::Bytes(before)) => before,
-                    _ => &[],
-                };
+                let before: &[u8] = if let Some(Key::Bytes(before)) = before { before } else { &[] };
                 let shared = before.get(..usize::try_from(self.number()?).ok()?)?;
                 let length = self.number()?;
                 Some(Key::Bytes([shared, self.bytes(length)?].concat()))

@@ -212,10 +212,7 @@ impl LayerSet {
 
     fn place(&mut self, base: &Base, id: LayerId, source: Option<Source<'_>>) {
         let (which, slice) = (id.which as usize, id.slice as usize);
-        let part = match &source {
-            Some(Source::Sealed(part)) => Some(*part),
-            _ => None,
-        };
+        let part = if let Some(Source::Sealed(part)) = &source { Some(*part) } else { None };
         match id.kind {
             LayerKind::Blocks => self.blocks[slice] = part.map(BlockSlice::open),
             LayerKind::Plain => self.plain[slice] = part.map(PlainSlice::open),

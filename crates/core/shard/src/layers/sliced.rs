@@ -99,9 +99,6 @@ impl Sliced {
     }
 
     pub(crate) fn filling(&self, slice: usize) -> Option<&Arc<Filling>> {
-        match self.slots.get(slice) {
-            Some(Slot::Filling(filling)) => Some(filling),
-            _ => None,
-        }
+        if let Some(Slot::Filling(filling)) = self.slots.get(slice) { Some(filling) } else { None }
     }
 }

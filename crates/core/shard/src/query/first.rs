@@ -26,9 +26,7 @@ impl Searcher<'_> {
         }
         let test = Test::of(self.base, query)?;
         let tests = test.parts();
-        let Some(fewest) = tests.first() else {
-            return Ok((window.from..self.base.records()).take(window.count).collect());
-        };
+        let Some(fewest) = tests.first() else { return Ok((window.from..self.base.records()).take(window.count).collect()) };
         let mut found = Vec::new();
         if fewest.rows() > 0
             && let Some(from) = self.look(tests, fewest.rows(), window, &mut found)?

@@ -39,10 +39,7 @@ pub(crate) fn records(base: &Base, set: &LayerSet, attribute: usize, rows: impl 
     }
     let mut missing = Vec::new();
     for row in rows {
-        match direct.get((row - start) as usize) {
-            Some(record) => out.push(record),
-            None => missing.push(row),
-        }
+        if let Some(record) = direct.get((row - start) as usize) { out.push(record) } else { missing.push(row) }
     }
     if !missing.is_empty() {
         walk_all(base, set, missing.into_iter(), false, |_, found| out.push(found.record));

@@ -53,10 +53,7 @@ impl Searcher<'_> {
     /// How many records there are where `query` holds, without finding them if their rows tell.
     pub(crate) fn count(&self, query: &Query) -> Result<u64> {
         let test = Test::of(self.base, query)?;
-        match test.count(self.base.records()) {
-            Some(count) => Ok(count),
-            None => Ok(self.find(&test)?.len() as u64),
-        }
+        if let Some(count) = test.count(self.base.records()) { Ok(count) } else { Ok(self.find(&test)?.len() as u64) }
     }
 
     /// The records that pass a test, sorted.

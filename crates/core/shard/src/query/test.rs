@@ -115,10 +115,7 @@ fn build<'q>(base: &Base, query: &'q Query, is_not: bool) -> Result<Test<'q>> {
 
 /// Rows of a column as a test; what holds of every record needs none.
 fn of_rows<'q>(base: &Base, attribute: usize, rows: RowSet) -> Test<'q> {
-    match rows.len() == base.records() as usize {
-        true => Test::All(Vec::new()),
-        false => Test::Rows { attribute, rows },
-    }
+    if rows.len() == base.records() as usize { Test::All(Vec::new()) } else { Test::Rows { attribute, rows } }
 }
 
 fn all_of<'q>(base: &Base, tests: Vec<Test<'q>>) -> Test<'q> {

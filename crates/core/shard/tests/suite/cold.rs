@@ -44,10 +44,7 @@ fn read<'c>(cold: &'c ColdFile, range: &forebay_shard::ColdRange) -> &'c [u8] {
 }
 
 fn get(cold: &ColdFile, tail: &ColdTail, key: &Key) -> Result<Option<Vec<Value>>> {
-    match tail.block(key) {
-        Some(range) => tail.record(&range, read(cold, &range), key),
-        None => Ok(None),
-    }
+    if let Some(range) = tail.block(key) { tail.record(&range, read(cold, &range), key) } else { Ok(None) }
 }
 
 /// None where the file has no lists of that attribute.

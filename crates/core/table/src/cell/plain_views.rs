@@ -69,10 +69,7 @@ fn are_right(views: &[u128], data: &[u8], is_text: bool) -> bool {
     let (mut set, mut right) = (0, true);
     // No early end: nearly all columns are right to their end, and the loop is tighter so.
     for view in views {
-        match zeros.get(*view as u32 as usize) {
-            Some(zeros) => set |= view & zeros,
-            None => right &= is_right(*view, data),
-        }
+        if let Some(zeros) = zeros.get(*view as u32 as usize) { set |= view & zeros } else { right &= is_right(*view, data) }
     }
     right && set == 0
 }

@@ -170,10 +170,7 @@ impl ParquetCopies {
     }
 
     fn check(&self, bytes: u64) -> Result<(), PageFault> {
-        match bytes > self.bytes_max {
-            true => Err(PageFault::TooLarge { bytes, most: self.bytes_max }),
-            false => Ok(()),
-        }
+        if bytes > self.bytes_max { Err(PageFault::TooLarge { bytes, most: self.bytes_max }) } else { Ok(()) }
     }
 
     fn is_nested(&self) -> bool {

@@ -157,10 +157,7 @@ fn decode_groups(input: &mut Decoder<'_>, schema: &TableSchema) -> Result<Vec<Gr
         }
         groups.push(Group::new(schema, layout, leaves).map_err(|error| input.corrupt(error.message()))?);
     }
-    if seen.contains(&false) {
-        return Err(input.corrupt("a column is in no column group"));
-    }
-    Ok(groups)
+    if seen.contains(&false) { Err(input.corrupt("a column is in no column group")) } else { Ok(groups) }
 }
 
 fn decode_row_group(input: &mut Decoder<'_>, schema: &TableSchema, groups: &[Group], footer: &Footer) -> Result<RowGroupInfo> {

@@ -7,9 +7,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryArray, FixedSizeBinaryArray, StringArray};
 use arrow_buffer::Buffer;
 use arrow_schema::{DataType, Field};
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, hex};
 
-use super::{from_hex, plain_type, to_hex};
+use super::{from_hex, plain_type};
 
 /// What is said of a field that is sent so: the hexadecimal digits of each value, in the order of their bytes, with commas between; and
 /// whether they are texts.
@@ -93,7 +93,7 @@ impl Codes {
 
     /// The field that they are sent as, with the values that have come.
     pub(super) fn field(&self, name: &str, nullable: bool) -> Field {
-        let values = self.values.iter().map(|value| to_hex(value)).collect::<Vec<_>>().join(",");
+        let values = self.values.iter().map(|value| hex(value)).collect::<Vec<_>>().join(",");
         let of = if self.data_type == DataType::Utf8 { TEXT } else { BINARY };
         let said = [(VALUES.to_string(), values), (OF.to_string(), of.to_string())];
         Field::new(name, DataType::FixedSizeBinary(1), nullable).with_metadata(HashMap::from(said))
@@ -124,10 +124,7 @@ impl Coded {
         let are_texts = values.iter().all(|value| std::str::from_utf8(value).is_ok());
         let are_short = values.iter().all(|value| value.len() <= VALUE_BYTES_MAX);
         let fits = values.len() <= usize::from(u8::MAX) + 1 && are_short && (are_texts || data_type == DataType::Binary);
-        match fits && *field.data_type() == DataType::FixedSizeBinary(1) {
-            true => Ok(Some(Self { data_type, values })),
-            false => Err(bad()),
-        }
+        if fits && *field.data_type() == DataType::FixedSizeBinary(1) { Ok(Some(Self { data_type, values })) } else { Err(bad()) }
     }
 
     /// The column's own type, without views.

@@ -7,9 +7,9 @@ use arrow_array::{Array, ArrayRef, FixedSizeBinaryArray, make_array};
 use arrow_buffer::{Buffer, MutableBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, Field, Schema};
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, hex};
 
-use super::{from_hex, to_hex};
+use super::from_hex;
 use crate::read::Table;
 use crate::schema::{schema_from_bytes, schema_to_bytes};
 
@@ -76,7 +76,7 @@ impl Narrow {
     /// The field that it is sent as.
     pub(super) fn field(&self, name: &str, nullable: bool) -> Result<Field> {
         let of = schema_to_bytes(&Schema::new(vec![Field::new("v", self.data_type.clone(), nullable)]))?;
-        let said = [(BASE.to_string(), self.base.to_string()), (TYPE.to_string(), to_hex(&of))];
+        let said = [(BASE.to_string(), self.base.to_string()), (TYPE.to_string(), hex(&of))];
         let sent = DataType::FixedSizeBinary(self.width as i32);
         Ok(Field::new(name, sent, nullable).with_metadata(HashMap::from(said)))
     }

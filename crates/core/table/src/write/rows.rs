@@ -62,10 +62,7 @@ pub(super) fn encode_rows(
                     16 => copy::<16>(bytes, column, tile.clone(), |row| start(row) + place.offset, &mut out),
                     &width => tile.clone().for_each(|row| {
                         let to = &mut out[start(row) + place.offset..][..width];
-                        match is_valid(column, row) {
-                            true => to.copy_from_slice(&bytes[row * width..][..width]),
-                            false => to.fill(0),
-                        }
+                        if is_valid(column, row) { to.copy_from_slice(&bytes[row * width..][..width]) } else { to.fill(0) }
                     }),
                 },
                 values => rows.for_each(|row| {

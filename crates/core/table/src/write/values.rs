@@ -119,8 +119,5 @@ pub(super) fn bitmap(bits: &BooleanBuffer) -> Vec<u8> {
 
 /// The bytes of a view's value.
 pub(super) fn view(array: &ArrayRef, row: usize) -> &[u8] {
-    match array.as_string_view_opt() {
-        Some(text) => text.value(row).as_bytes(),
-        None => array.as_binary_view().value(row),
-    }
+    if let Some(text) = array.as_string_view_opt() { text.value(row).as_bytes() } else { array.as_binary_view().value(row) }
 }

@@ -95,7 +95,8 @@ impl Account {
     }
 }
 
-fn index(owner: Owner) -> usize {
+/// Where an owner stands among [`OWNERS`], which is its number on disk too.
+pub(crate) fn index(owner: Owner) -> usize {
     match owner {
         Owner::Cache => 0,
         Owner::Temporary => 1,

@@ -28,9 +28,7 @@ impl Addresses {
 
     /// Takes exactly these addresses, as recovery does; false when some of them are taken or do not exist.
     pub fn take(&mut self, start: u64, len: u64) -> bool {
-        let Some((&free_start, &free)) = self.by_start.range(..=start).next_back() else {
-            return false;
-        };
+        let Some((&free_start, &free)) = self.by_start.range(..=start).next_back() else { return false };
         if start + len > free_start + free {
             return false;
         }

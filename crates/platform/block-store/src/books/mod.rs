@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use s3_fifo::S3Fifo;
 
-pub(crate) use account::{Account, OWNERS};
+pub(crate) use account::{Account, OWNERS, index};
 pub(crate) use allocate::Addresses;
 pub(crate) use s3_fifo::Verdict;
 pub(crate) use spares::Spares;

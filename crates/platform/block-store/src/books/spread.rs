@@ -1,6 +1,6 @@
 //! Which of several disks takes a segment: by room, and by what waits there.
 
-use forebay_types::{PAGES_PER_BLOCK, SegmentId};
+use forebay_types::{PAGES_PER_BLOCK, SegmentId, mix64};
 
 /// One segment in so many goes to a disk that has failed and is tried again, while there are others: all of it would be lost again.
 const TRIED_WITH: f64 = 16.0;
@@ -50,12 +50,8 @@ pub(crate) fn choose(disks: &[DiskRoom], id: SegmentId) -> Option<usize> {
 
 /// A number above 0 and up to 1 that a segment and a disk always give.
 fn draw(id: SegmentId, at: usize) -> f64 {
-    // The end of splitmix64, over what is a hash already.
-    let mut word = (id.0 as u64) ^ ((id.0 >> 64) as u64).rotate_left(23) ^ (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^= word >> 31;
-    ((word >> 11) + 1) as f64 / (1u64 << 53) as f64
+    let word = (id.0 as u64) ^ ((id.0 >> 64) as u64).rotate_left(23) ^ (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    ((mix64(word) >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
 #[cfg(test)]

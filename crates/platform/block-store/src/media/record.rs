@@ -2,6 +2,8 @@
 
 use forebay_types::{Owner, PageRun, SegmentId};
 
+use crate::books::{OWNERS, index};
+
 /// Bytes of a record, and of the index's header.
 pub(crate) const RECORD_BYTES: usize = 40;
 /// Version of the folder's layout.
@@ -28,7 +30,7 @@ impl Record {
     /// The record's bytes: `crc32c u32 | kind u8 | owner u8 | keep u8 | 0 | id u128 | start u64 | a u32 | b u32`.
     pub fn to_bytes(self) -> [u8; RECORD_BYTES] {
         let (kind, id, owner, keep, start, a, b) = match self {
-            Self::Extent { id, start, bytes, owner, keep } => (1, id, owner_code(owner), keep, start, bytes, 0),
+            Self::Extent { id, start, bytes, owner, keep } => (1, id, index(owner) as u8, keep, start, bytes, 0),
             Self::Present { id, run } => (2, id, 0, false, 0, run.start, run.len),
             Self::Dropped { id, run } => (3, id, 0, false, 0, run.start, run.len),
             Self::Freed { id } => (4, id, 0, false, 0, 0, 0),
@@ -87,17 +89,8 @@ fn is_sealed(bytes: &[u8; RECORD_BYTES]) -> bool {
     bytes[..4] == forebay_types::crc32c(&bytes[4..]).to_le_bytes()
 }
 
-fn owner_code(owner: Owner) -> u8 {
-    match owner {
-        Owner::Cache => 0,
-        Owner::Temporary => 1,
-        Owner::Shard => 2,
-        Owner::Form => 3,
-    }
-}
-
 fn owner_of(code: u8) -> Option<Owner> {
-    crate::books::OWNERS.get(usize::from(code)).copied()
+    OWNERS.get(usize::from(code)).copied()
 }
 
 #[cfg(test)]

@@ -32,37 +32,15 @@ pub enum Acknowledged {
 }
 
 impl Acknowledged {
-    /// As it is written.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Storage => "storage",
-            Self::TwoWorkers => "two-workers",
-        }
-    }
-
     /// Whether it is as nobody has to order it.
     fn is_usual(&self) -> bool {
         *self == Self::default()
     }
 }
 
-impl std::fmt::Display for Acknowledged {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl std::str::FromStr for Acknowledged {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let all = [Self::Storage, Self::TwoWorkers];
-        all.into_iter().find(|one| one.as_str() == text).ok_or_else(|| {
-            Error::invalid(format!(
-                "{text:?}: a change is acknowledged when it is in `storage`, or on the disks of `two-workers`"
-            ))
-        })
-    }
+forebay_types::named! {
+    Acknowledged, Error: Storage = "storage", TwoWorkers = "two-workers";
+    |text| Error::invalid(format!("{text:?}: a change is acknowledged when it is in `storage`, or on the disks of `two-workers`"))
 }
 
 /// How a dataset is pinned.

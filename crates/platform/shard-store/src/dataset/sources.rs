@@ -99,10 +99,7 @@ fn check(sources: &[DatasetSource]) -> Result<()> {
     let is_source = |source: &DatasetSource| {
         source.path.parse::<ForebayPath>().is_ok() && source.tag.len() <= TAG_BYTES_MAX && is_hash(&source.keys)
     };
-    match sources.iter().all(is_source) {
-        true => Ok(()),
-        false => Err(Error::corrupt("what a dataset follows is not named as objects are")),
-    }
+    if sources.iter().all(is_source) { Ok(()) } else { Err(Error::corrupt("what a dataset follows is not named as objects are")) }
 }
 
 /// Why so many objects are not followed.

@@ -96,10 +96,7 @@ impl LocalLog {
         let broken = state.broken.clone();
         let mut failed_for_good = None;
         MutexGuard::unlocked(&mut state, || {
-            let outcome = match broken {
-                Some(error) => Err(error),
-                None => part.write(&batch, &mut failed_for_good),
-            };
+            let outcome = if let Some(error) = broken { Err(error) } else { part.write(&batch, &mut failed_for_good) };
             let _ = batch.outcome.set(outcome);
         });
         state.broken = state.broken.take().or(failed_for_good);

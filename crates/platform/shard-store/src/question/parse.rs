@@ -223,9 +223,7 @@ impl<'a> Reader<'a> {
         let mut text = String::new();
         let mut rest = &self.rest()[1..];
         loop {
-            let Some(end) = rest.find(quote) else {
-                return Err(self.wrong(&format!("a closing {quote}")));
-            };
+            let Some(end) = rest.find(quote) else { return Err(self.wrong(&format!("a closing {quote}"))) };
             text.push_str(&rest[..end]);
             rest = &rest[end + 1..];
             if !rest.starts_with(quote) {

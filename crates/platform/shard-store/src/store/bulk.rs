@@ -63,10 +63,7 @@ impl Store {
                 add(&mut builder, store, place)?;
             }
             sorted.next_if(|(store, place)| store.key(*place) == key);
-            match update.values {
-                Some(values) => builder.put(key, &values.to_vec())?,
-                None => builder.delete(key)?,
-            }
+            if let Some(values) = update.values { builder.put(key, &values.to_vec())? } else { builder.delete(key)? }
         }
         sorted.try_for_each(|(store, place)| add(&mut builder, store, place))?;
         builder.finish()

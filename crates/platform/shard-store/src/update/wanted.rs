@@ -55,9 +55,7 @@ impl WantedChange {
             (false, None) => ChangeIf::Always,
             (true, None) => ChangeIf::Absent,
             (false, Some(version)) => ChangeIf::Version(version),
-            (true, Some(_)) => {
-                return Err(Error::invalid(format!("{}: a record that is absent has no version", text())));
-            }
+            (true, Some(_)) => return Err(Error::invalid(format!("{}: a record that is absent has no version", text()))),
         };
         Ok(Self { change, condition })
     }

@@ -74,10 +74,7 @@ pub fn build(path: &Path, records: &Records, size: f64) {
 pub fn condition(random: &mut StdRng, records: &Records) -> (Condition, Vec<Key>) {
     let one = |random: &mut StdRng| {
         let values = values(random);
-        let text = |value: &Value| match value {
-            Value::Text(text) => text.clone(),
-            _ => "a".to_string(),
-        };
+        let text = |value: &Value| if let Value::Text(text) = value { text.clone() } else { "a".to_string() };
         let literal = |value: &Value| match value {
             Value::Null => Literal::Null,
             Value::Text(text) => Literal::Text(text.clone()),

@@ -167,10 +167,7 @@ impl Walk<'_> {
                     (self.files.asking)(target.as_fd()).map_or(Ok(()), |ask| ask(target.as_fd(), ""))?;
                     fstat(target)
                 });
-                match found {
-                    Ok(stat) => stat,
-                    Err(_) => return Ok(None),
-                }
+                if let Ok(stat) = found { stat } else { return Ok(None) }
             }
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(None),

@@ -88,10 +88,7 @@ pub(super) fn range_of<B>(answer: &Response<B>, wanted: &GetRange) -> Result<Sen
     let shown = text(answer.headers(), CONTENT_RANGE).ok_or("no Content-Range")?;
     let (sent, size) = parse_content_range(shown).ok_or("a Content-Range that can't be read")?;
     let range = wanted.of(size).ok_or("no byte of the range")?;
-    if sent != range {
-        return Err("other bytes than were asked for");
-    }
-    Ok(Sent { size, skip: 0, range })
+    if sent != range { Err("other bytes than were asked for") } else { Ok(Sent { size, skip: 0, range }) }
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! AWS Signature Version 4 for requests that are passed on: `object_store`'s signer has no bodies with trailing checksums.
 
 use chrono::{DateTime, Utc};
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, hex};
 use http::header::{AUTHORIZATION, HOST};
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use object_store::aws::AwsCredential;
@@ -81,8 +81,4 @@ fn squeezed(value: &[u8]) -> Vec<u8> {
         }
     }
     squeezed
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -71,10 +71,7 @@ impl FrameReader {
 
     /// The next frame, whose message has at most `meta_max` bytes; none when the peer has ended the connection.
     pub(crate) async fn next(&mut self, meta_max: u32) -> Result<Option<Incoming>> {
-        match self.header(meta_max).await? {
-            Some(header) => self.rest(header).await.map(Some),
-            None => Ok(None),
-        }
+        if let Some(header) = self.header(meta_max).await? { self.rest(header).await.map(Some) } else { Ok(None) }
     }
 
     /// The header of the next frame, as [`Self::next`]; then comes [`Self::rest`].

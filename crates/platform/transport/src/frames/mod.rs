@@ -147,10 +147,7 @@ impl Sink {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                     result => return result,
                 }
-                let room = match room {
-                    Some(room) => room,
-                    None => room.insert(Room::of(socket)?),
-                };
+                let room = if let Some(room) = room { room } else { room.insert(Room::of(socket)?) };
                 room.send(|| batch.send_with(|slices, descriptor| socket.send(slices, descriptor))).await
             }
             Self::Stream(stream) => {

@@ -37,10 +37,7 @@ fn serve(server: &Slots, call: u64) -> Served {
         Found::Nothing | Found::Withdrawn => Served::Never,
         Found::Request(found) => {
             assert_eq!((found.tag, &found.meta[..]), (call + 1, &request(call)[..]), "the request as it was put in");
-            match server.answer(call, &found.meta, &[Bytes::new()]) {
-                true => Served::InRing,
-                false => Served::Otherwise,
-            }
+            if server.answer(call, &found.meta, &[Bytes::new()]) { Served::InRing } else { Served::Otherwise }
         }
     }
 }
@@ -96,9 +93,6 @@ fn a_slot_that_was_left_is_never_mixed_up_with_the_next_call() {
         let second = client.put(1, 2, &request(1), b"").then(|| client.leave(1).unwrap());
         let served = serving.join().unwrap();
         agree(0, &first, served.0);
-        match second {
-            Some(second) => agree(1, &second, served.1),
-            None => assert_eq!(served.1, Served::Never),
-        }
+        if let Some(second) = second { agree(1, &second, served.1) } else { assert_eq!(served.1, Served::Never) }
     });
 }

@@ -42,10 +42,7 @@ fn certificates(path: &Path, what: &str) -> Result<Vec<CertificateDer<'static>>>
     let certificates = CertificateDer::pem_file_iter(path)
         .and_then(|certificates| certificates.collect::<Result<Vec<_>, _>>())
         .map_err(|error| unreadable(path, what, error))?;
-    if certificates.is_empty() {
-        return Err(unreadable(path, what, pem::Error::NoItemsFound));
-    }
-    Ok(certificates)
+    if certificates.is_empty() { Err(unreadable(path, what, pem::Error::NoItemsFound)) } else { Ok(certificates) }
 }
 
 fn unreadable(path: &Path, what: &str, error: impl std::fmt::Display) -> Error {

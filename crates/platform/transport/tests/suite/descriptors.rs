@@ -42,9 +42,7 @@ async fn descriptors_find_their_answers_among_others() {
             }
         });
     }
-    while let Some(call) = calls.join_next().await {
-        call.unwrap();
-    }
+    calls.join_all().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

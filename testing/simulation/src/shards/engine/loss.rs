@@ -57,7 +57,7 @@ impl Engine<'_> {
             let time = (copy.bytes as f64 / loss.bytes_per_sec * 1e6) as Micros;
             self.mending.link_free = self.mending.link_free.max(self.now) + time;
             self.mending.on_their_way.push(copy);
-            self.at(self.mending.link_free, Event::Copied);
+            self.events.push(self.mending.link_free, Event::Copied);
         }
     }
 

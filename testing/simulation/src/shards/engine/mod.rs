@@ -2,9 +2,6 @@
 
 mod loss;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use forebay_navigation::{Plan, Replica, Snapshot, plan};
 
 use self::loss::Mending;
@@ -13,6 +10,7 @@ use super::client::Client;
 use super::outcome::{Record, ShardMove};
 use super::replica::Queue;
 use super::setup::{SAMPLE_SECS, Setup};
+use crate::events::Events;
 use crate::random::Random;
 use crate::workload::Micros;
 
@@ -32,8 +30,7 @@ enum Event {
 pub(super) struct Engine<'a> {
     setup: &'a Setup,
     now: Micros,
-    events: BinaryHeap<Reverse<(Micros, u64, Event)>>,
-    events_made: u64,
+    events: Events<Event>,
     arrivals: Arrivals<'a>,
     random: Random,
     queues: Vec<Queue>,
@@ -52,8 +49,7 @@ impl<'a> Engine<'a> {
         let mut engine = Self {
             setup,
             now: 0,
-            events: BinaryHeap::new(),
-            events_made: 0,
+            events: Events::new(),
             arrivals: Arrivals::new(&setup.load, setup.seed),
             random: Random::new(setup.seed, 2),
             queues: setup.places.iter().map(|place| Queue::new(*place)).collect(),
@@ -85,7 +81,7 @@ impl<'a> Engine<'a> {
     /// To the end.
     pub(super) fn run(mut self) -> (Vec<Queue>, Record) {
         let end = (self.setup.end_secs * 1e6) as Micros;
-        while let Some(Reverse((time, _, event))) = self.events.pop()
+        while let Some((time, event)) = self.events.pop()
             && time <= end
         {
             self.now = time;
@@ -104,17 +100,12 @@ impl<'a> Engine<'a> {
 
     fn after(&mut self, secs: f64, event: Event) {
         let time = self.now + (secs * 1e6) as Micros;
-        self.at(time, event);
-    }
-
-    fn at(&mut self, time: Micros, event: Event) {
-        self.events_made += 1;
-        self.events.push(Reverse((time, self.events_made, event)));
+        self.events.push(time, event);
     }
 
     fn look_out(&mut self) {
         if let Some((time, shard)) = self.arrivals.next() {
-            self.at(time, Event::Comes { shard });
+            self.events.push(time, Event::Comes { shard });
         }
     }
 
@@ -152,7 +143,7 @@ impl<'a> Engine<'a> {
         let queue = &self.queues[replica];
         let (mean, generation) = (queue.service_us(&self.setup.curve), queue.generation);
         let time = self.random.exponential(mean).max(1.0) as Micros;
-        self.at(self.now + time, Event::Answered { replica, generation });
+        self.events.push(self.now + time, Event::Answered { replica, generation });
     }
 
     fn answered(&mut self, replica: usize, generation: u32) {

@@ -1,8 +1,5 @@
 //! The formats in which others publish their traces, line by line.
 
-use std::fmt;
-use std::str::FromStr;
-
 use forebay_types::{Error, Result};
 
 use super::{Access, AccessKind};
@@ -24,29 +21,9 @@ pub enum Published {
     Snia,
 }
 
-impl FromStr for Published {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "twitter" => Ok(Self::Twitter),
-            "cachelib" => Ok(Self::CacheLib),
-            "alibaba" => Ok(Self::Alibaba),
-            "snia" => Ok(Self::Snia),
-            _ => Err(Error::invalid(format!("{text:?} is no format: write twitter, cachelib, alibaba or snia"))),
-        }
-    }
-}
-
-impl fmt::Display for Published {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Twitter => "twitter",
-            Self::CacheLib => "cachelib",
-            Self::Alibaba => "alibaba",
-            Self::Snia => "snia",
-        })
-    }
+forebay_types::named! {
+    Published, Error: Twitter = "twitter", CacheLib = "cachelib", Alibaba = "alibaba", Snia = "snia";
+    |text| Error::invalid(format!("{text:?} is no format: write twitter, cachelib, alibaba or snia"))
 }
 
 /// Reads lines of one trace, in their order.

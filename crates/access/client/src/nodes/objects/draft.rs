@@ -69,10 +69,7 @@ impl NodeDraft {
 
     /// What was written is kept from here on for however long no more comes. To be called before pauses of minutes.
     pub async fn settle(&mut self) -> NodeResult<()> {
-        let settled = match &mut self.writer {
-            Some(writer) => writer.settle().await,
-            None => Ok(()),
-        };
+        let settled = if let Some(writer) = &mut self.writer { writer.settle().await } else { Ok(()) };
         settled.map_err(|error| self.named(error))
     }
 

@@ -94,10 +94,7 @@ impl NodeWalk {
         }
         let mut rest = &from[base.len()..];
         loop {
-            let (name, below) = match rest.split_once('/') {
-                Some((name, below)) => (name, Some(below)),
-                None => (rest, None),
-            };
+            let (name, below) = if let Some((name, below)) = rest.split_once('/') { (name, Some(below)) } else { (rest, None) };
             for at in name.char_indices().map(|(at, _)| at).skip(1) {
                 // A container whose name this one begins with may stand behind it.
                 if name.as_bytes()[at] < b'/' {

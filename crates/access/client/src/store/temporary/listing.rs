@@ -2,14 +2,14 @@
 
 use forebay_nodes::{NodeError, NodeResult};
 use forebay_types::{ErrorKind, ForebayPath, Key, MountName};
-use futures::stream::{self, BoxStream, Stream, StreamExt, TryStreamExt};
+use futures::stream::{self, Stream, StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{Error, ListResult, ObjectMeta, Result};
 
 use super::told;
 use crate::nodes::{NodeItem, NodeWalk, Nodes};
 use crate::store::errors::to_store_error;
-use crate::store::paths::{from_store, meta, to_store};
+use crate::store::paths::{Metas, from_store, meta, to_store};
 use crate::store::versions::Versions;
 
 /// Objects that are looked at at once.
@@ -18,16 +18,12 @@ const LOOKS_AT_ONCE: usize = 64;
 const SHUFFLE: &str = "shuffle";
 
 /// All objects below a path, behind an offset.
-pub(in crate::store) fn list<V: Versions>(
-    versions: V,
-    prefix: Path,
-    offset: Option<Path>,
-) -> BoxStream<'static, Result<ObjectMeta>> {
+pub(in crate::store) fn list<V: Versions>(versions: V, prefix: Path, offset: Option<Path>) -> Metas {
     let begin = async move {
         let below = from_store(&prefix)?;
         let (is_behind, after) = behind(offset.as_ref());
         if !is_behind {
-            let nothing: BoxStream<'static, Result<ObjectMeta>> = stream::empty().boxed();
+            let nothing: Metas = stream::empty().boxed();
             return Ok(nothing);
         }
         let nodes = versions.objects().temporary.nodes.clone();
@@ -89,10 +85,7 @@ fn walk(
 }
 
 /// The objects of a walk, each as it is when it is looked at; those that are gone by then are left out.
-fn looked_at<V: Versions>(
-    versions: V,
-    items: impl Stream<Item = Result<NodeItem>> + Send + 'static,
-) -> BoxStream<'static, Result<ObjectMeta>> {
+fn looked_at<V: Versions>(versions: V, items: impl Stream<Item = Result<NodeItem>> + Send + 'static) -> Metas {
     let looked = items.map_ok(move |item| look(versions.clone(), item)).try_buffered(LOOKS_AT_ONCE);
     looked.try_filter_map(|meta| async move { Ok(meta) }).boxed()
 }

@@ -64,10 +64,7 @@ impl Temporary {
 
     /// Bytes of one version: `Conflict` where there is another one by now, or none.
     pub(super) async fn read(&self, path: &ForebayPath, version: &ObjectVersion, range: Range<u64>) -> Result<Bytes> {
-        let known = match self.known(path, version) {
-            Some(known) => known,
-            None => self.find(path, version).await?,
-        };
+        let known = if let Some(known) = self.known(path, version) { known } else { self.find(path, version).await? };
         if range.start > range.end || range.end > known.snapshot.len() {
             let (len, Range { start, end }) = (known.snapshot.len(), range);
             return Err(Error::invalid(format!("{path}: it has {len} bytes, the range is {start}..{end}")));
@@ -84,10 +81,7 @@ impl Temporary {
 
     /// Writes an object, and the folders on the way to it; it replaces what was there at once, whole.
     pub(super) async fn put(&self, path: &ForebayPath, value: Bytes, condition: PutCondition) -> Result<ObjectInfo> {
-        let kind = match value.len() <= NODE_VALUE_BYTES_MAX {
-            true => NodeType::KeyValue,
-            false => NodeType::File,
-        };
+        let kind = if value.len() <= NODE_VALUE_BYTES_MAX { NodeType::KeyValue } else { NodeType::File };
         let mut draft = match self.draft(path, kind).await {
             // A bag holds files alone, a table values.
             Err(error) if error.kind == NodeErrorKind::WrongType => {
@@ -204,10 +198,7 @@ fn info(path: &ForebayPath, size: u64, tag: u128) -> ObjectInfo {
 /// An error of a node, which names it.
 fn told(path: &ForebayPath, error: NodeError) -> Error {
     let path = path.to_string();
-    match error.message.contains(&path) {
-        true => error.into(),
-        false => Error::from(error).context(path),
-    }
+    if error.message.contains(&path) { error.into() } else { Error::from(error).context(path) }
 }
 
 /// A range of an object, without a copy where it lies together.

@@ -9,7 +9,7 @@ mod where_they_lie;
 
 use std::time::Duration;
 
-use forebay_client::Client;
+use forebay_client::{Client, Nodes};
 use forebay_coordinator::CoordinatorSettings;
 use serde_json::Value;
 
@@ -24,6 +24,13 @@ async fn spread(workers: usize) -> Cluster {
     let cluster = Cluster::start_quick(workers, CoordinatorSettings::LEASE, |_| {}).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     cluster
+}
+
+/// The same with a client's door to the namespace.
+async fn spread_nodes(workers: usize) -> (Cluster, Nodes) {
+    let cluster = spread(workers).await;
+    let nodes = cluster.client(|_| {}).await.nodes();
+    (cluster, nodes)
 }
 
 /// The same with a disk tier each.

@@ -2,7 +2,7 @@
 
 use forebay_client::{CreateOptions, NodeErrorKind, NodeType, Nodes};
 
-use super::spread;
+use super::spread_nodes;
 
 /// So many that containers of a round are with one worker, and the root with the other, in some: less than one time in a hundred
 /// thousand in none.
@@ -18,8 +18,7 @@ async fn is_there(nodes: &Nodes, path: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn renames_come_to_the_same_whichever_workers_have_the_containers() {
-    let cluster = spread(2).await;
-    let nodes = cluster.client(|_| {}).await.nodes();
+    let (_cluster, nodes) = spread_nodes(2).await;
     for round in 0..ROUNDS {
         let (dir, other) = (format!("/tmp/a{round}"), format!("/tmp/b{round}"));
         let (own, to) = (format!("{dir}/d"), format!("{other}/to"));
@@ -61,8 +60,7 @@ async fn renames_come_to_the_same_whichever_workers_have_the_containers() {
 /// More often than not the next name is with another worker.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_path_of_hundreds_of_names_leads_to_its_node() {
-    let cluster = spread(3).await;
-    let nodes = cluster.client(|_| {}).await.nodes();
+    let (cluster, nodes) = spread_nodes(3).await;
     let mut path = "/tmp".to_string();
     for _ in 0..200 {
         path.push_str("/d");

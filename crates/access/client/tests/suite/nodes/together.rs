@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_client::{CreateOptions, NodeCondition, NodeErrorKind, NodeType};
 
-use super::spread;
+use super::{spread, spread_nodes};
 use crate::cluster::bytes;
 
 /// A reader that has begun and is not gone on with, as one of several whose rows are merged, keeps no other one from reading:
@@ -39,8 +39,7 @@ async fn readers_that_nobody_goes_on_with_hold_nothing_up() {
 
 #[tokio::test]
 async fn many_values_go_in_one_message_or_by_themselves() {
-    let cluster = spread(2).await;
-    let nodes = cluster.client(|_| {}).await.nodes();
+    let (_cluster, nodes) = spread_nodes(2).await;
     for at in 0..4 {
         let table = format!("/tmp/t{at}");
         nodes.create(&table, CreateOptions::new(NodeType::Table)).await.unwrap();
@@ -71,8 +70,7 @@ async fn many_values_go_in_one_message_or_by_themselves() {
 /// What has no room in one answer comes with the next ones, and what is longer by itself; all in the order of the paths.
 #[tokio::test]
 async fn values_of_several_containers_are_put_and_got_by_their_paths() {
-    let cluster = spread(2).await;
-    let nodes = cluster.client(|_| {}).await.nodes();
+    let (_cluster, nodes) = spread_nodes(2).await;
     for at in 0..3 {
         nodes.create(&format!("/tmp/t{at}"), CreateOptions::new(NodeType::Table)).await.unwrap();
     }
@@ -105,8 +103,7 @@ async fn values_of_several_containers_are_put_and_got_by_their_paths() {
 
 #[tokio::test]
 async fn a_snapshot_is_of_one_value() {
-    let cluster = spread(2).await;
-    let nodes = cluster.client(|_| {}).await.nodes();
+    let (_cluster, nodes) = spread_nodes(2).await;
     for (at, len) in [0, 100, 16 << 10, 70_000, (3 << 20) + 5].into_iter().enumerate() {
         let (value, path) = (bytes(at as u64, len), "/tmp/k");
         nodes.put(path, value.clone()).await.unwrap();
@@ -135,8 +132,7 @@ async fn a_snapshot_is_of_one_value() {
 
 #[tokio::test]
 async fn a_value_is_read_from_any_byte_on() {
-    let cluster = spread(2).await;
-    let nodes = cluster.client(|_| {}).await.nodes();
+    let (_cluster, nodes) = spread_nodes(2).await;
     for (at, len) in [0, 100, 16 << 10, 70_000, (3 << 20) + 5].into_iter().enumerate() {
         let (value, path) = (bytes(at as u64, len), "/tmp/k");
         nodes.put(path, value.clone()).await.unwrap();
@@ -155,8 +151,7 @@ async fn a_value_is_read_from_any_byte_on() {
 /// Of those who see that nobody was there, and of those who have seen the same bytes, one comes first.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_many_writers_replaces_what_all_have_seen() {
-    let cluster = spread(2).await;
-    let nodes = cluster.client(|_| {}).await.nodes();
+    let (cluster, nodes) = spread_nodes(2).await;
     let far = cluster.client(|settings| settings.in_place = false).await.nodes();
     nodes.create("/tmp/d", CreateOptions::new(NodeType::Directory)).await.unwrap();
     for (round, len) in [10, 70_000, 3 << 20].into_iter().enumerate() {
@@ -188,8 +183,7 @@ async fn one_of_many_writers_replaces_what_all_have_seen() {
 
 #[tokio::test]
 async fn a_lease_that_is_over_takes_the_directory_along() {
-    let cluster = spread(2).await;
-    let nodes = cluster.client(|_| {}).await.nodes();
+    let (_cluster, nodes) = spread_nodes(2).await;
     nodes.create("/tmp/job", CreateOptions::new(NodeType::Directory)).await.unwrap();
     nodes.put("/tmp/job/k", "v").await.unwrap();
     nodes.lease("/tmp/job", Some(Duration::from_millis(300))).await.unwrap();
@@ -205,8 +199,7 @@ async fn a_lease_that_is_over_takes_the_directory_along() {
 
 #[tokio::test]
 async fn what_a_lost_worker_had_is_lost_at_once() {
-    let mut cluster = spread(3).await;
-    let nodes = cluster.client(|_| {}).await.nodes();
+    let (mut cluster, nodes) = spread_nodes(3).await;
     // The root is with the first worker; containers are spread by their names.
     for name in 0..12 {
         nodes.create(&format!("/tmp/{name}"), CreateOptions::new(NodeType::Table)).await.unwrap();

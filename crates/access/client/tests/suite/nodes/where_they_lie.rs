@@ -12,7 +12,7 @@ use object_store::ObjectStoreExt;
 use object_store::path::Path;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::{spread, spread_with_disks};
+use super::{spread, spread_nodes, spread_with_disks};
 use crate::cluster::{Cluster, bytes};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -101,8 +101,7 @@ async fn values_and_files_lie_as_who_puts_them_asks() {
 
 #[tokio::test]
 async fn without_a_disk_tier_nothing_is_on_disk() {
-    let cluster = spread(1).await;
-    let nodes = cluster.client(|_| {}).await.nodes();
+    let (_cluster, nodes) = spread_nodes(1).await;
     let options = CreateOptions { class: Some(StorageClass::Disk), ..CreateOptions::new(NodeType::File) };
     let refused = nodes.create("/tmp/f", options).await.unwrap_err();
     assert_eq!(refused.kind, NodeErrorKind::Invalid);
@@ -156,8 +155,7 @@ async fn large_values_and_files_come_back(cluster: &Cluster, class: StorageClass
 #[tokio::test(flavor = "multi_thread")]
 async fn bytes_in_place_stay_what_they_were() {
     const MIB: usize = 1 << 20;
-    let cluster = spread(1).await;
-    let nodes = cluster.client(|_| {}).await.nodes();
+    let (cluster, nodes) = spread_nodes(1).await;
     let value = |seed: u64| Bytes::from(bytes(seed, MIB));
     nodes.put("/tmp/k", value(0)).await.unwrap();
     let first = nodes.get("/tmp/k").await.unwrap();

@@ -16,8 +16,7 @@ const SUMS: &str = "select count(*), sum(l_orderkey), sum(l_linenumber), min(l_s
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn executors_read_temporary_data_and_who_asks_writes_it() {
     let bed = Bed::start(2).await;
-    let (here, cluster) = (bed.here(), bed.cluster().await);
-    bed.tpch(0.01, &[&here, &cluster]).await;
+    let (here, cluster) = bed.both_with_tpch(0.01).await;
     let sums = rows(&here, &format!("{SUMS} lineitem")).await;
     for to in ["one.parquet", "one.csv", "one.albis", "folder/"] {
         let jobs = bed.control().jobs().await.unwrap().len();

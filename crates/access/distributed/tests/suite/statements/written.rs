@@ -42,8 +42,7 @@ async fn files(client: &Client, path: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn what_executors_copy_is_as_of_one_process() {
     let bed = Bed::start(3).await;
-    let (here, cluster) = (bed.here(), bed.cluster().await);
-    bed.tpch(0.05, &[&here, &cluster]).await;
+    let (here, cluster) = bed.both_with_tpch(0.05).await;
     let (count, sums) = (rows(&here, "select count(*) from lineitem").await, rows(&here, &format!("{SUMS} lineitem")).await);
     for (to, options, read) in [
         ("parquet/", "", "parquet/*.parquet"),

@@ -60,12 +60,12 @@ fn sign(asked: &Asked) -> (String, Vec<(String, String)>) {
     let lines: String = headers.iter().map(|(name, value)| format!("{}:{}\n", name.to_ascii_lowercase(), value.trim())).collect();
     let hash = if asked.presigned { "UNSIGNED-PAYLOAD" } else { asked.hash.unwrap_or("UNSIGNED-PAYLOAD") };
     let canonical = format!("{}\n{}\n{}\n{lines}\n{names}\n{hash}", asked.method, asked.path, pairs(&sorted));
-    let hashed = crate::auth::credential::hex(digest(&SHA256, canonical.as_bytes()).as_ref());
+    let hashed = forebay_types::hex(digest(&SHA256, canonical.as_bytes()).as_ref());
     let mut key = format!("AWS4{}", asked.secret).into_bytes();
     for part in scope.split('/').chain([format!("{ALGORITHM}\n{stamp}\n{scope}\n{hashed}").as_str()]) {
         key = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), part.as_bytes()).as_ref().to_vec();
     }
-    let signature = crate::auth::credential::hex(&key);
+    let signature = forebay_types::hex(&key);
     match asked.presigned {
         true => query.push(("X-Amz-Signature".into(), signature)),
         false => {
@@ -89,10 +89,7 @@ fn both(keys: &Keys, method: &str, target: &str, headers: &[(String, String)], n
         let (parts, ()) = request.into_parts();
         authenticate(keys, &parts, &target.query, now)
     });
-    let general = match general {
-        Ok((Caller::Key(rule), _)) => Some(rule.id.clone()),
-        _ => None,
-    };
+    let general = if let Ok((Caller::Key(rule), _)) = general { Some(rule.id.clone()) } else { None };
     let list: Vec<_> = headers.iter().map(|(name, value)| httparse::Header { name, value: value.trim().as_bytes() }).collect();
     let once = |name: &str| {
         let mut found = headers.iter().filter(|(given, _)| given.eq_ignore_ascii_case(name));

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use forebay_types::hex;
 use ring::{digest, hmac};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -69,10 +70,6 @@ pub fn request(method: &'static str, path: &str) -> Signed {
 pub async fn begin(at: SocketAddr, path: &str) -> String {
     let begun = request("POST", &format!("{path}?uploads")).send(at).await.text();
     begun.split_once("<UploadId>").unwrap().1.split_once('<').unwrap().0.to_string()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 pub fn sha256(bytes: &[u8]) -> String {

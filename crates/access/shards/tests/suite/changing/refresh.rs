@@ -52,6 +52,13 @@ pub async fn followed(bed: &Bed) -> Shards {
     Shards::open(&bed.client, &path).await.unwrap()
 }
 
+/// Workers, and such a dataset.
+pub async fn followed_by(workers: usize) -> (Bed, Shards) {
+    let bed = Bed::start(workers).await;
+    let shards = followed(&bed).await;
+    (bed, shards)
+}
+
 pub async fn store(bed: &Bed, name: &str, lines: &str) {
     bed.client.put(&path(&format!("in/{name}")), Bytes::from(lines.to_string()), PutCondition::Any).await.unwrap();
 }
@@ -129,8 +136,7 @@ async fn count(shards: &Shards) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_other_shards_it_is_known_still_what_came_from_where() {
-    let bed = Bed::start(2).await;
-    let shards = followed(&bed).await;
+    let (bed, shards) = followed_by(2).await;
     store(&bed, "a.txt", "100001,a1\n100002,a2").await;
     store(&bed, "b.txt", "100003,b3").await;
     refresh(&bed).await;
@@ -150,8 +156,7 @@ async fn with_other_shards_it_is_known_still_what_came_from_where() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn objects_that_come_change_and_go_are_followed() {
-    let bed = Bed::start(2).await;
-    let shards = followed(&bed).await;
+    let (bed, shards) = followed_by(2).await;
     assert_eq!(refresh(&bed).await, Refreshed::default(), "there is nothing yet");
     store(&bed, "a.txt", "100001,a1\n100002,a2").await;
     store(&bed, "b.txt", "100002,b2\n100003,first\n100003,b3").await;
@@ -186,8 +191,7 @@ async fn objects_that_come_change_and_go_are_followed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn refreshes_write_no_manifests_and_what_has_the_same_keys_no_further_objects() {
-    let bed = Bed::start(1).await;
-    let shards = followed(&bed).await;
+    let (bed, shards) = followed_by(1).await;
     let kept = objects_below(&bed, "orders.shards/data/").await;
     store(&bed, "a.txt", "100001,a1\n100002,a2").await;
     refresh(&bed).await;
@@ -207,8 +211,7 @@ async fn refreshes_write_no_manifests_and_what_has_the_same_keys_no_further_obje
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_is_overtaken_says_that_what_he_wrote_is_doubtful() {
-    let bed = Bed::start(1).await;
-    let shards = followed(&bed).await;
+    let (bed, shards) = followed_by(1).await;
     store(&bed, "a.txt", "100001,a1").await;
     let (client, runtime) = (bed.client.clone(), tokio::runtime::Handle::current());
     let overtaken = Overtaken { client, sources: sources_of(&bed).await, runtime, reads: AtomicUsize::new(0) };
@@ -276,8 +279,7 @@ async fn a_dataset_that_was_deleted_is_not_refreshed_and_one_that_was_made_again
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_somebody_writes_stays_until_the_object_changes() {
-    let bed = Bed::start(1).await;
-    let shards = followed(&bed).await;
+    let (bed, shards) = followed_by(1).await;
     store(&bed, "a.txt", "100001,a1\n100002,a2\n100003,a3").await;
     refresh(&bed).await;
     put(&shards, 100_001, "mine").await.unwrap();
@@ -293,8 +295,7 @@ async fn what_somebody_writes_stays_until_the_object_changes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_an_object_that_can_not_be_read_the_last_version_stays_and_it_is_said_why() {
-    let bed = Bed::start(1).await;
-    let shards = followed(&bed).await;
+    let (bed, shards) = followed_by(1).await;
     store(&bed, "a.txt", "100001,a1").await;
     refresh(&bed).await;
     store(&bed, "a.txt", "no record").await;
@@ -314,8 +315,7 @@ async fn of_an_object_that_can_not_be_read_the_last_version_stays_and_it_is_said
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_object_with_a_record_that_workers_refuse_keeps_no_other_from_being_followed() {
-    let bed = Bed::start(1).await;
-    let shards = followed(&bed).await;
+    let (bed, shards) = followed_by(1).await;
     store(&bed, "c.txt", "100003,c3").await;
     refresh(&bed).await;
     delete(&bed, "c.txt").await;
@@ -330,8 +330,7 @@ async fn an_object_with_a_record_that_workers_refuse_keeps_no_other_from_being_f
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_refresh_that_ends_between_log_and_manifest_is_made_good_by_the_next_one() {
-    let bed = Bed::start(1).await;
-    let shards = followed(&bed).await;
+    let (bed, shards) = followed_by(1).await;
     let lines = |name: &str| (100_001..101_501).map(|key| format!("{key},{name}\n")).collect::<String>();
     store(&bed, "a.txt", &lines("first")).await;
     // All are read for their keys, and some of them written, however often.
@@ -357,8 +356,7 @@ async fn a_refresh_that_ends_between_log_and_manifest_is_made_good_by_the_next_o
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_worker_has_to_refresh_a_dataset_one_process_does_and_merges_lose_nothing_of_it() {
-    let bed = Bed::start(3).await;
-    let shards = followed(&bed).await;
+    let (bed, shards) = followed_by(3).await;
     store(&bed, "a.txt", "100001,a1\n100002,a2").await;
     refresh(&bed).await;
     let doers = async || {

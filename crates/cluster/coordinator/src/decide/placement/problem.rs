@@ -61,10 +61,7 @@ impl Problem {
     /// Makes the plan: a function of the problem and the time of the day alone, in seconds since 1970, as long as it takes.
     pub(crate) fn solve(&self, unix_secs: u64) -> Outcome {
         let outcome = self.solve_part(unix_secs);
-        match &self.decoded {
-            Some(decoded) => outcome.and(decoded.solve_part(unix_secs)),
-            None => outcome,
-        }
+        if let Some(decoded) = &self.decoded { outcome.and(decoded.solve_part(unix_secs)) } else { outcome }
     }
 
     /// What is said of segments and workers by their numbers is of those that are there.

@@ -189,10 +189,7 @@ impl Placement {
         self.plans.wanted = true;
         let mut moved = Vec::new();
         for (key, tracked) in &mut self.segments {
-            let home = match tracked.home {
-                Some(home) => holder(*key, &[home, worker]),
-                None => Some(worker),
-            };
+            let home = if let Some(home) = tracked.home { holder(*key, &[home, worker]) } else { Some(worker) };
             if home != tracked.home {
                 tracked.home = home;
                 moved.push(*key);

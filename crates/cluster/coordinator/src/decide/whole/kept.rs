@@ -20,10 +20,7 @@ impl<K: Ord + Clone, V: Clone> Kept<K, V> {
     /// The decision has failed: all is as it was when it began.
     pub(in crate::decide) fn put_back(&mut self) {
         for (key, before) in std::mem::take(&mut self.before) {
-            match before {
-                Some(value) => drop(self.now.insert(key, value)),
-                None => drop(self.now.remove(&key)),
-            }
+            if let Some(value) = before { drop(self.now.insert(key, value)) } else { drop(self.now.remove(&key)) }
         }
     }
 

@@ -148,10 +148,7 @@ impl ChunkReader for Part {
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
         let bytes = self.after(start)?;
-        if length > bytes.len() {
-            return Err(outside(start + length as u64));
-        }
-        Ok(bytes.slice(..length))
+        if length > bytes.len() { Err(outside(start + length as u64)) } else { Ok(bytes.slice(..length)) }
     }
 }
 

@@ -162,10 +162,7 @@ impl Nodes {
 /// A container's bytes. Its quota comes behind it, where workers of earlier versions read no further.
 fn boxed(carton: &Carton) -> Vec<u8> {
     let bytes = postcard::to_stdvec(carton).expect("containers are encodable");
-    match carton.quota {
-        Some(quota) => postcard::to_extend(&quota, bytes).expect("numbers are encodable"),
-        None => bytes,
-    }
+    if let Some(quota) = carton.quota { postcard::to_extend(&quota, bytes).expect("numbers are encodable") } else { bytes }
 }
 
 /// What [`boxed`] has written.

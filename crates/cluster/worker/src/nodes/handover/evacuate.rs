@@ -81,10 +81,7 @@ impl Nodes {
     async fn ask_located(&self, owner: u64) -> NodeResult<Vec<(BlockRef, Location)>> {
         let op = PeerOp::BlocksOf { worker: self.worker, limit: BLOCKS_MAX };
         let answer = self.ask_nodes(owner, &PeerCall { from: ROOT, path: "", op }, None).await?;
-        match answer.reply()? {
-            NodeReply::BlocksOf(blocks) => Ok(blocks),
-            _ => Err(misfit()),
-        }
+        if let NodeReply::BlocksOf(blocks) = answer.reply()? { Ok(blocks) } else { Err(misfit()) }
     }
 
     /// Copies a block to another worker; none when its bytes are not there any more.
@@ -148,9 +145,6 @@ impl Nodes {
 
     async fn ask_blocks(&self, worker: u64, op: PeerOp<'_>) -> NodeResult<Vec<BlockRef>> {
         let answer = self.ask_nodes(worker, &PeerCall { from: ROOT, path: "", op }, None::<Bytes>).await?;
-        match answer.reply()? {
-            NodeReply::Blocks(blocks) => Ok(blocks),
-            _ => Err(misfit()),
-        }
+        if let NodeReply::Blocks(blocks) = answer.reply()? { Ok(blocks) } else { Err(misfit()) }
     }
 }

@@ -17,10 +17,7 @@ impl Nodes {
     /// it goes through the container that has this name.
     pub(super) fn way_is_here(names: &Namespace, (at, name): (DirId, &str), dir: DirId) -> NodeResult<bool> {
         let Some(id) = names.container_of(at, name) else { return Ok(true) };
-        if planted(Defect::CircleInRename) {
-            return Ok(true);
-        }
-        Ok(names.way_up(dir, id)? == WayUp::At(ROOT))
+        if planted(Defect::CircleInRename) { Ok(true) } else { Ok(names.way_up(dir, id)? == WayUp::At(ROOT)) }
     }
 
     /// `Invalid` when the way from `dir` up to the root goes through the container `outer`, whose name is on its way, `Retry` while another

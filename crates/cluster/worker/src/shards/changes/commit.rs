@@ -13,6 +13,7 @@ use forebay_types::{Error, ErrorKind, Key, MountId, Result};
 use tokio::sync::oneshot;
 
 use super::moving::replaced;
+use crate::background::aside;
 use crate::shards::claims::Way;
 use crate::shards::log::{Call, Follower, Read, Standing, Verdict, decide};
 use crate::shards::served::Served;
@@ -51,12 +52,12 @@ impl Shards {
                 let turn = turn.map_err(|_| Error::retry("too many changes come at once: nothing was changed, ask again"))?;
                 let turn = turn.map_err(|_| Error::closed("the worker is stopping"))?;
                 let (served, payload) = (Arc::clone(&served), payload.to_vec());
-                let reading = forebay_runtime::spawn_blocking(move || {
+                aside("reading changes", move || {
                     // Held by the work itself: a caller that goes away leaves no room for another one beside it.
                     let _turn = turn;
                     parse(&served, &payload)
-                });
-                reading.await.map_err(|error| Error::internal(format!("reading changes ended early: {error}")))??
+                })
+                .await?
             }
             false => parse(&served, payload)?,
         };

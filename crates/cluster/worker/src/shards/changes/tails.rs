@@ -223,10 +223,7 @@ impl Shards {
                 }
             }
         }
-        match tail.end() {
-            Some(object) => self.put_tail(logs, &place, number, &object).await,
-            None => Ok(()),
-        }
+        if let Some(object) = tail.end() { self.put_tail(logs, &place, number, &object).await } else { Ok(()) }
     }
 
     async fn put_tail(&self, logs: &Logs<'_>, place: &LogPlace, number: u64, object: &LogObject) -> Result<()> {

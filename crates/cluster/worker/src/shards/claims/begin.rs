@@ -157,10 +157,7 @@ impl Shards {
                     None => {
                         let is_idle = forebay_runtime::time::timeout(idle, own.more.notified()).await.is_err();
                         let is_time = is_idle || !own.goes_on() || shards.claims.is_quiet(&own.log);
-                        match is_time && own.first_behind().is_none() {
-                            true => shards.end_own(&own).await,
-                            false => Ok(()),
-                        }
+                        if is_time && own.first_behind().is_none() { shards.end_own(&own).await } else { Ok(()) }
                     }
                 };
                 if let Err(error) = brought {

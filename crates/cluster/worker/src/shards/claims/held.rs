@@ -10,6 +10,7 @@ use forebay_types::{Error, Result};
 use parking_lot::Mutex;
 
 use super::ANSWER_BYTES_MAX;
+use crate::background::aside;
 
 /// Bytes of a claim on disk, at most: a writer makes a new one long before.
 const BYTES_MAX: u64 = 4 * CLAIM_LIMITS.bytes;
@@ -68,8 +69,7 @@ impl Held {
     pub(super) async fn keep(self: &Arc<Self>, number: u64, object: Bytes) -> Result<()> {
         *self.heard.lock() = forebay_runtime::now();
         let held = Arc::clone(self);
-        let kept = forebay_runtime::spawn_blocking(move || held.keep_now(number, &object)).await;
-        kept.map_err(|error| Error::internal(format!("writing to a claim ended early: {error}")))?
+        aside("writing to a claim", move || held.keep_now(number, &object)).await
     }
 
     fn keep_now(&self, number: u64, object: &[u8]) -> Result<()> {
@@ -91,7 +91,7 @@ impl Held {
     /// The objects from a number on; nothing more is taken from then on where it is to `close`.
     pub(super) async fn found(self: &Arc<Self>, from: u64, close: bool) -> Result<Found> {
         let held = Arc::clone(self);
-        let found = forebay_runtime::spawn_blocking(move || -> Result<Found> {
+        aside("reading a claim", move || {
             let mut disk = held.disk.lock();
             if close {
                 disk.kept.close();
@@ -99,19 +99,19 @@ impl Held {
             let objects = disk.file.read(from, ANSWER_BYTES_MAX)?;
             let objects = objects.into_iter().take(forebay_protocol::KEPT_MAX).map(Bytes::from).collect();
             Ok(Found { end: disk.kept.end(), is_closed: disk.kept.is_closed(), objects })
-        });
-        found.await.map_err(|error| Error::internal(format!("reading a claim ended early: {error}")))?
+        })
+        .await
     }
 
     /// Removes it from disk.
     pub(super) async fn remove(self: &Arc<Self>) -> Result<()> {
         let held = Arc::clone(self);
-        let removed = forebay_runtime::spawn_blocking(move || {
+        aside("removing a claim's file", move || {
             let mut disk = held.disk.lock();
             disk.kept.close();
             disk.file.remove()
-        });
-        removed.await.map_err(|error| Error::internal(format!("a claim's file stays: {error}")))?
+        })
+        .await
     }
 }
 

@@ -28,6 +28,7 @@ use forebay_types::{Error, Result, ResultExt, WorkerId};
 use parking_lot::Mutex;
 
 use super::log::Name;
+use crate::background::aside;
 use crate::cluster::ClaimName;
 use crate::single_flight::SingleFlight;
 pub(super) use begin::Way;
@@ -117,8 +118,8 @@ impl Claims {
             )));
         }
         let folder = self.folder.clone();
-        let made = forebay_runtime::spawn_blocking(move || ClaimFile::create(&folder, role, of)).await;
-        let held = Arc::new(Held::new(made.map_err(|error| Error::internal(format!("a claim ended early: {error}")))??));
+        let made = aside("beginning a claim", move || ClaimFile::create(&folder, role, of)).await?;
+        let held = Arc::new(Held::new(made));
         self.held.lock().insert(id, Arc::clone(&held));
         Ok(held)
     }

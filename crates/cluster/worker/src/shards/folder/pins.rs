@@ -101,10 +101,7 @@ impl Pins {
     /// A shard is not pinned any more, unless it was pinned anew.
     pub(in crate::shards) fn take_away(&self, id: u128, pin: &Pin) -> Result<()> {
         let mut all = self.all.lock();
-        match all.get(&id) == Some(pin) && all.remove(&id).is_some() {
-            true => remove(&self.path(id)),
-            false => Ok(()),
-        }
+        if all.get(&id) == Some(pin) && all.remove(&id).is_some() { remove(&self.path(id)) } else { Ok(()) }
     }
 
     /// A shard is gone, and its pin with it.

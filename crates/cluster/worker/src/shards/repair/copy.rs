@@ -15,6 +15,7 @@ use forebay_shard_store::{AskedShares, DatasetFile, DatasetShard, Store};
 use forebay_types::{Error, ErrorKind, Result, ResultExt, RouteKey, WorkerId};
 use tokio::sync::Semaphore;
 
+use crate::background::aside;
 use crate::landing::Landing;
 use crate::origin::MountDoor;
 use crate::shards::{Asked, Manifest, Shards};
@@ -75,8 +76,7 @@ impl Shards {
         }
         let _turn = self.turns.copies.giving.acquire().await.map_err(|_| Error::closed("the worker is stopping"))?;
         let (path, length) = (self.kept.path(shard).join(&file.name), file.bytes);
-        let read = forebay_runtime::spawn_blocking(move || read_part(&path, length, start, bytes)).await;
-        read.map_err(|error| Error::internal(format!("reading a shard's file ended early: {error}")))?
+        aside("reading a shard's file", move || read_part(&path, length, start, bytes)).await
     }
 
     /// Something of a shard that is here and not opened yet, as after a merge while its layers are made.

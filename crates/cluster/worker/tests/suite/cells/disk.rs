@@ -4,8 +4,8 @@ use forebay_metrics::table;
 use forebay_protocol::{DataReply, DataRequest};
 use forebay_types::{Cell, SegmentId};
 
-use crate::bed::{Bed, Client, Plan, until};
-use crate::cells::{file, hot, made, warm};
+use crate::bed::{Client, Plan, until};
+use crate::cells::{hot, made, warm, with_file};
 
 /// Bytes of a segment that the disk tier has.
 async fn on_disk(client: &Client, id: SegmentId) -> u64 {
@@ -17,10 +17,7 @@ async fn on_disk(client: &Client, id: SegmentId) -> u64 {
 
 #[tokio::test]
 async fn a_column_comes_back_from_disk_and_goes_with_its_object() {
-    let mut bed = Bed::new(Plan { disk_bytes: 64 << 20, ..hot() }).await;
-    bed.s3.put("lake", "t.parquet", &file(0)).unwrap();
-    let client = bed.client().await;
-    let version = client.open("t.parquet").await.unwrap().version;
+    let (mut bed, client, version) = with_file(Plan { disk_bytes: 64 << 20, ..hot() }).await;
     warm(&client, &version).await;
     let cell = made(&client, &version, 1, 1).await;
     let id = SegmentId::of(&version, Cell { row_group: 1, column: 1 }.index().unwrap());

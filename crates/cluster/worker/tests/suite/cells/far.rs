@@ -11,7 +11,7 @@ use forebay_table::{Coded, Narrow, unpack};
 use forebay_types::{Comparison, ErrorKind, HotForm, MountOptions, ObjectVersion, OperationId, RowTest};
 
 use crate::bed::{Bed, Client, Plan};
-use crate::cells::{ROWS, few, file, hot, rows, rows_of, warm};
+use crate::cells::{ROWS, few, file, hot, rows, rows_of, warm, with_file};
 
 /// Asks once; none where it is not there.
 async fn ask(client: &Client, wanted: &WantedRows) -> Option<(SelectedRows, Bytes)> {
@@ -69,9 +69,8 @@ async fn opened(bed: &Bed, client: &Client, from: i64) -> ObjectVersion {
 
 #[tokio::test]
 async fn rows_that_meet_a_condition_are_sent_and_no_others() {
-    let bed = Bed::new(hot()).await;
-    let client = bed.client().await;
-    let version = opened(&bed, &client, 0).await;
+    let (bed, client, version) = with_file(hot()).await;
+    warm(&client, &version).await;
     let fetched = bed.s3.counters().bytes_out;
     let wanted = WantedRows { row_group: 1, ..rows_of(OperationId(1), &version, &[0, 1], few(b"a word that repeats 7")) };
     let (answer, table) = selected(&client, &wanted).await;
@@ -96,9 +95,8 @@ async fn rows_that_meet_a_condition_are_sent_and_no_others() {
 
 #[tokio::test]
 async fn an_answer_is_compressed_for_a_slow_link_and_for_no_other() {
-    let bed = Bed::new(hot()).await;
-    let client = bed.client().await;
-    let version = opened(&bed, &client, 0).await;
+    let (_bed, client, version) = with_file(hot()).await;
+    warm(&client, &version).await;
     // Some columns more than once, so that there is something to compress.
     let wanted = WantedRows { row_group: 1, ..rows_of(OperationId(1), &version, &[0, 1, 0, 0, 0, 0], vec![]) };
     let over = |link| WantedRows { link_bytes_per_sec: Some(link), ..wanted.clone() };
@@ -125,9 +123,8 @@ async fn an_answer_is_compressed_for_a_slow_link_and_for_no_other() {
 
 #[tokio::test]
 async fn rows_that_take_longer_than_they_may_are_not_selected() {
-    let bed = Bed::new(hot()).await;
-    let client = bed.client().await;
-    let version = opened(&bed, &client, 0).await;
+    let (_bed, client, version) = with_file(hot()).await;
+    warm(&client, &version).await;
     let wanted = rows_of(OperationId(1), &version, &[0, 1], few(b"a word that repeats 7"));
     let (right, table) = selected(&client, &wanted).await;
     let within = async |micros| ask(&client, &WantedRows { within_us: Some(micros), ..wanted.clone() }).await.unwrap();
@@ -144,9 +141,8 @@ async fn rows_that_take_longer_than_they_may_are_not_selected() {
 
 #[tokio::test]
 async fn rows_that_were_sent_are_recorded_as_reads_of_their_columns() {
-    let bed = Bed::new(hot()).await;
-    let client = bed.client().await;
-    let version = opened(&bed, &client, 0).await;
+    let (_bed, client, version) = with_file(hot()).await;
+    warm(&client, &version).await;
     let wanted = rows_of(OperationId(1), &version, &[0, 1], few(b"a word that repeats 7"));
     selected(&client, &wanted).await;
     let told = async |since| match client.call(DataRequest::Accesses(WantedAccesses { since, one_in: 1, within_ms: 10 })).await {
@@ -184,9 +180,8 @@ async fn raw_mounts_and_wrong_questions_have_no_rows() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 
-    let bed = Bed::new(hot()).await;
-    let client = bed.client().await;
-    let version = opened(&bed, &client, 0).await;
+    let (_bed, client, version) = with_file(hot()).await;
+    warm(&client, &version).await;
     let good = rows_of(OperationId(1), &version, &[0], vec![]);
     selected(&client, &good).await;
     let is = |column, value: &[u8]| vec![RowTest::Compare { column, by: Comparison::Equal, value: value.to_vec() }];

@@ -39,6 +39,15 @@ fn file(from: i64) -> Vec<u8> {
     bytes
 }
 
+/// A bed with such a file, a client, and the version that it has opened.
+async fn with_file(plan: Plan) -> (Bed, Client, ObjectVersion) {
+    let bed = Bed::new(plan).await;
+    bed.s3.put("lake", "t.parquet", &file(0)).unwrap();
+    let client = bed.client().await;
+    let version = client.version("t.parquet").await;
+    (bed, client, version)
+}
+
 /// Asks for a cell of a Parquet file.
 async fn ask(client: &Client, operation: u64, version: &ObjectVersion, row_group: u32, column: u32) -> Option<Bytes> {
     ask_as(client, operation, version, None, (row_group, column)).await
@@ -125,10 +134,7 @@ pub fn rows(cell: &Bytes) -> Vec<RecordBatch> {
 
 #[tokio::test]
 async fn a_column_that_two_operations_ask_for_is_decoded() {
-    let bed = Bed::new(hot()).await;
-    bed.s3.put("lake", "t.parquet", &file(0)).unwrap();
-    let client = bed.client().await;
-    let version = client.open("t.parquet").await.unwrap().version;
+    let (bed, client, version) = with_file(hot()).await;
     warm(&client, &version).await;
     let fetched = bed.s3.counters().bytes_out;
     for _ in 0..3 {
@@ -187,10 +193,7 @@ async fn a_column_whose_bytes_lie_on_two_workers_is_decoded() {
 
 #[tokio::test]
 async fn what_is_in_no_tier_is_not_fetched_for_it() {
-    let bed = Bed::new(hot()).await;
-    bed.s3.put("lake", "t.parquet", &file(0)).unwrap();
-    let client = bed.client().await;
-    let version = client.open("t.parquet").await.unwrap().version;
+    let (bed, client, version) = with_file(hot()).await;
     for operation in 0..20 {
         assert!(ask(&client, operation, &version, 0, 0).await.is_none());
         tokio::time::sleep(Duration::from_millis(10)).await;
@@ -200,10 +203,7 @@ async fn what_is_in_no_tier_is_not_fetched_for_it() {
 
 #[tokio::test]
 async fn another_version_has_other_cells() {
-    let bed = Bed::new(hot()).await;
-    bed.s3.put("lake", "t.parquet", &file(0)).unwrap();
-    let client = bed.client().await;
-    let old = client.open("t.parquet").await.unwrap().version;
+    let (bed, client, old) = with_file(hot()).await;
     warm(&client, &old).await;
     let first = made(&client, &old, 0, 0).await;
     bed.s3.put("lake", "t.parquet", &file(1_000_000)).unwrap();
@@ -220,10 +220,7 @@ async fn another_version_has_other_cells() {
 #[tokio::test]
 async fn raw_mounts_damaged_files_and_wrong_questions_have_no_cells() {
     let options = MountOptions { hot_form: HotForm::Raw, ..MountOptions::default() };
-    let bed = Bed::new(Plan { options, ..Plan::default() }).await;
-    bed.s3.put("lake", "t.parquet", &file(0)).unwrap();
-    let client = bed.client().await;
-    let version = client.open("t.parquet").await.unwrap().version;
+    let (_bed, client, version) = with_file(Plan { options, ..Plan::default() }).await;
     warm(&client, &version).await;
     for operation in 0..10 {
         assert!(ask(&client, operation, &version, 0, 0).await.is_none());
@@ -255,10 +252,7 @@ async fn raw_mounts_damaged_files_and_wrong_questions_have_no_cells() {
 
 #[tokio::test]
 async fn cells_leave_when_room_is_needed_and_when_the_path_is_freed() {
-    let bed = Bed::new(Plan { dram_bytes: 8 << 20, ..hot() }).await;
-    bed.s3.put("lake", "t.parquet", &file(0)).unwrap();
-    let client = bed.client().await;
-    let version = client.open("t.parquet").await.unwrap().version;
+    let (bed, client, version) = with_file(Plan { dram_bytes: 8 << 20, ..hot() }).await;
     warm(&client, &version).await;
     made(&client, &version, 0, 1).await;
     let segments = vec![forebay_types::SegmentId::of(&version, 0)];

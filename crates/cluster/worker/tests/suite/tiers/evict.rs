@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use forebay_protocol::{DataNotice, DataReply, DataRequest, encode};
-use forebay_types::{SegmentId, Standing, split_range};
+use forebay_types::{SegmentId, split_range};
 
-use crate::bed::{Bed, Client, MIB, OPERATION, Plan, next, until};
+use crate::bed::{Bed, Client, MIB, OPERATION, Plan, next, prefetch, until};
 
 /// Reads at random, of all sizes, from several connections, and compares every byte.
 async fn read_at_random(bed: &Bed, objects: usize, object_bytes: usize, rounds: usize, len_max: usize) {
@@ -57,9 +57,7 @@ async fn right_bytes_with_a_disk_tier_behind_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_whole_segment_through_a_tier_of_a_few_blocks() {
     let bed = Bed::new(Plan { dram_bytes: 4 << 20, ..Plan::default() }).await;
-    let data = bed.object("segment", 64 * MIB);
-    let client = bed.client().await;
-    let version = client.version("segment").await;
+    let (data, client, version) = bed.opened("segment", 64 * MIB).await;
     assert!(client.read(&version, 0, 64 * MIB).await.unwrap() == data);
     let fetched = bed.s3.counters().bytes_out;
     assert!(fetched <= 70 * MIB as u64, "{fetched} bytes for 64 MiB");
@@ -72,17 +70,7 @@ async fn kept_segments_survive_a_scan() {
     bed.object("scan", 60 * MIB);
     let client = bed.client().await;
     let (kept, scan) = (client.version("kept").await, client.version("scan").await);
-    let ranges = vec![(0, 3 * MIB as u32)];
-    let prefetch = DataRequest::Prefetch {
-        operation: OPERATION,
-        version: kept.clone(),
-        ranges,
-        keep: true,
-        urgent: false,
-        hold_ms: 0,
-        standing: Standing::default(),
-    };
-    client.call(prefetch).await.unwrap();
+    client.call(prefetch(&kept, vec![(0, 3 * MIB as u32)], true, false, 0)).await.unwrap();
     for at in 0..60 {
         client.read(&scan, at * MIB as u64, MIB).await.unwrap();
     }
@@ -108,18 +96,7 @@ async fn what_was_brought_stayed_pinned_when_who_had_it_brought_was_killed() {
     bed.object("a", 2 * MIB);
     let [first, second] = [bed.client().await, bed.client().await];
     let version = first.version("a").await;
-    let brought = |start| {
-        let (version, ranges) = (version.clone(), vec![(start, MIB as u32)]);
-        DataRequest::Prefetch {
-            operation: OPERATION,
-            version,
-            ranges,
-            keep: false,
-            urgent: false,
-            hold_ms: 120_000,
-            standing: Standing::default(),
-        }
-    };
+    let brought = |start| prefetch(&version, vec![(start, MIB as u32)], false, false, 120_000);
     first.call(brought(0)).await.unwrap();
     second.call(brought(MIB as u64)).await.unwrap();
     assert_eq!(bed.worker().report().dram.2, 2 * MIB as u64);

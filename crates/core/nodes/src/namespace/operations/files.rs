@@ -65,10 +65,7 @@ impl Namespace {
 
     /// The file of a name that can be changed now; none where there is another node, or none.
     fn file(&self, dir: DirId, name: &str) -> NodeResult<Option<&File>> {
-        Ok(match self.open_table(dir)?.find(name) {
-            Some(Node::File(_, file)) => Some(file),
-            _ => None,
-        })
+        Ok(if let Some(Node::File(_, file)) = self.open_table(dir)?.find(name) { Some(file) } else { None })
     }
 
     /// Where a range of a file is; ends at the file's end. `Invalid` when it begins behind that.

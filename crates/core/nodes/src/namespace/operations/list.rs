@@ -52,10 +52,7 @@ impl Namespace {
             if entries.len() == limit {
                 return Ok((entries, false));
             }
-            let dir = match node {
-                Node::Container(_, link) => Some(link.1),
-                _ => None,
-            };
+            let dir = if let Node::Container(_, link) = node { Some(link.1) } else { None };
             entries.push(Entry { name: name.to_string(), kind: node.kind(), bytes: node.len(), dir });
         }
         Ok((entries, true))

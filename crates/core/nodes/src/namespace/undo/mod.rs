@@ -164,10 +164,7 @@ impl Namespace {
 }
 
 fn put<K: Ord, V>(map: &mut std::collections::BTreeMap<K, V>, key: K, value: Option<V>) -> Option<V> {
-    match value {
-        Some(value) => map.insert(key, value),
-        None => map.remove(&key),
-    }
+    if let Some(value) = value { map.insert(key, value) } else { map.remove(&key) }
 }
 
 /// Panics that tests plant between two steps.

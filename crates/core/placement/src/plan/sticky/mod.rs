@@ -66,10 +66,7 @@ impl<'a> Sticky<'a> {
         let fits = |worker: u32| packing.bytes[worker as usize] >= bytes;
         let whole = self.spread(segment, count, fits);
         let part = || self.open.iter().rev().map(|(_, flipped)| !flipped).find(|worker| fits(*worker));
-        match whole.or_else(part) {
-            Some(worker) => self.put(packing, worker, piece),
-            None => count,
-        }
+        if let Some(worker) = whole.or_else(part) { self.put(packing, worker, piece) } else { count }
     }
 
     /// Among the emptier workers with room for `count`, the one with the least of what is read together with `segment`.

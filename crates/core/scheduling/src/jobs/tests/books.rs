@@ -189,9 +189,7 @@ fn apply(schedule: &mut Schedule, event: &Event, jobs: &mut u64) -> String {
         }
         Event::Lose(id) => schedule.worker_lost(WorkerId(id)),
         Event::Join(id) => schedule.worker_joined(WorkerId(id), 2, 6 * BYTES),
-        Event::Work(id) => {
-            return format!("{:?}", schedule.next_task(WorkerId(id)));
-        }
+        Event::Work(id) => return format!("{:?}", schedule.next_task(WorkerId(id))),
         Event::WorkAll => {
             let mut started = Vec::new();
             loop {

@@ -147,10 +147,7 @@ impl Store {
 
 /// The order of keys that people count in: numbers are kept without sign.
 fn order(kind: ColumnKind, a: &Key, b: &Key) -> Ordering {
-    match (kind, a, b) {
-        (ColumnKind::Int, Key::U64(a), Key::U64(b)) => (*a as i64).cmp(&(*b as i64)),
-        _ => a.cmp(b),
-    }
+    if let (ColumnKind::Int, Key::U64(a), Key::U64(b)) = (kind, a, b) { (*a as i64).cmp(&(*b as i64)) } else { a.cmp(b) }
 }
 
 #[cfg(test)]

@@ -90,10 +90,7 @@ fn search_numbers(view: &View, query: &Query, after: Option<&Key>, limit: Option
         return search(view, query, after.filter(|key| !is_negative(key)), limit);
     }
     let from_below_zero = after.is_none_or(is_negative);
-    let mut keys = match from_below_zero {
-        true => search(view, query, Some(after.unwrap_or(&LAST)), limit)?,
-        false => Vec::new(),
-    };
+    let mut keys = if from_below_zero { search(view, query, Some(after.unwrap_or(&LAST)), limit)? } else { Vec::new() };
     let rest = limit.map(|limit| limit - keys.len());
     if rest != Some(0) {
         let mut others = search(view, query, after.filter(|_| !from_below_zero), rest)?;

@@ -145,10 +145,7 @@ pub fn read_records(mut bytes: &[u8], keys: usize, columns: &Columns, wanted: &W
             [1] => true,
             _ => return None,
         };
-        let version = match wanted.versioned {
-            true => Some(u64::from_le_bytes(take(&mut bytes, 8)?.try_into().ok()?)),
-            false => None,
-        };
+        let version = if wanted.versioned { Some(u64::from_le_bytes(take(&mut bytes, 8)?.try_into().ok()?)) } else { None };
         if !is_there {
             return Some(SentRecord { version, record: None });
         }

@@ -182,7 +182,7 @@ async fn a_login_is_found_by_its_session_or_its_url() {
     let token = r#"{"accessToken": "the login", "expiresAt": "2999-01-01T00:00:00Z"}"#;
     for login in ["corp", "https://corp.example/start"] {
         let digest = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, login.as_bytes());
-        let name: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = forebay_types::hex(digest.as_ref());
         home.write(&format!("sso/cache/{name}.json"), token);
     }
     assert_eq!(key(&new).await, "ASIASSO0000000001");

@@ -1,0 +1,70 @@
+//! Types that are written as a text: enums whose variants have a word each, and what serde has as its text.
+
+/// Gives the variants of an enum their words: by `as_str` and `Display` they are shown, by `FromStr` read; what is none of them is the
+/// error that stands behind.
+///
+/// ```
+/// use forebay_types::{Error, named};
+///
+/// #[derive(Debug, PartialEq, Clone, Copy)]
+/// enum Side {
+///     Left,
+///     Right,
+/// }
+/// named! { Side, Error: Left = "left", Right = "right"; |text| Error::invalid(format!("{text:?} is no side: write left or right")) }
+///
+/// assert_eq!("left".parse::<Side>().unwrap(), Side::Left);
+/// assert_eq!(Side::Right.to_string(), "right");
+/// assert!("up".parse::<Side>().is_err());
+/// ```
+#[macro_export]
+macro_rules! named {
+    ($of:ident, $error:ty: $($variant:ident = $word:literal),+; |$text:ident| $wrong:expr) => {
+        impl $of {
+            /// Its word.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+
+        impl ::std::fmt::Display for $of {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl ::std::str::FromStr for $of {
+            type Err = $error;
+
+            fn from_str($text: &str) -> ::std::result::Result<Self, $error> {
+                match $text {
+                    $($word => Ok(Self::$variant),)+
+                    _ => Err($wrong),
+                }
+            }
+        }
+    };
+}
+
+/// Makes a type a text where it is serialized (`#[serde(try_from = "String", into = "String")]`): that which it is shown as, and read from.
+macro_rules! as_text {
+    ($type:ty) => {
+        impl TryFrom<String> for $type {
+            type Error = $crate::Error;
+
+            fn try_from(text: String) -> $crate::Result<Self> {
+                text.parse()
+            }
+        }
+
+        impl From<$type> for String {
+            fn from(value: $type) -> Self {
+                value.to_string()
+            }
+        }
+    };
+}
+
+pub(crate) use as_text;
