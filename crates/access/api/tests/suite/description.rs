@@ -137,8 +137,10 @@ async fn each_refusal_is_one_that_is_described() {
         if path.operation["security"] == serde_json::json!([]) {
             continue;
         }
-        // SQL is for whoever is known, what that one may read being looked at when it is read; and so are one's own loads.
-        let of_own = path.path.starts_with("/api/v1/sql") || (path.path == "/api/v1/load" && path.method != "POST");
+        // SQL is for whoever is known, what that one may read being looked at when it is read; and so are one's own loads, and what was
+        // saved of what one may see.
+        let of_known = path.path.starts_with("/api/v1/sql") || path.path == "/api/v1/savings";
+        let of_own = of_known || (path.path == "/api/v1/load" && path.method != "POST");
         let refused = if of_own { "expired" } else { "read other" };
         for (token, status) in [(None, 401), (Some(bed.token(refused)), 403)] {
             let answer = bed.ask_as(token, &path.method, &asked, body.clone()).await;

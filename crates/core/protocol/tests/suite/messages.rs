@@ -45,7 +45,7 @@ fn every_variant_keeps_its_number() {
     fn numbers<T: Serialize>(messages: &[T]) -> Vec<u8> {
         messages.iter().map(|message| encode(message)[0]).collect()
     }
-    assert_eq!(numbers(&samples::requests()), (0..33).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::requests()), (0..34).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::replies()), (0..31).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::notices()), [0, 1]);
     assert_eq!(numbers(&samples::peer_requests()), (0..10).collect::<Vec<u8>>());
@@ -53,7 +53,7 @@ fn every_variant_keeps_its_number() {
     assert_eq!(numbers(&samples::admin_requests()), (0..9).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::member_requests()), (0..7).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::control_replies()), (0..16).collect::<Vec<u8>>());
-    assert!(decode::<DataRequest>(&[33]).is_err() && decode::<DataReply>(&[31]).is_err());
+    assert!(decode::<DataRequest>(&[34]).is_err() && decode::<DataReply>(&[31]).is_err());
     assert!(decode::<ControlCall>(&[3]).is_err() && decode::<ControlReply>(&[16]).is_err());
 }
 
