@@ -22,17 +22,21 @@ pub(crate) fn show_key(text: &str, encoded: bool) -> String {
 /// clients (s3fs, and Dask by it) read what stands before the first `-` as a number in hexadecimal, and take that for the version.
 pub(crate) fn etag(tag: &VersionTag) -> String {
     match tag.as_str().strip_prefix('m') {
-        Some(numbers) => format!("\"{}\"", turned(numbers)),
-        None => tag.as_str().into(),
+        Some(numbers) if are_numbers(numbers) => format!("\"{}\"", turned(numbers)),
+        _ => tag.as_str().into(),
     }
 }
 
 /// The version that is shown as an ETag; quotes may be left out.
 pub(crate) fn version_shown(etag: &str) -> VersionTag {
     let bare = etag.trim_matches('"');
+    VersionTag::etag(&if are_numbers(bare) { format!("m{}", turned(bare)) } else { format!("\"{bare}\"") })
+}
+
+/// Whether a text is what [`VersionTag`] makes of a file or a time, but for the letter before it.
+fn are_numbers(text: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    let is_made = matches!(bare.split('-').count(), 3 | 4) && bare.split('-').all(is_number);
-    VersionTag::etag(&if is_made { format!("m{}", turned(bare)) } else { format!("\"{bare}\"") })
+    matches!(text.split('-').count(), 3 | 4) && text.split('-').all(is_number)
 }
 
 fn turned(numbers: &str) -> String {
@@ -74,6 +78,7 @@ mod tests {
         for other in ["\"d41d8cd98f00b204e9800998ecf8427e\"", "\"d41d8cd98f00b204e9800998ecf8427e-2\"", "\"1-2-g\"", "\"1--2\""] {
             assert_eq!(version_shown(other).as_str(), other);
         }
+        assert_eq!(etag(&VersionTag::etag("mine-1-2")), "mine-1-2", "as the store gave it");
         // A number to clients that read one there, and another one as soon as the file is.
         let first = |tag: &VersionTag| u64::from_str_radix(etag(tag).trim_matches('"').split('-').next().unwrap(), 16).unwrap();
         assert_eq!(first(&file), 1_700_000_001_123_456_789);
