@@ -12,6 +12,9 @@ use crate::location::{Location, shown};
 use crate::paths::format::Format;
 use crate::paths::nulls::NULL;
 
+/// What a folder is refused for of which only a log says which files count.
+pub(crate) const HAS_OLD_ROWS: &str = "whose folder also has rows that are deleted or replaced";
+
 /// The files of a location, at the versions that the query will read.
 #[derive(Clone, Debug)]
 pub(crate) struct Listing {
@@ -72,8 +75,7 @@ async fn below(store: &Arc<dyn ObjectStore>, location: &Location) -> datafusion:
     {
         let text = &location.text;
         return Err(external(Error::invalid(format!(
-            "'{text}' is a {kind} table, whose folder also has rows that are deleted or replaced: read it with an engine that \
-             knows {kind}, through the S3 gateway, or choose all of its files with '{}/**/*.parquet'",
+            "'{text}' is a {kind} table, {HAS_OLD_ROWS}: read it with an engine that knows {kind}, through the S3 gateway, or choose all of its files with '{}/**/*.parquet'",
             text.trim_end_matches('/')
         ))));
     }

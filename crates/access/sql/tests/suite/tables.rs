@@ -60,6 +60,11 @@ async fn a_folder_of_which_only_a_log_says_what_counts_is_read_by_pattern_alone(
         }
         assert_eq!(lake.rows(&format!("select sum(id) from '/lake/{table}/**/*.csv'")).await, "3");
         assert_eq!(lake.rows(&format!("select sum(id) from '/lake/{table}/p=1/'")).await, "3");
+        // Whoever reads the table reads some of these.
+        let reads = async |column: &str| lake.engine.reads_of(&format!("/lake/{table}/"), &[column.to_string()], None).await;
+        assert!(reads("id").await.is_ok());
+        let missing = reads("none").await.unwrap_err();
+        assert!(missing.message().contains("none") && !missing.message().contains(kind), "{missing}");
     }
 }
 
