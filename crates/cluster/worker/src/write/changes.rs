@@ -46,9 +46,10 @@ impl Write {
                 self.writes.catalogue.learn_written(info);
             }
             Ok(_) => self.writes.catalogue.forget(self.mount, &self.key, None),
-            // Refused before anything happened.
+            // Refused before anything happened. A condition that does not hold shows that what is known here, or elsewhere, may be old:
+            // who looks again is to find what he was refused for.
             Err(error) if is_refusal(error) => {
-                self.ended = true;
+                self.ended = error.kind() != ErrorKind::Conflict;
                 return result;
             }
             // It may have happened all the same.
@@ -79,7 +80,7 @@ impl Write {
 }
 
 impl Drop for Write {
-    /// The writer went away in the middle: shared storage may have the object all the same.
+    /// The writer went away in the middle, when shared storage may have the object all the same, or was refused for what others wrote.
     fn drop(&mut self) {
         if self.ended {
             return;
@@ -91,7 +92,7 @@ impl Drop for Write {
         let (writes, mount, key) = (Arc::clone(&self.writes), self.mount, self.key.clone());
         self.writes.background.spawn(async move {
             if let Err(error) = writes.tell_change(mount, &key, None).await {
-                tracing::warn!(%key, %error, "not all workers heard of a write whose writer went away");
+                tracing::warn!(%key, %error, "not all workers heard that an object may have changed");
             }
         });
     }
