@@ -46,10 +46,12 @@ impl Write {
                 self.writes.catalogue.learn_written(info);
             }
             Ok(_) => self.writes.catalogue.forget(self.mount, &self.key, None),
-            // Refused before anything happened. A condition that does not hold shows that what is known here, or elsewhere, may be old:
-            // who looks again is to find what he was refused for.
+            // Refused before anything happened.
             Err(error) if is_refusal(error) => {
-                self.ended = error.kind() != ErrorKind::Conflict;
+                self.ended = true;
+                if error.kind() == ErrorKind::Conflict {
+                    self.doubt();
+                }
                 return result;
             }
             // It may have happened all the same.
@@ -62,6 +64,22 @@ impl Write {
         let info = result?;
         told.map_err(|error| error.context(&self.key))?;
         Ok(info)
+    }
+
+    /// A condition did not hold: what is known of the object may be old, here and elsewhere. Who looks again is to find what he was
+    /// refused for; what is kept of that is kept on.
+    fn doubt(&self) {
+        let (writes, mount, key) = (Arc::clone(&self.writes), self.mount, self.key.clone());
+        self.writes.catalogue.doubt(mount, &key);
+        self.writes.background.spawn(async move {
+            let now = match writes.origin.mounts.find(mount) {
+                Some(door) => writes.catalogue.head(&door, &key).await.ok(),
+                None => None,
+            };
+            if let Err(error) = writes.tell_change(mount, &key, now).await {
+                tracing::warn!(%key, %error, "not all workers heard that an object is another one than was thought");
+            }
+        });
     }
 
     fn leave(&mut self) -> bool {
@@ -80,7 +98,7 @@ impl Write {
 }
 
 impl Drop for Write {
-    /// The writer went away in the middle, when shared storage may have the object all the same, or was refused for what others wrote.
+    /// The writer went away in the middle: shared storage may have the object all the same.
     fn drop(&mut self) {
         if self.ended {
             return;
@@ -92,7 +110,7 @@ impl Drop for Write {
         let (writes, mount, key) = (Arc::clone(&self.writes), self.mount, self.key.clone());
         self.writes.background.spawn(async move {
             if let Err(error) = writes.tell_change(mount, &key, None).await {
-                tracing::warn!(%key, %error, "not all workers heard that an object may have changed");
+                tracing::warn!(%key, %error, "not all workers heard of a write whose writer went away");
             }
         });
     }
