@@ -75,7 +75,8 @@ async fn below(store: &Arc<dyn ObjectStore>, location: &Location) -> datafusion:
     {
         let text = &location.text;
         return Err(external(Error::invalid(format!(
-            "'{text}' is a {kind} table, {HAS_OLD_ROWS}: read it with an engine that knows {kind}, through the S3 gateway, or choose all of its files with '{}/**/*.parquet'",
+            "'{text}' is a {kind} table, {HAS_OLD_ROWS}: read it with an engine that knows {kind}, through the S3 gateway, or \
+             choose all of its files with '{}/**/*.parquet'",
             text.trim_end_matches('/')
         ))));
     }
