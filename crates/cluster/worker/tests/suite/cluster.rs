@@ -96,6 +96,8 @@ async fn mounts_come_change_and_go_with_the_view() {
     let report = bed.worker().report();
     let counters = report.storage.iter().find(|(id, _)| *id == mount.id).unwrap().1;
     assert!(counters.gets >= 1, "counters go on when options change: {counters:?}");
+    let reads = report.mount_reads.iter().find(|(id, _)| *id == mount.id).unwrap().1;
+    assert_eq!((reads.reads, reads.bytes_served), (2, 10), "and so do those of reads");
     let has_numbers = || bed.worker().storage().iter().any(|(name, _)| *name == mount.name);
     assert!(has_numbers());
     control(bed.node.coordinator_at(), AdminRequest::MountRemove { name: mount.name.clone() }).await.unwrap();
