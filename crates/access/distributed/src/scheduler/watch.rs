@@ -35,9 +35,11 @@ pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc
         loop {
             forebay_runtime::time::sleep(LOOK).await;
             let lost = books.lock().decide("silence", Sender::Nobody, |books| books.forget_silent(SILENT)).unwrap_or_default();
+            gone.extend(lost.iter().cloned());
             for executor in lost {
+                // Many that are lost at once take their time, in which Ballista is to miss none of them.
+                keep_known(&server, &books, &mut gone).await;
                 executor_lost(&server, &books, &executor).await;
-                gone.insert(executor);
             }
             keep_known(&server, &books, &mut gone).await;
         }
@@ -79,7 +81,8 @@ async fn keep_known(server: &Server, books: &Mutex<Books>, gone: &mut HashSet<St
         }
         let kept = async { manager.save_executor_metadata(manager.get_executor_metadata(executor).await?).await };
         if let Err(error) = kept.await {
-            tracing::debug!(executor, %error, "Ballista misses an executor whose outputs are there");
+            tracing::warn!(executor, %error, "Ballista missed an executor whose outputs are there: jobs that read them run again");
+            books.lock().attempts.taken_back(executor);
         }
     }
     if !is_anybody_there {
