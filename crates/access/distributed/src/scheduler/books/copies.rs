@@ -330,7 +330,9 @@ mod tests {
     #[test]
     fn the_slot_of_a_run_that_failed_is_free_while_its_copy_goes_on() {
         let mut books = copied();
+        assert_eq!(books.counts().tasks_running, 3, "two tasks, one of them twice");
         assert_eq!(sift(&mut books, FIRST, failed(2)), None);
+        assert_eq!(books.counts().tasks_running, 2);
         books.stage_begins("j", 2, 0, Cut::Each, String::new(), Some(Arc::new(vec![Vec::new(); 4])));
         books.waiting("j", 2, &[0, 1, 2, 3]);
         assert_eq!(std::iter::from_fn(|| books.choose(FIRST)).count(), 3, "one of its four slots has a task");
