@@ -42,6 +42,7 @@ pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc
                 executor_lost(&server, &books, &executor).await;
             }
             keep_known(&server, &books, &mut gone).await;
+            find_missed(&server, &books).await;
         }
     };
     // Apart, since they may wait for workers: executors must be missed before Ballista does it.
@@ -87,6 +88,16 @@ async fn keep_known(server: &Server, books: &Mutex<Books>, gone: &mut HashSet<St
     }
     if !is_anybody_there {
         gone.clear();
+    }
+}
+
+/// Finds executors that ask for tasks and that Ballista has missed all the same: it goes by the clock of the day, which may leap.
+async fn find_missed(server: &Server, books: &Mutex<Books>) {
+    let known: Vec<String> = books.lock().executors.keys().cloned().collect();
+    for executor in known {
+        if server.state.executor_manager.get_executor_metadata(&executor).await.is_err() {
+            books.lock().attempts.taken_back(&executor);
+        }
     }
 }
 
