@@ -114,6 +114,13 @@ impl Attempts {
         self.0.values().any(|told| told.done_by.keys().any(|(by, _)| by == executor))
     }
 
+    /// Ballista has taken back what an executor had done, which is there: jobs that have some of it run again.
+    pub(super) fn taken_back(&mut self, executor: &str) {
+        for told in self.0.values_mut() {
+            told.runs_again |= told.done_by.keys().any(|(by, _)| by == executor);
+        }
+    }
+
     /// What a job's stages pass on is not what its books say: it has to run again.
     pub(super) fn spoil(&mut self, job: &str) {
         self.0.entry(job.to_string()).or_default().runs_again = true;
@@ -234,6 +241,12 @@ mod tests {
         assert_eq!(attempts.miss("j", "e", &[4], true), Missed::PassedOn);
         attempts.forget("j");
         assert!(!attempts.has_done("e"));
+        attempts.sift("e", done(&[IN_NODES]));
+        attempts.taken_back("f");
+        assert!(!attempts.runs_again("j"));
+        attempts.taken_back("e");
+        assert!(attempts.runs_again("j"), "Ballista missed it all the same");
+        attempts.forget("j");
         attempts.sift("e", done(&[IN_NODES]));
         assert_eq!(attempts.miss("j", "e", &[4], false), Missed::PassedOn);
     }

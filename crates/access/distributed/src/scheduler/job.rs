@@ -65,7 +65,8 @@ pub(super) struct Job {
     pub(super) stages: HashMap<usize, Stage>,
     /// By stage and Ballista's number of the task.
     pub(super) running: HashMap<(usize, usize), Running>,
-    /// Tasks that have, or had, a copy: by stage, its attempt and Ballista's number. None gets another one.
+    /// Tasks that have, or had, a copy, and those that were given up for lost, of which not each word counts: by stage, its attempt and
+    /// Ballista's number. None gets another copy.
     pub(super) copied: HashSet<(usize, usize, usize)>,
     /// What its tasks read, by segment.
     pub(super) versions: HashMap<SegmentId, (Arc<ObjectVersion>, u32)>,

@@ -35,11 +35,14 @@ pub(super) async fn watch(server: Server, books: Arc<Mutex<Books>>, carrier: Arc
         loop {
             forebay_runtime::time::sleep(LOOK).await;
             let lost = books.lock().decide("silence", Sender::Nobody, |books| books.forget_silent(SILENT)).unwrap_or_default();
+            gone.extend(lost.iter().cloned());
             for executor in lost {
+                // Many that are lost at once take their time, in which Ballista is to miss none of them.
+                keep_known(&server, &books, &mut gone).await;
                 executor_lost(&server, &books, &executor).await;
-                gone.insert(executor);
             }
             keep_known(&server, &books, &mut gone).await;
+            find_missed(&server, &books).await;
         }
     };
     // Apart, since they may wait for workers: executors must be missed before Ballista does it.
@@ -79,11 +82,22 @@ async fn keep_known(server: &Server, books: &Mutex<Books>, gone: &mut HashSet<St
         }
         let kept = async { manager.save_executor_metadata(manager.get_executor_metadata(executor).await?).await };
         if let Err(error) = kept.await {
-            tracing::debug!(executor, %error, "Ballista misses an executor whose outputs are there");
+            tracing::warn!(executor, %error, "Ballista missed an executor whose outputs are there: jobs that read them run again");
+            books.lock().attempts.taken_back(executor);
         }
     }
     if !is_anybody_there {
         gone.clear();
+    }
+}
+
+/// Finds executors that ask for tasks and that Ballista has missed all the same: it goes by the clock of the day, which may leap.
+async fn find_missed(server: &Server, books: &Mutex<Books>) {
+    let known: Vec<String> = books.lock().executors.keys().cloned().collect();
+    for executor in known {
+        if server.state.executor_manager.get_executor_metadata(&executor).await.is_err() {
+            books.lock().attempts.taken_back(&executor);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use ballista_core::serde::protobuf::{TaskStatus, task_status};
 use forebay_scheduling::{CopyRules, Runs, late};
 
 use super::{Books, TaskName};
-use crate::scheduler::job::{Copied, Running};
+use crate::scheduler::job::{Copied, Running, task_id};
 
 /// What is kept of copies.
 #[derive(Default)]
@@ -56,7 +56,7 @@ impl Books {
             let name = (id, *stage, running.attempt, *task);
             has_none.then(|| Runs { task: name, for_so_long: running.began.elapsed(), may_run })
         });
-        let slots = self.executors.values().map(|entry| entry.slots).sum();
+        let slots = self.executors.values().map(|entry| entry.slots).fold(0, u32::saturating_add);
         let late = late(&rules, slots, copies, without).into_iter();
         let late = late.map(|(job, stage, attempt, task)| TaskName { job: job.clone(), stage, attempt, task }).collect();
         self.copies.late = late;
@@ -94,7 +94,7 @@ impl Books {
     }
 
     /// Whether the word of an executor that a task has ended counts. Of a task with a copy the first that is done does, and one that failed
-    /// when the other one does not run.
+    /// when the other one does not run. Of a task that was given up for lost none does.
     pub(in crate::scheduler) fn word_counts(&mut self, executor: &str, status: &TaskStatus) -> bool {
         let is_done = match &status.status {
             Some(task_status::Status::Successful(_)) => true,
@@ -105,7 +105,10 @@ impl Books {
         let (stage, attempt, task) = (name.stage, name.attempt, name.task);
         let Some(job) = self.jobs.get_mut(&name.job) else { return true };
         if !job.copied.contains(&(stage, attempt, task)) {
-            return true;
+            // An executor that could not begin with a task tells how often that was tried for the attempt of its stage.
+            let of_stage = job.stages.get(&stage).map_or(attempt, |stage| stage.attempt);
+            let runs = job.running.get(&(stage, task)).is_some_and(|running| running.attempt == attempt);
+            return runs || !job.copied.contains(&(stage, of_stage, task));
         }
         // One of both was done, or the task waits again under another number.
         let Some(running) = job.running.get_mut(&(stage, task)).filter(|running| running.attempt == attempt) else {
@@ -138,7 +141,14 @@ impl Books {
             running.copy = None;
             return false;
         }
-        running.executor == executor && self.goes_on(name).is_none()
+        if running.executor != executor || self.goes_on(name).is_some() {
+            return false;
+        }
+        // Its end may still come, by an older connection and past what is told now. After that Ballista would make its rows once more.
+        if let Some(job) = self.jobs.get_mut(&name.job) {
+            job.copied.insert((name.stage, name.attempt, name.task));
+        }
+        true
     }
 
     /// An executor is lost. What it ran of a job twice goes on elsewhere.
@@ -155,12 +165,15 @@ impl Books {
 
     /// The copy of a task is the one that goes on: gives who had the first run. None where there is no copy.
     fn goes_on(&mut self, name: &TaskName) -> Option<String> {
-        let running = self.jobs.get_mut(&name.job)?.running.get_mut(&(name.stage, name.task))?;
+        let job = self.jobs.get_mut(&name.job)?;
+        let running = job.running.get_mut(&(name.stage, name.task))?;
         let copy = running.copy.take()?;
         // Whatever the first run had to bring for itself is not known to be there.
         for range in mem::take(&mut running.reads) {
             self.schedule.failed(range, running.worker);
         }
+        // The slot of the first run is free. That of the copy was never the schedule's.
+        self.schedule.finished(job.number, task_id(name.stage, running.task), true);
         (running.worker, running.began, running.local_bytes) = (copy.worker, copy.began, 0);
         Some(mem::replace(&mut running.executor, copy.executor))
     }
@@ -274,6 +287,15 @@ mod tests {
     }
 
     #[test]
+    fn executors_may_say_that_they_have_any_number_of_slots() {
+        let mut books = books();
+        books.executor_asks("0000000000000009-0000000000000003", u32::MAX, None);
+        run_for_long(&mut books);
+        books.look_for_late();
+        assert!(books.choose_late(SECOND).is_some());
+    }
+
+    #[test]
     fn the_first_that_is_done_counts_and_the_other_one_is_ended() {
         let mut copy_first = copied();
         assert_eq!(sift(&mut copy_first, SECOND, done(2)), Some(done(2)));
@@ -302,6 +324,38 @@ mod tests {
             assert!(!books.copy_begins(&name(2), fails), "there is one copy of a task, ever");
             assert_eq!(sift(&mut books, goes_on, failed(2)), Some(failed(2)), "nobody runs it any more");
             assert_eq!((books.jobs["j"].sums.tasks_again, books.moved("j")), (1, Vec::new()));
+        }
+    }
+
+    #[test]
+    fn the_slot_of_a_run_that_failed_is_free_while_its_copy_goes_on() {
+        let mut books = copied();
+        assert_eq!(books.counts().tasks_running, 3, "two tasks, one of them twice");
+        assert_eq!(sift(&mut books, FIRST, failed(2)), None);
+        assert_eq!(books.counts().tasks_running, 2);
+        books.stage_begins("j", 2, 0, Cut::Each, String::new(), Some(Arc::new(vec![Vec::new(); 4])));
+        books.waiting("j", 2, &[0, 1, 2, 3]);
+        assert_eq!(std::iter::from_fn(|| books.choose(FIRST)).count(), 3, "one of its four slots has a task");
+        assert_eq!(sift(&mut books, SECOND, done(2)), Some(done(2)));
+    }
+
+    #[test]
+    fn a_copy_that_could_not_begin_is_not_heard_whichever_attempt_it_tells() {
+        let mut books = copied();
+        let no_beginning = TaskStatus { stage_attempt_num: 1, ..failed(2) };
+        assert_eq!(sift(&mut books, SECOND, no_beginning.clone()), None, "the first run goes on");
+        assert_eq!(sift(&mut books, FIRST, done(2)), Some(done(2)));
+        assert_eq!(sift(&mut books, SECOND, no_beginning), None, "it would be made once more, and its rows count twice");
+    }
+
+    #[test]
+    fn the_end_of_a_task_that_was_given_up_for_lost_is_not_heard() {
+        let mut books = books();
+        lost(&mut books, FIRST, true);
+        let told: Vec<TaskName> = lost(&mut books, FIRST, true).iter().map(TaskName::of).collect();
+        assert_eq!(told, [name(2), name(3)]);
+        for late in [done(2), failed(3)] {
+            assert_eq!(sift(&mut books, FIRST, late), None, "Ballista might hear it before it hears that it was lost");
         }
     }
 

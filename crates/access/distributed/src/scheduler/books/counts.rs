@@ -14,11 +14,13 @@ impl Books {
     /// What there is to do, and what was done since the start.
     pub(in crate::scheduler) fn counts(&self) -> SchedulerNumbers {
         let tasks = self.over.tasks.so_far();
-        let running: usize = self.schedule.jobs().map(|(_, _, running)| running).sum();
+        let running = self.jobs.values().flat_map(|job| job.running.values());
+        // Each in a slot.
+        let running: u64 = running.map(|running| 1 + u64::from(running.copy.is_some())).sum();
         SchedulerNumbers {
             executors: self.executors.len() as u64,
             slots: self.executors.values().map(|entry| u64::from(entry.slots)).sum(),
-            tasks_running: running as u64,
+            tasks_running: running,
             tasks_done: tasks.done,
             tasks_failed: tasks.failed,
             tasks_copied: self.copies.made,
