@@ -6,12 +6,14 @@ use std::sync::Arc;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{ColumnarValue, Expr, LogicalPlan, ScalarUDF, Signature, Volatility};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, LogicalPlan, ScalarUDF, Signature, TableProviderFilterPushDown, TableScan, Volatility,
+};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use super::Bounded;
 use super::argument::Argument;
-use super::{Bounded, FOLDED_BYTES_MAX};
 
 /// What the names of such functions begin with, by which they are sent as well. Columns have the names that they have without.
 const LATE: &str = "late ";
@@ -34,7 +36,7 @@ impl Late {
 pub(super) fn late(bounded: &Bounded) -> Arc<ScalarUDF> {
     let (own, memory) = (Arc::clone(&bounded.own), bounded.memory.clone());
     let late = Some(Late::of(&own));
-    Arc::new(ScalarUDF::new_from_impl(Bounded { own, grows: bounded.grows, memory, late }))
+    Arc::new(ScalarUDF::new_from_impl(Bounded { own, grows: bounded.grows, memory, folded: bounded.folded, late }))
 }
 
 /// Comes last: constants that are not large were made by then.
@@ -51,8 +53,22 @@ impl OptimizerRule for LateConstants {
     }
 
     fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        plan.map_expressions(|expr| expr.transform_up(|expr| Ok(made_late(expr))))
+        let mut whole = match &plan {
+            LogicalPlan::TableScan(scan) => done_by_table(scan)?.into_iter(),
+            _ => Vec::new().into_iter(),
+        };
+        plan.map_expressions(|expr| match whole.next() {
+            Some(true) => Ok(Transformed::no(expr)),
+            _ => expr.transform_up(|expr| Ok(made_late(expr))),
+        })
     }
+}
+
+/// Which filters of a scan nobody looks at after its table, which would not do that with what may be another value each time.
+fn done_by_table(scan: &TableScan) -> Result<Vec<bool>> {
+    let filters: Vec<&Expr> = scan.filters.iter().collect();
+    let verdicts = scan.source.supports_filters_pushdown(&filters)?;
+    Ok(verdicts.into_iter().map(|verdict| verdict == TableProviderFilterPushDown::Exact).collect())
 }
 
 fn made_late(expr: Expr) -> Transformed<Expr> {
@@ -73,5 +89,5 @@ fn large_constant(call: &ScalarFunction) -> Option<Arc<ScalarUDF>> {
         _ => None,
     };
     let arguments = call.args.iter().map(of).collect::<Option<Vec<_>>>()?;
-    (bounded.grows.bytes(&arguments, 1) > FOLDED_BYTES_MAX).then(|| late(bounded))
+    (bounded.grows.bytes(&arguments, 1) > bounded.folded).then(|| late(bounded))
 }
