@@ -52,7 +52,7 @@ tokio::task_local! {
     static FOLDING: ();
 }
 
-/// Optimizes a plan, in which large constants stay the calls that they are.
+/// Does a step of optimizing a plan, in which large constants stay the calls that they are.
 pub(crate) fn folding<T>(optimize: impl FnOnce() -> T) -> T {
     FOLDING.sync_scope((), optimize)
 }

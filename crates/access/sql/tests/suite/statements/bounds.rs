@@ -84,6 +84,7 @@ async fn a_constant_in_each_of_many_rows_is_refused() {
     for sql in [
         format!("select value, '{long}' as a from range(0, 10000)"),
         "select value, repeat('a', 100000) as a from range(0, 10000)".to_string(),
+        "create table many as select value, repeat('a', 100000) as a from range(0, 10000)".to_string(),
     ] {
         let error = lake.error(&sql).await;
         assert!(error.kind() == ErrorKind::Invalid && error.message().contains("sql-memory"), "{error}");
