@@ -46,8 +46,13 @@ impl CallMemory {
     }
 
     /// Bytes that one call may make.
-    pub(crate) fn most(&self) -> u64 {
+    pub(super) fn most(&self) -> u64 {
         self.most
+    }
+
+    /// Bytes that all of them may have made.
+    pub(super) fn most_of_all(&self) -> u64 {
+        self.most.saturating_mul(CALLS)
     }
 
     /// Counts what a call may make: none where that is little. An error, with what others have made, where there is no room for it.
@@ -96,7 +101,7 @@ impl Taken {
     pub(super) fn grow(&mut self, bytes: u64, memory: &CallMemory) -> Result<(), u64> {
         let before = self.alive.fetch_add(bytes, Relaxed);
         self.bytes += bytes;
-        if before.saturating_add(bytes) <= memory.most.saturating_mul(CALLS) {
+        if before.saturating_add(bytes) <= memory.most_of_all() {
             return Ok(());
         }
         self.shrink(bytes);

@@ -12,8 +12,8 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-use super::Bounded;
 use super::argument::Argument;
+use super::{Bounded, CallMemory, spread};
 
 /// What the names of such functions begin with, by which they are sent as well. Columns have the names that they have without.
 const LATE: &str = "late ";
@@ -39,9 +39,9 @@ pub(super) fn late(bounded: &Bounded) -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(Bounded { own, grows: bounded.grows, memory, folded: bounded.folded, late }))
 }
 
-/// Comes last: constants that are not large were made by then.
+/// Comes last: constants that are not large were made by then, and are counted together where they stand in each row.
 #[derive(Debug)]
-pub(crate) struct LateConstants;
+pub(crate) struct LateConstants(pub(crate) CallMemory);
 
 impl OptimizerRule for LateConstants {
     fn name(&self) -> &'static str {
@@ -52,7 +52,8 @@ impl OptimizerRule for LateConstants {
         Some(ApplyOrder::BottomUp)
     }
 
-    fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        spread::check(&plan, config.options().execution.batch_size.get(), self.0.most_of_all())?;
         let mut whole = match &plan {
             LogicalPlan::TableScan(scan) => done_by_table(scan)?.into_iter(),
             _ => Vec::new().into_iter(),

@@ -2,7 +2,8 @@
 //! that gets no memory ends, with all that it serves. What a call may make is computed before it is made, and refused over a bound.
 //!
 //! Owns: which functions these are and the most that each makes ([`Grows`]), `||` as one of them ([`Joined`]), what all of them have made that
-//! is still there ([`CallMemory`]), and that large constants are made where they are counted ([`LateConstants`]).
+//! is still there ([`CallMemory`]), that large constants are made where they are counted, and what others come to in each row
+//! ([`LateConstants`]).
 //! Never does: change what a function answers.
 
 mod alive;
@@ -10,6 +11,7 @@ mod argument;
 mod grows;
 mod joined;
 mod late;
+mod spread;
 
 use std::sync::Arc;
 

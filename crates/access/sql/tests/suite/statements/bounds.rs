@@ -89,6 +89,12 @@ async fn a_constant_in_each_of_many_rows_is_refused() {
         let error = lake.error(&sql).await;
         assert!(error.kind() == ErrorKind::Invalid && error.message().contains("sql-memory"), "{error}");
     }
+    // Each is little, and planning makes them.
+    let columns: Vec<_> = (0..100).map(|column| format!("repeat('{column}', 500) as c{column}")).collect();
+    let error = lake.error(&format!("select value, {} from range(0, 10000)", columns.join(", "))).await;
+    assert!(error.kind() == ErrorKind::Invalid && error.message().contains("sql-memory"), "{error}");
+    let compared = "select count(x) from (select value::varchar = repeat('a', 60000) as x from range(0, 10000))";
+    assert_eq!(lake.rows(compared).await, "10000");
     // A reader of files makes constants of its own of what it is handed.
     lake.rows("copy (select value as v from range(0, 10000)) to '/lake/t.parquet'").await;
     let error = lake.error("select v, repeat('a', 100000) as a from '/lake/t.parquet'").await;
