@@ -183,6 +183,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn threads_are_counted_with_those_that_block() {
+        let computing = Computing::start("computing").unwrap();
+        let (told, tells) = mpsc::channel();
+        let blocked = computing.spawn(async {
+            tokio::task::spawn_blocking(move || {
+                HOME.with_borrow(|home| assert!(home.is_some(), "what it begins is done where it was started"));
+                told.send(()).unwrap();
+            })
+            .await
+        });
+        blocked.await.unwrap().unwrap();
+        tells.recv().unwrap();
+        let (handle, count) = computing.threads().unwrap();
+        assert!((2..=handle.metrics().num_workers() + 1).contains(&count), "{count}");
+    }
+
+    #[tokio::test]
     async fn a_panic_ends_its_work_alone() {
         let computing = Computing::start("computing").unwrap();
         assert!(computing.spawn(async { panic!("a defect") }).await.map(|(): ()| ()).unwrap_err().is_panic());

@@ -180,7 +180,7 @@ fn what_others_have_made_leaves_room_for_what_is_made_and_not_for_what_might_be(
     let memory = CallMemory::of(2 * MIB);
     let (bounded, given) = call(&registry, "regexp_replace", args, 1000, memory.clone());
     assert!((MIB..2 * MIB).contains(&bounded.asked(&given).unwrap()));
-    let others: Vec<_> = [2, 2, 2, 1].iter().map(|mib| memory.take(mib * MIB).unwrap()).collect();
+    let others: Vec<_> = [2_u64, 2, 2, 1].iter().map(|mib| memory.take(mib * MIB).unwrap()).collect();
     let made = bounded.invoke_with_args(given.clone()).unwrap().into_array(1000).unwrap();
     assert_eq!(&made, &bounded.own.invoke_with_args(given.clone()).unwrap().into_array(1000).unwrap());
     drop(made);
