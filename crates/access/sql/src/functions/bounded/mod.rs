@@ -76,18 +76,20 @@ fn joining(memory: &CallMemory) -> Bounded {
     Bounded { own, grows: Grows::Sum, memory: memory.clone(), folded: FOLDED_BYTES_MAX, late: None }
 }
 
-/// A list that a value is looked for in: without a bound where no list is made of it.
+/// A list that a value is looked for in, where it is known otherwise than another one: without a bound where no list is made of it, or
+/// a constant.
 fn looked_in(call: &ScalarFunction) -> Option<ScalarFunction> {
-    let bounded = call.func.inner().downcast_ref::<Bounded>().filter(|bounded| bounded.folded != LIST_BYTES_MAX)?;
+    let bounded = call.func.inner().downcast_ref::<Bounded>()?;
     let own = Arc::clone(&bounded.own);
-    let func = match own.name() == HAS.1 {
-        true => own,
-        false => {
-            let (grows, memory) = (bounded.grows, bounded.memory.clone());
-            Arc::new(ScalarUDF::new_from_impl(Bounded { own, grows, memory, folded: LIST_BYTES_MAX, late: None }))
-        }
-    };
-    Some(ScalarFunction::new_udf(func, call.args.clone()))
+    if own.name() == HAS.1 {
+        return Some(ScalarFunction::new_udf(own, call.args.clone()));
+    }
+    if bounded.folded == LIST_BYTES_MAX || call.args.iter().any(Expr::any_column_refs) {
+        return None;
+    }
+    let (grows, memory) = (bounded.grows, bounded.memory.clone());
+    let list = Bounded { own, grows, memory, folded: LIST_BYTES_MAX, late: None };
+    Some(ScalarFunction::new_udf(Arc::new(ScalarUDF::new_from_impl(list)), call.args.clone()))
 }
 
 /// A call in the place of what the engine's planner has written, where that may grow.
