@@ -7,12 +7,11 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use forebay_client::{Address, Client, ClientSettings, Credential, Security};
 use forebay_data_folder::owner_secret_of;
-use forebay_runtime::Computing;
 use forebay_sql::{Engine, EngineMemory, EngineSettings};
 use forebay_transport::TlsSettings;
-use forebay_types::{Error, Result, ResultExt};
+use forebay_types::{Error, Result};
 
-use crate::process::InProcess;
+use crate::process::{InProcess, computing};
 
 /// How to reach a cluster.
 #[derive(Clone)]
@@ -89,11 +88,11 @@ impl Place {
         };
         let client = Client::connect(settings).await?;
         // Whoever waits for a statement hears Ctrl-C, however long the statement gives way to nobody.
-        let computing = Computing::start("query").context(|| "threads for queries can't be started")?;
+        let computing = Some(computing()?);
         let engine = EngineSettings {
             memory: EngineMemory::of_bytes(self.memory_bytes),
             target_partitions: self.partitions,
-            computing: Some(computing),
+            computing,
             ..EngineSettings::default()
         };
         Ok(Live { engine: Engine::over_client(client.clone(), engine), client })

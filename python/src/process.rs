@@ -6,7 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use forebay_types::{Error, Result};
+use forebay_runtime::Computing;
+use forebay_types::{Error, Result, ResultExt};
 use pyo3::Python;
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -19,19 +20,42 @@ const HALTING_MOST: Duration = Duration::from_secs(1);
 /// Longer than this threads do not stand still: a hook of another package may wait for what they do.
 const HALTED_MOST: Duration = Duration::from_secs(5);
 
-/// A runtime, and how many threads it has.
+/// A runtime, and how many threads it has; and those beside it that statements are planned and run by, once there is one.
 struct Threads {
     runtime: Runtime,
     count: Arc<AtomicUsize>,
+    computing: ArcSwapOption<Computing>,
 }
 
-/// The runtime of this process; made at first use. A child of a fork has none of its parent's threads, so it gets one of
-/// its own. No lock here: one that is held while the process forks would be held in the child for ever.
+/// The runtime of this process; made at first use.
 pub(crate) fn runtime() -> Result<Handle> {
+    Ok(threads()?.get()?.runtime.handle().clone())
+}
+
+/// The threads of this process that statements are planned and run by, for all connections; made at first use.
+pub(crate) fn computing() -> Result<Computing> {
+    let current = threads()?;
+    let threads = current.get()?;
+    if let Some(computing) = threads.computing.load_full() {
+        return Ok(Computing::clone(&computing));
+    }
+    let _beside = threads.runtime.enter();
+    let made = Computing::start("query").context(|| "threads for queries can't be started")?;
+    // As below.
+    let first = threads.computing.compare_and_swap(&None::<Arc<Computing>>, Some(Arc::new(made.clone())));
+    Ok(match &*first {
+        Some(first) => Computing::clone(first),
+        None => made,
+    })
+}
+
+/// A child of a fork has none of its parent's threads, so it gets some of its own. No lock here: one that is held while the process
+/// forks would be held in the child for ever.
+fn threads() -> Result<Arc<InProcess<Threads>>> {
     loop {
         let current = CURRENT.load_full();
-        if let Some(threads) = current.as_ref().and_then(|current| current.get().ok()) {
-            return Ok(threads.runtime.handle().clone());
+        if let Some(current) = current.as_ref().filter(|current| current.get().is_ok()) {
+            return Ok(Arc::clone(current));
         }
         let count = Arc::new(AtomicUsize::new(0));
         let (more, less) = (Arc::clone(&count), Arc::clone(&count));
@@ -43,12 +67,13 @@ pub(crate) fn runtime() -> Result<Handle> {
             .on_thread_stop(move || _ = less.fetch_sub(1, SeqCst))
             .build();
         let runtime = made.map_err(|error| Error::from(error).context("can't start threads"))?;
+        let threads = Threads { runtime, count, computing: ArcSwapOption::empty() };
         // Of two threads that come first together, one's stays.
-        CURRENT.compare_and_swap(&current, Some(Arc::new(InProcess::new(Threads { runtime, count }))));
+        CURRENT.compare_and_swap(&current, Some(Arc::new(InProcess::new(threads))));
     }
 }
 
-/// Before the process forks: halts the threads of its runtime, outside of all locks and queues.
+/// Before the process forks: halts the threads of its runtime and those that compute, outside of all locks and queues.
 ///
 /// Threads that wait for work do so in a table of the whole process (`parking_lot`'s), with memory of their stacks. A child has
 /// the table but not the threads, gives the stacks to its own, and crashes or goes round for ever in what is left of the queues.
@@ -108,22 +133,30 @@ struct Halted {
 }
 
 impl Halt {
-    /// Asks all threads of this process's runtime to stand still; none where it has no runtime.
+    /// Asks all threads of this process's runtime, and those beside it, to stand still; none where it has no runtime.
     fn of_runtime() -> Option<Arc<Self>> {
         let current = CURRENT.load_full()?;
         let threads = current.get().ok()?;
-        let handle = threads.runtime.handle();
-        let workers = handle.metrics().num_workers();
-        // So many jobs that block take all threads that wait for such a one; for those that are busy new ones come.
-        let others = threads.count.load(SeqCst).saturating_sub(workers);
-        let halt = Arc::new(Self { threads: workers + others, state: Mutex::default(), changed: Condvar::new() });
-        for _ in 0..workers {
-            let halt = Arc::clone(&halt);
-            handle.spawn(async move { halt.stay() });
-        }
-        for _ in 0..others {
-            let halt = Arc::clone(&halt);
-            handle.spawn_blocking(move || halt.stay());
+        let computing = threads.computing.load_full();
+        let beside = computing.as_ref().and_then(|computing| computing.threads());
+        let own = (threads.runtime.handle(), threads.count.load(SeqCst));
+        let all = [Some(own), beside].into_iter().flatten().map(|(handle, count)| {
+            let workers = handle.metrics().num_workers();
+            // So many jobs that block take all threads that wait for such a one; for those that are busy new ones come.
+            (handle, workers, count.saturating_sub(workers))
+        });
+        let all: Vec<(&Handle, usize, usize)> = all.collect();
+        let count = all.iter().map(|(_, workers, others)| workers + others).sum();
+        let halt = Arc::new(Self { threads: count, state: Mutex::default(), changed: Condvar::new() });
+        for (handle, workers, others) in all {
+            for _ in 0..workers {
+                let halt = Arc::clone(&halt);
+                handle.spawn(async move { halt.stay() });
+            }
+            for _ in 0..others {
+                let halt = Arc::clone(&halt);
+                handle.spawn_blocking(move || halt.stay());
+            }
         }
         Some(halt)
     }

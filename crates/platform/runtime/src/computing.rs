@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -34,6 +35,8 @@ pub struct Computing(Arc<Threads>);
 #[derive(Debug)]
 struct Threads {
     runtime: Option<Runtime>,
+    /// How many there are, with those that do what blocks.
+    count: Arc<AtomicUsize>,
     /// Of those that may do what takes long without a pause.
     turns: Semaphore,
 }
@@ -42,16 +45,22 @@ impl Computing {
     /// Starts one thread a core, called `name`, beside the runtime that this is called in.
     pub fn start(name: &str) -> io::Result<Self> {
         let home = Handle::current();
-        let at_home = move || HOME.set(Some(home.clone()));
+        let count = Arc::new(AtomicUsize::new(0));
+        let (more, less) = (Arc::clone(&count), Arc::clone(&count));
+        let at_home = move || {
+            more.fetch_add(1, SeqCst);
+            HOME.set(Some(home.clone()));
+        };
         let runtime = Builder::new_multi_thread()
             .enable_all()
             .thread_name(name)
             .thread_stack_size(STACK_BYTES)
             .event_interval(LOOKS_EVERY)
             .on_thread_start(at_home)
+            .on_thread_stop(move || _ = less.fetch_sub(1, SeqCst))
             .build()?;
         let turns = Semaphore::new((runtime.metrics().num_workers() / 2).max(1));
-        Ok(Self(Arc::new(Threads { runtime: Some(runtime), turns })))
+        Ok(Self(Arc::new(Threads { runtime: Some(runtime), count, turns })))
     }
 
     /// Waits for a turn at what takes a thread for seconds without a pause, and has it until what this gives is dropped: half of the threads
@@ -59,6 +68,11 @@ impl Computing {
     pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
         // None where there are no more turns, which is never.
         self.0.turns.acquire().await.ok()
+    }
+
+    /// The runtime of the threads, and how many there are, with those that do what blocks: for who halts all of them.
+    pub fn threads(&self) -> Option<(&Handle, usize)> {
+        self.0.runtime.as_ref().map(|runtime| (runtime.handle(), self.0.count.load(SeqCst)))
     }
 
     /// Has one of the threads do it.
@@ -166,6 +180,23 @@ mod tests {
         assert!(timeout(Duration::from_millis(20), &mut next).await.is_err(), "{most} have their turn");
         drop(turns.pop());
         assert!(next.await.is_some());
+    }
+
+    #[tokio::test]
+    async fn threads_are_counted_with_those_that_block() {
+        let computing = Computing::start("computing").unwrap();
+        let (told, tells) = mpsc::channel();
+        let blocked = computing.spawn(async {
+            tokio::task::spawn_blocking(move || {
+                HOME.with_borrow(|home| assert!(home.is_some(), "what it begins is done where it was started"));
+                told.send(()).unwrap();
+            })
+            .await
+        });
+        blocked.await.unwrap().unwrap();
+        tells.recv().unwrap();
+        let (handle, count) = computing.threads().unwrap();
+        assert!((2..=handle.metrics().num_workers() + 1).contains(&count), "{count}");
     }
 
     #[tokio::test]

@@ -30,7 +30,7 @@ use crate::caches::FileCaches;
 use crate::catalog::{CATALOG, Definitions, SCHEMA, TableName};
 use crate::distribute::Distribute;
 use crate::error::ended_early;
-use crate::functions::{self, CallMemory, LateConstants};
+use crate::functions::{self, LateConstants};
 use crate::location::SCHEME;
 use crate::namespace::DirectStores;
 use crate::paths::ArrowFormatFactory;
@@ -65,8 +65,6 @@ struct Inner {
     /// All that a session's state has but for its configuration, catalog and stores: built once, since its functions
     /// and rules take a millisecond.
     template: Arc<SessionState>,
-    /// What its functions may make.
-    calls: CallMemory,
     caches: FileCaches,
     definitions: Definitions,
     /// Views and tables in memory.
@@ -139,7 +137,8 @@ impl Engine {
         };
         let template = template.build();
         let (mut logical, physical) = (rules::logical(template.optimizers()), rules::physical(template.physical_optimizers()));
-        logical.push(Arc::new(LateConstants));
+        let calls = settings.call_memory();
+        logical.push(Arc::new(LateConstants(calls.clone())));
         let (analyzing, planners) = (rules::analyzing(&template.analyzer().rules), rules::planners(template.expr_planners()));
         let template =
             SessionStateBuilder::new_from_existing(template).with_analyzer_rules(analyzing).with_optimizer_rules(logical);
@@ -148,7 +147,6 @@ impl Engine {
         for format in formats {
             template.register_file_format(format, true).expect("a format that may be there already is never refused");
         }
-        let calls = settings.call_memory();
         functions::mend(&mut template, &calls).expect("functions that are there already are never refused");
         let config = template.config().clone();
         let inner = Inner {
@@ -156,7 +154,6 @@ impl Engine {
             settings,
             runtime: Mutex::new(None),
             template: Arc::new(template),
-            calls,
             caches: FileCaches::new(),
             definitions,
             session: Arc::new(MemorySchemaProvider::new()),

@@ -1,5 +1,6 @@
 //! Planning ends where nobody waits for the statement any more: it gives way to nothing else, and of a long statement it takes a thread for
-//! minutes. Looked up before each rule, and where the engine goes through a plan for a rule, at each node.
+//! minutes. Looked up before each rule, and where the engine goes through a plan for a rule, at each node. And no rule makes large constants,
+//! whoever has it optimize.
 
 use std::sync::Arc;
 
@@ -13,6 +14,8 @@ use datafusion::physical_optimizer::{PhysicalOptimizerContext, PhysicalOptimizer
 use datafusion::physical_plan::ExecutionPlan;
 use forebay_runtime::deadline;
 use forebay_types::Error;
+
+use crate::functions::folding;
 
 type Analyzing = dyn AnalyzerRule + Send + Sync;
 type Logical = dyn OptimizerRule + Send + Sync;
@@ -63,7 +66,7 @@ impl OptimizerRule for WhileWaited<Logical> {
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         check()?;
-        self.0.rewrite(plan, config)
+        folding(|| self.0.rewrite(plan, config))
     }
 }
 

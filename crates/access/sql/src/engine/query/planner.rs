@@ -1,4 +1,4 @@
-//! Makes plans of execution: large ones in turn, and without large constants in them.
+//! Makes plans of execution, large ones in turn.
 
 use std::sync::Arc;
 
@@ -8,7 +8,6 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::engine::Engine;
-use crate::functions::folding;
 use crate::steps;
 
 /// The plan that the engine makes. What is large takes long, and its turn where others have their statements planned as well.
@@ -17,6 +16,5 @@ pub(super) async fn attempt(engine: &Engine, state: &SessionState, logical: &Log
         Some(computing) if steps::is_large(logical) => computing.turn().await,
         _ => None,
     };
-    let optimized = folding(|| state.optimize(logical))?;
-    state.query_planner().create_physical_plan(&optimized, state).await
+    state.create_physical_plan(logical).await
 }

@@ -72,7 +72,7 @@ pub(super) async fn plan(
     }
     check_kept(&logical, &engine.inner.settings.reach)?;
     check_room(engine, &logical, sql.len() + parameters.map_or(0, bytes_of))?;
-    sizes::check(&logical, engine.inner.calls.most(), session.context.copied_config().batch_size())?;
+    sizes::check(&logical)?;
     let logical = with_plain_types(logical);
     let Some(logical) = ddl::apply(engine, session, sql, logical).await? else {
         return Ok(Planned { plan: None, writes: true });

@@ -1,8 +1,8 @@
-//! Refuses arguments and constants that memory is taken by before a row is read: the engine takes it as it is said, and a process that gets none ends.
+//! Refuses arguments that memory is taken by before a row is read: the engine takes it as it is said, and a process that gets none ends.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use forebay_types::{Error, Result, format_bytes};
+use forebay_types::{Error, Result};
 
 use crate::error::from_engine;
 
@@ -11,14 +11,13 @@ const CENTROIDS_MAX: u64 = 10_000;
 /// Most of what the numbers in the name of a type of fixed size give together: nulls take it too, a row each.
 const SIZE_MAX: u64 = 1 << 18;
 
-/// `Invalid` for a statement with such an argument, wherever it stands, or with a constant that comes to more than `most` bytes in the rows of a
-/// batch.
-pub(super) fn check(plan: &LogicalPlan, most: u64, batch_rows: usize) -> Result<()> {
+/// `Invalid` for a statement with such an argument, wherever it stands.
+pub(super) fn check(plan: &LogicalPlan) -> Result<()> {
     let mut wrong = None;
     let looked = plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
-                wrong = too_much(expr).or_else(|| spread(node, expr, most, batch_rows));
+                wrong = too_much(expr);
                 Ok(if wrong.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
             })
         })
@@ -44,24 +43,6 @@ fn too_much(expr: &Expr) -> Option<String> {
         "arrow_cast" | "arrow_try_cast" => size(name, arguments.get(1)?),
         _ => None,
     }
-}
-
-/// What is wrong with a constant in each row that a node gives.
-fn spread(node: &LogicalPlan, expr: &Expr, most: u64, batch_rows: usize) -> Option<String> {
-    let Expr::Literal(value, _) = expr else { return None };
-    let is_given = matches!(node, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Window(_));
-    let comes_to = |rows: usize| (value.size() as u64).saturating_mul(rows as u64);
-    if !is_given || comes_to(batch_rows) <= most {
-        return None;
-    }
-    let rows = node.inputs().first().and_then(|input| input.max_rows()).map_or(batch_rows, |rows| rows.min(batch_rows));
-    (comes_to(rows) > most).then(|| {
-        format!(
-            "a constant of {} in each of {rows} rows is more than {}: leave it out, or allow SQL more (`sql-memory`)",
-            format_bytes(value.size() as u64),
-            format_bytes(most)
-        )
-    })
 }
 
 fn centroids(name: &str, said: &Expr) -> Option<String> {

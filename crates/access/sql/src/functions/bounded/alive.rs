@@ -46,8 +46,13 @@ impl CallMemory {
     }
 
     /// Bytes that one call may make.
-    pub(crate) fn most(&self) -> u64 {
+    pub(super) fn most(&self) -> u64 {
         self.most
+    }
+
+    /// Bytes that all of them may have made.
+    pub(super) fn most_of_all(&self) -> u64 {
+        self.most.saturating_mul(CALLS)
     }
 
     /// Counts what a call may make: none where that is little. An error, with what others have made, where there is no room for it.
@@ -55,12 +60,14 @@ impl CallMemory {
         if bytes < COUNTED_BYTES {
             return Ok(None);
         }
-        let before = self.alive.fetch_add(bytes, Relaxed);
-        let taken = Taken { alive: Arc::clone(&self.alive), bytes };
-        match before.saturating_add(bytes) <= self.most.saturating_mul(CALLS) {
-            true => Ok(Some(taken)),
-            false => Err(before),
-        }
+        let mut taken = self.nothing();
+        taken.grow(bytes, self)?;
+        Ok(Some(taken))
+    }
+
+    /// Nothing yet.
+    pub(super) fn nothing(&self) -> Taken {
+        Taken { alive: Arc::clone(&self.alive), bytes: 0 }
     }
 }
 
@@ -86,11 +93,31 @@ pub(super) struct Taken {
 }
 
 impl Taken {
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Counts more of the same call, however little. An error, with what all have made, where there is no room for it.
+    pub(super) fn grow(&mut self, bytes: u64, memory: &CallMemory) -> Result<(), u64> {
+        let before = self.alive.fetch_add(bytes, Relaxed);
+        self.bytes += bytes;
+        if before.saturating_add(bytes) <= memory.most_of_all() {
+            return Ok(());
+        }
+        self.shrink(bytes);
+        Err(before)
+    }
+
+    /// Counts less: it was not made.
+    pub(super) fn shrink(&mut self, bytes: u64) {
+        self.alive.fetch_sub(bytes, Relaxed);
+        self.bytes -= bytes;
+    }
+
     /// The values, which are counted for as long as somebody has them, or a part of them.
     pub(super) fn of(mut self, values: &ArrayRef) -> Result<ArrayRef> {
         let made = bytes_of(values.as_ref()).min(self.bytes);
-        self.alive.fetch_sub(self.bytes - made, Relaxed);
-        self.bytes = made;
+        self.shrink(self.bytes - made);
         Ok(make_array(held(values.to_data(), self)?))
     }
 }

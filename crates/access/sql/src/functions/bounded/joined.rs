@@ -1,4 +1,4 @@
-//! `||` of texts as a function, so that it has a bound as others have: what it gives is given to it again, and doubles.
+//! `||` of texts and bytes as a function, so that it has a bound as others have: what it gives is given to it again, and doubles.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 /// Its name, where it is sent as well.
 const NAME: &str = "||";
 
-/// The operator of any number of texts, with its own types, nulls and name.
+/// The operator of any number of texts or bytes, with its own types, nulls and name.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Joined {
     signature: Signature,
@@ -30,35 +30,46 @@ impl Joined {
     }
 }
 
-/// A call in the place of the operator: one for a whole chain, which is as deep as the longest of its parts then. Of bytes it stays what it
-/// is.
+/// A call in the place of the operator: one for a whole chain of one type, which is as deep as the longest of its parts then. What has no
+/// type stays what it is.
 pub(super) fn call(expr: Expr, schema: &DFSchema, joined: impl FnOnce() -> Arc<ScalarUDF>) -> Transformed<Expr> {
     let (left, right) = match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right }) => (*left, *right),
         other => return Transformed::no(other),
     };
-    let is_text = |side: &Expr| side.get_type(schema).is_ok_and(|kind| !kind.is_binary());
-    match left {
-        Expr::ScalarFunction(mut call) if call.func.name() == NAME && is_text(&right) => {
+    let kinds = type_of(&left, schema).and_then(|before| Ok((both(&before, &right.get_type(schema)?)?, before)));
+    match (kinds, left) {
+        // In another type it may be another text: bytes of a letter that are joined before they become one.
+        (Ok((kind, before)), Expr::ScalarFunction(mut call)) if call.func.name() == NAME && kind == before => {
             call.args.push(right);
             Transformed::yes(Expr::ScalarFunction(call))
         }
-        left if is_text(&left) && is_text(&right) => {
-            Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(joined(), vec![left, right])))
-        }
-        left => {
+        (Ok(_), left) => Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(joined(), vec![left, right]))),
+        (Err(_), left) => {
             let (left, right) = (Box::new(left), Box::new(right));
             Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op: Operator::StringConcat, right }))
         }
     }
 }
 
+/// The type of a side. That of a chain is the one of its first two parts.
+fn type_of(side: &Expr, schema: &DFSchema) -> Result<DataType> {
+    match side {
+        Expr::ScalarFunction(call) if call.func.name() == NAME && call.args.len() > 2 => {
+            both(&call.args[0].get_type(schema)?, &call.args[1].get_type(schema)?)
+        }
+        side => side.get_type(schema),
+    }
+}
+
+fn both(left: &DataType, right: &DataType) -> Result<DataType> {
+    BinaryTypeCoercer::new(left, &Operator::StringConcat, right).get_result_type()
+}
+
 /// The type of the whole chain.
 fn common(kinds: &[DataType]) -> Result<DataType> {
     let Some((first, others)) = kinds.split_first() else { return internal_err!("|| is of two texts at least") };
-    others
-        .iter()
-        .try_fold(first.clone(), |left, right| BinaryTypeCoercer::new(&left, &Operator::StringConcat, right).get_result_type())
+    others.iter().try_fold(first.clone(), |left, right| both(&left, right))
 }
 
 impl ScalarUDFImpl for Joined {
@@ -89,7 +100,11 @@ impl ScalarUDFImpl for Joined {
     }
 
     fn coerce_types(&self, kinds: &[DataType]) -> Result<Vec<DataType>> {
-        Ok(vec![common(kinds)?; kinds.len()])
+        Ok(match common(kinds)? {
+            // As long as all of them together.
+            DataType::FixedSizeBinary(_) => kinds.to_vec(),
+            kind => vec![kind; kinds.len()],
+        })
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

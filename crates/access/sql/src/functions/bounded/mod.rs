@@ -2,7 +2,8 @@
 //! that gets no memory ends, with all that it serves. What a call may make is computed before it is made, and refused over a bound.
 //!
 //! Owns: which functions these are and the most that each makes ([`Grows`]), `||` as one of them ([`Joined`]), what all of them have made that
-//! is still there ([`CallMemory`]), and that large constants are made where they are counted ([`LateConstants`]).
+//! is still there ([`CallMemory`]), that large constants are made where they are counted, and what others come to in each row
+//! ([`LateConstants`]).
 //! Never does: change what a function answers.
 
 mod alive;
@@ -10,6 +11,7 @@ mod argument;
 mod grows;
 mod joined;
 mod late;
+mod spread;
 
 use std::sync::Arc;
 
@@ -40,6 +42,10 @@ use late::{Late, late};
 /// Bytes of a constant that planning makes. What is larger is made when the statement runs, where it is known for how many rows: a constant
 /// may stand in each of them.
 const FOLDED_BYTES_MAX: u64 = 64 << 10;
+/// The same of a list that a value is looked for in: the engine has its elements for all rows then, and else the list in each of them.
+const LIST_BYTES_MAX: u64 = 1 << 20;
+/// What a constant may make is so many times what it makes, as a rule.
+const FOLDED_ASKED: u64 = 16;
 
 /// A function with a list that the engine knows by its own function for it.
 const HAS: (&str, &str) = ("array_has", "make_array");
@@ -48,7 +54,7 @@ tokio::task_local! {
     static FOLDING: ();
 }
 
-/// Optimizes a plan, in which large constants stay the calls that they are.
+/// Does a step of optimizing a plan, in which large constants stay the calls that they are.
 pub(crate) fn folding<T>(optimize: impl FnOnce() -> T) -> T {
     FOLDING.sync_scope((), optimize)
 }
@@ -67,13 +73,23 @@ pub(super) fn register(functions: &mut dyn FunctionRegistry, memory: &CallMemory
 /// `||`.
 fn joining(memory: &CallMemory) -> Bounded {
     let own = Arc::new(ScalarUDF::new_from_impl(Joined::new()));
-    Bounded { own, grows: Grows::Sum, memory: memory.clone(), late: None }
+    Bounded { own, grows: Grows::Sum, memory: memory.clone(), folded: FOLDED_BYTES_MAX, late: None }
 }
 
-/// The function without its bound.
-fn unbounded(call: &ScalarFunction) -> Option<ScalarFunction> {
+/// A list that a value is looked for in, where it is known otherwise than another one: without a bound where no list is made of it, or
+/// a constant.
+fn looked_in(call: &ScalarFunction) -> Option<ScalarFunction> {
     let bounded = call.func.inner().downcast_ref::<Bounded>()?;
-    Some(ScalarFunction::new_udf(Arc::clone(&bounded.own), call.args.clone()))
+    let own = Arc::clone(&bounded.own);
+    if own.name() == HAS.1 {
+        return Some(ScalarFunction::new_udf(own, call.args.clone()));
+    }
+    if bounded.folded == LIST_BYTES_MAX || call.args.iter().any(Expr::any_column_refs) {
+        return None;
+    }
+    let (grows, memory) = (bounded.grows, bounded.memory.clone());
+    let list = Bounded { own, grows, memory, folded: LIST_BYTES_MAX, late: None };
+    Some(ScalarFunction::new_udf(Arc::new(ScalarUDF::new_from_impl(list)), call.args.clone()))
 }
 
 /// A call in the place of what the engine's planner has written, where that may grow.
@@ -83,10 +99,9 @@ fn replaced(expr: Expr, memory: &CallMemory) -> Transformed<Expr> {
             let mut is_changed = false;
             // `x in (..)` is made of it, and no list.
             if let Some(Expr::ScalarFunction(list)) = call.args.first_mut()
-                && list.func.name() == HAS.1
-                && let Some(own) = unbounded(list)
+                && let Some(known) = looked_in(list)
             {
-                *list = own;
+                *list = known;
                 is_changed = true;
             }
             Transformed::new_transformed(Expr::ScalarFunction(call), is_changed)
@@ -125,6 +140,8 @@ struct Bounded {
     own: Arc<ScalarUDF>,
     grows: Grows,
     memory: CallMemory,
+    /// Bytes of a constant that planning makes of it.
+    folded: u64,
     /// None where it is a constant of constants.
     late: Option<Late>,
 }
@@ -133,7 +150,7 @@ impl Bounded {
     /// The function with a bound; none where it needs none, or has one.
     fn of(own: &Arc<ScalarUDF>, memory: &CallMemory) -> Option<Self> {
         let grows = Grows::of(own.name()).filter(|_| !own.inner().is::<Self>())?;
-        Some(Self { own: Arc::clone(own), grows, memory: memory.clone(), late: None })
+        Some(Self { own: Arc::clone(own), grows, memory: memory.clone(), folded: FOLDED_BYTES_MAX, late: None })
     }
 
     /// The most bytes that a call makes.
@@ -148,33 +165,53 @@ impl Bounded {
         args: &ScalarFunctionArgs,
         from: usize,
         rows: usize,
-        made: &mut u64,
+        made: &mut Taken,
         parts: &mut Vec<ArrayRef>,
     ) -> Result<()> {
         assert!(rows > 0, "a part of a batch without rows");
         let part = some(args, from, rows);
-        let asked = made.saturating_add(self.asked(&part)?);
-        if asked <= self.memory.most() {
-            let part = self.own.invoke_with_args(part)?.into_array(rows)?;
-            *made += bytes_of(part.as_ref());
-            parts.push(part);
-            return Ok(());
+        let (asked, before) = (self.asked(&part)?, made.bytes());
+        let together = before.saturating_add(asked);
+        let mut others = None;
+        if together <= self.memory.most() {
+            match made.grow(asked, &self.memory) {
+                Ok(()) => {
+                    let part = self.own.invoke_with_args(part)?.into_array(rows)?;
+                    made.shrink(asked - bytes_of(part.as_ref()).min(asked));
+                    parts.push(part);
+                    return Ok(());
+                }
+                Err(bytes) => others = Some(bytes),
+            }
         }
         if rows <= 1 {
-            let rows = if *made == 0 { 1 } else { from + rows };
-            return Err(self.refused(asked, rows, self.memory.most()));
+            let which = if before == 0 { 1 } else { from + rows };
+            return Err(match others {
+                Some(others) => self.no_room(asked, others),
+                None => self.refused(together, which, self.memory.most()),
+            });
         }
         let half = rows / 2;
         self.parts(args, from, half, made, parts)?;
         self.parts(args, from + half, rows - half, made, parts)
     }
 
-    /// Counts what a call may make.
-    fn taken(&self, bytes: u64) -> Result<Option<Taken>> {
-        self.memory.take(bytes).map_err(|others| {
-            let (name, bytes, others) = (self.own.name(), format_bytes(bytes), format_bytes(others));
-            DataFusionError::ResourcesExhausted(format!("{name} may make {bytes}, and what functions have made takes {others}"))
-        })
+    /// A constant that planning makes, where it is no large one.
+    fn fold(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let (asked, rows) = (self.asked(&args)?, args.number_rows);
+        if asked > self.folded.saturating_mul(FOLDED_ASKED) {
+            return Err(self.refused(asked, rows, self.folded));
+        }
+        let made = self.own.invoke_with_args(args)?;
+        match Argument::of(&made, rows)?.bytes() {
+            bytes if bytes > self.folded => Err(self.refused(bytes, rows, self.folded)),
+            _ => Ok(made),
+        }
+    }
+
+    fn no_room(&self, bytes: u64, others: u64) -> DataFusionError {
+        let (name, bytes, others) = (self.own.name(), format_bytes(bytes), format_bytes(others));
+        DataFusionError::ResourcesExhausted(format!("{name} may make {bytes}, and what functions have made takes {others}"))
     }
 
     fn refused(&self, asked: u64, rows: usize, most: u64) -> DataFusionError {
@@ -253,24 +290,26 @@ impl ScalarUDFImpl for Bounded {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let is_folded = FOLDING.try_with(|()| ()).is_ok();
-        let most = if is_folded { FOLDED_BYTES_MAX } else { self.memory.most() };
-        let (asked, rows) = (self.asked(&args)?, args.number_rows);
-        if asked <= most {
-            let taken = self.taken(asked)?;
-            return counted(self.own.invoke_with_args(args)?, rows, taken);
+        if FOLDING.try_with(|()| ()).is_ok() {
+            return self.fold(args);
         }
-        let are_constant = !args.args.iter().any(|value| matches!(value, ColumnarValue::Array(_)));
-        if is_folded || are_constant || rows <= 1 {
+        let (asked, rows, most) = (self.asked(&args)?, args.number_rows, self.memory.most());
+        let is_whole = rows <= 1 || !args.args.iter().any(|value| matches!(value, ColumnarValue::Array(_)));
+        if asked <= most {
+            match self.memory.take(asked) {
+                Ok(taken) => return counted(self.own.invoke_with_args(args)?, rows, taken),
+                Err(others) if is_whole => return Err(self.no_room(asked, others)),
+                // Other threads call functions as well, and most make less than they may.
+                Err(_) => {}
+            }
+        } else if is_whole {
             return Err(self.refused(asked, rows, most));
         }
-        let taken = self.taken(most)?;
-        let (mut made, mut parts) = (0, Vec::new());
+        let (mut made, mut parts) = (self.memory.nothing(), Vec::new());
         self.parts(&args, 0, rows, &mut made, &mut parts)?;
-        debug_assert!(made <= most, "{made} bytes were made where {most} may be");
         assert_eq!(parts.iter().map(|part| part.len()).sum::<usize>(), rows, "each row is in one part");
         let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
-        counted(ColumnarValue::Array(concat(&parts)?), rows, taken)
+        counted(ColumnarValue::Array(concat(&parts)?), rows, Some(made))
     }
 }
 

@@ -63,7 +63,7 @@ fn call(
     let return_field = own.return_field_from_args(told).unwrap();
     let config_options = Arc::new(ConfigOptions::new());
     (
-        Bounded { own, grows, memory, late: None },
+        Bounded { own, grows, memory, folded: FOLDED_BYTES_MAX, late: None },
         ScalarFunctionArgs { args, arg_fields, number_rows: rows, return_field, config_options },
     )
 }
@@ -170,6 +170,38 @@ fn rows_that_might_make_much_are_made_until_they_do() {
     assert_eq!(&made, &bounded.own.invoke_with_args(given).unwrap().into_array(1000).unwrap());
     let (bounded, given) = call(&registry, "regexp_replace", args("a"), 1000, CallMemory::of(MIB / 8));
     assert!(bounded.invoke_with_args(given).unwrap_err().to_string().contains("rows it may make"));
+}
+
+#[test]
+fn what_others_have_made_leaves_room_for_what_is_made_and_not_for_what_might_be() {
+    let registry = registry();
+    let words = ["aaaaaaaaaa"; 1000];
+    let args = vec![texts(&words), text("x"), text(&"b".repeat(100)), text("g")];
+    let memory = CallMemory::of(2 * MIB);
+    let (bounded, given) = call(&registry, "regexp_replace", args, 1000, memory.clone());
+    assert!((MIB..2 * MIB).contains(&bounded.asked(&given).unwrap()));
+    let others: Vec<_> = [2_u64, 2, 2, 1].iter().map(|mib| memory.take(mib * MIB).unwrap()).collect();
+    let made = bounded.invoke_with_args(given.clone()).unwrap().into_array(1000).unwrap();
+    assert_eq!(&made, &bounded.own.invoke_with_args(given.clone()).unwrap().into_array(1000).unwrap());
+    drop(made);
+    let more: Vec<_> = (0..4).filter_map(|_| memory.take(MIB).ok()).collect();
+    assert_eq!(more.len(), 1, "what was made is gone");
+    assert!(bounded.invoke_with_args(given).unwrap_err().to_string().contains("what functions have made"));
+    drop((others, more));
+}
+
+#[test]
+fn a_constant_is_made_of_what_comes_to_little() {
+    let registry = registry();
+    let ids = (0..1000).map(|id| id.to_string()).collect::<Vec<_>>().join(",");
+    let (bounded, args) = call(&registry, "string_to_array", vec![text(&ids), text(",")], 1, CallMemory::beside(0));
+    assert!(bounded.asked(&args).unwrap() > FOLDED_BYTES_MAX);
+    let folded = |bounded: &Bounded, args: &ScalarFunctionArgs| folding(|| bounded.invoke_with_args(args.clone())).is_ok();
+    assert!(folded(&bounded, &args));
+    let (mut series, args) = call(&registry, "range", vec![number(0), number(100_000)], 1, CallMemory::beside(0));
+    assert!(!folded(&series, &args));
+    series.folded = LIST_BYTES_MAX;
+    assert!(folded(&series, &args), "a value is looked for in it");
 }
 
 #[test]

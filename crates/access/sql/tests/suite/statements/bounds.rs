@@ -49,11 +49,19 @@ async fn a_function_that_would_make_gigabytes_is_refused() {
 #[tokio::test]
 async fn what_doubles_again_and_again_is_refused() {
     let lake = lake();
-    for doubled in ["s || s", "concat(s, s)", "overlay(s placing s from 1 for 0)"] {
+    let cases = [
+        ("Utf8", "s || s"),
+        ("Utf8View", "s || s"),
+        ("Binary", "s || s"),
+        ("BinaryView", "s || s"),
+        ("Utf8", "concat(s, s)"),
+        ("Utf8", "overlay(s placing s from 1 for 0)"),
+    ];
+    for (kind, doubled) in cases {
         let from = |below: String, _| format!("(select {doubled} as s from {below})");
-        let doubled = (0..30).fold("(values ('0123456789')) t(s)".to_string(), from);
-        let error = lake.error(&format!("select length(s) from {doubled}")).await;
-        assert!(error.kind() == ErrorKind::Invalid && error.message().contains("sql-memory"), "{doubled}: {error}");
+        let first = format!("(select arrow_cast(s, '{kind}') as s from (values ('0123456789')) t(s))");
+        let error = lake.error(&format!("select max(s) from {}", (0..30).fold(first, from))).await;
+        assert!(error.kind() == ErrorKind::Invalid && error.message().contains("sql-memory"), "{doubled} of {kind}: {error}");
     }
 }
 
@@ -76,10 +84,17 @@ async fn a_constant_in_each_of_many_rows_is_refused() {
     for sql in [
         format!("select value, '{long}' as a from range(0, 10000)"),
         "select value, repeat('a', 100000) as a from range(0, 10000)".to_string(),
+        "create table many as select value, repeat('a', 100000) as a from range(0, 10000)".to_string(),
     ] {
         let error = lake.error(&sql).await;
         assert!(error.kind() == ErrorKind::Invalid && error.message().contains("sql-memory"), "{error}");
     }
+    // Each is little, and planning makes them.
+    let columns: Vec<_> = (0..100).map(|column| format!("repeat('{column}', 500) as c{column}")).collect();
+    let error = lake.error(&format!("select value, {} from range(0, 10000)", columns.join(", "))).await;
+    assert!(error.kind() == ErrorKind::Invalid && error.message().contains("sql-memory"), "{error}");
+    let compared = "select count(x) from (select value::varchar = repeat('a', 60000) as x from range(0, 10000))";
+    assert_eq!(lake.rows(compared).await, "10000");
     // A reader of files makes constants of its own of what it is handed.
     lake.rows("copy (select value as v from range(0, 10000)) to '/lake/t.parquet'").await;
     let error = lake.error("select v, repeat('a', 100000) as a from '/lake/t.parquet'").await;
@@ -88,6 +103,15 @@ async fn a_constant_in_each_of_many_rows_is_refused() {
     assert_eq!(lake.rows(few).await, "1000000");
     assert_eq!(lake.rows(&format!("select length('{long}') + length(repeat('a', 1000000)) as a")).await, "1100000");
     assert_eq!(lake.rows(&format!("select count(*) from range(0, 10000) where value::varchar <> '{long}'")).await, "10000");
+}
+
+#[tokio::test]
+async fn a_large_constant_that_a_partition_is_compared_with_leaves_others_out() {
+    let lake = lake();
+    let rows = "select value as v, case when value % 4 = 0 then 'a' else 'b' end as p from range(0, 8)";
+    lake.rows(&format!("copy ({rows}) to '/lake/p' partitioned by (p)")).await;
+    let sql = "select v from '/lake/p/' where p = substr(repeat('ab', 100000), 1, 1) order by v";
+    assert_eq!(lake.rows(sql).await, "0\n4");
 }
 
 #[tokio::test]
@@ -105,6 +129,19 @@ async fn what_is_not_much_is_answered_as_ever() {
     assert_eq!(lake.rows(&format!("select max(a || 'x') over (order by c) as d from {of} order by c")).await, "ax\ncx\ncx");
     assert_eq!(lake.rows(&format!("select c from {of} where array_has([1, 3], c) order by c")).await, "1\n3");
     assert_eq!(lake.rows("select [1, 2] || [3] as a").await, "[1, 2, 3]");
+    // Bytes of a letter, joined before they are one; and as many of them as both have.
+    let letter = "select arrow_cast(decode('c3', 'hex'), 'Binary') || decode('a4', 'hex') || 'x' as a";
+    assert_eq!(lake.rows(letter).await, "\u{e4}x");
+    let fixed = "arrow_cast(decode('0102', 'hex'), 'FixedSizeBinary(2)')";
+    let kind = format!("select arrow_typeof({fixed} || {fixed}) as a");
+    assert!(lake.rows(&kind).await.contains("FixedSizeBinary(4)"));
+    // A value is looked for in a list for all rows, as in `x in (..)`.
+    let ids = (0..20_000).map(|id| id.to_string()).collect::<Vec<_>>().join(",");
+    for (list, value) in [("range(0, 20000)".to_string(), "value"), (format!("string_to_array('{ids}', ',')"), "value::varchar")]
+    {
+        let found = format!("select count(*) from range(0, 100000) where array_has({list}, {value})");
+        assert_eq!(lake.rows(&found).await, "20000");
+    }
     // The columns have the names that they had.
     let mut named =
         lake.engine.execute(&format!("select a || b || 'x', max(a || 'x') from {of} group by a || b || 'x'")).await.unwrap();
