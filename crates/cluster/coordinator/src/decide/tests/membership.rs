@@ -148,6 +148,28 @@ fn a_second_process_of_a_worker_is_let_in_when_the_first_has_been_silent() {
     // One that was killed and has moved.
     ask(&mut state, 3.6, MemberRequest::Register(copy.clone()));
     assert_eq!(view(&mut state, 3.6).workers.iter().find(|worker| worker.id == copy.id).unwrap().address, copy.address);
+    // With the shortest lease, of which a half is no longer than what lies between two heartbeats.
+    state.lease = Duration::from_secs(2);
+    ask(&mut state, 5.0, heartbeat(1, 0, 0));
+    let first = WorkerInfo { turn: 0, ..info(1) };
+    assert_eq!(error_of(ask(&mut state, 6.1, MemberRequest::Register(first)).1).kind(), ErrorKind::Retry);
+}
+
+#[test]
+fn one_whose_address_another_has_before_its_lease_is_over_holds_nobody_up() {
+    let mut state = joined(1);
+    // A new process in the place of one that was killed, without its data folder.
+    let instead = WorkerInfo { address: info(1).address, turn: 0, ..info(2) };
+    ask(&mut state, 3.0, MemberRequest::Register(instead));
+    assert_eq!(workers(&view(&mut state, 3.0)), [1, 2]);
+    state.decide(at(5.1), Event::Tick);
+    let now = view(&mut state, 5.1);
+    assert_eq!((workers(&now), state.status(at(5.1)).workers.len()), (vec![2], 1));
+    let Some(ControlReply::Beat { settled, hears, .. }) = ask(&mut state, 5.2, heartbeat(2, now.version, 0)).1 else {
+        panic!("no beat")
+    };
+    assert_eq!(settled, now.version, "of all that live");
+    assert!(hears.is_some());
 }
 
 #[test]
