@@ -188,6 +188,10 @@ impl State {
 
     pub(super) fn leave(&mut self, now: Duration, worker: WorkerId) -> Result<Vec<Command>, Error> {
         let Some(member) = self.members.live_member(worker) else {
+            // Where its lease ended while it finished what it was asked for, nobody waits for it either.
+            if let Some(lost) = self.members.by_id.get_mut(&worker) {
+                lost.has_left = true;
+            }
             return Err(Error::not_found(format!("worker {worker} is not in the cluster")));
         };
         (member.state, member.has_left) = (WorkerState::Lost, true);

@@ -122,6 +122,21 @@ fn a_worker_that_leaves_is_out_at_once_and_its_share_is_free() {
 }
 
 #[test]
+fn a_worker_that_stops_for_longer_than_its_lease_is_forgotten_as_others_that_leave() {
+    let mut state = joined(2);
+    for second in 1..62 {
+        beat(&mut state, f64::from(second), 1, 0);
+        if second == 6 {
+            state.decide(at(6.0), Event::Tick);
+            let error = error_of(ask(&mut state, 6.0, MemberRequest::Leave(WorkerId(2))).1);
+            assert_eq!((error.kind(), state.status(at(6.0)).workers.len()), (ErrorKind::NotFound, 2));
+        }
+    }
+    state.decide(at(61.0), Event::Tick);
+    assert_eq!(state.status(at(61.0)).workers.len(), 1);
+}
+
+#[test]
 fn a_worker_that_comes_back_the_same_changes_no_view() {
     let mut state = state();
     let joined = register(&mut state, 0.0, 1);
