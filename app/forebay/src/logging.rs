@@ -164,14 +164,18 @@ impl Opened {
 impl Write for &AuditLog {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let Err(error) = open.add(&self.path, line) else { return Ok(line.len()) };
-        let lost = open.failing.happens(forebay_runtime::now());
+        let (added, now) = (open.add(&self.path, line), forebay_runtime::now());
+        let lost = if added.is_ok() { open.failing.untold(now) } else { open.failing.happens(now) };
         drop(open);
-        if let Some(lines) = lost {
-            let path = self.path.display();
-            tracing::error!(%path, %error, lines, "the audit log can't be written, and what is done goes on without: make room there");
+        let path = self.path.display();
+        match (&added, lost) {
+            (_, None) => {}
+            (Ok(()), Some(lines)) => tracing::error!(%path, lines, "the audit log can be written again, and lines are missing"),
+            (Err(error), Some(lines)) => {
+                tracing::error!(%path, %error, lines, "the audit log can't be written, and what is done goes on without: make room there");
+            }
         }
-        Err(error)
+        added.map(|()| line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -98,10 +98,7 @@ async fn command(session: &mut Session<'_>, signals: &mut Signals, line: &str) -
 async fn execute(session: &mut Session<'_>, signals: &mut Signals, statement: &str) -> Outcome {
     let outcome = tokio::select! {
         outcome = session.statement(statement) => outcome,
-        _ = signals.next() => {
-            eprintln!("given up");
-            Ok(())
-        }
+        signal = signals.next() => after(signal),
     };
     match outcome {
         Err(Failure::Failed(error)) => {
@@ -111,6 +108,15 @@ async fn execute(session: &mut Session<'_>, signals: &mut Signals, statement: &s
         }
         other => other,
     }
+}
+
+/// What a signal leaves of the prompt: Ctrl-C is of the statement, any other one of all.
+fn after(signal: &str) -> Outcome {
+    if signal != "SIGINT" {
+        return Err(Failure::Interrupted);
+    }
+    let _ = writeln!(std::io::stderr(), "given up");
+    Ok(())
 }
 
 /// What is typed, and was.
@@ -157,6 +163,12 @@ fn history_file() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_that_goes_ends_the_prompt_and_not_a_statement_alone() {
+        assert!(after("SIGINT").is_ok());
+        assert!(["SIGHUP", "SIGTERM"].iter().all(|signal| matches!(after(signal), Err(Failure::Interrupted))));
+    }
 
     #[test]
     fn words_of_other_prompts_are_no_statement_without_an_end() {

@@ -21,6 +21,8 @@ const TIER_BYTES_MAX: u64 = 1 << 48;
 const FRESH_MAX: usize = 10_000;
 /// Warnings of a worker that are kept.
 const WARNINGS_MAX: usize = 16;
+/// Who lives beats within this, whatever the lease is: heartbeats come each second.
+const BEATS_WITHIN: Duration = Duration::from_millis(1500);
 
 impl State {
     pub(super) fn register(&mut self, now: Duration, mut info: WorkerInfo) -> Result<Vec<Command>, Error> {
@@ -35,7 +37,8 @@ impl State {
         // All know its part of temporary data by its address, which is as it was.
         let is_restarted = before.is_some() && info.turn == 0;
         // One that lives has beaten since; one that was killed and has moved waits for that long.
-        let beats = |before: &&Member| now <= before.seen + self.lease / 2 && before.info.address != info.address;
+        let patience = (self.lease / 2).max(BEATS_WITHIN);
+        let beats = |before: &&Member| now <= before.seen + patience && before.info.address != info.address;
         if let Some(before) = before.filter(beats).filter(|_| is_restarted) {
             // Two processes would keep one lease, and both answer for the same names.
             return Err(Error::retry(format!(
@@ -185,6 +188,10 @@ impl State {
 
     pub(super) fn leave(&mut self, now: Duration, worker: WorkerId) -> Result<Vec<Command>, Error> {
         let Some(member) = self.members.live_member(worker) else {
+            // Where its lease ended while it finished what it was asked for, nobody waits for it either.
+            if let Some(lost) = self.members.by_id.get_mut(&worker) {
+                lost.has_left = true;
+            }
             return Err(Error::not_found(format!("worker {worker} is not in the cluster")));
         };
         (member.state, member.has_left) = (WorkerState::Lost, true);

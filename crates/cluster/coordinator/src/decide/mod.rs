@@ -269,6 +269,7 @@ impl State {
             commands.extend(lost.into_iter().map(|(worker, address)| Command::ReportLost(worker, address)));
             commands.push(Command::Remember(self.members.live_ids()));
         }
+        self.members.forget_lost(now);
         // The round of the window before, if its reports were late, comes before the next one closes.
         commands.extend(self.plan_when_due(now));
         self.placement.close_when_over(now);

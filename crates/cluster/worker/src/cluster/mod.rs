@@ -105,6 +105,11 @@ impl Cluster {
         self.settled.fetch_max(view, Relaxed);
     }
 
+    /// Which view all live workers have is not known any more: numbers of views begin anew.
+    pub(crate) fn forget_settled(&self) {
+        self.settled.store(0, Relaxed);
+    }
+
     /// All workers of the view but this one.
     pub(crate) fn others(&self) -> Vec<WorkerInfo> {
         self.view.load().workers.iter().filter(|worker| worker.id != self.id).cloned().collect()

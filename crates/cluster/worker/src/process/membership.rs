@@ -252,6 +252,13 @@ impl Membership {
 
     fn follow(&mut self, view: ClusterView) {
         if let Some(me) = view.workers.iter().find(|worker| worker.id == self.info.id) {
+            if me.address != self.info.address {
+                // It was the first to come to a coordinator that was started again.
+                tracing::error!(
+                    worker = %self.info.id, here = self.info.address, there = me.address,
+                    "another process has this worker's id: stop the one that has a copy of the other's data folder, and delete its tiers/worker-id"
+                );
+            }
             // Kept when it registers again, so that the root stays where it is and a draining worker goes on with it.
             (self.info.turn, self.info.draining) = (me.turn, me.draining);
         }

@@ -117,7 +117,9 @@ impl Limiter {
 
     /// Whether nothing is to come, and nothing came for a while.
     pub(crate) fn is_still(&self) -> bool {
-        let (now, state) = (forebay_runtime::time::instant(), self.state.lock());
+        // The time is that of the look: who reads behind it tells of that.
+        let state = self.state.lock();
+        let now = forebay_runtime::time::instant();
         self.awaited.iter().all(|awaited| awaited.bytes() == 0) && state.flows.iter().all(|flow| now - flow.read_at > STILL)
     }
 
@@ -239,8 +241,8 @@ impl Turn {
 
     /// Bytes were read.
     pub(crate) fn read(&self, bytes: u64) {
-        let now = forebay_runtime::time::instant();
         let mut state = self.limiter.state.lock();
+        let now = forebay_runtime::time::instant();
         let flow = &mut state.flows[Flow::of(self.class)];
         let was_still = now - flow.read_at > STILL;
         flow.read_at = now;

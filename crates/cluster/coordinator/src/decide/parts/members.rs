@@ -102,9 +102,13 @@ impl Members {
             }
             failpoint(format_args!("lease of {id}"));
         }
+        lost
+    }
+
+    /// Forgets lost workers that nobody waits for; those that were lost just now must be told of before.
+    pub(in crate::decide) fn forget_lost(&mut self, now: Duration) {
         self.forget_gone(now);
         self.forget_longest_lost();
-        lost
     }
 
     /// Lost workers that nobody waits for: who was stopped or drained, whose address another has by now, and who is away for a day.

@@ -122,6 +122,21 @@ fn a_worker_that_leaves_is_out_at_once_and_its_share_is_free() {
 }
 
 #[test]
+fn a_worker_that_stops_for_longer_than_its_lease_is_forgotten_as_others_that_leave() {
+    let mut state = joined(2);
+    for second in 1..62 {
+        beat(&mut state, f64::from(second), 1, 0);
+        if second == 6 {
+            state.decide(at(6.0), Event::Tick);
+            let error = error_of(ask(&mut state, 6.0, MemberRequest::Leave(WorkerId(2))).1);
+            assert_eq!((error.kind(), state.status(at(6.0)).workers.len()), (ErrorKind::NotFound, 2));
+        }
+    }
+    state.decide(at(61.0), Event::Tick);
+    assert_eq!(state.status(at(61.0)).workers.len(), 1);
+}
+
+#[test]
 fn a_worker_that_comes_back_the_same_changes_no_view() {
     let mut state = state();
     let joined = register(&mut state, 0.0, 1);
@@ -148,6 +163,28 @@ fn a_second_process_of_a_worker_is_let_in_when_the_first_has_been_silent() {
     // One that was killed and has moved.
     ask(&mut state, 3.6, MemberRequest::Register(copy.clone()));
     assert_eq!(view(&mut state, 3.6).workers.iter().find(|worker| worker.id == copy.id).unwrap().address, copy.address);
+    // With the shortest lease, of which a half is no longer than what lies between two heartbeats.
+    state.lease = Duration::from_secs(2);
+    ask(&mut state, 5.0, heartbeat(1, 0, 0));
+    let first = WorkerInfo { turn: 0, ..info(1) };
+    assert_eq!(error_of(ask(&mut state, 6.1, MemberRequest::Register(first)).1).kind(), ErrorKind::Retry);
+}
+
+#[test]
+fn one_whose_address_another_has_before_its_lease_is_over_holds_nobody_up() {
+    let mut state = joined(1);
+    // A new process in the place of one that was killed, without its data folder.
+    let instead = WorkerInfo { address: info(1).address, turn: 0, ..info(2) };
+    ask(&mut state, 3.0, MemberRequest::Register(instead));
+    assert_eq!(workers(&view(&mut state, 3.0)), [1, 2]);
+    state.decide(at(5.1), Event::Tick);
+    let now = view(&mut state, 5.1);
+    assert_eq!((workers(&now), state.status(at(5.1)).workers.len()), (vec![2], 1));
+    let Some(ControlReply::Beat { settled, hears, .. }) = ask(&mut state, 5.2, heartbeat(2, now.version, 0)).1 else {
+        panic!("no beat")
+    };
+    assert_eq!(settled, now.version, "of all that live");
+    assert!(hears.is_some());
 }
 
 #[test]

@@ -41,6 +41,14 @@ pub(super) struct Heeded {
     view: u64,
 }
 
+impl Heeded {
+    /// Whether the last one that is known is of a later epoch than a view: the coordinator's database is an older copy, and its clock is
+    /// behind. Its numbers begin anew.
+    fn is_past(&self, view: &ClusterView) -> bool {
+        view.epoch < self.number >> 32
+    }
+}
+
 impl Nodes {
     /// The names, for who came to a container. `Moving` when the way to it is to be looked for anew.
     pub(super) fn reached(&self, at: Reached) -> NodeResult<MutexGuard<'_, Namespace>> {
@@ -54,7 +62,11 @@ impl Nodes {
     /// Takes over what a view tells of lost workers: ways that clients remember from before are old, whichever workers they lead over.
     pub(super) fn heed(&self, view: &ClusterView) {
         let mut heeded = self.fence.heeded.lock();
-        if view.losses > heeded.number {
+        let is_past = heeded.is_past(view);
+        if is_past {
+            self.cluster.forget_settled();
+        }
+        if view.losses > heeded.number || is_past {
             *heeded = Heeded { number: view.losses, view: view.version };
             // No call is between its way and what it does.
             let _names = self.names.lock();
@@ -92,4 +104,19 @@ impl Nodes {
 /// Whether a call is about names; all else is about blocks, which are what they are whoever is lost.
 pub(super) fn is_about_names(op: &NodeOp<'_>) -> bool {
     !matches!(op, NodeOp::BlockWrite { .. } | NodeOp::BlockRead { .. } | NodeOp::Prepare { .. } | NodeOp::Written { .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_of_an_earlier_epoch_are_news() {
+        let of =
+            |epoch: u64| ClusterView { version: (epoch << 32) + 9, epoch, losses: (epoch << 32) + 2, ..ClusterView::default() };
+        let view = of(7);
+        let heeded = Heeded { number: view.losses, view: view.version };
+        assert_eq!([of(6), of(7), of(8)].map(|view| heeded.is_past(&view)), [true, false, false]);
+        assert!(!Heeded::default().is_past(&of(1)));
+    }
 }
