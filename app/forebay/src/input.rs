@@ -5,7 +5,7 @@ use std::io::{BufWriter, Stdout, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use forebay_types::ResultExt;
+use forebay_types::{Error, ResultExt, format_bytes};
 use serde::Serialize;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 
@@ -41,16 +41,21 @@ impl Operations {
         Ok(Self { input, line: Vec::new(), line_bytes_max, output: BufWriter::new(std::io::stdout()) })
     }
 
-    /// The next one; none at the end.
+    /// The next one; none at the end. `Invalid` where it is too long.
     pub(crate) async fn next(&mut self) -> Outcome<Option<&[u8]>> {
         loop {
             self.line.clear();
-            let read = (&mut self.input).take(self.line_bytes_max).read_until(b'\n', &mut self.line).await;
+            let most = self.line_bytes_max;
+            let read = (&mut self.input).take(most + 1).read_until(b'\n', &mut self.line).await;
             if read.context(|| "the operations can't be read")? == 0 {
                 return Ok(None);
             }
+            // Its rest would be taken for another one.
+            if self.line.len() as u64 > most {
+                return Err(Error::invalid(format!("an operation is longer than {}: split it", format_bytes(most))).into());
+            }
             if !self.line.iter().all(u8::is_ascii_whitespace) {
-                return Ok(Some(&self.line));
+                return Ok(Some(&self.line[..]));
             }
         }
     }
@@ -60,5 +65,28 @@ impl Operations {
         serde_json::to_writer(&mut self.output, answer).map_err(|error| Failure::of_stdout(error.into()))?;
         self.output.write_all(b"\n").map_err(Failure::of_stdout)?;
         self.output.flush().map_err(Failure::of_stdout)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn operations_come_line_by_line_and_none_is_cut() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("operations");
+        std::fs::write(&file, "{\"a\":1}\n\n \n{}\n{\"a\":123}\n{}").unwrap();
+        let mut operations = Operations::open(Some(&file), 9).await.unwrap();
+        assert_eq!(operations.next().await.unwrap().unwrap(), b"{\"a\":1}\n");
+        assert_eq!(operations.next().await.unwrap().unwrap(), b"{}\n");
+        let failure = operations.next().await.unwrap_err();
+        assert!(matches!(failure, Failure::Failed(error) if error.message().contains("longer than 9")));
+        let mut last = Operations::open(Some(&file), 64).await.unwrap();
+        for _ in 0..3 {
+            last.next().await.unwrap().unwrap();
+        }
+        assert_eq!(last.next().await.unwrap().unwrap(), b"{}");
+        assert!(last.next().await.unwrap().is_none());
     }
 }
