@@ -49,7 +49,7 @@ impl Prefetches {
         let mut present = Vec::with_capacity(runs.len());
         for runs in runs.chunks(RUNS_MAX) {
             let request = DataRequest::Present { runs: runs.to_vec() };
-            let reply = ask(&link, &request, Vec::new(), self.routes.connections.read_deadline()).await;
+            let reply = ask(&link, &request, self.routes.connections.read_deadline()).await;
             let DataReply::Present(some) = reply.map_err(Failure::into_error)? else {
                 return Err(unexpected("a worker", "present"));
             };
@@ -82,7 +82,7 @@ impl Prefetches {
         let link = self.routes.link_to(worker, gone).await?;
         let request = asking(u32::try_from(within.as_millis()).unwrap_or(u32::MAX));
         let deadline = within.saturating_add(self.routes.connections.read_deadline());
-        ask(&link, &request, Vec::new(), deadline).await.map_err(Failure::into_error)
+        ask(&link, &request, deadline).await.map_err(Failure::into_error)
     }
 
     /// Reads of this operation that begin within these pages ask these workers first. Dropping the answer ends that.

@@ -103,7 +103,7 @@ impl Routes {
         }
         let asking = async {
             let link = self.connections.link(info).await.ok()?;
-            match ask(&link, &DataRequest::Queue, Vec::new(), THERE_WITHIN).await {
+            match ask(&link, &DataRequest::Queue, THERE_WITHIN).await {
                 Ok(DataReply::Queue(hint)) => {
                     self.queues.told(info.id, hint);
                     Some(())

@@ -32,7 +32,7 @@ impl Routes {
         if self.queues.is_fresh(link.worker(), HEARD_WITHIN_US) {
             return Ok(());
         }
-        match ask(link, &DataRequest::Queue, Vec::new(), ANSWER_WITHIN).await {
+        match ask(link, &DataRequest::Queue, ANSWER_WITHIN).await {
             Ok(DataReply::Queue(hint)) => {
                 self.queues.told(link.worker(), hint);
                 Ok(())
