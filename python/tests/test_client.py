@@ -194,6 +194,14 @@ def test_an_address_is_a_host_and_a_port():
     for no_address in ["localhost", "http://localhost:7400", ":7400", "localhost:http", "localhost:7400,", "localhost:7400/lake"]:
         with pytest.raises(forebay.Invalid, match="HOST:PORT"):
             forebay.connect(no_address)
+    with pytest.raises(TypeError, match="an address is text"):
+        forebay.connect(7400)
+
+
+def test_a_data_folder_that_is_a_file_is_no_defect(tmp_path):
+    (tmp_path / "data").write_text("")
+    with pytest.raises(forebay.Invalid, match="is a file"):
+        forebay.up(tmp_path / "data", dram="64MiB", disk=0)
 
 
 def test_a_client_of_a_cluster_that_was_stopped_says_so_at_once(tmp_path):

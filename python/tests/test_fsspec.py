@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import pickle
+import subprocess
+import sys
 import uuid
 
 import fsspec
@@ -81,6 +84,25 @@ def test_it_is_registered_and_names_are_paths(address, fb):
         file.write("é")
     with fsspec.open("forebay://lake/named/text", "rt", encoding="utf-8") as file:
         assert file.read() == "é"
+
+
+def test_a_checksum_is_the_same_in_every_process_until_the_bytes_are_others(fb):
+    path = "/lake/named/sum"
+    fb.fs.pipe(path, b"x")
+    ask = "import sys, fsspec; print(fsspec.filesystem('forebay', address=sys.argv[1]).checksum(sys.argv[2]))"
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", ask, fb.address, path],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert int(told[0]) == int(told[1]) == fb.fs.checksum(path)
+    fb.fs.pipe(path, b"y")
+    assert fb.fs.checksum(path) != int(told[0])
 
 
 def test_transactions(address, fb):

@@ -104,6 +104,10 @@ def test_what_is_wrong_says_so(shards, fb):
         shards.get("text")
     with pytest.raises(TypeError, match="no value of a shard"):
         shards.get(object())
+    with pytest.raises(TypeError, match="keys is a list"):
+        shards.get_many("text")
+    with pytest.raises(TypeError, match="columns is a list"):
+        shards.get(1, "name")
     with pytest.raises(forebay.NotFound, match="forebay shard create"):
         fb.shards["/lake/none.shards"]
 

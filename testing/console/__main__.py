@@ -127,7 +127,9 @@ class Look:
         statement = "select count(*) as rows_of_it from '/lake/a.csv'"
         answered(statement, False, {"query-state": "1 rows in", "rows-head": "rows_of_it", "rows": "20000", "plan": "Exec", "served-by": "%"})
         answered(statement, True, {"query-state": "measured in", "plan": "DataSourceExec"})
-        answered("drop table t", False, {"query-state": "only statements that read"})
+        answered(statement, False, {"query-state": "1 rows in", "rows": "20000"})
+        answered("drop table t", False, {"query-state": "only statements that read", "plan": "was not answered"})
+        assert not browser.text("rows") and not browser.text("rows-head"), "the answer to the statement before"
         self.done("query")
 
     def light(self) -> None:

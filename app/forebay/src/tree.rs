@@ -77,6 +77,14 @@ pub(crate) fn beside(path: &ForebayPath, key: &Key) -> ForebayPath {
 
 /// Nothing is below `path`.
 pub(crate) fn nothing(path: &ForebayPath) -> Error {
+    let key = path.key().as_str();
+    if let Some(star) = key.find('*') {
+        let folder = key[..star].rfind('/').map_or("", |end| &key[..=end]);
+        return Error::not_found(format!(
+            "{path}: there is no object of that name: patterns are for SQL, and here a folder stands for all that is below it, as /{}/{folder} does",
+            path.mount()
+        ));
+    }
     Error::not_found(format!(
         "{path}: there is no such object and nothing is below it; if it was just written by others, `forebay refresh {path}` looks again"
     ))
@@ -130,6 +138,14 @@ mod tests {
         assert!(check_count(&folder, 7, 7).is_ok() && check_count(&folder, usize::MAX, usize::MAX).is_ok());
         let error = check_count(&folder, 8, 7).expect_err("one too many");
         assert!(error.kind() == ErrorKind::Invalid && error.message().starts_with("/lake/x/: more than 7 objects"), "{error}");
+    }
+
+    #[test]
+    fn a_pattern_is_said_to_be_none() {
+        for (path, folder) in [("/lake/*.csv", "as /lake/ does"), ("/lake/a/b*/c.csv", "as /lake/a/ does")] {
+            let error = nothing(&path.parse().expect("a path"));
+            assert!(error.message().contains("patterns are for SQL") && error.message().ends_with(folder), "{error}");
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ from typing import Any
 from fsspec import AbstractFileSystem
 from fsspec.compression import compr
 from fsspec.core import get_compression
-from fsspec.utils import other_paths, stringify_path
+from fsspec.utils import other_paths, stringify_path, tokenize
 
 from forebay.client import Client
 from forebay.entries import Entry
@@ -132,7 +132,8 @@ class ForebayFileSystem(AbstractFileSystem):
         return str(self.info(path)["version"])
 
     def checksum(self, path: str) -> int:
-        return hash(self.ukey(path))
+        """A number for the version, the same in every process."""
+        return int(tokenize(self.ukey(path)), 16)
 
     def invalidate_cache(self, path: str | None = None) -> None:
         stripped = "/" if path is None else self._strip_protocol(path)

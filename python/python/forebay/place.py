@@ -50,6 +50,8 @@ class Place:
         memory: int | str | None = None,
         partitions: int | None = None,
     ) -> None:
+        if address is not None and not isinstance(address, str):
+            raise TypeError(f"an address is text, HOST:PORT, not {type(address).__name__}")
         self.address = _checked((address or os.environ.get("FOREBAY_COORDINATOR") or DEFAULT_ADDRESS).removeprefix("forebay://"))
         # Only what was given travels in a pickle; what is in the environment is there in the other process too.
         self._given: dict[str, Any] = {

@@ -49,7 +49,7 @@ class Shards:
 
     def get_many(self, keys: Iterable[Any], columns: Sequence[str] | None = None) -> list[dict[str, Any] | None]:
         """The records of keys, in their order, with one call to each shard that has some."""
-        return _records(self._shards.get_many(_to_json(list(keys)), columns and list(columns)), self._kinds)
+        return _records(self._shards.get_many(_to_json(_listed(keys, "keys")), columns and _listed(columns, "columns")), self._kinds)
 
     def search(self, condition: str | Mapping[str, Any], *, after: Any = None, limit: int | None = None) -> list[Any]:
         """The keys of the records that meet a condition, ascending: those above ``after``, at most ``limit``."""
@@ -224,7 +224,8 @@ class AsyncShards:
 
     async def get_many(self, keys: Iterable[Any], columns: Sequence[str] | None = None) -> list[dict[str, Any] | None]:
         """The records of keys, in their order."""
-        return _records(await self._shards.get_many(_to_json(list(keys)), columns and list(columns), aio=True), self._kinds)
+        asked = _to_json(_listed(keys, "keys"))
+        return _records(await self._shards.get_many(asked, columns and _listed(columns, "columns"), aio=True), self._kinds)
 
     async def search(self, condition: str | Mapping[str, Any], *, after: Any = None, limit: int | None = None) -> list[Any]:
         """The keys of the records that meet a condition."""
@@ -340,6 +341,13 @@ _TOGETHER = 1024
 # What all records meet, and how many of them are asked for at once.
 _ALL: Mapping[str, Any] = {"and": []}
 _PAGE = 1000
+
+
+def _listed(values: Iterable[Any], what: str) -> list[Any]:
+    """A list of them: a text is one of them, and its letters are none."""
+    if isinstance(values, (str, bytes)):
+        raise TypeError(f"{what} is a list, as in [{values!r}]")
+    return list(values)
 
 
 def _brought(brought: tuple[int, int]) -> tuple[int, int]:

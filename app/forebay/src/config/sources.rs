@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use forebay_data_folder::named_by;
 use toml::Spanned;
 
 use super::setting::{Setting, VARIABLES};
@@ -109,9 +110,7 @@ fn file_of(named: Option<&Path>) -> Outcome<Option<PathBuf>> {
         Some(file) if !file.is_file() => Err(wrong_file(&file, "there is no such file")),
         Some(file) => Ok(Some(file)),
         None => {
-            let home = std::env::var_os("XDG_CONFIG_HOME")
-                .map(PathBuf::from)
-                .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")));
+            let home = named_by("XDG_CONFIG_HOME").or_else(|| named_by("HOME").map(|home| home.join(".config")));
             let usual = [Some(PathBuf::from("forebay.toml")), home.map(|folder| folder.join("forebay/forebay.toml"))];
             Ok(usual.into_iter().flatten().find(|file| file.is_file()))
         }
@@ -124,7 +123,10 @@ fn of_file(all: All, file: &Path, said: &mut Vec<Said>) -> Outcome {
     let entries: BTreeMap<Spanned<String>, Spanned<toml::Value>> = toml::from_str(&text).map_err(|error| {
         // The line as it stands may hold a secret: only its number is told.
         let place = error.span().map_or(String::new(), |span| format!("line {}: ", line(span.start)));
-        wrong_file(file, format!("{place}{}", error.message().trim().replace('\n', ", ")))
+        let why = error.message().trim().replace('\n', ", ");
+        // A size or an address without quotes, most often.
+        let remedy = if why.contains("expected") { "; write KEY = \"VALUE\", as in dram = \"4GiB\"" } else { "" };
+        wrong_file(file, format!("{place}{why}{remedy}"))
     })?;
     let mut entries = entries.into_iter().collect::<Vec<_>>();
     entries.sort_by_key(|(key, _)| key.span().start);
@@ -288,6 +290,10 @@ mod tests {
     fn what_is_no_toml_is_named_by_its_line_and_not_shown() {
         let error = sources("lease = \"5s\"\ntoken = hidden\n", &[]).err().unwrap();
         assert!(error.contains("line 2") && !error.contains("hidden"), "{error}");
+        for unquoted in ["dram = 4GiB", "coordinator = 127.0.0.1:7400", "location = rack", "dram: 4GiB"] {
+            let error = sources(&format!("{unquoted}\n"), &[]).err().unwrap();
+            assert!(error.contains("line 1") && error.contains("as in dram = \"4GiB\""), "{unquoted}: {error}");
+        }
         let error = sources("[worker]\nlease = \"5s\"\n", &[]).err().unwrap();
         assert!(error.contains("\"worker\"") && error.contains("forebay.toml:1"), "{error}");
         assert!(error.contains("no sections") && !error.contains("did you mean"), "{error}");

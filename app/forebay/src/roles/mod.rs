@@ -14,7 +14,9 @@ mod sql;
 use std::time::Duration;
 
 use forebay_coordinator::CoordinatorSettings;
+use forebay_data_folder::memory_bytes;
 use forebay_transport::{Address, Security};
+use forebay_types::format_bytes;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::cli::UpArgs;
@@ -50,11 +52,13 @@ pub(crate) async fn up(config: &Config, args: &UpArgs) -> Outcome {
         let _ = args;
         1
     };
+    let gateway = config.gateway()?;
+    let is_closed = gateway.is_none() && config.settings.s3.on().is_some();
     let settings = RunSettings {
         flight: config.flight()?.map(str::to_string),
         coordinator: Some(coordinator_settings(config)?),
         worker: Some(share(worker_part(config)?, workers)),
-        gateway: config.gateway()?,
+        gateway,
         sql: Some(SqlPart::of(config)),
         extra_workers: workers - 1,
         #[cfg(feature = "cluster")]
@@ -62,6 +66,9 @@ pub(crate) async fn up(config: &Config, args: &UpArgs) -> Outcome {
         ..RunSettings::of(config, config.coordinator_security()?, HTTP_PORT)?
     };
     run(settings, |running, output| {
+        if is_closed {
+            output.line("  s3           off (nobody has a key: set FOREBAY_S3_ACCESS_KEY and FOREBAY_S3_SECRET_KEY)")?;
+        }
         let next = [
             String::new(),
             "Next, in another terminal:".to_string(),
@@ -242,6 +249,9 @@ fn coordinator_settings(config: &Config) -> Outcome<CoordinatorSettings> {
 }
 
 fn worker_part(config: &Config) -> Outcome<WorkerPart> {
+    if let Some(warning) = beyond_the_memory(config.settings.dram.0, memory_bytes()) {
+        tracing::warn!("{warning}");
+    }
     Ok(WorkerPart {
         listen: config.worker_listen()?.to_string(),
         advertise: config.advertise().map(str::to_string),
@@ -258,6 +268,14 @@ fn worker_part(config: &Config) -> Outcome<WorkerPart> {
     })
 }
 
+/// What is wrong, in words, where the DRAM tier may take more than there is. It goes on until all of that is taken.
+fn beyond_the_memory(tier: u64, all: u64) -> Option<String> {
+    (tier > all).then(|| {
+        let (tier, all) = (format_bytes(tier), format_bytes(all));
+        format!("DRAM tier: it may take {tier}, and this process has {all} of memory in all: make it smaller with --dram")
+    })
+}
+
 /// Fewer open files than this, and a server soon refuses connections: each is a file, and so is each file that is mapped.
 const FEW: u64 = 4096;
 
@@ -269,5 +287,17 @@ fn raise_open_files() {
     }
     if let Some(files) = maximum.filter(|files| *files < FEW) {
         tracing::warn!(files, "few open files are allowed: raise the hard limit (ulimit -Hn, LimitNOFILE of systemd)");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tier_of_more_than_the_memory_is_warned_of() {
+        assert_eq!(beyond_the_memory(1 << 30, 1 << 30), None);
+        let warning = beyond_the_memory(8 << 30, 1 << 30).unwrap();
+        assert!(warning.contains("8.00 GiB") && warning.contains("1.00 GiB") && warning.contains("--dram"), "{warning}");
     }
 }

@@ -37,9 +37,9 @@ pub(crate) async fn run(session: &mut Session<'_>, signals: &mut Signals) -> Out
         let prompt = if text.is_empty() { "forebay> " } else { "      -> " };
         // Reading blocks this thread, as nothing else is done meanwhile; the runtime's others go on.
         match tokio::task::block_in_place(|| lines.read(prompt)) {
-            Ok(line) if text.is_empty() && line.trim_start().starts_with('\\') => {
+            Ok(line) if text.is_empty() && asked(&line).is_some() => {
                 lines.remember(&line);
-                if command(session, signals, line.trim()).await? {
+                if command(session, signals, asked(&line).unwrap_or_default()).await? {
                     return Ok(());
                 }
             }
@@ -60,6 +60,16 @@ pub(crate) async fn run(session: &mut Session<'_>, signals: &mut Signals) -> Out
             Err(ReadlineError::Eof) => return Ok(()),
             Err(error) => return Err(Error::internal(format!("can't read from the terminal: {error}")).into()),
         }
+    }
+}
+
+/// What a line asks of the prompt itself: `\` with a word, or what is typed at other prompts and begins no statement.
+fn asked(line: &str) -> Option<&str> {
+    let line = line.trim();
+    match line.trim_end_matches(';') {
+        "help" => Some("\\help"),
+        "quit" | "exit" => Some("\\quit"),
+        _ => line.starts_with('\\').then_some(line),
     }
 }
 
@@ -142,4 +152,25 @@ impl Lines {
 
 fn history_file() -> Option<PathBuf> {
     Some(forebay_data_folder::state_folder()?.join("sql-history"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_other_prompts_are_no_statement_without_an_end() {
+        let lines = [
+            ("quit", Some("\\quit")),
+            (" exit; ", Some("\\quit")),
+            ("help", Some("\\help")),
+            ("  \\d sales ", Some("\\d sales")),
+            ("help me", None),
+            ("select 1;", None),
+            ("", None),
+        ];
+        for (line, wanted) in lines {
+            assert_eq!(asked(line), wanted, "{line:?}");
+        }
+    }
 }

@@ -29,6 +29,30 @@ fn a_mount_that_does_not_answer() {
 }
 
 #[test]
+fn the_address_of_a_worker_is_said_to_be_no_coordinator_s() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up(home.path());
+    // Run where the data folder is, so that there is something to show.
+    forebay_in(home.path(), &["status", "--coordinator", &up.place("worker")])
+        .fails(1, &["this is a worker", "the coordinator's address"]);
+}
+
+#[test]
+fn a_gateway_that_nobody_has_a_key_for_is_said_to_be_off() {
+    let home = tempfile::tempdir().unwrap();
+    assert_eq!(Role::up_with(home.path(), &["--s3", "127.0.0.1:0"]).place("s3"), "off");
+}
+
+#[test]
+fn a_data_folder_that_is_a_file_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("forebay-data"), "").unwrap();
+    forebay_in(home.path(), &["up"]).fails(1, &["data folder ./forebay-data is a file", "--data-dir"]);
+    // A command that needs none is not kept from what it does.
+    forebay_in(home.path(), &["status", "--coordinator", &free_port()]).fails(1, &["no coordinator answers"]);
+}
+
+#[test]
 fn wrong_credentials() {
     let home = tempfile::tempdir().unwrap();
     let bucket = Bucket::s3();

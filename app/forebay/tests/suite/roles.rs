@@ -302,6 +302,9 @@ fn who_changed_what_and_who_was_refused_is_written_down() {
     bucket.mount(&up);
     forebay_with(home.path(), &["cp", "-", "/lake/new", "--coordinator", &up.address()], |_| (), b"text").ok();
     forebay(&up.address(), &["node", "mkdir", "/tmp/job"]).ok();
+    for command in [["pin", "/lake/new"].as_slice(), &["pin", "--remove", "/lake/new"], &["free", "/lake/new"]] {
+        forebay(&up.address(), command).ok();
+    }
     let of_lake = forebay(&up.address(), &["token", "add", "one", "--read", "--mount", "lake"]).ok().text().trim().to_string();
     assert_eq!(with(&of_lake, &["cat", "/lake/new"]).ok().text(), "text");
     let (s3, metrics) = (up.place("s3"), up.place("metrics"));
@@ -332,6 +335,8 @@ fn who_changed_what_and_who_was_refused_is_written_down() {
     told("owner", "control", "mount_add", "lake", "allowed");
     told("owner", "data", "put", "/lake/new", "allowed");
     told("owner", "data", "create", "/tmp/job", "allowed");
+    told("owner", "data", "let_go", "/lake/new", "allowed");
+    told("owner", "data", "free", "/lake/new", "allowed");
     told("unknown", "s3", "get_object", "/lake/new", "refused");
     told("unknown", "http", "metrics", "/metrics", "refused");
     told("unknown", "http", "shard_count", "/lake/x.shards", "refused");

@@ -143,7 +143,7 @@ function listJobs() {
     const state = element("td", { class: `word state-${job.state}`, title: job.error }, job.state);
     const done = element("td", {}, bar([["decoded", job.tasks ? job.tasks_done / job.tasks : 0]]), element("span", { class: "under" }, `${count(job.tasks_done)} of ${count(job.tasks)}, ${count(job.tasks_running)} run${job.tasks_copied ? `, ${count(job.tasks_copied)} ran twice` : ""}`));
     return element("tr", {}, cell(job.id, "path word"), state, done, cell(percent(job.tasks_local, job.tasks_with_input), "n"), cell(`${bytes(job.bytes_done)} of ${bytes(job.bytes)}`, "n"), cell(job.seconds.toFixed(1) + " s", "n"), cell(job.sql.replace(/\s+/g, " ").slice(0, 160), "path"));
-  }), "No jobs yet: statements that read enough run on all executors, forebay sql \"..\" say.");
+  }), "No jobs yet: a statement that reads enough, as by forebay sql \"..\", becomes one and runs on all executors.");
 }
 
 function listLoads(loads) {

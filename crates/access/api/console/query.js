@@ -29,6 +29,10 @@ async function run() {
     const answer = await (await ask(`/api/v1/sql?rows=${ROWS_MAX}&timeout=5m`, { method: "POST", body: sql, signal: query.stop.signal })).json();
     showAnswer(answer, measured);
   } catch (error) {
+    // The answer to the statement before is none to this one.
+    at("rows-head").replaceChildren();
+    at("rows").replaceChildren();
+    rows("plan", [], "No plan: the statement was not answered.");
     at("query-state").className = "bad";
     at("query-state").textContent = error.name === "AbortError" ? "stopped" : error instanceof Refused ? "this token may not read" : error.message;
   } finally {

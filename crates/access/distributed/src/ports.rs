@@ -153,7 +153,8 @@ impl Drop for Inner {
 impl Ways {
     /// The ways of a process that shows this.
     pub(crate) fn new(security: &Security) -> Result<Self> {
-        let base = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_absolute());
+        let base = runtime.unwrap_or_else(std::env::temp_dir);
         let folder = base.join(format!("forebay-ways-{:016x}", forebay_runtime::random::<u64>()));
         std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
         let (sockets, tasks) = (Mutex::default(), Mutex::default());

@@ -93,6 +93,7 @@ async fn read_object(
 ) -> S3Result<Answer> {
     let (sub, query) = (SubResource::of(&request)?, &request.target.query);
     match sub.name {
+        "tagging" if is_local(may.mount()) && !query.has("versionId") => objects::no_tags(context, &may.object(key)).await,
         "uploadId" if is_local(may.mount()) => uploads::list_parts(context, &may.object(key), query),
         "" if !query.has("versionId") && !is_encrypted(&request) => objects::get(context, &request, &may.object(key)).await,
         _ => forward(context, &request, sub, Passing::Read(reading, may, Some(key)), body).await,

@@ -4,6 +4,7 @@ use forebay_types::{
     Error, Key, MountId, ObjectVersion, PageRun, Result, SegmentId, VersionTag, check_object_bytes, segment_count,
 };
 use serde::{Deserialize, Serialize};
+use strum::IntoStaticStr;
 
 use crate::limits::{SEGMENTS_MAX, at_most};
 
@@ -83,7 +84,8 @@ pub struct TierOrder {
 }
 
 /// What is done with what the tiers hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum TierDeed {
     /// It is dropped, kept or not.
     Free,

@@ -72,6 +72,9 @@ impl FromStr for ForebayPath {
             return Err(Error::invalid(format!("{text:?} is not a path: write /MOUNT/KEY, as in /lake/sales/x.parquet")));
         };
         let (mount, key) = rest.split_once('/').unwrap_or((rest, ""));
+        if mount.is_empty() {
+            return Err(Error::invalid(format!("{text:?} names no mount: write /MOUNT/KEY, as in /lake/sales/x.parquet")));
+        }
         if mount == MountName::temporary().as_str() {
             return Err(Error::invalid(format!(
                 "{text:?} is temporary data, and below no mount: `forebay node` shows and changes it"
@@ -91,6 +94,14 @@ impl fmt::Display for ForebayPath {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_names_no_mount_is_said_to_name_none() {
+        for path in ["/", "//", "//x"] {
+            let error = path.parse::<ForebayPath>().expect_err("it is no path");
+            assert!(error.message().contains("names no mount: write /MOUNT/KEY"), "{error}");
+        }
+    }
 
     #[test]
     fn temporary_data_is_said_to_be_elsewhere() {

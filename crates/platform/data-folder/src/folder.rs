@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use forebay_types::{Error, Result, ResultExt};
 
 use crate::FileLock;
+use crate::place::runtime_folder;
 
 /// Layout of the data folder that this version writes, and the newest that it reads.
 const FORMAT: u32 = 1;
@@ -23,10 +24,7 @@ impl DataFolder {
     /// Takes the folder for `roles`, and makes it where it isn't there. `Invalid` when another process has one of the
     /// roles on it, or when a newer version wrote it.
     pub fn take(path: &Path, roles: &[&str]) -> Result<Self> {
-        let shown = path.display();
-        // One that is there is as open as its owner made it; what holds data in it is closed all the same.
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-        made.context(|| format!("data folder {shown} can't be made: choose another with --data-dir"))?;
+        make(path)?;
         check_format(path)?;
         let locks = roles.iter().map(|role| lock(path, role)).collect::<Result<Vec<_>>>()?;
         Ok(Self { _locks: locks })
@@ -49,12 +47,23 @@ impl DataFolder {
         if absolute.as_os_str().len() <= 100 {
             return absolute;
         }
-        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map_or_else(std::env::temp_dir, PathBuf::from);
+        let runtime = runtime_folder().unwrap_or_else(std::env::temp_dir);
         // One process may run several workers, each with a folder of its own.
         let mut hasher = DefaultHasher::new();
         absolute.hash(&mut hasher);
         runtime.join(format!("forebay-{}-{:08x}.sock", std::process::id(), hasher.finish() as u32))
     }
+}
+
+/// Makes a data folder where it isn't there. One that is there is as open as its owner made it; what holds data in it is closed
+/// all the same. `Invalid` where it is a file.
+pub(crate) fn make(path: &Path) -> Result<()> {
+    let shown = path.display();
+    if path.exists() && !path.is_dir() {
+        return Err(Error::invalid(format!("data folder {shown} is a file: choose another with --data-dir")));
+    }
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.context(|| format!("data folder {shown} can't be made: choose another with --data-dir"))
 }
 
 fn check_format(path: &Path) -> Result<()> {

@@ -12,10 +12,12 @@ mod capacity;
 mod file_lock;
 mod folder;
 mod owner;
+mod place;
 mod private;
 
 pub use capacity::{default_disk_bytes, default_dram_bytes, free_disk_bytes, memory_bytes, whole_disk_bytes};
 pub use file_lock::FileLock;
 pub use folder::DataFolder;
 pub use owner::{Announced, owner_secret, owner_secret_in, owner_secret_of, state_folder};
+pub use place::named_by;
 pub use private::{check_private_file, make_private_folder, read_private_file};

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use forebay_types::{Error, Result, ResultExt};
 
-use crate::folder::is_left;
+use crate::folder::{is_left, make};
+use crate::place::{named_by, runtime_folder};
 use crate::private::read_private_file;
 
 /// The file in the data folder.
@@ -21,23 +22,25 @@ static OWN: LazyLock<Mutex<HashMap<u16, PathBuf>>> = LazyLock::new(Mutex::defaul
 /// The owner's secret of a data folder: what `fresh` gives, kept in a file that only this user can read, when there is none yet.
 /// `Denied` when others can read the file.
 pub fn owner_secret(folder: &Path, fresh: impl FnOnce() -> Result<String>) -> Result<String> {
-    if folder.exists() && !folder.is_dir() {
-        return Err(Error::invalid(format!("data folder {} is a file: choose another with --data-dir", folder.display())));
+    let (path, draft) = (folder.join(FILE), folder.join(format!("{FILE}.{}", std::process::id())));
+    if matches!(fs::File::open(&path), Err(error) if error.kind() == ErrorKind::PermissionDenied) {
+        return Err(Error::denied(format!(
+            "data folder {} is closed to this user: choose another with --data-dir, or run as who it belongs to",
+            folder.display()
+        )));
     }
+    // The first that lies in a coordinator's folder.
+    make(folder)?;
     if let Some(secret) = read_secret(folder)? {
         return Ok(secret);
     }
-    let (path, draft) = (folder.join(FILE), folder.join(format!("{FILE}.{}", std::process::id())));
-    // The first that lies in a coordinator's folder.
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.context(|| format!("data folder {} can't be made", folder.display()))?;
     // Written whole before it has its name, and never over one that is there: two processes may begin at once.
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
         file.write_all(format!("{}\n", fresh().map_err(std::io::Error::other)?).as_bytes())?;
         file.sync_all()?;
         match fs::hard_link(&draft, &path) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             linked => linked,
         }
     })();
@@ -47,10 +50,11 @@ pub fn owner_secret(folder: &Path, fresh: impl FnOnce() -> Result<String>) -> Re
         .ok_or_else(|| Error::invalid(format!("{} is empty: delete it, so that another one is made", path.display())))
 }
 
-/// The owner's secret of a data folder, where there is one. One that this user may not read is another's, and none of its own.
+/// The owner's secret of a data folder, where there is one. One that this user may not read is another's, and none of its own; a
+/// file has none.
 pub fn owner_secret_in(folder: &Path) -> Result<Option<String>> {
     match fs::File::open(folder.join(FILE)) {
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(None),
+        Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotADirectory) => Ok(None),
         _ => read_secret(folder),
     }
 }
@@ -59,8 +63,16 @@ pub fn owner_secret_in(folder: &Path) -> Result<Option<String>> {
 pub fn owner_secret_of(coordinator: &str) -> Result<Option<String>> {
     let Some(port) = port_of(coordinator) else { return Ok(None) };
     let own = OWN.lock().unwrap_or_else(PoisonError::into_inner).get(&port).cloned();
-    let folder = own.or_else(|| announced_in(&clusters()?.join(port.to_string())));
+    let folder = own.or_else(|| announced(port, &places()));
     if let Some(folder) = folder { read_secret(&folder) } else { Ok(None) }
+}
+
+/// The folder of the coordinator at a port, as the first of these places says it. What is said in the others, where this process
+/// would announce nothing, counts while a process has that folder.
+fn announced(port: u16, places: &[PathBuf]) -> Option<PathBuf> {
+    let said = |place: &PathBuf| is_own(place).then(|| announced_in(&place.join(port.to_string()))).flatten();
+    let (own, others) = places.split_first()?;
+    said(own).or_else(|| others.iter().filter_map(said).find(|folder| !is_left(folder, "coordinator")))
 }
 
 /// Says where the data folder of a coordinator is, to commands of the same user; as long as this lives.
@@ -104,26 +116,40 @@ impl Drop for Announced {
 
 /// This user's folder for what outlives a command: `$XDG_STATE_HOME/forebay`, or `~/.local/state/forebay`.
 pub fn state_folder() -> Option<PathBuf> {
-    let state = std::env::var_os("XDG_STATE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state")))?;
+    let state = named_by("XDG_STATE_HOME").or_else(|| named_by("HOME").map(|home| home.join(".local/state")))?;
     let folder = state.join("forebay");
     fs::create_dir_all(&folder).ok()?;
     Some(folder)
 }
 
-/// Where this user's coordinators of this machine are announced, whatever the home of who asks. A folder of another user, who
-/// came first in a place that is open to all, is not believed.
-fn clusters() -> Option<PathBuf> {
+/// Where this user's coordinators of this machine may be announced, whatever the home of who asks; the first is this process's own.
+/// One that knows no `XDG_RUNTIME_DIR`, as `cron`, `sudo` and a container's shell start it, looks where a session has that.
+fn places() -> Vec<PathBuf> {
     let uid = rustix::process::geteuid().as_raw();
-    let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
-        Some(runtime) => PathBuf::from(runtime).join("forebay"),
-        None => std::env::temp_dir().join(format!("forebay-{uid}")),
-    };
+    let temporary = |folder: PathBuf| folder.join(format!("forebay-{uid}"));
+    match runtime_folder() {
+        Some(runtime) => vec![runtime.join("forebay")],
+        None => vec![
+            temporary(std::env::temp_dir()),
+            PathBuf::from(format!("/run/user/{uid}/forebay")),
+            temporary(PathBuf::from("/tmp")),
+        ],
+    }
+}
+
+/// Where this process announces its coordinator.
+fn clusters() -> Option<PathBuf> {
+    let folder = places().into_iter().next()?;
     // There already, or made now: what it is says the rest.
     let _ = fs::DirBuilder::new().mode(0o700).create(&folder);
-    let meta = fs::symlink_metadata(&folder).ok()?;
-    (meta.is_dir() && meta.uid() == uid && meta.mode() & 0o077 == 0).then_some(folder)
+    is_own(&folder).then_some(folder)
+}
+
+/// Whether nobody but this user can have written what lies there. A folder of another user, who came first in a place that is open
+/// to all, is not believed.
+fn is_own(folder: &Path) -> bool {
+    let uid = rustix::process::geteuid().as_raw();
+    fs::symlink_metadata(folder).is_ok_and(|meta| meta.is_dir() && meta.uid() == uid && meta.mode() & 0o077 == 0)
 }
 
 /// The folder that a coordinator's file names. None while it is written.
@@ -156,8 +182,6 @@ fn read_secret(folder: &Path) -> Result<Option<String>> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
-    use forebay_types::ErrorKind;
-
     use super::*;
     use crate::DataFolder;
 
@@ -172,7 +196,7 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no draft is left");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
         let error = owner_secret(folder.path(), || panic!("there is one")).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Denied);
+        assert_eq!(error.kind(), forebay_types::ErrorKind::Denied);
         assert!(error.message().contains("chmod 600"), "{error}");
     }
 
@@ -269,7 +293,56 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("data");
         fs::write(&file, "").unwrap();
-        let error = owner_secret(&file, || panic!("there is no place for one")).unwrap_err();
-        assert!(error.message().contains("is a file: choose another with --data-dir"), "{error}");
+        let errors = [
+            owner_secret(&file, || panic!("there is no place for one")).unwrap_err(),
+            DataFolder::take(&file, &["coordinator"]).unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!(error.kind(), forebay_types::ErrorKind::Invalid);
+            assert!(error.message().contains("is a file: choose another with --data-dir"), "{error}");
+        }
+        // A command in a folder where it lies asks for none.
+        assert_eq!(owner_secret_in(&file).unwrap(), None);
+    }
+
+    #[test]
+    fn a_folder_that_is_closed_to_this_user_is_said_to_be_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let closed = folder.path().join("data");
+        owner_secret(&closed, || Ok("a secret of nobody else".into())).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
+        let read = owner_secret(&closed, || panic!("there is one"));
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
+        // Root goes everywhere.
+        match read {
+            Ok(_) => assert!(rustix::process::geteuid().is_root()),
+            Err(error) => assert!(error.message().contains("choose another with --data-dir"), "{error}"),
+        }
+    }
+
+    #[test]
+    fn a_coordinator_is_found_where_another_session_of_the_user_announces_it() {
+        let place = tempfile::tempdir().unwrap();
+        let places = ["own", "session", "open"].map(|name| place.path().join(name));
+        for place in &places {
+            fs::DirBuilder::new().mode(0o700).create(place).unwrap();
+        }
+        fs::set_permissions(&places[2], fs::Permissions::from_mode(0o755)).unwrap();
+        let announce = |place: &Path, port: u16, folder: &Path| {
+            let file = place.join(port.to_string());
+            fs::write(&file, folder.as_os_str().as_encoded_bytes()).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        };
+        let (live, gone) = (place.path().join("live"), place.path().join("gone"));
+        let taken = DataFolder::take(&live, &["coordinator"]).unwrap();
+        announce(&places[1], 1, &live);
+        announce(&places[1], 2, &gone);
+        announce(&places[0], 3, &gone);
+        announce(&places[2], 4, &live);
+        assert_eq!(announced(1, &places), Some(live), "as another session says");
+        assert_eq!(announced(2, &places), None, "nobody has that folder any more");
+        assert_eq!(announced(3, &places), Some(gone), "its own place is believed");
+        assert_eq!(announced(4, &places), None, "others may write there");
+        drop(taken);
     }
 }

@@ -1,6 +1,7 @@
 //! One mount's storage as all others see it: every call comes in here, is checked, and goes to its kind of store.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -81,6 +82,13 @@ impl Storage {
     /// Whether shared storage answers, the bucket or folder is there, and the credentials are good for it.
     pub async fn check(&self) -> Result<()> {
         self.0.backend.check().await
+    }
+
+    /// Whether a file of this machine lies in the folder that it is, where it is one.
+    pub fn holds(&self, file: &Path) -> bool {
+        let Ok(Location::Files(folder)) = Location::parse(&self.0.mount.url) else { return false };
+        let real = |path: &Path| std::fs::canonicalize(path);
+        matches!((real(&folder), real(file)), (Ok(folder), Ok(file)) if file.starts_with(&folder))
     }
 
     /// The mount.

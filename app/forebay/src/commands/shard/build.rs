@@ -4,6 +4,7 @@ use forebay_shard_store::Store;
 use forebay_types::{Error, format_bytes};
 use serde_json::json;
 
+use super::tell_of_repeated;
 use crate::cli::ShardBuildArgs;
 use crate::exit::Outcome;
 use crate::output::show;
@@ -13,6 +14,8 @@ use crate::records::{self, Wanted};
 /// Builds a shard and says what came of it.
 pub(super) fn run(args: &ShardBuildArgs) -> Outcome {
     Store::free_for(&args.out, args.force)?;
+    // Of flat text there are no records.
+    let mut read = None;
     match (&args.text, &args.input, &args.key) {
         (Some(text), ..) => {
             let bar = progress::spinner("building");
@@ -27,6 +30,7 @@ pub(super) fn run(args: &ShardBuildArgs) -> Outcome {
                 let piece = piece.map_err(|error| error.context(path.display()))?;
                 for (key, values) in piece.records {
                     building.push(key, values)?;
+                    *read.get_or_insert(0_u64) += 1;
                 }
                 bar.inc(piece.bytes);
             }
@@ -40,7 +44,9 @@ pub(super) fn run(args: &ShardBuildArgs) -> Outcome {
     let inspection = Store::open(&args.out)?.inspect()?;
     let (shard, records, size) = (args.out.display().to_string(), inspection.records, inspection.ratio());
     let (bytes, input_bytes) = (inspection.bytes, inspection.input_bytes);
-    let record = json!({"shard": shard, "records": records, "input_bytes": input_bytes, "bytes": bytes, "size": size});
+    tell_of_repeated(read.unwrap_or(0), records);
+    let record =
+        json!({"shard": shard, "read": read, "records": records, "input_bytes": input_bytes, "bytes": bytes, "size": size});
     show(args.json, &record, |output| {
         let what = if args.text.is_some() { String::new() } else { format!("{records} records, ") };
         let (bytes, input) = (format_bytes(bytes), format_bytes(input_bytes));

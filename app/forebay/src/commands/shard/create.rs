@@ -10,6 +10,7 @@ use forebay_types::{Error, ForebayPath, ObjectInfo, Result, ResultExt, format_by
 use serde_json::json;
 use tempfile::TempDir;
 
+use super::tell_of_repeated;
 use crate::cli::ShardCreateArgs;
 use crate::config::Config;
 use crate::connect::connect;
@@ -58,9 +59,10 @@ pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
     if let Some(ack) = args.ack {
         creating.acknowledge(ack);
     }
+    let mut read = 0;
     for shard in 0..count {
         let folder = scratch.path().join("shard");
-        build(&files, &wanted, &columns, (shard, count), &folder, args.refresh.is_some())?;
+        read += build(&files, &wanted, &columns, (shard, count), &folder, args.refresh.is_some())?;
         let bar = progress::spinner(&format!("storing shard {} of {count}", shard + 1));
         creating.push(&folder, |_| {}).await?;
         bar.finish_and_clear();
@@ -77,7 +79,7 @@ pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
         // The worker that is to follow the objects hears of the dataset.
         shards.status().await?;
     }
-    print(args, &shards, manifest)
+    print(args, &shards, manifest, read)
 }
 
 /// The keys of a file's records.
@@ -89,7 +91,8 @@ fn keys(file: &Source, wanted: &Wanted<'_>) -> Result<Vec<Key>> {
     Ok(keys)
 }
 
-/// The records of one shard of so many, from all files; of those that are followed each has to be one that workers take.
+/// The records of one shard of so many, from all files; of those that are followed each has to be one that workers take. How many
+/// were read for it.
 fn build(
     files: &[Source],
     wanted: &Wanted<'_>,
@@ -97,11 +100,12 @@ fn build(
     (shard, count): (usize, usize),
     folder: &Path,
     is_followed: bool,
-) -> Result<()> {
+) -> Result<u64> {
     let mut building = Store::build(folder, columns.clone(), BASE_SIZE)?.with_cold();
     let inputs = files.iter().map(|file| file.open(wanted)).collect::<Result<Vec<_>>>()?;
     let bytes = inputs.iter().map(|input| input.bytes).sum();
     let bar = progress::bytes(&format!("reading for shard {} of {}", shard + 1, count), bytes);
+    let mut read = 0;
     for (file, input) in files.iter().zip(inputs) {
         for piece in input.records {
             let piece = piece.context(|| &file.name)?;
@@ -111,6 +115,7 @@ fn build(
                         check_followed(columns, &key, &values).context(|| &file.name)?;
                     }
                     building.push(key, values)?;
+                    read += 1;
                 }
             }
             bar.inc(piece.bytes);
@@ -120,7 +125,7 @@ fn build(
     let bar = progress::spinner(&format!("building shard {} of {}", shard + 1, count));
     building.finish()?;
     bar.finish_and_clear();
-    Ok(())
+    Ok(read)
 }
 
 /// The columns, which have to be the same in all files, and the bytes of these.
@@ -211,15 +216,17 @@ async fn bring(client: &Client, info: &ObjectInfo, file: &Path, bar: &indicatif:
     Ok(())
 }
 
-fn print(args: &ShardCreateArgs, shards: &Shards, manifest: u64) -> Outcome {
+fn print(args: &ShardCreateArgs, shards: &Shards, manifest: u64, read: u64) -> Outcome {
     let all = &shards.dataset().shards;
     let records: u64 = all.iter().map(|shard| shard.records).sum();
     let input_bytes: u64 = all.iter().map(|shard| shard.input_bytes).sum();
     let bytes: u64 = all.iter().map(DatasetShard::bytes).sum();
+    tell_of_repeated(read, records);
     let record = json!({
         "dataset": args.dataset.to_string(),
         "manifest": manifest,
         "shards": all.len(),
+        "read": read,
         "records": records,
         "input_bytes": input_bytes,
         "bytes": bytes,

@@ -47,6 +47,16 @@ pub(crate) fn run(config: &Config, command: ShardCommand) -> Outcome {
     }
 }
 
+/// Says that fewer records are kept than were read: the column is no key of its own, most often.
+fn tell_of_repeated(read: u64, records: u64) {
+    if read > records {
+        let repeated = read - records;
+        eprintln!(
+            "{repeated} of {read} records that were read are not kept: later ones have the same keys, and the last of a key counts"
+        );
+    }
+}
+
 /// A key as it stands on the command line: text, or bytes as x'00ff'.
 fn key_literal(text: &str) -> Outcome<Literal> {
     Ok(Literal::parse(text)?)

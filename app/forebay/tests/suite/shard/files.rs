@@ -261,6 +261,20 @@ fn answers_are_the_same_at_every_size_and_after_a_merge() {
 }
 
 #[test]
+fn records_that_have_the_key_of_later_ones_are_told_of() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| forebay_in(home.path(), &[&["shard"], arguments].concat());
+    std::fs::write(home.path().join("planes.csv"), "tail,year\nN1,2001\nN2,2001\nN3,2002\nN4,2001\n").unwrap();
+    let built = run(&["build", "planes.csv", "--key", "year", "--out", "years.shard", "--json"]).ok();
+    assert!(built.stderr.contains("2 of 4 records that were read are not kept"), "{}", built.stderr);
+    assert_eq!((&built.json()[0]["read"], &built.json()[0]["records"]), (&json!(4), &json!(2)));
+    assert!(run(&["get", "years.shard", "2001"]).ok().text().contains("N4"), "the last of a key counts");
+    let built = run(&["build", "planes.csv", "--key", "tail", "--out", "planes.shard"]).ok();
+    assert!(!built.stderr.contains("not kept"), "{}", built.stderr);
+    run(&["count", "planes.shard", "year == 2001"]).fails(1, &["year == 2001", "in quotes where it begins with"]);
+}
+
+#[test]
 fn flat_text_is_searched_for_substrings() {
     let home = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| forebay_in(home.path(), &[&["shard"], arguments].concat());

@@ -103,7 +103,7 @@ impl Role {
         while let Some(Ok(line)) = lines.next() {
             up |= line.contains(" is up");
             let words: Vec<_> = line.split_whitespace().map(str::to_string).collect();
-            if let [name, place] = words.as_slice() {
+            if let [name, place, ..] = words.as_slice() {
                 told.push((name.clone(), place.clone()));
             }
             let is_last = |role: &str| line.starts_with(&format!("  {role}")) && command.get_args().any(|flag| flag == role);

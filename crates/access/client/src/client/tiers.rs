@@ -75,7 +75,9 @@ impl Client {
 
     /// Keeps what is below a path no longer, where no pin is for it.
     async fn let_go(&self, path: &ForebayPath) -> Result<()> {
-        let (mount, view) = (self.mount(path.mount()).await?, self.view());
+        // Not by pins of before: what others have pinned since would be let go, and what was lifted would stay.
+        let view = self.refresh_view().await?;
+        let mount = self.mount(path.mount()).await?;
         let pins: Vec<_> = view.pins.iter().filter(|pin| pin.mount == mount.id).collect();
         let is_pinned = |version: &ObjectVersion| pins.iter().any(|pin| version.key.as_str().starts_with(pin.prefix.as_str()));
         let mut pages = self.list(path, false).await?;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use forebay_nodes::{BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, ROOT, split};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, Span, WorkerInfo, check_known};
 use forebay_runtime::time::{Instant, sleep, timeout};
-use forebay_types::{ErrorKind, SegmentId, WorkerId};
+use forebay_types::{Error, ErrorKind, SegmentId, WorkerId};
 
 use super::Nodes;
 use super::paths::Walk;
@@ -124,7 +124,7 @@ impl Nodes {
                     continue;
                 }
                 // The end of one connection says nothing of the worker: only when it can't be reached again is it taken for lost.
-                Err(error) if error.kind == NodeErrorKind::DataLost && (is_unreached || from == ROOT) && !is_tried_again => {
+                Err(error) if (is_unreached || error.kind == NodeErrorKind::DataLost && from == ROOT) && !is_tried_again => {
                     is_tried_again = true;
                     sleep(REFUSED_FOR).await;
                     continue;
@@ -199,7 +199,7 @@ impl Nodes {
             Err(error) => {
                 routes.view.surprised();
                 tracing::debug!(worker = %worker.id, %error, "worker of temporary nodes not reached");
-                return Err((lost(call.path, id), false));
+                return Err((unreached(call.path, id, &error), false));
             }
         };
         if let Err(error) = check_known(&call.op, (&call.op).into(), link.connection().version()) {
@@ -305,7 +305,7 @@ impl Nodes {
 /// Whether there was no connection to ask by. That says little of the worker: it may have broken while it was made, and for a moment all
 /// are told what the first one was ([`REFUSED_FOR`]).
 fn was_unreached((error, is_open): &(NodeError, bool)) -> bool {
-    error.kind == NodeErrorKind::DataLost && !is_open
+    matches!(error.kind, NodeErrorKind::DataLost | NodeErrorKind::Denied) && !is_open
 }
 
 /// Whether a call is one that a worker answers in microseconds as a rule. A long message is none, whatever it asks for.
@@ -371,9 +371,27 @@ fn unanswered(path: &str, worker: WorkerId) -> NodeError {
     NodeError::new(NodeErrorKind::DataLost, message)
 }
 
+/// The error of a worker that there is no connection to: who is not let in has lost nothing.
+fn unreached(path: &str, worker: u64, error: &Error) -> NodeError {
+    if error.kind() == ErrorKind::Denied { error.into() } else { lost(path, worker) }
+}
+
 fn lost(path: &str, worker: u64) -> NodeError {
     let worker = WorkerId(worker);
     // The container that is asked itself.
     let path = if path.is_empty() { String::new() } else { format!("{path:?}: ") };
     NodeError::new(NodeErrorKind::DataLost, format!("{path}worker {worker}, which had it, is gone: make it again"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_not_let_in_has_lost_nothing() {
+        let of = |error: Error| (unreached("a", 1, &error), false);
+        let (denied, gone) = (of(Error::denied("the token was taken away")), of(Error::retry("it does not answer")));
+        assert_eq!((denied.0.kind, gone.0.kind), (NodeErrorKind::Denied, NodeErrorKind::DataLost));
+        assert!(was_unreached(&denied) && was_unreached(&gone), "it is tried once more: it may have not heard of a new token");
+    }
 }

@@ -58,7 +58,7 @@ impl Nodes {
         let link = linked.map_err(|error| {
             routes.view.surprised();
             tracing::debug!(worker = %worker.id, %error, "worker of temporary nodes not reached");
-            gone()
+            if error.kind() == ErrorKind::Denied { NodeError::from(&error) } else { gone() }
         })?;
         let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class } };
         let deadline = routes.connections.read_deadline();

@@ -170,6 +170,8 @@ impl Nodes {
                     NodeErrorKind::NoSpace => self.shared.full_workers.note(worker.id),
                     // It is being drained, or is gone.
                     NodeErrorKind::Moving | NodeErrorKind::DataLost => self.refresh().await,
+                    // It has not heard of a token yet that others know, perhaps.
+                    NodeErrorKind::Denied => {}
                     _ => return Err(error),
                 }
                 tracing::debug!(worker = %worker.id, %error, "block offered to another worker");
@@ -181,7 +183,7 @@ impl Nodes {
             let (worker, error) = refused.ok_or_else(misfit)?;
             let is_there = self.shared.routes.view.known().worker(worker).is_some();
             let is_over = match error.kind {
-                NodeErrorKind::NoSpace => true,
+                NodeErrorKind::NoSpace | NodeErrorKind::Denied => true,
                 // A worker that is there and can't be reached will not be within the time that anybody waits for.
                 NodeErrorKind::DataLost => is_there,
                 _ => false,

@@ -14,6 +14,6 @@ pub(crate) use error::{S3Error, S3Result};
 pub(crate) use page::{PAGE_MAX, Page, PageRequest};
 pub(crate) use range::{parse_range, resolve_range};
 pub(crate) use read_xml::{Visit, read_xml, rewrite_xml};
-pub(crate) use shown::{etag, header_value, http_date, iso_date, show_key};
+pub(crate) use shown::{etag, header_value, http_date, iso_date, show_key, version_shown};
 pub(crate) use target::{Query, Target, bucket_in_host, key_of};
 pub(crate) use xml::Xml;

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use forebay_client::PutCondition;
-use forebay_types::{ErrorKind, ObjectInfo, VersionTag};
+use forebay_types::{ErrorKind, ObjectInfo};
 use futures::TryStreamExt;
 use http::header::{ETAG, HeaderName, IF_MATCH, IF_NONE_MATCH};
 use http::{HeaderValue, StatusCode};
 use hyper::body::Incoming;
 
-use crate::answer::{Answer, plain};
+use crate::answer::{Answer, document, plain};
 use crate::body::{Pieces, Upload, checksum_of};
 use crate::context::Context;
-use crate::dialect::{S3Error, S3Result, etag, header_value};
+use crate::dialect::{S3Error, S3Result, Xml, etag, header_value, version_shown};
 use crate::mounts::is_temporary;
 use crate::request::Request;
 use crate::rights::{Object, Writable};
@@ -65,6 +65,20 @@ async fn folder(request: &Request, mut upload: Upload) -> S3Result<Answer> {
     Ok(answer)
 }
 
+/// The tags of an object that is there: it can't have any.
+pub(crate) async fn no_tags(context: &Context, object: &Object) -> S3Result<Answer> {
+    if is_folder(object) {
+        return Err(S3Error::no_such_key());
+    }
+    match is_temporary(object.mount()) {
+        true => drop(temporary::open(context, object).await?),
+        false => drop(context.client.stat(&object.path(), false).await?),
+    }
+    let mut xml = Xml::begin("Tagging", true);
+    xml.text("TagSet", "");
+    Ok(document(xml.end("Tagging")))
+}
+
 /// Deletes an object; one that is not there is no error.
 pub(crate) async fn delete_local(context: &Arc<Context>, request: &Request, object: &Writable) -> S3Result<Answer> {
     let headers = request.headers();
@@ -81,7 +95,7 @@ pub(crate) async fn delete_local(context: &Arc<Context>, request: &Request, obje
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
 pub(crate) async fn delete(context: &Context, object: &Writable, etag: Option<&str>) -> S3Result<()> {
     match (is_temporary(object.mount()), etag.filter(|tag| *tag != "*")) {
-        (true, tag) => temporary::delete(context, object, tag.map(etag_named)).await,
+        (true, tag) => temporary::delete(context, object, tag.map(version_shown)).await,
         // None is ever written, and some clouds' clients can't name it.
         (false, None) if is_folder(object) => Ok(()),
         (false, None) => Ok(context.client.delete(&object.path()).await?),
@@ -118,14 +132,9 @@ pub(super) fn condition(request: &Request) -> S3Result<PutCondition> {
     match (request.header(IF_MATCH.as_str()), request.header(IF_NONE_MATCH.as_str())) {
         (None, None) => Ok(PutCondition::Any),
         (None, Some("*")) => Ok(PutCondition::Absent),
-        (Some(tag), None) => Ok(PutCondition::Version(etag_named(tag))),
+        (Some(tag), None) => Ok(PutCondition::Version(version_shown(tag))),
         _ => Err(S3Error::not_implemented("this condition on a write")),
     }
-}
-
-fn etag_named(tag: &str) -> VersionTag {
-    let bare = tag.trim_matches('"');
-    VersionTag::etag(&if bare.starts_with('m') { bare.to_string() } else { format!("\"{bare}\"") })
 }
 
 /// What a write was refused for that had a condition, with its name, which some clients tell "it is there" by.

@@ -24,7 +24,7 @@ use crate::temporary;
 use parts::part_range;
 
 pub(crate) use copy::copy;
-pub(crate) use local::{NULL_VERSION, delete, delete_local, delete_not_checked, put_local};
+pub(crate) use local::{NULL_VERSION, delete, delete_local, delete_not_checked, no_tags, put_local};
 
 /// Bytes that an object of which nothing is known is asked for at once: what is larger comes in several requests.
 const UNKNOWN_BYTES: u64 = 16 << 20;
@@ -45,7 +45,15 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
     if request.target.query.has("partNumber") {
         return part(context, request, object, is_head).await;
     }
-    let wanted = parse_range(request.header(RANGE.as_str()))?;
+    let wanted = match parse_range(request.header(RANGE.as_str())) {
+        Ok(wanted) => wanted,
+        // No object has it; whether there is one comes first.
+        Err(error) => {
+            let (info, _) = context.client.stat(&object.path(), false).await?;
+            check_conditions(request.headers(), &info, Times::Known)?;
+            return Err(error);
+        }
+    };
     if is_head || may_be_known(request.headers()) {
         let (info, attributes) = context.client.stat(&object.path(), checksums && wanted.is_none()).await?;
         check_conditions(request.headers(), &info, Times::Known)?;

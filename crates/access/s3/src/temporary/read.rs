@@ -71,14 +71,14 @@ pub(crate) async fn get(context: &Arc<Context>, request: &Request, object: &Obje
     if request.target.query.has("partNumber") {
         return Err(S3Error::not_implemented("part numbers of temporary data"));
     }
-    let wanted = parse_range(request.header(RANGE.as_str()))?;
+    let asked = parse_range(request.header(RANGE.as_str()));
     let (mut looks, mut gone) = (0, None::<VersionTag>);
     loop {
         looks += 1;
         let opened = open(context, object).await?;
         check_conditions(request.headers(), &opened.info, Times::None)?;
         let (size, tag) = (opened.info.version.size, &opened.info.version.tag);
-        let wanted = wanted.filter(|_| range_counts(request.headers(), &opened.info, Times::None));
+        let wanted = asked.clone()?.filter(|_| range_counts(request.headers(), &opened.info, Times::None));
         let range = wanted.map(|wanted| resolve_range(wanted, size)).transpose()?;
         let all = range.clone().unwrap_or(0..size);
         let body = match request.parts.method == Method::HEAD || all.is_empty() {

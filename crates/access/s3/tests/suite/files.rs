@@ -37,6 +37,33 @@ async fn objects_are_files() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_clients_take_for_granted() {
+    let (_folder, cluster) = Cluster::over_files(gateway_settings()).await;
+    let at = cluster.address();
+    for bucket in ["nas", "tmp"] {
+        let (one, none) = (format!("/{bucket}/one"), format!("/{bucket}/none"));
+        let put = request("PUT", &one).body("x").send(at).await;
+        assert_eq!(put.status, 200, "{one}: {}", put.text());
+        // s3fs, and Dask by it, read a number there.
+        let tag = put.header("etag").unwrap().trim_matches('"').to_string();
+        assert!(u128::from_str_radix(tag.split('-').next().unwrap(), 16).is_ok(), "{one}: {tag}");
+        let over = || request("PUT", &one).header("if-match", &tag).body("y");
+        assert_eq!(over().send(at).await.status, 200, "{one}");
+        assert_eq!(over().send(at).await.code(), "PreconditionFailed", "{one}");
+        // AWS's CLI asks for tags before it copies in parts.
+        let tags = request("GET", &format!("{one}?tagging")).send(at).await;
+        assert_eq!((tags.status, tags.text().contains("<TagSet></TagSet>")), (200, true), "{one}: {}", tags.text());
+        assert_eq!(request("GET", &format!("{none}?tagging")).send(at).await.code(), "NoSuchKey", "{none}");
+        let tagged = request("PUT", &format!("{one}?tagging")).body("<Tagging><TagSet/></Tagging>").send(at).await;
+        assert_eq!(tagged.code(), "NotImplemented", "{one}: {}", tagged.text());
+        for (path, code) in [(&one, "InvalidRange"), (&none, "NoSuchKey")] {
+            let answer = request("GET", path).header("range", "bytes=-0").send(at).await;
+            assert_eq!(answer.code(), code, "{path}: {}", answer.text());
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn uploads_in_parts() {
     let (folder, cluster) = Cluster::over_files(gateway_settings()).await;
     let at = cluster.address();

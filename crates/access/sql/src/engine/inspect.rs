@@ -21,7 +21,7 @@ use crate::engine::query::{logical_plan, physical};
 use crate::engine::session::QuerySession;
 use crate::error::from_engine;
 use crate::panics::caught;
-use crate::paths::{PathTable, list};
+use crate::paths::{HAS_OLD_ROWS, PathTable, list};
 use crate::prefetch::all_inputs;
 use crate::steps;
 
@@ -139,7 +139,14 @@ impl Engine {
             let parsed = self.inner.template.sql_to_expr(condition, &dialect);
             parsed.map_err(|error| from_engine(error).context(format!("the condition '{condition}'")))?;
         }
-        self.reads(&query_of(path, columns, condition)).await
+        match self.reads(&query_of(path, columns, condition)).await {
+            // Who reads such a table reads some of its files, and knows which.
+            Err(error) if error.message().contains(HAS_OLD_ROWS) => {
+                let files = format!("{}/**/*", path.trim_end_matches('/'));
+                self.reads(&query_of(&files, columns, condition)).await
+            }
+            reads => reads,
+        }
     }
 }
 

@@ -12,6 +12,9 @@ use crate::location::{Location, shown};
 use crate::paths::format::Format;
 use crate::paths::nulls::NULL;
 
+/// What a folder is refused for of which only a log says which files count.
+pub(crate) const HAS_OLD_ROWS: &str = "whose folder also has rows that are deleted or replaced";
+
 /// The files of a location, at the versions that the query will read.
 #[derive(Clone, Debug)]
 pub(crate) struct Listing {
@@ -67,13 +70,37 @@ async fn below(store: &Arc<dyn ObjectStore>, location: &Location) -> datafusion:
         Err(object_store::Error::NotFound { .. }) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
+    if location.pattern.is_none()
+        && let Some(kind) = files.iter().find_map(|meta| kind_by_log(under(meta, prefix.as_ref())))
+    {
+        let text = &location.text;
+        return Err(external(Error::invalid(format!(
+            "'{text}' is a {kind} table, {HAS_OLD_ROWS}: read it with an engine that knows {kind}, through the S3 gateway, or \
+             choose all of its files with '{}/**/*.parquet'",
+            text.trim_end_matches('/')
+        ))));
+    }
     files.retain(|meta| {
-        let below = meta.location.as_ref().strip_prefix(prefix.as_ref()).unwrap_or_default().trim_start_matches('/');
+        let below = under(meta, prefix.as_ref());
         let matches = location.pattern.as_ref().is_none_or(|pattern| pattern.matches(below));
         matches && !below.is_empty() && !is_hidden(below)
     });
     files.sort_by(|a, b| a.location.cmp(&b.location));
     Ok(files)
+}
+
+/// A file's path under a prefix.
+fn under<'a>(meta: &'a ObjectMeta, prefix: &str) -> &'a str {
+    meta.location.as_ref().strip_prefix(prefix).unwrap_or_default().trim_start_matches('/')
+}
+
+/// The kind of table that a file is of the log of, which alone says which of the other files count.
+fn kind_by_log(below: &str) -> Option<&'static str> {
+    below.split('/').find_map(|part| match part {
+        "_delta_log" => Some("Delta"),
+        ".hoodie" => Some("Hudi"),
+        _ => None,
+    })
 }
 
 /// What jobs leave beside their output (`_SUCCESS`, `.part.crc`), and what is not there yet (`_temporary/...`).
@@ -110,8 +137,7 @@ impl Listing {
         let prefix = self.location.path()?;
         let mut columns: Option<(Vec<(&str, Values)>, &ObjectMeta)> = None;
         for meta in self.files.iter().filter(|meta| meta.size > 0) {
-            let below = meta.location.as_ref().strip_prefix(prefix.as_ref()).unwrap_or_default().trim_start_matches('/');
-            let mut parts: Vec<_> = below.split('/').collect();
+            let mut parts: Vec<_> = under(meta, prefix.as_ref()).split('/').collect();
             parts.pop();
             let values: Vec<_> = parts.iter().map_while(|part| part.split_once('=')).collect();
             match &mut columns {

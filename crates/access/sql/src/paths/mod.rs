@@ -13,7 +13,7 @@ mod widths;
 pub(crate) use format::Format;
 pub(crate) use guard::{ArrowFormatFactory, with_checked_pages};
 pub use guard::{bare_scan, guarded_scan};
-pub(crate) use listing::list;
+pub(crate) use listing::{HAS_OLD_ROWS, list};
 pub use nulls::NULL as NULL_PARTITION;
 pub(crate) use resolve::{Declared, Resolver, looks_like_path};
 pub(crate) use table::PathTable;

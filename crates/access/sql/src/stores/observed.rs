@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use datafusion::error::DataFusionError;
 use forebay_types::Error;
-use futures::StreamExt;
 use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
@@ -41,6 +41,10 @@ impl Seen {
 
     fn size(&self, path: &Path) -> Option<u64> {
         self.versions.lock().get(path).map(|meta| meta.size)
+    }
+
+    fn count(&self, bytes: u64) {
+        self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Bytes that the query was given so far.
@@ -164,9 +168,19 @@ impl ObjectStore for Observed {
         if let Some(GetRange::Bounded(range)) = &options.range {
             self.check_range(location, range)?;
         }
-        let result = self.seen.check(self.inner.get_opts(location, options).await)?;
+        let mut result = self.seen.check(self.inner.get_opts(location, options).await)?;
         self.seen.note(&result.meta);
-        self.seen.bytes_read.fetch_add(result.range.end - result.range.start, Ordering::Relaxed);
+        result.payload = match result.payload {
+            // As it is taken: who looks at the first rows of a file opens all of it.
+            GetResultPayload::Stream(bytes) => {
+                let seen = Arc::clone(&self.seen);
+                GetResultPayload::Stream(bytes.inspect_ok(move |bytes| seen.count(bytes.len() as u64)).boxed())
+            }
+            file => {
+                self.seen.count(result.range.end - result.range.start);
+                file
+            }
+        };
         Ok(result)
     }
 
@@ -176,7 +190,7 @@ impl ObjectStore for Observed {
         }
         let parts = self.seen.check(self.inner.get_ranges(location, ranges).await)?;
         let bytes: usize = parts.iter().map(Bytes::len).sum();
-        self.seen.bytes_read.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.seen.count(bytes as u64);
         Ok(parts)
     }
 
@@ -235,5 +249,28 @@ impl MultipartUpload for Upload {
 
     async fn abort(&mut self) -> Result<()> {
         self.upload.abort().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::chunked::ChunkedStore;
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn bytes_count_as_they_are_taken() {
+        let (memory, path) = (Arc::new(InMemory::new()), Path::from("a"));
+        memory.put_opts(&path, PutPayload::from(vec![0_u8; 1000]), PutOptions::default()).await.unwrap();
+        let seen = Arc::new(Seen::default());
+        let observed = Observed::new(Arc::new(ChunkedStore::new(memory, 100)), Arc::clone(&seen));
+        let mut bytes = observed.get_opts(&path, GetOptions::default()).await.unwrap().into_stream();
+        assert_eq!(seen.bytes_read(), 0, "it is open and nothing more");
+        assert_eq!(bytes.next().await.unwrap().unwrap().len(), 100);
+        drop(bytes);
+        assert_eq!(seen.bytes_read(), 100, "the rest is not asked for");
+        observed.get_ranges(&path, &[0..10, 20..40]).await.unwrap();
+        assert_eq!(seen.bytes_read(), 130);
     }
 }

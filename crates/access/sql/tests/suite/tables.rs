@@ -41,6 +41,34 @@ async fn external_tables_views_and_their_names() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_folder_of_which_only_a_log_says_what_counts_is_read_by_pattern_alone() {
+    let lake = Lake::new();
+    for (table, log, kind) in [("d", "_delta_log/0.json", "Delta"), ("h", ".hoodie/hoodie.properties", "Hudi")] {
+        lake.put(&format!("{table}/p=1/a.csv"), "id\n1\n2\n").await;
+        lake.rows(&format!("create external table {table} stored as csv location '/lake/{table}/'")).await;
+        lake.put(&format!("{table}/{log}"), "{}").await;
+        let refused = [
+            format!("select * from '/lake/{table}/'"),
+            format!("select * from '/lake/{table}'"),
+            format!("select * from {table}"),
+            format!("create external table again stored as csv location '/lake/{table}'"),
+        ];
+        for sql in refused {
+            let refused = lake.error(&sql).await;
+            let says = refused.message().contains(&format!("a {kind} table")) && refused.message().contains("/**/*.parquet'");
+            assert!(refused.kind() == ErrorKind::Invalid && says, "{sql}: {refused}");
+        }
+        assert_eq!(lake.rows(&format!("select sum(id) from '/lake/{table}/**/*.csv'")).await, "3");
+        assert_eq!(lake.rows(&format!("select sum(id) from '/lake/{table}/p=1/'")).await, "3");
+        // Whoever reads the table reads some of these.
+        let reads = async |column: &str| lake.engine.reads_of(&format!("/lake/{table}/"), &[column.to_string()], None).await;
+        assert!(reads("id").await.is_ok());
+        let missing = reads("none").await.unwrap_err();
+        assert!(missing.message().contains("none") && !missing.message().contains(kind), "{missing}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_would_be_forgotten_as_soon_as_it_is_done_is_refused() {
     let lake = Lake::new();
     for sql in ["prepare p as select 1", "create schema s", "create schema if not exists s", "create database d", "commit"] {

@@ -11,6 +11,7 @@ mod shared;
 mod supervise;
 mod writer;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use forebay_metadata::Metadata;
@@ -77,7 +78,8 @@ impl Coordinator {
         }
         let (plans, problems) = queues::for_planner();
         let shared = Arc::new(Shared::new(state, queue, plans, Arc::clone(&settings.security.admits)));
-        let service = Arc::new(ControlService(Arc::clone(&shared)));
+        let database = (metadata.kind() == "sqlite").then(|| Arc::<Path>::from(Path::new(&metadata.shown())));
+        let service = Arc::new(ControlService { shared: Arc::clone(&shared), database });
         let server = Server::start(listener, settings.security, service, ServerLimits::default())?;
         let address = server.local_address();
         info!(%address, epoch, mounts, presumed, database = metadata.shown(), "coordinator started");

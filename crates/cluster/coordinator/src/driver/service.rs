@@ -1,6 +1,7 @@
 //! Control requests as they come over connections: may the sender, what does the state or the writer say, what may be shown.
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,11 +27,16 @@ const CHECK_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const CHECK_RETRIES_MAX: u32 = 2;
 
 /// Answers control requests on every connection.
-pub(crate) struct ControlService(pub(crate) Arc<Shared>);
+pub(crate) struct ControlService {
+    pub(crate) shared: Arc<Shared>,
+    /// The file of the metadata, where they are in one: it lies in the data folder.
+    pub(crate) database: Option<Arc<Path>>,
+}
 
 /// One connection.
 pub(crate) struct ControlSession {
     shared: Arc<Shared>,
+    database: Option<Arc<Path>>,
     peer: Peer,
 }
 
@@ -38,7 +44,7 @@ impl Service for ControlService {
     type Session = ControlSession;
 
     fn open(&self, peer: Peer) -> Result<ControlSession> {
-        Ok(ControlSession { shared: Arc::clone(&self.0), peer })
+        Ok(ControlSession { shared: Arc::clone(&self.shared), database: self.database.clone(), peer })
     }
 }
 
@@ -110,7 +116,7 @@ impl ControlSession {
             match command {
                 Command::Answer(reply) => answer = Some(reply),
                 Command::Check(mount, change) => {
-                    check(&mount).await?;
+                    check(&mount, self.database.clone()).await?;
                     answer = Some(self.write(change).await?);
                 }
                 Command::Write(change) => answer = Some(self.write(change).await?),
@@ -142,15 +148,30 @@ impl fmt::Display for Sender<'_> {
     }
 }
 
-/// Asks shared storage whether the mount can be used from here.
-async fn check(mount: &Mount) -> Result<()> {
+/// Asks shared storage whether the mount can be used from here. A folder that the coordinator's own data lie in is none: whoever
+/// may read the mount would read the owner's secret.
+async fn check(mount: &Mount, database: Option<Arc<Path>>) -> Result<()> {
     let settings = StorageSettings {
         request_timeout: CHECK_REQUEST_TIMEOUT,
         deadline: CHECK_DEADLINE,
         max_retries: CHECK_RETRIES_MAX,
         ..StorageSettings::default()
     };
-    let checking = async { Storage::open(mount, settings)?.check().await };
+    let checking = async {
+        let storage = Storage::open(mount, settings)?;
+        storage.check().await?;
+        let Some(database) = database else { return Ok(()) };
+        // A file server may hang.
+        match forebay_runtime::spawn_blocking(move || storage.holds(&database)).await {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(Error::invalid(format!(
+                "mount {}: the data folder of the coordinator lies in {}, and its secrets would be read by whoever may read the mount: \
+                 mount another folder, or start with another --data-dir",
+                mount.name, mount.url
+            ))),
+            Err(error) => Err(Error::internal(format!("mount {}: looking where its folder is ended early: {error}", mount.name))),
+        }
+    };
     match forebay_runtime::time::timeout(CHECK_DEADLINE + CHECK_REQUEST_TIMEOUT, checking).await {
         Ok(checked) => checked,
         Err(_) => Err(Error::retry(format!(

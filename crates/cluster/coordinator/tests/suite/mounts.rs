@@ -42,6 +42,16 @@ async fn a_folder_is_mounted_changed_and_removed() {
 }
 
 #[tokio::test]
+async fn a_folder_that_the_coordinator_s_own_data_lie_in_is_not_mounted() {
+    let cluster = Cluster::start().await;
+    let around = format!("file://{}", cluster.folder.path().display());
+    let error = cluster.add_mount("all", &around, MountOptions::default()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.message().contains("the data folder of the coordinator lies in"), "{error}");
+    cluster.add_mount("lake", &cluster.data("lake"), MountOptions::default()).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_mount_that_does_not_work_is_not_added() {
     let cluster = Cluster::start().await;
     let absent = format!("file://{}/absent", cluster.folder.path().display());

@@ -10,9 +10,14 @@ impl Catalogue {
     /// What is known of an object, and the listings that it is in, are old. The next open asks; an answer from before this
     /// moment does not count. Only what is said to be its version `now` is kept on.
     pub(crate) fn forget(&self, mount: MountId, key: &Key, now: Option<&VersionTag>) {
+        self.doubt(mount, key);
+        self.origin.forget_kept(mount, key, now);
+    }
+
+    /// What is known of an object, and the listings that it is in, may be old: the next open asks. What is kept of it is kept on.
+    pub(crate) fn doubt(&self, mount: MountId, key: &Key) {
         self.versions.unlearn(mount, key);
         self.listings.forget_with(mount, key);
-        self.origin.forget_kept(mount, key, now);
     }
 
     /// An object was written here, and this is it.

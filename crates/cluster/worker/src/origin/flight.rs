@@ -56,8 +56,10 @@ pub(super) enum Stage {
     Asking,
     /// Its request waits for its turn at shared storage.
     InLine,
-    /// Shared storage has been asked.
+    /// Shared storage has been asked, or it is at hand.
     Coming,
+    /// It comes into no tier, and goes to who waits here.
+    Passing,
 }
 
 #[derive(Default)]
@@ -128,15 +130,24 @@ impl Flight {
         }
     }
 
-    /// It has come so far. Of several requests of one flight a later one may stand in line again.
+    /// It has come so far. Of several requests of one flight a later one may stand in line again; what comes into no tier does so to its end.
     pub(super) fn reaches(&self, stage: Stage) {
         let mut now = self.stage.lock();
-        debug_assert!(stage != Stage::Asking || *now == stage, "nobody is asked once shared storage was");
-        *now = stage;
+        if *now != Stage::Passing {
+            *now = stage;
+        }
     }
 
-    pub(super) fn stage(&self) -> Stage {
-        *self.stage.lock()
+    /// Whether another worker does well to wait for it, that is, where `asking`, while others are asked for it too. Background work gets what all
+    /// others leave over: nobody knows when.
+    pub(super) fn is_coming(&self, asking: bool) -> bool {
+        let stage = *self.stage.lock();
+        let is_background = !self.demand.load(Relaxed) && !self.planned.load(Relaxed);
+        match stage {
+            Stage::Asking => asking && !is_background,
+            Stage::Coming => !is_background,
+            Stage::InLine | Stage::Passing => false,
+        }
     }
 
     /// So many bytes have come in all, of which so many pages are in the store.
@@ -227,6 +238,22 @@ mod tests {
         assert!(!flight.raise(Priority::Demand, turn(-5)));
         assert!(flight.raise(Priority::Demand, turn(0)) && !flight.raise(Priority::Demand, turn(0)));
         assert_eq!(flight.turn(), turn(0));
+    }
+
+    #[test]
+    fn another_worker_waits_for_what_comes_into_the_tiers_soon() {
+        let flight = Flight::new(1, SegmentId(1), PageRun::new(0, 1), Class::Background, turn(5));
+        let coming = || [false, true].map(|asking| flight.is_coming(asking));
+        assert_eq!(coming(), [false, false], "nobody wants it yet");
+        flight.raise(Priority::Prefetch, turn(5));
+        assert_eq!(coming(), [false, true]);
+        for (stage, is_coming) in [(Stage::InLine, false), (Stage::Coming, true), (Stage::InLine, false), (Stage::Passing, false)]
+        {
+            flight.reaches(stage);
+            assert_eq!(coming(), [is_coming, is_coming]);
+        }
+        flight.reaches(Stage::Coming);
+        assert_eq!(coming(), [false, false], "its next request brings nothing into a tier either");
     }
 
     #[test]

@@ -105,18 +105,13 @@ impl Flights {
     }
 
     /// Waits for those pages of `run` that shared storage has been asked for, and where `asking` for those too that other workers are
-    /// asked for; no longer than [`COMING_FOR`], and not for what has yet to get its turn at shared storage.
+    /// asked for; no longer than [`COMING_FOR`], and not for what has yet to get its turn at shared storage, or comes into no tier.
     pub(crate) async fn coming(&self, segment: SegmentId, run: PageRun, asking: bool) {
-        let is_coming = |flight: &Flight| match flight.stage() {
-            Stage::Asking => asking,
-            Stage::InLine => false,
-            Stage::Coming => true,
-        };
         let coming: Vec<(Arc<Flight>, PageRun)> = {
             let table = self.table.lock();
             let flights = table.get(&segment).into_iter().flatten();
             let flights =
-                flights.filter(|flight| flight.run.start < run.end() && flight.run.end() > run.start && is_coming(flight));
+                flights.filter(|flight| flight.run.start < run.end() && flight.run.end() > run.start && flight.is_coming(asking));
             let part = |flight: &Flight| PageRun::new(run.start.max(flight.run.start), run.end().min(flight.run.end()));
             flights.map(|flight| (Arc::clone(flight), part(flight))).collect()
         };
@@ -147,6 +142,9 @@ impl Flights {
     fn launch(self: &Arc<Self>, flights: &mut Vec<Arc<Flight>>, wanted: &Wanted, run: PageRun, source: Source) -> Ticket {
         let id = self.next_id.fetch_add(1, Relaxed);
         let flight = Arc::new(Flight::new(id, wanted.segment.id, run, wanted.priority.class(), wanted.turn));
+        if !matches!(source, Source::Fetch) {
+            flight.reaches(Stage::Coming);
+        }
         let at = flights.partition_point(|other| other.run.start < run.start);
         flights.insert(at, Arc::clone(&flight));
         assert!(

@@ -138,6 +138,7 @@ impl<'a> Pour<'a> {
         }
         if self.sink.is_none() && self.flight.class() == Class::Demand {
             self.sink = Some(Sink::Pass(BytesMut::with_capacity(self.needed() as usize)));
+            self.flight.reaches(Stage::Passing);
         }
         self.sink.as_ref().map(|_| ()).ok_or(Stop::Gone)
     }

@@ -23,7 +23,7 @@ use forebay_protocol::{
 use forebay_rights::{Need, Place, needs};
 use forebay_trace::{Kind, Span, within};
 use forebay_transport::{Deed, Peer, Response, Service, Session};
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, ResultExt};
 
 use crate::in_place::SessionPins;
 use crate::nodes;
@@ -89,7 +89,14 @@ impl WorkerSession {
         let version = self.peer.version;
         let answer = match speaking(version, || PeerRequest::decode(&meta)) {
             Some(request) => self.answer_peer(request, payload).await,
-            None => self.answer(decode_from(version, &meta), payload).await,
+            None => {
+                let request = decode_from(version, &meta);
+                // Most often somebody takes it for the coordinator, of which `forebay up` prints the address above this one.
+                let request = request.context(
+                    || "this is a worker, and what it was asked is nothing that one answers: is that the coordinator's address?",
+                );
+                self.answer(request, payload).await
+            }
         };
         let answer = answer.unwrap_or_else(|error| failed(&error));
         Response { meta: reply_for(version, answer.meta), ..answer }

@@ -152,6 +152,10 @@ impl WorkerSession {
             Some(name) => ForebayPath::new(name, key.clone()).to_string(),
             None => format!("mount number {}: {key}", mount.0),
         });
-        Deed { port: "data", what: request.into(), on: on.unwrap_or_default() }
+        let what: &'static str = match request {
+            DataRequest::TierOrder(order) => order.what.into(),
+            request => request.into(),
+        };
+        Deed { port: "data", what, on: on.unwrap_or_default() }
     }
 }

@@ -49,6 +49,9 @@ impl Write {
             // Refused before anything happened.
             Err(error) if is_refusal(error) => {
                 self.ended = true;
+                if error.kind() == ErrorKind::Conflict {
+                    self.doubt();
+                }
                 return result;
             }
             // It may have happened all the same.
@@ -61,6 +64,22 @@ impl Write {
         let info = result?;
         told.map_err(|error| error.context(&self.key))?;
         Ok(info)
+    }
+
+    /// A condition did not hold: what is known of the object may be old, here and elsewhere. Who looks again is to find what he was
+    /// refused for; what is kept of that is kept on.
+    fn doubt(&self) {
+        let (writes, mount, key) = (Arc::clone(&self.writes), self.mount, self.key.clone());
+        self.writes.catalogue.doubt(mount, &key);
+        self.writes.background.spawn(async move {
+            let now = match writes.origin.mounts.find(mount) {
+                Some(door) => writes.catalogue.head(&door, &key).await.ok(),
+                None => None,
+            };
+            if let Err(error) = writes.tell_change(mount, &key, now).await {
+                tracing::warn!(%key, %error, "not all workers heard that an object is another one than was thought");
+            }
+        });
     }
 
     fn leave(&mut self) -> bool {

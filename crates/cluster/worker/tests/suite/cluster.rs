@@ -7,10 +7,11 @@ use forebay_block_store::StoreSettings;
 use forebay_coordinator::CoordinatorSettings;
 use forebay_node::Node;
 use forebay_protocol::{
-    AdminRequest, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest, PutCondition, WorkerState,
+    AdminRequest, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest, PeerRequest, PutCondition, RangeSpec,
+    WorkerState,
 };
 use forebay_transport::Security;
-use forebay_types::{BitRate, ErrorKind, Key, MountOptions, ObjectVersion, OperationId, SegmentId, Standing, Validate};
+use forebay_types::{BitRate, ErrorKind, Key, MountOptions, ObjectVersion, OperationId, SegmentId, Standing, Validate, WorkerId};
 
 use crate::bed::{Bed, Client, MIB, Plan, add_mount, control, start_worker, until};
 
@@ -95,6 +96,8 @@ async fn mounts_come_change_and_go_with_the_view() {
     let report = bed.worker().report();
     let counters = report.storage.iter().find(|(id, _)| *id == mount.id).unwrap().1;
     assert!(counters.gets >= 1, "counters go on when options change: {counters:?}");
+    let reads = report.mount_reads.iter().find(|(id, _)| *id == mount.id).unwrap().1;
+    assert_eq!((reads.reads, reads.bytes_served), (2, 10), "and so do those of reads");
     let has_numbers = || bed.worker().storage().iter().any(|(name, _)| *name == mount.name);
     assert!(has_numbers());
     control(bed.node.coordinator_at(), AdminRequest::MountRemove { name: mount.name.clone() }).await.unwrap();
@@ -165,6 +168,26 @@ async fn what_is_on_its_way_to_one_worker_is_not_fetched_by_another() {
         bed.s3.set_latency(Duration::ZERO);
     }
     second.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_answer_brings_that_has_begun_is_waited_for_by_another_worker() {
+    let options = MountOptions { validate: Validate::Always, ..MountOptions::default() };
+    let bed = Bed::new(Plan { options, ..Plan::default() }).await;
+    let (data, client, version) = bed.opened("a", MIB).await;
+    let peer = bed.client().await;
+    bed.s3.set_bandwidth(Some(2 * MIB as u64));
+    let asked = async {
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        // Of the two it is the one that does not wait for what others are asked for. This page comes after 160 ms.
+        let missed = PeerRequest::Missed { asker: WorkerId(0), segment: SegmentId::of(&version, 0), start: 80, pages: 1 };
+        peer.ask_peer(missed).await.unwrap()
+    };
+    let (read, (reply, page)) = tokio::join!(client.latest("a", RangeSpec::From { start: 0 }), asked);
+    let DataReply::Shared(shared) = reply else { panic!("{reply:?}") };
+    assert_eq!(shared.runs, [(80, 1)]);
+    assert!(page == data[80 * 4096..81 * 4096] && read.unwrap().2 == data);
+    assert_eq!(bed.s3.counters().gets, 1);
 }
 
 /// What is asked for at a second worker while a first one brings 60 MiB.

@@ -78,6 +78,25 @@ async fn conditions_are_kept() {
     assert_eq!(client.read(&second.version, 0, 1).await.unwrap(), "2");
 }
 
+/// Else who compares and swaps would compare with the same old version until the mount's rule has it looked at.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_refused_by_a_condition_finds_what_is_there_now() {
+    let options = MountOptions { validate: Validate::Immutable, ..MountOptions::default() };
+    let bed = Bed::new(Plan { options, ..Plan::default() }).await;
+    let client = bed.client().await;
+    for (key, absent) in [("a", false), ("b", true)] {
+        let old = put(&client, key, b"old", PutCondition::Any).await.unwrap();
+        bed.s3.put("lake", key, b"newer").unwrap();
+        assert_eq!(client.version(key).await, old.version, "{key}: it is believed to stay as it is");
+        let condition = if absent { PutCondition::Absent } else { PutCondition::Version(old.version.tag.clone()) };
+        let refused = put(&client, key, b"mine", condition).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict, "{key}: {refused}");
+        let now = client.version(key).await;
+        assert_eq!(now.size, 5, "{key}");
+        put(&client, key, b"mine", PutCondition::Version(now.tag)).await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_object_of_parts_appears_when_it_is_committed() {
     let bed = Bed::new(Plan::default()).await;

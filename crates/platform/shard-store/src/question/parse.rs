@@ -39,7 +39,7 @@ impl Condition {
     /// Tests are `=`, `^=` or `prefix`, `$=` or `suffix`, `*=` or `contains`, `~` or `regex`, each with an `i` before it to ignore case,
     /// `<`, `<=`, `>`, `>=`, `between V and W` and `in (V, ..)`; `not` binds before `and`, and `and` before `or`. A value is bare up to
     /// the next ` and ` or ` or ` (in parentheses up to their end, in a list to the next comma), in single or double quotes (twice for a
-    /// quote itself), or bytes in hex as `x'00ff'`.
+    /// quote itself), or bytes in hex as `x'00ff'`. A bare one does not begin with `=`, `<`, `>` or `~`.
     pub fn parse(text: &str) -> Result<Self> {
         let mut reader = Reader { text, at: 0, depth: 0, parentheses: 0, is_list: false };
         let condition = reader.any()?;
@@ -209,6 +209,10 @@ impl<'a> Reader<'a> {
         if rest.starts_with(['"', '\'']) {
             return self.quoted().map(Literal::Text);
         }
+        // The rest of a test of another language: `a == b` would look for "= b", and find nothing.
+        if rest.starts_with(['=', '<', '>', '~']) {
+            return Err(self.wrong("a value, in quotes where it begins with = < > or ~"));
+        }
         let bare = rest[..self.bare_end(rest)].trim_end();
         if bare.is_empty() {
             return Err(self.wrong("a value"));
@@ -272,7 +276,7 @@ impl<'a> Reader<'a> {
 /// Whether a text begins with a word.
 fn is_word(text: &[u8], word: &str) -> bool {
     let is_there = text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()));
-    is_there && text.get(word.len()).is_some_and(|next| next.is_ascii_whitespace() || *next == b'(')
+    is_there && text.get(word.len()).is_none_or(|next| next.is_ascii_whitespace() || *next == b'(')
 }
 
 #[cfg(test)]
@@ -326,6 +330,8 @@ mod tests {
         assert_eq!(one("a$ = x"), ("a$".into(), Test::Eq(text("x"))));
         assert_eq!(one("a = f(x)").1, Test::Eq(text("f(x)")));
         assert_eq!(one("a = landor").1, Test::Eq(text("landor")));
+        assert_eq!(one("a = '= b'").1, Test::Eq(text("= b")));
+        assert_eq!(one("a = 'x or'").1, Test::Eq(text("x or")));
         assert_eq!(one("a suffix 'x' ").1, Test::Suffix(text("x")));
         let list = Test::In(vec![text("1"), text("rum and coke"), text(", "), Literal::Bytes(vec![0])]);
         assert_eq!(one("a in(1 , rum and coke, \", \", x'00')").1, list);
@@ -352,7 +358,15 @@ mod tests {
             ("a = 1 or ", "a column"),
             ("(a = 1", ")"),
             ("a = 'x')", "the end"),
-            ("not", "one of"),
+            ("not", "a column"),
+            ("a = 1 and", "a column"),
+            ("a *= x OR", "a column"),
+            ("a between 1 and", "a value"),
+            ("a == 1", "in quotes"),
+            ("a =~ x", "in quotes"),
+            ("a ~~ x", "in quotes"),
+            ("a <> 1", "in quotes"),
+            ("a in (=1)", "in quotes"),
             ("a in 1", "("),
             ("a in ()", "a value"),
             ("a in (1", ")"),

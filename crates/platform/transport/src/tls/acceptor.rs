@@ -73,7 +73,7 @@ struct Loaded {
     shown: Shown,
     /// What the files hold, where that does not hold now and what is shown does.
     aside: Option<Shown>,
-    /// That what is shown does not hold was said.
+    /// That what is shown does not hold was said, and has been so since.
     is_told: bool,
     files: Vec<Stamp>,
     looked: Instant,
@@ -145,7 +145,7 @@ impl Kept {
                     if !takes_over(new.validity, standing, now)
                         && let Some(fault) = new.fault(&self.tls, now)
                     {
-                        tracing::warn!("{fault}: the one before it goes on");
+                        tracing::warn!("{fault}: what the files held before goes on");
                     }
                     Some(new)
                 }
@@ -163,14 +163,15 @@ impl Kept {
         self.tell(loaded, now);
     }
 
-    /// Says that what is shown does not hold, once.
+    /// Says that what is shown does not hold, once: again where it has held since, as with a clock that was set.
     fn tell(&self, loaded: &mut Loaded, now: Moment) {
+        let fault = loaded.shown.fault(&self.tls, now);
         if !loaded.is_told
-            && let Some(fault) = loaded.shown.fault(&self.tls, now)
+            && let Some(fault) = &fault
         {
             tracing::warn!("{fault}: until then clients refuse it");
-            loaded.is_told = true;
         }
+        loaded.is_told = fault.is_some();
     }
 }
 
@@ -280,7 +281,7 @@ mod tests {
             acceptor.0.look(&mut loaded, Moment::of_unix((year - 1970) * 31_556_952 + 15_000_000));
             loaded.is_told
         };
-        assert_eq!([2026, 2129, 2130, 2131].map(is_told), [false, false, true, true]);
+        assert_eq!([2019, 2026, 2129, 2130, 2131].map(is_told), [true, false, false, true, true]);
         put(folder.path(), 2129, 2140);
         assert_eq!([2131, 2141].map(is_told), [false, true], "another one is told anew");
     }

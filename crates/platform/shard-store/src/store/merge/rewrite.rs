@@ -53,7 +53,7 @@ pub(crate) fn rewrite(standing: &Standing, to: &Path, size: f64, part_bytes: u64
     let names = Names::after(0);
     let mut parts = Parts { columns, part_bytes, builder: Builder::new(columns.schema())?, files: Vec::new() };
     let mut writer = PartWriter::new(to, &names);
-    let mut cold = if keeps_cold { Some(Cold::begin(to, &names, columns, standing.input_bytes())?) } else { None };
+    let mut cold = if *keeps_cold { Some(Cold::begin(to, &names, columns, standing.input_bytes())?) } else { None };
     for_each_record(
         view,
         attributes,

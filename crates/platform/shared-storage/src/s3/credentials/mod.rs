@@ -105,8 +105,9 @@ impl Credentials {
             Kind::Renewed(renewed) => renewed.get().await.map(Some),
             Kind::Machine(machine) => machine.get().await.map(Some).map_err(|error| {
                 error.context(
-                    "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile of \
-                     ~/.aws/credentials (--profile, AWS_PROFILE), or mount with --anonymous",
+                    "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of `forebay up`, \
+                     or of each process that reads this storage, or name a profile of ~/.aws/credentials (--profile, AWS_PROFILE), \
+                     or mount with --anonymous",
                 )
             }),
         }
