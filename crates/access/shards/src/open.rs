@@ -3,16 +3,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use forebay_client::{Client, DatasetId};
 use forebay_shard::Schema;
 use forebay_shard_store::{Columns, Dataset, manifest_key, manifest_number, manifest_tag};
-use forebay_types::{Error, ErrorKind, ForebayPath, Key, Result, ResultExt};
+use forebay_types::{Error, ErrorKind, ForebayPath, Key, ObjectInfo, Result, ResultExt};
 use parking_lot::Mutex;
 
 use crate::choose::Workers;
 
 /// How long a question may take, with all of its tries.
 const WITHIN: Duration = Duration::from_secs(60);
+/// Bytes of a manifest or of an object of a log at most, as workers have it: they are read whole.
+const WHOLE_BYTES_MAX: u64 = 16 << 20;
 
 /// A dataset of shards. Clones share what is known of the workers. It stays at the manifest that it was opened with: open it anew
 /// to see a later one. Where the dataset has other shards by now, what is asked is answered by these all the same.
@@ -89,8 +92,18 @@ impl Shards {
 pub(crate) async fn read_manifest(client: &Client, path: &ForebayPath, number: u64) -> Result<(Dataset, u128)> {
     let file = below(path, &manifest_key(number))?;
     let info = client.open(&file).await?;
-    let bytes = client.read(client.operation(), &info.version, 0..info.version.size).await?;
+    let bytes = whole(client, &file, &info).await?;
     Ok((Dataset::decode(&bytes, &file.to_string())?, manifest_tag(&bytes)))
+}
+
+/// All bytes of a manifest, or of an object of a log. `Corrupt` where it is longer than any is: whoever may write there would fill this
+/// process's memory.
+pub(crate) async fn whole(client: &Client, at: &ForebayPath, info: &ObjectInfo) -> Result<Bytes> {
+    let size = info.version.size;
+    if size > WHOLE_BYTES_MAX {
+        return Err(Error::corrupt(format!("{at}: of {size} bytes nothing of a dataset is: create it again")));
+    }
+    client.read(client.operation(), &info.version, 0..size).await
 }
 
 /// The number of the last manifest in a folder, if it has any.
