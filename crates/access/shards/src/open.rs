@@ -8,6 +8,7 @@ use forebay_client::{Client, DatasetId};
 use forebay_shard::Schema;
 use forebay_shard_store::{Columns, Dataset, manifest_key, manifest_number, manifest_tag};
 use forebay_types::{Error, ErrorKind, ForebayPath, Key, ObjectInfo, Result, ResultExt};
+use futures::TryStreamExt;
 use parking_lot::Mutex;
 
 use crate::choose::Workers;
@@ -109,14 +110,30 @@ pub(crate) async fn whole(client: &Client, at: &ForebayPath, info: &ObjectInfo) 
 /// The number of the last manifest in a folder, if it has any.
 pub async fn latest_manifest(client: &Client, path: &ForebayPath) -> Result<Option<u64>> {
     let prefix = below(path, "manifest-")?;
-    let objects = match client.list_all(&prefix).await {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Err(error.context(path)),
-        objects => objects?,
-    };
     // Not those of a folder within that begins as they do.
     let folder_len = prefix.key().as_str().rfind('/').map_or(0, |slash| slash + 1);
-    let number = |key: &Key| key.as_str().get(folder_len..).and_then(manifest_number);
-    Ok(objects.iter().filter_map(|info| number(&info.version.key)).max())
+    let mut last: Option<u64> = None;
+    let later = |info: ObjectInfo| {
+        last = last.max(info.version.key.as_str().get(folder_len..).and_then(manifest_number));
+        Ok(())
+    };
+    match each_below(client, &prefix, later).await {
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(error.context(path)),
+        looked => looked.map(|()| last),
+    }
+}
+
+/// Looks at all objects whose keys start with a path's key, as they are listed: however many there are, none is kept.
+pub(crate) async fn each_below(
+    client: &Client,
+    below: &ForebayPath,
+    mut each: impl FnMut(ObjectInfo) -> Result<()>,
+) -> Result<()> {
+    let mut pages = client.list(below, false).await?;
+    while let Some(page) = pages.try_next().await? {
+        page.objects.into_iter().try_for_each(&mut each)?;
+    }
+    Ok(())
 }
 
 /// An object below a dataset's folder.
