@@ -104,7 +104,9 @@ pub(crate) async fn whole(client: &Client, at: &ForebayPath, info: &ObjectInfo) 
     if size > WHOLE_BYTES_MAX {
         return Err(Error::corrupt(format!("{at}: of {size} bytes nothing of a dataset is: create it again")));
     }
-    client.read(client.operation(), &info.version, 0..size).await
+    let bytes = client.read(client.operation(), &info.version, 0..size).await?;
+    debug_assert_eq!(bytes.len() as u64, size, "exactly what was asked for");
+    Ok(bytes)
 }
 
 /// The number of the last manifest in a folder, if it has any.
