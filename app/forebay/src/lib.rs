@@ -8,6 +8,7 @@ mod config;
 mod connect;
 mod demo;
 mod exit;
+mod input;
 mod loading;
 mod logging;
 mod output;

@@ -1,9 +1,7 @@
 //! Bringing what lies below a path into the tiers, all of it or what a query of it would read: for `forebay load` and `forebay pin`, and for
 //! `/api/v1/load`.
 
-use std::ops::Range;
-
-use forebay_client::{Client, Loaded};
+use forebay_client::{Client, Loaded, Planned};
 use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_types::{ForebayPath, ObjectVersion, Result};
 
@@ -21,7 +19,7 @@ enum What {
     /// Whole objects, which stay where that is so.
     All { versions: Vec<ObjectVersion>, keep: bool },
     /// Parts of objects.
-    Parts(Vec<(ObjectVersion, Vec<Range<u64>>)>),
+    Parts(Planned),
 }
 
 impl Loading {

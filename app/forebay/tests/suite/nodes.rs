@@ -1,8 +1,11 @@
 //! Temporary nodes by the command line.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
 use serde_json::Value;
 
-use crate::support::{Role, forebay, forebay_with};
+use crate::support::{Role, command, forebay, forebay_with, interrupt};
 
 /// What every way into the namespace has to pass: an operation and its answer a line.
 const CONFORMANCE: &str = include_str!("../../../../docs/specs/nodes-conformance.jsonl");
@@ -22,6 +25,30 @@ fn a_batch_answers_as_the_suite_says() {
         assert_eq!(answer, serde_json::from_str::<Value>(expected).unwrap(), "{operation}");
         assert_eq!(failed, answer.get("error").is_some());
     }
+}
+
+#[test]
+fn who_waits_for_operations_or_bytes_can_be_interrupted() {
+    let home = tempfile::tempdir().unwrap();
+    let up = Role::up(home.path());
+    let begun = |arguments: &[&str]| {
+        let mut run = command(home.path());
+        run.arg("node").args(arguments).args(["--coordinator", &up.address()]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut run = run.spawn().unwrap();
+        let input = run.stdin.take().unwrap();
+        (run, input)
+    };
+    let (mut batch, mut operations) = begun(&["batch"]);
+    operations.write_all(b"{\"op\":\"get\",\"path\":\"/tmp/k\"}\n").unwrap();
+    let mut answer = String::new();
+    BufReader::new(batch.stdout.take().unwrap()).read_line(&mut answer).unwrap();
+    assert!(answer.contains("NotFound"), "{answer}");
+    assert_eq!(interrupt(batch).0, Some(130));
+
+    // The file is there as soon as its bytes are waited for.
+    let (append, _bytes) = begun(&["append", "/tmp/f"]);
+    assert!((0..500).any(|_| forebay(&up.address(), &["node", "stat", "/tmp/f"]).code == 0));
+    assert_eq!(interrupt(append).0, Some(130));
 }
 
 #[test]

@@ -34,7 +34,7 @@ pub use nodes::{
     Nodes, node_etag, node_tag, value_tag,
 };
 pub use prefetch::{Loaded, Prefetch, ReadAt, SegmentPlace};
-pub use read::{FarRows, FirstRead, ObjectRead, RowsQuestion};
+pub use read::{FarRows, FirstRead, ObjectRead, Planned, RowsQuestion};
 pub use settings::ClientSettings;
 pub use shards::{ShardCalls, WantedRecords};
 pub use store::{DraftStore, LiveStore, SnapshotStore};

@@ -9,6 +9,7 @@ use forebay_types::{Error, ErrorKind, ForebayPath, Result, WorkerId};
 use futures::future::join_all;
 
 use crate::Shards;
+use crate::open::whole;
 
 /// Shards that are looked at a time: nearly all of that is waiting.
 const AT_ONCE: usize = 64;
@@ -126,7 +127,7 @@ impl Shards {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let bytes = self.client.read(self.client.operation(), &info.version, 0..info.version.size).await?;
+        let bytes = whole(&self.client, &before, &info).await?;
         LogObject::claim_in(&bytes, number - 1, &before.to_string())
     }
 }

@@ -3,16 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use forebay_client::{Client, DatasetId};
 use forebay_shard::Schema;
 use forebay_shard_store::{Columns, Dataset, manifest_key, manifest_number, manifest_tag};
-use forebay_types::{Error, ErrorKind, ForebayPath, Key, Result, ResultExt};
+use forebay_types::{Error, ErrorKind, ForebayPath, Key, ObjectInfo, Result, ResultExt};
+use futures::TryStreamExt;
 use parking_lot::Mutex;
 
 use crate::choose::Workers;
 
 /// How long a question may take, with all of its tries.
 const WITHIN: Duration = Duration::from_secs(60);
+/// Bytes of a manifest or of an object of a log at most, as workers have it: they are read whole.
+const WHOLE_BYTES_MAX: u64 = 16 << 20;
 
 /// A dataset of shards. Clones share what is known of the workers. It stays at the manifest that it was opened with: open it anew
 /// to see a later one. Where the dataset has other shards by now, what is asked is answered by these all the same.
@@ -89,21 +93,49 @@ impl Shards {
 pub(crate) async fn read_manifest(client: &Client, path: &ForebayPath, number: u64) -> Result<(Dataset, u128)> {
     let file = below(path, &manifest_key(number))?;
     let info = client.open(&file).await?;
-    let bytes = client.read(client.operation(), &info.version, 0..info.version.size).await?;
+    let bytes = whole(client, &file, &info).await?;
     Ok((Dataset::decode(&bytes, &file.to_string())?, manifest_tag(&bytes)))
+}
+
+/// All bytes of a manifest, or of an object of a log. `Corrupt` where it is longer than any is: whoever may write there would fill this
+/// process's memory.
+pub(crate) async fn whole(client: &Client, at: &ForebayPath, info: &ObjectInfo) -> Result<Bytes> {
+    let size = info.version.size;
+    if size > WHOLE_BYTES_MAX {
+        return Err(Error::corrupt(format!("{at}: of {size} bytes nothing of a dataset is: create it again")));
+    }
+    let bytes = client.read(client.operation(), &info.version, 0..size).await?;
+    debug_assert_eq!(bytes.len() as u64, size, "exactly what was asked for");
+    Ok(bytes)
 }
 
 /// The number of the last manifest in a folder, if it has any.
 pub async fn latest_manifest(client: &Client, path: &ForebayPath) -> Result<Option<u64>> {
     let prefix = below(path, "manifest-")?;
-    let objects = match client.list_all(&prefix).await {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Err(error.context(path)),
-        objects => objects?,
-    };
     // Not those of a folder within that begins as they do.
     let folder_len = prefix.key().as_str().rfind('/').map_or(0, |slash| slash + 1);
-    let number = |key: &Key| key.as_str().get(folder_len..).and_then(manifest_number);
-    Ok(objects.iter().filter_map(|info| number(&info.version.key)).max())
+    let mut last: Option<u64> = None;
+    let later = |info: ObjectInfo| {
+        last = last.max(info.version.key.as_str().get(folder_len..).and_then(manifest_number));
+        Ok(())
+    };
+    match each_below(client, &prefix, later).await {
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(error.context(path)),
+        looked => looked.map(|()| last),
+    }
+}
+
+/// Looks at all objects whose keys start with a path's key, as they are listed: however many there are, none is kept.
+pub(crate) async fn each_below(
+    client: &Client,
+    below: &ForebayPath,
+    mut each: impl FnMut(ObjectInfo) -> Result<()>,
+) -> Result<()> {
+    let mut pages = client.list(below, false).await?;
+    while let Some(page) = pages.try_next().await? {
+        page.objects.into_iter().try_for_each(&mut each)?;
+    }
+    Ok(())
 }
 
 /// An object below a dataset's folder.

@@ -44,6 +44,18 @@ pub struct Held {
     pub keep: bool,
 }
 
+impl Held {
+    /// What both are together; kept where one of them is.
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            dram_bytes: self.dram_bytes.saturating_add(other.dram_bytes),
+            disk_bytes: self.disk_bytes.saturating_add(other.disk_bytes),
+            bytes: self.bytes.saturating_add(other.bytes),
+            keep: self.keep || other.keep,
+        }
+    }
+}
+
 /// Pages that are in no tier of a worker any more, and such as have come into one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Departed {

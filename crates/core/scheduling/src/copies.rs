@@ -38,6 +38,7 @@ impl Pace {
         let at = self.took.partition_point(|earlier| *earlier <= took);
         self.took.insert(at, took);
         self.bytes = self.bytes.saturating_add(bytes);
+        debug_assert!(self.took.is_sorted(), "the shortest first");
     }
 
     /// How long a task that reads so many bytes may run, of a stage of so many tasks, before it is late. None while less than half of
@@ -62,6 +63,7 @@ impl Pace {
         let third_of_four = self.took[(done * 3).div_ceil(4) - 1];
         let usual_bytes = self.bytes / done as u64;
         let more = if usual_bytes == 0 { 1.0 } else { (bytes as f64 / usual_bytes as f64).max(1.0) };
+        debug_assert!(more >= 1.0, "{more}: what reads less has no less time");
         let may_run = third_of_four.as_secs_f64() * rules.times * more;
         Some(Duration::try_from_secs_f64(may_run).unwrap_or(Duration::MAX).max(rules.least))
     }
@@ -89,6 +91,7 @@ pub fn late<K>(rules: &CopyRules, slots: u32, copies: usize, running: impl IntoI
     let mut late: Vec<Runs<K>> = running.into_iter().filter(|task| task.for_so_long > task.may_run).collect();
     late.sort_by(|one, next| next.late_by().total_cmp(&one.late_by()));
     late.truncate(room);
+    assert!(copies + late.len() <= most, "{copies} copies and {} more are over {most}", late.len());
     late.into_iter().map(|late| late.task).collect()
 }
 

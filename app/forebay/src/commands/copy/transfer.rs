@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -16,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use super::place::Place;
 use crate::commands::cat;
 use crate::exit::{Failure, Outcome};
+use crate::input;
 use crate::output::Output;
 
 /// Bytes read at once from a file or the standard input.
@@ -40,11 +40,8 @@ pub(crate) async fn copy(
     }
     let condition = if no_clobber { PutCondition::Absent } else { PutCondition::Any };
     match (from, to) {
-        (Place::Standard, Place::Mounted(path)) => upload(client, standard_input()?, path, condition, bar).await,
-        (Place::Local(file), Place::Mounted(path)) => {
-            let source = tokio::fs::File::open(file).await.context(|| file.display())?;
-            upload(client, source, path, condition, bar).await
-        }
+        (Place::Standard, Place::Mounted(path)) => upload(client, input::standard_input()?, path, condition, bar).await,
+        (Place::Local(file), Place::Mounted(path)) => upload(client, input::open(Some(file)).await?, path, condition, bar).await,
         (Place::Mounted(source), Place::Mounted(target)) => across(client, source, target, condition, bar).await,
         (Place::Mounted(path), Place::Standard) => {
             let bytes = cat::write(client, path, RangeSpec::From { start: 0 }, |bytes| {
@@ -78,12 +75,6 @@ async fn is_there(client: &Client, place: &Place) -> Outcome<bool> {
             Err(error) => Err(error.into()),
         },
     }
-}
-
-/// The standard input as a file: what it is (a pipe, a terminal, a file) reads the same.
-fn standard_input() -> Outcome<tokio::fs::File> {
-    let input = std::io::stdin().as_fd().try_clone_to_owned().context(|| "the standard input")?;
-    Ok(tokio::fs::File::from_std(File::from(input)))
 }
 
 /// Streams to an object in bounded memory.

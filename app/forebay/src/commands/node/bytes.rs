@@ -1,13 +1,15 @@
 //! `forebay node put`, `append`, `get` and `bag`: those that carry bytes in and out of temporary nodes.
 
-use std::io::{Read, Write};
+use std::io::Write;
 
 use forebay_client::{NodeErrorKind, NodePlace, NodeReader, Nodes};
 use forebay_types::ResultExt;
+use tokio::io::AsyncReadExt;
 
 use super::{class, failed, location};
 use crate::cli::NodeBytesArgs;
 use crate::exit::{Failure, Outcome};
+use crate::input;
 
 /// Bytes that are read of the input at once.
 const PIECE_BYTES: usize = 1 << 20;
@@ -15,18 +17,18 @@ const PIECE_BYTES: usize = 1 << 20;
 /// Puts a value.
 pub(super) async fn put(nodes: &Nodes, args: NodeBytesArgs) -> Outcome {
     let mut value = Vec::new();
-    open(&args)?.read_to_end(&mut value).context(|| name(&args))?;
+    input::open(args.file.as_deref()).await?.read_to_end(&mut value).await.context(|| name(&args))?;
     nodes.put_at(&args.path, value, &place(&args)?).await.map_err(failed)
 }
 
 /// Adds to the end of a file.
 pub(super) async fn append(nodes: &Nodes, args: NodeBytesArgs) -> Outcome {
-    let mut input = open(&args)?;
+    let mut input = input::open(args.file.as_deref()).await?;
     nodes.make_file(&args.path, &place(&args)?).await.map_err(failed)?;
     let mut writer = nodes.writer(&args.path).await.map_err(failed)?;
     let mut piece = vec![0; PIECE_BYTES];
     loop {
-        match input.read(&mut piece).context(|| name(&args))? {
+        match input.read(&mut piece).await.context(|| name(&args))? {
             0 => break,
             read => writer.write(&piece[..read]).await.map_err(failed)?,
         }
@@ -60,13 +62,6 @@ async fn print(mut reader: NodeReader) -> Outcome {
 /// Where its blocks are to lie.
 fn place(args: &NodeBytesArgs) -> Outcome<NodePlace> {
     Ok(NodePlace { class: class(args.storage_class.as_deref())?, location: location(args.location.as_deref())? })
-}
-
-fn open(args: &NodeBytesArgs) -> Outcome<Box<dyn Read>> {
-    Ok(match &args.file {
-        Some(path) => Box::new(std::fs::File::open(path).context(|| path.display())?),
-        None => Box::new(std::io::stdin()),
-    })
 }
 
 fn name(args: &NodeBytesArgs) -> String {

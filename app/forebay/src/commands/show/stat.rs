@@ -72,10 +72,5 @@ async fn show(client: &Client, path: &ForebayPath, output: &mut Output) -> Outco
 
 /// What is held of several objects together; kept when all that is held of some is.
 pub(crate) fn sum(held: Vec<Held>) -> Held {
-    held.into_iter().fold(Held::default(), |sum, held| Held {
-        dram_bytes: sum.dram_bytes + held.dram_bytes,
-        disk_bytes: sum.disk_bytes + held.disk_bytes,
-        bytes: sum.bytes + held.bytes,
-        keep: sum.keep || held.keep,
-    })
+    held.into_iter().fold(Held::default(), Held::and)
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use forebay_testing::{ACCESS_KEY, SECRET_KEY};
@@ -110,8 +110,14 @@ pub fn interrupted(coordinator: &str, arguments: &[&str], is_ready: impl FnOnce(
     let home = tempfile::tempdir().unwrap();
     let mut command = command(home.path());
     command.args(arguments).args(["--coordinator", coordinator]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
+    let child = command.spawn().unwrap();
     is_ready();
+    interrupt(child)
+}
+
+/// Interrupts a run of the binary; gives its exit code, and how long it took to end.
+#[track_caller]
+pub fn interrupt(mut child: Child) -> (Option<i32>, Duration) {
     let began = Instant::now();
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     loop {
@@ -120,7 +126,7 @@ pub fn interrupted(coordinator: &str, arguments: &[&str], is_ready: impl FnOnce(
         }
         if began.elapsed() > DEADLINE {
             let _ = child.kill();
-            panic!("forebay {} does not end", arguments.join(" "));
+            panic!("forebay does not end {DEADLINE:?} after it was interrupted");
         }
         std::thread::sleep(Duration::from_millis(5));
     }

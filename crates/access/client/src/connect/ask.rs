@@ -50,16 +50,11 @@ pub(crate) fn deadline_for(base: Duration, bytes: u64) -> Duration {
 }
 
 /// Asks a worker and waits for its answer.
-pub(crate) async fn ask(
-    link: &Link,
-    request: &DataRequest,
-    payload: Vec<Bytes>,
-    deadline: Duration,
-) -> Result<DataReply, Failure> {
-    Ok(ask_for(link, request, payload, deadline).await?.0)
+pub(crate) async fn ask(link: &Link, request: &DataRequest, longest: Duration) -> Result<DataReply, Failure> {
+    Ok(ask_for(link, request, Vec::new(), longest).await?.0)
 }
 
-/// The same where the answer has a payload.
+/// The same with a payload, there and back.
 pub(crate) async fn ask_for(
     link: &Link,
     request: &DataRequest,

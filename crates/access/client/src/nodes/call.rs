@@ -75,7 +75,12 @@ pub(crate) fn misfit() -> NodeError {
 
 impl Nodes {
     /// Does something with the node of a path, wherever it is.
-    pub(crate) async fn call(&self, path: &str, op: &NodeOp<'_>, payload: Option<Bytes>) -> NodeResult<NodeAnswer> {
+    pub(crate) async fn call(&self, path: &str, op: &NodeOp<'_>) -> NodeResult<NodeAnswer> {
+        self.call_with(path, op, None).await
+    }
+
+    /// The same with bytes behind the message.
+    pub(crate) async fn call_with(&self, path: &str, op: &NodeOp<'_>, payload: Option<Bytes>) -> NodeResult<NodeAnswer> {
         let whole = split(path)?;
         let of_container = matches!(
             op,

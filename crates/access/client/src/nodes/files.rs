@@ -16,11 +16,8 @@ impl Nodes {
         let mut bytes = bytes.into();
         loop {
             let piece = bytes.split_to(bytes.len().min(PIECE_BYTES));
-            let length = if piece.len() <= NODE_MESSAGE_VALUE_MAX {
-                self.call(path, &NodeOp::Append { writer: 0, bytes: Raw(&piece) }, None).await?.length()?
-            } else {
-                self.call(path, &NodeOp::Append { writer: 0, bytes: Raw(&[]) }, Some(piece)).await?.length()?
-            };
+            let (part, behind) = carried(&piece);
+            let length = self.call_with(path, &NodeOp::Append { writer: 0, bytes: part }, behind).await?.length()?;
             if bytes.is_empty() {
                 return Ok(length);
             }
@@ -60,13 +57,12 @@ impl Nodes {
         let mut bytes = bytes.into();
         loop {
             let piece = bytes.split_to(bytes.len().min(PIECE_BYTES));
-            let len = piece.len();
-            let (raw, payload) = if len <= NODE_MESSAGE_VALUE_MAX { (&piece[..], None) } else { (&[][..], Some(piece.clone())) };
-            let length = self.call(path, &NodeOp::Write { writer: 0, offset, bytes: Raw(raw) }, payload).await?.length()?;
+            let (part, behind) = carried(&piece);
+            let length = self.call_with(path, &NodeOp::Write { writer: 0, offset, bytes: part }, behind).await?.length()?;
             if bytes.is_empty() {
                 return Ok(length);
             }
-            offset += len as u64;
+            offset += piece.len() as u64;
         }
     }
 
@@ -82,7 +78,7 @@ impl Nodes {
     async fn read_once(&self, path: &str, offset: u64, bytes: u64) -> NodeResult<Bytes> {
         let is_piece = bytes <= PIECE_BYTES as u64;
         let op = if is_piece { NodeOp::Read { offset, bytes: bytes as u32 } } else { NodeOp::Extents { offset, bytes } };
-        let answer = self.call(path, &op, None).await?;
+        let answer = self.call(path, &op).await?;
         match answer.reply()? {
             NodeReply::Bytes(_) if is_piece => Ok(answer.payload),
             NodeReply::Extents { len, skip, blocks, tail, .. } => {
@@ -91,4 +87,9 @@ impl Nodes {
             _ => Err(misfit()),
         }
     }
+}
+
+/// Bytes in a message where they are few, else behind it.
+fn carried(piece: &Bytes) -> (Raw<'_>, Option<Bytes>) {
+    if piece.len() <= NODE_MESSAGE_VALUE_MAX { (Raw(piece), None) } else { (Raw(&[]), Some(piece.clone())) }
 }

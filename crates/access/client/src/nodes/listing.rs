@@ -40,7 +40,7 @@ impl Nodes {
         limit: u32,
         mut each: impl FnMut(&str, NodeType, u64),
     ) -> NodeResult<bool> {
-        let answer = self.call(path, &NodeOp::List { after, limit: limit.clamp(1, PAGE) }, None).await?;
+        let answer = self.call(path, &NodeOp::List { after, limit: limit.clamp(1, PAGE) }).await?;
         match answer.reply()? {
             NodeReply::Listed { entries, last } => {
                 entries.into_iter().for_each(|(name, kind, bytes)| each(name, kind, bytes));

@@ -29,7 +29,7 @@ impl Nodes {
         while !next.is_empty() {
             let asked: Vec<usize> = next.drain(next.len().saturating_sub(VALUES_MAX)..).rev().collect();
             let op = NodeOp::GetMany { names: asked.iter().map(|at| names[*at]).collect() };
-            let answer = self.call(container, &op, None).await?;
+            let answer = self.call(container, &op).await?;
             let NodeReply::Values(found) = answer.reply()? else { return Err(misfit()) };
             if found.len() != asked.len() {
                 return Err(misfit());
@@ -78,7 +78,7 @@ impl Nodes {
             let values: Vec<_> = small.map(|(name, value)| (*name, Raw(&value[..]))).collect();
             let count = values.len();
             assert!(count > 0, "the first of the rest has room in a message");
-            let answer = self.call(container, &NodeOp::PutMany { values }, None).await?;
+            let answer = self.call(container, &NodeOp::PutMany { values }).await?;
             let NodeReply::Refused(refused) = answer.reply()? else { return Err(misfit()) };
             let first = answers.len();
             answers.resize(first + count, Ok(()));

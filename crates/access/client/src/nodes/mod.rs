@@ -91,7 +91,7 @@ impl Nodes {
     /// Makes an empty node. `Exists` when the name is taken, unless both are key-values.
     pub async fn create(&self, path: &str, options: CreateOptions) -> NodeResult<()> {
         let CreateOptions { kind, enumerable, class, location } = options;
-        self.call(path, &NodeOp::Create { kind, enumerable, class, location }, None).await?.done()
+        self.call(path, &NodeOp::Create { kind, enumerable, class, location }).await?.done()
     }
 
     /// What a node is; none when there is none.
@@ -100,7 +100,7 @@ impl Nodes {
             return Ok(Some(Stat::of_root()));
         }
         use forebay_nodes::NodeErrorKind::{NotContainer, NotFound};
-        match self.call(path, &NodeOp::Stat, None).await {
+        match self.call(path, &NodeOp::Stat).await {
             Ok(answer) => match answer.reply()? {
                 NodeReply::Stat(stat) => Ok(stat),
                 _ => Err(call::misfit()),
@@ -112,7 +112,7 @@ impl Nodes {
 
     /// Deletes a node. A container with nodes only when `recursive`, else `NotEmpty`.
     pub async fn delete(&self, path: &str, recursive: bool) -> NodeResult<()> {
-        self.call(path, &NodeOp::Delete { recursive }, None).await?.done()
+        self.call(path, &NodeOp::Delete { recursive }).await?.done()
     }
 
     /// Renames a node: a key-value replaces a key-value, an existing container takes it in under its own name.
@@ -142,34 +142,34 @@ impl Nodes {
                 _ => (own, forebay_nodes::ROOT),
             },
             None => (new, forebay_nodes::ROOT),
-            Some((_, name)) => match self.call(to, &NodeOp::Parent, None).await?.reply()? {
+            Some((_, name)) => match self.call(to, &NodeOp::Parent).await?.reply()? {
                 NodeReply::Dir(dir) => (name, dir),
                 _ => return Err(call::misfit()),
             },
         };
-        self.call(path, &NodeOp::Rename { dir, name, inside }, None).await?.done()
+        self.call(path, &NodeOp::Rename { dir, name, inside }).await?.done()
     }
 
     /// A file or value takes the place of the one of another name in its container, in one step; listings show it from then on, and
     /// it has no lease. `Exists` when there is one that the condition is not true of, `NotFound` when there is none and should be.
     pub async fn replace(&self, path: &str, name: &str, condition: Condition) -> NodeResult<()> {
-        self.call(path, &NodeOp::Replace { name, condition }, None).await?.done()
+        self.call(path, &NodeOp::Replace { name, condition }).await?.done()
     }
 
     /// Deletes a file or value that a condition is true of, as [`Self::replace`] looks at it.
     pub async fn delete_if(&self, path: &str, condition: Condition) -> NodeResult<()> {
-        self.call(path, &NodeOp::DeleteIf { condition }, None).await?.done()
+        self.call(path, &NodeOp::DeleteIf { condition }).await?.done()
     }
 
     /// From now on the files and values in a container, and in containers in it, may have so many bytes at most: what is more is refused (`NoSpace`). None: as many
     /// as there is room for. `Invalid` of a container that holds containers which are with other workers.
     pub async fn set_quota(&self, path: &str, bytes: Option<u64>) -> NodeResult<()> {
-        self.call(path, &NodeOp::SetQuota { bytes }, None).await?.done()
+        self.call(path, &NodeOp::SetQuota { bytes }).await?.done()
     }
 
     /// What the files and values in a container have, and may have.
     pub async fn usage(&self, path: &str) -> NodeResult<Usage> {
-        match self.call(path, &NodeOp::Usage, None).await?.reply()? {
+        match self.call(path, &NodeOp::Usage).await?.reply()? {
             NodeReply::Usage(usage) => Ok(usage),
             _ => Err(call::misfit()),
         }
@@ -178,6 +178,6 @@ impl Nodes {
     /// The node goes away, with all that is in it, unless this is called again within `ttl`. None: it stays.
     pub async fn lease(&self, path: &str, ttl: Option<Duration>) -> NodeResult<()> {
         let ttl_ms = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
-        self.call(path, &NodeOp::Lease { ttl_ms }, None).await?.done()
+        self.call(path, &NodeOp::Lease { ttl_ms }).await?.done()
     }
 }

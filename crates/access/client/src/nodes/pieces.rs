@@ -90,7 +90,7 @@ impl Nodes {
         let oldest = blocks.iter().map(|block| block.begun).min();
         check_claim(path, oldest, "add them to the file sooner")?;
         let blocks = blocks.into_iter().map(|block| block.block).collect();
-        self.call(path, &NodeOp::AppendBlocks { writer: 0, blocks }, None).await?.length()
+        self.call(path, &NodeOp::AppendBlocks { writer: 0, blocks }).await?.length()
     }
 
     /// Bytes of several files, one after the other, read ahead across their borders: block by block, each with the index of

@@ -75,7 +75,7 @@ impl Nodes {
         match self.stat(path).await? {
             None => {
                 // A name on the way may be that of a file or value.
-                let missed = self.call(path, &NodeOp::List { after: None, limit: 1 }, None).await.err();
+                let missed = self.call(path, &NodeOp::List { after: None, limit: 1 }).await.err();
                 let message = || format!("{path}: there is no such node");
                 return Err(missed.unwrap_or_else(|| NodeError::new(NodeErrorKind::NotFound, message())));
             }
@@ -190,7 +190,7 @@ impl Nodes {
 
     /// Where bytes of a file from `offset` on are.
     async fn places(&self, path: &str, offset: u64) -> NodeResult<Window> {
-        let answer = self.call(path, &NodeOp::Extents { offset, bytes: WINDOW_BYTES }, None).await?;
+        let answer = self.call(path, &NodeOp::Extents { offset, bytes: WINDOW_BYTES }).await?;
         let NodeReply::Extents { serial, len, skip, blocks, tail } = answer.reply()? else { return Err(misfit()) };
         let end = len.min(offset.saturating_add(WINDOW_BYTES));
         let mut pieces = pieces(end - offset - tail.0.len() as u64, skip, &blocks)?;
@@ -210,7 +210,7 @@ impl Nodes {
     /// A piece of a file whose block is not there any more: from where it is now, when it is still that file.
     async fn look_again(&self, block: BlockRef, spot: &Spot, bytes: u32, lost: NodeError) -> NodeResult<Bytes> {
         let op = NodeOp::Extents { offset: spot.offset, bytes: bytes.into() };
-        let answer = match self.call(&spot.path, &op, None).await {
+        let answer = match self.call(&spot.path, &op).await {
             // There is none any more, or a shorter one.
             Err(error) if matches!(error.kind, NodeErrorKind::NotFound | NodeErrorKind::Invalid) => return Err(lost),
             answer => answer?,

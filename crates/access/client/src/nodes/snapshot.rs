@@ -21,7 +21,7 @@ pub struct NodeSnapshot {
 impl Nodes {
     /// Where the bytes of a file or value are now; small ones come along.
     pub async fn snapshot(&self, path: &str) -> NodeResult<NodeSnapshot> {
-        let answer = self.call(path, &NodeOp::Extents { offset: 0, bytes: u64::MAX }, None).await?;
+        let answer = self.call(path, &NodeOp::Extents { offset: 0, bytes: u64::MAX }).await?;
         let NodeReply::Extents { len, blocks, tail, .. } = answer.reply()? else { return Err(misfit()) };
         Ok(NodeSnapshot { nodes: self.clone(), len, blocks, tail: answer.meta.slice_ref(tail.0) })
     }

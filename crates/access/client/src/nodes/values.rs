@@ -19,12 +19,12 @@ impl Nodes {
     pub async fn put(&self, path: &str, value: impl Into<Bytes>) -> NodeResult<()> {
         let value = value.into();
         if value.len() <= NODE_MESSAGE_VALUE_MAX {
-            self.call(path, &NodeOp::Put { value: Raw(&value) }, None).await?.length()?;
+            self.call(path, &NodeOp::Put { value: Raw(&value) }).await?.length()?;
         } else if value.len() <= PUT_BYTES_MAX && !self.goes_in_place(path, value.len()) {
-            self.call(path, &NodeOp::Put { value: Raw(&[]) }, Some(value)).await?.length()?;
+            self.call_with(path, &NodeOp::Put { value: Raw(&[]) }, Some(value)).await?.length()?;
         } else {
             let brought = self.put_blocks(path, value).await?;
-            self.call(path, &NodeOp::PutBlocks { blocks: brought.blocks() }, None).await?.length()?;
+            self.call(path, &NodeOp::PutBlocks { blocks: brought.blocks() }).await?.length()?;
             brought.taken();
         }
         Ok(())
@@ -71,7 +71,7 @@ impl Nodes {
     }
 
     async fn get_once(&self, path: &str) -> NodeResult<Bytes> {
-        let answer = self.call(path, &NodeOp::Get, None).await?;
+        let answer = self.call(path, &NodeOp::Get).await?;
         match answer.reply()? {
             NodeReply::Bytes(Raw(&[])) => Ok(answer.payload),
             NodeReply::Bytes(Raw(value)) => Ok(answer.meta.slice_ref(value)),

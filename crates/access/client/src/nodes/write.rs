@@ -81,7 +81,7 @@ impl Nodes {
     /// Becomes the only writer of a file. `Retry` while there is another one.
     pub async fn writer(&self, path: &str) -> NodeResult<NodeWriter> {
         let writer = forebay_runtime::random_range(1..=u64::MAX);
-        self.call(path, &NodeOp::OpenWriter { writer }, None).await?.length()?;
+        self.call(path, &NodeOp::OpenWriter { writer }).await?.length()?;
         let affinity = self.affinity_of(&[path]).await?;
         Ok(NodeWriter {
             nodes: self.clone(),
@@ -134,7 +134,7 @@ impl Nodes {
         if blocks.is_empty() {
             return;
         }
-        if let Err(error) = self.call("/tmp", &NodeOp::PutBlocks { blocks }, None).await.and_then(|answer| answer.length()) {
+        if let Err(error) = self.call("/tmp", &NodeOp::PutBlocks { blocks }).await.and_then(|answer| answer.length()) {
             tracing::debug!(%error, "blocks of a value that was not put are given back");
         }
     }
@@ -229,7 +229,7 @@ impl NodeWriter {
     /// Flushes, and lets others write.
     pub async fn finish(mut self) -> NodeResult<u64> {
         self.flush().await?;
-        self.nodes.call(&self.path, &NodeOp::CloseWriter { writer: self.writer }, None).await?.done()?;
+        self.nodes.call(&self.path, &NodeOp::CloseWriter { writer: self.writer }).await?.done()?;
         Ok(self.nodes.stat(&self.path).await?.map_or(0, |stat| stat.bytes))
     }
 
@@ -310,7 +310,7 @@ impl NodeWriter {
         let (nodes, path, writer) = (self.nodes.clone(), self.path.clone(), self.writer);
         let blocks = std::mem::take(&mut self.sent);
         let count = blocks.len();
-        let added = async move { nodes.call(&path, &NodeOp::AppendBlocks { writer, blocks }, None).await?.length() };
+        let added = async move { nodes.call(&path, &NodeOp::AppendBlocks { writer, blocks }).await?.length() };
         self.adding = Some((count, added.boxed()));
     }
 }

@@ -49,7 +49,7 @@ impl Prefetches {
         let mut present = Vec::with_capacity(runs.len());
         for runs in runs.chunks(RUNS_MAX) {
             let request = DataRequest::Present { runs: runs.to_vec() };
-            let reply = ask(&link, &request, Vec::new(), self.routes.connections.read_deadline()).await;
+            let reply = ask(&link, &request, self.routes.connections.read_deadline()).await;
             let DataReply::Present(some) = reply.map_err(Failure::into_error)? else {
                 return Err(unexpected("a worker", "present"));
             };
@@ -61,10 +61,7 @@ impl Prefetches {
     /// What left a worker's tiers, and came into them, since an answer before, whose `next` is `since`, as soon as there is something: for who counts on
     /// what was brought. The first answer has `lost`, as it begins with what is there then.
     pub(crate) async fn departed(&self, worker: WorkerId, since: u64, within: Duration) -> Result<Departed> {
-        let link = self.routes.link_to(worker, gone).await?;
-        let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX);
-        let deadline = within.saturating_add(self.routes.connections.read_deadline());
-        match ask(&link, &DataRequest::Departed { since, within_ms }, Vec::new(), deadline).await.map_err(Failure::into_error)? {
+        match self.ask_within(worker, within, |within_ms| DataRequest::Departed { since, within_ms }).await? {
             DataReply::Departed(departed) => Ok(departed),
             _ => Err(unexpected("a worker", "departed")),
         }
@@ -73,14 +70,19 @@ impl Prefetches {
     /// Accesses at a worker since an answer before, whose `next` is `since`, as soon as there are many, or those that there are after
     /// `within`. The first answer has none, as it begins with what is accessed then.
     pub(crate) async fn accesses(&self, worker: WorkerId, since: u64, one_in: u32, within: Duration) -> Result<Accesses> {
-        let link = self.routes.link_to(worker, gone).await?;
-        let within_ms = u32::try_from(within.as_millis()).unwrap_or(u32::MAX);
-        let deadline = within.saturating_add(self.routes.connections.read_deadline());
-        let request = DataRequest::Accesses(WantedAccesses { since, one_in, within_ms });
-        match ask(&link, &request, Vec::new(), deadline).await.map_err(Failure::into_error)? {
+        let asking = |within_ms| DataRequest::Accesses(WantedAccesses { since, one_in, within_ms });
+        match self.ask_within(worker, within, asking).await? {
             DataReply::Accesses(accesses) => Ok(accesses),
             _ => Err(unexpected("a worker", "accesses")),
         }
+    }
+
+    /// Asks a worker for what it may take so long to say.
+    async fn ask_within(&self, worker: WorkerId, within: Duration, asking: impl FnOnce(u32) -> DataRequest) -> Result<DataReply> {
+        let link = self.routes.link_to(worker, gone).await?;
+        let request = asking(u32::try_from(within.as_millis()).unwrap_or(u32::MAX));
+        let deadline = within.saturating_add(self.routes.connections.read_deadline());
+        ask(&link, &request, deadline).await.map_err(Failure::into_error)
     }
 
     /// Reads of this operation that begin within these pages ask these workers first. Dropping the answer ends that.

@@ -53,29 +53,20 @@ impl Prefetches {
         let mut by_segment = vec![Held::default(); ids.len()];
         for (_, held_there) in self.held_at_each(&ids).await? {
             for (sum, held) in by_segment.iter_mut().zip(held_there) {
-                sum.dram_bytes += held.dram_bytes;
-                sum.disk_bytes += held.disk_bytes;
-                sum.bytes += held.bytes;
-                sum.keep |= held.keep;
+                *sum = sum.and(held);
             }
         }
         let mut by_segment = by_segment.into_iter();
         let sum = |version: &ObjectVersion| {
             let segments = by_segment.by_ref().take(segment_count(version.size) as usize);
             let mut kept = None;
-            let mut all = segments.fold(Held::default(), |sum, held| {
+            let all = segments.fold(Held::default(), |sum, held| {
                 if held.bytes > 0 {
                     kept = Some(kept.unwrap_or(true) && held.keep);
                 }
-                Held {
-                    dram_bytes: sum.dram_bytes + held.dram_bytes,
-                    disk_bytes: sum.disk_bytes + held.disk_bytes,
-                    bytes: sum.bytes + held.bytes,
-                    keep: false,
-                }
+                sum.and(held)
             });
-            all.keep = kept.unwrap_or(false);
-            all
+            Held { keep: kept.unwrap_or(false), ..all }
         };
         let held = versions.iter().map(sum).collect();
         assert!(by_segment.next().is_none(), "each segment is of a version");

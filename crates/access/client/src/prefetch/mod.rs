@@ -46,7 +46,7 @@ impl Prefetches {
 
 /// Asks a worker to fetch; gives the bytes that it had to fetch.
 async fn fetch(link: &Link, request: &DataRequest, deadline: Duration) -> Result<u64, Failure> {
-    match ask(link, request, Vec::new(), deadline).await? {
+    match ask(link, request, deadline).await? {
         DataReply::Fetched { bytes } => Ok(bytes),
         _ => Err(misfit(link, "prefetch")),
     }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 /// Versions, and which ranges of each, in the order in which they are read.
-pub(crate) type Planned = Vec<(ObjectVersion, Vec<Range<u64>>)>;
+pub type Planned = Vec<(ObjectVersion, Vec<Range<u64>>)>;
 
 /// A plan and how far its reader is.
 pub(crate) struct Course {

@@ -92,7 +92,7 @@ impl Reads {
         fits: impl Fn(&Link, DataReply) -> Result<T, Failure>,
     ) -> Result<T, NoAnswer> {
         let (deadline, fits) = (self.routes.connections.read_deadline(), &fits);
-        let once = |link: Link| async move { fits(&link, ask(&link, request, Vec::new(), deadline).await?) };
+        let once = |link: Link| async move { fits(&link, ask(&link, request, deadline).await?) };
         self.routes.at_home(route, once).await
     }
 }

@@ -27,7 +27,8 @@ use forebay_protocol::RangeSpec;
 use forebay_shared_storage::{Storage, StorageSettings};
 use forebay_types::{Key, Mount, Result, SEGMENT_BYTES};
 
-pub(crate) use courses::{Course, Courses, Planned};
+pub use courses::Planned;
+pub(crate) use courses::{Course, Courses};
 pub use current::{FirstRead, ObjectRead};
 pub use rows::{FarRows, RowsQuestion};
 

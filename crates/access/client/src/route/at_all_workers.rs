@@ -39,7 +39,7 @@ impl Routes {
             let requests = if is_known { requests } else { before };
             let mut replies = Vec::with_capacity(requests.len());
             for request in requests {
-                replies.push(ask(&link, request, Vec::new(), deadline).await.map_err(Failure::into_error)?);
+                replies.push(ask(&link, request, deadline).await.map_err(Failure::into_error)?);
             }
             Ok::<_, Error>((info.id, replies))
         });
@@ -67,7 +67,7 @@ impl Routes {
         let count = workers.len();
         let asked = stream::iter(workers).map(|info| async move {
             let link = timeout(QUEUE_WITHIN, self.connections.link(&info)).await.ok()?.ok()?;
-            match ask(&link, &DataRequest::Queue, Vec::new(), QUEUE_WITHIN).await {
+            match ask(&link, &DataRequest::Queue, QUEUE_WITHIN).await {
                 Ok(DataReply::Queue(hint)) => Some((info.id, hint.queue)),
                 _ => None,
             }

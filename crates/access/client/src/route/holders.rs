@@ -126,7 +126,7 @@ impl Routes {
         let stands = |worker| async move {
             let asking = async {
                 let link = self.connections.link(known.worker(worker)?).await.ok()?;
-                match ask(&link, &DataRequest::Queue, Vec::new(), ANSWER_WITHIN).await {
+                match ask(&link, &DataRequest::Queue, ANSWER_WITHIN).await {
                     Ok(DataReply::Queue(hint)) => Some(hint),
                     _ => None,
                 }

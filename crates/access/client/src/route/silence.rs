@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_placement::{Allowance, Usual};
-use forebay_protocol::{DataReply, DataRequest, WorkerInfo};
+use forebay_protocol::WorkerInfo;
 use forebay_runtime::time::{sleep, timeout};
 use forebay_types::WorkerId;
 use parking_lot::Mutex;
 
 use super::Routes;
-use crate::connect::{Failure, ask};
 
 /// A call that has no answer for so long makes the client look at the view, and again every so often; the rarer one where the worker is
 /// heard of.
@@ -103,14 +102,7 @@ impl Routes {
         }
         let asking = async {
             let link = self.connections.link(info).await.ok()?;
-            match ask(&link, &DataRequest::Queue, Vec::new(), THERE_WITHIN).await {
-                Ok(DataReply::Queue(hint)) => {
-                    self.queues.told(info.id, hint);
-                    Some(())
-                }
-                Ok(_) | Err(Failure::Answered(_)) => Some(()),
-                Err(Failure::Unreached(_) | Failure::Lost(_)) => None,
-            }
+            self.says_so(&link, THERE_WITHIN).await.ok()
         };
         timeout(THERE_WITHIN, asking).await.is_ok_and(|there| there.is_some())
     }

@@ -32,7 +32,12 @@ impl Routes {
         if self.queues.is_fresh(link.worker(), HEARD_WITHIN_US) {
             return Ok(());
         }
-        match ask(link, &DataRequest::Queue, Vec::new(), ANSWER_WITHIN).await {
+        self.says_so(link, ANSWER_WITHIN).await
+    }
+
+    /// Asks a worker whether it is there, whatever was heard of it.
+    pub(super) async fn says_so(&self, link: &Link, within: Duration) -> Result<(), Failure> {
+        match ask(link, &DataRequest::Queue, within).await {
             Ok(DataReply::Queue(hint)) => {
                 self.queues.told(link.worker(), hint);
                 Ok(())

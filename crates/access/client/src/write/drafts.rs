@@ -56,7 +56,7 @@ impl Writes {
             let request = &request;
             async move {
                 let link = self.routes.connections.link(&info).await.map_err(Failure::Unreached)?;
-                match ask(&link, request, Vec::new(), deadline).await? {
+                match ask(&link, request, deadline).await? {
                     DataReply::Done => Ok(link),
                     _ => Err(misfit(&link, "opening of drafts")),
                 }
@@ -100,7 +100,7 @@ impl Drafts {
         let request = DataRequest::PutCommit { upload, parts, condition };
         // Shared storage puts the parts together, which takes it a while for large objects.
         let deadline = deadline_for(self.writes.routes.connections.read_deadline(), draft.bytes);
-        match ask(link, &request, Vec::new(), deadline).await {
+        match ask(link, &request, deadline).await {
             Ok(DataReply::Info(info)) => Ok(info),
             Ok(_) => Err(misfit(link, "commit of a draft").into_error()),
             Err(Failure::Answered(error)) if error.kind() == ErrorKind::NotFound => {
@@ -123,7 +123,7 @@ impl Drafts {
 /// Ends the drafts of an operation at these workers: at how many of them.
 async fn ended(operation: OperationId, links: &BTreeMap<WorkerId, Link>) -> usize {
     let request = DataRequest::Drafts { operation, call: DraftCall::End };
-    let answers = join_all(links.values().map(|link| ask(link, &request, Vec::new(), END_WITHIN))).await;
+    let answers = join_all(links.values().map(|link| ask(link, &request, END_WITHIN))).await;
     for failure in answers.iter().filter_map(|answer| answer.as_ref().err()) {
         // They end with the connection.
         tracing::debug!(?failure, "a worker did not say that drafts are over");

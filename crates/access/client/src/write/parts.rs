@@ -11,7 +11,7 @@ use forebay_types::{Error, ErrorKind, ForebayPath, MountId, ObjectInfo, Operatio
 use super::Writes;
 use super::drafts::Draft;
 use super::put::unknown;
-use crate::connect::{Failure, Link, ask, deadline_for, misfit};
+use crate::connect::{Failure, Link, ask, ask_for, deadline_for, misfit};
 use crate::route::Routes;
 
 /// Bytes on their way to an object, cut where the upload wants it.
@@ -101,7 +101,7 @@ impl PartUpload {
                 return Err(next(link.worker()));
             }
             writes.routes.is_there(&link).await?;
-            match ask(&link, request, Vec::new(), deadline).await {
+            match ask(&link, request, deadline).await {
                 Ok(DataReply::Upload { upload, part_bytes }) => Ok((link, upload, part_bytes)),
                 Ok(_) => Err(misfit(&link, "begin of a put")),
                 Err(Failure::Answered(error)) if open_at.is_some() && error.kind() == ErrorKind::NotFound => {
@@ -158,7 +158,7 @@ impl PartUpload {
 
     pub(crate) async fn abort(&self) -> Result<()> {
         let request = DataRequest::PutAbort { upload: self.upload };
-        match ask(&self.link, &request, Vec::new(), ABORT_DEADLINE).await {
+        match ask(&self.link, &request, ABORT_DEADLINE).await {
             Ok(_) => Ok(()),
             // It ended with its connection, or before.
             Err(Failure::Lost(_)) => Ok(()),
@@ -169,7 +169,7 @@ impl PartUpload {
 
     async fn ask(&self, request: &DataRequest, payload: Vec<Bytes>, bytes: u64) -> Result<DataReply, Failure> {
         let deadline = deadline_for(self.routes.connections.read_deadline(), bytes);
-        let asked = ask(&self.link, request, payload, deadline);
+        let asked = ask_for(&self.link, request, payload, deadline);
         let info = self.routes.view.known().worker(self.link.worker()).cloned();
         let answer =
             match info {
@@ -181,7 +181,7 @@ impl PartUpload {
         if let Err(Failure::Lost(_)) = &answer {
             self.routes.lost(self.link.worker());
         }
-        answer
+        answer.map(|(reply, _)| reply)
     }
 }
 

@@ -5,7 +5,7 @@ use forebay_protocol::{DataReply, DataRequest, PutCondition};
 use forebay_types::{Error, ErrorKind, ForebayPath, Mount, ObjectInfo, Result, RouteKey};
 
 use super::Writes;
-use crate::connect::{Failure, Link, ask, deadline_for, misfit};
+use crate::connect::{Failure, Link, ask, ask_for, deadline_for, misfit};
 
 /// What is written in one message; more goes in parts.
 pub(super) const ONE_MESSAGE_BYTES: usize = 8 << 20;
@@ -22,7 +22,7 @@ impl Writes {
         let once = |link: Link| {
             let (request, payload) = (&request, payload.clone());
             async move {
-                match ask(&link, request, payload, deadline).await? {
+                match ask_for(&link, request, payload, deadline).await?.0 {
                     DataReply::Info(info) => Ok(info),
                     _ => Err(misfit(&link, "put")),
                 }
@@ -40,7 +40,7 @@ impl Writes {
         let once = |link: Link| {
             let request = &request;
             async move {
-                match ask(&link, request, Vec::new(), deadline).await? {
+                match ask(&link, request, deadline).await? {
                     DataReply::Done => Ok(()),
                     _ => Err(misfit(&link, "delete")),
                 }

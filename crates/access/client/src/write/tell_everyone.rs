@@ -67,7 +67,7 @@ impl Writes {
     async fn tell_one(&self, info: &Arc<WorkerInfo>, mount: MountId, request: &DataRequest) -> u64 {
         let telling = async {
             let link = self.routes.connections.link(info).await.ok()?;
-            match ask(&link, request, Vec::new(), ANSWER_WITHIN).await {
+            match ask(&link, request, ANSWER_WITHIN).await {
                 Ok(DataReply::Heard { view }) => Some(view),
                 _ => None,
             }

@@ -179,7 +179,6 @@ impl Bed {
         self.test.store(&format!("pool/{key}"), bytes);
     }
 
-    /// The tables of TPC-H below `/lake/tpch`, and their views in these engines.
     /// An engine of this process and one that asks the cluster, both with the tables of TPC-H.
     pub async fn both_with_tpch(&self, scale: f64) -> (Engine, Engine) {
         let (here, cluster) = (self.here(), self.cluster().await);
@@ -187,6 +186,7 @@ impl Bed {
         (here, cluster)
     }
 
+    /// The tables of TPC-H below `/lake/tpch`, and their views in these engines.
     pub async fn tpch(&self, scale: f64, engines: &[&Engine]) {
         let tables = forebay_tpch::prepare(self.test.folder(), scale, |_, _| {}).await.unwrap();
         for table in forebay_tpch::TABLES {

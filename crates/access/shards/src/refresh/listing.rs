@@ -6,7 +6,8 @@ use forebay_client::Client;
 use forebay_shard::is_like;
 use forebay_shard_store::{SOURCES_MAX, too_many_sources};
 use forebay_types::{Error, ErrorKind, ForebayPath, Key, ObjectInfo, Result};
-use futures::TryStreamExt;
+
+use crate::open::each_below;
 
 /// `Invalid` where a path that a dataset is to follow is not of the dataset's mount: whoever may write there may not read others, and those
 /// who refresh may.
@@ -31,8 +32,14 @@ pub fn is_visible(key: &Key) -> bool {
 /// The objects that a path with `*` or `?` in it stands for; none where it has neither, or there are none: then it stands for itself.
 pub async fn objects_like(client: &Client, path: &ForebayPath) -> Result<Vec<ObjectInfo>> {
     let Some(folder) = folder_of_pattern(path)? else { return Ok(Vec::new()) };
-    let mut objects = client.list_all(&folder).await?;
-    objects.retain(|object| is_like(path.key().as_str(), object.version.key.as_str()));
+    let mut objects = Vec::new();
+    let like = |object: ObjectInfo| {
+        if is_like(path.key().as_str(), object.version.key.as_str()) {
+            objects.push(object);
+        }
+        Ok(())
+    };
+    each_below(client, &folder, like).await?;
     Ok(objects)
 }
 
@@ -83,14 +90,6 @@ pub async fn objects_followed(client: &Client, path: &ForebayPath, from: &[Strin
     }
     debug_assert_eq!(found.all.len(), found.keys.len(), "each is there once");
     Ok(found.all)
-}
-
-async fn each_below(client: &Client, folder: &ForebayPath, mut each: impl FnMut(ObjectInfo) -> Result<()>) -> Result<()> {
-    let mut pages = client.list(folder, false).await?;
-    while let Some(page) = pages.try_next().await? {
-        page.objects.into_iter().try_for_each(&mut each)?;
-    }
-    Ok(())
 }
 
 /// What is followed, as far as it was listed.

@@ -145,3 +145,14 @@ async fn a_dataset_is_replaced_as_a_whole() {
     let none = Shards::open(&bed.client, &path("nothing.shards")).await.err().unwrap();
     assert_eq!(none.kind(), ErrorKind::NotFound);
 }
+
+/// Whoever may write below a mount does not fill the memory of who opens a dataset there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_longer_than_any_manifest_is_not_read() {
+    let bed = Bed::start(1).await;
+    bed.cluster.store("long.shards/manifest-0000000001", &vec![b' '; (16 << 20) + 1]);
+    let error = Shards::open(&bed.client, &path("long.shards")).await.err().unwrap();
+    assert!(error.kind() == ErrorKind::Corrupt && error.message().contains("/lake/long.shards/manifest-"), "{error}");
+    let fetched = bed.cluster.s3.counters().bytes_out;
+    assert!(fetched < 1 << 20, "{fetched} bytes were read of it");
+}

@@ -12,8 +12,9 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use forebay_client::Planned;
 use forebay_table::Table;
-use forebay_types::{Error, ObjectVersion, Result};
+use forebay_types::{Error, Result};
 
 use crate::albis::{Tables, is_number};
 use crate::engine::Engine;
@@ -106,7 +107,7 @@ impl Engine {
     ///
     /// # Errors
     /// Those of planning and of footers; `Invalid` for a statement that is no query.
-    pub async fn reads(&self, sql: &str) -> Result<Vec<(ObjectVersion, Vec<Range<u64>>)>> {
+    pub async fn reads(&self, sql: &str) -> Result<Planned> {
         let session = QuerySession::open(self, sql).await?;
         if !is_query(&session) {
             return Err(Error::invalid("only of a query it can be told what it would read"));
@@ -127,12 +128,7 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Self::reads`], and `Invalid` for a condition that is more than one expression.
-    pub async fn reads_of(
-        &self,
-        path: &str,
-        columns: &[String],
-        condition: Option<&str>,
-    ) -> Result<Vec<(ObjectVersion, Vec<Range<u64>>)>> {
+    pub async fn reads_of(&self, path: &str, columns: &[String], condition: Option<&str>) -> Result<Planned> {
         if let Some(condition) = condition {
             let dialect = self.config.lock().options().sql_parser.dialect;
             steps::check(condition, dialect)?;
