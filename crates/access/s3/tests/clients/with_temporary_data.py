@@ -109,9 +109,13 @@ assert get("if/x") == b"2" and s3.head_object(Bucket="tmp", Key="if/x")["ETag"] 
 s3.delete_object(Bucket="tmp", Key="if/x", IfMatch=replaced)
 assert keys("if/") == []
 
+# Nothing has tags, and who copies asks for them.
+assert s3.get_object_tagging(Bucket="tmp", Key="folder/x")["TagSet"] == []
+assert refused(s3.get_object_tagging, Key="folder/none") == "NoSuchKey"
+
 # What can't be, says so.
 assert refused(s3.put_object, Key="folder/x/y", Body=b"below an object") == "OperationAborted"
 assert refused(s3.put_object, Key="folder", Body=b"a folder is there") == "OperationAborted"
 assert refused(s3.put_object, Key="a//b", Body=b"x") == "InvalidRequest"
-assert refused(s3.get_object_tagging, Key="folder/x") == "NotImplemented"
+assert refused(s3.put_object_tagging, Key="folder/x", Tagging={"TagSet": [{"Key": "a", "Value": "b"}]}) == "NotImplemented"
 assert refused(s3.delete_bucket) == "AccessDenied"
