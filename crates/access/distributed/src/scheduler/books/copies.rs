@@ -86,6 +86,7 @@ impl Books {
         if !is_it || !job.copied.insert((name.stage, name.attempt, name.task)) {
             return false;
         }
+        debug_assert!(running.copy.is_none(), "a task has one copy at a time");
         running.copy = Some(Copied { worker, executor: executor.to_string(), began: forebay_runtime::now() });
         job.sums.tasks_copied += 1;
         self.copies.made += 1;
@@ -123,6 +124,7 @@ impl Books {
         match (running.copy_is_on(executor), is_done) {
             (true, true) => {
                 self.copies.first += 1;
+                debug_assert!(self.copies.first <= self.copies.made, "no more copies are done first than were made");
                 let first = self.goes_on(&name);
                 self.copies.unwanted.extend(first.map(|first| (name, first)));
             }
@@ -174,6 +176,7 @@ impl Books {
         }
         // The slot of the first run is free. That of the copy was never the schedule's.
         self.schedule.finished(job.number, task_id(name.stage, running.task), true);
+        debug_assert!(running.executor != copy.executor, "both runs of a task are on executors of their own");
         (running.worker, running.began, running.local_bytes) = (copy.worker, copy.began, 0);
         Some(mem::replace(&mut running.executor, copy.executor))
     }
