@@ -86,8 +86,8 @@ async fn a_statement_that_is_too_deep_is_an_error_and_not_the_end_of_the_process
     let queries: String = (0..15).map(|i| format!(", c{} as (select a{} a from c{i})", i + 1, " + 1".repeat(500))).collect();
     let error = lake.error(&format!("with c0 as (select 1 a){queries} select a from c15")).await;
     assert!(error.kind() == ErrorKind::Invalid && error.message().contains("stand on each other"), "{error}");
-    assert_eq!(lake.rows(&format!("select 1 in (0{}) a", ", 1".repeat(12_000))).await, "a\ntrue");
+    assert_eq!(lake.rows(&format!("select 1 in (0{}) a", ", 1".repeat(12_000))).await, "true");
     let columns: String = (0..800).map(|i| format!(", a + {i}")).collect();
     let grouped = format!("select count(*) n from (values (1), (1)) t(a) where a = 1 group by a{columns} order by a{columns}");
-    assert_eq!(lake.rows(&grouped).await, "n\n2");
+    assert_eq!(lake.rows(&grouped).await, "2");
 }
