@@ -35,7 +35,7 @@ async fn a_standby_takes_over_when_the_leader_stops_or_loses_the_database() {
     let connection = Connection::connect(&second.address(), &Security::default()).await.unwrap();
     let ControlReply::View(view) = ask(&connection, ControlRequest::View { have: 0 }).await.unwrap() else { panic!("no view") };
     assert!(view.epoch > epoch);
-    assert_eq!(view.mounts, [mount.clone()]);
+    assert_eq!(view.mounts, std::slice::from_ref(&mount));
 
     // The database crashes: the leader can't know whether it still is one.
     server.crash();
