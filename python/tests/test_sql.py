@@ -208,7 +208,9 @@ print(fb.sql("select 1 as one").to_arrow().to_pylist(), flush=True)
     started = time.monotonic()
     os.kill(process.pid, signal.SIGINT)
     try:
-        output, _ = process.communicate(timeout=30)
+        told, took = process.stdout.readline(), time.monotonic() - started
+        # What gives way to nobody keeps its threads until its batch is made, and whoever asks next waits for that.
+        output, _ = process.communicate(timeout=90)
     finally:
         process.kill()
-    assert output == "interrupted\n[{'one': 1}]\n" and time.monotonic() - started < 20
+    assert (told, output) == ("interrupted\n", "[{'one': 1}]\n") and took < 10

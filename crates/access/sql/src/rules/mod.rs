@@ -8,6 +8,7 @@
 //! Start with [`analyzing`], [`logical`] and [`physical`].
 
 mod by_name;
+mod equal_projections;
 mod grouping;
 mod join_order;
 mod no_groups;

@@ -86,3 +86,35 @@ async fn a_limit_is_passed_down_to_the_groups_that_it_is_of_only() {
     let plan = lake.rows(&format!("explain select k as j from {groups} order by j limit 2")).await;
     assert!(plan.contains("lim=[2]"), "{plan}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_computed_of_itself_twice_is_computed_twice() {
+    let lake = Lake::new();
+    lake.rows("copy (select value as s, value % 3 as t from generate_series(1, 3) as t(value)) to '/lake/s.parquet'").await;
+    let nested = |columns: &str, times: usize| {
+        (0..times).fold("'/lake/s.parquet'".to_string(), |below, _| format!("(select {columns} from {below})"))
+    };
+    for (select, rows) in [
+        (format!("select s from {} order by s", nested("s + s as s", 3)), "8\n16\n24"),
+        (format!("select max(s) from {}", nested("s + s as s", 2)), "12"),
+        (format!("select min(s), max(s) from {}", nested("s + 1 as s", 4)), "5 7"),
+        (format!("select s, t from {} order by s", nested("t as s, s as t", 2)), "1 1\n2 2\n3 0"),
+        (format!("select s, t from {} order by t", nested("t as s, s as t", 3)), "1 1\n2 2\n0 3"),
+        (format!("select s from {} where s > 5 order by s", nested("s * s as s, t + s as t", 2)), "16\n81"),
+        (
+            format!(
+                "select s from (select s + s as s from (select s + s as s, t from {})) order by s",
+                nested("s + s as s, t", 1)
+            ),
+            "8\n16\n24",
+        ),
+        (format!("select s from {} group by s having s > 4 order by s", nested("s || s as s", 2)), "1111\n2222\n3333"),
+        (
+            format!("select a.s from {} a join {} b on a.s = b.s order by 1", nested("-s * 2 as s", 2), nested("-s * 2 as s", 2)),
+            "4\n8\n12",
+        ),
+        (format!("select s from {} order by s", nested("s, t", 3)), "1\n2\n3"),
+    ] {
+        assert_eq!(lake.rows(&select).await, rows, "{select}");
+    }
+}
