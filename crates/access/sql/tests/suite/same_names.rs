@@ -108,7 +108,10 @@ async fn what_is_computed_of_itself_twice_is_computed_twice() {
             ),
             "8\n16\n24",
         ),
-        (format!("select s from {} group by s having s > 4 order by s", nested("s || s as s", 2)), "1111\n2222\n3333"),
+        (
+            format!("select s from {} group by s having s > '2' order by s", nested("s::varchar || s::varchar as s", 2)),
+            "2222\n3333",
+        ),
         (
             format!("select a.s from {} a join {} b on a.s = b.s order by 1", nested("-s * 2 as s", 2), nested("-s * 2 as s", 2)),
             "4\n8\n12",
