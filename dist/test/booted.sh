@@ -1,7 +1,7 @@
 # What is done below a systemd of one's own, with bash: each unit is started, asked and stopped.
 
 as_forebay() {
-    setpriv --reuid forebay --regid forebay --clear-groups env FOREBAY_CONFIG=/etc/forebay/forebay.toml forebay "$@"
+    setpriv --reuid forebay --regid forebay --clear-groups env FOREBAY_CONFIG=/etc/forebay/forebay.toml FOREBAY_DISTRIBUTE_FROM=0B forebay "$@"
 }
 
 # What an address of this machine answers to a GET; tried until it listens and is ready.
