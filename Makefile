@@ -37,7 +37,7 @@ VERSITYGW := $(or $(FOREBAY_VERSITYGW),$(shell command -v versitygw),$(wildcard 
 # Says what it compiles: the first time that takes longer than the demo.
 demo:
 	@echo "building Forebay and its query engine (10 to 30 minutes the first time), then the demo"
-	$(CARGO) run $(FAST) -p forebay --no-default-features --features cluster -- demo $(DEMO_ARGS)
+	$(CARGO) run $(FAST) -p forebay --no-default-features -- demo $(DEMO_ARGS)
 
 test: test-deps test-light test-engine test-python
 
