@@ -99,6 +99,11 @@ impl Flight {
         }
     }
 
+    /// Some pages of `run` are among those that it brings.
+    pub(super) fn has_some_of(&self, run: PageRun) -> bool {
+        self.run.start < run.end() && self.run.end() > run.start
+    }
+
     pub(crate) fn class(&self) -> Class {
         if self.demand.load(Relaxed) { Class::Demand } else { Class::Prefetch }
     }

@@ -78,7 +78,7 @@ impl Flights {
         let mut fresh = Vec::new();
         for missing in state.missing {
             let mut at = missing.start;
-            for flight in flights.iter().filter(|flight| flight.run.start < missing.end() && flight.run.end() > missing.start) {
+            for flight in flights.iter().filter(|flight| flight.has_some_of(missing)) {
                 if at < flight.run.start {
                     fresh.push(PageRun::new(at, flight.run.start));
                 }
@@ -110,8 +110,7 @@ impl Flights {
         let coming: Vec<(Arc<Flight>, PageRun)> = {
             let table = self.table.lock();
             let flights = table.get(&segment).into_iter().flatten();
-            let flights =
-                flights.filter(|flight| flight.run.start < run.end() && flight.run.end() > run.start && flight.is_coming(asking));
+            let flights = flights.filter(|flight| flight.has_some_of(run) && flight.is_coming(asking));
             let part = |flight: &Flight| PageRun::new(run.start.max(flight.run.start), run.end().min(flight.run.end()));
             flights.map(|flight| (Arc::clone(flight), part(flight))).collect()
         };
@@ -129,7 +128,7 @@ impl Flights {
         let id = wanted.segment.id;
         let mut table = self.table.lock();
         let flights = table.entry(id).or_default();
-        let in_flight = flights.iter().any(|flight| flight.run.start < run.end() && flight.run.end() > run.start);
+        let in_flight = flights.iter().any(|flight| flight.has_some_of(run));
         if in_flight || self.means.store.state(id, run).missing != [run] {
             if flights.is_empty() {
                 table.remove(&id);
