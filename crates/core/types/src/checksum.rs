@@ -1,4 +1,4 @@
-//! CRC-32C, the checksum of frames, pages, tables and shards; SplitMix64; and how hashes are written.
+//! CRC-32C, the checksum of frames, pages, tables and shards; BLAKE3, by which things are named; SplitMix64; and how hashes are written.
 
 use crc_fast::CrcAlgorithm::Crc32Iscsi;
 
@@ -21,6 +21,18 @@ pub fn crc32c_append(before: u32, bytes: &[u8]) -> u32 {
     let mut digest = crc_fast::Digest::new_with_init_state(Crc32Iscsi, u64::from(!before));
     digest.update(bytes);
     digest.finalize() as u32
+}
+
+/// What things are named by that must not be taken for one another whoever chose what they are made of: the first half of the BLAKE3
+/// of `parts`, one behind the other. Who calls it sees to it that no two things have the same parts in a row.
+#[must_use]
+pub fn digest(parts: &[&[u8]]) -> u128 {
+    let mut hash = blake3::Hasher::new();
+    for part in parts {
+        hash.update(part);
+    }
+    let hash: [u8; blake3::OUT_LEN] = hash.finalize().into();
+    u128::from_be_bytes(std::array::from_fn(|at| hash[at]))
 }
 
 /// The finisher of SplitMix64 (G. Steele and others, OOPSLA 2014): each bit of the answer hangs on each of `value`.

@@ -23,7 +23,7 @@ mod version;
 mod words;
 mod worker;
 
-pub use checksum::{crc32c, crc32c_append, hex, mix64, split_mix};
+pub use checksum::{crc32c, crc32c_append, digest, hex, mix64, split_mix};
 pub use error::{Error, ErrorKind, Result, ResultExt};
 pub use form::{
     Cell, CellSource, Comparison, CsvLines, ROW_TESTS_MAX, RowTest, TEXT_CHUNK_BYTES, TextForm, TextLines, at_most, text_chunk,

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use forebay_rights::{Action, needs};
 use forebay_transport::Peer;
+use forebay_types::digest;
 use parking_lot::Mutex;
-use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use forebay_protocol::NodeCall;
 
@@ -65,7 +65,7 @@ impl Drop for Watched<'_> {
 }
 
 fn key(meta: &[u8], payload_bytes: usize) -> u128 {
-    xxh3_128_with_seed(meta, payload_bytes as u64)
+    digest(&[&(payload_bytes as u64).to_le_bytes(), meta])
 }
 
 #[cfg(test)]

@@ -9,10 +9,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_protocol::PutCondition;
 use forebay_shared_storage::Upload;
-use forebay_types::{Key, Mount, ObjectInfo, Result, ResultExt};
+use forebay_types::{Key, Mount, ObjectInfo, Result, ResultExt, digest};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_128;
 
 use super::Writes;
 
@@ -147,7 +146,7 @@ impl Writes {
 /// Written aside and renamed: a kill leaves no half of a note. Two stores may give the same id, so that a note's name is made of all of it.
 fn write(folder: &Path, note: &Note) -> io::Result<PathBuf> {
     let text = serde_json::to_vec(note)?;
-    let path = folder.join(format!("{:032x}", xxh3_128(&text)));
+    let path = folder.join(format!("{:032x}", digest(&[&text])));
     let draft = path.with_extension("new");
     debug_assert!(draft != path, "a note is whole or not there");
     std::fs::write(&draft, text)?;

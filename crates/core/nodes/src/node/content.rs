@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::Xxh3;
 use crate::terms::{BlockRef, NodeError, NodeErrorKind, NodeResult};
 
 /// A number that is another one when the bytes of a file or value are: blocks have numbers that are never given twice. `tail` are
-/// the bytes behind the blocks.
+/// the bytes behind the blocks. Two values of one tag can be made: by who may write the name, and so may replace its value anyhow.
 pub fn tag(blocks: &[BlockRef], tail: &[u8], len: u64) -> u128 {
     let mut hash = Xxh3::new();
     for block in blocks {

@@ -2,15 +2,15 @@
 
 use std::io::Read;
 
-use forebay_types::Result;
-use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+use forebay_types::{Result, digest};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::block::{checksum, damaged};
 use super::cursor::{Cursor, put_key};
 use crate::model::key::{Key, KeyType};
 use crate::record::varint;
 
-/// A value of more bytes stands there as its XXH3-128.
+/// A value of more bytes stands there as its digest.
 const VALUE_BYTES_MAX: usize = 16;
 
 /// Which of so many buckets a value is in. Buckets are in the order of hashes.
@@ -22,7 +22,7 @@ pub(super) fn hash(value: &[u8]) -> u64 {
     xxh3_64(value)
 }
 
-/// What a value is called in a bucket: itself, or its XXH3-128 where it is long.
+/// What a value is called in a bucket: itself, or its digest where it is long, since nothing compares the values themselves.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Name {
     length: u8,
@@ -35,7 +35,7 @@ impl Name {
         let mut bytes = [0; VALUE_BYTES_MAX];
         let is_hash = value.len() > VALUE_BYTES_MAX;
         if is_hash {
-            bytes = xxh3_128(value).to_le_bytes();
+            bytes = digest(&[value]).to_be_bytes();
         } else {
             bytes[..value.len()].copy_from_slice(value);
         }

@@ -15,7 +15,7 @@ use crate::model::schema::Schema;
 use crate::record::varint;
 
 pub(super) const MAGIC: &[u8; 8] = b"FBSHCOLD";
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// Magic, version, checksum of what follows.
 pub(super) const HEAD_BYTES: usize = 16;
 /// A block has as many bytes as makes the list of blocks and one block together the least: about five bytes a block of the list, and

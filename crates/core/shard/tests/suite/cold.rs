@@ -83,6 +83,25 @@ fn records_and_equalities_are_those_of_the_shard() {
     }
 }
 
+/// Who writes one record must not be found by who looks for another one's value.
+#[test]
+fn values_that_xxh3_takes_for_one_have_keys_of_their_own() {
+    let value = |first: &str, second: &str| format!("{}{first}{}{second}{}", "x".repeat(80), "x".repeat(120), "x".repeat(84));
+    let values = [value("bbbb0aaa", "cbbbK-t_"), value("cbbb0aaa", "bbbbK-t_")];
+    let [one, other] = values.each_ref().map(|value| xxhash_rust::xxh3::xxh3_128(value.as_bytes()));
+    assert_eq!(one, other, "they were chosen so");
+    let mut builder = Builder::new(schema(KeyType::U64)).unwrap();
+    for (number, value) in (0..).zip(&values) {
+        let note = Value::Text(value.clone());
+        builder.push(&Key::U64(number), &[Value::Null, Value::Null, note, Value::Null]).unwrap();
+    }
+    let cold = ColdFile::of(&mut builder).unwrap().unwrap();
+    let tail = open(&cold, KeyType::U64).unwrap();
+    for (number, value) in (0..).zip(values) {
+        assert_eq!(equal(&cold, &tail, 2, &Value::Text(value)).unwrap(), Some(vec![Key::U64(number)]));
+    }
+}
+
 #[test]
 fn a_shard_without_records_has_a_cold_file_too() {
     let (cold, _) = build(KeyType::U64, 0);

@@ -4,9 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::Xxh3;
 
-use crate::{Cell, Error, FormId, ObjectVersion, Result, RouteKey, SegmentId};
+use crate::{Cell, Error, FormId, ObjectVersion, Result, RouteKey, SegmentId, digest};
 
 /// Bytes of a chunk of a text file: what stands for a row group there. A chunk's rows are those whose first byte lies in it.
 pub const TEXT_CHUNK_BYTES: u64 = 4 << 20;
@@ -55,18 +54,16 @@ pub struct CsvLines {
 impl TextForm {
     /// Its id.
     pub fn id(&self) -> FormId {
-        let mut hash = Xxh3::new();
-        match &self.lines {
+        let lines: Vec<u8> = match &self.lines {
             TextLines::Csv(csv) => {
-                hash.update(&[1, csv.header.into(), csv.delimiter, csv.quote, csv.truncated_rows.into()]);
-                for byte in [csv.escape, csv.comment, csv.terminator] {
-                    hash.update(&byte.map_or([0, 0], |byte| [1, byte]));
-                }
+                let mut lines = vec![1, csv.header.into(), csv.delimiter, csv.quote, csv.truncated_rows.into()];
+                let choices = [csv.escape, csv.comment, csv.terminator];
+                lines.extend(choices.iter().flat_map(|byte| byte.map_or([0, 0], |byte| [1, byte])));
+                lines
             }
-            TextLines::Json => hash.update(&[2]),
-        }
-        hash.update(&self.schema);
-        FormId(hash.digest128())
+            TextLines::Json => vec![2],
+        };
+        FormId(digest(&[&lines, &self.schema]))
     }
 
     /// The byte that ends a line for who cuts a file at its lines.

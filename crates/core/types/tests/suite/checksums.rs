@@ -1,6 +1,6 @@
-//! The checksum is that of RFC 3720, whole and piece by piece.
+//! The checksum is that of RFC 3720, whole and piece by piece; the digest is BLAKE3.
 
-use forebay_types::{crc32c, crc32c_append};
+use forebay_types::{crc32c, crc32c_append, digest};
 use proptest::prelude::*;
 
 /// Bit by bit, as the polynomial says.
@@ -18,6 +18,13 @@ fn the_examples_of_rfc_3720() {
     assert_eq!(crc32c(&(0..32).collect::<Vec<u8>>()), 0x46dd_794e);
     assert_eq!(crc32c(b"123456789"), 0xe306_9283);
     assert_eq!(crc32c(b""), 0);
+}
+
+/// As its own tests and `b3sum` have them.
+#[test]
+fn a_digest_is_the_first_half_of_blake3() {
+    assert_eq!(digest(&[]), 0xaf13_49b9_f5f9_a1a6_a040_4dea_36dc_c949);
+    assert_eq!(digest(&[b"a", b"bc"]), 0x6437_b3ac_3846_5133_ffb6_3b75_273a_8db5);
 }
 
 proptest! {

@@ -49,23 +49,24 @@ impl Folder {
 
 fn check_version(path: &Path) -> Result<()> {
     let (shown, file) = (path.display(), path.join("version"));
+    let write = || {
+        let new = path.join("version.new");
+        let mut made = File::create(&new)?;
+        writeln!(made, "{NAME} {FORMAT_VERSION}")?;
+        made.sync_all()?;
+        std::fs::rename(&new, &file)
+    };
+    let write = || write().context(|| format!("{}: can't be written", file.display()));
     let text = match std::fs::read_to_string(&file) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let write = || {
-                let new = path.join("version.new");
-                let mut made = File::create(&new)?;
-                writeln!(made, "{NAME} {FORMAT_VERSION}")?;
-                made.sync_all()?;
-                std::fs::rename(&new, &file)
-            };
-            return write().context(|| format!("{}: can't be written", file.display()));
-        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return write(),
         Err(error) => return Err(Error::from(error).context(file.display())),
     };
     let version = text.trim().strip_prefix(NAME).and_then(|rest| rest.trim().parse::<u32>().ok());
     match version {
         Some(FORMAT_VERSION) => Ok(()),
+        // Its index has the same version and is not read: the tier starts empty.
+        Some(1..FORMAT_VERSION) => write(),
         Some(version) if version > FORMAT_VERSION => Err(Error::invalid(format!(
             "{shown}: written by a newer version of forebay (layout {version}, this one knows {FORMAT_VERSION}): \
              run that version, or remove the folder, which only holds a cache"

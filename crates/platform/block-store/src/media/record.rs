@@ -6,8 +6,8 @@ use crate::books::{OWNERS, index};
 
 /// Bytes of a record, and of the index's header.
 pub(crate) const RECORD_BYTES: usize = 40;
-/// Version of the folder's layout.
-pub(crate) const FORMAT_VERSION: u32 = 1;
+/// Version of the folder's layout, and of how segments are named.
+pub(crate) const FORMAT_VERSION: u32 = 2;
 
 const MAGIC: &[u8; 8] = b"FBYINDEX";
 
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_version_1_stay_what_they_are() {
+    fn the_bytes_of_a_record_stay_what_they_are() {
         let record = Record::Present { id: SegmentId(1), run: PageRun { start: 2, len: 3 } };
         let mut golden = [0; RECORD_BYTES];
         (golden[4], golden[8], golden[32], golden[36]) = (2, 1, 2, 3);

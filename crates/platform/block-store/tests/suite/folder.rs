@@ -24,8 +24,8 @@ fn a_folder_of_a_newer_version_is_refused_and_left_alone() {
     let folder = folder();
     drop(with_disk(folder.path(), MIB, MIB));
     let version = folder.path().join("version");
-    assert_eq!(std::fs::read_to_string(&version).unwrap(), "forebay block store 1\n");
-    std::fs::write(&version, "forebay block store 2\n").unwrap();
+    assert_eq!(std::fs::read_to_string(&version).unwrap(), "forebay block store 2\n");
+    std::fs::write(&version, "forebay block store 3\n").unwrap();
     let index = std::fs::read(folder.path().join("disk.index")).unwrap();
     let error = BlockStore::open(StoreSettings::new(folder.path(), MIB).with_disk(MIB)).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Invalid);

@@ -135,3 +135,27 @@ fn copy_folder(from: &Path, to: &Path) {
         std::fs::copy(from.join(name), to.join(name)).unwrap();
     }
 }
+
+/// Segments had other ids then, which nobody asks for any more.
+#[test]
+fn a_folder_of_version_1_comes_back_empty() {
+    let folder = folder();
+    let one = spec(1, MIB as u32);
+    {
+        let store = with_disk(folder.path(), 32 * MIB, 64 * MIB);
+        fill(&store, &one, all(&one)).unwrap();
+        wait(store.flush());
+        wait(store.close());
+    }
+    let (version, index) = (folder.path().join("version"), folder.path().join("disk.index"));
+    let mut bytes = std::fs::read(&index).unwrap();
+    assert!(bytes.len() > 40, "more than a header");
+    bytes[16] = 1;
+    let sum = forebay_types::crc32c(&bytes[4..40]);
+    bytes[..4].copy_from_slice(&sum.to_le_bytes());
+    std::fs::write(&index, bytes).unwrap();
+    std::fs::write(&version, "forebay block store 1\n").unwrap();
+    let store = with_disk(folder.path(), 32 * MIB, 64 * MIB);
+    assert_eq!((store.usage().segments, store.usage().disk.used_bytes), (0, 0));
+    assert_eq!(std::fs::read_to_string(&version).unwrap(), "forebay block store 2\n");
+}

@@ -1,9 +1,8 @@
 //! What belongs to a dataset.
 
 use forebay_shard::Key;
-use forebay_types::{Error, Result};
+use forebay_types::{Error, Result, digest};
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_128;
 
 use super::following::DatasetFollowing;
 use super::names::is_log;
@@ -69,11 +68,12 @@ impl Dataset {
     pub fn shard_id(&self, mount: u64, folder: &str, number: usize) -> u128 {
         let shard = &self.shards[number];
         let log = self.log.as_deref().unwrap_or_default();
-        let mut text = format!("{mount} {folder}\n{log} {number} {}\n", shard.log_from);
+        // Names may have any character in them: by their lengths they end where they do.
+        let mut text = format!("{mount} {} {folder}\n{log} {number} {}\n", folder.len(), shard.log_from);
         for file in &shard.files {
-            text.push_str(&format!("{}={} {:08x}\n", file.name, file.object, file.crc32c));
+            text.push_str(&format!("{} {}={} {:08x}\n", file.name.len(), file.name, file.object, file.crc32c));
         }
-        xxh3_128(text.as_bytes())
+        digest(&[text.as_bytes()])
     }
 
     /// As it is stored.
@@ -260,6 +260,12 @@ mod tests {
         let mut other = one.clone();
         other.shards[0].files[0].crc32c += 1;
         assert_ne!(id, other.shard_id(1, "a", 0), "other bytes under the same name");
+        let mut split = one.clone();
+        let file = split.shards[0].files[0].clone();
+        split.shards[0].files.push(DatasetFile { name: "other".into(), ..file.clone() });
+        let mut joined = one.clone();
+        joined.shards[0].files[0].name = format!("{}={} {:08x}\nother", file.name, file.object, file.crc32c);
+        assert_ne!(split.shard_id(1, "a", 0), joined.shard_id(1, "a", 0), "a name that reads like two files");
         let again = Dataset { log: Some("f".repeat(16)), ..one };
         assert_ne!(id, again.shard_id(1, "a", 0), "made again, of the same bytes");
     }

@@ -1,13 +1,13 @@
 //! How the objects of a dataset are named.
 
-use xxhash_rust::xxh3::xxh3_128;
+use forebay_types::digest;
 
 /// Digits of a log's name.
 const LOG_DIGITS: usize = 16;
 
 /// What names a manifest by its bytes.
 pub fn manifest_tag(bytes: &[u8]) -> u128 {
-    xxh3_128(bytes)
+    digest(&[bytes])
 }
 
 /// The key of a manifest below a dataset's folder.

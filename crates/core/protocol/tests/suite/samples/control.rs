@@ -96,7 +96,7 @@ fn placement() -> PlacementStatus {
     let segment = SegmentStatus {
         path: "/lake/a".parse().unwrap(),
         index: 1,
-        segment: SegmentId::of(&version(), 1),
+        segment: SegmentId(0x2faa_1bfb_4fae_ac6e_72ae_865c_ec02_3a1e),
         popularity: 5.5,
         operations: 3,
         reads: 5,
@@ -158,7 +158,7 @@ pub fn member_requests() -> Vec<MemberRequest> {
         demand: vec![(MountId(7), 50_000_000)],
         report: report(),
         window: Some(window()),
-        ended: vec![OrderEnd { segment: SegmentId::of(&version(), 0), hold: true, held_bytes: 300 }],
+        ended: vec![OrderEnd { segment: SEGMENT, hold: true, held_bytes: 300 }],
         fresh: vec![version()],
         heard: Some((2 << 32) + 5),
         background: Vec::new(),
@@ -177,10 +177,10 @@ pub fn member_requests() -> Vec<MemberRequest> {
 
 pub fn peer_requests() -> Vec<PeerRequest> {
     vec![
-        PeerRequest::Copy { segment: SegmentId::of(&version(), 0), start: 1, pages: 1024 },
-        PeerRequest::Form { form: form().id() },
+        PeerRequest::Copy { segment: SEGMENT, start: 1, pages: 1024 },
+        PeerRequest::Form { form: FormId(0x8575_b4b5_5bcc_a867_78b4_eed0_50a3_abab) },
         PeerRequest::Coming { mount: MountId(7), key: key("x/log/0123456789abcdef/0001-0000000001"), records: vec![1, u64::MAX] },
-        PeerRequest::Missed { asker: WorkerId(1), segment: SegmentId::of(&version(), 0), start: 1, pages: 1024 },
+        PeerRequest::Missed { asker: WorkerId(1), segment: SEGMENT, start: 1, pages: 1024 },
         PeerRequest::ShardHeld { shard: u128::MAX },
         PeerRequest::ShardPart { shard: 7, file: 1, start: 1 << 40, bytes: 4 << 20 },
         PeerRequest::ClaimBegin {
@@ -229,7 +229,7 @@ pub fn control_replies() -> Vec<ControlReply> {
             window: (2 << 32) + 9,
             orders: vec![
                 Order::Hold { version: version(), index: 0, from: vec![WorkerId(1), WorkerId(2)] },
-                Order::Drop { segment: SegmentId::of(&version(), 0) },
+                Order::Drop { segment: SEGMENT },
             ],
             routes: (2 << 32) + 1,
             credentials: (2 << 32) + 3,

@@ -19,6 +19,9 @@ pub fn info() -> ObjectInfo {
     ObjectInfo { version: version(), modified_ms: -1 }
 }
 
+/// Of samples, whose bytes stay what they are however ids come to be.
+pub const SEGMENT: SegmentId = SegmentId(0x6a6d_df2e_0567_0b6f_9424_7b41_8ac9_4c75);
+
 pub fn form() -> TextForm {
     let lines = CsvLines {
         header: true,
@@ -33,7 +36,7 @@ pub fn form() -> TextForm {
 }
 
 pub fn requests() -> Vec<DataRequest> {
-    let (mount, operation, segment) = (MountId(7), OperationId(9), SegmentId::of(&version(), 0));
+    let (mount, operation, segment) = (MountId(7), OperationId(9), SEGMENT);
     vec![
         DataRequest::Attach,
         DataRequest::Open { mount, key: key("a//b ") },
@@ -147,7 +150,7 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Departed(Departed {
             next: 1 << 40,
             lost: true,
-            runs: vec![(SegmentId::of(&version(), 0), PageRun::new(3, 300))],
+            runs: vec![(SEGMENT, PageRun::new(3, 300))],
             came: Vec::new(),
         }),
         DataReply::ShardHeld(Some(ShardHeld { bytes: 1 << 40, queue: 3 })),
@@ -177,7 +180,7 @@ pub fn shard_state() -> ShardState {
 }
 
 pub fn notices() -> Vec<DataNotice> {
-    let count = InPlaceCount { operation: OperationId(9), segment: SegmentId::of(&version(), 0), reads: 4, bytes: 5 };
+    let count = InPlaceCount { operation: OperationId(9), segment: SEGMENT, reads: 4, bytes: 5 };
     vec![DataNotice::Unpin { pins: vec![1, u64::MAX], counts: vec![count] }, DataNotice::Ended { operation: OperationId(9) }]
 }
 
