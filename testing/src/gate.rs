@@ -4,7 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Request, Response, StatusCode};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
 use s3s::service::S3Service;
@@ -35,7 +37,7 @@ pub(crate) async fn serve(
         tokio::time::sleep(latency).await;
     }
     let fault = shared.faults.next(kind);
-    let answer = match fault {
+    let mut answer = match fault {
         Some(Fault::Status(503)) => refusal(503, "SlowDown"),
         Some(Fault::Status(status)) => refusal(status, "InternalError"),
         Some(Fault::Refused(status, code)) => refusal(status, code),
@@ -47,6 +49,10 @@ pub(crate) async fn serve(
     };
     if fault == Some(Fault::LoseAnswer) {
         return Err(io::ErrorKind::ConnectionReset.into());
+    }
+    if let (Some(Fault::Crc32c(sum)), StatusCode::OK) = (fault, answer.status()) {
+        let told = HeaderValue::try_from(STANDARD.encode(sum.to_be_bytes())).map_err(io::Error::other)?;
+        answer.headers_mut().insert("x-amz-checksum-crc32c", told);
     }
     let way = if kind == Kind::Get && answer.status().is_success() { Way::Out } else { Way::Other };
     let fault = fault.filter(|_| way == Way::Out);

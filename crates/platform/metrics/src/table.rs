@@ -170,6 +170,8 @@ table! {
     STORAGE_REQUEST_SECONDS: Histograms(REQUESTS) = "forebay_storage_request_seconds" ["method"];
     /// Of these, requests that shared storage did not answer, refused, or answered with what can't be right.
     STORAGE_FAILURES: Counters = "forebay_storage_failures_total" ["method"];
+    /// Whole objects whose bytes had another checksum than shared storage says of them.
+    STORAGE_MISMATCHES: Counters = "forebay_storage_mismatches_total" ["mount"];
 
     /// The epoch of the coordinator, which grows with each that takes over.
     COORDINATOR_EPOCH: Gauges = "forebay_coordinator_epoch" [];

@@ -166,7 +166,7 @@ async fn lease(control: &Control, client: u64, door: &Door) -> Duration {
 
 /// Exactly `range` of `version`.
 pub(crate) async fn read(storage: Storage, version: &ObjectVersion, range: Range<u64>) -> Result<Bytes> {
-    let wanted = GetRange::Bounded(range.clone());
+    let wanted = GetRange::part(range.clone(), version.size);
     let get = Get { key: &version.key, range: wanted, if_match: Some(&version.tag), class: Class::Demand };
     let body = storage.get(get).await?;
     if body.info.version != *version || body.range != range {

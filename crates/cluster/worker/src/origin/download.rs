@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use forebay_shared_storage::{Get, GetRange};
-use forebay_types::{Error, Key, ObjectInfo, ObjectVersion, PageRun, Result};
+use forebay_types::{Error, ErrorKind, Key, ObjectInfo, ObjectVersion, PageRun, Result};
 
 use super::Origin;
 use super::admission::Priority;
@@ -26,6 +26,14 @@ const WHOLE_BYTES_MAX: u64 = 16 << 20;
 impl Origin {
     /// All bytes of a small object, past the tiers. `Invalid` when it is not small.
     pub(crate) async fn read_whole(&self, door: &MountDoor, key: &Key) -> Result<Vec<u8>> {
+        match self.read_whole_once(door, key).await {
+            // Of two versions that the store has mixed, one may be whole by now.
+            Err(error) if error.kind() == ErrorKind::Corrupt => self.read_whole_once(door, key).await,
+            read => read,
+        }
+    }
+
+    async fn read_whole_once(&self, door: &MountDoor, key: &Key) -> Result<Vec<u8>> {
         let storage = door.storage()?;
         let mut permit = door.admission.enter(u64::MAX, Priority::Demand, 0).await;
         let get = Get { key, range: GetRange::All, if_match: None, class: permit.class() };

@@ -71,7 +71,7 @@ impl<'a> Pour<'a> {
             // Bytes that nobody waits for are not worth a request when there is no room for them.
             self.sink = Some(self.fill().ok_or(Stop::Gone)?);
         }
-        let range = GetRange::Bounded(segment.object_bytes_of(run));
+        let range = GetRange::part(segment.object_bytes_of(run), segment.version.size);
         let get = Get { key: &segment.version.key, range, if_match: Some(&segment.version.tag), class: permit.class() };
         let body = permit.during(wanted.door.storage()?.get(get)).await?;
         self.stream(bytes.end - bytes.start, body, 0, permit).await

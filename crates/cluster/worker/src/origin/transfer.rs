@@ -30,11 +30,22 @@ pub(crate) enum Source {
 /// Carries out one flight.
 pub(crate) async fn transfer(means: &Means, flight: &Flight, wanted: &Wanted, source: Source) -> Landed {
     let mut pour = Pour::new(means, flight, wanted);
-    match carry(means, flight, wanted, source, &mut pour).await {
+    let mut carried = carry(means, flight, wanted, source, &mut pour).await;
+    if matches!(&carried, Err(Stop::Failed(error)) if error.kind() == ErrorKind::Corrupt) {
+        // Not what the store says of the object. Once more, with nothing of what came: of two versions that were mixed, one may be whole by now.
+        pour = Pour::new(means, flight, wanted);
+        means.store.free(wanted.segment.id);
+        carried = pour.request(flight.run).await;
+    }
+    match carried {
         Ok(()) => pour.finish(),
         Err(Stop::Gone) => Landed::Gone,
         Err(Stop::Failed(error)) => {
-            if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound) {
+            if error.kind() == ErrorKind::Corrupt {
+                drop(pour);
+                means.store.free(wanted.segment.id);
+            }
+            if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound | ErrorKind::Corrupt) {
                 // The version is not the current one any more: the next open must ask.
                 means.versions.forget_version(&wanted.segment.version);
             }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use forebay_metrics::table::STORAGE_MISMATCHES;
 use forebay_protocol::{AdminRequest, DataReply, DataRequest, FrameKind, TraceContext, decode, encode};
 use forebay_testing::Fault;
-use forebay_types::{BitRate, ErrorKind, Key, MountId, MountOptions, SegmentId};
+use forebay_types::{BitRate, ErrorKind, Key, MountId, MountOptions, SegmentId, crc32c};
 use futures::future::join_all;
 use tokio::io::AsyncWriteExt;
 
@@ -118,6 +119,27 @@ async fn one_failure_is_everyone_s_and_broken_connections_heal() {
         assert_eq!(read.unwrap_err().kind(), ErrorKind::Denied);
     }
     assert_eq!(client.read(&version, 2 * MIB as u64, MIB).await.unwrap(), data[2 * MIB..], "an error is not remembered");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_that_is_not_what_the_store_says_is_asked_for_once_more_and_not_kept() {
+    let bed = Bed::new(Plan::default()).await;
+    let (data, client, version) = bed.opened("a", 2 * MIB).await;
+    let sum = crc32c(&data);
+    bed.s3.inject(Fault::Crc32c(!sum), 1);
+    bed.s3.inject(Fault::Crc32c(sum), 1);
+    assert_eq!(client.read(&version, 0, 2 * MIB).await.unwrap(), data);
+    assert_eq!(bed.s3.counters().gets, 2);
+
+    let (data, client, version) = bed.opened("b", 2 * MIB).await;
+    bed.s3.inject(Fault::Crc32c(!crc32c(&data)), 2);
+    let error = client.read(&version, 0, 2 * MIB).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Corrupt && error.message().contains("/lake/b: "), "{error}");
+    assert_eq!((bed.s3.counters().gets, STORAGE_MISMATCHES.with(["lake"]).get()), (4, 3));
+    let held = client.call(DataRequest::Held { segments: vec![SegmentId::of(&version, 0)] }).await.unwrap().0;
+    assert!(matches!(&held, DataReply::Held(held) if held[0].bytes == 0), "{held:?}");
+    assert_eq!(client.read(&version, 0, 2 * MIB).await.unwrap(), data);
+    assert_eq!(bed.s3.counters().gets, 5, "the error is not remembered, and neither are its bytes");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -13,7 +13,8 @@ use hyper::body::Incoming;
 use super::S3;
 use super::answer::{self, info_of, is_etag, range_of};
 use super::call::{Call, Kind};
-use crate::backend::Opened;
+use super::checked::{Checked, Sum};
+use crate::backend::{Opened, Source};
 use crate::request::{Class, Get, GetRange};
 use crate::resume::{Chunks, Reopen, Resuming};
 use crate::retry::{Failure, TryState};
@@ -30,7 +31,7 @@ impl S3 {
             }
         };
         let version = Version { s3: self.clone(), key: get.key.clone(), tag: info.version.tag.clone(), class: get.class };
-        let source = Resuming {
+        let source: Box<dyn Source> = Box::new(Resuming {
             path: self.path(get.key.as_str()),
             reopen: version,
             chunks: Some(chunks),
@@ -41,8 +42,13 @@ impl S3 {
             class: get.class,
             yielding: Arc::clone(&self.common.yielding),
             _demand: demand,
+        });
+        let size = info.version.size;
+        let source: Box<dyn Source> = match Sum::told(&attributes).filter(|_| range == (0..size)) {
+            Some(told) => Box::new(Checked::new(source, told, size, &self.common.name, get.key)),
+            None => source,
         };
-        Ok(Opened { info, attributes, range, source: Box::new(source) })
+        Ok(Opened { info, attributes, range, source })
     }
 
     async fn attempt_get(

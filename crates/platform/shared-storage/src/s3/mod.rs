@@ -3,6 +3,7 @@
 mod address;
 mod answer;
 mod call;
+mod checked;
 mod credentials;
 mod forward;
 mod get;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use forebay_shared_storage::{Class, Get, GetRange, PutCondition};
 use forebay_testing::Fault;
-use forebay_types::ErrorKind;
+use forebay_types::{ErrorKind, crc32c};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -80,6 +80,21 @@ async fn a_broken_body_goes_on_where_it_stopped() {
     // What a broken connection had taken and not delivered comes again, and nothing else.
     assert!(counters.bytes_out < 1_900_000 + 1_000_000, "{counters:?}");
     assert_eq!(lab.storage.counters().bytes_in, 1_900_000);
+}
+
+#[tokio::test]
+async fn a_whole_object_is_held_to_what_the_store_says_of_it() {
+    let lab = Lab::s3();
+    let data = pattern(2_000_000);
+    put(&lab.storage, "x", data.clone()).await;
+    let sum = crc32c(&data);
+    lab.server().inject(Fault::Crc32c(sum), 1);
+    assert_eq!(get(&lab.storage, "x", GetRange::All).await.unwrap(), data);
+    lab.server().inject(Fault::Crc32c(sum ^ 1), 1);
+    let error = get(&lab.storage, "x", GetRange::part(0..2_000_000, 2_000_000)).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Corrupt && error.message().contains("/lake/x: "), "{error}");
+    assert!(error.message().contains(&format!("x-amz-checksum-crc32c {:x}", sum ^ 1)), "{error}");
+    assert_eq!(get(&lab.storage, "x", GetRange::part(1..2_000_000, 2_000_000)).await.unwrap(), data.slice(1..));
 }
 
 #[tokio::test]
