@@ -34,17 +34,20 @@ impl State {
         // One that the coordinator before had not as live was lost to that one.
         let was_lost = known.is_some_and(|member| member.state == WorkerState::Lost || now > member.seen + self.lease)
             || (known.is_none() && !self.members.is_presumed(id));
-        // All know its part of temporary data by its address, which is as it was.
-        let is_restarted = before.is_some() && info.turn == 0;
-        // One that lives has beaten since; one that was killed and has moved waits for that long.
+        // All know its part of temporary data by its address, which is as it was. A process keeps its address: another one is another process.
+        let is_restarted = before.is_some_and(|before| info.turn == 0 || before.info.address != info.address);
+        // One that lives has beaten since, and comes to a coordinator that has started; one that was killed and has moved waits for that long.
         let patience = (self.lease / 2).max(BEATS_WITHIN);
-        let beats = |before: &&Member| now <= before.seen + patience && before.info.address != info.address;
-        if let Some(before) = before.filter(beats).filter(|_| is_restarted) {
+        let there = match before {
+            Some(before) => (now <= before.seen + patience).then_some(&before.info.address),
+            None => self.members.presumed.get(&id).filter(|address| now <= patience && !address.is_empty()),
+        };
+        if let Some(there) = there.filter(|there| **there != info.address) {
             // Two processes would keep one lease, and both answer for the same names.
             return Err(Error::retry(format!(
-                "worker {id} is live at {}, and this is {}: where both run, one has a copy of the other's data folder, and gets an id \
+                "worker {id} is live at {there}, and this is {}: where both run, one has a copy of the other's data folder, and gets an id \
                  of its own when its tiers/worker-id is deleted; one that has moved is let in when the other has been silent for a while",
-                before.info.address, info.address
+                info.address
             )));
         }
         // No view without it has told the others.
@@ -96,7 +99,7 @@ impl State {
             self.view_changed();
         }
         if is_new {
-            commands.push(Command::Remember(self.members.live_ids()));
+            commands.push(Command::Remember(self.members.live_addresses()));
         }
         let named = named.filter(|_| !is_new).unwrap_or(self.versions.view);
         if let Some(member) = self.members.live_member(id) {
@@ -201,7 +204,7 @@ impl State {
         failpoint(format_args!("leaving of {worker}"));
         self.placement.gone(now, worker);
         self.lost();
-        Ok(vec![answer(ControlReply::Done), Command::Remember(self.members.live_ids())])
+        Ok(vec![answer(ControlReply::Done), Command::Remember(self.members.live_addresses())])
     }
 }
 

@@ -53,8 +53,8 @@ pub(crate) struct Start {
     /// `sqlite` or `postgres`.
     pub(crate) metadata: &'static str,
     pub(crate) catalogue: Catalogue,
-    /// Workers that were live under the coordinator before: each may hold shares for one lease.
-    pub(crate) presumed: Vec<WorkerId>,
+    /// Workers that were live under the coordinator before, with their addresses: each may hold shares for one lease.
+    pub(crate) presumed: Vec<(WorkerId, String)>,
     pub(crate) placement: PlacementSettings,
     /// What random choices of placement follow.
     pub(crate) seed: u64,
@@ -103,7 +103,8 @@ pub(crate) struct Before {
 impl State {
     /// The state of a new coordinator. A checkpoint that can't be read is an error beside it: it starts without.
     pub(crate) fn new(start: Start) -> (Self, Result<(), Error>) {
-        let mut placement = Placement::new(start.placement, start.epoch, start.seed, &start.presumed);
+        let presumed: Vec<WorkerId> = start.presumed.iter().map(|(worker, _)| *worker).collect();
+        let mut placement = Placement::new(start.placement, start.epoch, start.seed, &presumed);
         let restored = start.checkpoint.as_ref().map_or(Ok(()), |checkpoint| placement.restore(checkpoint));
         let mut state = Self {
             epoch: start.epoch,
@@ -267,7 +268,7 @@ impl State {
             }
             self.lost();
             commands.extend(lost.into_iter().map(|(worker, address)| Command::ReportLost(worker, address)));
-            commands.push(Command::Remember(self.members.live_ids()));
+            commands.push(Command::Remember(self.members.live_addresses()));
         }
         self.members.forget_lost(now);
         // The round of the window before, if its reports were late, comes before the next one closes.

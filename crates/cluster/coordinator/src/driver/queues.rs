@@ -18,7 +18,7 @@ pub(crate) type PlannerQueue = mpsc::Sender<Box<Problem>>;
 /// What the writer is asked to do.
 pub(crate) enum Job {
     Change(Change, oneshot::Sender<ControlReply>),
-    Remember(Vec<WorkerId>),
+    Remember(Vec<(WorkerId, String)>),
     Checkpoint(Box<Checkpoint>),
 }
 

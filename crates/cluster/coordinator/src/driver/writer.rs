@@ -133,10 +133,15 @@ pub(crate) async fn load(metadata: &Metadata) -> Result<Catalogue> {
     Ok(Catalogue { mounts, pins, tables, tokens })
 }
 
-/// The workers that were live under the coordinator before.
-pub(crate) async fn load_members(metadata: &Metadata) -> Result<Vec<WorkerId>> {
+/// The workers that were live under the coordinator before, with their addresses.
+pub(crate) async fn load_members(metadata: &Metadata) -> Result<Vec<(WorkerId, String)>> {
     let Some((_, bytes)) = metadata.checkpoint(MEMBERS).await? else { return Ok(Vec::new()) };
-    decode(&bytes).or_else(|error: Error| {
+    // Coordinators from before the first release wrote the ids alone.
+    let ids = || -> Result<Vec<(WorkerId, String)>> {
+        let ids: Vec<WorkerId> = decode(&bytes)?;
+        Ok(ids.into_iter().map(|worker| (worker, String::new())).collect())
+    };
+    decode(&bytes).or_else(|_| ids()).or_else(|error: Error| {
         // Of another version: nobody is presumed, and the next change of members writes it anew.
         warn!(%error, "checkpoint of members not read");
         Ok(Vec::new())

@@ -31,6 +31,8 @@ pub(crate) struct Membership {
     line: Option<Connection>,
     /// Beats that got no answer in a row.
     failures: u32,
+    /// Another process has its id: one with a copy of its data folder, which was let in while nothing was heard of this one.
+    is_displaced: bool,
     /// Until when the coordinator counts this worker as live, and keeps its shares for it.
     leased_until: Instant,
     /// The counting period that was reported last; none before the first heartbeat.
@@ -52,6 +54,7 @@ impl Membership {
             security,
             line: None,
             failures: 0,
+            is_displaced: false,
             leased_until,
             reported: None,
             window: None,
@@ -133,6 +136,10 @@ impl Membership {
     }
 
     async fn try_beat(&mut self) -> Result<()> {
+        if self.is_displaced {
+            // Its heartbeats would keep the other one's lease.
+            return self.register().await;
+        }
         let rooms = Arc::clone(&self.rooms);
         let report = rooms.report();
         let (in_place_bytes, nodes, shard_queue) = (rooms.in_place.bytes(), rooms.nodes.usage(), rooms.shards.queue());
@@ -152,11 +159,14 @@ impl Membership {
         let sent = forebay_runtime::now();
         match self.ask(MemberRequest::Heartbeat(beat)).await {
             Ok(ControlReply::Beat { view, shares, lease, window, orders, routes, credentials, hears, settled }) => {
-                self.leased_until = sent + lease;
                 let is_news = view.is_some() || (hears.is_some() && hears != heard);
                 if let Some(view) = view {
                     self.follow(view);
                 }
+                if self.is_displaced {
+                    return self.register().await;
+                }
+                self.leased_until = sent + lease;
                 // Behind the view: from now on it tells everyone in there of what it writes.
                 rooms.cluster.hearing.renew(sent, lease, hears, || rooms.refresh_all());
                 rooms.cluster.set_settled(settled);
@@ -217,7 +227,7 @@ impl Membership {
             ControlReply::View(view) => {
                 tracing::info!(coordinator = %self.coordinator, worker = %self.info.id, version = view.version, "joined the cluster");
                 let turn = view.workers.iter().find(|worker| worker.id == self.info.id).map_or(0, |me| me.turn);
-                if self.info.turn != 0 && self.info.turn != turn {
+                if self.is_displaced || (self.info.turn != 0 && self.info.turn != turn) {
                     // To all others what it had is lost, and may be there anew by now.
                     self.rooms.nodes.begin_anew();
                 }
@@ -251,16 +261,16 @@ impl Membership {
     }
 
     fn follow(&mut self, view: ClusterView) {
-        if let Some(me) = view.workers.iter().find(|worker| worker.id == self.info.id) {
-            if me.address != self.info.address {
-                // It was the first to come to a coordinator that was started again.
-                tracing::error!(
-                    worker = %self.info.id, here = self.info.address, there = me.address,
-                    "another process has this worker's id: stop the one that has a copy of the other's data folder, and delete its tiers/worker-id"
-                );
-            }
+        let me = view.workers.iter().find(|worker| worker.id == self.info.id);
+        self.is_displaced = me.is_some_and(|me| me.address != self.info.address);
+        match me {
+            Some(me) if self.is_displaced => tracing::error!(
+                worker = %self.info.id, here = self.info.address, there = me.address,
+                "another process has this worker's id: stop the one that has a copy of the other's data folder, and delete its tiers/worker-id"
+            ),
             // Kept when it registers again, so that the root stays where it is and a draining worker goes on with it.
-            (self.info.turn, self.info.draining) = (me.turn, me.draining);
+            Some(me) => (self.info.turn, self.info.draining) = (me.turn, me.draining),
+            None => {}
         }
         self.rooms.follow(view);
     }

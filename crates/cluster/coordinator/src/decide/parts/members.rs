@@ -42,15 +42,15 @@ pub(in crate::decide) struct Member {
 #[derive(Debug)]
 pub(in crate::decide) struct Members {
     pub(in crate::decide) by_id: Kept<WorkerId, Member>,
-    /// Live under the coordinator before, and not registered with this one yet.
-    pub(in crate::decide) presumed: Kept<WorkerId, ()>,
+    /// Live under the coordinator before, and not registered with this one yet: their addresses, empty where they are not known.
+    pub(in crate::decide) presumed: Kept<WorkerId, String>,
     /// Turns given.
     pub(in crate::decide) turns: u64,
 }
 
 impl Members {
-    pub(in crate::decide) fn new(presumed: Vec<WorkerId>) -> Self {
-        Self { by_id: Kept::default(), presumed: presumed.into_iter().map(|worker| (worker, ())).collect(), turns: 0 }
+    pub(in crate::decide) fn new(presumed: Vec<(WorkerId, String)>) -> Self {
+        Self { by_id: Kept::default(), presumed: presumed.into_iter().collect(), turns: 0 }
     }
 
     /// Gives what is to be handed back where the decision fails.
@@ -78,6 +78,10 @@ impl Members {
         self.live().map(|(id, _)| id).collect()
     }
 
+    pub(in crate::decide) fn live_addresses(&self) -> Vec<(WorkerId, String)> {
+        self.live().map(|(id, member)| (id, member.info.address.clone())).collect()
+    }
+
     pub(in crate::decide) fn presumed(&self) -> impl Iterator<Item = WorkerId> {
         self.presumed.keys().copied()
     }
@@ -88,7 +92,7 @@ impl Members {
 
     /// One lease after a restart nobody holds shares of the coordinator before; gives those who did not come back.
     pub(in crate::decide) fn forget_presumed(&mut self, now: Duration, lease: Duration) -> Vec<WorkerId> {
-        if now > lease { self.presumed.retain(|_, ()| false) } else { Vec::new() }
+        if now > lease { self.presumed.retain(|_, _| false) } else { Vec::new() }
     }
 
     /// Those whose lease has run out just now, with their addresses.

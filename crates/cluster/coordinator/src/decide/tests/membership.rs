@@ -74,7 +74,7 @@ fn a_worker_is_lost_one_lease_after_its_last_heartbeat() {
     assert_eq!(workers(&before), [1, 2], "the lease of 2 ends now");
     let lost = state.decide(at(5.001), Event::Tick);
     let reported = Command::ReportLost(WorkerId(2), "10.0.0.2:7000".into());
-    assert_eq!(lost, [reported, Command::Remember(vec![WorkerId(1)]), Command::TellAll]);
+    assert_eq!(lost, [reported, Command::Remember(remembered(&[1])), Command::TellAll]);
     let after = view(&mut state, 5.001);
     assert_eq!(workers(&after), [1]);
     assert!(after.version > before.version);
@@ -115,7 +115,7 @@ fn a_worker_that_leaves_is_out_at_once_and_its_share_is_free() {
     }
     let (commands, reply) = ask(&mut state, 3.1, MemberRequest::Leave(WorkerId(2)));
     assert_eq!(reply, Some(ControlReply::Done));
-    assert_eq!(commands, [Command::Remember(vec![WorkerId(1)]), Command::TellAll]);
+    assert_eq!(commands, [Command::Remember(remembered(&[1])), Command::TellAll]);
     assert_eq!(workers(&view(&mut state, 3.1)), [1]);
     assert_eq!(rate(&mut state, 4.0, 1, u64::MAX), BOUND);
     assert_eq!(error_of(ask(&mut state, 4.1, MemberRequest::Leave(WorkerId(2))).1).kind(), ErrorKind::NotFound);
@@ -144,11 +144,11 @@ fn a_worker_that_comes_back_the_same_changes_no_view() {
     let (commands, _) = ask(&mut state, 1.0, MemberRequest::Register(info(1)));
     assert_eq!(commands, [], "nothing to remember");
     assert_eq!(view(&mut state, 1.0).version, first);
-    let moved = WorkerInfo { address: "10.9.9.9:7000".into(), turn, ..info(1) };
-    ask(&mut state, 2.0, MemberRequest::Register(moved.clone()));
+    let larger = WorkerInfo { dram_bytes: 2 << 30, turn, ..info(1) };
+    ask(&mut state, 2.0, MemberRequest::Register(larger.clone()));
     let after = view(&mut state, 2.0);
     assert!(after.version > first);
-    assert_eq!(after.workers, [moved]);
+    assert_eq!(after.workers, [larger]);
 }
 
 #[test]
@@ -168,6 +168,41 @@ fn a_second_process_of_a_worker_is_let_in_when_the_first_has_been_silent() {
     ask(&mut state, 5.0, heartbeat(1, 0, 0));
     let first = WorkerInfo { turn: 0, ..info(1) };
     assert_eq!(error_of(ask(&mut state, 6.1, MemberRequest::Register(first)).1).kind(), ErrorKind::Retry);
+}
+
+#[test]
+fn after_a_restart_of_the_coordinator_a_copy_of_a_worker_does_not_come_before_it() {
+    let (copy, restarted) = (WorkerInfo { address: "10.9.9.9:7000".into(), turn: 0, ..info(1) }, || restarted(2, &[1]));
+    let mut state = restarted();
+    let error = error_of(ask(&mut state, 0.1, MemberRequest::Register(copy.clone())).1);
+    assert!(error.kind() == ErrorKind::Retry && error.message().contains("10.0.0.1:7000"), "{error}");
+    let back = register(&mut state, 0.9, 1);
+    assert_eq!((back.workers[0].address.as_str(), back.workers[0].turn), ("10.0.0.1:7000", 1), "as it was");
+    assert_eq!(error_of(ask(&mut state, 3.0, MemberRequest::Register(copy.clone())).1).kind(), ErrorKind::Retry);
+    // Where it does not come back, the other one has moved.
+    let mut state = restarted();
+    ask(&mut state, 2.6, MemberRequest::Register(copy.clone()));
+    assert_eq!(view(&mut state, 2.6).workers[0].address, copy.address);
+    // One that was started again where it was is not kept waiting.
+    let mut state = restarted();
+    ask(&mut state, 0.1, MemberRequest::Register(WorkerInfo { turn: 0, ..info(1) }));
+    assert_eq!(workers(&view(&mut state, 0.1)), [1]);
+}
+
+#[test]
+fn who_comes_back_to_find_another_process_in_his_place_waits_for_it_and_has_lost_what_he_had() {
+    let mut state = joined(2);
+    let copy = WorkerInfo { address: "10.9.9.9:7000".into(), turn: 0, ..info(1) };
+    beat(&mut state, 3.0, 2, 0);
+    ask(&mut state, 3.0, MemberRequest::Register(copy.clone()));
+    let back = || MemberRequest::Register(info(1));
+    let error = error_of(ask(&mut state, 3.5, back()).1);
+    assert!(error.kind() == ErrorKind::Retry && error.message().contains("10.9.9.9:7000"), "{error}");
+    assert_eq!(view(&mut state, 3.5).workers[0].address, copy.address);
+    let losses = state.losses.clone();
+    ask(&mut state, 5.6, back());
+    assert_eq!(view(&mut state, 5.6).workers[0].address, info(1).address);
+    assert_ne!(format!("{losses:?}"), format!("{:?}", state.losses), "what the other one had is lost to all");
 }
 
 #[test]

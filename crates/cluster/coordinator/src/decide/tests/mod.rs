@@ -48,10 +48,15 @@ fn state() -> State {
 /// A coordinator of an epoch after one that knew these workers.
 fn restarted(epoch: u64, presumed: &[u64]) -> State {
     let catalogue = Catalogue { mounts: [(LAKE, lake())].into(), ..Catalogue::default() };
-    let presumed = presumed.iter().copied().map(WorkerId).collect();
+    let presumed = remembered(presumed);
     let placement = PlacementSettings { window: Duration::from_secs(60), ..PlacementSettings::default() };
     let (lease, metadata, seed) = (LEASE, "sqlite", 7);
     State::new(Start { epoch, lease, metadata, catalogue, presumed, placement, seed, checkpoint: None }).0
+}
+
+/// What is remembered of workers.
+fn remembered(workers: &[u64]) -> Vec<(WorkerId, String)> {
+    workers.iter().map(|worker| (WorkerId(*worker), info(*worker).address)).collect()
 }
 
 fn info(worker: u64) -> WorkerInfo {

@@ -297,7 +297,7 @@ fn a_restarted_coordinator_goes_on_with_counts_and_routes() {
 
 fn restarted_from(epoch: u64, presumed: &[u64], checkpoint: Option<Checkpoint>) -> State {
     let catalogue = Catalogue { mounts: [(LAKE, lake())].into(), ..Catalogue::default() };
-    let presumed = presumed.iter().copied().map(WorkerId).collect();
+    let presumed = remembered(presumed);
     let placement = PlacementSettings::default();
     let (lease, metadata, seed) = (LEASE, "sqlite", 7);
     let (state, restored) = State::new(Start { epoch, lease, metadata, catalogue, presumed, placement, seed, checkpoint });

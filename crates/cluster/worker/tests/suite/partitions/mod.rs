@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 
 use forebay_block_store::StoreSettings;
 use forebay_node::Node;
-use forebay_protocol::{DataReply, DataRequest, PutCondition};
+use forebay_protocol::{
+    ControlReply, ControlRequest, DataReply, DataRequest, Heartbeat, MemberRequest, PutCondition, WorkerInfo,
+};
 use forebay_transport::{Address, Security};
 use forebay_types::{ErrorKind, Key, MountOptions, ObjectVersion, Result, Validate};
 use forebay_worker::{Tuning, Worker, WorkerSettings};
 use tokio::sync::watch;
 
-use crate::bed::{Bed, Client, Plan, until};
+use crate::bed::{Bed, Client, Plan, control, until};
 use proxy::Proxy;
 
 /// A worker that others and the coordinator reach through networks that can be cut.
@@ -171,4 +173,37 @@ async fn a_write_through_a_worker_without_a_lease_waits_for_it_and_changes_nothi
     far.coordinator.heal();
     let new = writing.await.unwrap().unwrap();
     assert_eq!(reader.version("a").await, new);
+}
+
+/// Another process was started with a copy of its data folder while the coordinator heard nothing of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_finds_another_in_its_place_has_no_lease_until_that_one_is_silent() {
+    let bed = bed().await;
+    let far = Far::start(&bed, "far").await;
+    let (writer, reader) = (bed.client().await, far.reader(&bed).await);
+    known(&bed, &writer, &reader).await;
+    let coordinator = bed.node.coordinator_at();
+    let seen = async || {
+        let ControlReply::View(view) = control(coordinator, ControlRequest::View { have: 0 }).await.unwrap() else { panic!() };
+        view.workers.into_iter().find(|worker| Address::Tcp(worker.address.clone()) == far.peers.address)
+    };
+    let there = seen().await.unwrap();
+    far.coordinator.cut();
+    let copy = WorkerInfo { address: "127.0.0.1:9".into(), turn: 0, ..there };
+    until("the copy is let in", async || control(coordinator, MemberRequest::Register(copy.clone())).await.is_ok()).await;
+    far.coordinator.heal();
+    let asks = async || {
+        let before = bed.s3.counters().heads;
+        reader.version("a").await;
+        bed.s3.counters().heads > before
+    };
+    let mut in_a_row = 0;
+    until("it asks shared storage at each open", async || {
+        control(coordinator, MemberRequest::Heartbeat(Heartbeat::silent(copy.id))).await.unwrap();
+        in_a_row = if asks().await { in_a_row + 1 } else { 0 };
+        in_a_row == 50
+    })
+    .await;
+    until("it is let in again", async || seen().await.is_some()).await;
+    until("it hears of what others write", async || !asks().await).await;
 }
