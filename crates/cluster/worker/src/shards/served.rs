@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use forebay_navigation::{MERGE_LIMITS, Unmerged};
+use forebay_navigation::{MERGE_LIMITS, Telling, Unmerged};
 use forebay_protocol::{ShardHeld, ShardState};
 use forebay_runtime::time::Instant;
 use forebay_shard::Key as RecordKey;
@@ -256,6 +256,21 @@ impl Served {
             log.take_over_kept(number, object, bytes, |_| self.add(&mut updates));
         }
         Ok(())
+    }
+
+    /// The word came that shared storage has an object of the log, with it: has what begins from now on see what it says, where it is the next one
+    /// and there is room.
+    pub(super) fn hear(&self, number: u64, bytes: &[u8], has_room: bool) -> Result<Telling> {
+        let Some(log) = self.log.as_ref().filter(|log| number <= log.read().next) else { return Ok(Telling::Look) };
+        let schema = self.store.load().records()?.schema();
+        let mut object = LogObject::decode(bytes, number, &schema, self.part.folder.as_str())?;
+        if !matches!(object, LogObject::Calls(_) | LogObject::Kept(..)) {
+            return Ok(Telling::Look);
+        }
+        // What is here already is not made ready once more.
+        let may_take = has_room && log.read().next == number;
+        let mut updates = if may_take { updates_of(number, &mut object) } else { None };
+        Ok(log.hear(number, object, bytes, may_take, |_| self.add(&mut updates)))
     }
 
     /// The changes of an object come with its first call.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_metrics::table;
 use forebay_navigation::MERGE_LIMITS;
-use forebay_protocol::{CHANGES_MAX, DataRequest, PeerRequest, PutCondition, encode};
+use forebay_protocol::{CHANGES_MAX, DataRequest, PeerRequest, encode};
 use forebay_runtime::time::Instant;
 use forebay_shard_store::{Acknowledged, ChangeIf, LogObject, LoggedCall, WantedChange, key_hash};
 use forebay_trace::{current, within};
@@ -136,7 +136,8 @@ impl Shards {
         let payload = Bytes::from(object.encode(next));
         let put = match &way {
             Way::Store => {
-                self.writes.put(log.mount(), &key, PutCondition::Absent, payload.clone()).await.map(|_| Acknowledged::Storage)
+                let put = self.writes.put_in_log(log.mount(), &key, payload.clone(), self.others_with(&log.name));
+                put.await.map(|_| Acknowledged::Storage)
             }
             Way::Keep(own) => self.keep(own, next, &key, payload.clone()).await,
         };

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
+use forebay_navigation::{LogRead, Telling, told};
 use forebay_shard_store::{ClaimedLog, LogClaim, LogObject, LogPlace, LoggedCall};
 use forebay_types::{MountId, crc32c};
 use parking_lot::{Mutex, MutexGuard};
@@ -112,8 +113,11 @@ impl Follower {
         }
     }
 
+    /// A look has found nothing more. What was heard while it went on stays heard.
     pub(in crate::shards) fn set_looked(&self, looked: Looked) {
-        self.read.lock().looked = Some(looked);
+        let mut read = self.read.lock();
+        let words = read.looked.map_or(looked.words, |before| before.words.max(looked.words));
+        read.looked = Some(Looked { words, ..looked });
     }
 
     /// The log with a claim of it.
@@ -141,41 +145,70 @@ impl Follower {
 
     /// Takes over the next object: its calls are handed over in their order. Nothing happens with one that was taken over before.
     pub(in crate::shards) fn take_over(&self, number: u64, object: LogObject, each: impl FnMut(LoggedCall)) {
-        self.take(number, object, None, each);
+        self.read.lock().take_next(number, object, None, each);
     }
 
     /// The same of one, with these bytes, that shared storage may not have yet.
     pub(in crate::shards) fn take_over_kept(&self, number: u64, object: LogObject, bytes: &[u8], each: impl FnMut(LoggedCall)) {
-        self.take(number, object, Some(crc32c(bytes)), each);
+        self.read.lock().take_next(number, object, Some(crc32c(bytes)), each);
     }
 
-    fn take(&self, number: u64, object: LogObject, kept: Option<u32>, each: impl FnMut(LoggedCall)) {
+    /// The word came that shared storage has an object, with it: its calls are handed over where it is the next one, and `may_take` says that
+    /// they may be. What it was taken for.
+    pub(in crate::shards) fn hear(
+        &self,
+        number: u64,
+        object: LogObject,
+        bytes: &[u8],
+        may_take: bool,
+        each: impl FnMut(LoggedCall),
+    ) -> Telling {
         let mut read = self.read.lock();
-        if number != read.next {
-            assert!(number < read.next, "objects are taken over without gaps");
-            return;
+        let stands = LogRead { next: read.next, unseen: read.first_unseen(), is_ended: read.is_sealed };
+        let telling = told(&stands, number, read.is_same(number, &object, bytes), may_take);
+        match telling {
+            Telling::Take => read.take_next(number, object, None, each),
+            Telling::See => _ = read.kept.pop_front(),
+            Telling::Has | Telling::Look => {}
         }
-        read.claim = object.claim();
-        match object {
-            LogObject::Sealed => read.is_sealed = true,
-            LogObject::Moved => (read.is_sealed, read.is_moved) = (true, true),
-            LogObject::Calls(calls) | LogObject::Kept(_, calls) => {
-                assert!(!read.is_sealed, "nothing comes behind the end of a log");
-                calls.iter().for_each(|call| read.calls.remember(call.id, number));
-                calls.into_iter().for_each(each);
-                read.next += 1;
-                read.kept.extend(kept.map(|sum| (number, sum)));
-                debug_assert!(read.kept.iter().is_sorted_by_key(|(kept, _)| *kept), "what is to be seen yet is in its order");
-            }
-            LogObject::Claim(_) | LogObject::Over => {
-                assert!(!read.is_sealed, "nothing comes behind the end of a log");
-                read.next += 1;
-            }
-        }
+        telling
     }
 }
 
 impl Read {
+    fn take_next(&mut self, number: u64, object: LogObject, kept: Option<u32>, each: impl FnMut(LoggedCall)) {
+        if number != self.next {
+            assert!(number < self.next, "objects are taken over without gaps");
+            return;
+        }
+        self.claim = object.claim();
+        match object {
+            LogObject::Sealed => self.is_sealed = true,
+            LogObject::Moved => (self.is_sealed, self.is_moved) = (true, true),
+            LogObject::Calls(calls) | LogObject::Kept(_, calls) => {
+                assert!(!self.is_sealed, "nothing comes behind the end of a log");
+                calls.iter().for_each(|call| self.calls.remember(call.id, number));
+                calls.into_iter().for_each(each);
+                self.next += 1;
+                self.kept.extend(kept.map(|sum| (number, sum)));
+                debug_assert!(self.kept.iter().is_sorted_by_key(|(kept, _)| *kept), "what is to be seen yet is in its order");
+            }
+            LogObject::Claim(_) | LogObject::Over => {
+                assert!(!self.is_sealed, "nothing comes behind the end of a log");
+                self.next += 1;
+            }
+        }
+    }
+
+    /// Whether what was taken over under a number is this object, by its bytes or by the calls that are in no other.
+    fn is_same(&self, number: u64, object: &LogObject, bytes: &[u8]) -> bool {
+        if let Some((_, sum)) = self.kept.front().filter(|(first, _)| *first == number) {
+            return *sum == crc32c(bytes);
+        }
+        let (LogObject::Calls(calls) | LogObject::Kept(_, calls)) = object else { return false };
+        !calls.is_empty() && calls.iter().all(|call| self.number_of(call.id) == Some(number))
+    }
+
     /// The claim that what follows stands under.
     pub(in crate::shards) fn claim(&self) -> Option<LogClaim> {
         self.claim

@@ -42,11 +42,11 @@ struct Coming {
     until: Instant,
 }
 
-/// What had been said when somebody looked into a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What had been said when somebody looked into a log; those that are greater were said later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::shards) struct Words {
-    of_log: u64,
     of_all: u64,
+    of_log: u64,
 }
 
 impl Told {
@@ -55,7 +55,7 @@ impl Told {
         let Some((place, number)) = LogPlace::parse(key) else { return };
         let now = forebay_runtime::now();
         let mut logs = self.logs.lock();
-        make_room(&mut logs, now);
+        self.make_room(&mut logs, now);
         let coming = Coming { records: records.into_iter().collect(), until: now + COMING_FOR };
         let log = logs.entry((mount, place)).or_default();
         // Two who write the same number: one of them will be told so, and it is not known here which.
@@ -74,7 +74,7 @@ impl Told {
     pub(in crate::shards) fn came(&self, mount: MountId, key: &Key) -> Option<(Words, Words)> {
         let (place, _) = LogPlace::parse(key)?;
         let mut logs = self.logs.lock();
-        make_room(&mut logs, forebay_runtime::now());
+        self.make_room(&mut logs, forebay_runtime::now());
         let of_all = self.of_all.load(Ordering::Acquire);
         let word = &mut logs.entry((mount, place)).or_default().word;
         let before = std::mem::replace(word, self.next());
@@ -90,13 +90,13 @@ impl Told {
 
     /// Anything may have come anywhere that nobody told of; what is on its way by other workers was heard as before.
     pub(in crate::shards) fn untold(&self) {
-        self.of_all.store(self.next(), Ordering::Release);
+        self.of_all.fetch_max(self.next(), Ordering::AcqRel);
     }
 
     /// What was said until now.
     pub(in crate::shards) fn words(&self, log: &Name) -> Words {
-        let of_log = self.logs.lock().get(log).map_or(0, |log| log.word);
-        Words { of_log, of_all: self.of_all.load(Ordering::Acquire) }
+        let logs = self.logs.lock();
+        Words { of_log: logs.get(log).map_or(0, |log| log.word), of_all: self.of_all.load(Ordering::Acquire) }
     }
 
     /// Whether an object may come, from `next` on, that changes one of these records.
@@ -121,18 +121,20 @@ impl Told {
     fn next(&self) -> u64 {
         self.last.fetch_add(1, Ordering::AcqRel) + 1
     }
-}
 
-/// What is forgotten is looked for in shared storage: only who reads while somebody writes could see the older state again.
-fn make_room(logs: &mut HashMap<Name, Of>, now: Instant) {
-    if logs.len() < LOGS_MAX {
-        return;
+    /// What is forgotten is looked for in shared storage: the word of a log that is not known here is that of one of which nobody ever said
+    /// anything. Only who reads while somebody writes could see the older state again.
+    fn make_room(&self, logs: &mut HashMap<Name, Of>, now: Instant) {
+        if logs.len() < LOGS_MAX {
+            return;
+        }
+        logs.retain(|_, log| log.coming.values().any(|coming| now < coming.until));
+        if logs.len() >= LOGS_MAX {
+            logs.clear();
+        }
+        self.untold();
+        assert!(logs.len() < LOGS_MAX, "there is room for one log more");
     }
-    logs.retain(|_, log| log.coming.values().any(|coming| now < coming.until));
-    if logs.len() >= LOGS_MAX {
-        logs.clear();
-    }
-    assert!(logs.len() < LOGS_MAX, "there is room for one log more");
 }
 
 #[cfg(test)]
@@ -217,5 +219,22 @@ mod tests {
             }
         }
         assert!(told.logs.lock().len() <= LOGS_MAX);
+    }
+
+    #[test]
+    fn a_word_that_is_forgotten_for_want_of_room_is_looked_for() {
+        let told = Told::default();
+        let log = (MOUNT, place(0));
+        let looked = told.words(&log);
+        told.came(MOUNT, &place(0).key(1).unwrap());
+        for shard in 1..9_000 {
+            for mount in [MOUNT, MountId(2)] {
+                told.came(mount, &place(shard).key(1).unwrap());
+            }
+        }
+        assert!(!told.logs.lock().contains_key(&log), "too many came since");
+        assert_ne!(told.words(&log), looked, "who looked before the first word lacks what it was about");
+        let looked = told.words(&log);
+        assert_eq!(told.words(&log), looked, "who looks now has it");
     }
 }
