@@ -219,11 +219,12 @@ impl Served {
         ShardHeld { bytes, queue: self.lanes.queue() }
     }
 
-    /// What is asked from now on is answered from another state of its files, with the same changes on top.
-    pub(super) fn replace(&self, store: Store) {
+    /// What is asked from now on is answered from another state of its files, with the same changes on top. Gives the one before: letting go of
+    /// what is mapped of large files takes milliseconds.
+    pub(super) fn replace(&self, store: Store) -> Arc<Store> {
         let replace = || {
             store.adopt_updates(&self.store.load());
-            self.store.store(Arc::new(store));
+            self.store.swap(Arc::new(store))
         };
         if let Some(log) = &self.log { log.hold(replace) } else { replace() }
     }

@@ -163,7 +163,7 @@ impl World {
     }
 
     fn answers_at_once(&self) -> bool {
-        self.follower.looked().is_some_and(|looked| looked.words == self.told.words(&self.follower.name))
+        self.follower.stands().looked.is_some_and(|looked| looked.words == self.told.words(&self.follower.name))
     }
 
     /// What must hold after each step.

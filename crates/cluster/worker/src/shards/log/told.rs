@@ -99,17 +99,21 @@ impl Told {
         Words { of_log: logs.get(log).map_or(0, |log| log.word), of_all: self.of_all.load(Ordering::Acquire) }
     }
 
-    /// Whether an object may come, from `next` on, that changes one of these records.
-    pub(in crate::shards) fn may_change(&self, log: &Name, next: u64, records: impl FnOnce() -> Vec<u64>) -> bool {
-        self.may_change_at(forebay_runtime::now(), log, next, records)
+    /// Whether nothing was said of a log since these words, and no object may come, from `next` on, that changes one of these records.
+    pub(in crate::shards) fn is_quiet(&self, log: &Name, words: Words, next: u64, records: impl FnOnce() -> Vec<u64>) -> bool {
+        let mut logs = self.logs.lock();
+        let log = logs.get_mut(log);
+        let of_log = log.as_ref().map_or(0, |log| log.word);
+        let said = Words { of_all: self.of_all.load(Ordering::Acquire), of_log };
+        said == words && !self.may_change(forebay_runtime::now(), log, next, records)
     }
 
-    fn may_change_at(&self, now: Instant, log: &Name, next: u64, records: impl FnOnce() -> Vec<u64>) -> bool {
+    /// Whether an object of a log may come, from `next` on, that changes one of these records.
+    fn may_change(&self, now: Instant, log: Option<&mut Of>, next: u64, records: impl FnOnce() -> Vec<u64>) -> bool {
         if self.unheard_until.lock().is_some_and(|until| now < until) {
             return !records().is_empty();
         }
-        let mut logs = self.logs.lock();
-        let Some(log) = logs.get_mut(log) else { return false };
+        let Some(log) = log else { return false };
         log.coming.retain(|number, coming| *number >= next && now < coming.until);
         if log.coming.is_empty() {
             return false;
@@ -143,6 +147,12 @@ mod tests {
 
     const MOUNT: MountId = MountId(1);
 
+    impl Told {
+        fn may_change_at(&self, now: Instant, log: &Name, next: u64, records: &[u64]) -> bool {
+            self.may_change(now, self.logs.lock().get_mut(log), next, || records.to_vec())
+        }
+    }
+
     fn place(shard: u32) -> LogPlace {
         LogPlace { folder: "x".into(), log: "0123456789abcdef".into(), shard }
     }
@@ -170,20 +180,21 @@ mod tests {
     #[test]
     fn only_records_of_objects_that_were_not_read_may_change() {
         let told = Told::default();
-        let may = |next, record| told.may_change(&(MOUNT, place(0)), next, || vec![record]);
+        let now = forebay_runtime::now();
+        let may = |next, record| told.may_change_at(now, &(MOUNT, place(0)), next, &[record]);
         assert!(!may(1, 7));
         told.coming(MOUNT, &place(0).key(5).unwrap(), vec![7, 8]);
         told.coming(MOUNT, &place(0).key(5).unwrap(), vec![9]);
         assert!(may(5, 7) && may(5, 9) && !may(5, 10));
         assert!(!may(6, 7), "it was read");
-        assert!(!told.may_change(&(MOUNT, place(1)), 1, || vec![7]));
+        assert!(!told.may_change_at(now, &(MOUNT, place(1)), 1, &[7]));
     }
 
     #[test]
     fn who_has_not_heard_what_is_on_its_way_takes_any_record_for_changed_until_that_has_come() {
         let told = Told::default();
         let began = forebay_runtime::now();
-        let may = |at, records: &[u64]| told.may_change_at(at, &(MOUNT, place(0)), 1, || records.to_vec());
+        let may = |at, records: &[u64]| told.may_change_at(at, &(MOUNT, place(0)), 1, records);
         assert!(!may(began, &[7]));
         told.anything();
         assert!(may(began, &[7]), "it may have been announced to those who heard");
@@ -201,10 +212,12 @@ mod tests {
         let after = told.words(&log);
         assert_ne!(before, after, "what was read before the refresh is not answered from");
         assert_eq!(told.words(&log), after, "what is read now is");
-        assert!(!told.may_change(&log, 1, || vec![7]));
+        assert!(told.is_quiet(&log, after, 1, || vec![7]) && !told.is_quiet(&log, before, 1, || vec![7]));
         told.coming(MOUNT, &place(0).key(5).unwrap(), vec![7]);
         told.untold();
-        assert!(told.may_change(&log, 1, || vec![7]), "what was announced is still coming");
+        let words = told.words(&log);
+        assert!(!told.is_quiet(&log, words, 1, || vec![7]), "what was announced is still coming");
+        assert!(told.is_quiet(&log, words, 1, || vec![8]) && told.is_quiet(&log, words, 6, || vec![7]));
     }
 
     #[test]
