@@ -35,7 +35,7 @@ impl Telling {
 }
 
 /// What becomes of the object with a number: `is_same` where what was taken over under that number is this object, `may_take` where there is room
-/// for it.
+/// for it, and somebody answers from it.
 pub fn told(read: &LogRead, number: u64, is_same: bool, may_take: bool) -> Telling {
     debug_assert!(read.unseen <= read.next, "what was not seen was taken over");
     let has_unseen = read.unseen < read.next;

@@ -260,8 +260,8 @@ impl Served {
     }
 
     /// The word came that shared storage has an object of the log, with it: has what begins from now on see what it says, where it is the next one
-    /// and there is room.
-    pub(super) fn hear(&self, number: u64, bytes: &[u8], has_room: bool) -> Result<Telling> {
+    /// and may be taken.
+    pub(super) fn hear(&self, number: u64, bytes: &[u8], may_take: bool) -> Result<Telling> {
         let Some(log) = self.log.as_ref().filter(|log| number <= log.read().next) else { return Ok(Telling::Look) };
         let schema = self.store.load().records()?.schema();
         let mut object = LogObject::decode(bytes, number, &schema, self.part.folder.as_str())?;
@@ -269,7 +269,7 @@ impl Served {
             return Ok(Telling::Look);
         }
         // What is here already is not made ready once more.
-        let may_take = has_room && log.read().next == number;
+        let may_take = may_take && log.read().next == number;
         let mut updates = if may_take { updates_of(number, &mut object) } else { None };
         Ok(log.hear(number, object, bytes, may_take, |_| self.add(&mut updates)))
     }

@@ -10,7 +10,7 @@ use forebay_shard_store::LogPlace;
 use forebay_types::{Error, ObjectInfo, Result, RouteKey, WorkerId};
 
 use crate::shards::Shards;
-use crate::shards::log::Name;
+use crate::shards::log::{Follower, Name};
 use crate::shards::served::Served;
 
 impl Shards {
@@ -22,19 +22,22 @@ impl Shards {
         if bytes.len() > CAME_BYTES_MAX || bytes.len() as u64 != info.version.size {
             return Err(Error::invalid(format!("{key}: it has {} bytes and comes with {}", info.version.size, bytes.len())));
         }
-        // Who does not hear may be told of what was there long ago.
-        let served = if self.cluster.hearing.holds() { self.of_log(&(mount, place)) } else { Vec::new() };
-        let known: Vec<Arc<Served>> = served.into_iter().filter(|served| self.hear(served, number, bytes)).collect();
+        let mut known = self.of_log(&(mount, place));
+        known.retain(|served| self.hear(served, number, bytes));
         if let Some(words) = self.told.came(mount, key) {
             known.iter().filter_map(|served| served.log.as_ref()).for_each(|log| log.heard(words));
         }
         Ok(())
     }
 
-    /// Whether a shard has an object of its log that came.
+    /// Whether a shard has an object of its log that came. Where the next answer waits for a look, as when nobody has asked it for long or this
+    /// worker does not hear, the look is to bring the object too.
     fn hear(&self, served: &Served, number: u64, bytes: &[u8]) -> bool {
-        let has_room = MERGE_LIMITS.takes_more(served.store.load().update_bytes() as u64, self.update_bytes());
-        match served.hear(number, bytes, has_room) {
+        let is_fresh =
+            |log: &Follower| self.origin.mounts.find(log.mount()).is_some_and(|door| self.is_fresh(&door, log, Vec::new));
+        let may_take = served.log.as_ref().is_some_and(is_fresh)
+            && MERGE_LIMITS.takes_more(served.store.load().update_bytes() as u64, self.update_bytes());
+        match served.hear(number, bytes, may_take) {
             Ok(telling) => {
                 table::WORKER_SHARD_LOG_TOLD.only().add(u64::from(telling == Telling::Take));
                 telling.is_known()
