@@ -54,9 +54,10 @@ impl Told {
     pub(in crate::shards) fn coming(&self, mount: MountId, key: &Key, records: Vec<u64>) {
         let Some((place, number)) = LogPlace::parse(key) else { return };
         let now = forebay_runtime::now();
+        // Made before the lock that each get takes: there may be thousands.
+        let coming = Coming { records: records.into_iter().collect(), until: now + COMING_FOR };
         let mut logs = self.logs.lock();
         self.make_room(&mut logs, now);
-        let coming = Coming { records: records.into_iter().collect(), until: now + COMING_FOR };
         let log = logs.entry((mount, place)).or_default();
         // Two who write the same number: one of them will be told so, and it is not known here which.
         match log.coming.get_mut(&number) {
