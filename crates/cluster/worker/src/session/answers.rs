@@ -83,7 +83,7 @@ impl WorkerSession {
                 reply(DataReply::Done)
             }
             PeerRequest::Came { info } => {
-                rooms.shards.note_came(&info, &payload)?;
+                rooms.shards.note_came(&info, payload).await?;
                 rooms.writes.note_change(info.version.mount, &info.version.key, Some(&info.version.tag));
                 self.heard()
             }

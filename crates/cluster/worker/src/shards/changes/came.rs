@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use forebay_metrics::table;
 use forebay_navigation::{MERGE_LIMITS, Telling};
 use forebay_placement::rank;
@@ -9,6 +10,8 @@ use forebay_protocol::{CAME_BYTES_MAX, CAME_SINCE};
 use forebay_shard_store::LogPlace;
 use forebay_types::{Error, ObjectInfo, Result, RouteKey, WorkerId};
 
+use super::commit::READ_HERE_MAX;
+use crate::background::aside;
 use crate::shards::Shards;
 use crate::shards::log::{Follower, Name};
 use crate::shards::served::Served;
@@ -16,14 +19,20 @@ use crate::shards::served::Served;
 impl Shards {
     /// Another worker has stored an object of a log, which these bytes are. Nothing is answered without it from now on, as where an object is known
     /// to have come. `Invalid` where they are none.
-    pub(crate) fn note_came(&self, info: &ObjectInfo, bytes: &[u8]) -> Result<()> {
+    pub(crate) async fn note_came(self: &Arc<Self>, info: &ObjectInfo, bytes: Bytes) -> Result<()> {
         let (mount, key) = (info.version.mount, &info.version.key);
         let (place, number) = LogPlace::parse(key).ok_or_else(|| Error::invalid(format!("{key} is no object of a log")))?;
         if bytes.len() > CAME_BYTES_MAX || bytes.len() as u64 != info.version.size {
             return Err(Error::invalid(format!("{key}: it has {} bytes and comes with {}", info.version.size, bytes.len())));
         }
-        let mut known = self.of_log(&(mount, place));
-        known.retain(|served| self.hear(served, number, bytes));
+        let (shards, mut known) = (Arc::clone(self), self.of_log(&(mount, place)));
+        let is_read_here = known.is_empty() || bytes.len() <= READ_HERE_MAX;
+        let hear = move || {
+            known.retain(|served| shards.hear(served, number, &bytes));
+            Ok(known)
+        };
+        let heard = if is_read_here { hear() } else { aside("reading changes that came", hear).await };
+        let known = heard?;
         if let Some(words) = self.told.came(mount, key) {
             known.iter().filter_map(|served| served.log.as_ref()).for_each(|log| log.heard(words));
         }

@@ -21,8 +21,8 @@ use crate::shards::{Asked, Shards};
 
 /// Bytes of a call's changes as they are sent, at most.
 const CALL_BYTES_MAX: usize = 4 << 20;
-/// Bytes of a call's changes that are read where they came in, at most: those of more take long enough for others to wait on that thread.
-const READ_HERE_MAX: usize = 16 << 10;
+/// Bytes of changes that are read where they came in, at most: those of more take long enough for others to wait on that thread.
+pub(super) const READ_HERE_MAX: usize = 16 << 10;
 /// Calls of more bytes that are read at a time: what is read of them takes several times these bytes, and no queue counts it yet.
 pub(in crate::shards) const PARSED_AT_ONCE: usize = 4;
 /// How often the next number is tried while other writers are faster.
