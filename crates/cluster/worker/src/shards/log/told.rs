@@ -127,7 +127,7 @@ impl Told {
         self.last.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// What is forgotten is looked for in shared storage: the word of a log that is not known here is that of one of which nobody ever said
+    /// What is forgotten is looked for in shared storage, in all logs: one that is not known here has the word of one of which nobody ever said
     /// anything. Only who reads while somebody writes could see the older state again.
     fn make_room(&self, logs: &mut HashMap<Name, Of>, now: Instant) {
         if logs.len() < LOGS_MAX {
