@@ -3,7 +3,7 @@
 //! Owns: the decision which layers each replica has in the next period ([`plan()`]), the choice among the replicas of a shard
 //! ([`choose`], [`join_shortest`]), the copies after a loss ([`repair()`], [`sources`]), whether a shard is brought to a worker at
 //! all ([`residence()`]), which shard's changes are merged into its files next ([`merge_next`]), what is there of changes that two
-//! workers' disks have ([`Kept`], [`ending`]), how a dataset comes to have more or
+//! workers' disks have ([`Kept`], [`ending`]), what becomes of an object of a log that comes with the word of it ([`told`]), how a dataset comes to have more or
 //! fewer shards ([`recut`], [`start`], [`switch`]), and how room is divided among all that saves time with it ([`divide`], [`lend`]). Never does: I/O, clocks and randomness (time is counted in periods,
 //! chance is an argument), and building or dropping a layer, which is its worker's.
 //!
@@ -26,6 +26,7 @@ mod residence;
 mod settings;
 mod shard;
 mod snapshot;
+mod telling;
 
 pub use budget::{Division, Ladder, Step, divide};
 pub use choose::{Candidate, choose, join_shortest};
@@ -43,3 +44,4 @@ pub use residence::{FarCost, Residence, residence};
 pub use settings::Settings;
 pub use shard::ShardId;
 pub use snapshot::{Replica, Snapshot};
+pub use telling::{LogRead, Telling, told};

@@ -38,8 +38,8 @@ pub use frame::{FRAME_HEADER_BYTES, FrameHeader, FrameKind, LEFT_BYTES, LEFT_MS_
 pub use jobs::{ExecutorNumbers, JobState, SchedulerNumbers, TaskState, TransferState};
 pub use kinds::{node_reply_for, reply_for, request_for};
 pub use limits::{
-    ACCESSES_MAX, BLOCKS_MAX, CHANGES_MAX, CLAIMS_MAX, KEPT_MAX, PINS_MAX, PLANS_MAX, RANGES_MAX, ROOTS_MAX, ROW_BYTES_MAX,
-    ROW_COLUMNS_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX,
+    ACCESSES_MAX, BLOCKS_MAX, CAME_BYTES_MAX, CHANGES_MAX, CLAIMS_MAX, KEPT_MAX, PINS_MAX, PLANS_MAX, RANGES_MAX, ROOTS_MAX,
+    ROW_BYTES_MAX, ROW_COLUMNS_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX,
 };
 pub use nodes::{
     NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_PEER_MESSAGE, NODE_VALUES_BYTES_MAX, NodeCall, NodeOp, NodeReply, PeerCall,
@@ -59,8 +59,8 @@ pub use shards::{DatasetId, ShardClaim, ShardHeld, ShardState, WantedRecords};
 pub use tiers::{Departed, Held, Hint, Span, TierDeed, TierOrder, VersionPart};
 pub use traced::{TRACED_MESSAGE, TraceContext, TraceParent};
 pub use version::{
-    CLAIMS_SINCE, Kind, LEFT_SINCE, ORDERS_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, RESHARD_SINCE, ROWS_SINCE, Spoken,
-    TRACED_SINCE, YOUNG_SINCE, check_known, decode_from, encode_for, read_since, speaking, write_since,
+    CAME_SINCE, CLAIMS_SINCE, Kind, LEFT_SINCE, ORDERS_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, RESHARD_SINCE,
+    ROWS_SINCE, Spoken, TRACED_SINCE, YOUNG_SINCE, check_known, decode_from, encode_for, read_since, speaking, write_since,
 };
 
 /// All kinds of a request by name, as `REQUEST::VARIANTS`: for who has to have tried each.

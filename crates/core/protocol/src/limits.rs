@@ -29,6 +29,8 @@ pub const ROOTS_MAX: usize = 256;
 pub const ACCESSES_MAX: usize = 10_000;
 /// Records that one object of a shard's log changes.
 pub const CHANGES_MAX: usize = 8_192;
+/// Bytes of an object of a shard's log that workers hear of with it: what is larger they read from shared storage.
+pub const CAME_BYTES_MAX: usize = 256 << 10;
 /// Objects of a log that one answer has.
 pub const KEPT_MAX: usize = 1_024;
 /// Values of a record that are asked for; a shard has no more attributes.

@@ -1,7 +1,7 @@
 //! What a worker asks of another about what is cached.
 
 use bytes::Bytes;
-use forebay_types::{FormId, Key, MountId, Result, SegmentId, WorkerId};
+use forebay_types::{FormId, Key, MountId, ObjectInfo, Result, SegmentId, WorkerId};
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantNames};
 
@@ -118,6 +118,13 @@ pub enum PeerRequest {
         mount: MountId,
         /// As there.
         key: Key,
+    },
+    /// An object of a shard's log is there that was not, which the payload is: as [`Changed`](crate::DataRequest::Changed) says for those who
+    /// have the shard, and want it at once. `Invalid` where the payload is not of its size, or larger than
+    /// [`CAME_BYTES_MAX`](crate::CAME_BYTES_MAX): [`Heard`](crate::DataReply::Heard).
+    Came {
+        /// The object, by the answer to the conditional request that stored it.
+        info: ObjectInfo,
     },
 }
 

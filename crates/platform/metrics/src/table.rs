@@ -137,6 +137,8 @@ table! {
     WORKER_SHARD_LOG_WRITTEN: Counters = "forebay_worker_shard_log_objects_written_total" [];
     /// Objects of shards' logs that were read, as others wrote them.
     WORKER_SHARD_LOG_READ: Counters = "forebay_worker_shard_log_objects_read_total" [];
+    /// Objects of shards' logs that came with the word of who wrote them, and were not read.
+    WORKER_SHARD_LOG_TOLD: Counters = "forebay_worker_shard_log_objects_told_total" [];
     /// Merges of what was changed in a shard into its files.
     WORKER_SHARDS_MERGED: Counters = "forebay_worker_shards_merged_total" [];
     /// Datasets that came to have other shards.

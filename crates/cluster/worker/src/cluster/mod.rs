@@ -31,6 +31,7 @@ use lease::Lease;
 use peers::Peers;
 pub(crate) use peers::{ClaimName, Shared};
 use told::Forgetting;
+pub(crate) use told::Fuller;
 use whereabouts::Whereabouts;
 
 /// How long a request that names what is not known waits for a newer view before it is refused.

@@ -63,15 +63,15 @@ impl Peers {
             return;
         }
         let message = encode(request);
-        futures::future::join_all(peers.iter().map(|peer| self.tell_now(peer, message.clone()))).await;
+        futures::future::join_all(peers.iter().map(|peer| self.tell_now(peer, message.clone(), Vec::new()))).await;
     }
 
     /// Says something to one, unless it did not answer a moment ago: whether it has heard.
-    pub(crate) async fn tell_now(&self, peer: &WorkerInfo, message: Bytes) -> bool {
+    pub(crate) async fn tell_now(&self, peer: &WorkerInfo, message: Bytes, payload: Vec<Bytes>) -> bool {
         if self.is_away(peer.id) {
             return false;
         }
-        let told = forebay_runtime::time::timeout(TELL_WITHIN, self.tell_one(peer, message)).await;
+        let told = forebay_runtime::time::timeout(TELL_WITHIN, self.tell_one(peer, message, payload)).await;
         let Err(error) = told.unwrap_or_else(|_| Err(Error::retry("no answer within a second"))) else { return true };
         tracing::debug!(worker = %peer.id, %error, "peer did not hear of a change");
         self.lines.lock().insert(peer.id, Contact::AwayUntil(forebay_runtime::now() + AWAY_FOR));
@@ -220,8 +220,8 @@ impl Peers {
         async move { ask_nodes(&lines, &security, &peer, message, None).await }
     }
 
-    async fn tell_one(&self, peer: &WorkerInfo, message: Bytes) -> Result<()> {
-        reply(self.ask(peer, message, Vec::new()).await?).map(drop)
+    async fn tell_one(&self, peer: &WorkerInfo, message: Bytes, payload: Vec<Bytes>) -> Result<()> {
+        reply(self.ask(peer, message, payload).await?).map(drop)
     }
 
     /// What a peer answers in time; `late` says that it has not.

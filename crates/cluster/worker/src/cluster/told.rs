@@ -20,6 +20,14 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// What a writer waits beyond two leases, in one of which a worker that is gone is lost.
 const SLACK: Duration = Duration::from_secs(5);
 
+/// What some workers hear in the place of what all others do, which says more.
+#[derive(Default)]
+pub(crate) struct Fuller {
+    pub(crate) to: Vec<WorkerId>,
+    pub(crate) message: Bytes,
+    pub(crate) payload: Bytes,
+}
+
 /// Makes workers forget, by the coordinator, that can't be told of a change.
 pub(crate) struct Forgetting {
     coordinator: Address,
@@ -84,14 +92,22 @@ impl Cluster {
     /// Tells all workers of a change, by a message of it. Back when none of them can answer from what it knew before; `Retry` when that is not
     /// certain within two leases and a little.
     pub(crate) async fn tell_everyone(&self, mount: MountId, message: Bytes) -> Result<()> {
+        self.tell_some_more(mount, message, &Fuller::default()).await
+    }
+
+    /// The same where some hear more.
+    pub(crate) async fn tell_some_more(&self, mount: MountId, message: Bytes, fuller: &Fuller) -> Result<()> {
         let telling = async {
             // By the view of a worker that hears: it names all who hear.
             self.hearing.hears().await;
             let others = self.others();
             let told = others.iter().map(|peer| {
-                let message = message.clone();
+                let (message, payload) = match fuller.to.contains(&peer.id) {
+                    true => (fuller.message.clone(), vec![fuller.payload.clone()]),
+                    false => (message.clone(), Vec::new()),
+                };
                 async move {
-                    if !self.peers.tell_now(peer, message).await {
+                    if !self.peers.tell_now(peer, message, payload).await {
                         self.forgetting.forgotten(mount, peer.id).await;
                     }
                 }

@@ -82,6 +82,11 @@ impl WorkerSession {
                 rooms.shards.claim_end((claim, mount, &key)).await;
                 reply(DataReply::Done)
             }
+            PeerRequest::Came { info } => {
+                rooms.shards.note_came(&info, payload).await?;
+                rooms.writes.note_change(info.version.mount, &info.version.key, Some(&info.version.tag));
+                self.heard()
+            }
         })
     }
 

@@ -1,6 +1,6 @@
 //! Manifests and shards, from shared storage or from workers that have them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,7 +11,7 @@ use forebay_trace::{Kind, Span, current, within};
 use forebay_types::{Error, ErrorKind, Key, Result, ResultExt};
 use tokio::sync::oneshot;
 
-use super::folder::Kept;
+use super::folder::{Kept, remove};
 use super::log::Follower;
 use super::served::Served;
 use super::{Asked, Manifest, Shards};
@@ -182,8 +182,9 @@ impl Shards {
     async fn bring(&self, asked: &Asked) -> Result<Store> {
         let (id, shard) = (asked.id(), asked.shard());
         let door = self.origin.mount(asked.manifest.id.mount).await?;
-        self.make_room(id, shard.bytes())?;
+        let gone = self.make_room(id, shard.bytes())?;
         let reserved = Reserved { kept: &self.kept, id };
+        gone.removed().await?;
         let unfinished = self.kept.begin(id)?;
         let mut span = Span::below(current(), "bring shard", Kind::Internal);
         span.set("forebay.path", || format!("/{}/{}", door.mount.name, asked.folder()));
@@ -224,16 +225,36 @@ impl Shards {
         }
     }
 
-    /// Gives up shards that were not asked for longest, until this one has room for `bytes`.
-    pub(super) fn make_room(&self, id: u128, bytes: u64) -> Result<()> {
+    /// Gives up shards that were not asked for longest, until this one has room for `bytes`, once their files are removed.
+    pub(super) fn make_room(&self, id: u128, bytes: u64) -> Result<Gone> {
         // One step for all others: who is brought again meanwhile must not lose what came.
         let mut served = self.served.lock();
+        let mut gone = Gone(Vec::new());
         for id in self.kept.make_room(id, bytes, |id| served.get(&id).is_some_and(|served| served.dial.told().1))? {
-            served.remove(&id);
-            self.kept.forget(id)?;
+            gone.0.push((served.remove(&id), self.kept.put_aside(id)?));
             table::WORKER_SHARDS_EVICTED.only().add(1);
         }
-        Ok(())
+        Ok(gone)
+    }
+}
+
+/// Shards that made room, and the folders that their files are in.
+#[must_use]
+pub(super) struct Gone(Vec<(Option<Arc<Served>>, PathBuf)>);
+
+impl Gone {
+    /// Removes the files, of which there may be gigabytes: no question waits for that.
+    pub(super) async fn removed(self) -> Result<()> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let removing = move || {
+            self.0.into_iter().try_for_each(|(served, folder)| {
+                drop(served);
+                remove(&folder)
+            })
+        };
+        aside("making room for a shard", removing).await
     }
 }
 
@@ -258,7 +279,7 @@ impl Drop for Reserved<'_> {
 }
 
 /// Opens a shard's folder, which verifies every byte of it.
-pub(super) async fn open(path: std::path::PathBuf) -> Result<Store> {
+pub(super) async fn open(path: PathBuf) -> Result<Store> {
     aside("opening a shard", move || Store::open(&path)).await
 }
 

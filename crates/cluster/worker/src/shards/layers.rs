@@ -47,7 +47,9 @@ impl Shards {
             let tuned = forebay_runtime::run_behind(move || tune_within(&within, id, &path, size, before)).await;
             let came = match tuned {
                 Some(Ok((store, bytes, came))) => {
-                    served.replace(store);
+                    let before = served.replace(store);
+                    // Where no get waits for it.
+                    let _ = forebay_runtime::spawn_blocking(move || drop(before)).await;
                     served.bytes.store(bytes, Relaxed);
                     if came {
                         table::WORKER_SHARDS_LAYERED.only().add(1);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use forebay_navigation::{MERGE_LIMITS, Unmerged};
+use forebay_navigation::{MERGE_LIMITS, Telling, Unmerged};
 use forebay_protocol::{ShardHeld, ShardState};
 use forebay_runtime::time::Instant;
 use forebay_shard::Key as RecordKey;
@@ -219,11 +219,12 @@ impl Served {
         ShardHeld { bytes, queue: self.lanes.queue() }
     }
 
-    /// What is asked from now on is answered from another state of its files, with the same changes on top.
-    pub(super) fn replace(&self, store: Store) {
+    /// What is asked from now on is answered from another state of its files, with the same changes on top. Gives the one before: letting go of
+    /// what is mapped of large files takes milliseconds.
+    pub(super) fn replace(&self, store: Store) -> Arc<Store> {
         let replace = || {
             store.adopt_updates(&self.store.load());
-            self.store.store(Arc::new(store));
+            self.store.swap(Arc::new(store))
         };
         if let Some(log) = &self.log { log.hold(replace) } else { replace() }
     }
@@ -256,6 +257,21 @@ impl Served {
             log.take_over_kept(number, object, bytes, |_| self.add(&mut updates));
         }
         Ok(())
+    }
+
+    /// The word came that shared storage has an object of the log, with it: has what begins from now on see what it says, where it is the next one
+    /// and may be taken.
+    pub(super) fn hear(&self, number: u64, bytes: &[u8], may_take: bool) -> Result<Telling> {
+        let Some(log) = self.log.as_ref().filter(|log| number <= log.read().next) else { return Ok(Telling::Look) };
+        let schema = self.store.load().records()?.schema();
+        let mut object = LogObject::decode(bytes, number, &schema, self.part.folder.as_str())?;
+        if !matches!(object, LogObject::Calls(_) | LogObject::Kept(..)) {
+            return Ok(Telling::Look);
+        }
+        // What is here already is not made ready once more.
+        let may_take = may_take && log.read().next == number;
+        let mut updates = if may_take { updates_of(number, &mut object) } else { None };
+        Ok(log.hear(number, object, bytes, may_take, |_| self.add(&mut updates)))
     }
 
     /// The changes of an object come with its first call.

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use forebay_protocol::{DataRequest, encode};
+use bytes::Bytes;
+use forebay_protocol::{DataRequest, PeerRequest, encode};
 use forebay_runtime::{Defect, planted};
-use forebay_types::{Error, ErrorKind, Key, MountId, ObjectInfo, Result, VersionTag};
+use forebay_types::{Error, ErrorKind, Key, MountId, ObjectInfo, Result, VersionTag, WorkerId};
 
 use super::Writes;
+use crate::cluster::Fuller;
 
 #[derive(Default)]
 pub(super) struct Overlap {
@@ -24,6 +26,8 @@ pub(super) struct Write {
     has_left: bool,
     /// Everyone has heard of it who has to.
     ended: bool,
+    /// Workers that are to hear what the object is with the word that it is there.
+    with_bytes: Option<(Vec<WorkerId>, Bytes)>,
 }
 
 impl Write {
@@ -34,7 +38,13 @@ impl Write {
         let overlap = under_way.entry((mount, key.clone())).or_default();
         overlap.count += 1;
         overlap.mixed |= overlap.count > 1;
-        Ok(Self { writes: Arc::clone(writes), mount, key: key.clone(), has_left: false, ended: false })
+        Ok(Self { writes: Arc::clone(writes), mount, key: key.clone(), has_left: false, ended: false, with_bytes: None })
+    }
+
+    /// Has some workers hear what the object is, if shared storage says that it has it.
+    pub(super) fn with_bytes(mut self, to: Vec<WorkerId>, bytes: Bytes) -> Self {
+        self.with_bytes = (!to.is_empty()).then_some((to, bytes));
+        self
     }
 
     /// With shared storage's answer: the object as it is now, or none when it was deleted. All workers have heard of it
@@ -59,7 +69,10 @@ impl Write {
         }
         let info = result.as_ref().ok().and_then(Clone::clone);
         // Who goes away meanwhile has others told all the same.
-        let told = self.writes.tell_change(self.mount, &self.key, info).await;
+        let told = match (info, self.with_bytes.take()) {
+            (Some(info), Some((to, bytes))) => self.writes.tell_with_bytes(info, to, bytes).await,
+            (info, _) => self.writes.tell_change(self.mount, &self.key, info).await,
+        };
         self.ended = true;
         let info = result?;
         told.map_err(|error| error.context(&self.key))?;
@@ -133,6 +146,14 @@ impl Writes {
 
     async fn tell_change(&self, mount: MountId, key: &Key, info: Option<ObjectInfo>) -> Result<()> {
         self.cluster.tell_everyone(mount, encode(&DataRequest::Changed { mount, key: key.clone(), info })).await
+    }
+
+    /// The same of an object that was not there before, where some workers hear what it is.
+    async fn tell_with_bytes(&self, info: ObjectInfo, to: Vec<WorkerId>, payload: Bytes) -> Result<()> {
+        let (mount, key) = (info.version.mount, info.version.key.clone());
+        let fuller = Fuller { to, message: PeerRequest::Came { info: info.clone() }.encode(), payload };
+        let changed = encode(&DataRequest::Changed { mount, key, info: Some(info) });
+        self.cluster.tell_some_more(mount, changed, &fuller).await
     }
 
     /// Forgets versions and listings below `prefix`.

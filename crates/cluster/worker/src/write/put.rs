@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use forebay_protocol::PutCondition;
-use forebay_types::{Key, MountId, ObjectInfo, Result, RouteKey, SEGMENT_BYTES};
+use forebay_protocol::{CAME_BYTES_MAX, PutCondition};
+use forebay_types::{Key, MountId, ObjectInfo, Result, RouteKey, SEGMENT_BYTES, WorkerId};
 
 use super::Writes;
 use super::changes::Write;
@@ -27,10 +27,33 @@ impl Writes {
         condition: PutCondition,
         payload: Bytes,
     ) -> Result<ObjectInfo> {
+        self.put_and_tell(mount, key, condition, payload, Vec::new()).await
+    }
+
+    /// The same of an object of a log, which is not there before; the workers `to` hear what it is with the word of it, where it is small.
+    pub(crate) async fn put_in_log(
+        self: &Arc<Self>,
+        mount: MountId,
+        key: &Key,
+        payload: Bytes,
+        to: Vec<WorkerId>,
+    ) -> Result<ObjectInfo> {
+        let to = if payload.len() <= CAME_BYTES_MAX { to } else { Vec::new() };
+        self.put_and_tell(mount, key, PutCondition::Absent, payload, to).await
+    }
+
+    async fn put_and_tell(
+        self: &Arc<Self>,
+        mount: MountId,
+        key: &Key,
+        condition: PutCondition,
+        payload: Bytes,
+        to: Vec<WorkerId>,
+    ) -> Result<ObjectInfo> {
         let door = self.writable(mount, key).await?;
         let parts = if payload.is_empty() { Vec::new() } else { vec![payload.clone()] };
         let storage = door.storage()?;
-        let write = Write::begin(self, mount, key).await?;
+        let write = Write::begin(self, mount, key).await?.with_bytes(to, payload.clone());
         let result = storage.put(key, parts, condition).await;
         let info = write.end(result.map(Some)).await?.expect("a put gives what it put");
         self.fresh.add(&info.version);

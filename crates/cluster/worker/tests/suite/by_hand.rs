@@ -8,7 +8,7 @@ use forebay_protocol::{
     DataReply, DataRequest, DatasetId, FRAME_HEADER_BYTES, FrameHeader, FrameKind, PROTOCOL_VERSION, PeerOp, PeerRequest, Raw,
     WantedRecords, decode,
 };
-use forebay_types::{FormId, Key, MountId, SegmentId, WorkerId};
+use forebay_types::{FormId, Key, MountId, ObjectInfo, ObjectVersion, SegmentId, VersionTag, WorkerId};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
@@ -101,9 +101,12 @@ pub fn of_shards(mount: MountId, folder: &Key) -> [DataRequest; 5] {
 }
 
 /// What workers ask each other about what is cached, and about the logs of shards.
-pub fn of_workers(segment: SegmentId, mount: MountId) -> [PeerRequest; 10] {
+pub fn of_workers(segment: SegmentId, mount: MountId) -> [PeerRequest; 11] {
     let key = || Key::new("x/log/0123456789abcdef/0001-0000000001").unwrap();
     let (shard, claim) = (7, 7);
+    // As nothing comes with it where it is tried by its bytes alone.
+    let version = ObjectVersion { mount, key: key(), tag: VersionTag::etag("\"e1\""), size: 0 };
+    let info = ObjectInfo { version, modified_ms: 1 };
     [
         PeerRequest::Copy { segment, start: 0, pages: 300 },
         PeerRequest::Form { form: FormId(7) },
@@ -115,6 +118,7 @@ pub fn of_workers(segment: SegmentId, mount: MountId) -> [PeerRequest; 10] {
         PeerRequest::ClaimKeep { claim, number: 2 },
         PeerRequest::ClaimKept { claim, from: 2, close: false, mount, key: key() },
         PeerRequest::ClaimEnd { claim, mount, key: key() },
+        PeerRequest::Came { info },
     ]
 }
 

@@ -7,11 +7,14 @@ use forebay_block_store::StoreSettings;
 use forebay_coordinator::CoordinatorSettings;
 use forebay_node::Node;
 use forebay_protocol::{
-    AdminRequest, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest, PeerRequest, PutCondition, RangeSpec,
-    WorkerState,
+    AdminRequest, CAME_BYTES_MAX, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest, PeerRequest, PutCondition,
+    RangeSpec, WorkerState, decode,
 };
 use forebay_transport::Security;
-use forebay_types::{BitRate, ErrorKind, Key, MountOptions, ObjectVersion, OperationId, SegmentId, Standing, Validate, WorkerId};
+use forebay_types::{
+    BitRate, ErrorKind, Key, MountOptions, ObjectInfo, ObjectVersion, OperationId, SegmentId, Standing, Validate, VersionTag,
+    WorkerId,
+};
 
 use crate::bed::{Bed, Client, MIB, Plan, add_mount, control, start_worker, until};
 
@@ -188,6 +191,28 @@ async fn what_an_answer_brings_that_has_begun_is_waited_for_by_another_worker() 
     assert_eq!(shared.runs, [(80, 1)]);
     assert!(page == data[80 * 4096..81 * 4096] && read.unwrap().2 == data);
     assert_eq!(bed.s3.counters().gets, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_comes_with_the_word_of_an_object_of_a_log_is_as_long_as_that_and_no_longer_than_it_may_be() {
+    let bed = Bed::new(Plan::default()).await;
+    let client = bed.client().await;
+    let come = async |key: &str, size: usize, payload: usize| {
+        let (key, tag) = (Key::new(key).unwrap(), VersionTag::etag("\"e1\""));
+        let version = ObjectVersion { mount: bed.mount.id, key, tag, size: size as u64 };
+        let came = PeerRequest::Came { info: ObjectInfo { version, modified_ms: 1 } };
+        let answer = client.connection.call(came.encode(), vec![vec![7_u8; payload].into()]).await.unwrap();
+        decode::<DataReply>(&answer.meta).unwrap()
+    };
+    let log = "x/log/0123456789abcdef/0001-0000000001";
+    for (key, size, payload) in [(log, 10, 9), (log, CAME_BYTES_MAX + 1, CAME_BYTES_MAX + 1), ("x/data/1", 10, 10)] {
+        let refused = come(key, size, payload).await;
+        assert!(matches!(refused, DataReply::Failed { kind: ErrorKind::Invalid, .. }), "{key} of {size}: {refused:?}");
+    }
+    for bytes in [10, CAME_BYTES_MAX] {
+        let heard = come(log, bytes, bytes).await;
+        assert!(matches!(heard, DataReply::Heard { .. }), "what says nothing is looked for: {heard:?}");
+    }
 }
 
 /// What is asked for at a second worker while a first one brings 60 MiB.

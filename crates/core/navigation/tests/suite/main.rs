@@ -11,3 +11,4 @@ mod repairs;
 mod reshards;
 mod residences;
 mod support;
+mod tellings;

@@ -10,7 +10,9 @@ use crate::data::{DataReply, DataRequest};
 use crate::nodes::{NodeCall, NodeOp, NodeReply, PeerCall, PeerOp};
 use crate::notice::DataNotice;
 use crate::peer::PeerRequest;
-use crate::version::{CLAIMS_SINCE, Kind, PROTOCOL_VERSION, ROWS_SINCE, YOUNG_SINCE, check_known, encode_for, speaking};
+use crate::version::{
+    CAME_SINCE, CLAIMS_SINCE, Kind, PROTOCOL_VERSION, ROWS_SINCE, YOUNG_SINCE, check_known, encode_for, speaking,
+};
 
 /// A request to a worker, which was written in this build's version, for a peer of `version`: for what is said to several. `Retry`
 /// when that one does not know it.
@@ -100,6 +102,7 @@ impl Kind for PeerRequest {
             Self::Copy { .. } | Self::Form { .. } | Self::Coming { .. } | Self::Missed { .. } | Self::ShardHeld { .. }
             | Self::ShardPart { .. } => 8,
             Self::ClaimBegin { .. } | Self::ClaimKeep { .. } | Self::ClaimKept { .. } | Self::ClaimEnd { .. } => CLAIMS_SINCE,
+            Self::Came { .. } => CAME_SINCE,
         }
     }
 }

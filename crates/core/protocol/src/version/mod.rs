@@ -26,6 +26,9 @@ pub const RESHARD_SINCE: u16 = 9;
 /// Since when a worker may be the second one of a claim, and reads logs that have some.
 pub const CLAIMS_SINCE: u16 = 9;
 
+/// Since when a worker hears what an object of a log is with the word that it is there.
+pub const CAME_SINCE: u16 = 9;
+
 /// Since when a worker selects rows of decoded columns.
 pub const ROWS_SINCE: u16 = 9;
 

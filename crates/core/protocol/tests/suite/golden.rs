@@ -82,6 +82,9 @@ fn requests() {
     assert_eq!(&kept.encode()[..], [b'p', 8, 1, 0xac, 2, 1, 0xac, 2, 1, 0x61]);
     let end = PeerRequest::ClaimEnd { claim: 130, mount: MountId(300), key: key("a") };
     assert_eq!(&end.encode()[..], [b'p', 9, 0x82, 1, 0xac, 2, 1, 0x61]);
+    let came = PeerRequest::Came { info: ObjectInfo { version: version(), modified_ms: -1 } };
+    let bytes = [b'p', 10, 7, 5, b'a', b'/', b'/', b'b', b' ', 4, b'"', b'e', b'1', b'"', 0xac, 2, 1];
+    assert_eq!(&came.encode()[..], bytes);
 }
 
 #[test]

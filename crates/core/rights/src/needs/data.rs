@@ -78,6 +78,7 @@ pub fn peer(request: &PeerRequest) -> Need {
         | PeerRequest::ClaimBegin { .. }
         | PeerRequest::ClaimKeep { .. }
         | PeerRequest::ClaimKept { .. }
-        | PeerRequest::ClaimEnd { .. } => Need::serve(),
+        | PeerRequest::ClaimEnd { .. }
+        | PeerRequest::Came { .. } => Need::serve(),
     }
 }

@@ -21,7 +21,7 @@ pub(crate) struct View {
     pub(crate) runs: Vec<Arc<LogStore>>,
 }
 
-/// Stretches of updates are joined as long as they have together no more: that is done while gets wait for it, and two milliseconds' work.
+/// Stretches of updates are joined as long as they have together no more: that is two milliseconds' work of a thread that answers gets, too.
 const JOINED_MAX: usize = 8 << 10;
 
 /// A compressed shard over mapped files.

@@ -5,3 +5,4 @@ pub mod changes;
 mod linearizable;
 pub mod refresh;
 pub mod reshard;
+mod told;

@@ -53,16 +53,11 @@ impl Shards {
 
     /// The same without a look: whether nothing can have come that this worker has not heard of.
     pub(in crate::shards) fn is_fresh(&self, door: &MountDoor, log: &Follower, records: impl Fn() -> Vec<u64>) -> bool {
-        let rule = self.cluster.hearing.rule(door.mount.options.validate);
-        if log.is_moved() {
-            return false;
-        }
-        let next = log.read().next;
-        log.looked().is_some_and(|looked| {
-            looked.words == self.told.words(&log.name)
-                && rule.accepts(looked.began.elapsed())
-                && !self.told.may_change(&log.name, next, &records)
-        })
+        let (rule, stands) = (self.cluster.hearing.rule(door.mount.options.validate), log.stands());
+        let is_all = |looked: Looked| {
+            rule.accepts(looked.began.elapsed()) && self.told.is_quiet(&log.name, looked.words, stands.next, &records)
+        };
+        !stands.is_moved && stands.looked.is_some_and(is_all)
     }
 
     /// Takes over all that the log has, and what is acknowledged beyond that.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use forebay_metrics::table;
 use forebay_navigation::MERGE_LIMITS;
-use forebay_protocol::{CHANGES_MAX, DataRequest, PeerRequest, PutCondition, encode};
+use forebay_protocol::{CHANGES_MAX, DataRequest, PeerRequest, encode};
 use forebay_runtime::time::Instant;
 use forebay_shard_store::{Acknowledged, ChangeIf, LogObject, LoggedCall, WantedChange, key_hash};
 use forebay_trace::{current, within};
@@ -21,8 +21,8 @@ use crate::shards::{Asked, Shards};
 
 /// Bytes of a call's changes as they are sent, at most.
 const CALL_BYTES_MAX: usize = 4 << 20;
-/// Bytes of a call's changes that are read where they came in, at most: those of more take long enough for others to wait on that thread.
-const READ_HERE_MAX: usize = 16 << 10;
+/// Bytes of changes that are read where they came in, at most: those of more take long enough for others to wait on that thread.
+pub(super) const READ_HERE_MAX: usize = 16 << 10;
 /// Calls of more bytes that are read at a time: what is read of them takes several times these bytes, and no queue counts it yet.
 pub(in crate::shards) const PARSED_AT_ONCE: usize = 4;
 /// How often the next number is tried while other writers are faster.
@@ -136,7 +136,8 @@ impl Shards {
         let payload = Bytes::from(object.encode(next));
         let put = match &way {
             Way::Store => {
-                self.writes.put(log.mount(), &key, PutCondition::Absent, payload.clone()).await.map(|_| Acknowledged::Storage)
+                let put = self.writes.put_in_log(log.mount(), &key, payload.clone(), self.others_with(&log.name));
+                put.await.map(|_| Acknowledged::Storage)
             }
             Way::Keep(own) => self.keep(own, next, &key, payload.clone()).await,
         };

@@ -101,8 +101,9 @@ impl Shards {
             return Ok(false);
         }
         let (made, began) = (forebay_runtime::random::<u128>(), forebay_runtime::now());
-        self.make_room(made, 2 * asked.shard().bytes() + served.store.load().update_bytes() as u64)?;
+        let gone = self.make_room(made, 2 * asked.shard().bytes() + served.store.load().update_bytes() as u64)?;
         let _room = Reserved { kept: &self.kept, id: made };
+        gone.removed().await?;
         let (to, store) = (self.kept.begin(made)?, served.store.load_full());
         let part_bytes = merge_part_bytes(standing.input_bytes(), &MERGE_LIMITS);
         let packed = forebay_runtime::run_behind(move || {

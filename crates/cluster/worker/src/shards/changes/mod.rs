@@ -8,6 +8,7 @@
 //! Start with [`Shards::catch_up`](super::Shards::catch_up) and [`Shards::change`](super::Shards::change). docs/decisions/0009
 //! has the reasons.
 
+mod came;
 mod catch_up;
 mod commit;
 mod merge;

@@ -173,7 +173,7 @@ impl Shards {
         if own.may_be_forgotten() {
             self.tell_of_kept(&own.held.of, number, &object).await?;
         }
-        match self.writes.put(mount, &key, PutCondition::Absent, object.clone()).await {
+        match self.writes.put_in_log(mount, &key, object.clone(), self.others_with(&own.log)).await {
             Ok(_) => own.set_stored(number),
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 let door = self.origin.mount(mount).await?;

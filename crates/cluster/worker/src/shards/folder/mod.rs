@@ -113,7 +113,8 @@ impl Kept {
         let path = self.path(id);
         remove(&path)?;
         fs::rename(unfinished, &path).context(|| path.display())?;
-        self.all.lock().insert(id, OnDisk { bytes: bytes_of(&path)?, used: forebay_runtime::now(), is_whole: true });
+        let placed = OnDisk { bytes: bytes_of(&path)?, used: forebay_runtime::now(), is_whole: true };
+        self.all.lock().insert(id, placed);
         Ok(())
     }
 
@@ -238,9 +239,18 @@ impl Kept {
 
     /// Gives a shard up: questions that are being answered from it go on.
     pub(super) fn forget(&self, id: u128) -> Result<()> {
+        remove(&self.put_aside(id)?)
+    }
+
+    /// The same at once, for who must not be waited for: its files are in the folder that is given, until somebody removes it or at the next start.
+    pub(super) fn put_aside(&self, id: u128) -> Result<PathBuf> {
         self.all.lock().remove(&id);
         self.pins.forget(id)?;
-        remove(&self.path(id))
+        let (path, aside) = (self.path(id), self.unfinished(forebay_runtime::random()));
+        match fs::rename(&path, &aside) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::from(error).context(path.display())),
+            _ => Ok(aside),
+        }
     }
 }
 
@@ -252,7 +262,7 @@ fn bytes_of(folder: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-fn remove(path: &Path) -> Result<()> {
+pub(super) fn remove(path: &Path) -> Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::from(error).context(path.display())),
         _ => Ok(()),
@@ -345,7 +355,14 @@ mod tests {
         let half = kept.begin(8).unwrap();
         let kept = Kept::open(folder.path(), 100).unwrap();
         assert!(kept.has(7) && !kept.has(8) && !half.exists());
+        let aside = kept.put_aside(7).unwrap();
+        assert!(!kept.has(7) && !kept.path(7).exists() && aside.join("base").exists(), "its files go later");
+        put(&kept, 7, 6);
+        assert!(kept.has(7) && aside.exists(), "one that comes again is another one");
+        let kept = Kept::open(folder.path(), 100).unwrap();
+        assert!(kept.has(7) && !aside.exists());
         kept.forget(7).unwrap();
         assert!(!kept.has(7) && !kept.path(7).exists());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

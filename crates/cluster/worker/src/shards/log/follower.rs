@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
+use forebay_navigation::{LogRead, Telling, told};
 use forebay_shard_store::{ClaimedLog, LogClaim, LogObject, LogPlace, LoggedCall};
 use forebay_types::{MountId, crc32c};
 use parking_lot::{Mutex, MutexGuard};
@@ -19,6 +20,19 @@ pub(in crate::shards) struct Follower {
     /// The first object that is not in the shard's files.
     pub(in crate::shards) from: u64,
     read: Mutex<Read>,
+    /// By itself, since each get looks at it: none waits for what is being taken over, or for who judges conditions by what was.
+    stands: Mutex<Stands>,
+}
+
+/// What says whether anything is answered without a look. It follows what was read: what it says is there already.
+#[derive(Clone, Copy, Default)]
+pub(in crate::shards) struct Stands {
+    /// As in [`Read`].
+    pub(in crate::shards) next: u64,
+    /// As there.
+    pub(in crate::shards) is_moved: bool,
+    /// The last look, with what was heard since.
+    pub(in crate::shards) looked: Option<Looked>,
 }
 
 /// What was read.
@@ -31,7 +45,6 @@ pub(in crate::shards) struct Read {
     /// The same, where the records are in other shards.
     pub(in crate::shards) is_moved: bool,
     calls: Calls,
-    looked: Option<Looked>,
     claim: Option<LogClaim>,
     kept: Unseen,
 }
@@ -55,8 +68,8 @@ struct Calls {
 
 impl Follower {
     pub(in crate::shards) fn new(mount: MountId, place: LogPlace, from: u64) -> Self {
-        let read = Read { next: from, ..Read::default() };
-        Self { name: (mount, place), from, read: Mutex::new(read) }
+        let (read, stands) = (Read { next: from, ..Read::default() }, Stands { next: from, ..Stands::default() });
+        Self { name: (mount, place), from, read: Mutex::new(read), stands: Mutex::new(stands) }
     }
 
     pub(in crate::shards) fn mount(&self) -> MountId {
@@ -92,28 +105,35 @@ impl Follower {
         if other.from <= self.from && theirs.next >= read.next {
             *read = theirs.clone();
             hand_over();
+            // What that one has heard is of objects that it had taken over before.
+            let stands = *other.stands.lock();
+            *self.stands.lock() = stands;
         }
     }
 
     /// Whether the shard's records are in other shards, or about to be: nothing is answered from here any more.
     pub(in crate::shards) fn is_moved(&self) -> bool {
-        self.read.lock().is_moved
+        self.stands().is_moved
     }
 
-    pub(in crate::shards) fn looked(&self) -> Option<Looked> {
-        self.read.lock().looked
+    /// How it stands for who answers.
+    pub(in crate::shards) fn stands(&self) -> Stands {
+        *self.stands.lock()
     }
 
     /// The word `after` is of what was taken over here: who had heard all before it has heard this too.
     pub(in crate::shards) fn heard(&self, (before, after): (Words, Words)) {
-        let mut read = self.read.lock();
-        if let Some(looked) = read.looked.as_mut().filter(|looked| looked.words == before) {
+        let mut stands = self.stands.lock();
+        if let Some(looked) = stands.looked.as_mut().filter(|looked| looked.words == before) {
             looked.words = after;
         }
     }
 
+    /// A look has found nothing more. What was heard while it went on stays heard.
     pub(in crate::shards) fn set_looked(&self, looked: Looked) {
-        self.read.lock().looked = Some(looked);
+        let mut stands = self.stands.lock();
+        let words = stands.looked.map_or(looked.words, |before| before.words.max(looked.words));
+        stands.looked = Some(Looked { words, ..looked });
     }
 
     /// The log with a claim of it.
@@ -141,41 +161,77 @@ impl Follower {
 
     /// Takes over the next object: its calls are handed over in their order. Nothing happens with one that was taken over before.
     pub(in crate::shards) fn take_over(&self, number: u64, object: LogObject, each: impl FnMut(LoggedCall)) {
-        self.take(number, object, None, each);
+        self.take(&mut self.read.lock(), number, object, None, each);
     }
 
     /// The same of one, with these bytes, that shared storage may not have yet.
     pub(in crate::shards) fn take_over_kept(&self, number: u64, object: LogObject, bytes: &[u8], each: impl FnMut(LoggedCall)) {
-        self.take(number, object, Some(crc32c(bytes)), each);
+        self.take(&mut self.read.lock(), number, object, Some(crc32c(bytes)), each);
     }
 
-    fn take(&self, number: u64, object: LogObject, kept: Option<u32>, each: impl FnMut(LoggedCall)) {
+    /// The word came that shared storage has an object, with it: its calls are handed over where it is the next one, and `may_take` says that
+    /// they may be. What it was taken for.
+    pub(in crate::shards) fn hear(
+        &self,
+        number: u64,
+        object: LogObject,
+        bytes: &[u8],
+        may_take: bool,
+        each: impl FnMut(LoggedCall),
+    ) -> Telling {
         let mut read = self.read.lock();
-        if number != read.next {
-            assert!(number < read.next, "objects are taken over without gaps");
-            return;
+        let stands = LogRead { next: read.next, unseen: read.first_unseen(), is_ended: read.is_sealed };
+        let telling = told(&stands, number, read.is_same(number, &object, bytes), may_take);
+        match telling {
+            Telling::Take => self.take(&mut read, number, object, None, each),
+            Telling::See => _ = read.kept.pop_front(),
+            Telling::Has | Telling::Look => {}
         }
-        read.claim = object.claim();
-        match object {
-            LogObject::Sealed => read.is_sealed = true,
-            LogObject::Moved => (read.is_sealed, read.is_moved) = (true, true),
-            LogObject::Calls(calls) | LogObject::Kept(_, calls) => {
-                assert!(!read.is_sealed, "nothing comes behind the end of a log");
-                calls.iter().for_each(|call| read.calls.remember(call.id, number));
-                calls.into_iter().for_each(each);
-                read.next += 1;
-                read.kept.extend(kept.map(|sum| (number, sum)));
-                debug_assert!(read.kept.iter().is_sorted_by_key(|(kept, _)| *kept), "what is to be seen yet is in its order");
-            }
-            LogObject::Claim(_) | LogObject::Over => {
-                assert!(!read.is_sealed, "nothing comes behind the end of a log");
-                read.next += 1;
-            }
-        }
+        telling
+    }
+
+    fn take(&self, read: &mut Read, number: u64, object: LogObject, kept: Option<u32>, each: impl FnMut(LoggedCall)) {
+        read.take_next(number, object, kept, each);
+        let mut stands = self.stands.lock();
+        assert!(stands.next <= read.next, "a log is read forwards");
+        (stands.next, stands.is_moved) = (read.next, read.is_moved);
     }
 }
 
 impl Read {
+    fn take_next(&mut self, number: u64, object: LogObject, kept: Option<u32>, each: impl FnMut(LoggedCall)) {
+        if number != self.next {
+            assert!(number < self.next, "objects are taken over without gaps");
+            return;
+        }
+        self.claim = object.claim();
+        match object {
+            LogObject::Sealed => self.is_sealed = true,
+            LogObject::Moved => (self.is_sealed, self.is_moved) = (true, true),
+            LogObject::Calls(calls) | LogObject::Kept(_, calls) => {
+                assert!(!self.is_sealed, "nothing comes behind the end of a log");
+                calls.iter().for_each(|call| self.calls.remember(call.id, number));
+                calls.into_iter().for_each(each);
+                self.next += 1;
+                self.kept.extend(kept.map(|sum| (number, sum)));
+                debug_assert!(self.kept.iter().is_sorted_by_key(|(kept, _)| *kept), "what is to be seen yet is in its order");
+            }
+            LogObject::Claim(_) | LogObject::Over => {
+                assert!(!self.is_sealed, "nothing comes behind the end of a log");
+                self.next += 1;
+            }
+        }
+    }
+
+    /// Whether what was taken over under a number is this object, by its bytes or by the calls that are in no other.
+    fn is_same(&self, number: u64, object: &LogObject, bytes: &[u8]) -> bool {
+        if let Some((_, sum)) = self.kept.front().filter(|(first, _)| *first == number) {
+            return *sum == crc32c(bytes);
+        }
+        let (LogObject::Calls(calls) | LogObject::Kept(_, calls)) = object else { return false };
+        !calls.is_empty() && calls.iter().all(|call| self.number_of(call.id) == Some(number))
+    }
+
     /// The claim that what follows stands under.
     pub(in crate::shards) fn claim(&self) -> Option<LogClaim> {
         self.claim
@@ -229,6 +285,19 @@ mod tests {
         let moved = Follower::new(MountId(1), follower.place().clone(), 3);
         moved.take_over(3, LogObject::Moved, |_| unreachable!());
         assert!(moved.read().is_sealed && moved.is_moved());
+    }
+
+    #[test]
+    fn who_answers_waits_for_nothing_that_is_being_taken_over_and_does_not_see_it_before_it_is_there() {
+        let place = LogPlace { folder: "x".into(), log: "0123456789abcdef".into(), shard: 0 };
+        let follower = Follower::new(MountId(1), place, 3);
+        let object = LogObject::Calls(vec![LoggedCall { id: 7, changes: vec![] }]);
+        let mut stood = Vec::new();
+        follower.take_over(3, object, |_| stood.push(follower.stands().next));
+        stood.push(follower.stands().next);
+        let judged = follower.read();
+        stood.push(follower.stands().next);
+        assert_eq!((stood, judged.next), (vec![3, 4, 4], 4));
     }
 
     #[test]

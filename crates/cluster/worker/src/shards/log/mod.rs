@@ -6,6 +6,8 @@
 //!
 //! Start with [`Follower`].
 
+#[cfg(test)]
+mod arrivals;
 mod decide;
 mod follower;
 mod queue;

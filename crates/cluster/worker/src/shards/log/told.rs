@@ -42,11 +42,11 @@ struct Coming {
     until: Instant,
 }
 
-/// What had been said when somebody looked into a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What had been said when somebody looked into a log; those that are greater were said later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::shards) struct Words {
-    of_log: u64,
     of_all: u64,
+    of_log: u64,
 }
 
 impl Told {
@@ -54,9 +54,10 @@ impl Told {
     pub(in crate::shards) fn coming(&self, mount: MountId, key: &Key, records: Vec<u64>) {
         let Some((place, number)) = LogPlace::parse(key) else { return };
         let now = forebay_runtime::now();
-        let mut logs = self.logs.lock();
-        make_room(&mut logs, now);
+        // Made before the lock that each get takes: there may be thousands.
         let coming = Coming { records: records.into_iter().collect(), until: now + COMING_FOR };
+        let mut logs = self.logs.lock();
+        self.make_room(&mut logs, now);
         let log = logs.entry((mount, place)).or_default();
         // Two who write the same number: one of them will be told so, and it is not known here which.
         match log.coming.get_mut(&number) {
@@ -74,7 +75,7 @@ impl Told {
     pub(in crate::shards) fn came(&self, mount: MountId, key: &Key) -> Option<(Words, Words)> {
         let (place, _) = LogPlace::parse(key)?;
         let mut logs = self.logs.lock();
-        make_room(&mut logs, forebay_runtime::now());
+        self.make_room(&mut logs, forebay_runtime::now());
         let of_all = self.of_all.load(Ordering::Acquire);
         let word = &mut logs.entry((mount, place)).or_default().word;
         let before = std::mem::replace(word, self.next());
@@ -90,26 +91,30 @@ impl Told {
 
     /// Anything may have come anywhere that nobody told of; what is on its way by other workers was heard as before.
     pub(in crate::shards) fn untold(&self) {
-        self.of_all.store(self.next(), Ordering::Release);
+        self.of_all.fetch_max(self.next(), Ordering::AcqRel);
     }
 
     /// What was said until now.
     pub(in crate::shards) fn words(&self, log: &Name) -> Words {
-        let of_log = self.logs.lock().get(log).map_or(0, |log| log.word);
-        Words { of_log, of_all: self.of_all.load(Ordering::Acquire) }
+        let logs = self.logs.lock();
+        Words { of_log: logs.get(log).map_or(0, |log| log.word), of_all: self.of_all.load(Ordering::Acquire) }
     }
 
-    /// Whether an object may come, from `next` on, that changes one of these records.
-    pub(in crate::shards) fn may_change(&self, log: &Name, next: u64, records: impl FnOnce() -> Vec<u64>) -> bool {
-        self.may_change_at(forebay_runtime::now(), log, next, records)
+    /// Whether nothing was said of a log since these words, and no object may come, from `next` on, that changes one of these records.
+    pub(in crate::shards) fn is_quiet(&self, log: &Name, words: Words, next: u64, records: impl FnOnce() -> Vec<u64>) -> bool {
+        let mut logs = self.logs.lock();
+        let log = logs.get_mut(log);
+        let of_log = log.as_ref().map_or(0, |log| log.word);
+        let said = Words { of_all: self.of_all.load(Ordering::Acquire), of_log };
+        said == words && !self.may_change(forebay_runtime::now(), log, next, records)
     }
 
-    fn may_change_at(&self, now: Instant, log: &Name, next: u64, records: impl FnOnce() -> Vec<u64>) -> bool {
+    /// Whether an object of a log may come, from `next` on, that changes one of these records.
+    fn may_change(&self, now: Instant, log: Option<&mut Of>, next: u64, records: impl FnOnce() -> Vec<u64>) -> bool {
         if self.unheard_until.lock().is_some_and(|until| now < until) {
             return !records().is_empty();
         }
-        let mut logs = self.logs.lock();
-        let Some(log) = logs.get_mut(log) else { return false };
+        let Some(log) = log else { return false };
         log.coming.retain(|number, coming| *number >= next && now < coming.until);
         if log.coming.is_empty() {
             return false;
@@ -121,18 +126,20 @@ impl Told {
     fn next(&self) -> u64 {
         self.last.fetch_add(1, Ordering::AcqRel) + 1
     }
-}
 
-/// What is forgotten is looked for in shared storage: only who reads while somebody writes could see the older state again.
-fn make_room(logs: &mut HashMap<Name, Of>, now: Instant) {
-    if logs.len() < LOGS_MAX {
-        return;
+    /// What is forgotten is looked for in shared storage, in all logs: one that is not known here has the word of one of which nobody ever said
+    /// anything. Only who reads while somebody writes could see the older state again.
+    fn make_room(&self, logs: &mut HashMap<Name, Of>, now: Instant) {
+        if logs.len() < LOGS_MAX {
+            return;
+        }
+        logs.retain(|_, log| log.coming.values().any(|coming| now < coming.until));
+        if logs.len() >= LOGS_MAX {
+            logs.clear();
+        }
+        self.untold();
+        assert!(logs.len() < LOGS_MAX, "there is room for one log more");
     }
-    logs.retain(|_, log| log.coming.values().any(|coming| now < coming.until));
-    if logs.len() >= LOGS_MAX {
-        logs.clear();
-    }
-    assert!(logs.len() < LOGS_MAX, "there is room for one log more");
 }
 
 #[cfg(test)]
@@ -140,6 +147,12 @@ mod tests {
     use super::*;
 
     const MOUNT: MountId = MountId(1);
+
+    impl Told {
+        fn may_change_at(&self, now: Instant, log: &Name, next: u64, records: &[u64]) -> bool {
+            self.may_change(now, self.logs.lock().get_mut(log), next, || records.to_vec())
+        }
+    }
 
     fn place(shard: u32) -> LogPlace {
         LogPlace { folder: "x".into(), log: "0123456789abcdef".into(), shard }
@@ -168,20 +181,21 @@ mod tests {
     #[test]
     fn only_records_of_objects_that_were_not_read_may_change() {
         let told = Told::default();
-        let may = |next, record| told.may_change(&(MOUNT, place(0)), next, || vec![record]);
+        let now = forebay_runtime::now();
+        let may = |next, record| told.may_change_at(now, &(MOUNT, place(0)), next, &[record]);
         assert!(!may(1, 7));
         told.coming(MOUNT, &place(0).key(5).unwrap(), vec![7, 8]);
         told.coming(MOUNT, &place(0).key(5).unwrap(), vec![9]);
         assert!(may(5, 7) && may(5, 9) && !may(5, 10));
         assert!(!may(6, 7), "it was read");
-        assert!(!told.may_change(&(MOUNT, place(1)), 1, || vec![7]));
+        assert!(!told.may_change_at(now, &(MOUNT, place(1)), 1, &[7]));
     }
 
     #[test]
     fn who_has_not_heard_what_is_on_its_way_takes_any_record_for_changed_until_that_has_come() {
         let told = Told::default();
         let began = forebay_runtime::now();
-        let may = |at, records: &[u64]| told.may_change_at(at, &(MOUNT, place(0)), 1, || records.to_vec());
+        let may = |at, records: &[u64]| told.may_change_at(at, &(MOUNT, place(0)), 1, records);
         assert!(!may(began, &[7]));
         told.anything();
         assert!(may(began, &[7]), "it may have been announced to those who heard");
@@ -199,10 +213,12 @@ mod tests {
         let after = told.words(&log);
         assert_ne!(before, after, "what was read before the refresh is not answered from");
         assert_eq!(told.words(&log), after, "what is read now is");
-        assert!(!told.may_change(&log, 1, || vec![7]));
+        assert!(told.is_quiet(&log, after, 1, || vec![7]) && !told.is_quiet(&log, before, 1, || vec![7]));
         told.coming(MOUNT, &place(0).key(5).unwrap(), vec![7]);
         told.untold();
-        assert!(told.may_change(&log, 1, || vec![7]), "what was announced is still coming");
+        let words = told.words(&log);
+        assert!(!told.is_quiet(&log, words, 1, || vec![7]), "what was announced is still coming");
+        assert!(told.is_quiet(&log, words, 1, || vec![8]) && told.is_quiet(&log, words, 6, || vec![7]));
     }
 
     #[test]
@@ -217,5 +233,22 @@ mod tests {
             }
         }
         assert!(told.logs.lock().len() <= LOGS_MAX);
+    }
+
+    #[test]
+    fn a_word_that_is_forgotten_for_want_of_room_is_looked_for() {
+        let told = Told::default();
+        let log = (MOUNT, place(0));
+        let looked = told.words(&log);
+        told.came(MOUNT, &place(0).key(1).unwrap());
+        for shard in 1..9_000 {
+            for mount in [MOUNT, MountId(2)] {
+                told.came(mount, &place(shard).key(1).unwrap());
+            }
+        }
+        assert!(!told.logs.lock().contains_key(&log), "too many came since");
+        assert_ne!(told.words(&log), looked, "who looked before the first word lacks what it was about");
+        let looked = told.words(&log);
+        assert_eq!(told.words(&log), looked, "who looks now has it");
     }
 }

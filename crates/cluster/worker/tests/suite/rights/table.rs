@@ -6,8 +6,8 @@ use forebay_nodes::{Affinity, BlockRef, Condition, DirId, NodeType, ROOT, Storag
 use forebay_protocol::*;
 use forebay_transport::Credential;
 use forebay_types::{
-    FormId, Grant, HostId, Key, MountId, MountName, MountOptions, ObjectVersion, OperationId, PageRun, Role, Scope, SegmentId,
-    Standing, VersionTag, WorkerId,
+    FormId, Grant, HostId, Key, MountId, MountName, MountOptions, ObjectInfo, ObjectVersion, OperationId, PageRun, Role, Scope,
+    SegmentId, Standing, VersionTag, WorkerId,
 };
 
 use super::takes::Takes;
@@ -328,6 +328,7 @@ pub fn peer_requests() -> Vec<PeerRequest> {
         PeerRequest::ClaimKeep { claim: 1, number: 1 },
         PeerRequest::ClaimKept { claim: 1, from: 1, close: true, mount: LAKE, key: key() },
         PeerRequest::ClaimEnd { claim: 1, mount: LAKE, key: key() },
+        PeerRequest::Came { info: ObjectInfo { version: version(), modified_ms: 1 } },
     ])
 }
 

@@ -198,6 +198,7 @@ pub fn peer_requests() -> Vec<PeerRequest> {
             key: key("x/log/0123456789abcdef/0001-0000000001"),
         },
         PeerRequest::ClaimEnd { claim: 7, mount: MountId(7), key: key("x/log/0123456789abcdef/0001-0000000001") },
+        PeerRequest::Came { info: info() },
     ]
 }
 
