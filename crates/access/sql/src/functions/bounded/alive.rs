@@ -97,6 +97,11 @@ impl Taken {
         self.bytes
     }
 
+    /// Whether it is so much that it is counted for as long as it is there.
+    pub(super) fn is_much(&self) -> bool {
+        self.bytes >= COUNTED_BYTES
+    }
+
     /// Counts more of the same call, however little. An error, with what all have made, where there is no room for it.
     pub(super) fn grow(&mut self, bytes: u64, memory: &CallMemory) -> Result<(), u64> {
         let before = self.alive.fetch_add(bytes, Relaxed);

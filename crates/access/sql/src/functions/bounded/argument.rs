@@ -159,6 +159,33 @@ fn largest_of(values: &dyn Array) -> u64 {
     }
 }
 
+/// Bytes of the widest value, or of all where these are few enough.
+pub(crate) fn widest(values: &dyn Array, enough: u64) -> u64 {
+    let all = bytes_of(values);
+    if all <= enough {
+        return all;
+    }
+    let within = match values.data_type() {
+        kind if kind.is_primitive() || matches!(kind, DataType::Boolean | DataType::Null) => return null_bytes(kind),
+        DataType::Struct(_) => {
+            let columns = values.as_struct().columns().iter();
+            columns.map(|column| widest(column.as_ref(), 0)).fold(0, u64::saturating_add)
+        }
+        DataType::Dictionary(..) => widest(values.as_any_dictionary().values().as_ref(), 0),
+        DataType::FixedSizeBinary(_) => null_bytes(values.data_type()),
+        _ => match lengths_of(values) {
+            Some(lengths) => lengths.into_iter().max().unwrap_or(0),
+            None => (0..values.len()).map(|row| bytes_of(values.slice(row, 1).as_ref())).max().unwrap_or(0),
+        },
+    };
+    within.saturating_add(OFFSET)
+}
+
+/// Elements of all lists, and of those within them.
+pub(crate) fn elements_within(values: &dyn Array) -> u64 {
+    elements_of(values).map_or(0, |elements| elements_within(elements.as_ref()).saturating_add(elements.len() as u64))
+}
+
 /// The lengths of texts and bytes; none of what is neither.
 fn lengths_of(values: &dyn Array) -> Option<Vec<u64>> {
     fn between<O: OffsetSizeTrait>(offsets: &[O]) -> Vec<u64> {

@@ -115,6 +115,56 @@ async fn a_large_constant_that_a_partition_is_compared_with_leaves_others_out() 
 }
 
 #[tokio::test]
+async fn a_lambda_that_would_make_gigabytes_is_refused() {
+    let lake = lake();
+    lake.rows("set datafusion.sql_parser.dialect = 'duckdb'").await;
+    let (long, longer) = ("x".repeat(10_000), "x".repeat(100_000));
+    let of = format!("(values ('{long}', 1), ('b', 2)) t(s, b)");
+    for call in [
+        "array_transform(range(0, 1000000), x -> s)",
+        "array_transform(range(0, 1000000), x -> concat(s, x))",
+        "array_transform(range(0, 1000), x -> array_transform(range(0, 1000), y -> s))",
+        "array_transform(range(0, 1000000), x -> repeat('a', 1000))",
+        &format!("array_transform(range(0, 1000000), x -> '{long}')"),
+        &format!("array_transform(range(0, 10), x -> case when x = b then '{longer}' else s end)"),
+        &format!("array_filter([1, 2], x -> concat('{longer}', s) = s)"),
+    ] {
+        let error = lake.error(&format!("select {call} as a from {of}")).await;
+        let told = error.message();
+        let is_told = told.contains("MiB") && told.contains("sql-memory");
+        assert!(error.kind() == ErrorKind::Invalid && is_told, "{call:.80}: {error:.300}");
+    }
+    let error = lake.error(&format!("select b from {of} where array_any_match([b], x -> concat('{longer}', x) = s)")).await;
+    assert!(error.message().contains("constants of"), "{error:.300}");
+}
+
+#[tokio::test]
+async fn a_lambda_gives_the_same_however_many_elements_it_is_called_for_at_once() {
+    let lake = lake();
+    lake.rows("set datafusion.sql_parser.dialect = 'duckdb'").await;
+    let long = "x".repeat(10_000);
+    let of = "(values (range(1, 4), 1), (range(0, 0), 2), (null, 3), ([4, null], 4)) t(l, b)";
+    for at_once in [8192, 3] {
+        lake.rows(&format!("set datafusion.execution.batch_size = {at_once}")).await;
+        let rows = async |shown: &str| lake.rows(&format!("select {shown} as a from {of} order by b")).await;
+        assert_eq!(rows("array_to_string(array_transform(l, x -> x * 10 + b), ' ', '-')").await, "11 21 31\n\n\n44 -");
+        assert_eq!(rows("coalesce(array_length(array_filter(l, x -> x > b)), 0)").await, "2\n0\n0\n0");
+        assert_eq!(rows("coalesce(array_first(l, x -> x >= b), 0)").await, "1\n0\n0\n4");
+        assert_eq!(rows("coalesce(array_any_match(l, x -> x > b)::varchar, '-')").await, "true\nfalse\n-\n-");
+        assert_eq!(rows("array_length(array_transform([b, b], x -> 'y'))").await, "2\n2\n2\n2");
+    }
+    lake.rows("set datafusion.execution.batch_size = 8192").await;
+    let many = "array_transform(range(0, 100000), x -> x * b)";
+    assert_eq!(lake.rows(&format!("select sum(a) as c from (select unnest({many}) as a from {of})")).await, "49999500000");
+    // What stands beside is a gigabyte for all elements, and what is given is little.
+    let beside = format!("(values ('{long}'), ('b')) t(s)");
+    let found = format!("select count(*) as c from {beside} where array_any_match(range(0, 100000), x -> length(s) < x)");
+    assert_eq!(lake.rows(&found).await, "2");
+    let first = format!("select array_first(range(0, 100000), x -> length(s) < x) as c from {beside} order by c");
+    assert_eq!(lake.rows(&first).await, "2\n10001");
+}
+
+#[tokio::test]
 async fn what_is_not_much_is_answered_as_ever() {
     let lake = lake();
     assert_eq!(lake.rows("select length(repeat('ab', 1000000)) as a").await, "2000000");
