@@ -51,7 +51,7 @@ impl CallMemory {
     }
 
     /// Bytes that all of them may have made.
-    pub(super) fn most_of_all(&self) -> u64 {
+    pub(crate) fn most_of_all(&self) -> u64 {
         self.most.saturating_mul(CALLS)
     }
 

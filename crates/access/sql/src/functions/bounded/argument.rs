@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, OffsetSizeTrait};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, GenericListViewArray, OffsetSizeTrait};
 use datafusion::arrow::compute::{cast, max};
 use datafusion::arrow::datatypes::{
     DataType, Date32Type, Date64Type, Int64Type, IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType,
@@ -183,7 +183,16 @@ pub(crate) fn widest(values: &dyn Array, enough: u64) -> u64 {
 
 /// Elements of all lists, and of those within them.
 pub(crate) fn elements_within(values: &dyn Array) -> u64 {
-    elements_of(values).map_or(0, |elements| elements_within(elements.as_ref()).saturating_add(elements.len() as u64))
+    // Several of such lists may have the same elements.
+    fn viewed<O: OffsetSizeTrait>(lists: &GenericListViewArray<O>) -> u64 {
+        let elements = lists.sizes().iter().map(|size| size.as_usize() as u64).fold(0, u64::saturating_add);
+        elements.saturating_mul(elements_within(lists.values().as_ref()).saturating_add(1))
+    }
+    match values.data_type() {
+        DataType::ListView(_) => viewed(values.as_list_view::<i32>()),
+        DataType::LargeListView(_) => viewed(values.as_list_view::<i64>()),
+        _ => elements_of(values).map_or(0, |elements| elements_within(elements.as_ref()).saturating_add(elements.len() as u64)),
+    }
 }
 
 /// The lengths of texts and bytes; none of what is neither.

@@ -1,5 +1,5 @@
-//! Functions that make much of little: refused before they do, alone, in constants and in what is built upon itself; and the same answers
-//! below that.
+//! Functions that make much of little, and wide rows that joins and `unnest` repeat: refused before they do, alone, in constants and in what is
+//! built upon itself; and the same answers below that.
 
 use forebay_sql::{EngineMemory, EngineSettings};
 use forebay_types::ErrorKind;
@@ -162,6 +162,30 @@ async fn a_lambda_gives_the_same_however_many_elements_it_is_called_for_at_once(
     assert_eq!(lake.rows(&found).await, "2");
     let first = format!("select array_first(range(0, 100000), x -> length(s) < x) as c from {beside} order by c");
     assert_eq!(lake.rows(&first).await, "2\n10001");
+}
+
+#[tokio::test]
+async fn a_wide_row_is_not_repeated_in_all_rows_of_a_batch() {
+    let lake = lake();
+    let wide = "(select repeat(s, 100000) as s, b from (values ('0123456789', 1)) t(s, b)) w";
+    let cases = |count: usize| {
+        [
+            format!("select s, unnest(range(0, {count})) as value from {wide}"),
+            format!("select s, value from {wide} cross join range(0, {count})"),
+            format!("select s, value from {wide} left join range(0, {count}) on value >= b - 1"),
+            format!("select s, value from {wide} join range(0, {count}) on value % 1 = b - 1"),
+        ]
+    };
+    for sql in cases(100_000) {
+        let error = lake.error(&sql).await;
+        let told = error.message();
+        let is_told = told.contains("256.0 MiB") && told.contains("batch_size = 268") && told.contains("sql-memory");
+        assert!(error.kind() == ErrorKind::Invalid && is_told, "{sql}: {error}");
+    }
+    lake.rows("set datafusion.execution.batch_size = 20").await;
+    for sql in cases(100) {
+        assert_eq!(lake.rows(&format!("select sum(length(s)) as a from ({sql})")).await, "100000000", "{sql}");
+    }
 }
 
 #[tokio::test]
