@@ -12,7 +12,7 @@ use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::joins::utils::JoinFilter;
-use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder};
+use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder, SortMergeJoinExec};
 use forebay_runtime::deadline::Waited;
 use forebay_types::Error;
 
@@ -33,6 +33,13 @@ pub(super) fn ended(node: Plan, waited: Option<&Waited>) -> Result<Plan> {
         && let Some(filter) = join.filter()
     {
         return join.builder().with_filter(Some(while_waited(filter, waited))).build_exec();
+    }
+    if let Some(join) = node.downcast_ref::<SortMergeJoinExec>()
+        && let Some(filter) = join.filter()
+    {
+        let (mut join, filter) = (join.clone(), while_waited(filter, waited));
+        join.filter = Some(filter);
+        return Ok(Arc::new(join));
     }
     Ok(node)
 }
