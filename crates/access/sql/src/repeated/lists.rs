@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::error::Result;
 use datafusion::physical_plan::unnest::ListUnnest;
 
-use super::watched::{Bound, Parts};
+use super::bound::{Bound, Parts};
 use crate::functions::elements_within;
 
 /// The same rows for `unnest`, which makes no more of a part at once than a batch, or than there is memory for.

@@ -2,12 +2,13 @@
 //! budget looks how wide it is. A batch has so many rows at most (`datafusion.execution.batch_size`), here and wherever it comes to above: what
 //! so many of the widest row come to is computed before any is repeated, and refused over a bound.
 //!
-//! Owns: what looks at rows before they are repeated ([`Watched`]), lists that are cut so that no more than a batch is made of one at once
-//! (`lists`), and the end of joins that nobody waits for any more (`while_waited`).
+//! Owns: what looks at rows before they are repeated ([`Watched`]) and how wide they may be (`bound`), lists that are cut so that no more than a
+//! batch is made of one at once (`lists`), and the end of joins that nobody waits for any more (`while_waited`).
 //! Never does: change which rows there are.
 //!
 //! Start with [`bounded`].
 
+mod bound;
 mod lists;
 mod watched;
 mod while_waited;

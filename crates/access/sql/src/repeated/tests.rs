@@ -57,7 +57,7 @@ async fn a_wide_row_that_comes_once_is_as_wide_as_it_is() {
         assert_eq!(count(&rows(&sql, 8192, None).await.unwrap()), made, "{sql}");
     }
     // A value that is wider than all that there may be stands in one row.
-    let bound = watched::Bound { rows: 1, bytes: 10 };
+    let bound = bound::Bound { rows: 1, bytes: 10 };
     assert!(bound.check(11, 1).is_ok() && bound.check(11, 2).is_err());
 }
 

@@ -9,11 +9,11 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::unnest::ListUnnest;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use forebay_types::format_bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 
+use super::bound::{Bound, Parts};
 use super::lists;
-use crate::functions::{CallMemory, widest};
+use crate::functions::CallMemory;
 use crate::plan_nodes::only_child;
 
 /// What a node does with the rows of an input.
@@ -73,9 +73,6 @@ impl ExecutionPlan for Watched {
     }
 }
 
-/// A batch, or the parts that it is cut into, made when they are asked for.
-pub(super) type Parts = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
-
 fn parts(batch: RecordBatch, repeated: &Repeated, bound: Bound) -> Result<Parts> {
     match repeated {
         Repeated::Columns(columns) => {
@@ -83,38 +80,5 @@ fn parts(batch: RecordBatch, repeated: &Repeated, bound: Bound) -> Result<Parts>
             Ok(Box::new(std::iter::once(Ok(batch))))
         }
         Repeated::BesideLists(of) => lists::parts(batch, of, bound),
-    }
-}
-
-/// Rows of a batch, and what they may come to.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bound {
-    pub(super) rows: usize,
-    pub(super) bytes: u64,
-}
-
-impl Bound {
-    /// Bytes of the widest row of some columns, or a little more.
-    pub(super) fn width(&self, batch: &RecordBatch, columns: &[usize]) -> u64 {
-        let enough = self.bytes / (self.rows * columns.len().max(1)) as u64;
-        columns.iter().map(|column| widest(batch.column(*column).as_ref(), enough)).fold(0, u64::saturating_add)
-    }
-
-    /// Whether so many rows of a width are no more than there may be.
-    pub(super) fn fits(&self, width: u64, rows: u64) -> bool {
-        rows <= 1 || width.saturating_mul(rows) <= self.bytes
-    }
-
-    /// An error where they are more.
-    pub(super) fn check(&self, width: u64, rows: u64) -> Result<()> {
-        if self.fits(width, rows) {
-            return Ok(());
-        }
-        let (wide, most, fewer) = (format_bytes(width), format_bytes(self.bytes), (self.bytes / width).max(1));
-        Err(DataFusionError::Execution(format!(
-            "a row of {wide} stands in as many rows as a join or `unnest` makes of it, and {rows} of them at once are more than {most}: \
-             select fewer or narrower columns beside it, have fewer rows made at once (`SET datafusion.execution.batch_size = {fewer}`), \
-             or allow SQL more (`sql-memory`)"
-        )))
     }
 }
