@@ -26,6 +26,7 @@ mod paths;
 mod plan_nodes;
 mod prefetch;
 mod reach;
+mod repeated;
 mod rules;
 mod scans;
 mod settings;

@@ -30,7 +30,7 @@ use crate::caches::FileCaches;
 use crate::catalog::{CATALOG, Definitions, SCHEMA, TableName};
 use crate::distribute::Distribute;
 use crate::error::ended_early;
-use crate::functions::{self, LateConstants};
+use crate::functions::{self, CallMemory, LateConstants};
 use crate::location::SCHEME;
 use crate::namespace::DirectStores;
 use crate::paths::ArrowFormatFactory;
@@ -60,6 +60,8 @@ pub struct SessionSettings(Arc<Mutex<SessionConfig>>);
 struct Inner {
     backend: Backend,
     settings: EngineSettings,
+    /// What functions make, and what joins repeat.
+    calls: CallMemory,
     /// Memory and temporary files; made at the first query, since making it can fail.
     runtime: Mutex<Option<Arc<RuntimeEnv>>>,
     /// All that a session's state has but for its configuration, catalog and stores: built once, since its functions
@@ -152,6 +154,7 @@ impl Engine {
         let inner = Inner {
             backend,
             settings,
+            calls,
             runtime: Mutex::new(None),
             template: Arc::new(template),
             caches: FileCaches::new(),

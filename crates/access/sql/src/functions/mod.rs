@@ -1,6 +1,7 @@
 //! Functions of the engine that answered wrongly, or that took memory without a bound, by their own names, each with what it is mended by.
 //!
-//! Owns: `min` and `max` of groups of floats, `lag` and `lead` that ignore nulls, and the bound of functions that make much of little.
+//! Owns: `min` and `max` of groups of floats, `lag` and `lead` that ignore nulls, and the bound of functions that make much of little, lambdas
+//! among them.
 //! Never does: add functions that the engine doesn't have.
 //!
 //! Start with [`mend`].
@@ -15,7 +16,7 @@ use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 
 pub use bounded::CallMemory;
-pub(crate) use bounded::{LateConstants, folding};
+pub(crate) use bounded::{LateConstants, elements_within, folding, widest};
 
 /// Puts them in the place of the engine's, where queries are planned and wherever a part of one is read that was sent. What functions of a row
 /// make is bounded by `memory`.

@@ -254,7 +254,7 @@ async fn fields_of_structs_that_the_engine_gives_one_name_are_asked_for_all_the_
 async fn a_query_that_computes_for_ever_leaves_room_for_others() {
     let lake = Lake::new();
     // Each gives rows all the time. A join that finds none goes through what it reads at once without a pause (DataFusion's loop, not a
-    // plan's): that one is not kept from doing so.
+    // plan's): it ends when nobody waits, who has to be on another thread for that.
     let (many, more) = ("generate_series(1, 100000000) a", "generate_series(1, 100000) b");
     for query in [
         format!("select count(*) from {many}, {more} where a.value % 7 = b.value % 11"),

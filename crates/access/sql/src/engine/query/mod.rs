@@ -21,6 +21,7 @@ use crate::error::from_engine;
 use crate::hot;
 use crate::panics::caught;
 use crate::prefetch::Prefetching;
+use crate::repeated;
 use crate::slow::{Spending, Spent, Watch};
 use crate::statement::one;
 use crate::stores::Seen;
@@ -38,7 +39,7 @@ mod written;
 
 use planning::{Planned, plan};
 pub(crate) use planning::{logical_plan, physical};
-use rows::Rows;
+use rows::{Rows, Waiter};
 use written::shown_whole;
 
 /// How often a query is planned again when an object was overwritten between planning and its first row.
@@ -289,8 +290,8 @@ impl Running {
             });
         };
         let begun = caught(&seen, begin(engine, &session, sql, plan)).await;
-        let Begun { plan, stream, prefetching, elsewhere, notice } = begun??;
-        let rows = Rows::of(stream, Arc::clone(&seen), engine.inner.settings.computing.clone());
+        let Begun { plan, stream, waiter, prefetching, elsewhere, notice } = begun??;
+        let rows = Rows::of(stream, waiter, Arc::clone(&seen), engine.inner.settings.computing.clone());
         Ok(Self {
             operation: session.operation,
             schema: plan.schema(),
@@ -333,6 +334,7 @@ impl Running {
 struct Begun {
     plan: Arc<dyn ExecutionPlan>,
     stream: SendableRecordBatchStream,
+    waiter: Waiter,
     prefetching: Prefetching,
     elsewhere: Option<Arc<dyn Fn() -> Progress + Send + Sync>>,
     notice: Option<String>,
@@ -340,11 +342,11 @@ struct Begun {
 
 /// Looks what a plan will read, and has it read ahead here, or run elsewhere.
 async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn ExecutionPlan>) -> Result<Begun> {
-    let context = session.context.task_ctx();
+    let (context, waiter) = (session.context.task_ctx(), Waiter::new());
     let notice = match away::begin(engine, session, sql, &plan).await? {
         away::Begun::There(DistributedRun { stream, progress }) => {
             let (prefetching, elsewhere) = (Prefetching::default(), Some(progress));
-            return Ok(Begun { plan, stream, prefetching, elsewhere, notice: None });
+            return Ok(Begun { plan, stream, waiter, prefetching, elsewhere, notice: None });
         }
         away::Begun::Here(notice) => notice,
     };
@@ -354,8 +356,9 @@ async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn
         None => plan,
     };
     let whole = shown_whole(Arc::clone(&plan), &session.seen).map_err(from_engine)?;
+    let whole = repeated::bounded(whole, &engine.inner.calls, Some(&waiter.waited())).map_err(from_engine)?;
     let stream = execute_stream(whole, context).map_err(from_engine)?;
-    Ok(Begun { plan, stream, prefetching, elsewhere: None, notice })
+    Ok(Begun { plan, stream, waiter, prefetching, elsewhere: None, notice })
 }
 
 /// What a store said, when the engine's wrapping has lost what the caller must do.

@@ -12,6 +12,7 @@ use crate::hot::{Cells, apply_to_part};
 use crate::location::Namespace;
 use crate::namespace::QueryNamespace;
 use crate::paths::with_checked_pages;
+use crate::repeated;
 use crate::stores::{QueryStores, Seen};
 
 impl Engine {
@@ -25,6 +26,11 @@ impl Engine {
     /// before [`with_decoded`](Self::with_decoded).
     pub fn with_checked_pages(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
         with_checked_pages(plan, self.runtime()?.as_ref()).map_err(from_engine)
+    }
+
+    /// A part of a query that was planned elsewhere, whose joins and `unnest` repeat no more of a row than there is memory for.
+    pub fn with_bounded_rows(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        repeated::bounded(plan, &self.inner.calls, None).map_err(from_engine)
     }
 
     /// A part of a query that was planned elsewhere, whose scans look for decoded columns first.

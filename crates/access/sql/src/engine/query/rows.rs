@@ -1,11 +1,13 @@
 //! The rows of a running statement, made by whose threads they are to be made.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use forebay_runtime::Computing;
+use forebay_runtime::deadline::Waited;
 use forebay_types::Result;
 use futures::StreamExt;
 use tokio_util::task::AbortOnDropHandle;
@@ -22,6 +24,26 @@ pub(super) struct Rows {
     seen: Arc<Seen>,
     computing: Option<Computing>,
     state: State,
+    _waiter: Waiter,
+}
+
+/// Whoever waits for rows, until this is dropped. What computes between two batches, on whichever thread, looks whether he still does.
+pub(super) struct Waiter(Arc<AtomicUsize>);
+
+impl Waiter {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(AtomicUsize::new(1)))
+    }
+
+    pub(super) fn waited(&self) -> Waited {
+        Waited::by(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.0.store(0, Relaxed);
+    }
 }
 
 enum State {
@@ -35,8 +57,8 @@ enum State {
 
 impl Rows {
     /// Those of a stream, made by threads of their own where there are some.
-    pub(super) fn of(stream: SendableRecordBatchStream, seen: Arc<Seen>, computing: Option<Computing>) -> Self {
-        Self { seen, computing, state: State::Still(stream) }
+    pub(super) fn of(stream: SendableRecordBatchStream, waiter: Waiter, seen: Arc<Seen>, computing: Option<Computing>) -> Self {
+        Self { seen, computing, state: State::Still(stream), _waiter: waiter }
     }
 
     /// Nothing comes of it any more.
@@ -70,5 +92,19 @@ impl Rows {
         };
         self.state = State::Still(stream);
         next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_is_gone_waits_no_more() {
+        let waiter = Waiter::new();
+        let waited = waiter.waited();
+        assert!(!waited.is_over());
+        drop(waiter);
+        assert!(waited.is_over());
     }
 }

@@ -51,7 +51,7 @@ impl CallMemory {
     }
 
     /// Bytes that all of them may have made.
-    pub(super) fn most_of_all(&self) -> u64 {
+    pub(crate) fn most_of_all(&self) -> u64 {
         self.most.saturating_mul(CALLS)
     }
 
@@ -95,6 +95,11 @@ pub(super) struct Taken {
 impl Taken {
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Whether it is so much that it is counted for as long as it is there.
+    pub(super) fn is_much(&self) -> bool {
+        self.bytes >= COUNTED_BYTES
     }
 
     /// Counts more of the same call, however little. An error, with what all have made, where there is no room for it.

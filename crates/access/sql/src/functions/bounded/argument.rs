@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, OffsetSizeTrait};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, GenericListViewArray, OffsetSizeTrait};
 use datafusion::arrow::compute::{cast, max};
 use datafusion::arrow::datatypes::{
     DataType, Date32Type, Date64Type, Int64Type, IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType,
@@ -156,6 +156,42 @@ fn largest_of(values: &dyn Array) -> u64 {
     match lengths_of(values) {
         Some(lengths) => lengths.into_iter().max().unwrap_or(0),
         None => bytes_of(values),
+    }
+}
+
+/// Bytes of the widest value, or of all where these are few enough.
+pub(crate) fn widest(values: &dyn Array, enough: u64) -> u64 {
+    let all = bytes_of(values);
+    if all <= enough {
+        return all;
+    }
+    let within = match values.data_type() {
+        kind if kind.is_primitive() || matches!(kind, DataType::Boolean | DataType::Null) => return null_bytes(kind),
+        DataType::Struct(_) => {
+            let columns = values.as_struct().columns().iter();
+            columns.map(|column| widest(column.as_ref(), 0)).fold(0, u64::saturating_add)
+        }
+        DataType::Dictionary(..) => widest(values.as_any_dictionary().values().as_ref(), 0),
+        DataType::FixedSizeBinary(_) => null_bytes(values.data_type()),
+        _ => match lengths_of(values) {
+            Some(lengths) => lengths.into_iter().max().unwrap_or(0),
+            None => (0..values.len()).map(|row| bytes_of(values.slice(row, 1).as_ref())).max().unwrap_or(0),
+        },
+    };
+    within.saturating_add(OFFSET)
+}
+
+/// Elements of all lists, and of those within them.
+pub(crate) fn elements_within(values: &dyn Array) -> u64 {
+    // Several of such lists may have the same elements.
+    fn viewed<O: OffsetSizeTrait>(lists: &GenericListViewArray<O>) -> u64 {
+        let elements = lists.sizes().iter().map(|size| size.as_usize() as u64).fold(0, u64::saturating_add);
+        elements.saturating_mul(elements_within(lists.values().as_ref()).saturating_add(1))
+    }
+    match values.data_type() {
+        DataType::ListView(_) => viewed(values.as_list_view::<i32>()),
+        DataType::LargeListView(_) => viewed(values.as_list_view::<i64>()),
+        _ => elements_of(values).map_or(0, |elements| elements_within(elements.as_ref()).saturating_add(elements.len() as u64)),
     }
 }
 

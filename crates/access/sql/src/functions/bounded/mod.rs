@@ -1,15 +1,16 @@
 //! Functions of one row whose result may be far more than what they are given: no budget of memory counts what they make, and a process
 //! that gets no memory ends, with all that it serves. What a call may make is computed before it is made, and refused over a bound.
 //!
-//! Owns: which functions these are and the most that each makes ([`Grows`]), `||` as one of them ([`Joined`]), what all of them have made that
-//! is still there ([`CallMemory`]), that large constants are made where they are counted, and what others come to in each row
-//! ([`LateConstants`]).
+//! Owns: which functions these are and the most that each makes ([`Grows`]), `||` as one of them ([`Joined`]), those that call lambdas
+//! ([`Calling`]), what all of them have made that is still there ([`CallMemory`]), that large constants are made where they are counted, and
+//! what others come to in each row ([`LateConstants`]).
 //! Never does: change what a function answers.
 
 mod alive;
 mod argument;
 mod grows;
 mod joined;
+mod lambdas;
 mod late;
 mod spread;
 
@@ -27,15 +28,17 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::FunctionRewrite;
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
-    ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    ColumnarValue, Documentation, Expr, HigherOrderUDF, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 use forebay_types::format_bytes;
 
 pub use alive::CallMemory;
 use alive::Taken;
 use argument::{Argument, bytes_of};
+pub(crate) use argument::{elements_within, widest};
 use grows::Grows;
 use joined::Joined;
+use lambdas::Calling;
 pub(crate) use late::LateConstants;
 use late::{Late, late};
 
@@ -59,6 +62,10 @@ pub(crate) fn folding<T>(optimize: impl FnOnce() -> T) -> T {
     FOLDING.sync_scope((), optimize)
 }
 
+fn is_folding() -> bool {
+    FOLDING.try_with(|()| ()).is_ok()
+}
+
 /// Puts bounded functions in the place of the engine's: those that statements name, and those that its planner writes by itself.
 pub(super) fn register(functions: &mut dyn FunctionRegistry, memory: &CallMemory) -> Result<()> {
     let named = functions.udfs().into_iter().map(|name| functions.udf(&name)).collect::<Result<Vec<_>>>()?;
@@ -66,6 +73,10 @@ pub(super) fn register(functions: &mut dyn FunctionRegistry, memory: &CallMemory
     for bounded in mended.collect::<Vec<_>>() {
         functions.register_udf(late(&bounded))?;
         functions.register_udf(Arc::new(ScalarUDF::new_from_impl(bounded)))?;
+    }
+    for name in functions.higher_order_function_names() {
+        let calling = Calling::new(functions.higher_order_function(&name)?, memory);
+        functions.register_higher_order_function(Arc::new(HigherOrderUDF::new_from_impl(calling)))?;
     }
     functions.register_function_rewrite(Arc::new(Replaced { memory: memory.clone() }))
 }
@@ -187,8 +198,8 @@ impl Bounded {
         if rows <= 1 {
             let which = if before == 0 { 1 } else { from + rows };
             return Err(match others {
-                Some(others) => self.no_room(asked, others),
-                None => self.refused(together, which, self.memory.most()),
+                Some(others) => no_room(self.own.name(), asked, others),
+                None => refused(self.own.name(), together, which, self.memory.most()),
             });
         }
         let half = rows / 2;
@@ -200,31 +211,33 @@ impl Bounded {
     fn fold(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let (asked, rows) = (self.asked(&args)?, args.number_rows);
         if asked > self.folded.saturating_mul(FOLDED_ASKED) {
-            return Err(self.refused(asked, rows, self.folded));
+            return Err(refused(self.own.name(), asked, rows, self.folded));
         }
         let made = self.own.invoke_with_args(args)?;
         match Argument::of(&made, rows)?.bytes() {
-            bytes if bytes > self.folded => Err(self.refused(bytes, rows, self.folded)),
+            bytes if bytes > self.folded => Err(refused(self.own.name(), bytes, rows, self.folded)),
             _ => Ok(made),
         }
     }
+}
 
-    fn no_room(&self, bytes: u64, others: u64) -> DataFusionError {
-        let (name, bytes, others) = (self.own.name(), format_bytes(bytes), format_bytes(others));
-        DataFusionError::ResourcesExhausted(format!("{name} may make {bytes}, and what functions have made takes {others}"))
-    }
+/// The error of a call for whose result there is no room beside those of others.
+fn no_room(name: &str, bytes: u64, others: u64) -> DataFusionError {
+    let (bytes, others) = (format_bytes(bytes), format_bytes(others));
+    DataFusionError::ResourcesExhausted(format!("{name} may make {bytes}, and what functions have made takes {others}"))
+}
 
-    fn refused(&self, asked: u64, rows: usize, most: u64) -> DataFusionError {
-        let (name, asked, most) = (self.own.name(), format_bytes(asked), format_bytes(most));
-        let (rows, fewer) = match rows {
-            1 => ("one row".to_string(), ""),
-            rows => (format!("{rows} rows"), ", have fewer rows made at once (`SET datafusion.execution.batch_size`)"),
-        };
-        DataFusionError::Execution(format!(
-            "{name}: for {rows} it may make {asked}, and one call of a function makes {most} at most: ask for less{fewer}, or allow SQL \
-             more (`sql-memory`, of which that is a quarter, 64 MiB at least and 1 GiB at most)"
-        ))
-    }
+/// The error of a call that may make more than one makes at most.
+fn refused(name: &str, asked: u64, rows: usize, most: u64) -> DataFusionError {
+    let (asked, most) = (format_bytes(asked), format_bytes(most));
+    let (rows, fewer) = match rows {
+        1 => ("one row".to_string(), ""),
+        rows => (format!("{rows} rows"), ", have fewer rows made at once (`SET datafusion.execution.batch_size`)"),
+    };
+    DataFusionError::Execution(format!(
+        "{name}: for {rows} it may make {asked}, and one call of a function makes {most} at most: ask for less{fewer}, or allow SQL \
+         more (`sql-memory`, of which that is a quarter, 64 MiB at least and 1 GiB at most)"
+    ))
 }
 
 /// The arguments of some of the rows.
@@ -290,7 +303,7 @@ impl ScalarUDFImpl for Bounded {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        if FOLDING.try_with(|()| ()).is_ok() {
+        if is_folding() {
             return self.fold(args);
         }
         let (asked, rows, most) = (self.asked(&args)?, args.number_rows, self.memory.most());
@@ -298,12 +311,12 @@ impl ScalarUDFImpl for Bounded {
         if asked <= most {
             match self.memory.take(asked) {
                 Ok(taken) => return counted(self.own.invoke_with_args(args)?, rows, taken),
-                Err(others) if is_whole => return Err(self.no_room(asked, others)),
+                Err(others) if is_whole => return Err(no_room(self.own.name(), asked, others)),
                 // Other threads call functions as well, and most make less than they may.
                 Err(_) => {}
             }
         } else if is_whole {
-            return Err(self.refused(asked, rows, most));
+            return Err(refused(self.own.name(), asked, rows, most));
         }
         let (mut made, mut parts) = (self.memory.nothing(), Vec::new());
         self.parts(&args, 0, rows, &mut made, &mut parts)?;

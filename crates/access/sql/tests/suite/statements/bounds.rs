@@ -1,5 +1,5 @@
-//! Functions that make much of little: refused before they do, alone, in constants and in what is built upon itself; and the same answers
-//! below that.
+//! Functions that make much of little, and wide rows that joins and `unnest` repeat: refused before they do, alone, in constants and in what is
+//! built upon itself; and the same answers below that.
 
 use forebay_sql::{EngineMemory, EngineSettings};
 use forebay_types::ErrorKind;
@@ -112,6 +112,80 @@ async fn a_large_constant_that_a_partition_is_compared_with_leaves_others_out() 
     lake.rows(&format!("copy ({rows}) to '/lake/p' partitioned by (p)")).await;
     let sql = "select v from '/lake/p/' where p = substr(repeat('ab', 100000), 1, 1) order by v";
     assert_eq!(lake.rows(sql).await, "0\n4");
+}
+
+#[tokio::test]
+async fn a_lambda_that_would_make_gigabytes_is_refused() {
+    let lake = lake();
+    lake.rows("set datafusion.sql_parser.dialect = 'duckdb'").await;
+    let (long, longer) = ("x".repeat(10_000), "x".repeat(100_000));
+    let of = format!("(values ('{long}', 1), ('b', 2)) t(s, b)");
+    for call in [
+        "array_transform(range(0, 1000000), x -> s)",
+        "array_transform(range(0, 1000000), x -> concat(s, x))",
+        "array_transform(range(0, 1000), x -> array_transform(range(0, 1000), y -> s))",
+        "array_transform(range(0, 1000000), x -> repeat('a', 1000))",
+        &format!("array_transform(range(0, 1000000), x -> '{long}')"),
+        &format!("array_transform(range(0, 10), x -> case when x = b then '{longer}' else s end)"),
+        &format!("array_filter([1, 2], x -> concat('{longer}', s) = s)"),
+    ] {
+        let error = lake.error(&format!("select {call} as a from {of}")).await;
+        let told = error.message();
+        let is_told = told.contains("MiB") && told.contains("sql-memory");
+        assert!(error.kind() == ErrorKind::Invalid && is_told, "{call:.80}: {error:.300}");
+    }
+    let error = lake.error(&format!("select b from {of} where array_any_match([b], x -> concat('{longer}', x) = s)")).await;
+    assert!(error.message().contains("constants of"), "{error:.300}");
+}
+
+#[tokio::test]
+async fn a_lambda_gives_the_same_however_many_elements_it_is_called_for_at_once() {
+    let lake = lake();
+    lake.rows("set datafusion.sql_parser.dialect = 'duckdb'").await;
+    let long = "x".repeat(10_000);
+    let of = "(values (range(1, 4), 1), (range(0, 0), 2), (null, 3), ([4, null], 4)) t(l, b)";
+    for at_once in [8192, 3] {
+        lake.rows(&format!("set datafusion.execution.batch_size = {at_once}")).await;
+        let rows = async |shown: &str| lake.rows(&format!("select {shown} as a from {of} order by b")).await;
+        assert_eq!(rows("array_to_string(array_transform(l, x -> x * 10 + b), ' ', '-')").await, "11 21 31\n\n\n44 -");
+        assert_eq!(rows("coalesce(array_length(array_filter(l, x -> x > b)), 0)").await, "2\n0\n0\n0");
+        assert_eq!(rows("coalesce(array_first(l, x -> x >= b), 0)").await, "1\n0\n0\n4");
+        assert_eq!(rows("coalesce(array_any_match(l, x -> x > b)::varchar, '-')").await, "true\nfalse\n-\n-");
+        assert_eq!(rows("array_length(array_transform([b, b], x -> 'y'))").await, "2\n2\n2\n2");
+    }
+    lake.rows("set datafusion.execution.batch_size = 8192").await;
+    let many = "array_transform(range(0, 100000), x -> x * b)";
+    assert_eq!(lake.rows(&format!("select sum(a) as c from (select unnest({many}) as a from {of})")).await, "49999500000");
+    // What stands beside is a gigabyte for all elements, and what is given is little.
+    let beside = format!("(values ('{long}'), ('b')) t(s)");
+    let found = format!("select count(*) as c from {beside} where array_any_match(range(0, 100000), x -> length(s) < x)");
+    assert_eq!(lake.rows(&found).await, "2");
+    let first = format!("select array_first(range(0, 100000), x -> length(s) < x) as c from {beside} order by c");
+    assert_eq!(lake.rows(&first).await, "2\n10001");
+}
+
+#[tokio::test]
+async fn a_wide_row_is_not_repeated_in_all_rows_of_a_batch() {
+    let lake = lake();
+    let wide = "(select repeat(s, 100000) as s, b from (values ('0123456789', 1)) t(s, b)) w";
+    let cases = |count: usize| {
+        [
+            format!("select s, unnest(range(0, {count})) as value from {wide}"),
+            format!("select s, value from {wide} cross join range(0, {count})"),
+            format!("select s, value from {wide} left join range(0, {count}) on value >= b - 1"),
+            format!("select s, value from {wide} join range(0, {count}) on value % 1 = b - 1"),
+        ]
+    };
+    for sql in cases(100_000) {
+        let error = lake.error(&sql).await;
+        let told = error.message();
+        let is_told = told.contains("256.0 MiB") && told.contains("batch_size = 268") && told.contains("sql-memory");
+        assert!(error.kind() == ErrorKind::Invalid && is_told, "{sql}: {error}");
+    }
+    lake.rows("set datafusion.execution.batch_size = 10").await;
+    for sql in cases(40) {
+        assert_eq!(lake.rows(&format!("select sum(length(s)) as a from ({sql})")).await, "40000000", "{sql}");
+    }
 }
 
 #[tokio::test]
