@@ -52,6 +52,18 @@ async fn a_folder_that_the_coordinator_s_own_data_lie_in_is_not_mounted() {
 }
 
 #[tokio::test]
+async fn a_folder_below_a_data_folder_is_not_mounted() {
+    let cluster = Cluster::start().await;
+    let below = cluster.folder.path().join("other/below");
+    std::fs::create_dir_all(&below).unwrap();
+    std::fs::write(cluster.folder.path().join("other/owner.secret"), "hush").unwrap();
+    let error = cluster.add_mount("below", &format!("file://{}", below.display()), MountOptions::default()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.message().contains("are not apart"), "{error}");
+    assert_eq!(cluster.view().await.mounts, []);
+}
+
+#[tokio::test]
 async fn a_mount_that_does_not_work_is_not_added() {
     let cluster = Cluster::start().await;
     let absent = format!("file://{}/absent", cluster.folder.path().display());

@@ -196,3 +196,30 @@ async fn a_lock_that_somebody_holds_does_not_hold_writers_for_ever() {
     assert!(began.elapsed() < std::time::Duration::from_secs(15));
     assert_eq!(get(&lab.storage, "a", GetRange::All).await.unwrap(), "old");
 }
+
+#[tokio::test]
+async fn a_folder_of_forebay_s_own_data_is_not_read() {
+    let place = tempfile::tempdir().unwrap();
+    let (data, lake) = (place.path().join("data"), place.path().join("lake"));
+    for folder in [data.join("sub"), lake.clone()] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    for file in [data.join("owner.secret"), data.join("sub/a"), lake.join("a")] {
+        std::fs::write(file, "hush").unwrap();
+    }
+    symlink(data.join("sub"), place.path().join("link")).unwrap();
+    let mount = |path: &str| open(&format!("file://{}/{path}", place.path().display()), MountOptions::default(), patient());
+    for path in ["data", "data/sub", "link"] {
+        let storage = mount(path);
+        for error in [storage.check().await.unwrap_err(), storage.head(&key("a")).await.unwrap_err()] {
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{path}: {error}");
+            assert!(error.message().contains("are not apart"), "{path}: {error}");
+        }
+    }
+    let storage = mount("lake");
+    assert_eq!(get(&storage, "a", GetRange::All).await.unwrap(), "hush");
+    // Another folder has its name meanwhile.
+    std::fs::rename(&lake, place.path().join("before")).unwrap();
+    symlink(data.join("sub"), &lake).unwrap();
+    assert_eq!(get(&storage, "a", GetRange::All).await.unwrap_err().kind(), ErrorKind::Invalid);
+}
