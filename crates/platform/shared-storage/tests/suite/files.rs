@@ -147,6 +147,23 @@ async fn empty_folders_are_no_keys() {
 }
 
 #[tokio::test]
+async fn a_folder_is_removed_with_the_folders_in_it_and_no_file() {
+    let lab = Lab::files();
+    let place = |path: &str| lab.folder().join(path);
+    for folder in ["a/b/c", "a/d", "e/f"] {
+        std::fs::create_dir_all(place(folder)).unwrap();
+    }
+    symlink(place("a"), place("e/link")).unwrap();
+    put(&lab.storage, "e/g/h", "x").await;
+    for folder in ["a/", "e/", "none/", "e/g/h/", ".forebay-tmp/", "/", "e//"] {
+        lab.storage.delete(&key(folder)).await.unwrap();
+    }
+    assert!(!place("a").exists() && !place("e/f").exists(), "nothing was in them");
+    assert_eq!(get(&lab.storage, "e/g/h", GetRange::All).await.unwrap(), "x");
+    assert!(place("e/link").is_symlink() && place(".forebay-tmp").exists());
+}
+
+#[tokio::test]
 async fn a_file_that_is_larger_than_any_object_is_refused_by_name() {
     // Only a file system in memory takes such a length.
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
