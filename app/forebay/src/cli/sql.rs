@@ -37,7 +37,9 @@ pub(crate) struct SqlArgs {
 /// A script may begin with a comment; what is one line of such, or begins with one `-`, was meant as a flag.
 fn statements(text: &str) -> Result<String, String> {
     if text.starts_with('-') && !(text.starts_with("--") && text.contains('\n')) {
-        return Err("there is no such flag, and a comment alone is no statement: `forebay sql --help` lists the flags".to_string());
+        return Err(
+            "there is no such flag, and a comment alone is no statement: `forebay sql --help` lists the flags".to_string()
+        );
     }
     Ok(text.to_string())
 }

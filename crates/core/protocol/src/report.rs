@@ -202,15 +202,15 @@ impl Add for StorageCounters {
 
     fn add(self, other: Self) -> Self {
         Self {
-            gets: self.gets + other.gets,
-            heads: self.heads + other.heads,
-            lists: self.lists + other.lists,
-            puts: self.puts + other.puts,
-            deletes: self.deletes + other.deletes,
-            retries: self.retries + other.retries,
-            bytes_in: self.bytes_in + other.bytes_in,
-            bytes_out: self.bytes_out + other.bytes_out,
-            socket_bytes_in: self.socket_bytes_in + other.socket_bytes_in,
+            gets: self.gets.saturating_add(other.gets),
+            heads: self.heads.saturating_add(other.heads),
+            lists: self.lists.saturating_add(other.lists),
+            puts: self.puts.saturating_add(other.puts),
+            deletes: self.deletes.saturating_add(other.deletes),
+            retries: self.retries.saturating_add(other.retries),
+            bytes_in: self.bytes_in.saturating_add(other.bytes_in),
+            bytes_out: self.bytes_out.saturating_add(other.bytes_out),
+            socket_bytes_in: self.socket_bytes_in.saturating_add(other.socket_bytes_in),
         }
     }
 }
