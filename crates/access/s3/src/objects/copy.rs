@@ -39,7 +39,7 @@ pub(crate) async fn copy(context: &Arc<Context>, request: Request, target: &Writ
     drop(body);
     let (bucket, key, version) = source_of(&request)?;
     let source = MayRead::of(context, &request.caller, &bucket).await?.object(key_of(&key)?);
-    let replaces = replaces(&request, &METADATA_DIRECTIVE);
+    let replaces = replaces(&request, METADATA_DIRECTIVE);
     let is_part = request.target.query.has("uploadId");
     if !is_part && source.mount().id == target.mount().id && source.key == target.key && !replaces && !changes(&request) {
         return Err(S3Error::invalid_request(
@@ -66,7 +66,7 @@ pub(crate) async fn copy(context: &Arc<Context>, request: Request, target: &Writ
 }
 
 /// Whether a directive has something of the request in the place of what the source has, which is what is copied by default.
-fn replaces(request: &Request, directive: &HeaderName) -> bool {
+fn replaces(request: &Request, directive: HeaderName) -> bool {
     request.header(directive.as_str()).is_some_and(|directive| directive.eq_ignore_ascii_case("REPLACE"))
 }
 
@@ -197,10 +197,10 @@ async fn across(context: &Arc<Context>, request: &Request, object: &Object, targ
     for name in of_copies.into_iter().chain([METADATA_DIRECTIVE, TAGGING_DIRECTIVE]) {
         headers.remove(name);
     }
-    if !is_part && !replaces(request, &METADATA_DIRECTIVE) {
+    if !is_part && !replaces(request, METADATA_DIRECTIVE) {
         take_over(&mut headers, &source.attributes);
     }
-    if !is_part && !replaces(request, &TAGGING_DIRECTIVE) {
+    if !is_part && !replaces(request, TAGGING_DIRECTIVE) {
         headers.remove(TAGGING);
         headers.extend(tags::tags(context, object).await?.map(|tags| (TAGGING, tags)));
     }
