@@ -214,3 +214,16 @@ impl Add for StorageCounters {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_that_a_worker_reports_add_up_however_large_they_are() {
+        let storage = StorageCounters { gets: u64::MAX, bytes_in: 7, ..StorageCounters::default() };
+        let reads = ReadCounters { reads: u64::MAX, bytes_hit: 7, ..ReadCounters::default() };
+        assert_eq!(storage + storage, StorageCounters { bytes_in: 14, ..storage });
+        assert_eq!(reads + reads, ReadCounters { bytes_hit: 14, ..reads });
+    }
+}
