@@ -70,6 +70,28 @@ def test_the_demo_starts_its_server_as_the_same_command(tmp_path):
     assert json.loads(demo.stdout)["forebay_version"] == forebay.__version__
 
 
+@pytest.mark.parametrize("argv", [["/usr/bin/forebay", "ls"], ["-m", "ls"]])
+def test_ctrl_c_while_the_package_is_imported_ends_the_command_without_a_word(argv):
+    # The signal comes when the first of its modules is looked for that is not the command's own.
+    program = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "forebay.aio":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+sys.argv, sys.orig_argv = sys.argv[1:], ["python", "-m", "forebay"]
+import forebay
+"""
+    ended = subprocess.run([sys.executable, "-c", program, *argv], capture_output=True, text=True, timeout=100)
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT, "")
+    # Any other program hears of it as ever.
+    other = subprocess.run([sys.executable, "-c", program, "other.py"], capture_output=True, text=True, timeout=100)
+    assert "KeyboardInterrupt" in other.stderr
+
+
 def test_ctrl_c_ends_what_only_computes(tmp_path):
     # Of ten days: what is simulated by default is over within a second where it was compiled to be fast.
     process = subprocess.Popen(

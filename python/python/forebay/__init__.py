@@ -10,7 +10,7 @@ Importing it starts nothing; ``pandas.read_parquet("forebay://lake/sales/")`` fi
 system by the package's entry point.
 """
 
-from forebay import aio, errors
+from forebay import _command, aio, errors  # noqa: F401: what has to come first
 from forebay._forebay import VERSION as __version__
 from forebay.client import Client, connect, up
 from forebay.entries import Entry, Loaded, Usage

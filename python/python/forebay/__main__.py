@@ -10,7 +10,7 @@ from forebay import _forebay
 
 def main() -> int:
     """Runs one command, and gives the exit code of the process."""
-    # Ctrl-C and a reader that is gone end it as they end other programs: no Python runs meanwhile that could hear of them.
+    # As `_command` has it, under whatever name this is started.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _forebay.command([sys.executable, "-m", "forebay"], ["forebay", *sys.argv[1:]])
 

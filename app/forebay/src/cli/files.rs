@@ -47,10 +47,10 @@ pub(crate) struct CatArgs {
 /// `cp`.
 #[derive(Args)]
 pub(crate) struct CpArgs {
-    /// What to copy: paths below mounts (/lake/x), local files, or - for the standard input
+    /// What to copy: paths below mounts (/lake/x), temporary data (forebay://tmp/x), local files (/tmp/x too), or - for the standard input
     #[arg(required = true, value_name = "SOURCE")]
     pub(crate) sources: Vec<String>,
-    /// Where to: a path below a mount, a local file or folder, or - for the standard output
+    /// Where to: a path below a mount, temporary data, a local file or folder, or - for the standard output
     pub(crate) target: String,
     /// Folders with everything below
     #[arg(short, long)]

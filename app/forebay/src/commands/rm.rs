@@ -1,7 +1,9 @@
 //! `forebay rm`: deletes from shared storage, a folder only where it is asked for with `-r`, and a whole mount only with `--yes`.
 
+use std::collections::BTreeSet;
+
 use forebay_client::Client;
-use forebay_types::{ErrorKind, ForebayPath};
+use forebay_types::{ErrorKind, ForebayPath, Key};
 use futures::{StreamExt, TryStreamExt, stream};
 use serde_json::json;
 
@@ -36,13 +38,30 @@ pub(crate) async fn run(client: &Client, args: RmArgs) -> Outcome {
 
 async fn delete(client: &Client, path: &ForebayPath, args: &RmArgs, output: &mut Output) -> Outcome {
     let doomed = doomed(client, path, args).await?;
+    let emptied = if args.recursive { emptied(client, path, &doomed)? } else { BTreeSet::new() };
     let mut deletes = stream::iter(doomed).map(|path| async move { client.delete(&path).await.map(|()| path) }).buffered(AT_ONCE);
     while let Some(path) = deletes.try_next().await? {
         if args.json {
             output.record(&json!({"deleted": path.to_string()}))?;
         }
     }
+    for folder in &emptied {
+        client.delete(folder).await?;
+    }
     Ok(())
+}
+
+/// Folders that these leave empty: file systems keep those, where other stores have none.
+fn emptied(client: &Client, path: &ForebayPath, doomed: &[ForebayPath]) -> Outcome<BTreeSet<ForebayPath>> {
+    let view = client.view();
+    if !view.mounts.iter().any(|mount| mount.name == *path.mount() && mount.url.starts_with("file://")) {
+        return Ok(BTreeSet::new());
+    }
+    if !path.key().as_str().is_empty() {
+        return Ok(BTreeSet::from([path.as_folder()?]));
+    }
+    let tops = doomed.iter().filter_map(|object| object.key().as_str().split_once('/'));
+    tops.map(|(top, _)| Ok(beside(path, &Key::new(format!("{top}/"))?))).collect()
 }
 
 async fn doomed(client: &Client, path: &ForebayPath, args: &RmArgs) -> Outcome<Vec<ForebayPath>> {

@@ -6,6 +6,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Float64Type, Int64Type, Schema, TimeUnit, TimestampMicrosecondType,
+    TimestampNanosecondType,
 };
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::display::FormatOptions;
@@ -37,7 +38,7 @@ impl Rows {
     pub(super) fn new(schema: &Schema, places: &[usize], wanted: &Wanted<'_>) -> Result<Self> {
         let (mut columns, mut casts) = (Vec::new(), Vec::new());
         for field in places.iter().map(|&place| schema.field(place)) {
-            let (kind, cast) = kind_of(field.data_type());
+            let (kind, cast) = as_there(kind_of(field.data_type()), wanted.kind_there(field.name()));
             columns.push(Column { name: field.name().clone(), kind });
             casts.push(cast);
         }
@@ -61,9 +62,11 @@ impl Rows {
         let mut keys = Vec::with_capacity(batch.num_rows());
         for (place, array) in batch.columns().iter().enumerate() {
             let name = &self.columns.all()[place].name;
-            let array = cast_with_options(array, &self.casts[place], &AS_TEXT).map_err(|error| {
+            let read = array;
+            let array = cast_with_options(read, &self.casts[place], &AS_TEXT).map_err(|error| {
                 Error::invalid(format!("column {name} can't be read as {}: {error}; leave it out", self.casts[place]))
             })?;
+            check_times(read, &array).map_err(|error| error.context(format!("column {name}")))?;
             let text = self.empty_text && self.columns.all()[place].kind == ColumnKind::Text;
             let given = |value| if text && value == Value::Null { Value::Text(String::new()) } else { value };
             if place == self.columns.key_place() {
@@ -93,6 +96,10 @@ fn kind_of(data_type: &DataType) -> (ColumnKind, DataType) {
             (ColumnKind::Decimal(*scale as u8), Decimal128(*precision, *scale))
         }
         Date32 | Date64 => (ColumnKind::Date, Date32),
+        Timestamp(TimeUnit::Nanosecond, zone) => {
+            let kind = if zone.is_some() { ColumnKind::TimestampNanosUtc } else { ColumnKind::TimestampNanos };
+            (kind, data_type.clone())
+        }
         Timestamp(_, zone) => {
             let kind = if zone.is_some() { ColumnKind::TimestampUtc } else { ColumnKind::Timestamp };
             (kind, Timestamp(TimeUnit::Microsecond, zone.clone()))
@@ -104,6 +111,37 @@ fn kind_of(data_type: &DataType) -> (ColumnKind, DataType) {
         // Text; and what has no type of its own in a shard, as its text.
         _ => (ColumnKind::Text, LargeUtf8),
     }
+}
+
+/// Times in the unit that the dataset's column of that name has, where that is of times as well.
+fn as_there((kind, cast): (ColumnKind, DataType), there: Option<ColumnKind>) -> (ColumnKind, DataType) {
+    use ColumnKind::{Timestamp, TimestampNanos, TimestampNanosUtc, TimestampUtc};
+    let DataType::Timestamp(_, zone) = &cast else { return (kind, cast) };
+    let unit = match (there, zone.is_some()) {
+        (Some(Timestamp), false) | (Some(TimestampUtc), true) => TimeUnit::Microsecond,
+        (Some(TimestampNanos), false) | (Some(TimestampNanosUtc), true) => TimeUnit::Nanosecond,
+        _ => return (kind, cast),
+    };
+    (there.unwrap_or(kind), DataType::Timestamp(unit, zone.clone()))
+}
+
+/// Refuses times that would be cut, or lost, in the unit that they are brought to.
+fn check_times(given: &ArrayRef, kept: &ArrayRef) -> Result<()> {
+    let (DataType::Timestamp(from, _), DataType::Timestamp(to, _)) = (given.data_type(), kept.data_type()) else { return Ok(()) };
+    let is_finer = |time: i64| time % 1000 != 0;
+    if (from, to) == (&TimeUnit::Nanosecond, &TimeUnit::Microsecond)
+        && given.as_primitive::<TimestampNanosecondType>().iter().flatten().any(is_finer)
+    {
+        return Err(Error::invalid(
+            "a time is finer than the microseconds of the dataset's other files: write these in nanoseconds too",
+        ));
+    }
+    if kept.null_count() > given.null_count() {
+        return Err(Error::invalid(
+            "a time is out of the range of those that the dataset has: nanoseconds reach from 1677 to 2262",
+        ));
+    }
+    Ok(())
 }
 
 fn values(array: &ArrayRef) -> Result<Box<dyn Iterator<Item = Value> + '_>> {
@@ -120,6 +158,9 @@ fn values(array: &ArrayRef) -> Result<Box<dyn Iterator<Item = Value> + '_>> {
         DataType::Date32 => each!(array.as_primitive::<Date32Type>(), Value::Date),
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
             each!(array.as_primitive::<TimestampMicrosecondType>(), Value::Timestamp)
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            each!(array.as_primitive::<TimestampNanosecondType>(), Value::Timestamp)
         }
         DataType::LargeBinary => each!(array.as_binary::<i64>(), |bytes: &[u8]| Value::Bytes(bytes.to_vec())),
         DataType::BinaryView => each!(array.as_binary_view(), |bytes: &[u8]| Value::Bytes(bytes.to_vec())),
@@ -167,7 +208,9 @@ pub(super) fn project(schema: &Schema, places: &[usize]) -> Arc<Schema> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::array::{Int64Array, Int64Builder, ListBuilder};
+    use datafusion::arrow::array::{
+        Int64Array, Int64Builder, ListBuilder, TimestampMicrosecondArray, TimestampNanosecondArray, TimestampSecondArray,
+    };
 
     use super::*;
 
@@ -181,10 +224,39 @@ mod tests {
         }
         let (ids, lists): (ArrayRef, ArrayRef) = (Arc::new(Int64Array::from_iter_values(0..4)), Arc::new(lists.finish()));
         let batch = RecordBatch::try_from_iter_with_nullable([("id", ids, false), ("list", lists, true)]).unwrap();
-        let wanted = Wanted { key: "id", columns: None, in_paths: &[] };
+        let wanted = Wanted { key: "id", columns: None, in_paths: &[], like: None };
         let records = Rows::new(&batch.schema(), &[0, 1], &wanted).unwrap().records(&batch).unwrap();
         let read: Vec<Value> = records.into_iter().flat_map(|(_, values)| values).collect();
         let text = |text: &str| Value::Text(text.into());
         assert_eq!(read, [text("[null]"), text("[]"), Value::Null, text("[1, null, 2]")]);
+    }
+
+    /// What is read of times beside a key, and as what, where other files have columns like these.
+    fn times(array: ArrayRef, like: Option<&Columns>) -> Result<(Columns, Vec<Value>)> {
+        let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..array.len() as i64));
+        let batch = RecordBatch::try_from_iter_with_nullable([("id", ids, false), ("at", array, true)]).unwrap();
+        let mut rows = Rows::new(&batch.schema(), &[0, 1], &Wanted { key: "id", columns: None, in_paths: &[], like })?;
+        let records = rows.records(&batch)?;
+        Ok((rows.columns().clone(), records.into_iter().flat_map(|(_, values)| values).collect()))
+    }
+
+    #[test]
+    fn times_are_kept_to_the_nanosecond_where_a_file_has_them() {
+        let of = |times: &[i64]| times.iter().map(|time| Value::Timestamp(*time)).collect::<Vec<_>>();
+        let nanos = |times: Vec<i64>| -> ArrayRef { Arc::new(TimestampNanosecondArray::from(times)) };
+        let micros = |times: Vec<i64>| -> ArrayRef { Arc::new(TimestampMicrosecondArray::from(times)) };
+        let (fine, read) = times(nanos(vec![1, -1_234_567_891]), None).unwrap();
+        assert_eq!(fine.all()[1].kind, ColumnKind::TimestampNanos);
+        assert_eq!(read, of(&[1, -1_234_567_891]));
+        let (coarse, read) = times(micros(vec![7]), None).unwrap();
+        assert_eq!((coarse.all()[1].kind, read), (ColumnKind::Timestamp, of(&[7])));
+        // Files of one dataset may differ, as long as nothing is lost by it.
+        assert_eq!(times(micros(vec![7]), Some(&fine)).unwrap(), (fine.clone(), of(&[7000])));
+        assert_eq!(times(nanos(vec![7000]), Some(&coarse)).unwrap(), (coarse.clone(), of(&[7])));
+        let cut = times(nanos(vec![7001]), Some(&coarse)).unwrap_err();
+        assert!(cut.message().starts_with("column at: a time is finer"), "{cut}");
+        let late: ArrayRef = Arc::new(TimestampSecondArray::from(vec![20_000_000_000]));
+        let lost = times(late, Some(&fine)).unwrap_err();
+        assert!(lost.message().starts_with("column at: a time is out of the range"), "{lost}");
     }
 }

@@ -11,7 +11,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use forebay_shard::{Key, Value};
-use forebay_shard_store::{Column, Columns};
+use forebay_shard_store::{Column, ColumnKind, Columns};
 use forebay_shards::{ReadRecords, Records};
 use forebay_types::{Error, Result};
 
@@ -42,9 +42,16 @@ pub(crate) struct Wanted<'a> {
     pub(crate) columns: Option<&'a [String]>,
     /// Columns that the folders of files give where the files lack them.
     pub(crate) in_paths: &'a [Column],
+    /// Those of the dataset that it is read for, where there are some: times are read in their unit.
+    pub(crate) like: Option<&'a Columns>,
 }
 
 impl Wanted<'_> {
+    /// What a column of the dataset is.
+    fn kind_there(&self, name: &str) -> Option<ColumnKind> {
+        self.like?.all().iter().find(|column| column.name == name).map(|column| column.kind)
+    }
+
     /// Places of the columns that are kept, among all of the file.
     fn places(&self, names: &[&str]) -> Result<Vec<usize>> {
         let place = |wanted: &str| {
@@ -95,7 +102,7 @@ impl ReadRecords for Formats {
     fn read_object(&self, file: &Path, path: &str, columns: &Columns, each: &mut dyn FnMut(Records) -> Result<()>) -> Result<()> {
         let names: Vec<String> = columns.all().iter().map(|column| column.name.clone()).collect();
         let in_paths = partitions::of_dataset(columns, path);
-        let wanted = Wanted { key: &columns.key().name, columns: Some(&names), in_paths: &in_paths };
+        let wanted = Wanted { key: &columns.key().name, columns: Some(&names), in_paths: &in_paths, like: Some(columns) };
         let input = open_at(file, &file.display(), path, &wanted)?;
         if input.columns != *columns {
             return Err(Error::invalid("its columns have other types, or another order, than those of the dataset"));
@@ -149,8 +156,8 @@ mod tests {
         for ending in ENDINGS {
             let name = format!("in/a.{}", ending.to_uppercase());
             Formats.check_name(&name).unwrap();
-            let error =
-                open(Path::new(&format!("/nowhere/{name}")), &Wanted { key: "id", columns: None, in_paths: &[] }).err().unwrap();
+            let wanted = Wanted { key: "id", columns: None, in_paths: &[], like: None };
+            let error = open(Path::new(&format!("/nowhere/{name}")), &wanted).err().unwrap();
             assert!(!error.message().contains("no format"), "{error}");
         }
         for name in ["in/notes.txt", "in/csv", "in/.parquet", "in.csv/a", ""] {

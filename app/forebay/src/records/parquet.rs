@@ -199,7 +199,7 @@ mod tests {
         let file = file(vec![("id", numbers(rows)), ("text", dictionary(&text, rows))]);
         assert!(file.as_file().metadata().unwrap().len() < 1 << 20);
         let mut ids = 0..rows as u64;
-        for piece in open(file.path(), &Wanted { key: "id", columns: None, in_paths: &[] }).unwrap().records {
+        for piece in open(file.path(), &Wanted { key: "id", columns: None, in_paths: &[], like: None }).unwrap().records {
             let records = piece.unwrap().records;
             assert!(records.iter().map(bytes_of).sum::<usize>() <= PIECE_BYTES + text.len());
             for (key, values) in records {
@@ -221,7 +221,7 @@ mod tests {
             ("one", dictionary("the same", 3)),
             ("bytes", Arc::new(BinaryArray::from(bytes))),
         ]);
-        let input = open(file.path(), &Wanted { key: "id", columns: None, in_paths: &[] }).unwrap();
+        let input = open(file.path(), &Wanted { key: "id", columns: None, in_paths: &[], like: None }).unwrap();
         let kinds: Vec<ColumnKind> = input.columns.attributes().map(|column| column.kind).collect();
         assert_eq!(kinds, [ColumnKind::Text, ColumnKind::Text, ColumnKind::Text, ColumnKind::Binary]);
         let records: Vec<_> = input.records.flat_map(|piece| piece.unwrap().records).collect();
@@ -242,7 +242,7 @@ mod tests {
         let at = bytes.windows(4).position(|bytes| bytes == b"\x15\xa0\x9c\x01").unwrap();
         bytes[at..at + 4].copy_from_slice(b"\x15\xfe\xff\x7f");
         std::fs::write(file.path(), bytes).unwrap();
-        let error = open(file.path(), &Wanted { key: "id", columns: None, in_paths: &[] }).err().unwrap();
+        let error = open(file.path(), &Wanted { key: "id", columns: None, in_paths: &[], like: None }).err().unwrap();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         assert!(error.message().contains("column id: a dictionary says that it has 1048575 values"), "{error}");
     }
@@ -254,7 +254,7 @@ mod tests {
             let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..1_000).map(|row| format!("word {}", row % 7))));
             let properties = WriterProperties::builder().set_compression(codec).build();
             let file = written(vec![("id", numbers(1_000)), ("word", words)], Some(properties));
-            let wanted = Wanted { key: "id", columns: None, in_paths: &[] };
+            let wanted = Wanted { key: "id", columns: None, in_paths: &[], like: None };
             let read: usize = open(file.path(), &wanted).unwrap().records.map(|piece| piece.unwrap().records.len()).sum();
             assert_eq!(read, 1_000);
             let mut bytes = std::fs::read(file.path()).unwrap();
@@ -352,7 +352,7 @@ mod tests {
                 let properties = WriterProperties::builder().set_writer_version(version).set_dictionary_enabled(false);
                 let properties = properties.set_column_encoding("text".into(), encoding).build();
                 let file = written(vec![("id", numbers(1_000)), ("text", Arc::clone(&text))], Some(properties));
-                let wanted = Wanted { key: "id", columns: None, in_paths: &[] };
+                let wanted = Wanted { key: "id", columns: None, in_paths: &[], like: None };
                 let records: Vec<_> =
                     open(file.path(), &wanted).unwrap().records.flat_map(|piece| piece.unwrap().records).collect();
                 assert_eq!(records.len(), 1_000);
@@ -375,9 +375,9 @@ mod tests {
         let value = vec![0u8; FIXED_BYTES_MAX as usize + 1];
         let wide: ArrayRef = Arc::new(FixedSizeBinaryArray::try_from_iter([value].into_iter()).unwrap());
         let file = file(vec![("id", numbers(1)), ("wide", wide)]);
-        let error = open(file.path(), &Wanted { key: "id", columns: None, in_paths: &[] }).err().unwrap();
+        let error = open(file.path(), &Wanted { key: "id", columns: None, in_paths: &[], like: None }).err().unwrap();
         assert!(error.message().contains("column wide"), "{error}");
         let only = ["id".to_string()];
-        assert!(open(file.path(), &Wanted { key: "id", columns: Some(&only), in_paths: &[] }).is_ok());
+        assert!(open(file.path(), &Wanted { key: "id", columns: Some(&only), in_paths: &[], like: None }).is_ok());
     }
 }

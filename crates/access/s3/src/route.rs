@@ -92,8 +92,10 @@ async fn read_object(
     body: Incoming,
 ) -> S3Result<Answer> {
     let (sub, query) = (SubResource::of(&request)?, &request.target.query);
+    let is_local_latest = is_local(may.mount()) && !query.has("versionId");
     match sub.name {
-        "tagging" if is_local(may.mount()) && !query.has("versionId") => objects::no_tags(context, &may.object(key)).await,
+        "tagging" if is_local_latest => objects::no_tags(context, &may.object(key)).await,
+        "attributes" if is_local_latest => objects::attributes(context, &request, &may.object(key)).await,
         "uploadId" if is_local(may.mount()) => uploads::list_parts(context, &may.object(key), query),
         "" if !query.has("versionId") && !is_encrypted(&request) => objects::get(context, &request, &may.object(key)).await,
         _ => forward(context, &request, sub, Passing::Read(reading, may, Some(key)), body).await,

@@ -202,15 +202,28 @@ impl Add for StorageCounters {
 
     fn add(self, other: Self) -> Self {
         Self {
-            gets: self.gets + other.gets,
-            heads: self.heads + other.heads,
-            lists: self.lists + other.lists,
-            puts: self.puts + other.puts,
-            deletes: self.deletes + other.deletes,
-            retries: self.retries + other.retries,
-            bytes_in: self.bytes_in + other.bytes_in,
-            bytes_out: self.bytes_out + other.bytes_out,
-            socket_bytes_in: self.socket_bytes_in + other.socket_bytes_in,
+            gets: self.gets.saturating_add(other.gets),
+            heads: self.heads.saturating_add(other.heads),
+            lists: self.lists.saturating_add(other.lists),
+            puts: self.puts.saturating_add(other.puts),
+            deletes: self.deletes.saturating_add(other.deletes),
+            retries: self.retries.saturating_add(other.retries),
+            bytes_in: self.bytes_in.saturating_add(other.bytes_in),
+            bytes_out: self.bytes_out.saturating_add(other.bytes_out),
+            socket_bytes_in: self.socket_bytes_in.saturating_add(other.socket_bytes_in),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_that_a_worker_reports_add_up_however_large_they_are() {
+        let storage = StorageCounters { gets: u64::MAX, bytes_in: 7, ..StorageCounters::default() };
+        let reads = ReadCounters { reads: u64::MAX, bytes_hit: 7, ..ReadCounters::default() };
+        assert_eq!(storage + storage, StorageCounters { bytes_in: 14, ..storage });
+        assert_eq!(reads + reads, ReadCounters { bytes_hit: 14, ..reads });
     }
 }

@@ -10,14 +10,20 @@ use forebay_types::{Error, Result, ResultExt};
 
 use crate::FileLock;
 use crate::place::runtime_folder;
+use crate::taken::Taken;
 
 /// Layout of the data folder that this version writes, and the newest that it reads.
 const FORMAT: u32 = 1;
+/// The file that has its number.
+const FORMAT_FILE: &str = "format";
+/// Roles that keep something in a data folder.
+const ROLES: [&str; 3] = ["coordinator", "worker", "executor"];
 
 /// A data folder in use by this process: no other process takes the same role on it meanwhile.
 #[derive(Debug)]
 pub struct DataFolder {
     _locks: Vec<FileLock>,
+    _taken: Taken,
 }
 
 impl DataFolder {
@@ -27,7 +33,7 @@ impl DataFolder {
         make(path)?;
         check_format(path)?;
         let locks = roles.iter().map(|role| lock(path, role)).collect::<Result<Vec<_>>>()?;
-        Ok(Self { _locks: locks })
+        Ok(Self { _locks: locks, _taken: Taken::new(path)? })
     }
 
     /// The tiers' folder of a worker that has its folder here.
@@ -67,7 +73,7 @@ pub(crate) fn make(path: &Path) -> Result<()> {
 }
 
 fn check_format(path: &Path) -> Result<()> {
-    let file = path.join("format");
+    let file = path.join(FORMAT_FILE);
     let shown = path.display();
     match fs::read_to_string(&file) {
         Ok(text) => {
@@ -90,6 +96,11 @@ fn check_format(path: &Path) -> Result<()> {
         }
         Err(error) => Err(Error::from(error).context(format!("data folder {shown}"))),
     }
+}
+
+/// Whether a process has or had a role on a folder.
+pub(crate) fn has_role(path: &Path) -> bool {
+    path.join(FORMAT_FILE).is_file() && ROLES.iter().any(|role| lock_of(path, role).is_file())
 }
 
 /// Whether no process has a role on a folder any more, or the folder is gone. Where that can't be told, some process has it.

@@ -59,6 +59,11 @@ pub fn owner_secret_in(folder: &Path) -> Result<Option<String>> {
     }
 }
 
+/// Whether there is one, whoever may read it.
+pub(crate) fn has_secret(folder: &Path) -> bool {
+    fs::symlink_metadata(folder.join(FILE)).is_ok()
+}
+
 /// The owner's secret of the coordinator at `host:port`, where that runs on this machine as this user.
 pub fn owner_secret_of(coordinator: &str) -> Result<Option<String>> {
     let Some(port) = port_of(coordinator) else { return Ok(None) };

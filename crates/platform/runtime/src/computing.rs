@@ -1,12 +1,15 @@
 //! Threads for what computes for long between two waits, apart from those that answer.
 
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::task::Poll;
 
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use crate::simulated::is_simulated;
@@ -63,11 +66,26 @@ impl Computing {
         Ok(Self(Arc::new(Threads { runtime: Some(runtime), count, turns })))
     }
 
-    /// Waits for a turn at what takes a thread for seconds without a pause, and has it until what this gives is dropped: half of the threads
-    /// do such a thing at most, so that others are left for the rest.
-    pub async fn turn(&self) -> Option<SemaphorePermit<'_>> {
-        // None where there are no more turns, which is never.
-        self.0.turns.acquire().await.ok()
+    /// Does what takes a thread for seconds between two waits, in turns: half of the threads do such a thing at most, so that others are left
+    /// for the rest. While it waits for something, others have its turn, and it waits for one more before it goes on.
+    pub async fn in_turns<F: Future>(&self, work: F) -> F::Output {
+        let mut work = pin!(work);
+        loop {
+            // None where there are no more turns, which is never.
+            let mut turn = self.0.turns.acquire().await.ok();
+            let mut is_woken = false;
+            let done = poll_fn(|context| {
+                if std::mem::replace(&mut is_woken, true) {
+                    return Poll::Ready(None);
+                }
+                let done = work.as_mut().poll(context).map(Some);
+                drop(turn.take());
+                done
+            });
+            if let Some(done) = done.await {
+                return done;
+            }
+        }
     }
 
     /// The runtime of the threads, and how many there are, with those that do what blocks: for who halts all of them.
@@ -169,17 +187,27 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_takes_long_leaves_threads_to_others() {
+    async fn what_takes_long_leaves_threads_to_others_and_its_turn_while_it_waits() {
+        const MOMENT: Duration = Duration::from_millis(20);
         let computing = Computing::start("computing").unwrap();
+        let free = || computing.0.turns.available_permits();
         let most = (thread::available_parallelism().unwrap().get() / 2).max(1);
-        let mut turns = Vec::new();
-        for _ in 0..most {
-            turns.push(computing.turn().await.unwrap());
-        }
-        let mut next = Box::pin(computing.turn());
-        assert!(timeout(Duration::from_millis(20), &mut next).await.is_err(), "{most} have their turn");
-        drop(turns.pop());
-        assert!(next.await.is_some());
+        assert_eq!(free(), most);
+        let gate = Semaphore::new(0);
+        let mut work = pin!(computing.in_turns(async {
+            assert_eq!(free(), most - 1, "it computes");
+            gate.acquire().await.unwrap().forget();
+            assert_eq!(free(), most - 1, "it computes again");
+            7
+        }));
+        assert!(timeout(MOMENT, &mut work).await.is_err(), "it waits");
+        assert_eq!(free(), most, "and others compute meanwhile");
+        let all = computing.0.turns.acquire_many(most as u32).await.unwrap();
+        gate.add_permits(1);
+        assert!(timeout(MOMENT, &mut work).await.is_err(), "{most} have their turn");
+        drop(all);
+        assert_eq!(work.await, 7);
+        assert_eq!(free(), most);
     }
 
     #[tokio::test]

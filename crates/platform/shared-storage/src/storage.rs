@@ -184,7 +184,8 @@ impl Storage {
         self.asked("delete", self.0.backend.abort_upload(key, id)).await.inspect_err(|error| span.fail(error))
     }
 
-    /// Removes an object; one that isn't there is removed already. `Denied` when the mount is read-only.
+    /// Removes an object; one that isn't there is removed already. Of a key that ends with `/` a folder of files removes what no file is in.
+    /// `Denied` when the mount is read-only.
     pub async fn delete(&self, key: &Key) -> Result<()> {
         self.writable(key)?;
         let mut span = self.span("storage delete", Some(key));

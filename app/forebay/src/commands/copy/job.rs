@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use forebay_client::Client;
-use forebay_types::{Error, ResultExt};
+use forebay_client::{Client, NodeItem};
+use forebay_types::{Error, ForebayPath, Key, ResultExt};
 
 use super::place::Place;
 use crate::exit::{Failure, Outcome};
@@ -40,7 +40,7 @@ pub(crate) async fn plan(client: &Client, sources: &[Place], target: &Place, rec
                         .await);
                     }
                 };
-                let to = if into_folder { target.join(&source.file_name()?)? } else { target.clone() };
+                let to = one(source, target, into_folder)?;
                 jobs.push(Job { from: source.clone(), to, bytes: Some(info.version.size) });
             }
             Place::Mounted(path) => {
@@ -51,10 +51,19 @@ pub(crate) async fn plan(client: &Client, sources: &[Place], target: &Place, rec
                     let below = key.strip_prefix(prefix.key().as_str()).filter(|below| !below.is_empty());
                     let to = match below {
                         Some(below) => target.join(below)?,
-                        None if into_folder => target.join(&source.file_name()?)?,
-                        None => target.clone(),
+                        None => one(source, target, into_folder)?,
                     };
                     jobs.push(Job { from: Place::Mounted(beside(path, &info.version.key)), to, bytes: Some(info.version.size) });
+                }
+            }
+            Place::Temporary(path) => {
+                let below = temporary(client, path, recursive).await?;
+                for (key, bytes) in below {
+                    let to = match key.as_str().strip_prefix(path.key().as_str()).filter(|below| !below.is_empty()) {
+                        Some(below) => target.join(below.trim_start_matches('/'))?,
+                        None => one(source, target, into_folder)?,
+                    };
+                    jobs.push(Job { from: Place::Temporary(beside(path, &key)), to, bytes: Some(bytes) });
                 }
             }
             Place::Local(path) => local(source, path, target, recursive, into_folder, &mut jobs)?,
@@ -66,10 +75,39 @@ pub(crate) async fn plan(client: &Client, sources: &[Place], target: &Place, rec
     Ok(jobs)
 }
 
+/// Where one file goes.
+fn one(source: &Place, target: &Place, into_folder: bool) -> Outcome<Place> {
+    if into_folder { target.join(&source.file_name()?) } else { Ok(target.clone()) }
+}
+
+/// What of temporary data is at or below a path, with its bytes.
+async fn temporary(client: &Client, path: &ForebayPath, recursive: bool) -> Outcome<Vec<(Key, u64)>> {
+    let (nodes, node) = (client.nodes(), path.to_string());
+    let stat = nodes.stat(node.trim_end_matches('/')).await.map_err(Error::from)?;
+    let stat = stat.ok_or_else(|| Error::not_found(format!("{node}: there is no such temporary data: see `forebay node ls`")))?;
+    if !stat.kind.is_container() {
+        return Ok(vec![(Key::new(path.key().as_str().trim_end_matches('/'))?, stat.bytes)]);
+    }
+    if !recursive {
+        return Err(Failure::Usage(format!("{node} is a {}: copy it with -r", stat.kind)));
+    }
+    let mut walk = nodes.walk(true, path.as_folder()?.key().as_str(), None).await.map_err(Error::from)?;
+    let mut below = Vec::new();
+    while let Some(item) = walk.next().await.map_err(Error::from)? {
+        if let NodeItem::Object(key, bytes) = item {
+            below.push((Key::new(key)?, bytes));
+        }
+    }
+    Ok(below)
+}
+
 fn local(source: &Place, path: &Path, target: &Place, recursive: bool, into_folder: bool, jobs: &mut Vec<Job>) -> Outcome {
-    let metadata = fs::metadata(path).context(|| path.display())?;
+    let metadata = fs::metadata(path).context(|| match path.starts_with("/tmp") {
+        true => format!("{} of this machine (temporary data is forebay:/{} here)", path.display(), path.display()),
+        false => path.display().to_string(),
+    })?;
     if !metadata.is_dir() {
-        let to = if into_folder { target.join(&source.file_name()?)? } else { target.clone() };
+        let to = one(source, target, into_folder)?;
         jobs.push(Job { from: source.clone(), to, bytes: Some(metadata.len()) });
         return Ok(());
     }

@@ -1,7 +1,8 @@
-//! `cp`: between this machine and mounts, and from mount to mount.
+//! `cp`: between this machine, mounts and temporary data, and from mount to mount.
 
 mod job;
 mod place;
+mod target;
 mod transfer;
 
 use forebay_client::Client;
@@ -32,10 +33,10 @@ pub(crate) async fn run(client: &Client, args: CpArgs) -> Outcome {
     if args.json && matches!(target, Place::Standard) {
         return Err(Failure::Usage("--json and a copy to the standard output can't both be written there".to_string()));
     }
-    let mounted = |place: &Place| matches!(place, Place::Mounted(_));
-    if let Some(source) = sources.iter().find(|source| !mounted(source) && !mounted(&target)) {
+    let outside = |place: &Place| matches!(place, Place::Standard | Place::Local(_));
+    if let Some(source) = sources.iter().find(|source| outside(source) && outside(&target)) {
         return Err(Failure::Usage(format!(
-            "neither {source} nor {target} is below a mount: `forebay mount ls` lists the mounts"
+            "neither {source} nor {target} is below a mount: `forebay mount ls` lists the mounts, and temporary data is forebay://tmp/.. here"
         )));
     }
     let jobs = job::plan(client, &sources, &target, args.recursive).await?;

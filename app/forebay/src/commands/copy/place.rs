@@ -1,4 +1,4 @@
-//! What an argument of `cp` names: standard input or output, a path below a mount, or a file of this machine.
+//! What an argument of `cp` names: standard input or output, a path below a mount, temporary data, or a file of this machine.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,13 +15,15 @@ pub(crate) enum Place {
     Standard,
     /// Below a mount.
     Mounted(ForebayPath),
+    /// Temporary data, below `/tmp`.
+    Temporary(ForebayPath),
     /// A file or folder of this machine.
     Local(PathBuf),
 }
 
 impl Place {
-    /// What an argument means: `-`, `file:///..` (always this machine), a path whose first part is a mount's name (or
-    /// whose first folder isn't on this machine), else a local path.
+    /// What an argument means: `-`, `file:///..` (always this machine), `forebay://..` (never this machine), a path whose first part is a
+    /// mount's name (or whose first folder isn't on this machine), else a local path. So `/tmp/..` is this machine's.
     pub(crate) fn of(client: &Client, text: &str) -> Outcome<Self> {
         let view = client.view();
         Self::parse(text, |name| view.mounts.iter().any(|mount| mount.name == *name))
@@ -36,6 +38,10 @@ impl Place {
         }
         if let Some(path) = text.strip_prefix("file://") {
             return Ok(Self::Local(path.into()));
+        }
+        if let Some(path) = text.strip_prefix("forebay:/") {
+            let path = ForebayPath::parse_any(path)?;
+            return Ok(if path.mount().is_temporary() { Self::Temporary(path) } else { Self::Mounted(path) });
         }
         let Some(rest) = text.strip_prefix('/') else { return Ok(Self::Local(text.into())) };
         if let Ok(path) = text.parse::<ForebayPath>()
@@ -56,7 +62,7 @@ impl Place {
     pub(crate) fn is_folder_by_name(&self) -> bool {
         match self {
             Self::Standard => false,
-            Self::Mounted(path) => path.is_folder(),
+            Self::Mounted(path) | Self::Temporary(path) => path.is_folder(),
             Self::Local(path) => path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir(),
         }
     }
@@ -65,7 +71,9 @@ impl Place {
     pub(crate) fn file_name(&self) -> Outcome<String> {
         let name = match self {
             Self::Standard => None,
-            Self::Mounted(path) => path.key().as_str().rsplit('/').find(|part| !part.is_empty()).map(str::to_string),
+            Self::Mounted(path) | Self::Temporary(path) => {
+                path.key().as_str().rsplit('/').find(|part| !part.is_empty()).map(str::to_string)
+            }
             Self::Local(path) => path.file_name().map(|name| name.to_string_lossy().into_owned()),
         };
         name.ok_or_else(|| Failure::Usage(format!("{self} has no file name: say the whole path of the copy")))
@@ -75,12 +83,8 @@ impl Place {
     pub(crate) fn join(&self, name: &str) -> Outcome<Self> {
         match self {
             Self::Standard => Ok(Self::Standard),
-            Self::Mounted(path) => {
-                let key = path.key().as_str();
-                let slash = if key.is_empty() || key.ends_with('/') { "" } else { "/" };
-                let key = Key::new(format!("{key}{slash}{name}"))?;
-                Ok(Self::Mounted(ForebayPath::new(path.mount().clone(), key)))
-            }
+            Self::Mounted(folder) => Ok(Self::Mounted(below(folder, name)?)),
+            Self::Temporary(folder) => Ok(Self::Temporary(below(folder, name)?)),
             Self::Local(folder) => {
                 // Keys are byte-exact, file systems are not: what would land elsewhere is refused.
                 if name.split('/').any(|part| matches!(part, "" | "." | "..")) {
@@ -94,11 +98,18 @@ impl Place {
     }
 }
 
+fn below(folder: &ForebayPath, name: &str) -> Outcome<ForebayPath> {
+    let key = folder.key().as_str();
+    let slash = if key.is_empty() || key.ends_with('/') { "" } else { "/" };
+    Ok(ForebayPath::new(folder.mount().clone(), Key::new(format!("{key}{slash}{name}"))?))
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Standard => f.write_str("-"),
             Self::Mounted(path) => path.fmt(f),
+            Self::Temporary(path) => write!(f, "forebay:/{path}"),
             Self::Local(path) => path.display().fmt(f),
         }
     }
@@ -119,6 +130,13 @@ mod tests {
         assert_eq!(parse("file:///lake/x"), Place::Local("/lake/x".into()));
         assert_eq!(parse("lake/x"), Place::Local("lake/x".into()));
         assert_eq!(parse("-"), Place::Standard);
+        assert_eq!(parse("/tmp/x"), Place::Local("/tmp/x".into()));
+        assert!(matches!(parse("forebay://tmp/a/x"), Place::Temporary(path) if path.key().as_str() == "a/x"));
+        assert!(matches!(parse("forebay://etc/x"), Place::Mounted(_)));
+        for place in ["forebay://tmp/a/x", "forebay://tmp/"] {
+            assert_eq!(parse(place).to_string(), place);
+        }
+        assert!(Place::parse("forebay:///x", |_| true).is_err());
         assert!(Place::parse("/nomount/x", |_| false).is_err());
     }
 

@@ -23,7 +23,7 @@ pub(super) fn run(args: &ShardBuildArgs) -> Outcome {
             bar.finish_and_clear();
         }
         (None, Some(path), Some(key)) => {
-            let input = records::open(path, &Wanted { key, columns: args.columns.as_deref(), in_paths: &[] })?;
+            let input = records::open(path, &Wanted { key, columns: args.columns.as_deref(), in_paths: &[], like: None })?;
             let bar = progress::bytes("reading", input.bytes);
             let mut building = Store::build(&args.out, input.columns, args.size)?;
             for piece in input.records {

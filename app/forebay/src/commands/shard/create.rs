@@ -48,7 +48,7 @@ pub(super) async fn run(config: &Config, args: &ShardCreateArgs) -> Outcome {
         None => (files(&client, &args.from, scratch.path()).await?, Vec::new()),
     };
     let in_paths = of_paths(files.iter().filter(|file| file.is_object).map(|file| file.name.as_str()));
-    let wanted = Wanted { key: &args.key, columns: args.columns.as_deref(), in_paths: &in_paths };
+    let wanted = Wanted { key: &args.key, columns: args.columns.as_deref(), in_paths: &in_paths, like: None };
     let (columns, file_bytes) = look(&files, &wanted)?;
     let count = args.shards.unwrap_or_else(|| file_bytes.div_ceil(SHARD_FILE_BYTES).max(1) as usize);
     Dataset::check_shape(count, &args.replicas)?;
@@ -101,6 +101,7 @@ fn build(
     folder: &Path,
     is_followed: bool,
 ) -> Result<u64> {
+    let wanted = &Wanted { like: Some(columns), ..*wanted };
     let mut building = Store::build(folder, columns.clone(), BASE_SIZE)?.with_cold();
     let inputs = files.iter().map(|file| file.open(wanted)).collect::<Result<Vec<_>>>()?;
     let bytes = inputs.iter().map(|input| input.bytes).sum();
@@ -128,12 +129,12 @@ fn build(
     Ok(read)
 }
 
-/// The columns, which have to be the same in all files, and the bytes of these.
+/// The columns, which have to be the same in all files but for the unit of times, which is the first one's, and the bytes of these.
 fn look(files: &[Source], wanted: &Wanted<'_>) -> Result<(Columns, u64)> {
     let mut columns: Option<Columns> = None;
     let mut bytes = 0;
     for file in files {
-        let input = file.open(wanted)?;
+        let input = file.open(&Wanted { like: columns.as_ref(), ..*wanted })?;
         bytes += input.bytes;
         match &columns {
             Some(first) if *first != input.columns => {

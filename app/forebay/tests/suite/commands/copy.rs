@@ -64,6 +64,35 @@ fn folders_are_copied_with_everything_below() {
 }
 
 #[test]
+fn temporary_data_is_copied_to_and_fro() {
+    let bucket = Bucket::folder();
+    let (home, _up, at) = lake(&bucket);
+    let (source, back) = (home.path().join("source"), home.path().join("back"));
+    let (from, to) = (source.to_str().unwrap(), back.to_str().unwrap());
+    // More than a value may have.
+    let large: Vec<u8> = (0..(33u32 << 20)).map(|n| (n / 3) as u8).collect();
+    fs::create_dir_all(source.join("deep")).unwrap();
+    fs::write(source.join("large"), &large).unwrap();
+    fs::write(source.join("deep/small"), "small").unwrap();
+    forebay(&at, &["cp", "-r", from, "forebay://tmp/job/"]).ok();
+    assert_eq!(forebay(&at, &["node", "get", "/tmp/job/deep/small"]).ok().text(), "small");
+    assert!(forebay(&at, &["node", "get", "/tmp/job/large"]).ok().stdout == large);
+    forebay(&at, &["cp", "-n", "-r", from, "forebay://tmp/job"]).fails(1, &["2 files are there already"]);
+    forebay(&at, &["cp", "forebay://tmp/job", to]).fails(2, &["/tmp/job", "-r"]);
+    forebay(&at, &["cp", "-r", "forebay://tmp/job", to]).ok();
+    assert!(fs::read(back.join("large")).unwrap() == large);
+    assert_eq!(fs::read_to_string(back.join("deep/small")).unwrap(), "small");
+    forebay(&at, &["cp", "-r", "forebay://tmp/job/", "/lake/job"]).ok();
+    assert_eq!(forebay(&at, &["ls", "-r", "/lake/job/"]).ok().lines(), ["deep/small", "large"]);
+    let copied = forebay(&at, &["cp", "/lake/job/deep/small", "forebay://tmp/more/", "--json"]).ok().json();
+    assert_eq!(copied[0]["to"], json!("forebay://tmp/more/small"));
+    assert_eq!(forebay(&at, &["cp", "forebay://tmp/more/small", "-"]).ok().text(), "small");
+    forebay(&at, &["cp", "forebay://tmp/missing", to]).fails(1, &["/tmp/missing", "forebay node ls"]);
+    // A plain path is this machine's, and who meant the other one is told its name.
+    forebay(&at, &["cp", "/tmp/no such file", "/lake/x"]).fails(1, &["forebay://tmp/no such file"]);
+}
+
+#[test]
 fn nothing_is_left_of_a_copy_that_fails() {
     let bucket = Bucket::s3();
     let (home, _up, at) = lake(&bucket);

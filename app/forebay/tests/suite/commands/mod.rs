@@ -185,12 +185,17 @@ fn pins_are_kept_listed_and_lifted() {
 fn deleting_deletes_from_shared_storage() {
     with_both(|up, bucket| {
         let at = up.address();
-        for key in ["x.csv", "old/a.csv", "old/b.csv"] {
+        for key in ["x.csv", "old/a.csv", "old/b.csv", "old/c/d/e.csv", "kept/f.csv"] {
             bucket.put(key, b"n\n1\n");
         }
+        forebay(&at, &["rm", "-r", "/lake/old/c"]).ok();
+        forebay(&at, &["rm", "/lake/kept/f.csv"]).ok();
         forebay(&at, &["rm", "/lake/old"]).fails(2, &["/lake/old/", "rm -r"]);
         let deleted = forebay(&at, &["rm", "-r", "/lake/old", "--json"]).ok().json();
         assert_eq!(deleted, [json!({"deleted": "/lake/old/a.csv"}), json!({"deleted": "/lake/old/b.csv"})]);
+        if let Bucket::Folder(folder) = bucket {
+            assert!(!folder.path().join("old").exists() && folder.path().join("kept").exists(), "only what was to go as a whole");
+        }
         forebay(&at, &["rm", "/lake/x.csv"]).ok();
         forebay(&at, &["rm", "/lake/x.csv"]).fails(1, &["/lake/x.csv"]);
         forebay(&at, &["rm", "-f", "/lake/x.csv"]).ok();

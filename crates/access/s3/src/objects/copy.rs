@@ -8,12 +8,14 @@ use forebay_client::RangeSpec;
 use forebay_shared_storage::PayloadHash;
 use forebay_types::{Attributes, Mount, ObjectInfo};
 use futures::{StreamExt, TryStreamExt};
-use http::header::{CONTENT_LENGTH, HeaderName};
+use http::header::{
+    CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, EXPIRES, HeaderName,
+};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use hyper::body::Incoming;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use super::{local, uploads};
+use super::{local, tags, uploads};
 use crate::answer::{Answer, document, now_ms, rest};
 use crate::body::{Fault, Pieces};
 use crate::context::Context;
@@ -26,16 +28,20 @@ use crate::temporary;
 
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 const SOURCE: HeaderName = HeaderName::from_static("x-amz-copy-source");
+const METADATA_DIRECTIVE: HeaderName = HeaderName::from_static("x-amz-metadata-directive");
+const TAGGING_DIRECTIVE: HeaderName = HeaderName::from_static("x-amz-tagging-directive");
+const TAGGING: HeaderName = HeaderName::from_static("x-amz-tagging");
+/// What is metadata of an object beside `x-amz-meta-`.
+const METADATA: [HeaderName; 6] = [CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LANGUAGE, CONTENT_TYPE, EXPIRES];
 
 /// Copies an object, or a part of one. Within one store the store does it; else the bytes go through here.
 pub(crate) async fn copy(context: &Arc<Context>, request: Request, target: &Writable, body: Incoming) -> S3Result<Answer> {
     drop(body);
     let (bucket, key, version) = source_of(&request)?;
     let source = MayRead::of(context, &request.caller, &bucket).await?.object(key_of(&key)?);
-    let directive = request.header("x-amz-metadata-directive").unwrap_or("COPY").to_ascii_uppercase();
+    let replaces = replaces(&request, METADATA_DIRECTIVE);
     let is_part = request.target.query.has("uploadId");
-    if !is_part && source.mount().id == target.mount().id && source.key == target.key && directive == "COPY" && !changes(&request)
-    {
+    if !is_part && source.mount().id == target.mount().id && source.key == target.key && !replaces && !changes(&request) {
         return Err(S3Error::invalid_request(
             "This copy request is illegal because it is trying to copy an object to itself without changing the object's metadata, storage class, website redirect location or encryption attributes.",
         ));
@@ -56,7 +62,12 @@ pub(crate) async fn copy(context: &Arc<Context>, request: Request, target: &Writ
             false => whole(context, &request, target, &source).await,
         };
     }
-    across(context, &request, &source, target, &directive).await
+    across(context, &request, &source, target).await
+}
+
+/// Whether a directive has something of the request in the place of what the source has, which is what is copied by default.
+fn replaces(request: &Request, directive: HeaderName) -> bool {
+    request.header(directive.as_str()).is_some_and(|directive| directive.eq_ignore_ascii_case("REPLACE"))
 }
 
 /// Writes what is copied to what does not speak S3.
@@ -177,26 +188,21 @@ async fn within(
 }
 
 /// From one store to another: read as any reader does, written as any writer does.
-async fn across(
-    context: &Arc<Context>,
-    request: &Request,
-    source: &Object,
-    target: &Writable,
-    directive: &str,
-) -> S3Result<Answer> {
-    let source = Source::open(context, request, source).await?;
+async fn across(context: &Arc<Context>, request: &Request, object: &Object, target: &Writable) -> S3Result<Answer> {
+    let source = Source::open(context, request, object).await?;
     let is_part = request.target.query.has("uploadId");
     let mut headers = passed(request.headers(), None);
     let of_copies: Vec<HeaderName> =
         headers.keys().filter(|name| name.as_str().starts_with("x-amz-copy-source")).cloned().collect();
-    for name in of_copies
-        .into_iter()
-        .chain([HeaderName::from_static("x-amz-metadata-directive"), HeaderName::from_static("x-amz-tagging-directive")])
-    {
+    for name in of_copies.into_iter().chain([METADATA_DIRECTIVE, TAGGING_DIRECTIVE]) {
         headers.remove(name);
     }
-    if !is_part && directive != "REPLACE" {
+    if !is_part && !replaces(request, METADATA_DIRECTIVE) {
         take_over(&mut headers, &source.attributes);
+    }
+    if !is_part && !replaces(request, TAGGING_DIRECTIVE) {
+        headers.remove(TAGGING);
+        headers.extend(tags::tags(context, object).await?.map(|tags| (TAGGING, tags)));
     }
     let bytes = if is_part { copied(request, source.info.version.size)? } else { 0..source.info.version.size };
     let length = bytes.end - bytes.start;
@@ -283,12 +289,12 @@ impl Source {
     }
 }
 
-/// Content type and user metadata go along with the bytes.
+/// Content type, its like and user metadata go along with the bytes, and nothing of the kind is the request's.
 fn take_over(headers: &mut HeaderMap, attributes: &Attributes) {
     let replaced: Vec<HeaderName> = headers.keys().filter(|name| name.as_str().starts_with("x-amz-meta-")).cloned().collect();
-    replaced.iter().for_each(|name| {
+    for name in replaced.into_iter().chain(METADATA) {
         headers.remove(name);
-    });
+    }
     for (name, value) in &attributes.headers {
         if name.starts_with("x-amz-") && !name.starts_with("x-amz-meta-") {
             continue;

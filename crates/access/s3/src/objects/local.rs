@@ -5,14 +5,14 @@ use std::sync::Arc;
 use forebay_client::PutCondition;
 use forebay_types::{ErrorKind, ObjectInfo};
 use futures::TryStreamExt;
-use http::header::{ETAG, HeaderName, IF_MATCH, IF_NONE_MATCH};
+use http::header::{ETAG, HeaderName, IF_MATCH, IF_NONE_MATCH, LAST_MODIFIED};
 use http::{HeaderValue, StatusCode};
 use hyper::body::Incoming;
 
 use crate::answer::{Answer, document, plain};
 use crate::body::{Pieces, Upload, checksum_of};
 use crate::context::Context;
-use crate::dialect::{S3Error, S3Result, Xml, etag, header_value, version_shown};
+use crate::dialect::{S3Error, S3Result, Xml, etag, header_value, http_date, version_shown};
 use crate::mounts::is_temporary;
 use crate::request::Request;
 use crate::rights::{Object, Writable};
@@ -23,6 +23,10 @@ pub(crate) const NULL_VERSION: &str = "null";
 
 /// The ETag of what is empty, as S3 has it.
 const NO_BYTES: &str = "\"d41d8cd98f00b204e9800998ecf8427e\"";
+
+/// The header that says which attributes GetObjectAttributes is asked for, and what it may name.
+const ATTRIBUTES_ASKED: &str = "x-amz-object-attributes";
+const ATTRIBUTES: [&str; 5] = ["ETag", "Checksum", "ObjectParts", "StorageClass", "ObjectSize"];
 
 /// Conditions of a delete beside `If-Match`: nothing here can be asked for them.
 const NOT_CHECKED: [&str; 4] =
@@ -67,16 +71,46 @@ async fn folder(request: &Request, mut upload: Upload) -> S3Result<Answer> {
 
 /// The tags of an object that is there: it can't have any.
 pub(crate) async fn no_tags(context: &Context, object: &Object) -> S3Result<Answer> {
-    if is_folder(object) {
-        return Err(S3Error::no_such_key());
-    }
-    match is_temporary(object.mount()) {
-        true => drop(temporary::open(context, object).await?),
-        false => drop(context.client.stat(&object.path(), false).await?),
-    }
+    find(context, object).await?;
     let mut xml = Xml::begin("Tagging", true);
     xml.text("TagSet", "");
     Ok(document(xml.end("Tagging")))
+}
+
+/// What GetObjectAttributes is asked for, of what HeadObject tells: parts and checksums are left out, as S3 leaves out what there is not.
+pub(crate) async fn attributes(context: &Context, request: &Request, object: &Object) -> S3Result<Answer> {
+    let names = request.headers().get_all(ATTRIBUTES_ASKED).iter().filter_map(|names| names.to_str().ok());
+    let names: Vec<&str> = names.flat_map(|names| names.split(',')).map(str::trim).filter(|name| !name.is_empty()).collect();
+    if names.is_empty() {
+        return Err(S3Error::invalid_argument(
+            "The x-amz-object-attributes header specifying the attributes to be retrieved is either missing or empty",
+        ));
+    }
+    if names.iter().any(|name| !ATTRIBUTES.contains(name)) {
+        return Err(S3Error::invalid_argument("Invalid attribute name specified."));
+    }
+    let info = find(context, object).await?;
+    let told = [
+        ("ETag", etag(&info.version.tag).trim_matches('"').to_string()),
+        ("StorageClass", "STANDARD".to_string()),
+        ("ObjectSize", info.version.size.to_string()),
+    ];
+    let mut xml = Xml::begin("GetObjectAttributesResponse", true);
+    for (name, text) in told.iter().filter(|(name, _)| names.contains(name)) {
+        xml.text(name, text);
+    }
+    let mut answer = document(xml.end("GetObjectAttributesResponse"));
+    answer.headers_mut().insert(LAST_MODIFIED, header_value(&http_date(info.modified_ms))?);
+    Ok(answer)
+}
+
+/// An object that is there. What clients mark a folder with never is.
+async fn find(context: &Context, object: &Object) -> S3Result<ObjectInfo> {
+    match is_temporary(object.mount()) {
+        _ if is_folder(object) => Err(S3Error::no_such_key()),
+        true => Ok(temporary::open(context, object).await?.info),
+        false => Ok(context.client.stat(&object.path(), false).await?.0),
+    }
 }
 
 /// Deletes an object; one that is not there is no error.

@@ -3,6 +3,7 @@
 mod copy;
 mod local;
 mod parts;
+mod tags;
 pub(crate) mod uploads;
 
 use std::ops::Range;
@@ -24,7 +25,7 @@ use crate::temporary;
 use parts::part_range;
 
 pub(crate) use copy::copy;
-pub(crate) use local::{NULL_VERSION, delete, delete_local, delete_not_checked, no_tags, put_local};
+pub(crate) use local::{NULL_VERSION, attributes, delete, delete_local, delete_not_checked, no_tags, put_local};
 
 /// Bytes that an object of which nothing is known is asked for at once: what is larger comes in several requests.
 const UNKNOWN_BYTES: u64 = 16 << 20;

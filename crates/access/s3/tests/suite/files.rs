@@ -56,6 +56,19 @@ async fn what_clients_take_for_granted() {
         assert_eq!(request("GET", &format!("{none}?tagging")).send(at).await.code(), "NoSuchKey", "{none}");
         let tagged = request("PUT", &format!("{one}?tagging")).body("<Tagging><TagSet/></Tagging>").send(at).await;
         assert_eq!(tagged.code(), "NotImplemented", "{one}: {}", tagged.text());
+        let attributes =
+            |path: &str, names: &str| request("GET", &format!("{path}?attributes")).header("x-amz-object-attributes", names);
+        let told = attributes(&one, "ETag, ObjectSize,ObjectParts").send(at).await;
+        let now = request("HEAD", &one).send(at).await.header("etag").unwrap().trim_matches('"').to_string();
+        let shown = format!("<ETag>{now}</ETag><ObjectSize>1</ObjectSize></GetObjectAttributesResponse>");
+        assert!(told.status == 200 && told.text().ends_with(&shown), "{one}: {}", told.text());
+        let class = attributes(&one, "StorageClass").send(at).await;
+        assert!(class.text().contains("<StorageClass>STANDARD</StorageClass>") && class.header("last-modified").is_some());
+        for (path, names, code) in
+            [(&none, "ETag", "NoSuchKey"), (&one, "Colour", "InvalidArgument"), (&one, "", "InvalidArgument")]
+        {
+            assert_eq!(attributes(path, names).send(at).await.code(), code, "{path}: {names}");
+        }
         for (path, code) in [(&one, "InvalidRange"), (&none, "NoSuchKey")] {
             let answer = request("GET", path).header("range", "bytes=-0").send(at).await;
             assert_eq!(answer.code(), code, "{path}: {}", answer.text());

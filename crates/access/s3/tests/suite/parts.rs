@@ -1,67 +1,14 @@
 //! Mounts that are a part of a bucket: nothing of the rest is shown or changed through them, whatever the store makes of a
 //! request. The store here answers everything with a listing of all of its bucket, as stores do that don't know a sub-resource.
 
-use std::sync::{Arc, Mutex};
-
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-
 use crate::rig::client::request;
 use crate::rig::cluster::{Cluster, gateway_settings};
+use crate::rig::parrot::Parrot;
 
 const ALL: &str =
     "<?xml version=\"1.0\"?><ListBucketResult><Name>whole</Name><Contents><Key>secret/a</Key></Contents></ListBucketResult>";
 /// The same as answers to what it does know, of keys that are none of the mount's.
 const UPLOADS: &str = "<?xml version=\"1.0\"?><ListMultipartUploadsResult><Upload><Key>secret/a</Key><UploadId>secret</UploadId></Upload></ListMultipartUploadsResult>";
-
-/// A store that says the same to everyone, and keeps the heads of all requests.
-struct Parrot {
-    endpoint: String,
-    heard: Arc<Mutex<Vec<String>>>,
-}
-
-impl Parrot {
-    async fn start(says: &'static str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        let heard = Arc::<Mutex<Vec<String>>>::default();
-        let kept = Arc::clone(&heard);
-        tokio::spawn(async move {
-            while let Ok((socket, _)) = listener.accept().await {
-                let kept = Arc::clone(&kept);
-                tokio::spawn(async move {
-                    let head = listen(socket, says).await;
-                    kept.lock().unwrap().push(head);
-                });
-            }
-        });
-        Self { endpoint, heard }
-    }
-
-    fn heard(&self) -> Vec<String> {
-        std::mem::take(&mut self.heard.lock().unwrap())
-    }
-}
-
-async fn listen(mut socket: TcpStream, says: &str) -> String {
-    let mut all = Vec::new();
-    let head = loop {
-        if let Some(end) = all.windows(4).position(|four: &[u8]| four == b"\r\n\r\n") {
-            break String::from_utf8_lossy(&all[..end]).to_ascii_lowercase();
-        }
-        if socket.read_buf(&mut all).await.unwrap_or(0) == 0 {
-            return String::new();
-        }
-    };
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).unwrap_or(0);
-    while all.len() < head.len() + 4 + length && socket.read_buf(&mut all).await.unwrap_or(0) > 0 {}
-    let length = says.len();
-    let answer = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/xml\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{says}"
-    );
-    let _ = socket.write_all(answer.as_bytes()).await;
-    head
-}
 
 async fn over(store: &Parrot) -> Cluster {
     let mut settings = gateway_settings();

@@ -2,6 +2,7 @@
 
 use crate::rig::client::{request, sha256};
 use crate::rig::cluster::{Cluster, bytes, gateway_settings};
+use crate::rig::parrot::Parrot;
 
 fn list(text: &str) -> Vec<String> {
     text.split("<Key>").skip(1).map(|rest| rest.split_once('<').unwrap().0.to_string()).collect()
@@ -135,4 +136,40 @@ async fn a_copy_into_another_store_is_of_the_version_that_is_named_or_none() {
     assert_eq!(request("GET", "/tmp/k").send(cluster.address()).await.code(), "NoSuchKey");
     assert_eq!(copy("/lake/k").await.status, 200);
     assert_eq!(request("GET", "/tmp/k").send(cluster.address()).await.body, b"now");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_into_another_store_takes_metadata_and_tags_along() {
+    let tags = "<Tagging><TagSet><Tag><Key>a b</Key><Value>c&amp;d</Value></Tag></TagSet></Tagging>";
+    let headers = "etag: \"e\"\r\nx-amz-meta-mine: yes\r\ncache-control: no-store\r\n";
+    let (from, to) = (Parrot::start_with(tags, headers).await, Parrot::start("<CopyObjectResult/>").await);
+    let mut cluster = Cluster::start().await;
+    cluster.mount("source", "s3://source", &from.endpoint, |_| {}).await;
+    cluster.mount("target", "s3://target", &to.endpoint, |_| {}).await;
+    cluster.serve(gateway_settings()).await;
+    let given = [("x-amz-tagging", "given=1"), ("x-amz-meta-given", "1"), ("content-language", "de")];
+    for (directives, written, asks) in [
+        (&[] as &[&str], ["x-amz-tagging: a%20b=c%26d\r", "x-amz-meta-mine: yes\r", "cache-control: no-store\r"], true),
+        (
+            &["x-amz-tagging-directive", "x-amz-metadata-directive"][..],
+            ["x-amz-tagging: given=1\r", "x-amz-meta-given: 1\r", "content-language: de\r"],
+            false,
+        ),
+    ] {
+        from.heard();
+        to.heard();
+        let copy = request("PUT", "/target/k").header("x-amz-copy-source", "/source/k");
+        let copy = given.iter().fold(copy, |copy, (name, value)| copy.header(name, value));
+        let copy = directives.iter().fold(copy, |copy, name| copy.header(name, "REPLACE"));
+        let answer = copy.send(cluster.address()).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let heard = to.heard();
+        let put = heard.iter().find(|head| head.starts_with("put /target/k")).unwrap();
+        for header in written {
+            assert!(format!("{put}\r").contains(header), "{header}: {put}");
+        }
+        let is_given = ["given", "content-language"].iter().any(|name| put.contains(name));
+        assert_ne!(is_given, asks, "{put}");
+        assert_eq!(from.heard().iter().any(|head| head.contains("?tagging")), asks);
+    }
 }

@@ -3,12 +3,14 @@
 mod definitions;
 mod names;
 mod tables;
+mod told;
 
 pub use names::TableName;
 
 pub(crate) use definitions::Definitions;
 pub(crate) use names::all;
 pub(crate) use tables::{QueryTables, catalog_of, own_name};
+pub(crate) use told::plain_schema;
 
 /// The one catalog.
 pub(crate) const CATALOG: &str = "forebay";

@@ -16,6 +16,7 @@ use forebay_protocol::TableDefinition;
 use forebay_types::{Error, ErrorKind};
 use parking_lot::RwLock;
 
+use crate::catalog::told::told;
 use crate::catalog::{CATALOG, SCHEMA};
 use crate::error::external;
 use crate::paths::{Declared, Resolver, looks_like_path};
@@ -29,6 +30,8 @@ pub(crate) struct QueryTables {
     resolver: Resolver,
     /// Plans definitions: a state without tables, since planning looks a table's own name up.
     planner: Arc<SessionState>,
+    /// The statement tells of tables, and reads none.
+    are_told: bool,
     state: OnceLock<Weak<RwLock<SessionState>>>,
     resolved: tokio::sync::Mutex<HashMap<String, Arc<dyn TableProvider>>>,
 }
@@ -48,8 +51,9 @@ impl QueryTables {
         definitions: Arc<Vec<TableDefinition>>,
         resolver: Resolver,
         planner: Arc<SessionState>,
+        are_told: bool,
     ) -> Arc<Self> {
-        Arc::new(Self { session, definitions, resolver, planner, state: OnceLock::new(), resolved: Default::default() })
+        Arc::new(Self { session, definitions, resolver, planner, are_told, state: OnceLock::new(), resolved: Default::default() })
     }
 
     /// Makes the query's state known, which holds this in turn.
@@ -66,6 +70,25 @@ impl QueryTables {
 
     fn definition(&self, name: &str) -> Option<&TableDefinition> {
         self.definitions.iter().find(|table| table.name == name)
+    }
+
+    async fn find(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
+        if let Some(table) = self.session.table(name).await? {
+            return Ok(Some(table));
+        }
+        let mut resolved = self.resolved.lock().await;
+        if let Some(table) = resolved.get(name) {
+            return Ok(Some(Arc::clone(table)));
+        }
+        let table = if let Some(definition) = self.definition(name) {
+            self.external(&self.state()?, definition).await.map_err(|error| error.context(format!("table {name}")))?
+        } else if looks_like_path(name) {
+            self.resolver.table(&self.state()?, name).await?
+        } else {
+            return Ok(None);
+        };
+        resolved.insert(name.to_string(), Arc::clone(&table));
+        Ok(Some(table))
     }
 
     async fn external(&self, state: &SessionState, table: &TableDefinition) -> Result<Arc<dyn TableProvider>> {
@@ -94,22 +117,8 @@ impl SchemaProvider for QueryTables {
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        if let Some(table) = self.session.table(name).await? {
-            return Ok(Some(table));
-        }
-        let mut resolved = self.resolved.lock().await;
-        if let Some(table) = resolved.get(name) {
-            return Ok(Some(Arc::clone(table)));
-        }
-        let table = if let Some(definition) = self.definition(name) {
-            self.external(&self.state()?, definition).await.map_err(|error| error.context(format!("table {name}")))?
-        } else if looks_like_path(name) {
-            self.resolver.table(&self.state()?, name).await?
-        } else {
-            return Ok(None);
-        };
-        resolved.insert(name.to_string(), Arc::clone(&table));
-        Ok(Some(table))
+        let found = self.find(name).await?;
+        Ok(if self.are_told { found.map(told) } else { found })
     }
 
     async fn table_type(&self, name: &str) -> Result<Option<TableType>> {

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
+use datafusion::common::TableReference;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::SessionContext;
@@ -61,8 +62,10 @@ impl QuerySession {
         let dialect = config.options().sql_parser.dialect;
         steps::check(sql, dialect)?;
         let statement = inner.template.sql_to_statement(sql, &dialect).map_err(from_engine)?;
-        let definitions = definitions(engine, &statement).await?;
-        let tables = QueryTables::new(Arc::clone(&inner.session), definitions, resolver.clone(), Arc::clone(&inner.template));
+        let references = inner.template.resolve_table_references(&statement).map_err(from_engine)?;
+        let (definitions, are_told) = (definitions(engine, &statement, &references).await?, are_told(&statement, &references));
+        let (tables, planner) = (Arc::clone(&inner.session), Arc::clone(&inner.template));
+        let tables = QueryTables::new(tables, definitions, resolver.clone(), planner, are_told);
         let state = SessionStateBuilder::new_from_existing(inner.template.as_ref().clone())
             .with_config(config)
             .with_runtime_env(runtime)
@@ -76,11 +79,10 @@ impl QuerySession {
 
 /// External tables, when the statement may need them: it names something that is neither the session's nor a path, or
 /// it is about the tables themselves.
-async fn definitions(engine: &Engine, statement: &Statement) -> Result<Arc<Vec<TableDefinition>>> {
-    let references = engine.inner.template.resolve_table_references(statement).map_err(from_engine)?;
+async fn definitions(engine: &Engine, statement: &Statement, references: &[TableReference]) -> Result<Arc<Vec<TableDefinition>>> {
     let unknown = references.iter().any(|reference| {
         let name = reference.table();
-        reference.schema() == Some("information_schema") || (!engine.inner.session.table_exist(name) && !looks_like_path(name))
+        is_of_tables(reference) || (!engine.inner.session.table_exist(name) && !looks_like_path(name))
     });
     let about_tables = match statement {
         Statement::CreateExternalTable(_) => true,
@@ -91,6 +93,16 @@ async fn definitions(engine: &Engine, statement: &Statement) -> Result<Arc<Vec<T
         true => engine.inner.definitions.list().await,
         false => Ok(Arc::default()),
     }
+}
+
+/// Whether a statement tells of tables, and reads none.
+fn are_told(statement: &Statement, references: &[TableReference]) -> bool {
+    let shows = matches!(statement, Statement::Statement(shown) if matches!(**shown, SqlStatement::ShowColumns { .. }));
+    shows || !references.is_empty() && references.iter().all(is_of_tables)
+}
+
+fn is_of_tables(reference: &TableReference) -> bool {
+    reference.schema() == Some("information_schema")
 }
 
 /// What a query sees of the world outside of the engine.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{
     ArrayRef, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float32Builder, Float64Builder, Int64Builder,
-    RecordBatch, RecordBatchOptions, StringBuilder, TimestampMicrosecondBuilder, UInt64Builder,
+    RecordBatch, RecordBatchOptions, StringBuilder, TimestampMicrosecondBuilder, TimestampNanosecondBuilder, UInt64Builder,
 };
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Field, Schema, SchemaRef, TimeUnit};
 use forebay_shard::Value;
@@ -35,6 +35,8 @@ fn type_of(kind: ColumnKind) -> DataType {
         ColumnKind::Date => DataType::Date32,
         ColumnKind::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
         ColumnKind::TimestampUtc => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+        ColumnKind::TimestampNanos => DataType::Timestamp(TimeUnit::Nanosecond, None),
+        ColumnKind::TimestampNanosUtc => DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into())),
     }
 }
 
@@ -90,6 +92,10 @@ fn array_of(kind: ColumnKind, values: impl Iterator<Item = Result<Value>>) -> Re
             let builder = TimestampMicrosecondBuilder::new().with_data_type(type_of(kind));
             built!(builder, values, Value::Timestamp(value) => value)
         }
+        ColumnKind::TimestampNanos | ColumnKind::TimestampNanosUtc => {
+            let builder = TimestampNanosecondBuilder::new().with_data_type(type_of(kind));
+            built!(builder, values, Value::Timestamp(value) => value)
+        }
     })
 }
 
@@ -119,6 +125,8 @@ mod tests {
             ("day", ColumnKind::Date),
             ("at", ColumnKind::Timestamp),
             ("utc", ColumnKind::TimestampUtc),
+            ("exact", ColumnKind::TimestampNanos),
+            ("exact_utc", ColumnKind::TimestampNanosUtc),
         ];
         let all = kinds.map(|(name, kind)| Column { name: name.to_string(), kind }).to_vec();
         let columns = Columns::new(all, "id").unwrap();
@@ -133,6 +141,8 @@ mod tests {
             Value::Bytes(vec![0, 255]),
             Value::Date(-1),
             Value::Timestamp(1_500_000),
+            Value::Timestamp(-1),
+            Value::Timestamp(1),
             Value::Timestamp(-1),
         ];
         let full: serde_json::Map<_, _> =
@@ -155,6 +165,8 @@ mod tests {
             "1969-12-31",
             "1970-01-01T00:00:01.500",
             "1969-12-31T23:59:59.999999Z",
+            "1970-01-01T00:00:00.000000001",
+            "1969-12-31T23:59:59.999999999Z",
         ];
         assert_eq!(row(3), expected);
         assert_eq!(row(4), ["1"], "what a record doesn't have is null");

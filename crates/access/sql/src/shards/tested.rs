@@ -147,9 +147,10 @@ pub(super) fn literal(expr: &Expr) -> Option<Literal> {
         ScalarValue::Binary(Some(bytes)) | ScalarValue::LargeBinary(Some(bytes)) | ScalarValue::BinaryView(Some(bytes)) => {
             Literal::Bytes(bytes.clone())
         }
-        ScalarValue::Date32(_) | ScalarValue::Decimal128(..) | ScalarValue::TimestampMicrosecond(..) => {
-            Literal::Text(array_value_to_string(&value.to_array().ok()?, 0).ok()?)
-        }
+        ScalarValue::Date32(_)
+        | ScalarValue::Decimal128(..)
+        | ScalarValue::TimestampMicrosecond(..)
+        | ScalarValue::TimestampNanosecond(..) => Literal::Text(array_value_to_string(&value.to_array().ok()?, 0).ok()?),
         _ => return None,
     })
 }

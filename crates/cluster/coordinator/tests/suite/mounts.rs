@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use forebay_protocol::{AdminRequest, ControlReply, ControlRequest, TableDefinition};
-use forebay_types::{BitRate, ErrorKind, MountId, MountOptions};
+use forebay_types::{BitRate, ErrorKind, MountOptions};
 
 use crate::cluster::{Cluster, ask, settings, url};
 
@@ -16,7 +16,7 @@ async fn a_folder_is_mounted_changed_and_removed() {
     let cluster = Cluster::start().await;
     let lake = cluster.data("lake");
     let mount = cluster.add_mount("lake", &lake, bound(1_000_000)).await.unwrap();
-    assert_eq!((mount.id, &mount.url), (MountId(1), &lake));
+    assert_eq!(mount.url, lake);
     assert_eq!(cluster.view().await.mounts, std::slice::from_ref(&mount));
 
     let taken = cluster.add_mount("lake", &lake, MountOptions::default()).await.unwrap_err();
@@ -38,7 +38,7 @@ async fn a_folder_is_mounted_changed_and_removed() {
     assert_eq!(cluster.view().await.mounts, []);
     assert_eq!(cluster.ask(removed).await.unwrap_err().kind(), ErrorKind::NotFound);
     let again = cluster.add_mount("lake", &lake, MountOptions::default()).await.unwrap();
-    assert_eq!(again.id, MountId(2), "an id is never used again");
+    assert!(again.id > mount.id, "an id is never used again");
 }
 
 #[tokio::test]
@@ -49,6 +49,18 @@ async fn a_folder_that_the_coordinator_s_own_data_lie_in_is_not_mounted() {
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert!(error.message().contains("the data folder of the coordinator lies in"), "{error}");
     cluster.add_mount("lake", &cluster.data("lake"), MountOptions::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_folder_below_a_data_folder_is_not_mounted() {
+    let cluster = Cluster::start().await;
+    let below = cluster.folder.path().join("other/below");
+    std::fs::create_dir_all(&below).unwrap();
+    std::fs::write(cluster.folder.path().join("other/owner.secret"), "hush").unwrap();
+    let error = cluster.add_mount("below", &format!("file://{}", below.display()), MountOptions::default()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+    assert!(error.message().contains("are not apart"), "{error}");
+    assert_eq!(cluster.view().await.mounts, []);
 }
 
 #[tokio::test]

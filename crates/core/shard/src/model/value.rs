@@ -22,7 +22,7 @@ pub enum ValueType {
     },
     /// Days since 1970-01-01.
     Date,
-    /// Microseconds since 1970-01-01T00:00:00Z.
+    /// Since 1970-01-01T00:00:00Z, in the unit of its column.
     Timestamp,
 }
 

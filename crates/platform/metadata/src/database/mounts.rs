@@ -7,6 +7,9 @@ use sqlx::any::AnyRow;
 use super::Database;
 use super::counters::Counter;
 
+/// What a clock says at most, however far ahead it is: a number that is in the database stays there.
+const CLOCK_MS_MAX: u64 = 1 << 52;
+
 impl Database {
     pub(crate) async fn mounts(&self) -> Result<Vec<Mount>> {
         let rows = sqlx::query("SELECT id, name, url, options FROM mounts ORDER BY id").fetch_all(&self.inner.pool).await;
@@ -18,7 +21,10 @@ impl Database {
             return Err(Error::invalid(format!("mount {name}: its URL holds a NUL byte")));
         }
         let mut transaction = self.write().await?;
-        let id = MountId(self.next(Counter::MountId, 1, &mut transaction).await?);
+        // A database that was restored does not know of all mounts that there were, and what is cached of one must never be taken for
+        // another's: milliseconds go on where it has stopped.
+        let floor = forebay_runtime::time::unix_ms().min(CLOCK_MS_MAX);
+        let id = MountId(self.next(Counter::MountId, floor, &mut transaction).await?);
         let inserted =
             sqlx::query("INSERT INTO mounts (id, name, url, options) VALUES ($1, $2, $3, $4) ON CONFLICT (name) DO NOTHING")
                 .bind(id.0 as i64)

@@ -14,6 +14,7 @@ async fn conforms() {
     let server = PostgresServer::start();
     conformance::mounts_are_kept(&server.database("mounts")).await;
     conformance::mount_ids_are_never_reused(&server.database("ids")).await;
+    conformance::a_restored_copy_gives_no_mount_s_number_again(&server.database("restored")).await;
     conformance::pins_are_byte_exact(&server.database("pins")).await;
     conformance::tables_are_kept(&server.database("tables")).await;
     conformance::checkpoints_replace_the_one_before(&server.database("checkpoints")).await;

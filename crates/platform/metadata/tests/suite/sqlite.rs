@@ -49,6 +49,12 @@ fn plain() -> (TempDir, String) {
 }
 
 #[tokio::test]
+async fn a_restored_copy_gives_no_mount_s_number_again() {
+    let (_folder, url) = plain();
+    conformance::a_restored_copy_gives_no_mount_s_number_again(&url).await;
+}
+
+#[tokio::test]
 async fn epochs_grow_and_fence() {
     let (_folder, url) = plain();
     conformance::epochs_grow_and_fence(&url).await;

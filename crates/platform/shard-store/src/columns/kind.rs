@@ -34,6 +34,10 @@ pub enum ColumnKind {
     Timestamp,
     /// A time, to the microsecond, in UTC.
     TimestampUtc,
+    /// A time, to the nanosecond, without a zone; from 1677 to 2262.
+    TimestampNanos,
+    /// A time, to the nanosecond, in UTC.
+    TimestampNanosUtc,
 }
 
 impl ColumnKind {
@@ -48,8 +52,13 @@ impl ColumnKind {
             Self::Text => ValueType::Text,
             Self::Binary => ValueType::Bytes,
             Self::Date => ValueType::Date,
-            Self::Timestamp | Self::TimestampUtc => ValueType::Timestamp,
+            Self::Timestamp | Self::TimestampUtc | Self::TimestampNanos | Self::TimestampNanosUtc => ValueType::Timestamp,
         }
+    }
+
+    /// Of a time: the digits behind its seconds.
+    fn digits(self) -> usize {
+        if matches!(self, Self::TimestampNanos | Self::TimestampNanosUtc) { 9 } else { 6 }
     }
 
     /// The type's name in messages.
@@ -62,7 +71,7 @@ impl ColumnKind {
             Self::Text => "text",
             Self::Binary => "bytes",
             Self::Date => "date",
-            Self::Timestamp | Self::TimestampUtc => "timestamp",
+            Self::Timestamp | Self::TimestampUtc | Self::TimestampNanos | Self::TimestampNanosUtc => "timestamp",
         }
     }
 
@@ -77,7 +86,9 @@ impl ColumnKind {
             (Self::Binary, Literal::Bytes(bytes)) => Some(Value::Bytes(bytes.clone())),
             (Self::Binary, Literal::Text(text)) => Some(Value::Bytes(text.clone().into_bytes())),
             (Self::Date, Literal::Text(text)) => text::parse_date(text).map(Value::Date),
-            (Self::Timestamp | Self::TimestampUtc, Literal::Text(text)) => text::parse_timestamp(text).map(Value::Timestamp),
+            (_, Literal::Text(text)) if self.value_type() == ValueType::Timestamp => {
+                text::parse_timestamp(text, self.digits()).map(Value::Timestamp)
+            }
             (_, Literal::Text(text)) => self.number(text.trim()),
             (_, Literal::Number(number)) => self.number(&number.to_string()),
             _ => None,
@@ -88,7 +99,7 @@ impl ColumnKind {
     fn example(self) -> String {
         match self {
             Self::Date => ", as in 1995-03-15".to_string(),
-            Self::Timestamp | Self::TimestampUtc => ", as in 1995-03-15T12:30:00".to_string(),
+            _ if self.value_type() == ValueType::Timestamp => ", as in 1995-03-15T12:30:00".to_string(),
             Self::Bool => ": true or false".to_string(),
             Self::Decimal(scale) => format!(" of {scale} digits after the point"),
             _ => String::new(),
@@ -127,9 +138,9 @@ impl ColumnKind {
             Value::Text(text) => Json::String(text.clone()),
             Value::Bytes(bytes) => Literal::bytes_to_json(bytes),
             Value::Date(days) => Json::String(text::format_date(*days)),
-            Value::Timestamp(micros) => {
-                let zone = if self == Self::TimestampUtc { "Z" } else { "" };
-                Json::String(text::format_timestamp(*micros) + zone)
+            Value::Timestamp(time) => {
+                let zone = if matches!(self, Self::TimestampUtc | Self::TimestampNanosUtc) { "Z" } else { "" };
+                Json::String(text::format_timestamp(*time, self.digits()) + zone)
             }
         }
     }
@@ -151,6 +162,26 @@ fn decimal(value: i128, scale: u8) -> Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_that_are_printed_are_read_to_the_last_digit() {
+        for kind in [ColumnKind::Timestamp, ColumnKind::TimestampUtc, ColumnKind::TimestampNanos, ColumnKind::TimestampNanosUtc] {
+            for value in [0, 1, -1, 1_700_000_000_123_456_789, 1_700_000_000_000_000_000, -1_000_000_001] {
+                let json = kind.json(&Value::Timestamp(value));
+                let literal = Literal::from_json(&json).unwrap();
+                assert_eq!(kind.value(&literal).unwrap(), Value::Timestamp(value), "{json} of {kind:?}");
+            }
+        }
+        for end in [i64::MIN, i64::MAX] {
+            let json = ColumnKind::TimestampNanos.json(&Value::Timestamp(end));
+            let literal = Literal::from_json(&json).unwrap();
+            assert_eq!(ColumnKind::TimestampNanos.value(&literal).unwrap(), Value::Timestamp(end), "{json}");
+        }
+        assert_eq!(ColumnKind::TimestampNanosUtc.json(&Value::Timestamp(1)), "1970-01-01T00:00:00.000000001Z");
+        let text = |text: &str| Literal::Text(text.to_string());
+        assert!(ColumnKind::Timestamp.value(&text("1970-01-01T00:00:00.0000001")).is_err(), "finer than it is kept");
+        assert!(ColumnKind::TimestampNanos.value(&text("2300-01-01")).is_err(), "past what they reach");
+    }
 
     #[test]
     fn decimals_that_are_printed_are_read() {

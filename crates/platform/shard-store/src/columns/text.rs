@@ -1,6 +1,6 @@
 //! Days, times and decimals as text.
 
-const MICROS_A_DAY: i64 = 86_400_000_000;
+const SECONDS_A_DAY: i64 = 86_400;
 
 /// Days since 1970-01-01 of a date of the Gregorian calendar (Hinnant, "chrono-compatible low-level date algorithms").
 fn days(year: i64, month: u32, day: u32) -> i64 {
@@ -45,8 +45,9 @@ pub(super) fn format_date(days: i32) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// A date alone, or with `T` or a space, `12:30`, `12:30:00` or `12:30:00.123456`, and perhaps `Z`.
-pub(super) fn parse_timestamp(text: &str) -> Option<i64> {
+/// A date alone, or with `T` or a space, `12:30`, `12:30:00` or `12:30:00.123456`, and perhaps `Z`, with at most so many digits behind the
+/// point: as a number of the last one's unit.
+pub(super) fn parse_timestamp(text: &str, digits: usize) -> Option<i64> {
     let text = text.strip_suffix('Z').unwrap_or(text);
     let (day, time) = text.split_once(['T', ' ']).unwrap_or((text, "00:00"));
     let (whole, fraction) = time.split_once('.').unwrap_or((time, ""));
@@ -56,26 +57,31 @@ pub(super) fn parse_timestamp(text: &str) -> Option<i64> {
         [hours, minutes, seconds] => (hours, minutes, seconds),
         _ => return None,
     };
-    if fraction.len() > 6 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+    if fraction.len() > digits || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     if !(0..24).contains(&hours) || !(0..60).contains(&minutes) || !(0..60).contains(&seconds) {
         return None;
     }
-    let micros: i64 = format!("{fraction:0<6}").parse().ok()?;
-    let of_day = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + micros;
-    i64::from(parse_date(day)?).checked_mul(MICROS_A_DAY)?.checked_add(of_day)
+    let fraction: i128 = format!("{fraction:0<digits$}").parse().ok()?;
+    let seconds = i64::from(parse_date(day)?) * SECONDS_A_DAY + (hours * 60 + minutes) * 60 + seconds;
+    (i128::from(seconds) * i128::from(units(digits)) + fraction).try_into().ok()
 }
 
-pub(super) fn format_timestamp(micros: i64) -> String {
-    let (days, of_day) = (micros.div_euclid(MICROS_A_DAY), micros.rem_euclid(MICROS_A_DAY));
-    let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
+pub(super) fn format_timestamp(number: i64, digits: usize) -> String {
+    let (second, fraction) = (number.div_euclid(units(digits)), number.rem_euclid(units(digits)));
+    let (days, seconds) = (second.div_euclid(SECONDS_A_DAY), second.rem_euclid(SECONDS_A_DAY));
     let (year, month, day) = date(days);
     let mut text = format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
     if fraction > 0 {
-        text.push_str(format!(".{fraction:06}").trim_end_matches('0'));
+        text.push_str(format!(".{fraction:0>digits$}").trim_end_matches('0'));
     }
     text
+}
+
+/// How many of the unit of the last digit are a second.
+fn units(digits: usize) -> i64 {
+    10i64.pow(digits as u32)
 }
 
 /// A decimal as a whole number of `10^-scale`; none with more digits after the point than that.
@@ -119,11 +125,12 @@ mod tests {
             assert_eq!(parse_date(wrong), None, "{wrong}");
         }
         for text in ["1995-03-15T12:30:59", "1969-12-31T23:59:59.5", "2001-01-01T00:00:00.000001"] {
-            assert_eq!(format_timestamp(parse_timestamp(text).unwrap()), text);
+            assert_eq!(format_timestamp(parse_timestamp(text, 6).unwrap(), 6), text);
+            assert_eq!(format_timestamp(parse_timestamp(text, 9).unwrap(), 9), text);
         }
-        assert_eq!(parse_timestamp("1970-01-02"), Some(MICROS_A_DAY));
-        assert_eq!(parse_timestamp("1970-01-01 00:01Z"), Some(60_000_000));
-        assert_eq!(parse_timestamp("1970-01-01T25:00"), None);
+        assert_eq!(parse_timestamp("1970-01-02", 6), Some(86_400_000_000));
+        assert_eq!(parse_timestamp("1970-01-01 00:01Z", 6), Some(60_000_000));
+        assert_eq!(parse_timestamp("1970-01-01T25:00", 6), None);
         for number in (-800_000..800_000).step_by(997) {
             assert_eq!(parse_date(&format_date(number)), Some(number));
         }

@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use forebay_data_folder::data_folder_at;
 use forebay_types::{Error, Key, ObjectInfo, Result};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, open, openat, openat2};
 use rustix::io::Errno;
@@ -15,7 +16,7 @@ impl Inner {
     /// The mount's folder itself.
     pub(super) fn root(&self) -> Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        open(&self.folder, flags, Mode::empty()).map_err(|errno| {
+        let root = open(&self.folder, flags, Mode::empty()).map_err(|errno| {
             let folder = self.folder.display();
             match errno {
                 Errno::NOENT | Errno::NOTDIR => Error::not_found(format!(
@@ -27,7 +28,29 @@ impl Inner {
                 }
                 errno => Error::from(std::io::Error::from(errno)).context(format!("mount {}: {folder}", self.name)),
             }
-        })
+        })?;
+        self.check_apart(&root)?;
+        Ok(root)
+    }
+
+    /// A folder of Forebay's own data is no shared storage. Looked at once for each folder that has been at the mount's path.
+    fn check_apart(&self, root: &OwnedFd) -> Result<()> {
+        let stat = fstat(root).map_err(|errno| self.failed("", errno))?;
+        let folder = (stat.st_dev, stat.st_ino);
+        if *self.apart.lock() == Some(folder) {
+            return Ok(());
+        }
+        if let Some(own) = data_folder_at(&self.folder) {
+            return Err(Error::invalid(format!(
+                "mount {}: {} and the data folder {} of a forebay are not apart, and its secrets would be read by whoever may read the \
+                 mount: mount another folder, or start that one with another --data-dir",
+                self.name,
+                self.folder.display(),
+                own.display()
+            )));
+        }
+        *self.apart.lock() = Some(folder);
+        Ok(())
     }
 
     pub(super) fn check_folder(&self) -> Result<()> {

@@ -14,7 +14,7 @@ use super::name::HIDDEN;
 use crate::request::ListPage;
 
 /// Deepest folder that is looked into; keys of 1,024 bytes can't be deeper.
-const DEPTH_MAX: usize = 512;
+pub(super) const DEPTH_MAX: usize = 512;
 
 /// Lists in byte order of the keys, one folder's names in memory at a time. Folders that are links are not entered, so
 /// that nothing is listed twice; links to files below the mount are files.

@@ -17,6 +17,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use forebay_types::{Attributes, Error, Key, Mount, MountId, MountName, ObjectInfo, Result, VersionTag};
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
@@ -33,6 +34,8 @@ pub(crate) struct Inner {
     mount: MountId,
     name: MountName,
     folder: PathBuf,
+    /// The folder, as the file system knows it, that was seen to be apart from Forebay's own data.
+    apart: Mutex<Option<(u64, u64)>>,
     limiter: Arc<Limiter>,
     tally: Arc<Tally>,
     /// How long a call may wait for the file system.
@@ -70,6 +73,7 @@ impl Files {
             mount,
             name,
             folder,
+            apart: Mutex::new(None),
             limiter,
             tally,
             patience,

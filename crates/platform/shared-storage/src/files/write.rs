@@ -7,12 +7,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use forebay_types::{Error, Key, ObjectInfo, Result};
 use rustix::fs::{
-    AtFlags, Dir, Mode, OFlags, RenameFlags, fstat, fsync, mkdirat, openat, renameat, renameat_with, statat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fstat, fsync, mkdirat, openat, renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::{Errno, pwrite};
 
 use super::Inner;
 use super::folder::folder_flags;
+use super::list::DEPTH_MAX;
 use super::name::HIDDEN;
 use crate::request::PutCondition;
 
@@ -97,7 +98,10 @@ impl Inner {
     /// Makes the draft the object, if the condition holds: its bytes are durable before its name is, and its name is
     /// before this returns.
     pub(super) fn publish(&self, key: &Key, mut draft: Draft, condition: &PutCondition) -> Result<ObjectInfo> {
-        let failed = |errno| self.failed(key.as_str(), errno);
+        let failed = |errno| match errno {
+            Errno::NOENT => Error::retry(format!("{}: its folder was removed meanwhile: try again", self.path(key.as_str()))),
+            errno => self.failed(key.as_str(), errno),
+        };
         fsync(&draft.file).map_err(failed)?;
         let parts = self.parts(key)?;
         let (name, folders) = parts.split_last().expect("keys have a part");
@@ -143,8 +147,11 @@ impl Inner {
         fstat(&draft.file).map(|stat| self.info(key, &stat)).map_err(failed)
     }
 
+    /// Removes an object's file. Of a key that ends with `/` what is empty: file systems have folders that no object is in.
     pub(super) fn remove(&self, key: &Key) -> Result<()> {
-        let parts = match self.parts_of_existing(key) {
+        let (path, is_folder) = key.as_str().strip_suffix('/').map_or((key.as_str(), false), |path| (path, true));
+        let path = Key::new(path)?;
+        let parts = match self.parts_of_existing(&path) {
             Err(error) if error.kind() == forebay_types::ErrorKind::NotFound => return Ok(()),
             parts => parts?,
         };
@@ -154,10 +161,31 @@ impl Inner {
             [] => Ok(root),
             folders => self.open_below(&root, &folders.join("/"), folder_flags()),
         };
-        match folder.and_then(|folder| unlinkat(&folder, *name, AtFlags::empty()).and_then(|()| fsync(&folder))) {
+        let removed = folder.and_then(|folder| {
+            if is_folder {
+                self.remove_empty(&folder, name, 0)?
+            } else {
+                unlinkat(&folder, *name, AtFlags::empty())?
+            }
+            fsync(&folder)
+        });
+        match removed {
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::LOOP) if is_folder => Ok(()),
             Err(errno) => Err(self.failed(key.as_str(), errno)),
         }
+    }
+
+    /// Removes a folder that no file is in, with the folders in it. Of one with files those go that are empty.
+    fn remove_empty(&self, parent: &OwnedFd, name: &str, depth: usize) -> Result<(), Errno> {
+        let folder = self.open_below(parent, name, folder_flags() | OFlags::NOFOLLOW)?;
+        let entries = Dir::read_from(&folder)?.flatten().filter(|entry| entry.file_type() != FileType::RegularFile);
+        let names: Vec<String> = entries.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_string)).collect();
+        for name in names.iter().filter(|name| depth < DEPTH_MAX && !matches!(name.as_str(), "." | "..")) {
+            // What stays there keeps this one too.
+            let _ = self.remove_empty(&folder, name, depth + 1);
+        }
+        unlinkat(parent, name, AtFlags::REMOVEDIR)
     }
 
     /// Opens the folder of an object, making what is missing of the way.

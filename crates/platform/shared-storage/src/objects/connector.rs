@@ -6,9 +6,10 @@ use std::task::{Context, Poll};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use forebay_runtime::deadline;
 use futures::stream::BoxStream;
-use http::Method;
 use http::header::AUTHORIZATION;
+use http::{Method, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame};
 use object_store::client::{
@@ -78,7 +79,18 @@ impl HttpService for Connector {
             parts.headers.remove(AUTHORIZATION);
         }
         let request = http::Request::from_parts(parts, Payload::from(pieces));
-        let answer = self.common.http.send(request, class).await.map_err(http_error)?;
+        let answer = self.common.http.send(request, class).await;
+        let is_last = answer.as_ref().is_ok_and(|answer| {
+            let status = answer.status();
+            !(status.is_server_error() || matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT))
+        });
+        // `object_store` would try again, for whom nobody waits any more as well.
+        if !is_last && deadline::is_over() {
+            let why = answer.map_or_else(|error| error.to_string(), |answer| answer.status().to_string());
+            let error = SendError::Broken(format!("{why}, and nobody waits for another try"));
+            return Err(HttpError::new(HttpErrorKind::Unknown, error));
+        }
+        let answer = answer.map_err(http_error)?;
         let mut head = http::Response::new(());
         *head.status_mut() = answer.status();
         *head.headers_mut() = answer.headers().clone();

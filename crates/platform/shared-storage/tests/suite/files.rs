@@ -147,6 +147,23 @@ async fn empty_folders_are_no_keys() {
 }
 
 #[tokio::test]
+async fn a_folder_is_removed_with_the_folders_in_it_and_no_file() {
+    let lab = Lab::files();
+    let place = |path: &str| lab.folder().join(path);
+    for folder in ["a/b/c", "a/d", "e/f"] {
+        std::fs::create_dir_all(place(folder)).unwrap();
+    }
+    symlink(place("a"), place("e/link")).unwrap();
+    put(&lab.storage, "e/g/h", "x").await;
+    for folder in ["a/", "e/", "none/", "e/g/h/", ".forebay-tmp/", "/", "e//"] {
+        lab.storage.delete(&key(folder)).await.unwrap();
+    }
+    assert!(!place("a").exists() && !place("e/f").exists(), "nothing was in them");
+    assert_eq!(get(&lab.storage, "e/g/h", GetRange::All).await.unwrap(), "x");
+    assert!(place("e/link").is_symlink() && place(".forebay-tmp").exists());
+}
+
+#[tokio::test]
 async fn a_file_that_is_larger_than_any_object_is_refused_by_name() {
     // Only a file system in memory takes such a length.
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -195,4 +212,31 @@ async fn a_lock_that_somebody_holds_does_not_hold_writers_for_ever() {
     assert_eq!(write.unwrap_err().kind(), ErrorKind::Retry);
     assert!(began.elapsed() < std::time::Duration::from_secs(15));
     assert_eq!(get(&lab.storage, "a", GetRange::All).await.unwrap(), "old");
+}
+
+#[tokio::test]
+async fn a_folder_of_forebay_s_own_data_is_not_read() {
+    let place = tempfile::tempdir().unwrap();
+    let (data, lake) = (place.path().join("data"), place.path().join("lake"));
+    for folder in [data.join("sub"), lake.clone()] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    for file in [data.join("owner.secret"), data.join("sub/a"), lake.join("a")] {
+        std::fs::write(file, "hush").unwrap();
+    }
+    symlink(data.join("sub"), place.path().join("link")).unwrap();
+    let mount = |path: &str| open(&format!("file://{}/{path}", place.path().display()), MountOptions::default(), patient());
+    for path in ["data", "data/sub", "link"] {
+        let storage = mount(path);
+        for error in [storage.check().await.unwrap_err(), storage.head(&key("a")).await.unwrap_err()] {
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{path}: {error}");
+            assert!(error.message().contains("are not apart"), "{path}: {error}");
+        }
+    }
+    let storage = mount("lake");
+    assert_eq!(get(&storage, "a", GetRange::All).await.unwrap(), "hush");
+    // Another folder has its name meanwhile.
+    std::fs::rename(&lake, place.path().join("before")).unwrap();
+    symlink(data.join("sub"), &lake).unwrap();
+    assert_eq!(get(&storage, "a", GetRange::All).await.unwrap_err().kind(), ErrorKind::Invalid);
 }

@@ -1,5 +1,8 @@
 //! GCS and Azure. GCS's interface is near enough to S3's that the server in process answers what is asked here.
 
+use std::sync::Arc;
+
+use forebay_runtime::deadline::Waited;
 use forebay_shared_storage::{GetRange, PutCondition, Storage};
 use forebay_testing::{Fault, S3Server, S3Settings};
 use forebay_types::{ErrorKind, MountOptions};
@@ -44,6 +47,18 @@ async fn broken_bodies_and_old_versions_are_told_apart() {
     assert_eq!(get(&storage, "y", GetRange::All).await.unwrap_err().kind(), ErrorKind::NotFound);
     storage.delete(&key("x")).await.unwrap();
     storage.delete(&key("x")).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_nobody_waits_for_is_not_tried_again() {
+    let (server, storage) = gcs();
+    server.inject(Fault::Status(503), 2);
+    let object = key("x");
+    let write = || storage.put(&object, vec!["x".into()], PutCondition::Any);
+    let error = Waited::by(Arc::default()).scope(write()).await.unwrap_err();
+    assert_eq!((error.kind(), storage.counters().puts), (ErrorKind::Retry, 1), "{error}");
+    write().await.unwrap();
+    assert_eq!(storage.counters().puts, 3, "whoever waits has it tried again");
 }
 
 #[tokio::test]

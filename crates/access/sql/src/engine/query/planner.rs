@@ -12,9 +12,9 @@ use crate::steps;
 
 /// The plan that the engine makes. What is large takes long, and its turn where others have their statements planned as well.
 pub(super) async fn attempt(engine: &Engine, state: &SessionState, logical: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
-    let _turn = match &engine.inner.settings.computing {
-        Some(computing) if steps::is_large(logical) => computing.turn().await,
-        _ => None,
-    };
-    state.create_physical_plan(logical).await
+    let planning = state.create_physical_plan(logical);
+    match &engine.inner.settings.computing {
+        Some(computing) if steps::is_large(logical) => computing.in_turns(planning).await,
+        _ => planning.await,
+    }
 }

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_block_store::StoreSettings;
+use forebay_coordinator::CoordinatorSettings;
+use forebay_metadata::Memory;
 use forebay_node::Node;
 use forebay_nodes::{DirId, NodeError, NodeErrorKind, ROOT};
 use forebay_protocol::*;
@@ -31,7 +33,7 @@ struct Cluster {
     node: Node,
     worker: Arc<Worker>,
     credentials: BTreeMap<&'static str, Credential>,
-    _folders: (TempDir, TempDir),
+    _kept: (TempDir, TempDir, Memory),
 }
 
 impl Cluster {
@@ -45,7 +47,10 @@ impl Cluster {
             tls: None,
             ..Security::default()
         };
-        let mut node = Node::lead_in(folder.path(), security(&owner)).await.unwrap();
+        // There the first mount is `LAKE`.
+        let memory = Memory::new();
+        let coordinator = Node::coordinator_in(folder.path(), security(&owner));
+        let mut node = Node::lead(CoordinatorSettings { metadata_url: memory.url().to_string(), ..coordinator }).await.unwrap();
         let settings =
             WorkerSettings { security: security(&member), unix_socket: None, ..node.worker_in(folder.path(), 64 << 20) };
         let worker = Arc::clone(node.start_worker(settings).await.unwrap());
@@ -57,7 +62,7 @@ impl Cluster {
             let added = ask(&control, AdminRequest::MountAdd { name: name(mount), url, options }).await;
             assert!(matches!(added, ControlReply::Mount(_)), "{added:?}");
         }
-        let mut cluster = Self { node, worker, credentials: BTreeMap::new(), _folders: (folder, lake) };
+        let mut cluster = Self { node, worker, credentials: BTreeMap::new(), _kept: (folder, lake, memory) };
         cluster.credentials.insert("owner", owner);
         cluster.credentials.insert("member", member);
         let only =

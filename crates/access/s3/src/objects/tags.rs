@@ -1,0 +1,79 @@
+//! The tags of an object at its store, as the header that gives them to another one.
+
+use std::mem::take;
+
+use forebay_shared_storage::PayloadHash;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
+use crate::context::Context;
+use crate::dialect::{S3Error, S3Result, Visit, read_xml};
+use crate::mounts::is_local;
+use crate::request::Reading;
+use crate::rights::Object;
+use crate::store::{self, Sending, collect};
+
+const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// What `x-amz-tagging` is to say for another object to have the tags of this one; none where it has none, or its store keeps none.
+/// `AccessDenied` where the store does not tell them.
+pub(super) async fn tags(context: &Context, object: &Object) -> S3Result<Option<HeaderValue>> {
+    if is_local(object.mount()) {
+        return Ok(None);
+    }
+    let (hash, query) = (PayloadHash::Empty, vec![("tagging".to_string(), String::new())]);
+    let sending = Sending { key: Some(object.key.clone()), query, headers: HeaderMap::new(), hash, body: None };
+    let (parts, stream) = store::read(context, object.may_read(), Reading::Get, sending).await?.into_parts();
+    match parts.status {
+        StatusCode::OK => header(&collect(stream).await?),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(S3Error::access_denied()
+            .saying("The store does not tell the tags of the source: copy without them, by x-amz-tagging-directive: REPLACE.")),
+        StatusCode::NOT_IMPLEMENTED => Ok(None),
+        status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => Err(S3Error::slow_down()),
+        _ => Ok(None),
+    }
+}
+
+fn header(document: &[u8]) -> S3Result<Option<HeaderValue>> {
+    let mut tags = Tags::default();
+    read_xml(document, &mut tags).map_err(|_| S3Error::internal())?;
+    let shown = |text: &str| utf8_percent_encode(text, KEPT).to_string();
+    let all: Vec<String> = tags.all.iter().map(|(key, value)| format!("{}={}", shown(key), shown(value))).collect();
+    match all.is_empty() {
+        true => Ok(None),
+        false => HeaderValue::from_str(&all.join("&")).map(Some).map_err(|_| S3Error::internal()),
+    }
+}
+
+#[derive(Default)]
+struct Tags {
+    key: String,
+    value: String,
+    all: Vec<(String, String)>,
+}
+
+impl Visit for Tags {
+    fn text(&mut self, path: &[String], text: String) -> S3Result<()> {
+        match path.last().map(String::as_str) {
+            Some("Key") => self.key = text,
+            Some("Value") => self.value = text,
+            Some("Tag") => self.all.push((take(&mut self.key), take(&mut self.value))),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_said_as_a_query_says_them() {
+        let of = |tags: &str| header(format!("<Tagging xmlns=\"x\">\n<TagSet>{tags}</TagSet></Tagging>").as_bytes()).unwrap();
+        let two = of("<Tag><Key>a b</Key><Value>c&amp;d=/\u{e9}</Value></Tag>\n<Tag><Value/><Key>e</Key></Tag>");
+        assert_eq!(two.unwrap(), "a%20b=c%26d%3D%2F%C3%A9&e=");
+        assert_eq!(of(""), None);
+        assert_eq!(header(b"<Tagging>").unwrap_err().code, "InternalError");
+    }
+}

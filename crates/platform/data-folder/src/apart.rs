@@ -1,0 +1,58 @@
+//! Which folders are data folders: none of them is shared storage, as whoever may read a mount would read the secrets in them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::folder::has_role;
+use crate::owner::has_secret;
+use crate::taken::all_taken;
+
+/// A data folder that a folder is, or lies in, whoever has it; or one of this process that lies in the folder. Links and `..` are followed.
+pub fn data_folder_at(folder: &Path) -> Option<PathBuf> {
+    let folder = fs::canonicalize(folder).ok()?;
+    let around = folder.ancestors().find(|around| has_secret(around) || has_role(around));
+    around.map(Path::to_path_buf).or_else(|| all_taken().iter().find(|taken| taken.starts_with(&folder)).cloned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+    use crate::{DataFolder, owner_secret};
+
+    #[test]
+    fn a_folder_is_told_from_one_that_is_lies_in_or_holds_a_data_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let real = fs::canonicalize(place.path()).unwrap();
+        let (data, lake) = (real.join("up/data"), real.join("lake"));
+        for folder in [data.join("sub/deeper"), lake.clone()] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        symlink(data.join("sub"), real.join("link")).unwrap();
+        let inside = [data.clone(), data.join("sub/deeper"), real.join("link"), real.join("lake/../up/data/sub")];
+        for folder in &inside {
+            assert_eq!(data_folder_at(folder), None, "{}", folder.display());
+        }
+        let taken = DataFolder::take(&real.join("up/../up/data"), &["worker"]).unwrap();
+        for folder in inside.iter().chain([&real, &real.join("up")]) {
+            assert_eq!(data_folder_at(folder).as_ref(), Some(&data), "{}", folder.display());
+        }
+        assert_eq!(data_folder_at(&lake), None);
+        drop(taken);
+        assert_eq!(data_folder_at(&real), None, "it is another process's now, if it is one's");
+        assert_eq!(data_folder_at(&data.join("sub")), Some(data), "by the files in it");
+    }
+
+    #[test]
+    fn a_folder_with_an_owner_s_secret_is_a_data_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let data = fs::canonicalize(place.path()).unwrap();
+        fs::create_dir(data.join("lake")).unwrap();
+        // A name that any folder may have.
+        fs::write(data.join("format"), "1\n").unwrap();
+        assert_eq!(data_folder_at(&data.join("lake")), None);
+        owner_secret(&data, || Ok("a secret of nobody else".into())).unwrap();
+        assert_eq!(data_folder_at(&data.join("lake")), Some(data));
+    }
+}
