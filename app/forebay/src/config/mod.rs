@@ -31,7 +31,9 @@ pub(crate) use setting::{Flag, Setting};
 use table::Settings;
 pub(crate) use table::TABLE;
 pub(crate) use types::LogFormat;
-use types::{Address as HostPort, Http, JobOrder, NodeClass, OrOff, ShufflePlace};
+use types::{Address as HostPort, Http, OrOff};
+#[cfg(feature = "cluster")]
+use types::{JobOrder, NodeClass, ShufflePlace};
 pub(crate) use value::Written;
 
 /// The effective configuration, validated.
