@@ -38,8 +38,11 @@ pub(crate) fn bounded(plan: Plan, memory: &CallMemory, waited: Option<&Waited>) 
         let Some(repeated) = repeated(&node) else { return Ok(Transformed::no(node)) };
         let inputs = node.children();
         assert_eq!(inputs.len(), repeated.len(), "what is repeated is known of each input of {}", node.name());
-        let watched = |(input, repeated): (&Plan, Repeated)| {
-            Arc::new(Watched { input: Arc::clone(input), repeated, memory: memory.clone() }) as Plan
+        let watched = |(input, repeated): (&Plan, Repeated)| -> Plan {
+            if repeated.is_even(&input.schema()) {
+                return Arc::clone(input);
+            }
+            Arc::new(Watched { input: Arc::clone(input), repeated, memory: memory.clone() })
         };
         let watched: Vec<Plan> = inputs.into_iter().zip(repeated).map(watched).collect();
         let node = replace_children_if_necessary(node, watched)?;

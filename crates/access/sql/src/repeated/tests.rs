@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::concat_batches;
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::physical_plan::collect;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
@@ -59,6 +60,30 @@ async fn a_wide_row_that_comes_once_is_as_wide_as_it_is() {
     // A value that is wider than all that there may be stands in one row.
     let bound = bound::Bound { rows: 1, bytes: 10 };
     assert!(bound.check(11, 1).is_ok() && bound.check(11, 2).is_err());
+}
+
+#[tokio::test]
+async fn only_rows_of_which_one_may_be_wider_than_another_are_looked_at() {
+    let numbers = "range(0, 10) a join (select value, value % 2 = 0 as even, value * 1.5 as x from range(0, 10)) b";
+    let texts = "range(0, 10) a join (select value, value::varchar as s from range(0, 10)) b";
+    let cases = [
+        (format!("select * from {numbers} on a.value = b.value"), 0),
+        (format!("select * from {numbers} on a.value > b.value"), 0),
+        (format!("select * from {texts} on a.value = b.value"), 1),
+        (format!("select * from {texts} on a.value > b.value"), 1),
+        ("select a.value::varchar as s from range(0, 10) a left semi join range(0, 5) b on a.value = b.value".to_string(), 0),
+    ];
+    for (sql, looked) in cases {
+        let (plan, _) = planned(&sql, 100).await;
+        let mut found = 0;
+        let plan = bounded(plan, &CallMemory::beside(0), None).unwrap();
+        plan.apply(|node| {
+            found += usize::from(node.is::<Watched>());
+            Ok(TreeNodeRecursion::Continue)
+        })
+        .unwrap();
+        assert_eq!(found, looked, "{sql}");
+    }
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::Schema;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -13,7 +14,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use super::bound::{Bound, Parts};
 use super::lists;
-use crate::functions::CallMemory;
+use crate::functions::{CallMemory, is_of_one_width};
 use crate::plan_nodes::only_child;
 
 /// What a node does with the rows of an input.
@@ -23,6 +24,14 @@ pub(super) enum Repeated {
     Columns(Arc<[usize]>),
     /// All but these lists does, for each of their elements.
     BesideLists(Arc<[ListUnnest]>),
+}
+
+impl Repeated {
+    /// Whether no row of that is wider than another: a batch takes no more memory where one of its rows stands in all of it.
+    pub(super) fn is_even(&self, schema: &Schema) -> bool {
+        let Self::Columns(columns) = self else { return false };
+        columns.iter().all(|column| is_of_one_width(schema.field(*column).data_type()))
+    }
 }
 
 /// The rows of its input, of which none is too wide for what is done with them.

@@ -51,7 +51,8 @@ impl Argument {
 
     /// Bytes of the shortest text.
     pub(super) fn shortest(&self) -> u64 {
-        lengths_of(self.values.as_ref()).and_then(|lengths| lengths.into_iter().min()).unwrap_or(0)
+        let shortest = length_of(self.values.as_ref(), u64::MAX, u64::min);
+        shortest.filter(|_| !self.values.is_empty()).unwrap_or(0)
     }
 
     /// The greatest of whole numbers; 0 where all are less.
@@ -131,52 +132,72 @@ impl Argument {
 
 /// Bytes of values, whatever they share with others.
 pub(super) fn bytes_of(values: &dyn Array) -> u64 {
-    let rows = values.len() as u64;
+    bytes_within(values, 0, values.len())
+}
+
+/// The same of so many of them, from one on.
+fn bytes_within(values: &dyn Array, from: usize, rows: usize) -> u64 {
+    let many = rows as u64;
     let within = match values.data_type() {
-        DataType::Utf8 => spanned(values.as_string::<i32>().value_offsets()).1 as u64,
-        DataType::LargeUtf8 => spanned(values.as_string::<i64>().value_offsets()).1 as u64,
-        DataType::Binary => spanned(values.as_binary::<i32>().value_offsets()).1 as u64,
-        DataType::LargeBinary => spanned(values.as_binary::<i64>().value_offsets()).1 as u64,
-        DataType::Utf8View => values.as_string_view().lengths().map(u64::from).sum(),
-        DataType::BinaryView => values.as_binary_view().lengths().map(u64::from).sum(),
-        DataType::Struct(_) => values.as_struct().columns().iter().map(|column| bytes_of(column.as_ref())).sum(),
-        DataType::Dictionary(..) => largest_of(values.as_any_dictionary().values().as_ref()).saturating_mul(rows),
-        DataType::FixedSizeBinary(_) => null_bytes(values.data_type()).saturating_mul(rows),
-        kind if kind.is_primitive() => return kind.primitive_width().map_or(0, |width| width as u64) * rows,
+        DataType::Utf8 => spanned(values.as_string::<i32>().value_offsets(), from, rows).1 as u64,
+        DataType::LargeUtf8 => spanned(values.as_string::<i64>().value_offsets(), from, rows).1 as u64,
+        DataType::Binary => spanned(values.as_binary::<i32>().value_offsets(), from, rows).1 as u64,
+        DataType::LargeBinary => spanned(values.as_binary::<i64>().value_offsets(), from, rows).1 as u64,
+        DataType::Utf8View => bytes_of_views(values.as_string_view().views(), from, rows),
+        DataType::BinaryView => bytes_of_views(values.as_binary_view().views(), from, rows),
+        DataType::Struct(_) => values.as_struct().columns().iter().map(|column| bytes_within(column.as_ref(), from, rows)).sum(),
+        DataType::Dictionary(..) => largest_of(values.as_any_dictionary().values().as_ref()).saturating_mul(many),
+        DataType::FixedSizeBinary(_) => null_bytes(values.data_type()).saturating_mul(many),
+        kind if kind.is_primitive() => return kind.primitive_width().map_or(0, |width| width as u64) * many,
         DataType::Boolean | DataType::Null => 0,
-        _ => match elements_of(values) {
-            Some(elements) => bytes_of(elements.as_ref()),
+        DataType::ListView(_) => bytes_of_list_views(values.as_list_view::<i32>(), from, rows),
+        DataType::LargeListView(_) => bytes_of_list_views(values.as_list_view::<i64>(), from, rows),
+        _ => match listed(values, from, rows) {
+            Some((elements, from, count)) => bytes_within(elements, from, count),
             None => values.get_array_memory_size() as u64,
         },
     };
-    within.saturating_add(OFFSET * rows)
+    within.saturating_add(OFFSET * many)
+}
+
+/// A view has its length in its lowest bits.
+fn bytes_of_views(views: &[u128], from: usize, rows: usize) -> u64 {
+    views[from..from + rows].iter().map(|view| u64::from(*view as u32)).sum()
+}
+
+/// Several of such lists may have the same elements.
+fn bytes_of_list_views<O: OffsetSizeTrait>(lists: &GenericListViewArray<O>, from: usize, rows: usize) -> u64 {
+    let elements = lists.values().as_ref();
+    let of_row = |row: usize| bytes_within(elements, lists.offsets()[row].as_usize(), lists.sizes()[row].as_usize());
+    (from..from + rows).map(of_row).fold(0, u64::saturating_add)
 }
 
 fn largest_of(values: &dyn Array) -> u64 {
-    match lengths_of(values) {
-        Some(lengths) => lengths.into_iter().max().unwrap_or(0),
-        None => bytes_of(values),
-    }
+    length_of(values, 0, u64::max).unwrap_or_else(|| bytes_of(values))
 }
 
-/// Bytes of the widest value, or of all where these are few enough.
+/// Whether a value of this type is as wide as any other.
+pub(crate) fn is_of_one_width(kind: &DataType) -> bool {
+    kind.is_primitive() || matches!(kind, DataType::Boolean | DataType::Null)
+}
+
+/// Bytes of the widest value, or of all where these are few enough. No value is copied, and none but views of text are walked where offsets
+/// tell: it is asked of each batch that a join reads.
 pub(crate) fn widest(values: &dyn Array, enough: u64) -> u64 {
     let all = bytes_of(values);
     if all <= enough {
         return all;
     }
     let within = match values.data_type() {
-        kind if kind.is_primitive() || matches!(kind, DataType::Boolean | DataType::Null) => return null_bytes(kind),
+        kind if is_of_one_width(kind) => return null_bytes(kind),
         DataType::Struct(_) => {
             let columns = values.as_struct().columns().iter();
             columns.map(|column| widest(column.as_ref(), 0)).fold(0, u64::saturating_add)
         }
         DataType::Dictionary(..) => widest(values.as_any_dictionary().values().as_ref(), 0),
         DataType::FixedSizeBinary(_) => null_bytes(values.data_type()),
-        _ => match lengths_of(values) {
-            Some(lengths) => lengths.into_iter().max().unwrap_or(0),
-            None => (0..values.len()).map(|row| bytes_of(values.slice(row, 1).as_ref())).max().unwrap_or(0),
-        },
+        _ => length_of(values, 0, u64::max)
+            .unwrap_or_else(|| (0..values.len()).map(|row| bytes_within(values, row, 1)).max().unwrap_or(0)),
     };
     within.saturating_add(OFFSET)
 }
@@ -195,47 +216,57 @@ pub(crate) fn elements_within(values: &dyn Array) -> u64 {
     }
 }
 
-/// The lengths of texts and bytes; none of what is neither.
-fn lengths_of(values: &dyn Array) -> Option<Vec<u64>> {
-    fn between<O: OffsetSizeTrait>(offsets: &[O]) -> Vec<u64> {
-        offsets.windows(2).map(|two| (two[1].as_usize() - two[0].as_usize()) as u64).collect()
+/// What is chosen of the lengths of texts and bytes, and of `first`; none of what is neither.
+fn length_of(values: &dyn Array, first: u64, choose: impl Fn(u64, u64) -> u64) -> Option<u64> {
+    fn between<O: OffsetSizeTrait>(offsets: &[O], first: u64, choose: impl Fn(u64, u64) -> u64) -> u64 {
+        offsets.windows(2).map(|two| (two[1].as_usize() - two[0].as_usize()) as u64).fold(first, choose)
     }
     Some(match values.data_type() {
-        DataType::Utf8 => between(values.as_string::<i32>().value_offsets()),
-        DataType::LargeUtf8 => between(values.as_string::<i64>().value_offsets()),
-        DataType::Binary => between(values.as_binary::<i32>().value_offsets()),
-        DataType::LargeBinary => between(values.as_binary::<i64>().value_offsets()),
-        DataType::Utf8View => values.as_string_view().lengths().map(u64::from).collect(),
-        DataType::BinaryView => values.as_binary_view().lengths().map(u64::from).collect(),
+        DataType::Utf8 => between(values.as_string::<i32>().value_offsets(), first, choose),
+        DataType::LargeUtf8 => between(values.as_string::<i64>().value_offsets(), first, choose),
+        DataType::Binary => between(values.as_binary::<i32>().value_offsets(), first, choose),
+        DataType::LargeBinary => between(values.as_binary::<i64>().value_offsets(), first, choose),
+        DataType::Utf8View => values.as_string_view().lengths().map(u64::from).fold(first, choose),
+        DataType::BinaryView => values.as_binary_view().lengths().map(u64::from).fold(first, choose),
         _ => return None,
     })
 }
 
 /// What stands in lists; none of what is no list.
 fn elements_of(values: &dyn Array) -> Option<ArrayRef> {
-    Some(match values.data_type() {
-        DataType::List(_) => {
-            let (from, count) = spanned(values.as_list::<i32>().value_offsets());
-            values.as_list::<i32>().values().slice(from, count)
-        }
-        DataType::LargeList(_) => {
-            let (from, count) = spanned(values.as_list::<i64>().value_offsets());
-            values.as_list::<i64>().values().slice(from, count)
-        }
-        DataType::Map(..) => {
-            let (from, count) = spanned(values.as_map().value_offsets());
-            Arc::new(values.as_map().entries().slice(from, count)) as ArrayRef
-        }
-        DataType::FixedSizeList(..) => Arc::clone(values.as_fixed_size_list().values()),
-        _ => return None,
-    })
+    listed(values, 0, values.len()).map(|(elements, from, count)| elements.slice(from, count))
 }
 
-/// Where offsets begin, and how far they go.
-fn spanned<O: OffsetSizeTrait>(offsets: &[O]) -> (usize, usize) {
-    let from = offsets.first().map_or(0, |from| from.as_usize());
+/// What so many lists, from one on, have their elements in: where these begin, and how many they are.
+fn listed(lists: &dyn Array, from: usize, rows: usize) -> Option<(&dyn Array, usize, usize)> {
+    let (elements, (from, count)) = match lists.data_type() {
+        DataType::List(_) => {
+            let lists = lists.as_list::<i32>();
+            (lists.values().as_ref(), spanned(lists.value_offsets(), from, rows))
+        }
+        DataType::LargeList(_) => {
+            let lists = lists.as_list::<i64>();
+            (lists.values().as_ref(), spanned(lists.value_offsets(), from, rows))
+        }
+        DataType::Map(..) => {
+            let lists = lists.as_map();
+            (lists.entries() as &dyn Array, spanned(lists.value_offsets(), from, rows))
+        }
+        DataType::FixedSizeList(_, length) => {
+            let length = usize::try_from(*length).unwrap_or(0);
+            (lists.as_fixed_size_list().values().as_ref(), (from * length, rows * length))
+        }
+        _ => return None,
+    };
+    Some((elements, from, count))
+}
+
+/// Where so many of what offsets tell, from one on, begin, and how far they go.
+fn spanned<O: OffsetSizeTrait>(offsets: &[O], from: usize, rows: usize) -> (usize, usize) {
+    let offsets = &offsets[from..=from + rows];
     debug_assert!(offsets.is_sorted(), "offsets go forward");
-    (from, offsets.last().map_or(0, |to| to.as_usize()) - from)
+    let start = offsets[0].as_usize();
+    (start, offsets[rows].as_usize() - start)
 }
 
 fn leaves_of(values: &dyn Array) -> u64 {

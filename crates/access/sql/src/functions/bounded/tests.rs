@@ -1,6 +1,9 @@
 //! What functions make, beside what was computed of it.
 
-use datafusion::arrow::array::{Date32Array, Int64Array, ListArray, StringArray, StringViewArray, TimestampNanosecondArray};
+use datafusion::arrow::array::{
+    Date32Array, FixedSizeListArray, Int64Array, ListArray, ListViewArray, StringArray, StringViewArray, TimestampNanosecondArray,
+};
+use datafusion::arrow::buffer::{OffsetBuffer, ScalarBuffer};
 use datafusion::arrow::datatypes::{Field, Int64Type, IntervalMonthDayNano};
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::scalar::ScalarValue;
@@ -119,6 +122,33 @@ fn no_function_makes_more_than_was_computed() {
         let made = bounded.own.invoke_with_args(args).unwrap().into_array(rows).unwrap();
         let bytes = bytes_of(made.as_ref());
         assert!(asked >= bytes, "{name}: {asked} were computed, {bytes} made: {made:?}");
+    }
+}
+
+#[test]
+fn the_widest_value_is_told_from_all_of_them() {
+    let long = "x".repeat(1000);
+    let words = |at: usize| if at / 3 == 7 { long.as_str() } else { "y" };
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..300).map(words)));
+    let field = || Arc::new(Field::new_list_field(DataType::Utf8, true));
+    let starts: ScalarBuffer<i32> = (0..100).map(|list| list * 3).collect();
+    let kinds: [(ArrayRef, u64); 5] = [
+        (Arc::clone(&texts), 1000),
+        (Arc::new(StringViewArray::from_iter_values((0..300).map(words))), 1000),
+        (Arc::new(ListArray::new(field(), OffsetBuffer::from_lengths([3; 100]), Arc::clone(&texts), None)), 3000),
+        (Arc::new(ListViewArray::new(field(), starts, vec![3; 100].into(), Arc::clone(&texts), None)), 3000),
+        (Arc::new(FixedSizeListArray::new(field(), 3, texts, None)), 3000),
+    ];
+    for (values, bytes) in kinds {
+        let alone = |values: &ArrayRef| (0..values.len()).map(|row| bytes_of(values.slice(row, 1).as_ref())).max().unwrap();
+        for part in [values.slice(0, values.len()), values.slice(5, 30)] {
+            let found = widest(part.as_ref(), 0);
+            assert!((alone(&part)..=alone(&part) + 8).contains(&found), "{found} of {:?}", part.data_type());
+            assert!((bytes..bytes + 100).contains(&found), "{found} of {:?}", part.data_type());
+        }
+        let part = values.slice(50, 40);
+        assert!(widest(part.as_ref(), 0) < 100, "{:?}", part.data_type());
+        assert_eq!(widest(part.as_ref(), u64::MAX), bytes_of(part.as_ref()), "all of it is little");
     }
 }
 
