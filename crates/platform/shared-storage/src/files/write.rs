@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_types::{Error, Key, ObjectInfo, Result};
+use forebay_types::{Error, ErrorKind, Key, ObjectInfo, Result};
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fstat, fsync, mkdirat, openat, renameat, renameat_with, statat, unlinkat,
 };
@@ -22,6 +22,8 @@ const LOCKED_WITHIN: Duration = Duration::from_secs(10);
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 /// A draft that nobody has written to for so long has no writer.
 const DRAFT_SECS_MAX: i64 = 24 * 60 * 60;
+/// How often an object's folders are made where others remove them before it is in them.
+const PLACED_TRIES: u32 = 5;
 /// Drafts that are looked at.
 const SWEPT_MAX: usize = 100_000;
 
@@ -98,11 +100,26 @@ impl Inner {
     /// Makes the draft the object, if the condition holds: its bytes are durable before its name is, and its name is
     /// before this returns.
     pub(super) fn publish(&self, key: &Key, mut draft: Draft, condition: &PutCondition) -> Result<ObjectInfo> {
-        let failed = |errno| match errno {
-            Errno::NOENT => Error::retry(format!("{}: its folder was removed meanwhile: try again", self.path(key.as_str()))),
-            errno => self.failed(key.as_str(), errno),
-        };
-        fsync(&draft.file).map_err(failed)?;
+        fsync(&draft.file).map_err(|errno| self.failed(key.as_str(), errno))?;
+        let mut tries = 1;
+        loop {
+            match self.place(key, &mut draft, condition) {
+                // Whoever removes folders that are empty has removed one that was made for this object.
+                Err(error) if error.kind() == ErrorKind::NotFound && tries < PLACED_TRIES => tries += 1,
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    drop(self.root()?);
+                    let folder = self.path(key.as_str());
+                    return Err(Error::retry(format!("{folder}: its folder was removed meanwhile: try again")).with_source(error));
+                }
+                placed => return placed,
+            }
+        }
+    }
+
+    /// Gives a draft its name. `NotFound` where a folder on the way goes meanwhile.
+    fn place(&self, key: &Key, draft: &mut Draft, condition: &PutCondition) -> Result<ObjectInfo> {
+        assert!(!draft.named, "{key}: a draft is placed twice");
+        let failed = |errno| self.failed(key.as_str(), errno);
         let parts = self.parts(key)?;
         let (name, folders) = parts.split_last().expect("keys have a part");
         let folder = self.make_folders(key, folders)?;
@@ -131,7 +148,7 @@ impl Inner {
                 })?;
                 let there = match self.open_file(key) {
                     Ok((_, _, info)) => info.version.tag,
-                    Err(error) if error.kind() == forebay_types::ErrorKind::NotFound => {
+                    Err(error) if error.kind() == ErrorKind::NotFound => {
                         return Err(Error::conflict(format!("{}: version {tag} is gone", self.path(key.as_str()))));
                     }
                     Err(error) => return Err(error),
@@ -152,7 +169,7 @@ impl Inner {
         let (path, is_folder) = key.as_str().strip_suffix('/').map_or((key.as_str(), false), |path| (path, true));
         let path = Key::new(path)?;
         let parts = match self.parts_of_existing(&path) {
-            Err(error) if error.kind() == forebay_types::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             parts => parts?,
         };
         let (name, folders) = parts.split_last().expect("keys have a part");
@@ -171,7 +188,8 @@ impl Inner {
         });
         match removed {
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => Ok(()),
-            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::LOOP) if is_folder => Ok(()),
+            // What is in use, or in a folder that this user may not change, stays: no object is in it.
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::LOOP | Errno::BUSY | Errno::ACCESS | Errno::PERM) if is_folder => Ok(()),
             Err(errno) => Err(self.failed(key.as_str(), errno)),
         }
     }

@@ -164,6 +164,26 @@ async fn a_folder_is_removed_with_the_folders_in_it_and_no_file() {
 }
 
 #[tokio::test]
+async fn a_write_whose_folders_are_removed_while_they_are_empty_makes_them_again() {
+    let lab = Lab::files();
+    for number in 0..20 {
+        let path = format!("{number}/b/c/d");
+        let (object, top) = (key(&path), key(&format!("{number}/")));
+        let removed = async {
+            for _ in 0..10 {
+                lab.storage.delete(&top).await.unwrap();
+            }
+        };
+        let (written, ()) = tokio::join!(lab.storage.put(&object, vec!["x".into()], PutCondition::Any), removed);
+        match written {
+            Ok(_) => assert_eq!(get(&lab.storage, &path, GetRange::All).await.unwrap(), "x"),
+            // Each time that it tried.
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Retry, "{error}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_file_that_is_larger_than_any_object_is_refused_by_name() {
     // Only a file system in memory takes such a length.
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
