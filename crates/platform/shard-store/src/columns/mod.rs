@@ -54,6 +54,11 @@ impl Columns {
         &self.all[self.key]
     }
 
+    /// Whether there are times of nanoseconds among them, which not all programs know that read shards.
+    pub(crate) fn have_nanoseconds(&self) -> bool {
+        self.all.iter().any(|column| matches!(column.kind, ColumnKind::TimestampNanos | ColumnKind::TimestampNanosUtc))
+    }
+
     /// Where the key stands among all columns.
     pub fn key_place(&self) -> usize {
         self.key

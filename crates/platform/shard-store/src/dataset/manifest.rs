@@ -17,6 +17,8 @@ const VERSION: u32 = 2;
 const VERSION_FOLLOWING: u32 = 3;
 /// That of one that is about to have other shards: who does not know that must not write the manifest behind it.
 const VERSION_NEXT: u32 = 4;
+/// That of one with times of nanoseconds, whatever else it has: who does not know these takes it for damaged.
+const VERSION_NANOSECONDS: u32 = 5;
 const WORD: &str = "forebay-shards";
 /// Bytes of a manifest at most: it is read whole.
 const BYTES_MAX: usize = 16 << 20;
@@ -81,6 +83,7 @@ impl Dataset {
         self.check()?;
         let body = serde_json::to_vec(self).map_err(|error| Error::internal(format!("a manifest can't be written: {error}")))?;
         let version = match (&self.next, &self.following) {
+            _ if self.columns.have_nanoseconds() => VERSION_NANOSECONDS,
             (Some(_), _) => VERSION_NEXT,
             (None, Some(_)) => VERSION_FOLLOWING,
             (None, None) => VERSION,
@@ -103,9 +106,9 @@ impl Dataset {
             return Err(Error::invalid(format!("{what} is no manifest of shards")));
         };
         let version: u32 = version.parse().map_err(|_| damaged())?;
-        if version > VERSION_NEXT {
+        if version > VERSION_NANOSECONDS {
             return Err(Error::invalid(format!(
-                "{what}: the dataset has version {version}, this program reads up to {VERSION_NEXT}: use a newer Forebay"
+                "{what}: the dataset has version {version}, this program reads up to {VERSION_NANOSECONDS}: use a newer Forebay"
             )));
         }
         let body = &bytes[end + 1..];
@@ -280,6 +283,19 @@ mod tests {
         bytes.extend(body);
         let read = Dataset::decode(&bytes, "m").unwrap();
         assert_eq!((read.log, read.shards[0].log_from), (None, 1));
+    }
+
+    #[test]
+    fn a_manifest_with_times_of_nanoseconds_is_of_a_version_that_refuses_who_knows_none() {
+        for (kind, head) in [(ColumnKind::TimestampUtc, "forebay-shards 2 "), (ColumnKind::TimestampNanos, "forebay-shards 5 ")] {
+            let columns = Columns::new(vec![Column::new("k", ColumnKind::Int), Column::new("at", kind)], "k").unwrap();
+            let dataset = Dataset { columns, ..dataset(1) };
+            let bytes = dataset.encode().unwrap();
+            assert!(bytes.starts_with(head.as_bytes()), "{kind:?}");
+            assert_eq!(Dataset::decode(&bytes, "m").unwrap(), dataset);
+        }
+        let newer = Dataset::decode(b"forebay-shards 6 00000000\n{}", "m").unwrap_err();
+        assert!(newer.message().contains("use a newer Forebay"), "{newer}");
     }
 
     #[test]

@@ -13,6 +13,8 @@ use crate::columns::Columns;
 pub(crate) const MANIFEST: &str = "manifest";
 /// The version that is written; a newer one is refused.
 const VERSION: u32 = 1;
+/// That of a shard with times of nanoseconds: who does not know these takes it for damaged.
+const VERSION_NANOSECONDS: u32 = 2;
 const WORD: &str = "forebay-shard";
 
 /// What a shard's folder holds. docs/specs/shard-files.md has the bytes.
@@ -108,7 +110,7 @@ impl Manifest {
             return Err(damaged());
         }
         match version.parse::<u32>() {
-            Ok(VERSION) => {
+            Ok(VERSION | VERSION_NANOSECONDS) => {
                 let manifest: Self = serde_json::from_slice(body).map_err(|_| damaged())?;
                 // Names of the folder's own files: whoever wrote this may not choose others of the disk.
                 let is_name = |file: &str| Path::new(file).file_name().is_some_and(|name| name == file);
@@ -116,8 +118,8 @@ impl Manifest {
                 let names = manifest.files().chain(cold).all(|entry| is_name(&entry.file));
                 if names { Ok(manifest) } else { Err(damaged()) }
             }
-            Ok(newer) if newer > VERSION => Err(Error::invalid(format!(
-                "{}: the shard has version {newer}, this program reads up to {VERSION}: use a newer Forebay",
+            Ok(newer) if newer > VERSION_NANOSECONDS => Err(Error::invalid(format!(
+                "{}: the shard has version {newer}, this program reads up to {VERSION_NANOSECONDS}: use a newer Forebay",
                 folder.display()
             ))),
             _ => Err(damaged()),
@@ -127,7 +129,9 @@ impl Manifest {
     /// Puts it in place, so that it is what the next reader finds, and what a crash leaves.
     pub(crate) fn write(&self, folder: &Path) -> Result<()> {
         let body = serde_json::to_vec_pretty(self).map_err(|error| Error::internal(format!("manifest: {error}")))?;
-        let version = VERSION.to_string();
+        let has_nanoseconds = self.columns.as_ref().is_some_and(Columns::have_nanoseconds);
+        let version = if has_nanoseconds { VERSION_NANOSECONDS } else { VERSION };
+        let version = version.to_string();
         let checksum = forebay_types::crc32c_append(forebay_types::crc32c(version.as_bytes()), &body);
         let mut bytes = format!("{WORD} {version} {checksum:08x}\n").into_bytes();
         bytes.extend_from_slice(&body);
@@ -142,4 +146,21 @@ impl Manifest {
 
 fn not_a_shard(folder: &Path, why: &str) -> Error {
     Error::invalid(format!("{} is not a shard: {why}; `forebay shard build` makes one", folder.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::columns::{Column, ColumnKind};
+
+    #[test]
+    fn a_shard_with_times_of_nanoseconds_is_of_a_version_that_refuses_who_knows_none() {
+        for (kind, head) in [(ColumnKind::Timestamp, "forebay-shard 1 "), (ColumnKind::TimestampNanosUtc, "forebay-shard 2 ")] {
+            let columns = Columns::new(vec![Column::new("k", ColumnKind::Int), Column::new("at", kind)], "k").unwrap();
+            let (folder, manifest) = (tempfile::tempdir().unwrap(), Manifest { columns: Some(columns), ..Manifest::default() });
+            manifest.write(folder.path()).unwrap();
+            assert!(std::fs::read(folder.path().join(MANIFEST)).unwrap().starts_with(head.as_bytes()), "{kind:?}");
+            assert_eq!(Manifest::read(folder.path()).unwrap(), manifest);
+        }
+    }
 }
