@@ -2,7 +2,8 @@
 
 use std::mem::take;
 
-use forebay_shared_storage::PayloadHash;
+use forebay_shared_storage::{ForwardBody, PayloadHash};
+use futures::TryStreamExt;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -11,8 +12,10 @@ use crate::dialect::{S3Error, S3Result, Visit, read_xml};
 use crate::mounts::is_local;
 use crate::request::Reading;
 use crate::rights::Object;
-use crate::store::{self, Sending, collect};
+use crate::store::{self, Sending};
 
+/// Bytes of a document of tags, of which an object has ten at most.
+const TAGS_BYTES_MAX: usize = 64 << 10;
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// What `x-amz-tagging` is to say for another object to have the tags of this one; none where it has none, or its store keeps none.
@@ -25,7 +28,7 @@ pub(super) async fn tags(context: &Context, object: &Object) -> S3Result<Option<
     let sending = Sending { key: Some(object.key.clone()), query, headers: HeaderMap::new(), hash, body: None };
     let (parts, stream) = store::read(context, object.may_read(), Reading::Get, sending).await?.into_parts();
     match parts.status {
-        StatusCode::OK => header(&collect(stream).await?),
+        StatusCode::OK => document(stream).await?.map_or(Ok(None), |document| header(&document)),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(S3Error::access_denied()
             .saying("The store does not tell the tags of the source: copy without them, by x-amz-tagging-directive: REPLACE.")),
         StatusCode::NOT_IMPLEMENTED => Ok(None),
@@ -34,9 +37,26 @@ pub(super) async fn tags(context: &Context, object: &Object) -> S3Result<Option<
     }
 }
 
+/// All of an answer; none of what is longer than tags are.
+async fn document(mut stream: ForwardBody) -> S3Result<Option<Vec<u8>>> {
+    let mut document = Vec::new();
+    while let Some(piece) = stream.try_next().await? {
+        document.extend_from_slice(&piece);
+        if document.len() > TAGS_BYTES_MAX {
+            return Ok(None);
+        }
+    }
+    Ok(Some(document))
+}
+
+/// None where it is no document of tags: a store that does not know them answers with the object itself.
 fn header(document: &[u8]) -> S3Result<Option<HeaderValue>> {
     let mut tags = Tags::default();
-    read_xml(document, &mut tags).map_err(|_| S3Error::internal())?;
+    let read = read_xml(document, &mut tags);
+    if !tags.are_there {
+        return Ok(None);
+    }
+    read.map_err(|_| S3Error::internal())?;
     let shown = |text: &str| utf8_percent_encode(text, KEPT).to_string();
     let all: Vec<String> = tags.all.iter().map(|(key, value)| format!("{}={}", shown(key), shown(value))).collect();
     match all.is_empty() {
@@ -47,12 +67,19 @@ fn header(document: &[u8]) -> S3Result<Option<HeaderValue>> {
 
 #[derive(Default)]
 struct Tags {
+    are_there: bool,
     key: String,
     value: String,
     all: Vec<(String, String)>,
 }
 
 impl Visit for Tags {
+    fn begin(&mut self, path: &[String]) {
+        if let [root] = path {
+            self.are_there = root == "Tagging";
+        }
+    }
+
     fn text(&mut self, path: &[String], text: String) -> S3Result<()> {
         match path.last().map(String::as_str) {
             Some("Key") => self.key = text,
@@ -75,5 +102,8 @@ mod tests {
         assert_eq!(two.unwrap(), "a%20b=c%26d%3D%2F%C3%A9&e=");
         assert_eq!(of(""), None);
         assert_eq!(header(b"<Tagging>").unwrap_err().code, "InternalError");
+        for object in [&b"PAR1"[..], b"", b"\xff<\x00>", b"a < b & c", b"<page><Tag><Key>k</Key><Value>v</Value></Tag></page>"] {
+            assert_eq!(header(object).unwrap(), None, "{object:?} is the object itself");
+        }
     }
 }
