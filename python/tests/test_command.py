@@ -92,6 +92,19 @@ import forebay
     assert "KeyboardInterrupt" in other.stderr
 
 
+def test_a_program_of_the_same_name_may_import_the_package_in_a_thread():
+    program = """
+import sys, threading
+
+sys.argv = ["forebay"]
+thread = threading.Thread(target=__import__, args=["forebay"])
+thread.start()
+thread.join()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_ctrl_c_ends_what_only_computes(tmp_path):
     # Of ten days: what is simulated by default is over within a second where it was compiled to be fast.
     process = subprocess.Popen(

@@ -6,10 +6,13 @@ import itertools
 import os
 import signal
 import sys
+import threading
 
 
 def _is_command() -> bool:
-    """Whether this process was started as the package's script, or by ``python -m forebay``."""
+    """Whether this process was started as the package's script, or by ``python -m forebay``, and this is its main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
     program = sys.argv[0] if getattr(sys, "argv", None) else ""
     if program == "-m":
         return ("-m", "forebay") in itertools.pairwise(sys.orig_argv)

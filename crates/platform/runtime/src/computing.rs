@@ -67,7 +67,8 @@ impl Computing {
     }
 
     /// Does what takes a thread for seconds between two waits, in turns: half of the threads do such a thing at most, so that others are left
-    /// for the rest. While it waits for something, others have its turn, and it waits for one more before it goes on.
+    /// for the rest. While it waits for something, others have its turn, and it waits for one more before it goes on. Nothing within may wait
+    /// for a turn of its own: what is given one and is not asked to go on keeps it from all others.
     pub async fn in_turns<F: Future>(&self, work: F) -> F::Output {
         let mut work = pin!(work);
         loop {
