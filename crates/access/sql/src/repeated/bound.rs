@@ -64,7 +64,12 @@ impl Bound {
 pub(crate) fn fewer_rows(error: &str, rows: usize) -> Option<usize> {
     let remedy = error.split_once(TOO_WIDE)?.1.split_once(FEWER)?.1;
     let fits: usize = remedy.split(|sign: char| !sign.is_ascii_digit()).next()?.parse().ok()?;
-    (rows > 1).then(|| fits.min(rows / SMALLER).max(1))
+    if rows <= 1 {
+        return None;
+    }
+    let fewer = fits.min(rows / SMALLER).max(1);
+    assert!(fewer < rows, "a statement runs again with {fewer} rows in a batch instead of {rows}, and without an end");
+    Some(fewer)
 }
 
 /// What whoever asked is to know of a statement that runs again so.
