@@ -86,7 +86,8 @@ impl<'a> Session<'a> {
 
     async fn rows(&self, statement: &str, bar: &indicatif::ProgressBar) -> Outcome<u64> {
         let mut query = self.backend.engine().execute(statement).await?;
-        if let Some(notice) = query.notice() {
+        let notice = query.notice().map(str::to_string);
+        if let Some(notice) = &notice {
             bar.suspend(|| eprintln!("{notice}"));
         }
         let mut printer = Printer::new(self.form, query.schema());
@@ -113,6 +114,9 @@ impl<'a> Session<'a> {
         }
         bar.finish_and_clear();
         printer.finish()?;
+        if let Some(later) = query.notice().filter(|later| Some(*later) != notice.as_deref()) {
+            eprintln!("{later}");
+        }
         Ok(rows)
     }
 }

@@ -82,7 +82,7 @@ pub(super) async fn plan(
     let logical = with_own_value(engine, logical);
     let filters = matches!(&logical, LogicalPlan::Statement(Statement::SetVariable(set)) if set.variable == DYNAMIC_FILTERS);
     let changes = sets || matches!(logical, LogicalPlan::Ddl(_));
-    let writes = changes || matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
+    let writes = changes || writes_rows(&logical);
     let keeps = session.context.copied_config().options().execution.keep_partition_by_columns;
     let logical = with_folders_of_nulls(logical, keeps).map_err(from_engine)?;
     let explain = match &logical {
@@ -107,6 +107,15 @@ pub(super) async fn plan(
         None => plan,
     };
     Ok(Planned { plan: Some(plan), writes })
+}
+
+/// Whether rows are written, by EXPLAIN ANALYZE too.
+fn writes_rows(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Copy(_) | LogicalPlan::Dml(_) => true,
+        LogicalPlan::Analyze(analyze) => writes_rows(&analyze.input),
+        _ => false,
+    }
 }
 
 /// The plan that runs. The rule that takes fields out of structs early gives two of them one name now and then: what it makes a plan of that
