@@ -96,7 +96,7 @@ pub(super) async fn copy(store: &Arc<Store>, input: CopyObjectInput) -> S3Result
     let (source, opened) = store.open_object(bucket, key).map_err(refuse)?;
     let draft = store.draft(&input.bucket).map_err(refuse)?;
     let size = source.size;
-    let copied = tokio::task::spawn_blocking(move || {
+    let copied = forebay_runtime::spawn_blocking(move || {
         let mut draft = draft;
         draft.copy(&opened, size).map(|()| draft)
     });
