@@ -40,7 +40,6 @@ REFUSED: dict[str, tuple[str, str]] = {
 }
 
 NOT_ASKED = {
-    "intersect all, except all": "DataFusion makes semi and anti joins of them, which do not count rows",
     "division of whole numbers by `/`, and by 0": "a whole number here, a fraction in DuckDB, which writes `//`; an error here, NULL there",
     "division of decimals": "scales differ",
     "avg of decimals": "a decimal here, a double in DuckDB",

@@ -7,6 +7,7 @@
 //!
 //! Start with [`analyzing`], [`logical`] and [`physical`].
 
+mod alike;
 mod by_name;
 mod equal_projections;
 mod grouping;
@@ -44,7 +45,8 @@ pub(crate) fn planners(planners: &[Arc<dyn ExprPlanner>]) -> Vec<Arc<dyn ExprPla
 
 /// The rules of a session that look at what a statement means.
 pub(crate) fn analyzing(rules: &[Analyzing]) -> Vec<Analyzing> {
-    rules.iter().map(while_waited::analyzing).collect()
+    let first: Analyzing = Arc::new(alike::Alike);
+    std::iter::once(&first).chain(rules).map(while_waited::analyzing).collect()
 }
 
 /// The rules of a session that make a better plan of the same rows.

@@ -296,3 +296,46 @@ async fn a_few_rows_are_joined_before_many_wherever_they_are_named() {
     assert!(as_named.contains("HashJoinExec") && !as_named.contains("k@"), "{as_named}");
     assert_eq!(lake.rows(sql).await, rows);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn except_all_and_intersect_all_count_rows_that_are_alike() {
+    let lake = Lake::new();
+    let left = "(1, 'a'), (1, 'a'), (1, 'a'), (2, null), (2, null), (3, 'c')";
+    lake.rows(&format!("copy (select * from (values {left}) as t(x, s)) to '/lake/l.parquet'")).await;
+    let right = "(1, 'a'), (2, null), (2, null), (2, null), (4, 'd')";
+    lake.rows(&format!("copy (select cast(x as int) as y, s from (values {right}) as t(x, s)) to '/lake/r.parquet'")).await;
+    for (word, rows) in
+        [("except all", "1 a\n1 a\n3 c"), ("intersect all", "1 a\n2 -\n2 -"), ("except", "3 c"), ("intersect", "1 a\n2 -")]
+    {
+        let both = format!("(select x, s from '/lake/l.parquet' {word} select y, s from '/lake/r.parquet')");
+        assert_eq!(lake.rows(&format!("select x, coalesce(s, '-') from {both} order by x")).await, rows, "{word}");
+    }
+    // To joins -0.0 is 0.0.
+    let zeros = "select cast('0' as double) as z union all select cast('-0.0' as double)";
+    assert_eq!(lake.rows(&format!("select count(*) from (({zeros}) except all select cast('0' as double))")).await, "1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_case_and_nullif_leave_out_is_null_within_as_well() {
+    let lake = Lake::new();
+    let columns = "k, named_struct('a', k) as s, make_array(k) as l, map(make_array('a'), make_array(k)) as m";
+    lake.rows(&format!("copy (select {columns} from (values (1), (2), (4)) as t(k)) to '/lake/n.parquet'")).await;
+    let n = "'/lake/n.parquet'";
+    for (value, sum) in [
+        ("(case when k = 1 then s end)['a']", "1"),
+        ("(case when k = 1 then s else null end)['a']", "1"),
+        ("(case when k = 1 then s when k = 2 then s end)['a']", "3"),
+        ("(case k when 1 then s end)['a']", "1"),
+        ("(case when k = 1 then m end)['a']", "1"),
+        ("array_length(array_append(case when k = 1 then l end, 9))", "4"),
+        ("(nullif(s, named_struct('a', 1)))['a']", "6"),
+        ("nullif(l, make_array(1))[1]", "6"),
+    ] {
+        assert_eq!(lake.rows(&format!("select sum({value}) from {n}")).await, sum, "{value}");
+    }
+    // Below other queries too, as a key of groups, and by the name that it has.
+    let below = format!("(select k, case when k > 1 then s end as s from {n})");
+    assert_eq!(lake.rows(&format!("select count(s['a']), sum(s['a']) from {below}")).await, "2 6");
+    let groups = format!("select coalesce(s['a'], 0) as a, count(*) from {below} group by s['a'] order by a");
+    assert_eq!(lake.rows(&groups).await, "0 1\n2 1\n4 1");
+}
