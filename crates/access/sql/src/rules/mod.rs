@@ -14,6 +14,7 @@ mod grouping;
 mod join_order;
 mod no_groups;
 mod null_keys;
+mod null_within;
 mod one_type;
 mod required_fields;
 mod while_waited;
@@ -45,8 +46,8 @@ pub(crate) fn planners(planners: &[Arc<dyn ExprPlanner>]) -> Vec<Arc<dyn ExprPla
 
 /// The rules of a session that look at what a statement means.
 pub(crate) fn analyzing(rules: &[Analyzing]) -> Vec<Analyzing> {
-    let first: Analyzing = Arc::new(alike::Alike);
-    std::iter::once(&first).chain(rules).map(while_waited::analyzing).collect()
+    let (first, last): (Analyzing, Analyzing) = (Arc::new(alike::Alike), Arc::new(null_within::NullWithin));
+    std::iter::once(&first).chain(rules).chain([&last]).map(while_waited::analyzing).collect()
 }
 
 /// The rules of a session that make a better plan of the same rows.

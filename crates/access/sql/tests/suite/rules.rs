@@ -339,3 +339,30 @@ async fn what_case_and_nullif_leave_out_is_null_within_as_well() {
     let groups = format!("select coalesce(s['a'], 0) as a, count(*) from {below} group by s['a'] order by a");
     assert_eq!(lake.rows(&groups).await, "0 1\n2 1\n4 1");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_struct_that_is_null_is_null_within_behind_a_cast_to_a_more_common_type() {
+    let lake = Lake::new();
+    let file = |always: bool, there: [bool; 3]| {
+        let values = Arc::new(Int64Array::from(vec![1, 2, 4])) as ArrayRef;
+        let a = Field::new("a", DataType::Int64, !always);
+        let s = StructArray::try_new(vec![a].into(), vec![Arc::clone(&values)], Some(NullBuffer::from(there.to_vec()))).unwrap();
+        let s = Arc::new(s) as ArrayRef;
+        let within = Field::new("s", s.data_type().clone(), true);
+        let t = Arc::new(StructArray::try_new(vec![within].into(), vec![Arc::clone(&s)], None).unwrap()) as ArrayRef;
+        let rows = RecordBatch::try_from_iter_with_nullable([("k", values, true), ("s", s, true), ("t", t, true)]).unwrap();
+        parquet(&[rows], 100)
+    };
+    lake.put("always.parquet", file(true, [true, false, true])).await;
+    lake.put("maybe.parquet", file(false, [false, true, true])).await;
+    let (always, maybe) = ("'/lake/always.parquet'", "'/lake/maybe.parquet'");
+    let sums = |from: &str| format!("select count(s['a']), sum(s['a']) from ({from})");
+    for of in ["s", "t['s']"] {
+        let union = format!("select {of} as s from {always} union all select {of} as s from {maybe}");
+        assert_eq!(lake.rows(&sums(&union)).await, "4 11", "{of}");
+        let case = format!("case when a.k < 3 then a.{of} else b.{of} end as s from {always} a join {maybe} b on a.k = b.k");
+        assert_eq!(lake.rows(&sums(&format!("select {case}"))).await, "2 5", "{of}");
+    }
+    let deep = format!("select t['s'] as s from (select t from {always} union all select t from {maybe})");
+    assert_eq!(lake.rows(&sums(&deep)).await, "4 11");
+}
