@@ -101,7 +101,7 @@ def _narrower(column: Column) -> Column:
 def _file(path: Path, form: str, table: Table, columns: list[Column], rows: Rows, rng: random.Random) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if form in TEXT_FORMS:
-        text = _csv(columns, rows) if form.startswith("csv") else _json(columns, rows)
+        text = _csv(table, columns, rows) if form.startswith("csv") else _json(columns, rows)
         path.write_bytes(gzip.compress(text.encode(), mtime=0) if form.endswith(".gz") else text.encode())
         return
     names = [column.name for column in columns]
@@ -150,9 +150,13 @@ def _always(values: list[Any], kind: pa.DataType, rng: random.Random) -> pa.Arra
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=absent)
 
 
-def _csv(columns: list[Column], rows: Rows) -> str:
+def _delimiter(table: Table) -> str:
+    return ",,;|"[table.seed % 4]
+
+
+def _csv(table: Table, columns: list[Column], rows: Rows) -> str:
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(out, delimiter=_delimiter(table), lineterminator="\r\n" if table.seed % 3 == 0 else "\n")
     writer.writerow([column.name for column in columns])
     for row in rows:
         writer.writerow(["" if cell is None else _text(cell) for cell in row[: len(columns)]])
@@ -198,6 +202,8 @@ def _definition(table: Table, rng: random.Random) -> list[str]:
     options = []
     if kind == "csv":
         options.append("'format.has_header' 'true'")
+        if _delimiter(table) != ",":
+            options.append(f"'format.delimiter' '{_delimiter(table)}'")
         # What comes late in a file is not seen beforehand.
         texts = [str(cell) for row in table.rows[LOOKED_AT:] for cell in row]
         late = any("\n" in text or "\r" in text for text in texts)

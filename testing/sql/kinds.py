@@ -111,7 +111,19 @@ def windows(gen: Generator) -> Any:
     scope = Scope(source.atoms, source.keys)
     items = [source.atoms[0], *gen.both_ways(scope)]
     items += [framed(gen, scope) for _ in range(gen.rng.randint(1, 3))]
-    return selected(gen, items, source.node, where(gen, scope, 0.3))
+    # Of the first rows, which are told apart by their key, others are still looked at.
+    first = {"order": (f"1 {gen.rng.choice(['asc', 'desc'])}",), "limit": gen.rng.choice([1, 7, 40])} if gen.chance(0.3) else {}
+    return selected(gen, items, source.node, where(gen, scope, 0.3), **first)
+
+
+def first_groups(gen: Generator) -> Any:
+    """The first of groups by what they have least or most of, which other groups may have too."""
+    rng, source = gen.rng, table(gen)
+    flat = [atom for atom in source.atoms if atom.kind in FLAT]
+    key, of = rng.choice(flat), rng.choice(flat)
+    shown = rng.choice([one_zero(key), one_zero(expr(of.kind, f"{rng.choice(['min', 'max'])}(", as_it_is(of), ")"))])
+    order = f"1 {rng.choice(['asc', 'desc'])} nulls {rng.choice(['first', 'last'])}"
+    return selected(gen, [shown], source.node, where(gen, Scope(source.atoms), 0.3), group=(as_it_is(key),), order=(order,), limit=rng.choice([1, 3, 10]))
 
 
 def framed(gen: Generator, scope: Scope) -> Expr:
@@ -346,5 +358,5 @@ def qualified(gen: Generator) -> Any:
 
 
 KINDS: list[Callable[[Generator], Any]] = [
-    repeated, summaries, summaries, windows, windows, fields, fields, elements, counted, beside, recursive, correlated, instants, decimals, qualified,
+    repeated, summaries, summaries, first_groups, windows, windows, fields, fields, elements, counted, beside, recursive, correlated, instants, decimals, qualified,
 ]

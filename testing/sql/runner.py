@@ -30,7 +30,7 @@ from servers import Servers
 from tables import Table, tables
 
 # Queries over one set of tables.
-QUERIES_A_WORLD = 250
+QUERIES_A_WORLD = 125
 # How often a query is asked again that a process was killed under, and how long a failure is made smaller.
 TRIES, SHRINK_SECS = 6, 60.0
 

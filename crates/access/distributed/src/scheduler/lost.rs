@@ -50,7 +50,7 @@ pub(super) fn truthful(books: &Mutex<Books>, mut told: GetJobStatusResult) -> Ge
         }
         Some(job_status::Status::Successful(done)) => {
             let told = done.partition_location.iter().filter_map(|location| location.partition_stats.as_ref());
-            let rows = told.map(|told| u64::try_from(told.num_rows).unwrap_or(0)).sum();
+            let rows: u64 = told.map(|told| u64::try_from(told.num_rows).unwrap_or(0)).sum();
             let mut books = books.lock();
             books.has_rows(&status.job_id, rows);
             if books.attempts.lacks_results(&status.job_id, rows) {
