@@ -16,6 +16,7 @@ mod no_groups;
 mod null_keys;
 mod null_within;
 mod one_type;
+mod outer_joins;
 mod required_fields;
 mod while_waited;
 mod whole_orders;
@@ -63,6 +64,7 @@ pub(crate) fn physical(rules: &[Rule]) -> Vec<Rule> {
     let before_filters = rules.iter().rposition(|rule| rule.name().starts_with("FilterPushdown")).unwrap_or(rules.len());
     rules.insert(before_filters, Arc::new(EachNode { name: "WholeOrders", change: whole_orders::whole_orders }));
     rules.insert(0, Arc::new(EachNode { name: "GroupingSets", change: grouping::grouping_sets }));
+    rules.insert(0, Arc::new(EachNode { name: "OuterJoins", change: outer_joins::outer_joins }));
     rules.push(Arc::new(EachNode { name: "Yields", change: yields::yields }));
     rules.iter().map(while_waited::physical).collect()
 }
