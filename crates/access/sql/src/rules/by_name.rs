@@ -2,7 +2,8 @@
 //!
 //! `FilterPushdown` hands filters down. Behind a join of two tables that both have `id`, a filter of one became a filter of the
 //! other, and rows were missing. `LimitAggregation` hands the limit of a sort down to the groups that it sorts. It went through
-//! windows, whose rows need others than the first ones, and through `-k as k`, whose first rows are the last of `k`.
+//! windows, whose rows need others than the first ones, and through `-k as k`, whose first rows are the last of `k`. `EnsureRequirements`
+//! puts the keys of groups into the order of a join's, and finds them again by their names: of `group by a.id, b.id` it showed one twice.
 
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ pub(crate) fn careful(rules: &[Rule]) -> Vec<Rule> {
         let stops_at: fn(&Plan) -> bool = match rule.name() {
             "LimitAggregation" => changes_the_first,
             name if name.starts_with("FilterPushdown") => misleads,
+            "EnsureRequirements" => return Arc::new(InOrder { rule: Arc::clone(rule) }) as Rule,
             _ => return Arc::clone(rule),
         };
         Arc::new(Careful { rule: Arc::clone(rule), stops_at }) as Rule
@@ -63,6 +65,31 @@ impl PhysicalOptimizerRule for Careful {
         let done = done.transform_up(without).data()?;
         debug_assert!(!done.exists(|node| Ok(node.is::<Guard>())).unwrap_or(false), "guards are of one rule");
         Ok(done)
+    }
+
+    fn name(&self) -> &str {
+        self.rule.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.rule.schema_check()
+    }
+}
+
+/// A rule that leaves keys of groups in their order where two of them have one name.
+#[derive(Debug)]
+struct InOrder {
+    rule: Rule,
+}
+
+impl PhysicalOptimizerRule for InOrder {
+    fn optimize(&self, plan: Plan, config: &ConfigOptions) -> Result<Plan> {
+        if !plan.exists(|node| Ok(node.is::<AggregateExec>() && repeats_names(node)))? {
+            return self.rule.optimize(plan, config);
+        }
+        let mut config = config.clone();
+        config.optimizer.top_down_join_key_reordering = false;
+        self.rule.optimize(plan, &config)
     }
 
     fn name(&self) -> &str {
