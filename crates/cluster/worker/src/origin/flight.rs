@@ -72,14 +72,14 @@ impl Way {
         }
     }
 
-    /// Those who have pages of `run`, or soon will; of what lies behind it they are asked later.
-    fn take(&mut self, run: PageRun) -> Vec<WorkerId> {
+    /// Those who have pages of `run`, or soon will, and which; of what lies behind it they are asked later.
+    fn take(&mut self, run: PageRun) -> Vec<(WorkerId, PageRun)> {
         let mut taken = Vec::new();
         self.others.retain_mut(|(other, pages)| {
             if !overlap(*pages, run) {
                 return true;
             }
-            taken.push(*other);
+            taken.push((*other, PageRun::new(pages.start.max(run.start), pages.end().min(run.end()))));
             let is_left = pages.end() > run.end();
             if is_left {
                 *pages = PageRun::new(run.end(), pages.end());
@@ -210,8 +210,9 @@ impl Flight {
         self.way.lock().note(other, pages);
     }
 
-    /// Shared storage can be asked for `run` now. Gives those who are to be asked first; where there are none, it comes from now on.
-    pub(super) fn begins(&self, run: PageRun) -> Vec<WorkerId> {
+    /// Shared storage can be asked for `run` now. Gives those who are to be asked first, and for which pages; where there are none, it comes from now
+    /// on.
+    pub(super) fn begins(&self, run: PageRun) -> Vec<(WorkerId, PageRun)> {
         let mut way = self.way.lock();
         let asked = way.take(run);
         if way.at != OnTheWay::Passing {
@@ -321,13 +322,13 @@ mod tests {
         assert_eq!(told(low, run(40, 60)), ForOther::Fetches);
         flight.reaches(OnTheWay::InLine);
         assert_eq!(told(low, run(90, 95)), ForOther::Fetches);
-        assert_eq!(flight.begins(run(0, 50)), [high, low]);
+        assert_eq!(flight.begins(run(0, 50)), [(high, run(0, 1)), (low, run(40, 50))]);
         assert!(!flight.is_late_for(high, run(10, 20)), "it waits no longer, and is asked");
-        assert_eq!(flight.begins(run(0, 50)), [high], "the other one has nothing more of these");
+        assert_eq!(flight.begins(run(0, 50)), [(high, run(10, 20))], "the other one has nothing more of these");
         assert!(flight.begins(run(0, 50)).is_empty());
         assert_eq!((told(low, run(0, 1)), flight.is_late_for(low, run(0, 1))), (ForOther::Waits, true), "its bytes come");
         flight.reaches(OnTheWay::InLine);
-        assert_eq!(flight.begins(run(70, 100)), [low], "of a later part it is asked in its turn");
+        assert_eq!(flight.begins(run(70, 100)), [(low, run(70, 95))], "of a later part it is asked in its turn");
         flight.reaches(OnTheWay::Passing);
         assert!(flight.begins(run(70, 100)).is_empty());
         assert_eq!((told(low, run(0, 1)), flight.is_late_for(low, run(0, 1))), (ForOther::FetchesToo, false));

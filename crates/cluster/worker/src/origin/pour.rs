@@ -2,9 +2,10 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 use forebay_block_store::{Fill, SegmentSpec};
+use forebay_metrics::table;
 use forebay_placement::OnTheWay;
 use forebay_shared_storage::{Body, Class, Get, GetRange};
-use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, Result};
+use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, PageSet, Result};
 
 use super::admission::Permit;
 use super::elsewhere::{Heard, Part, with_gaps};
@@ -71,11 +72,15 @@ impl<'a> Pour<'a> {
         let place = || (flight.priority(wanted.priority), flight.turn());
         flight.reaches(OnTheWay::InLine);
         let mut permit = wanted.door.admission.enter_as(flight.id, bytes.end - bytes.start, place).await;
-        let heard = permit.during(meanwhile(means, wanted, flight, run)).await;
+        let (heard, theirs) = permit.during(meanwhile(means, wanted, flight, run)).await;
         for part in with_gaps(run, heard.given()) {
             match part {
                 Part::Given(_, bytes) => self.take(bytes).await?,
-                Part::Missing(run) => self.get(run, &mut permit).await?,
+                Part::Missing(run) => {
+                    self.get(run, &mut permit).await?;
+                    let twice = run.pages().filter(|page| theirs.contains(*page)).count() as u64 * PAGE_BYTES;
+                    table::WORKER_FETCHED_TWICE_BYTES.only().add(twice);
+                }
             }
         }
         Ok(())
@@ -192,14 +197,17 @@ impl<'a> Pour<'a> {
     }
 }
 
-/// What those workers have of `run` by now that were told to fetch some of it while its request stood in line, or had it coming.
-async fn meanwhile(means: &Means, wanted: &Wanted, flight: &Flight, run: PageRun) -> Heard {
-    let mut heard = Heard::default();
+/// What those workers have of `run` by now that were told to fetch some of it while its request stood in line, or had it coming; and which pages
+/// these are.
+async fn meanwhile(means: &Means, wanted: &Wanted, flight: &Flight, run: PageRun) -> (Heard, PageSet) {
+    let (mut heard, mut theirs) = (Heard::default(), PageSet::new());
     for _ in 0..MEANWHILE_MAX {
-        let asked = flight.begins(run);
-        if asked.is_empty() {
+        let others = flight.begins(run);
+        if others.is_empty() {
             break;
         }
+        others.iter().for_each(|(_, pages)| theirs.insert(*pages));
+        let asked = others.into_iter().map(|(other, _)| other).collect();
         means.elsewhere.ask_these(&wanted.segment, run, asked, &mut heard).await;
         // A reader has waited for long enough.
         if flight.class() == Class::Prefetch {
@@ -207,7 +215,7 @@ async fn meanwhile(means: &Means, wanted: &Wanted, flight: &Flight, run: PageRun
         }
     }
     flight.reaches(OnTheWay::Coming);
-    heard
+    (heard, theirs)
 }
 
 /// Not every store obeys `If-Match`: bytes of another version must not pass for this one.
