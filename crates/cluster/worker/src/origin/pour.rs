@@ -17,7 +17,7 @@ use crate::segment::Segment;
 const CHUNK_BYTES: usize = 256 << 10;
 
 /// Rounds of asking others at most once it is a flight's turn: so long a plan waits for pages that come slowly to another worker.
-const MEANWHILE_MAX: usize = 8;
+const MEANWHILE_MAX: usize = 4;
 
 /// Why a flight ends before it has all of its bytes.
 pub(super) enum Stop {
