@@ -131,6 +131,7 @@ mod tests {
         }
         assert_eq!(whereabouts.0.lock().len(), SEGMENTS_MAX);
     }
+
     #[test]
     fn who_had_pages_of_the_same_block_was_not_named_behind_one_that_asked_later_for_others() {
         let (whereabouts, segment, run) = (Whereabouts::default(), SegmentId(1), PageRun::new);

@@ -124,11 +124,13 @@ impl Elsewhere {
     }
 
     /// Whom to ask, in this order: who has said to want pages about there, then whom the routing table names, else the home of the key, which
-    /// was another one's before a worker joined, and at last who has said to want others of the segment.
+    /// was another one's before a worker joined, and at last who else has said to want some of the segment.
     fn candidates(&self, segment: &Segment, run: PageRun) -> VecDeque<WorkerId> {
         let route = RouteKey::of(segment.version.mount, &segment.version.key, (segment.start / SEGMENT_BYTES) as u32);
         let (routes, whereabouts) = (self.cluster.routes(), &self.cluster.whereabouts);
         let mut all = whereabouts.near(segment.id, run);
+        // The home may know of others.
+        all.truncate(ASKED_MAX - 1);
         match routes.holders(route) {
             Some(line) => {
                 let mut line = line.to_vec();
