@@ -34,6 +34,7 @@ use super::decoded_bytes_max;
 use super::fault::{self, Fault, damage};
 use crate::paths::widths::width;
 use crate::scans::{config, parquet_source, with_nan};
+use crate::settings::FOOTER_HINT_BYTES;
 
 /// Bytes of a page that are decoded however little SQL may use: one value alone may have as many, and what decoders hold is not what
 /// queries count.
@@ -180,6 +181,8 @@ impl ParquetFileReaderFactory for Files {
         metrics: &ExecutionPlanMetricsSet,
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
         let meta = file.object_meta.clone();
+        // Plans of other processes come without it: the last eight bytes, the rest of the footer and its index would be a request each.
+        let footer_bytes = footer_bytes.or(Some(FOOTER_HINT_BYTES));
         let own = self.own.create_reader(partition, file, footer_bytes, metrics)?;
         Ok(Box::new(Checked { own, meta, bounds: Arc::clone(&self.bounds), footer: None }))
     }
