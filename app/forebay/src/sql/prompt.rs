@@ -30,7 +30,7 @@ Ctrl-C gives up what is typed, or the statement that runs.
 
 /// Reads statements until the end, and prints what they give.
 pub(crate) async fn run(session: &mut Session<'_>, signals: &mut Signals) -> Outcome {
-    let mut lines = Lines::open(history_file().filter(|_| session.history()))?;
+    let mut lines = Lines::open(history_file().filter(|_| session.history))?;
     eprintln!("forebay {}: \\help for help, \\q to quit", env!("CARGO_PKG_VERSION"));
     let mut text = String::new();
     loop {

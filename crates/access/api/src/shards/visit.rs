@@ -83,7 +83,7 @@ impl Coming {
         let on = dataset.to_string();
         let (who, visit) = self.enter(dataset, timeout, need)?;
         if is_audited() {
-            tell(&who, self.sender.address(), &Deed { port: "http", what: self.what, on }, None);
+            tell(&who, &self.sender.address, &Deed { port: "http", what: self.what, on }, None);
         }
         Ok(Changing { visit })
     }
@@ -93,7 +93,7 @@ impl Coming {
         let what = self.what;
         let who = datasets.readers.check(sender, need, what, &dataset.to_string())?;
         let place = datasets.places.take(&who.to_string())?;
-        let mut span = Span::asked(sender.trace(), "http shards");
+        let mut span = Span::asked(sender.trace, "http shards");
         span.set("rpc.method", || what);
         span.set("forebay.path", || dataset.to_string());
         let timeout = timeout.unwrap_or_default().duration();

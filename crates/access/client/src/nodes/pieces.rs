@@ -62,7 +62,7 @@ impl Nodes {
         })?;
         let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class } };
         let deadline = routes.connections.read_deadline();
-        let answering = timeout(deadline, link.connection().call(call.encode(), parts));
+        let answering = timeout(deadline, link.connection.call(call.encode(), parts));
         let answer = match routes.unless_lost(&worker, answering).await.ok_or_else(gone)? {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) if error.kind() == ErrorKind::Invalid => {

@@ -58,9 +58,9 @@ impl Reads {
     /// A decoded column in place, if a worker whose tier is mapped here holds it.
     pub(crate) async fn read_cell(&self, operation: OperationId, source: &CellSource, cell: Cell) -> Option<Bytes> {
         let (id, route) = source.place(cell)?;
-        if let Some(pin) = self.routes.connections.pins().find(id, &(0..1)) {
-            let range = pin.range().clone();
-            pin.session().outbox().count(operation, id, pin.len());
+        if let Some(pin) = self.routes.connections.pins.find(id, &(0..1)) {
+            let range = pin.range.clone();
+            pin.session.outbox.count(operation, id, pin.len());
             self.counters.cached(pin.len());
             return Some(pin.bytes(range));
         }
@@ -85,14 +85,14 @@ impl Reads {
             let (reply, payload) = ask_bytes(&link, &request, DEADLINE).await?;
             match reply {
                 DataReply::Read { in_place, hint } => {
-                    self.routes.heard(link.worker(), hint);
+                    self.routes.heard(link.worker, hint);
                     let bytes = in_place.map_or(payload.len() as u64, |(_, span)| span.len);
                     let range = 0..u32::try_from(bytes).unwrap_or(u32::MAX);
                     let given = given(&link, in_place, payload, id, range.clone())?;
                     Ok(Some(self.taken(given, &link, range)))
                 }
                 DataReply::NoCell { hint } => {
-                    self.routes.heard(link.worker(), hint);
+                    self.routes.heard(link.worker, hint);
                     Ok(None)
                 }
                 _ => Err(misfit(&link, "read of a cell")),

@@ -34,7 +34,7 @@ impl Routes {
         let asked = stream::iter(workers).map(|info| async move {
             let info = &info;
             let link = self.connections.link(info).await.inspect_err(|_| self.failures.failed(info.id))?;
-            let version = link.connection().version();
+            let version = link.connection.version();
             let is_known = requests.iter().all(|request| request.since() <= version);
             let requests = if is_known { requests } else { before };
             let mut replies = Vec::with_capacity(requests.len());

@@ -119,7 +119,7 @@ impl MultipartUpload for DraftUpload {
 
     async fn complete(&mut self) -> Result<PutResult> {
         let upload = self.upload()?;
-        assert!(self.buffer.len() < upload.part_bytes(), "{} bytes were held back as a part", self.buffer.len());
+        assert!(self.buffer.len() < upload.part_bytes, "{} bytes were held back as a part", self.buffer.len());
         if self.buffer.len() > 0 {
             let rest = self.buffer.take(usize::MAX);
             upload.send(self.parts, rest).await.map_err(|error| to_store_error(self.location.clone(), error))?;

@@ -63,10 +63,7 @@ async fn written(mut told: SendableRecordBatchStream) -> Result<(Vec<Draft>, u64
         count = count.saturating_add(heard(&batch, &mut all)?);
     }
     let paths = all.iter().map(|draft| &draft.path).collect::<BTreeSet<_>>().len();
-    match paths == all.len() {
-        true => Ok((all, count)),
-        false => internal_err!("two tasks have written the same file"),
-    }
+    if paths == all.len() { Ok((all, count)) } else { internal_err!("two tasks have written the same file") }
 }
 
 /// Makes drafts objects. Where one can't be, how many were tried, which are to be removed again; but not one whose name the statement

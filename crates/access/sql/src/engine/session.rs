@@ -87,10 +87,7 @@ async fn definitions(engine: &Engine, statement: &Statement) -> Result<Arc<Vec<T
         Statement::Statement(statement) => !matches!(**statement, SqlStatement::Query(_)),
         _ => false,
     };
-    match unknown || about_tables {
-        true => engine.inner.definitions.list().await,
-        false => Ok(Arc::default()),
-    }
+    if unknown || about_tables { engine.inner.definitions.list().await } else { Ok(Arc::default()) }
 }
 
 /// What a query sees of the world outside of the engine.

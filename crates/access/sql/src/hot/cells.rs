@@ -21,7 +21,7 @@ pub(crate) struct Cells {
     client: Client,
     snapshot: SnapshotStore,
     /// Whether workers of other hosts are asked for rows.
-    from_afar: bool,
+    pub(super) from_afar: bool,
 }
 
 impl fmt::Debug for Cells {
@@ -33,11 +33,6 @@ impl fmt::Debug for Cells {
 impl Cells {
     pub(crate) fn new(client: Client, snapshot: SnapshotStore, from_afar: bool) -> Self {
         Self { client, snapshot, from_afar }
-    }
-
-    /// Whether workers of other hosts are asked for rows.
-    pub(super) fn asks_afar(&self) -> bool {
-        self.from_afar
     }
 
     /// Whether no worker's tier can be read in place here, and rows are to come from those of other hosts.

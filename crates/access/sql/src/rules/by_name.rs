@@ -48,10 +48,7 @@ struct Careful {
 impl PhysicalOptimizerRule for Careful {
     fn optimize(&self, plan: Plan, config: &ConfigOptions) -> Result<Plan> {
         let guarded = plan.transform_up(|node| {
-            Ok(match (self.stops_at)(&node) {
-                true => Transformed::yes(Arc::new(Guard(node)) as Plan),
-                false => Transformed::no(node),
-            })
+            Ok(if (self.stops_at)(&node) { Transformed::yes(Arc::new(Guard(node)) as Plan) } else { Transformed::no(node) })
         })?;
         let done = self.rule.optimize(guarded.data, config)?;
         let without = |node: Plan| {

@@ -68,10 +68,7 @@ fn takes_nulls(plan: &LogicalPlan) -> bool {
 
 /// Finds keys among conditions, but for joins that take nulls already.
 fn no_further_keys(rule: &Rule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-    match takes_nulls(&plan) {
-        true => Ok(Transformed::no(plan)),
-        false => rule.rewrite(plan, config),
-    }
+    if takes_nulls(&plan) { Ok(Transformed::no(plan)) } else { rule.rewrite(plan, config) }
 }
 
 /// Orders inner joins anew, each kind by itself: where they meet stands a projection of everything meanwhile, which the rule does

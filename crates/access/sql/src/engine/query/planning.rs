@@ -102,10 +102,7 @@ pub(super) async fn plan(
     }
     let (state, logical) = frame.into_parts();
     let plan = Box::pin(physical(engine, state, &logical)).await?;
-    let plan = match explain {
-        Some(explain) => away::explained(engine, session, &explain, plan).await?,
-        None => plan,
-    };
+    let plan = if let Some(explain) = explain { away::explained(engine, session, &explain, plan).await? } else { plan };
     Ok(Planned { plan: Some(plan), writes })
 }
 
