@@ -134,7 +134,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
     let mut print = |figures: Vec<Figure>| {
         for figure in figures {
             figure.print(arguments.json);
-            all_met &= figure.met();
+            all_met &= figure.met;
         }
     };
     match arguments.name {

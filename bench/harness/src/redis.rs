@@ -1,7 +1,7 @@
 //! The peer: a Redis server that keeps nothing on disk.
 
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -14,8 +14,10 @@ const SOON: Duration = Duration::from_millis(20);
 /// A server of this machine; it ends with this.
 pub struct Redis {
     child: Child,
-    port: u16,
-    socket: PathBuf,
+    /// Its port on loopback.
+    pub port: u16,
+    /// Its Unix socket.
+    pub socket: PathBuf,
     _folder: TempDir,
 }
 
@@ -45,16 +47,6 @@ impl Redis {
     /// Its process.
     pub fn id(&self) -> u32 {
         self.child.id()
-    }
-
-    /// Its port on loopback.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Its Unix socket.
-    pub fn socket(&self) -> &Path {
-        &self.socket
     }
 
     /// `redis-benchmark` against it.

@@ -57,7 +57,7 @@ async fn measure(wanted: &[Reads], json: bool) -> Result<bool> {
     for one in wanted {
         for figure in one.figures().await? {
             figure.print(json);
-            all_met &= figure.met();
+            all_met &= figure.met;
         }
     }
     Ok(all_met)

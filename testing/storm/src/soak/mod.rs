@@ -172,7 +172,7 @@ async fn soak(
             break;
         }
     }
-    verdict.growth = growth::of(soak.watched.samples());
+    verdict.growth = growth::of(&soak.watched.samples);
     verdict.fail(growth::too_much(&verdict.growth, plan.minutes >= LONG_MINUTES));
     verdict.fail(soak.cluster.end().err().map(|error| Violation::new(Rule::StaysUp, error.to_string())));
     if let Some(ended) = group.map(Group::ended).transpose()?.filter(|ended| *ended > 0) {

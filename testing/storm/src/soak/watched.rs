@@ -34,7 +34,7 @@ pub struct Sample {
 pub(super) struct Watched {
     began: Instant,
     next: Instant,
-    samples: Vec<Sample>,
+    pub(super) samples: Vec<Sample>,
     file: BufWriter<File>,
 }
 
@@ -70,9 +70,5 @@ impl Watched {
             self.samples.push(sample);
         }
         self.file.flush()
-    }
-
-    pub(super) fn samples(&self) -> &[Sample] {
-        &self.samples
     }
 }

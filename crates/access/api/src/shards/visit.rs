@@ -116,29 +116,21 @@ impl MayRead {
 
 /// A request that is under way: what it may read, and until when it is answered.
 pub(super) struct Visit {
-    datasets: Arc<Datasets>,
+    /// What all requests about datasets share.
+    pub(super) datasets: Arc<Datasets>,
     may: MayRead,
     timeout: Duration,
-    deadline: Instant,
+    /// Until when it is answered.
+    pub(super) deadline: Instant,
     /// What is done for it; ends when all of the answer is made.
     span: Span,
     _place: Place,
 }
 
 impl Visit {
-    /// Until when it is answered.
-    pub(super) fn deadline(&self) -> Instant {
-        self.deadline
-    }
-
     /// The dataset's folder.
     pub(super) fn dataset(&self) -> &ForebayPath {
         self.may.dataset()
-    }
-
-    /// What all requests about datasets share.
-    pub(super) fn datasets(&self) -> &Datasets {
-        &self.datasets
     }
 
     /// What asks for it.

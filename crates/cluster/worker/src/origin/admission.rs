@@ -279,7 +279,7 @@ impl Admission {
     /// What waits to be let in.
     pub(crate) fn waiting(&self) -> Waiting {
         let lanes = self.0.lock();
-        let [urgent, demand, background] = [&lanes.urgent, &lanes.demand, &lanes.background].map(Lane::waiting_bytes);
+        let [urgent, demand, background] = [&lanes.urgent, &lanes.demand, &lanes.background].map(|lane| lane.waiting_bytes);
         let mut ahead = BTreeMap::new();
         for (turn, bytes) in lanes.prefetch.there() {
             *ahead.entry(turn).or_default() += bytes;

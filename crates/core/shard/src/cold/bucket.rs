@@ -26,7 +26,7 @@ pub(super) fn hash(value: &[u8]) -> u64 {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Name {
     length: u8,
-    is_hash: bool,
+    pub(super) is_hash: bool,
     bytes: [u8; VALUE_BYTES_MAX],
 }
 
@@ -44,10 +44,6 @@ impl Name {
 
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length as usize]
-    }
-
-    pub(super) fn is_hash(&self) -> bool {
-        self.is_hash
     }
 
     fn head(&self) -> u8 {

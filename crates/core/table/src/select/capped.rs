@@ -8,16 +8,12 @@ use bytes::Bytes;
 pub(super) struct Capped {
     bytes: Vec<u8>,
     most: usize,
-    is_over: bool,
+    pub(super) is_over: bool,
 }
 
 impl Capped {
     pub(super) fn new(most: usize) -> Self {
         Self { bytes: Vec::new(), most, is_over: false }
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.is_over
     }
 
     /// All of them; none where there were too many.

@@ -111,7 +111,7 @@ fn selected(columns: &mut [Column], wanted: &Selecting) -> Result<Option<Selecte
         let found = selection.rows().len() as u64;
         debug_assert!(found <= left, "no more rows than are wanted");
         (left, rows) = (left - found, rows + found);
-        if writer.sink_mut().is_over() {
+        if writer.sink_mut().is_over {
             return Ok(Some(nothing()));
         }
     }

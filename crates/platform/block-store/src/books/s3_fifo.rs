@@ -41,7 +41,8 @@ pub(crate) struct S3Fifo {
     ghost: Ghost,
     /// Those that left the main queue: they are only counted when they come back.
     parted: Ghost,
-    returned: u64,
+    /// Blocks that were admitted again while they were remembered, since the start.
+    pub returned: u64,
 }
 
 impl S3Fifo {
@@ -126,11 +127,6 @@ impl S3Fifo {
         self.small.len() + self.main.len()
     }
 
-    /// Blocks that were admitted again while they were remembered, since the start.
-    pub fn returned(&self) -> u64 {
-        self.returned
-    }
-
     /// Blocks that are remembered after they went.
     pub fn remembered(&self) -> usize {
         self.ghost.len() + self.parted.len()
@@ -185,10 +181,10 @@ mod tests {
         let mut policy = S3Fifo::default();
         (0..3).for_each(|number| policy.admit(block(number), number));
         assert!(policy.evict(&mut |block| Verdict::Taken(block.block())));
-        assert_eq!((policy.returned(), policy.remembered()), (0, 1));
+        assert_eq!((policy.returned, policy.remembered()), (0, 1));
         policy.admit(block(7), 7);
         policy.admit(block(0), 0);
-        assert_eq!((policy.returned(), policy.remembered()), (1, 0), "the first that came was the first that went");
+        assert_eq!((policy.returned, policy.remembered()), (1, 0), "the first that came was the first that went");
         let mut policy = S3Fifo::default();
         policy.admit(block(1), 1);
         let mut asked = 0;
@@ -196,9 +192,9 @@ mod tests {
             asked += 1;
             if asked == 1 { Verdict::Used } else { Verdict::Taken(1) }
         }));
-        assert_eq!((policy.returned(), policy.remembered()), (0, 1));
+        assert_eq!((policy.returned, policy.remembered()), (0, 1));
         policy.admit(block(1), 1);
-        assert_eq!((policy.returned(), policy.remembered()), (1, 0), "one that was used before counts too");
+        assert_eq!((policy.returned, policy.remembered()), (1, 0), "one that was used before counts too");
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(in crate::shards) async fn refreshed(come: Come<DatasetAsked>) -> Result<Jso
     let visit = coming.read(dataset, timeout)?;
     let shards = visit.open().await?;
     let follows = visit.within(Follows::of(&shards)).await?;
-    let work = visit.datasets().works.status(visit.dataset(), Task::Refresh);
+    let work = visit.datasets.works.status(visit.dataset(), Task::Refresh);
     Ok(Json(RefreshStatus { dataset: visit.dataset().to_string(), follows, work }))
 }
 

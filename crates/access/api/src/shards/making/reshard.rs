@@ -45,7 +45,7 @@ pub(in crate::shards) async fn resharded(come: Come<DatasetAsked>) -> Result<Jso
     let shards = visit.open().await?;
     let (manifest, of) = (shards.manifest(), shards.dataset());
     let next = of.next.as_ref().map(|next| next.shards.len());
-    let work = visit.datasets().works.status(visit.dataset(), RESHARDING);
+    let work = visit.datasets.works.status(visit.dataset(), RESHARDING);
     Ok(Json(ReshardStatus { dataset: visit.dataset().to_string(), manifest, shards: of.shards.len(), next, work }))
 }
 

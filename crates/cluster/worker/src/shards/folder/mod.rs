@@ -20,7 +20,8 @@ const UNFINISHED: &str = "new";
 /// Shards on disk, each in a folder that is named by what it is made of.
 pub(super) struct Kept {
     folder: PathBuf,
-    bytes_max: u64,
+    /// Bytes that shards may take here, without what is lent.
+    pub(super) bytes_max: u64,
     /// What the disk tier lends beside that.
     lent_bytes: AtomicU64,
     all: Mutex<HashMap<u128, OnDisk>>,
@@ -162,11 +163,6 @@ impl Kept {
             shard.bytes = bytes;
         }
         Ok(bytes)
-    }
-
-    /// Bytes that shards may take here, without what is lent.
-    pub(super) fn bytes_max(&self) -> u64 {
-        self.bytes_max
     }
 
     /// Whether a shard of so many bytes can be brought here at all, whatever goes for it.

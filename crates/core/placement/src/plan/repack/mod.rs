@@ -126,7 +126,7 @@ impl<'a> Repack<'a> {
         if !self.filler.fill(&self.items, &capacities, held, pieces, &mut self.dice) {
             return;
         }
-        let after: u64 = self.set.iter().zip(self.filler.bags()).map(|(worker, bag)| self.cost(*worker, bag)).sum();
+        let after: u64 = self.set.iter().zip(&self.filler.bags).map(|(worker, bag)| self.cost(*worker, bag)).sum();
         if after <= before && self.bytes_fit() {
             self.keep();
         }
@@ -146,7 +146,7 @@ impl<'a> Repack<'a> {
     }
 
     fn bytes_fit(&self) -> bool {
-        self.set.iter().zip(self.filler.bags()).all(|(worker, bag)| {
+        self.set.iter().zip(&self.filler.bags).all(|(worker, bag)| {
             let old = self.bytes(&self.packing.bags[*worker as usize]);
             self.bytes(bag) <= self.packing.bytes[*worker as usize].saturating_add(old)
         })

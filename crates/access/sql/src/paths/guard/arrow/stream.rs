@@ -36,7 +36,7 @@ pub(super) async fn first(input: &mut Input) -> Result<SchemaRef> {
 /// Takes the next message; none at the end.
 pub(super) async fn next(input: &mut Input) -> Result<Option<Next>> {
     const CUT: &str = "it ends within a message";
-    if input.left() == 0 {
+    if input.left == 0 {
         return Ok(None);
     }
     if !input.fill(4).await? {
