@@ -147,11 +147,7 @@ impl Drop for DraftUpload {
     }
 }
 
-impl fmt::Debug for DraftUpload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DraftUpload").field("location", &self.location).field("parts", &self.parts).finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(DraftUpload: location, parts);
 
 impl fmt::Display for DraftStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -144,8 +144,4 @@ impl Drop for Drafts {
     }
 }
 
-impl std::fmt::Debug for Drafts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Drafts").field("operation", &self.operation).finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(Drafts: operation);

@@ -120,8 +120,4 @@ impl Drop for Writer {
     }
 }
 
-impl std::fmt::Debug for Writer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Writer").field("path", &self.path).field("parts", &self.parts).finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(Writer: path, parts);

@@ -54,11 +54,7 @@ pub(crate) struct Policy {
     finding: Mutex<JoinSet<()>>,
 }
 
-impl std::fmt::Debug for Policy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Policy").finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(Policy);
 
 impl Policy {
     pub(super) fn new(

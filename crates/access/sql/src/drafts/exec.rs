@@ -78,11 +78,7 @@ impl DraftExec {
     }
 }
 
-impl fmt::Debug for DraftExec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DraftExec").field("sink", &self.sink).field("operation", &self.operation).finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(DraftExec: sink, operation);
 
 impl DisplayAs for DraftExec {
     fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,5 @@
 //! Asks workers for decoded columns of the versions that a query has pinned, and opens those that are all there.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,11 +23,7 @@ pub(crate) struct Cells {
     pub(super) from_afar: bool,
 }
 
-impl fmt::Debug for Cells {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cells").finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(Cells);
 
 impl Cells {
     pub(crate) fn new(client: Client, snapshot: SnapshotStore, from_afar: bool) -> Self {
