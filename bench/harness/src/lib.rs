@@ -9,6 +9,7 @@ mod served;
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 pub use figure::{Bar, Figure, at_least, at_most, line, median};
 use forebay_transport::Security;
@@ -26,6 +27,18 @@ pub fn cache() -> PathBuf {
 /// Of every process of a benchmark, so that they let each other in.
 pub fn security() -> Security {
     Security::owner("the secret of the benchmark").expect("it is long enough")
+}
+
+/// What a benchmark's process ends with, by whether all bars are met.
+pub fn exit(program: &str, all_met: Result<bool>) -> ExitCode {
+    match all_met {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{program}: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Tells whoever started this process a line.

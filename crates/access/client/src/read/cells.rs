@@ -36,10 +36,6 @@ impl KnownCells {
         matches!(self.0.lock().peek(&cell), Some(Some(absent)) if absent.elapsed() < QUIET)
     }
 
-    fn was_there(&self, cell: SegmentId) -> bool {
-        matches!(self.0.lock().get(&cell), Some(None))
-    }
-
     fn there(&self, cell: SegmentId) {
         self.0.lock().put(cell, None);
     }
@@ -52,7 +48,7 @@ impl KnownCells {
 impl Reads {
     /// Whether a worker had the cell when it was last asked for.
     pub(crate) fn had_cell(&self, source: &CellSource, cell: Cell) -> bool {
-        source.place(cell).is_some_and(|(id, _)| self.known_cells.was_there(id))
+        source.place(cell).is_some_and(|(id, _)| matches!(self.known_cells.0.lock().get(&id), Some(None)))
     }
 
     /// A decoded column in place, if a worker whose tier is mapped here holds it.

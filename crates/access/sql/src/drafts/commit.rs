@@ -83,11 +83,7 @@ async fn remove(client: &Client, files: &[Draft]) {
     for some in files.chunks(AT_ONCE) {
         let removed = join_all(some.iter().map(|draft| client.delete(&draft.path))).await;
         for (draft, error) in some.iter().zip(removed).filter_map(|(draft, removed)| Some((draft, removed.err()?))) {
-            warn_left(draft, &error);
+            tracing::warn!(path = %draft.path, %error, "a file of a statement that failed is left: remove it");
         }
     }
-}
-
-fn warn_left(draft: &Draft, error: &Error) {
-    tracing::warn!(path = %draft.path, %error, "a file of a statement that failed is left: remove it");
 }

@@ -241,11 +241,8 @@ impl Kept {
 }
 
 fn bytes_of(folder: &Path) -> Result<u64> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(folder).context(|| folder.display())? {
-        bytes += entry.and_then(|entry| entry.metadata()).context(|| folder.display())?.len();
-    }
-    Ok(bytes)
+    let entries = fs::read_dir(folder).context(|| folder.display())?;
+    entries.map(|entry| entry.and_then(|entry| entry.metadata()).context(|| folder.display()).map(|file| file.len())).sum()
 }
 
 fn remove(path: &Path) -> Result<()> {
