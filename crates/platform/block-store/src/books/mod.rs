@@ -2,7 +2,6 @@
 
 mod account;
 mod allocate;
-mod ghost;
 mod s3_fifo;
 mod spares;
 mod spread;

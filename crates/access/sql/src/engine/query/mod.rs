@@ -26,7 +26,6 @@ use crate::statement::one;
 use crate::stores::Seen;
 
 mod away;
-mod described;
 mod heeded;
 mod planner;
 mod planning;

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::common::ParamValues;
 use datafusion::common::config::ConfigOptions;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
 use datafusion::execution::context::SQLOptions;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan, SetVariable, Statement};
+use datafusion::logical_expr::{DdlStatement, DescribeTable, LogicalPlan, SetVariable, Statement};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use forebay_types::{Error, Result, format_bytes};
 
-use super::described::with_plain_types;
 use super::planner::attempt;
 use super::{May, away, heeded, sizes};
 use crate::catalog::{CATALOG, SCHEMA};
@@ -273,4 +273,28 @@ fn with_own_value(engine: &Engine, logical: LogicalPlan) -> LogicalPlan {
         }
         _ => logical,
     }
+}
+
+/// The plan of a statement, of which DESCRIBE tells the types of columns without what files say of fields beside: that differs from
+/// file to file of a folder.
+fn with_plain_types(plan: LogicalPlan) -> LogicalPlan {
+    match plan {
+        LogicalPlan::DescribeTable(DescribeTable { schema, output_schema }) => {
+            let columns: Vec<FieldRef> = schema.fields().iter().map(plain).collect();
+            LogicalPlan::DescribeTable(DescribeTable { schema: Arc::new(Schema::new(columns)), output_schema })
+        }
+        other => other,
+    }
+}
+
+fn plain(field: &FieldRef) -> FieldRef {
+    let kind = match field.data_type() {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(plain).collect()),
+        DataType::List(item) => DataType::List(plain(item)),
+        DataType::LargeList(item) => DataType::LargeList(plain(item)),
+        DataType::FixedSizeList(item, count) => DataType::FixedSizeList(plain(item), *count),
+        DataType::Map(entries, sorted) => DataType::Map(plain(entries), *sorted),
+        other => other.clone(),
+    };
+    Arc::new(Field::new(field.name(), kind, field.is_nullable()))
 }
