@@ -8,6 +8,7 @@ mod rounds;
 mod served;
 
 use std::io::{BufRead, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -39,6 +40,11 @@ pub fn exit(program: &str, all_met: Result<bool>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Where nobody listens yet.
+pub fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 
 /// Tells whoever started this process a line.

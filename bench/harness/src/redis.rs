@@ -1,6 +1,6 @@
 //! The peer: a Redis server that keeps nothing on disk.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -25,7 +25,7 @@ impl Redis {
     /// Starts one with further settings, and waits until it answers.
     pub fn start(settings: &[&str]) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = crate::free_address()?.port();
         let socket = folder.path().join("redis.sock");
         let child = Command::new("redis-server")
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])

@@ -59,7 +59,7 @@ async fn gone(client: &Client, versions: &[ObjectVersion]) -> u64 {
 
 impl Loaded {
     pub(crate) fn print(&self, output: &mut Output) -> Outcome {
-        if output.json() { output.record(self) } else { output.line(&self.said()) }
+        if output.json { output.record(self) } else { output.line(&self.said()) }
     }
 
     fn said(&self) -> String {

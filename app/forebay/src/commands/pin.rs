@@ -74,7 +74,7 @@ async fn list(client: &Client, output: &mut Output) -> Outcome {
 }
 
 fn output_pin(output: &mut Output, path: &ForebayPath, pinned: bool) -> Outcome {
-    if output.json() {
+    if output.json {
         return output.record(&json!({"path": path.to_string(), "pinned": pinned}));
     }
     if pinned { output.line(&path.to_string()) } else { Ok(()) }

@@ -24,7 +24,7 @@ const AS_TEXT: CastOptions<'static> = CastOptions { safe: true, format_options: 
 
 /// Turns batches of a file's columns into records.
 pub(super) struct Rows {
-    columns: Columns,
+    pub(super) columns: Columns,
     /// The type that each column is brought to first.
     casts: Vec<DataType>,
     /// Text that is missing is text of no characters.
@@ -48,11 +48,6 @@ impl Rows {
     pub(super) fn with_empty_text(mut self) -> Self {
         self.empty_text = true;
         self
-    }
-
-    /// The columns of the records.
-    pub(super) fn columns(&self) -> &Columns {
-        &self.columns
     }
 
     /// The records of a batch that has just these columns.
