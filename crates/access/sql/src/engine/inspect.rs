@@ -37,8 +37,6 @@ pub struct TableFile {
 
 impl Engine {
     /// Opens the metadata of one table file: below a mount, in a store, or on this machine.
-    ///
-    /// # Errors
     /// `NotFound`; `Invalid` for what is not one file; `Corrupt` with the place.
     pub async fn table_file(&self, path: &str) -> Result<TableFile> {
         let session = QuerySession::open(self, "select 1").await?;

@@ -55,8 +55,6 @@ pub struct Selected {
 /// Selects rows of columns of which each is the first of a table, cut into row groups as the others are; texts and binary behind views
 /// come without these, or [a byte each](Coded) where few values differ, and whole numbers [narrow](Narrow), which are fewer bytes. Every
 /// byte that is looked at has to verify; where no row of a row group passes, only the columns of the condition are.
-///
-/// # Errors
 /// `Invalid` for a condition that is none on these columns, or compares with what is not of their type; `Corrupt` for columns that
 /// can't be what was written, or do not belong together.
 pub fn select(columns: &[Bytes], wanted: &Selecting) -> Result<Selected> {
