@@ -17,9 +17,7 @@ use super::disks::DiskFolders;
 use super::setting::Reader::{Commands, Coordinator, Executor, Gateway, Scheduler, Up, Worker};
 use super::setting::{ALL, Default, Flag, ROLES, Setting, kebab, settings};
 use super::sources::Sources;
-use super::types::{
-    Address, Addresses, Folders, Http, Label, LogFormat, OrOff, Secret, Share, ShufflePlace, Slots, Times, Url,
-};
+use super::types::{Address, Addresses, Folders, Http, Label, LogFormat, OrOff, Secret, Share, ShufflePlace, Slots, Times, Url};
 use super::value::Value;
 use crate::exit::Outcome;
 

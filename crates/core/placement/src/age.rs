@@ -86,8 +86,14 @@ impl Period {
     }
 
     fn end(self) -> Option<i64> {
+        debug_assert!(self.year.is_some() || self.month.is_none(), "no month without its year");
+        debug_assert!(self.month.is_some() || self.day.is_none(), "no day without its month");
         let year = i64::from(self.year?);
-        let begin = |year, month, day| day_of(year, month, day).map(|day| day * DAY);
+        let begin = |year, month, day| {
+            let day = day_of(year, month, day)?;
+            assert!(day >= 0, "no year before 1970 was taken");
+            Some(day * DAY)
+        };
         match (self.month, self.day) {
             (None, _) => begin(year + 1, 1, 1).filter(|_| self.is_named),
             (Some(12), None) => begin(year + 1, 1, 1),

@@ -210,5 +210,6 @@ pub fn date_of(day: i64) -> (i64, u32, u32) {
     let from_march = (5 * of_year + 2) / 153;
     let day = (of_year - (153 * from_march + 2) / 5 + 1) as u32;
     let month = if from_march < 10 { from_march + 3 } else { from_march - 9 } as u32;
+    debug_assert!((1..=12).contains(&month) && (1..=31).contains(&day), "{month}-{day} is in a year");
     (year + era * 400 + i64::from(month <= 2), month, day)
 }
