@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use forebay_types::Result;
-use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::block::{checksum, damaged};
 use super::cursor::{Cursor, put_key};
@@ -16,10 +16,6 @@ const VALUE_BYTES_MAX: usize = 16;
 /// Which of so many buckets a value is in. Buckets are in the order of hashes.
 pub(super) fn bucket_of(hash: u64, buckets: u64) -> u64 {
     ((u128::from(hash) * u128::from(buckets)) >> 64) as u64
-}
-
-pub(super) fn hash(value: &[u8]) -> u64 {
-    xxh3_64(value)
 }
 
 /// What a value is called in a bucket: itself, or its XXH3-128 where it is long.

@@ -3,9 +3,10 @@
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 
 use forebay_types::{Result, ResultExt};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::block::CANT_WRITE;
-use super::bucket::{Name, bucket_of, hash, head, put};
+use super::bucket::{Name, bucket_of, head, put};
 use crate::build::distinct::Distinct;
 use crate::build::input::KeyList;
 use crate::record::varint;
@@ -41,7 +42,7 @@ impl<W: Write> Noted<W> {
         name.write(&mut self.bytes);
         // Of a short one it can be made again.
         if name.is_hash {
-            self.bytes.extend_from_slice(&hash(value).to_le_bytes());
+            self.bytes.extend_from_slice(&xxh3_64(value).to_le_bytes());
         }
         if self.bytes.len() >= CHUNK { self.flush() } else { Ok(()) }
     }
@@ -162,7 +163,7 @@ impl<R: Read + Seek> Places<R> {
             if name.is_hash {
                 noted.read_exact(&mut bytes).context(|| CANT_WRITE)?;
             }
-            let hash = if name.is_hash { u64::from_le_bytes(bytes) } else { hash(name.as_bytes()) };
+            let hash = if name.is_hash { u64::from_le_bytes(bytes) } else { xxh3_64(name.as_bytes()) };
             if bucket_of(hash, self.parts) == part {
                 places.push(Place { hash, name, record });
             }

@@ -24,11 +24,6 @@ pub(super) struct Filler {
 }
 
 impl Filler {
-    /// The same, to be taken.
-    pub(super) fn bags_mut(&mut self) -> &mut [Vec<Piece>] {
-        &mut self.bags
-    }
-
     /// Fills workers of these capacities, in their order, with all of `items`, which together find room. With `held`,
     /// what a worker holds comes first. Gives up, with false, when it takes more than `pieces` pieces and nothing is held.
     pub(super) fn fill(
