@@ -77,7 +77,7 @@ pub(super) async fn receive(mut draft: Draft, body: Option<StreamingBlob>, lengt
             draft.write(&piece).map_err(|error| refuse(StoreError::Io(error)))?;
         }
     }
-    if length.is_some_and(|length| length as u64 != draft.size()) {
+    if length.is_some_and(|length| length as u64 != draft.size) {
         return Err(s3_error!(IncompleteBody));
     }
     Ok(draft)

@@ -50,15 +50,11 @@ pub struct NodeWriter {
 /// more: their workers do so by themselves, but after minutes, for which nothing else would have their room.
 pub(super) struct Brought {
     nodes: Nodes,
-    blocks: Vec<BlockRef>,
+    /// In the order of their bytes.
+    pub(super) blocks: Vec<BlockRef>,
 }
 
 impl Brought {
-    /// In the order of their bytes.
-    pub(super) fn blocks(&self) -> Vec<BlockRef> {
-        self.blocks.clone()
-    }
-
     /// A node has them now.
     pub(super) fn taken(mut self) {
         self.blocks.clear();

@@ -102,10 +102,7 @@ async fn definitions(engine: &Engine, statement: &Statement, references: &[Table
         Statement::Statement(statement) => !matches!(**statement, SqlStatement::Query(_)),
         _ => false,
     };
-    match unknown || about_tables {
-        true => engine.inner.definitions.list().await,
-        false => Ok(Arc::default()),
-    }
+    if unknown || about_tables { engine.inner.definitions.list().await } else { Ok(Arc::default()) }
 }
 
 /// Whether a statement tells of tables, and reads none.

@@ -50,10 +50,7 @@ struct Careful {
 impl PhysicalOptimizerRule for Careful {
     fn optimize(&self, plan: Plan, config: &ConfigOptions) -> Result<Plan> {
         let guarded = plan.transform_up(|node| {
-            Ok(match (self.stops_at)(&node) {
-                true => Transformed::yes(Arc::new(Guard(node)) as Plan),
-                false => Transformed::no(node),
-            })
+            Ok(if (self.stops_at)(&node) { Transformed::yes(Arc::new(Guard(node)) as Plan) } else { Transformed::no(node) })
         })?;
         let done = self.rule.optimize(guarded.data, config)?;
         let without = |node: Plan| {
@@ -107,7 +104,7 @@ fn misleads(node: &Plan) -> bool {
         return true;
     }
     if let Some(join) = node.downcast_ref::<HashJoinExec>() {
-        return is_semi(*join.join_type()) && keys_mislead(join);
+        return matches!(join.join_type(), JoinType::LeftSemi | JoinType::RightSemi) && keys_mislead(join);
     }
     // What its input does not take it takes itself, by names of that.
     node.downcast_ref::<FilterExec>().is_some_and(|filter| repeats_names(filter.input()))
@@ -137,10 +134,6 @@ fn repeats_names(node: &Plan) -> bool {
     let mut names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     names.sort_unstable();
     names.windows(2).any(|pair| pair[0] == pair[1])
-}
-
-fn is_semi(kind: JoinType) -> bool {
-    matches!(kind, JoinType::LeftSemi | JoinType::RightSemi)
 }
 
 /// Filters of one side's keys go to the other side too, to a column of the same name: that has to be the key there.

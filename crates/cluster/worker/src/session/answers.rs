@@ -331,7 +331,7 @@ impl WorkerSession {
                 "reading in place is for processes of the same user on the same host: read without it here".to_string(),
             ));
         }
-        match self.rooms.in_place.is_on() {
+        match self.rooms.in_place.on {
             true => Ok(()),
             false => Err(Error::denied("this worker runs without reading in place: read without it here".to_string())),
         }

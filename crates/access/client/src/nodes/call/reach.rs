@@ -100,24 +100,24 @@ impl Nodes {
             }
         };
         let refused = |kind, message: String| Err(Failed::Refused(NodeError::new(kind, message)));
-        if let Err(error) = check_known(&call.op, (&call.op).into(), link.connection().version()) {
+        if let Err(error) = check_known(&call.op, (&call.op).into(), link.connection.version()) {
             return refused(NodeErrorKind::Retry, format!("worker {}: {}", worker.id, error.message()));
         }
         let deadline = routes.connections.read_deadline();
         let may_be_in_place = matches!(call.op, NodeOp::Get | NodeOp::BlockRead { .. });
         let session = link.in_place().filter(|_| may_be_in_place).cloned();
         let span = of_node(worker.id, &call.op);
-        let message = said(&span, link.connection().version(), call.encode());
+        let message = said(&span, link.connection.version(), call.encode());
         let answering = async {
             match &session {
                 Some(session) => {
-                    let connection = link.connection().clone();
+                    let connection = link.connection.clone();
                     let asked = async move { connection.call_near(message, Vec::new()).await };
-                    timeout(deadline, Rescued::new(asked, session.outbox(), pin_of_node)).await
+                    timeout(deadline, Rescued::new(asked, &session.outbox, pin_of_node)).await
                 }
                 None => match is_near(&call.op) {
-                    true => timeout(deadline, link.connection().call_near(message, payload)).await,
-                    false => timeout(deadline, link.connection().call(message, payload)).await,
+                    true => timeout(deadline, link.connection.call_near(message, payload)).await,
+                    false => timeout(deadline, link.connection.call(message, payload)).await,
                 },
             }
         };

@@ -27,7 +27,6 @@ use crate::statement::one;
 use crate::stores::Seen;
 
 mod away;
-mod described;
 mod heeded;
 mod planner;
 mod planning;
@@ -107,7 +106,7 @@ impl Query {
         let settings = &engine.inner.settings;
         let mut watch = Watch::begin(settings.slow_query, &settings.who, &sql);
         let asked = Arc::new(Asked { engine, sql, parameters, may });
-        let running = watch.span().around(Arc::clone(&asked).running(RETRIES_ON_CONFLICT));
+        let running = watch.span.around(Arc::clone(&asked).running(RETRIES_ON_CONFLICT));
         let running = asked.engine.compute(running).await.flatten();
         let (running, retries_left) = running.inspect_err(|error| watch.ended(Some(error)))?;
         watch.runs(running.operation, || running.spending());
@@ -199,7 +198,7 @@ impl Query {
         let schema = self.schema();
         let (asked, batch_rows) = (Arc::clone(&self.asked), self.batch_rows);
         let again = async move { Running::start(&asked, batch_rows).await };
-        self.running = self.asked.engine.compute(self.watch.span().around(again)).await??;
+        self.running = self.asked.engine.compute(self.watch.span.around(again)).await??;
         self.watch.reads(self.running.operation, || self.running.spending());
         match self.running.schema == schema {
             true => Ok(()),

@@ -129,10 +129,7 @@ impl Bounds {
         let rows = read.row_groups().iter().filter_map(|group| u64::try_from(group.num_rows()).ok());
         let rows = rows.fold(0_u64, u64::saturating_add).min(self.batch_rows);
         let (bytes, most) = (row.saturating_mul(rows), self.page_bytes_max);
-        match bytes > most {
-            true => Err(Fault::Lacking { column: column.to_string(), bytes, most }),
-            false => Ok(()),
-        }
+        if bytes > most { Err(Fault::Lacking { column: column.to_string(), bytes, most }) } else { Ok(()) }
     }
 
     /// A footer without the index of its pages, if rows of a column that are far apart would be too many: all of it is read then, from its
