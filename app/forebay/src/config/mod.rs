@@ -31,9 +31,9 @@ pub(crate) use setting::{Flag, Setting};
 use table::Settings;
 pub(crate) use table::TABLE;
 pub(crate) use types::LogFormat;
-use types::{Address as HostPort, Http, OrOff};
 #[cfg(feature = "cluster")]
 use types::ShufflePlace;
+use types::{Address as HostPort, Http, OrOff};
 pub(crate) use value::Written;
 
 /// The effective configuration, validated.
