@@ -6,7 +6,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, GenericListViewArray, O
 use datafusion::arrow::compute::{cast, max};
 use datafusion::arrow::datatypes::{
     DataType, Date32Type, Date64Type, Int64Type, IntervalMonthDayNanoType, IntervalUnit, TimeUnit, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt64Type,
 };
 use datafusion::error::Result;
 use datafusion::logical_expr::ColumnarValue;
@@ -146,7 +146,7 @@ fn bytes_within(values: &dyn Array, from: usize, rows: usize) -> u64 {
         DataType::Utf8View => bytes_of_views(values.as_string_view().views(), from, rows),
         DataType::BinaryView => bytes_of_views(values.as_binary_view().views(), from, rows),
         DataType::Struct(_) => values.as_struct().columns().iter().map(|column| bytes_within(column.as_ref(), from, rows)).sum(),
-        DataType::Dictionary(..) => largest_of(values.as_any_dictionary().values().as_ref()).saturating_mul(many),
+        DataType::Dictionary(..) => largest_word(values, from, rows).saturating_mul(many),
         DataType::FixedSizeBinary(_) => null_bytes(values.data_type()).saturating_mul(many),
         kind if kind.is_primitive() => return kind.primitive_width().map_or(0, |width| width as u64) * many,
         DataType::Boolean | DataType::Null => 0,
@@ -167,9 +167,20 @@ fn bytes_of_views(views: &[u128], from: usize, rows: usize) -> u64 {
 
 /// Several of such lists may have the same elements.
 fn bytes_of_list_views<O: OffsetSizeTrait>(lists: &GenericListViewArray<O>, from: usize, rows: usize) -> u64 {
-    let elements = lists.values().as_ref();
+    let elements: &dyn Array = lists.values().as_ref();
     let of_row = |row: usize| bytes_within(elements, lists.offsets()[row].as_usize(), lists.sizes()[row].as_usize());
     (from..from + rows).map(of_row).fold(0, u64::saturating_add)
+}
+
+/// Bytes of the largest word of a dictionary that so many rows have, from one on, with what stands beside it.
+fn largest_word(values: &dyn Array, from: usize, rows: usize) -> u64 {
+    let dictionary = values.as_any_dictionary();
+    let words: &dyn Array = dictionary.values().as_ref();
+    // All batches of a file may have one dictionary, with each word of the file.
+    let keys = (words.len() > rows).then(|| cast(&dictionary.keys().slice(from, rows), &DataType::UInt64));
+    let Some(Ok(keys)) = keys else { return largest_of(words).saturating_add(OFFSET) };
+    let had = keys.as_primitive::<UInt64Type>().iter().flatten();
+    had.map(|key| bytes_within(words, key as usize, 1)).max().unwrap_or(0)
 }
 
 fn largest_of(values: &dyn Array) -> u64 {
@@ -194,7 +205,7 @@ pub(crate) fn widest(values: &dyn Array, enough: u64) -> u64 {
             let columns = values.as_struct().columns().iter();
             columns.map(|column| widest(column.as_ref(), 0)).fold(0, u64::saturating_add)
         }
-        DataType::Dictionary(..) => widest(values.as_any_dictionary().values().as_ref(), 0),
+        DataType::Dictionary(..) => largest_word(values, 0, values.len()),
         DataType::FixedSizeBinary(_) => null_bytes(values.data_type()),
         _ => length_of(values, 0, u64::max)
             .unwrap_or_else(|| (0..values.len()).map(|row| bytes_within(values, row, 1)).max().unwrap_or(0)),
@@ -239,7 +250,7 @@ fn elements_of(values: &dyn Array) -> Option<ArrayRef> {
 
 /// What so many lists, from one on, have their elements in: where these begin, and how many they are.
 fn listed(lists: &dyn Array, from: usize, rows: usize) -> Option<(&dyn Array, usize, usize)> {
-    let (elements, (from, count)) = match lists.data_type() {
+    let (elements, (from, count)): (&dyn Array, (usize, usize)) = match lists.data_type() {
         DataType::List(_) => {
             let lists = lists.as_list::<i32>();
             (lists.values().as_ref(), spanned(lists.value_offsets(), from, rows))

@@ -1,10 +1,11 @@
 //! What functions make, beside what was computed of it.
 
 use datafusion::arrow::array::{
-    Date32Array, FixedSizeListArray, Int64Array, ListArray, ListViewArray, StringArray, StringViewArray, TimestampNanosecondArray,
+    Date32Array, DictionaryArray, FixedSizeListArray, Int32Array, Int64Array, ListArray, ListViewArray, StringArray,
+    StringViewArray, TimestampNanosecondArray,
 };
 use datafusion::arrow::buffer::{OffsetBuffer, ScalarBuffer};
-use datafusion::arrow::datatypes::{Field, Int64Type, IntervalMonthDayNano};
+use datafusion::arrow::datatypes::{Field, Int32Type, Int64Type, IntervalMonthDayNano};
 use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::scalar::ScalarValue;
 
@@ -132,9 +133,11 @@ fn the_widest_value_is_told_from_all_of_them() {
     let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..300).map(words)));
     let field = || Arc::new(Field::new_list_field(DataType::Utf8, true));
     let starts: ScalarBuffer<i32> = (0..100).map(|list| list * 3).collect();
-    let kinds: [(ArrayRef, u64); 5] = [
+    let keys = Int32Array::from_iter_values(0..300);
+    let kinds: [(ArrayRef, u64); 6] = [
         (Arc::clone(&texts), 1000),
         (Arc::new(StringViewArray::from_iter_values((0..300).map(words))), 1000),
+        (Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::clone(&texts))), 1000),
         (Arc::new(ListArray::new(field(), OffsetBuffer::from_lengths([3; 100]), Arc::clone(&texts), None)), 3000),
         (Arc::new(ListViewArray::new(field(), starts, vec![3; 100].into(), Arc::clone(&texts), None)), 3000),
         (Arc::new(FixedSizeListArray::new(field(), 3, texts, None)), 3000),
