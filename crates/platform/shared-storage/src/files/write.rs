@@ -108,8 +108,8 @@ impl Inner {
                 Err(error) if error.kind() == ErrorKind::NotFound && tries < PLACED_TRIES => tries += 1,
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     drop(self.root()?);
-                    let folder = self.path(key.as_str());
-                    return Err(Error::retry(format!("{folder}: its folder was removed meanwhile: try again")).with_source(error));
+                    let path = self.path(key.as_str());
+                    return Err(Error::retry(format!("{path}: its folder was removed meanwhile: try again")).with_source(error));
                 }
                 placed => return placed,
             }
