@@ -33,7 +33,7 @@ impl Shards {
         };
         let heard = if is_read_here { hear() } else { aside("reading changes that came", hear).await };
         let known = heard?;
-        if let Some(words) = self.told.came(mount, key) {
+        if let Some(words) = self.told.is_there(mount, key) {
             known.iter().filter_map(|served| served.log.as_ref()).for_each(|log| log.heard(words));
         }
         Ok(())
