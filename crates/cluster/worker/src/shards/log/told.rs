@@ -154,16 +154,18 @@ impl Told {
     }
 
     /// What is forgotten is looked for in shared storage, in all logs: one that is not known here has the word of one of which nobody ever said
-    /// anything. Only who reads while somebody writes could see the older state again.
+    /// anything. Where something is forgotten that is on its way, any record may be changed by it.
     fn make_room(&self, logs: &mut HashMap<Name, Of>, now: Instant) {
         if logs.len() < LOGS_MAX {
             return;
         }
         logs.retain(|_, log| log.coming.values().any(|coming| now < coming.until));
-        if logs.len() >= LOGS_MAX {
+        if logs.len() < LOGS_MAX {
+            self.untold();
+        } else {
             logs.clear();
+            self.anything();
         }
-        self.untold();
         assert!(logs.len() < LOGS_MAX, "there is room for one log more");
     }
 }
@@ -294,5 +296,20 @@ mod tests {
         assert_ne!(told.words(&log), looked, "who looked before the first word lacks what it was about");
         let looked = told.words(&log);
         assert_eq!(told.words(&log), looked, "who looks now has it");
+    }
+
+    #[test]
+    fn what_is_on_its_way_and_is_forgotten_for_want_of_room_may_change_any_record() {
+        let told = Told::default();
+        let may = || told.may_change_at(forebay_runtime::now(), &(MOUNT, place(0)), 1, &[7]);
+        told.coming(MOUNT, &place(0).key(1).unwrap(), vec![7]);
+        assert!(may());
+        for shard in 1..9_000 {
+            for mount in [MOUNT, MountId(2)] {
+                told.coming(mount, &place(shard).key(1).unwrap(), vec![1]);
+            }
+        }
+        assert!(!told.logs.lock().contains_key(&(MOUNT, place(0))), "too many came since");
+        assert!(may());
     }
 }
