@@ -80,7 +80,7 @@ async fn an_object_of_a_log_that_is_not_what_the_store_says_of_it_is_asked_for_a
     put(&shards, 7, "little").await.unwrap();
     assert_eq!(counted(&bed.client, &shards, "little").await, [Some(1); 2]);
     shards.change(&much()).await.unwrap();
-    bed.cluster.s3.inject(Fault::Crc32c(1), 2);
+    bed.cluster.s3.inject(Fault::Crc32c(1), 20);
     let counts = counts(&bed.client, &shards, "much").await;
     bed.cluster.s3.clear_faults();
     let refused: Vec<_> = counts.iter().filter_map(|count| count.as_ref().err()).collect();
