@@ -12,7 +12,7 @@ mod ways;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use forebay_bench_harness::Figure;
+use forebay_bench_harness::{Figure, exit};
 use forebay_bench_reads::{Reads, Serve, heap, rig, traffic};
 use forebay_types::Result;
 
@@ -117,15 +117,7 @@ fn main() -> ExitCode {
         .init();
     let arguments = Arguments::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let run = rig::with_credentials().and_then(|()| runtime?.block_on(run(arguments)));
-    match run {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            eprintln!("forebay-bench: {error}");
-            ExitCode::from(1)
-        }
-    }
+    exit("forebay-bench", rig::with_credentials().and_then(|()| runtime?.block_on(run(arguments))))
 }
 
 /// Runs one benchmark and says whether all its bars are met.
@@ -134,7 +126,7 @@ async fn run(arguments: Arguments) -> Result<bool> {
     let mut print = |figures: Vec<Figure>| {
         for figure in figures {
             figure.print(arguments.json);
-            all_met &= figure.met();
+            all_met &= figure.met;
         }
     };
     match arguments.name {

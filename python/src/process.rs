@@ -43,10 +43,7 @@ pub(crate) fn computing() -> Result<Computing> {
     let made = Computing::start("query").context(|| "threads for queries can't be started")?;
     // As below.
     let first = threads.computing.compare_and_swap(&None::<Arc<Computing>>, Some(Arc::new(made.clone())));
-    Ok(match &*first {
-        Some(first) => Computing::clone(first),
-        None => made,
-    })
+    Ok(if let Some(first) = &*first { Computing::clone(first) } else { made })
 }
 
 /// A child of a fork has none of its parent's threads, so it gets some of its own. No lock here: one that is held while the process

@@ -233,7 +233,7 @@ class Expressions:
             found = self._of_nested("text", scope)
             if found is not None:
                 return found
-        return expr("text", rng.choice(["md5(", "reverse("]), a, ")")
+        return expr("text", "md5(", a, ")")
 
     def _date(self, scope: Scope, depth: int) -> Expr:
         what = self.rng.randint(0, 2)

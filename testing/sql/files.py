@@ -6,6 +6,7 @@ import csv
 import datetime
 import gzip
 import io
+import itertools
 import json
 import math
 import random
@@ -18,10 +19,11 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from tables import TEXT_FORMS, Column, Table
+from tables import DEEP, STRUCT, STRUCTS, TEXT_FORMS, Column, Table
 
 Rows = list[tuple[Any, ...]]
-FIRM = pa.struct([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.string())])
+# What lies in a struct that is null, in files that say that its fields are always there.
+LIES: dict[pa.DataType, Any] = {STRUCT: {"a": 7, "b": "lies"}, DEEP: {"a": 7, "s": {"a": 7, "b": "lies"}}, pa.int64(): 7, pa.string(): "lies"}
 # Rows of CSV that surely lie in the 16 KiB that are looked at for line ends within quotes.
 LOOKED_AT = 40
 
@@ -49,7 +51,7 @@ def write(table: Table, roots: dict[str, Path]) -> list[str]:
 def _cut(table: Table, rng: random.Random) -> list[tuple[str, list[Column], Rows]]:
     """The files of a table: path, columns, rows."""
     columns, rows = table.columns, table.rows
-    if table.layout == "one":
+    if table.layout in ("one", "big"):
         return [(table.path, columns, rows)]
     if table.layout == "parts":
         # An empty table still needs a file to be one.
@@ -87,6 +89,8 @@ def _mixed(columns: list[Column], rng: random.Random, lacks: float) -> list[Colu
 def _narrower(column: Column) -> Column:
     """What the column was before its type was widened; values stay what they are."""
     narrow = {pa.int64(): pa.int32(), pa.int32(): pa.int16()}.get(column.arrow, column.arrow)
+    if pa.types.is_decimal(column.arrow) and column.arrow.precision > column.arrow.scale + 4:
+        narrow = pa.decimal128(column.arrow.scale + 4, column.arrow.scale)
     if column.name == "id":
         narrow = pa.int16()
     if column.name != "id" and column.arrow == pa.float64() and column.kind == "float":
@@ -97,19 +101,22 @@ def _narrower(column: Column) -> Column:
 def _file(path: Path, form: str, table: Table, columns: list[Column], rows: Rows, rng: random.Random) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if form in TEXT_FORMS:
-        text = _csv(columns, rows) if form.startswith("csv") else _json(columns, rows)
+        text = _csv(table, columns, rows) if form.startswith("csv") else _json(columns, rows)
         path.write_bytes(gzip.compress(text.encode(), mtime=0) if form.endswith(".gz") else text.encode())
         return
     names = [column.name for column in columns]
     of = Table(table.name, table.mount, table.path, form, table.layout, columns, rows, table.seed)
     data = of.arrow([row[: len(names)] for row in rows])
+    for at, column in enumerate(columns):
+        cells, of_struct = [row[at] for row in rows], column.arrow in (STRUCT, DEEP, STRUCTS)
+        always = None not in cells and rng.random() < 0.3
+        if form == "parquet" and (always or (of_struct and rng.random() < 0.5)):
+            values = _always(cells, column.arrow, rng) if of_struct else data.column(at)
+            data = data.set_column(at, pa.field(column.name, values.type, nullable=not always), values)
     if form == "arrow":
         with pa.ipc.new_file(path, data.schema, options=pa.ipc.IpcWriteOptions(compression=rng.choice([None, "lz4", "zstd"]))) as writer:
             writer.write_table(data, max_chunksize=rng.choice([17, 200, 10000]))
         return
-    for at, column in enumerate(columns):
-        if column.kind == "firm" and rng.random() < 0.5:
-            data = data.set_column(at, pa.field(column.name, FIRM), _firm([row[at] for row in rows]))
     pa.parquet.write_table(
         data,
         path,
@@ -124,15 +131,32 @@ def _file(path: Path, form: str, table: Table, columns: list[Column], rows: Rows
     )
 
 
-def _firm(values: list[Any]) -> pa.StructArray:
-    """A struct that says of its first field that it is always there. Where the struct is null, anything lies there."""
-    fields = [pa.array([7 if value is None else value["a"] for value in values], pa.int64()), pa.array([value and value["b"] for value in values], pa.string())]
-    return pa.StructArray.from_arrays(fields, fields=list(FIRM), mask=pa.array([value is None for value in values], pa.bool_()))
+def _always(values: list[Any], kind: pa.DataType, rng: random.Random) -> pa.Array:
+    """Structs, alone or in lists, that say of their fields that they are always there, where they are and now and then."""
+    absent = pa.array([value is None for value in values], pa.bool_())
+    if pa.types.is_list(kind):
+        ends = list(itertools.accumulate((len(value or []) for value in values), initial=0))
+        items = _always([one for value in values for one in value or []], kind.value_type, rng)
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), items, mask=absent)
+    if not pa.types.is_struct(kind):
+        return pa.array(values, kind)
+    fields, arrays = [], []
+    for field in kind:
+        there = [value[field.name] for value in values if value is not None]
+        always = None not in there and rng.random() < 0.8
+        lies = LIES[field.type] if always else None
+        arrays.append(_always([lies if value is None else value[field.name] for value in values], field.type, rng))
+        fields.append(pa.field(field.name, arrays[-1].type, nullable=not always))
+    return pa.StructArray.from_arrays(arrays, fields=fields, mask=absent)
 
 
-def _csv(columns: list[Column], rows: Rows) -> str:
+def _delimiter(table: Table) -> str:
+    return ",,;|"[table.seed % 4]
+
+
+def _csv(table: Table, columns: list[Column], rows: Rows) -> str:
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(out, delimiter=_delimiter(table), lineterminator="\r\n" if table.seed % 3 == 0 else "\n")
     writer.writerow([column.name for column in columns])
     for row in rows:
         writer.writerow(["" if cell is None else _text(cell) for cell in row[: len(columns)]])
@@ -178,9 +202,13 @@ def _definition(table: Table, rng: random.Random) -> list[str]:
     options = []
     if kind == "csv":
         options.append("'format.has_header' 'true'")
+        if _delimiter(table) != ",":
+            options.append(f"'format.delimiter' '{_delimiter(table)}'")
         # What comes late in a file is not seen beforehand.
         texts = [str(cell) for row in table.rows[LOOKED_AT:] for cell in row]
-        if any("\n" in text or "\r" in text for text in texts) or rng.random() < 0.2:
+        late = any("\n" in text or "\r" in text for text in texts)
+        # The first rows of a big file have some.
+        if (late and (table.layout != "big" or rng.random() < 0.5)) or rng.random() < 0.2:
             options.append("'format.newlines_in_values' 'true'")
     if table.form.endswith(".gz"):
         options.append("'format.compression' 'gzip'")

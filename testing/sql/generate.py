@@ -19,7 +19,7 @@ NEARLY = "nearly"
 CONSTANT = "constant"
 # What has a least and a greatest value in both engines.
 ORDERED = FLAT
-COMPARABLE = [*FLAT, "list", "struct", "firm", "deep", "structs"]
+COMPARABLE = [*FLAT, "list", "struct", "firm", "deep", "structs", "map"]
 
 
 def has_columns(of: Expr) -> bool:
@@ -501,8 +501,3 @@ class Generator:
         where = [self.make.predicate(scope, 1)] if self.chance(0.4) else []
         where += self.correlation(around, inner)
         return expr(kind, "(", Select(((value, self.name("x")),), inner.node, tuple(where)), ")")
-
-
-def query(tables: list[Table], seed: int) -> Select | SetOp:
-    """The query of a seed."""
-    return Generator(tables, seed).query()

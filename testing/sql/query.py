@@ -47,6 +47,8 @@ class Named:
 class Derived:
     query: Any
     alias: str
+    # Whether it may name what stands before it.
+    lateral: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def text(node: Any, dialect: int) -> str:
     if isinstance(node, Named):
         return f"{node.name} {node.alias}"
     if isinstance(node, Derived):
-        return f"({text(node.query, dialect)}) {node.alias}"
+        return f"{'lateral ' if node.lateral else ''}({text(node.query, dialect)}) {node.alias}"
     if isinstance(node, Values):
         rows = ", ".join("(" + _list(row, dialect) + ")" for row in node.rows)
         return f"(values {rows}) as {node.alias}({', '.join(node.columns)})"
@@ -141,7 +143,13 @@ def _join(node: Join, dialect: int) -> str:
 def _with(node: Any, dialect: int) -> str:
     if not node.ctes:
         return ""
-    return "with " + ", ".join(f"{name} as ({text(query, dialect)})" for name, query in node.ctes) + " "
+    word = "with recursive " if any(_reads(query, name) for name, query in node.ctes) else "with "
+    return word + ", ".join(f"{name} as ({text(query, dialect)})" for name, query in node.ctes) + " "
+
+
+def _reads(node: Any, name: str) -> bool:
+    """Whether a query of `with` is of itself."""
+    return isinstance(node, SetOp) and isinstance(node.right, Select) and isinstance(node.right.source, Join) and node.right.source.left == Named(name, "")
 
 
 def _tail(node: Any) -> str:

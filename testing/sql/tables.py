@@ -13,7 +13,7 @@ import pyarrow as pa
 
 EPOCH = datetime.datetime(1970, 1, 1)
 # Short and long, with and without what needs quoting or several bytes; some are prefixes of others.
-WORDS = ["", "a", "ab", "abc", "Ærøskøbing", "Ω", "日本", "日本語の長い文字列です", "é", "naïve", "a,b", 'say "x"', "O'Neil", "%", "a_c", "😀 face", " lead", "trail ", "NULL", "null", "nan", "0", "12", "true"]
+WORDS = ["", "a", "ab", "abc", "Ærøskøbing", "Ω", "日本", "日本語の長い文字列です", "é", "naïve", "a,b", "c|d;e", 'say "x"', "O'Neil", "%", "a_c", "😀 face", " lead", "trail ", "NULL", "null", "nan", "0", "12", "true"]
 # Line ends, as CSV has them within quotes.
 LINES = ["two\nlines", "\n", "a\r\nb", "ends\n"]
 LONG = "a rather long string that is kept out of line "
@@ -75,11 +75,13 @@ INTS = [
     (pa.uint8(), "tinyint unsigned", 0, 200),
     (pa.uint32(), "int unsigned", 0, 1000),
 ]
-DECIMALS = [(5, 1), (9, 2), (15, 0), (18, 4), (38, 6), (30, 10)]
+# What two of them become together has no more than 38 digits, where one engine would leave some out.
+DECIMALS = [(5, 1), (9, 2), (15, 0), (18, 4), (38, 10), (30, 10)]
 STRUCT = pa.struct([("a", pa.int64()), ("b", pa.string())])
 # A struct in a struct, and structs in a list: each of them, and each field, may be null.
 DEEP = pa.struct([("a", pa.int64()), ("s", STRUCT)])
 STRUCTS = pa.list_(STRUCT)
+MAP = pa.map_(pa.string(), pa.int64())
 TEXT_FORMS = ("csv", "csv.gz", "ndjson", "ndjson.gz")
 
 
@@ -118,6 +120,8 @@ def column(rng: random.Random, name: str, kind: str, form: str) -> Column:
         return Column(name, kind, pa.list_(pa.int64()), pa.list_(pa.int64()), "bigint[]")
     if kind == "deep":
         return Column(name, kind, DEEP, DEEP, "struct<a bigint, s struct<a bigint, b varchar>>")
+    if kind == "map":
+        return Column(name, kind, MAP, MAP, "map(varchar, bigint)")
     if kind == "structs":
         return Column(name, kind, STRUCTS, STRUCTS, "struct<a bigint, b varchar>[]")
     assert kind in ("struct", "firm"), kind
@@ -163,6 +167,8 @@ def value(rng: random.Random, of: Column, form: str) -> Any:
         return when.replace(tzinfo=datetime.timezone.utc) if kind == "tz" else when
     if kind == "list":
         return [None if rng.random() < 0.1 else rng.randint(-3, 9) for _ in range(rng.choice([0, 1, 2, 3, 7]))]
+    if kind == "map":
+        return [(key, rng.choice([None, rng.randint(0, 9)])) for key in rng.sample("abcd", rng.randint(0, 3))]
     if kind == "deep":
         return {"a": rng.choice([None, rng.randint(0, 9)]), "s": rng.choice([None, _struct(rng)])}
     if kind == "structs":
@@ -179,7 +185,7 @@ def _struct(rng: random.Random, always: bool = False) -> dict[str, Any]:
 
 # A pair of tables lies at one path, in two stores: (form, layout). Layouts: `one` file; `many` files, some empty; `more`, where later
 # files have columns that earlier ones have not; `mixed`, where each has an order of columns of its own and lacks some; `wide`, where later
-# ones have wider types; `parts`, partitioned by folders.
+# ones have wider types; `parts`, partitioned by folders; `big`, one file of more than a MiB, whose texts have line ends.
 PAIRS = [
     ("parquet", "one"),
     ("parquet", "many"),
@@ -190,6 +196,8 @@ PAIRS = [
     ("csv", "one"),
     ("csv", "mixed"),
     ("csv", "parts"),
+    ("csv", "big"),
+    ("csv.gz", "big"),
     ("csv.gz", "many"),
     ("ndjson", "one"),
     ("ndjson.gz", "more"),
@@ -200,6 +208,7 @@ PAIRS = [
     ("albis", "one"),
     ("albis", "many"),
 ]
+BIG = 1500
 SIZES = [0, 1, 7, 40, 40, 100, 150, 300, 300, 300, 500, 500, 1500]
 FLAT = ["int", "int", "dec", "dec", "float", "wild", "odd", "text", "text", "bool", "date", "ts", "tz"]
 NESTED = ["list", "struct", "firm", "deep", "structs"]
@@ -216,15 +225,19 @@ def tables(seed: int) -> list[Table]:
             if mount == "two" and rng.random() < 0.33:
                 columns = _columns(rng, form, layout)
             name = f"w{seed}_{mount}_{at}"
-            path = f"w{seed}/{at}" + (f".{form}" if layout == "one" else "/")
-            made.append(Table(name, mount, path, form, layout, columns, _rows(rng, columns, form), rng.getrandbits(32)))
+            path = f"w{seed}/{at}" + (f".{form}" if layout in ("one", "big") else "/")
+            made.append(Table(name, mount, path, form, layout, columns, _rows(rng, columns, form, layout), rng.getrandbits(32)))
     return made
 
 
 def _columns(rng: random.Random, form: str, layout: str) -> list[Column]:
     kinds = rng.sample(FLAT, rng.randint(4, 8))
     if not form.startswith("csv") and rng.random() < 0.6:
-        kinds += rng.sample(NESTED, rng.randint(1, 3))
+        # JSON and `.albis` have no maps, nor have tables that are declared.
+        has_maps = form in ("parquet", "arrow") and layout != "wide"
+        kinds += rng.sample([*NESTED, "map"] if has_maps else NESTED, rng.randint(2, 4))
+    if layout == "big" and "text" not in kinds:
+        kinds.append("text")
     found = [Column("id", "int", pa.int64(), pa.int64(), "bigint"), Column("k", "int", pa.int32(), pa.int64(), "int")]
     found += [column(rng, f"c{at}", kind, form) for at, kind in enumerate(kinds)]
     if layout == "parts":
@@ -233,8 +246,8 @@ def _columns(rng: random.Random, form: str, layout: str) -> list[Column]:
     return found
 
 
-def _rows(rng: random.Random, columns: list[Column], form: str) -> list[tuple[Any, ...]]:
-    count = rng.choice(SIZES)
+def _rows(rng: random.Random, columns: list[Column], form: str, layout: str) -> list[tuple[Any, ...]]:
+    count = BIG if layout == "big" else rng.choice(SIZES)
     ids = list(range(count))
     if rng.random() < 0.5:
         rng.shuffle(ids)
@@ -248,5 +261,7 @@ def _rows(rng: random.Random, columns: list[Column], form: str) -> list[tuple[An
                 row.append(rng.choice(["x", "y z", "ü", "07"]))
             else:
                 row.append(value(rng, of, form))
+                if layout == "big" and of.kind == "text":
+                    row[-1] = rng.choice(LINES) + f"{row[-1]}, " * rng.randint(50, 200) + rng.choice(['"', "'", ",", ""])
         rows.append(tuple(row))
     return rows

@@ -11,7 +11,8 @@ use crate::tree::Tree;
 
 /// What one look at a checkout found.
 pub struct Outcome {
-    findings: Vec<Finding>,
+    /// All places, of what the ratchet lets stand too.
+    pub findings: Vec<Finding>,
     found: Numbers,
     kept: Numbers,
 }
@@ -43,11 +44,6 @@ impl Outcome {
     /// Whether nothing is worse than the ratchet says.
     pub fn is_tidy(&self) -> bool {
         self.broken().next().is_none()
-    }
-
-    /// All places, of what the ratchet lets stand too.
-    pub fn findings(&self) -> &[Finding] {
-        &self.findings
     }
 
     /// Rules and crates that are worse than the ratchet, with what was found and what is let stand.

@@ -8,14 +8,14 @@ use crate::config::Config;
 /// A client of the cluster that the configuration names.
 pub(crate) async fn connect(config: &Config) -> Result<Client> {
     let settings = ClientSettings {
-        security: config.security().clone(),
+        security: config.security.clone(),
         in_place: config.settings.in_place,
         ..ClientSettings::new(config.coordinator())
     };
     Client::connect(settings).await.map_err(|error| match error.kind() {
         ErrorKind::Retry | ErrorKind::Closed | ErrorKind::NotFound => {
             tracing::info!(%error, "no connection");
-            let address = config.coordinator_text();
+            let address = &config.settings.coordinator.0;
             Error::new(
                 error.kind(),
                 format!(

@@ -9,9 +9,12 @@ use crate::tree::Tree;
 
 /// What is to be brought; nothing is yet.
 pub(crate) struct Loading {
-    client: Client,
-    path: ForebayPath,
-    bytes: u64,
+    /// By whom it is brought.
+    pub(crate) client: Client,
+    /// What the path stands for: a folder's ends with `/`.
+    pub(crate) path: ForebayPath,
+    /// Bytes that will be in the tiers.
+    pub(crate) bytes: u64,
     what: What,
 }
 
@@ -50,11 +53,6 @@ impl Loading {
         Self { client: client.clone(), path: tree.path(path), bytes: tree.bytes(), what }
     }
 
-    /// What the path stands for: a folder's ends with `/`.
-    pub(crate) fn path(&self) -> &ForebayPath {
-        &self.path
-    }
-
     /// Objects of which something is brought.
     pub(crate) fn objects(&self) -> usize {
         match &self.what {
@@ -69,16 +67,6 @@ impl Loading {
             What::All { versions, .. } => versions,
             What::Parts(_) => &[],
         }
-    }
-
-    /// By whom it is brought.
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
-    }
-
-    /// Bytes that will be in the tiers.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
     }
 
     /// Brings it; `progress` gets the bytes that are there so far.

@@ -45,7 +45,8 @@ pub(crate) fn time(secs: u64) -> String {
 ///
 /// Everything goes through here so that a reader that went away (`forebay ls | head`) ends the command quietly.
 pub(crate) struct Output {
-    json: bool,
+    /// Whether programs read it.
+    pub(crate) json: bool,
     terminal: bool,
     stdout: BufWriter<Stdout>,
 }
@@ -54,11 +55,6 @@ impl Output {
     /// The output of this process. Flush with [`Self::finish`].
     pub(crate) fn new(json: bool) -> Self {
         Self { json, terminal: Self::is_terminal(), stdout: BufWriter::with_capacity(64 << 10, io::stdout()) }
-    }
-
-    /// Whether programs read it.
-    pub(crate) fn json(&self) -> bool {
-        self.json
     }
 
     /// Whether a person sees it at once.

@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Bar {
-    at_least: bool,
+    /// Whether more is better.
+    pub at_least: bool,
     bound: f64,
-    of_ratio: bool,
+    /// Whether it is held against the ratio to the peer, not against the value itself.
+    pub of_ratio: bool,
     text: String,
 }
 
@@ -33,16 +35,6 @@ pub enum Verdict {
 }
 
 impl Bar {
-    /// Whether more is better.
-    pub fn is_at_least(&self) -> bool {
-        self.at_least
-    }
-
-    /// Whether it is held against the ratio to the peer, not against the value itself.
-    pub fn is_of_ratio(&self) -> bool {
-        self.of_ratio
-    }
-
     /// Judges a value, or the ratio to its peer where the bar is one of that; a bar of a ratio without one is missed.
     pub fn judge(&self, value: f64, ratio: Option<f64>) -> Verdict {
         let held = if self.of_ratio { ratio } else { Some(value) };

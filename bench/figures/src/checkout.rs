@@ -9,7 +9,8 @@ const WRITTEN: [&str; 4] = ["bench/figures.json", "README.md", "docs/benchmarks.
 /// A checkout of the project.
 #[derive(Clone, Debug)]
 pub struct Checkout {
-    root: PathBuf,
+    /// Its folder.
+    pub root: PathBuf,
 }
 
 impl Checkout {
@@ -23,11 +24,6 @@ impl Checkout {
         let bench = Path::new(env!("CARGO_MANIFEST_DIR"));
         // Two folders up.
         Self::at(bench.ancestors().nth(2).unwrap_or(bench))
-    }
-
-    /// Its folder.
-    pub fn root(&self) -> &Path {
-        &self.root
     }
 
     /// What is measured.

@@ -101,13 +101,13 @@ fn wanted<'a>(table: &'a Table, arguments: &Arguments) -> Result<Vec<&'a Bench>>
 
 /// Whether no bench failed; a bar that is missed is a figure like any other.
 fn measure(checkout: &Checkout, table: &Table, mut record: Record, benches: &[&Bench], rounds: usize) -> Result<bool> {
-    let programs = Programs::build(checkout.root(), benches);
+    let programs = Programs::build(&checkout.root, benches);
     let began = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true);
     let (commit, changed) = checkout.commit();
     let machine = Machine::here()?;
     let mut measured = Measured::default();
     for round in 1..=rounds {
-        gather(checkout.root(), benches, &programs, round, &mut measured, |start| println!("round {round}: {start}"))?;
+        gather(&checkout.root, benches, &programs, round, &mut measured, |start| println!("round {round}: {start}"))?;
         let (machine, starts) = (machine.clone(), measured.starts.clone());
         let run = Run { commit: commit.clone(), changed, rounds: round, machine, starts };
         // After each round, so that a run that is broken off leaves what it has.

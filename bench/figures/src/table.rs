@@ -102,7 +102,7 @@ pub enum Better {
 impl Figure {
     /// Which way is better: what the table says, else what the bar says.
     pub fn better(&self) -> Better {
-        let by_bar = if self.bar.as_ref().is_none_or(Bar::is_at_least) { Better::More } else { Better::Less };
+        let by_bar = if self.bar.as_ref().is_none_or(|bar| bar.at_least) { Better::More } else { Better::Less };
         self.better.unwrap_or(by_bar)
     }
 }
@@ -155,7 +155,7 @@ impl Figure {
         if self.line.is_empty() {
             return bad("`line` names no field, so that any line would do");
         }
-        if self.peer.is_none() && self.bar.as_ref().is_some_and(Bar::is_of_ratio) {
+        if self.peer.is_none() && self.bar.as_ref().is_some_and(|bar| bar.of_ratio) {
             return bad("its bar is a ratio, and there is no `peer`");
         }
         if self.peer.is_none() && self.limit.is_some() {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use forebay_types::split_mix;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -84,13 +85,8 @@ pub async fn answer(socket: &mut TcpStream, buffer: &mut [u8]) -> u64 {
 
 /// Random ranges of that many bytes in objects of a size, the same ones every time.
 pub fn ranges(paths: &[String], object_bytes: u64, bytes: u64, count: usize) -> Vec<Ask> {
-    let mut state = 0x1234_5678_9abc_def1_u64;
-    let mut roll = |sides: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % sides
-    };
+    let mut state = 0;
+    let mut roll = |sides: u64| split_mix(&mut state) % sides;
     let asks = (0..count).map(|_| {
         let path = paths[roll(paths.len() as u64) as usize].clone();
         let start = roll(object_bytes - bytes);

@@ -1,9 +1,11 @@
 //! The peers: nginx and rclone in front of the same store, each a process with a cache of its own.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use forebay_bench_harness::free_address;
 
 use crate::rig::KEY;
 
@@ -31,14 +33,10 @@ fn start(mut command: Command, address: SocketAddr) -> Peer {
     Peer { process, address }
 }
 
-fn free() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
-}
-
 /// nginx with a cache on disk, whole objects as slices of 1 MiB, as its manual has it. A request's query is its signature, which is
 /// another one each second: what is cached is known by its path.
 pub fn nginx(store: SocketAddr, folder: &Path) -> Peer {
-    let address = free();
+    let address = free_address().unwrap();
     let folder = folder.join("nginx");
     std::fs::create_dir_all(folder.join("cache")).unwrap();
     let at = folder.display();
@@ -72,7 +70,7 @@ http {{
 
 /// rclone's S3 server over the store, with its cache of whole files.
 pub fn rclone(store: SocketAddr, folder: &Path) -> Peer {
-    let address = free();
+    let address = free_address().unwrap();
     let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
     let binary =
         [forebay_bench_harness::cache().join("bin/rclone"), home.join("go/bin/rclone")].into_iter().find(|path| path.exists());

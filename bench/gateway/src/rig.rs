@@ -9,7 +9,7 @@ use forebay_s3::{AccessRule, GatewaySettings};
 use forebay_shared_storage::{AccessKey, StorageSettings};
 use forebay_testing::{ACCESS_KEY, S3Server, S3Settings, SECRET_KEY};
 use forebay_transport::Security;
-use forebay_types::MountOptions;
+use forebay_types::{MountOptions, split_mix};
 
 use crate::sign::Key;
 
@@ -57,14 +57,11 @@ impl Rig {
 
     /// `count` objects of `bytes` bytes, past the link; their paths.
     pub fn store(&self, name: &str, count: usize, bytes: usize) -> Vec<String> {
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut state = 0;
         let mut object = vec![0; bytes];
         let paths = (0..count).map(|n| {
             for eight in object.chunks_mut(8) {
-                state ^= state << 13;
-                state ^= state >> 7;
-                state ^= state << 17;
-                eight.copy_from_slice(&state.to_le_bytes()[..eight.len()]);
+                eight.copy_from_slice(&split_mix(&mut state).to_le_bytes()[..eight.len()]);
             }
             self.s3.put(BUCKET, &format!("{name}/{n}"), &object).unwrap();
             format!("/{BUCKET}/{name}/{n}")

@@ -1,6 +1,6 @@
 //! Bar of the planner's quality: replicas of random instances against Best Fit, the lower bound and the optimum.
 
-use forebay_bench_harness::cpu::ThreadClock;
+use forebay_bench_harness::cpu::ThreadTime;
 use forebay_placement::{Holdings, PlanSettings, Policy, SegmentDemand, Snapshot, WorkerRoom, plan};
 use serde::Serialize;
 
@@ -62,7 +62,7 @@ fn kind(shape: Shape, accesses: usize, instances: usize, search_max: usize, dice
             counts.iter().map(|count| SegmentDemand { count: *count, ..Default::default() }).collect();
         let snapshot = Snapshot { segments: &demands, workers: &workers, held: &Holdings::none() };
         let best_fit = plan(&snapshot, &PlanSettings::of(Policy::BestFit));
-        let clock = ThreadClock::start();
+        let clock = ThreadTime::now();
         let ours = plan(&snapshot, &PlanSettings::of(Policy::Repack));
         figure.plan_ms += clock.elapsed().as_secs_f64() * 1e3 * share;
         let counted = counts.iter().filter(|count| **count > 0).count();

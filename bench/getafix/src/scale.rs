@@ -1,6 +1,6 @@
 //! Bar of the planner's cost: time and memory of plans for up to a million segments, first ones and later ones.
 
-use forebay_bench_harness::cpu::{ThreadClock, own_bytes};
+use forebay_bench_harness::cpu::{ThreadTime, own_bytes};
 use forebay_placement::{Holdings, PlanSettings, Policy, SegmentDemand, Snapshot, WorkerRoom, plan};
 use serde::Serialize;
 
@@ -55,7 +55,7 @@ fn case(segments: usize, workers: u32, shape: Shape, policy: Policy, seed: u64) 
         let counts = counts(shape, segments, segments * 200, &mut dice);
         let demands: Vec<SegmentDemand> =
             (0..).zip(counts).map(|(order, count)| SegmentDemand { count, bytes: 1, order, ..Default::default() }).collect();
-        let clock = ThreadClock::start();
+        let clock = ThreadTime::now();
         let plan = plan(&Snapshot { segments: &demands, workers: &rooms, held: &held }, &PlanSettings::of(policy));
         let routes: usize = (0..segments as u32).map(|segment| plan.routing(segment).len()).sum();
         let cpu_s = clock.elapsed().as_secs_f64();

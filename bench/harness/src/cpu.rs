@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use cpu_time::ProcessTime;
+/// CPU time of the calling thread: other load on the machine doesn't count.
+pub use cpu_time::ThreadTime;
 use forebay_types::{Error, Result, ResultExt};
 
 /// A tick of the system's clock of processes.
@@ -20,20 +23,14 @@ pub fn of_process(id: u32) -> Result<Duration> {
     }
 }
 
-/// Of this process' threads, which live as long as a benchmark does; exactly.
-pub fn own() -> Result<Duration> {
-    // What a thread has taken since it got its core is not counted before it gives it up.
-    std::thread::yield_now();
-    of_threads("self")
+/// Of this process, exactly.
+pub fn own() -> Duration {
+    ProcessTime::now().as_duration()
 }
 
 /// Of another process' threads that live; exactly.
 pub fn of_live_threads(id: u32) -> Result<Duration> {
-    of_threads(&id.to_string())
-}
-
-fn of_threads(process: &str) -> Result<Duration> {
-    let folder = format!("/proc/{process}/task");
+    let folder = format!("/proc/{id}/task");
     let mut nanos = 0;
     for task in std::fs::read_dir(&folder).context(|| folder.clone())? {
         // A thread may have ended since it was listed.
@@ -56,25 +53,4 @@ pub fn status_bytes(process: u32, field: &str) -> Result<u64> {
 /// The same of this process.
 pub fn own_bytes(field: &str) -> u64 {
     status_bytes(std::process::id(), field).expect("Linux says it")
-}
-
-/// CPU time of the calling thread: other load on the machine doesn't count.
-pub struct ThreadClock(Duration);
-
-impl ThreadClock {
-    /// Starts to count.
-    pub fn start() -> Self {
-        Self(of_thread())
-    }
-
-    /// What this thread has computed since.
-    pub fn elapsed(&self) -> Duration {
-        of_thread() - self.0
-    }
-}
-
-fn of_thread() -> Duration {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux with scheduler statistics");
-    let nanos = text.split_ascii_whitespace().next().and_then(|field| field.parse().ok());
-    Duration::from_nanos(nanos.expect("nanoseconds on a CPU"))
 }

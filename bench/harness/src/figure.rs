@@ -53,7 +53,8 @@ pub struct Figure {
     #[serde(skip_serializing_if = "Option::is_none")]
     ratio: Option<f64>,
     bar: String,
-    met: bool,
+    /// Whether the bar is met.
+    pub met: bool,
     #[serde(skip)]
     limit: Bar,
 }
@@ -103,11 +104,6 @@ impl Figure {
                 self.bar
             );
         }
-    }
-
-    /// Whether the bar is met.
-    pub fn met(&self) -> bool {
-        self.met
     }
 }
 

@@ -8,7 +8,9 @@ mod rounds;
 mod served;
 
 use std::io::{BufRead, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 pub use figure::{Bar, Figure, at_least, at_most, line, median};
 use forebay_transport::Security;
@@ -26,6 +28,23 @@ pub fn cache() -> PathBuf {
 /// Of every process of a benchmark, so that they let each other in.
 pub fn security() -> Security {
     Security::owner("the secret of the benchmark").expect("it is long enough")
+}
+
+/// What a benchmark's process ends with, by whether all bars are met.
+pub fn exit(program: &str, all_met: Result<bool>) -> ExitCode {
+    match all_met {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("{program}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Where nobody listens yet.
+pub fn free_address() -> Result<SocketAddr> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 
 /// Tells whoever started this process a line.

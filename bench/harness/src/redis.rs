@@ -1,7 +1,7 @@
 //! The peer: a Redis server that keeps nothing on disk.
 
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -14,8 +14,10 @@ const SOON: Duration = Duration::from_millis(20);
 /// A server of this machine; it ends with this.
 pub struct Redis {
     child: Child,
-    port: u16,
-    socket: PathBuf,
+    /// Its port on loopback.
+    pub port: u16,
+    /// Its Unix socket.
+    pub socket: PathBuf,
     _folder: TempDir,
 }
 
@@ -23,7 +25,7 @@ impl Redis {
     /// Starts one with further settings, and waits until it answers.
     pub fn start(settings: &[&str]) -> Result<Self> {
         let folder = tempfile::tempdir()?;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = crate::free_address()?.port();
         let socket = folder.path().join("redis.sock");
         let child = Command::new("redis-server")
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
@@ -45,16 +47,6 @@ impl Redis {
     /// Its process.
     pub fn id(&self) -> u32 {
         self.child.id()
-    }
-
-    /// Its port on loopback.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Its Unix socket.
-    pub fn socket(&self) -> &Path {
-        &self.socket
     }
 
     /// `redis-benchmark` against it.

@@ -45,9 +45,9 @@ impl Redis {
     /// A connection, and what it asks for each time: so many requests of `get` or `set` together.
     pub fn plain(&self, test: &str, bytes: usize, together: usize, unix: bool) -> Plain {
         let stream: Box<dyn Stream> = match unix {
-            true => Box::new(UnixStream::connect(self.0.socket()).unwrap()),
+            true => Box::new(UnixStream::connect(&self.0.socket).unwrap()),
             false => {
-                let stream = TcpStream::connect(("127.0.0.1", self.0.port())).unwrap();
+                let stream = TcpStream::connect(("127.0.0.1", self.0.port)).unwrap();
                 stream.set_nodelay(true).unwrap();
                 Box::new(stream)
             }

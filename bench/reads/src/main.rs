@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use forebay_bench_harness::exit;
 use forebay_bench_reads::{Reads, Serve, heap, rig};
 use forebay_types::Result;
 
@@ -33,14 +34,7 @@ enum Name {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    match rig::with_credentials().and_then(|()| runtime?.block_on(run(arguments))) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("forebay-bench-reads: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    exit("forebay-bench-reads", rig::with_credentials().and_then(|()| runtime?.block_on(run(arguments))))
 }
 
 /// Runs what was named and says whether all its bars are met.
@@ -57,7 +51,7 @@ async fn measure(wanted: &[Reads], json: bool) -> Result<bool> {
     for one in wanted {
         for figure in one.figures().await? {
             figure.print(json);
-            all_met &= figure.met();
+            all_met &= figure.met;
         }
     }
     Ok(all_met)

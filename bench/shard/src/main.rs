@@ -72,13 +72,7 @@ enum BarCommand {
 }
 
 fn main() -> ExitCode {
-    match run(Cli::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("forebay-bench-shard: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    forebay_bench_harness::exit("forebay-bench-shard", run(Cli::parse()).map(|()| true))
 }
 
 fn run(cli: Cli) -> Result<()> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use forebay_bench_harness::cpu::ThreadClock;
+use forebay_bench_harness::cpu::ThreadTime;
 use forebay_shard::{Builder, KeyType, LayerId, Query, QueryCounters, Record, Schema, Shard, Value, ValueType};
 use forebay_types::Result;
 
@@ -111,11 +111,11 @@ pub(crate) fn schema() -> Schema {
 impl Subject {
     /// Builds the base, then every layer.
     pub(crate) fn build(records: &Records, threads: usize) -> Result<Self> {
-        let (clock, peak) = (ThreadClock::start(), PeakMemory::start());
+        let (clock, peak) = (ThreadTime::now(), PeakMemory::start());
         let mut builder = Builder::new(schema())?;
         for row in 0..records.len() {
             let values: [Option<&[u8]>; ATTRIBUTES.len()] = std::array::from_fn(|attribute| Some(records.value(row, attribute)));
-            builder.push_encoded(&forebay_shard::Key::U64(records.keys()[row]), &values)?;
+            builder.push_encoded(&forebay_shard::Key::U64(records.keys[row]), &values)?;
         }
         let shard = builder.finish(0.35)?;
         let built = Built { cpu_secs: clock.elapsed().as_secs_f64(), peak_bytes: peak.bytes(), secs: peak.secs() };

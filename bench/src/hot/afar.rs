@@ -4,7 +4,6 @@
 //! All of it shares this machine's cores. The link's copying is the more work the more goes over it, and selecting is work that another
 //! host would have to itself: at 10 Gbit/s the one is against the file's bytes, the other against rows.
 
-use std::net::{SocketAddr, TcpListener};
 use std::time::Instant;
 
 use forebay_client::Client;
@@ -16,7 +15,7 @@ use super::link::Link;
 use super::parquet::{decode, geometric};
 use super::{Engines, engine};
 use crate::rig::{RigSettings, mounted};
-use forebay_bench_harness::{Bar, Figure, median};
+use forebay_bench_harness::{Bar, Figure, free_address, median};
 
 /// Runs of each query by each engine, in turns.
 const RUNS: usize = 3;
@@ -36,7 +35,7 @@ struct Taken {
 pub async fn hot_afar() -> Result<Vec<Figure>> {
     let worker = free_address()?;
     let link = Link::open(worker)?;
-    let behind = Some((worker.to_string(), link.address().to_string()));
+    let behind = Some((worker.to_string(), link.address.to_string()));
     let engines = Engines::start_in(RigSettings { behind, ..Engines::settings() }).await?;
     let client = async || engines.rig.node.client(false).await;
     let (raw, hot) = (without_rows(&client().await?).await?, engine(&client().await?, true).await?);
@@ -115,9 +114,4 @@ impl Taken {
 async fn without_rows(client: &Client) -> Result<Tpch> {
     let settings = EngineSettings { rows_from_afar: false, ..EngineSettings::default() };
     Tpch::new(Engine::over_client(client.clone(), settings), &mounted()).await
-}
-
-/// Where nobody listens yet.
-fn free_address() -> Result<SocketAddr> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }

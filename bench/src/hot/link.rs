@@ -20,7 +20,8 @@ const QUIET_WITHIN: Duration = Duration::from_secs(2);
 
 /// A link to one address, at one of its own.
 pub struct Link {
-    address: SocketAddr,
+    /// Where clients are to connect.
+    pub address: SocketAddr,
     there: Arc<Way>,
     back: Arc<Way>,
 }
@@ -52,11 +53,6 @@ impl Link {
             }
         });
         Ok(link)
-    }
-
-    /// Where clients are to connect.
-    pub fn address(&self) -> SocketAddr {
-        self.address
     }
 
     /// How many bytes a second it carries each way from now on.
@@ -143,7 +139,7 @@ mod tests {
         let (expected, began) = (sent.clone(), Instant::now());
         let sending = thread::spawn(move || target.accept().unwrap().0.write_all(&sent).unwrap());
         let mut came = Vec::new();
-        TcpStream::connect(link.address()).unwrap().read_to_end(&mut came).unwrap();
+        TcpStream::connect(link.address).unwrap().read_to_end(&mut came).unwrap();
         sending.join().unwrap();
         assert!(came == expected);
         assert!(began.elapsed() >= Duration::from_millis(150), "{:?} for 200 ms of the link", began.elapsed());

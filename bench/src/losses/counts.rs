@@ -49,12 +49,12 @@ fn rounded(cell: &str) -> String {
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Counts {
     phase: &'static str,
-    done: u64,
+    pub(super) done: u64,
     wrong: u64,
     failed: u64,
     hung: u64,
     /// Done, of all.
-    ratio: f64,
+    pub(super) ratio: f64,
     /// Of processes.
     pub(super) kills: u64,
     /// Of these, with a query in flight.
@@ -104,15 +104,6 @@ impl Counts {
         self.secs_max = self.took.last().map_or(0.0, Duration::as_secs_f64);
         self.ratio = self.done as f64 / self.all().max(1) as f64;
         self
-    }
-
-    pub(super) fn done(&self) -> u64 {
-        self.done
-    }
-
-    /// Done, of all.
-    pub(super) fn ratio(&self) -> f64 {
-        self.ratio
     }
 
     /// Wrong or hung: what must never be.
@@ -172,6 +163,6 @@ mod tests {
         counts.add("q2", Ended::Hung, second * 3);
         let counts = counts.closed();
         assert_eq!((counts.all(), counts.worst(), counts.secs_max), (3, 1, 3.0));
-        assert!((counts.ratio() - 1.0 / 3.0).abs() < 1e-9 && counts.text().contains("1 x q1: no"));
+        assert!((counts.ratio - 1.0 / 3.0).abs() < 1e-9 && counts.text().contains("1 x q1: no"));
     }
 }

@@ -98,12 +98,12 @@ fn run(arguments: &LossesArgs, home: &Path, data: &Path, json: bool) -> Result<V
 
 /// Of both phases, and how long they lasted.
 fn figures((undisturbed, before): (&Counts, Duration), (disturbed, during): (&Counts, Duration)) -> Vec<Figure> {
-    let a_minute = |counts: &Counts, period: Duration| counts.done() as f64 / (period.as_secs_f64() / 60.0);
+    let a_minute = |counts: &Counts, period: Duration| counts.done as f64 / (period.as_secs_f64() / 60.0);
     let worst = (undisturbed.worst() + disturbed.worst()) as f64;
     vec![
         Figure::new("answers wrong or hung", worst, "queries", "none", 1.0, Bar::ValueAtMost(0.0)),
-        Figure::alone("queries done, with losses", disturbed.ratio(), "of all", Bar::ValueAtLeast(1.0))
-            .beside("undisturbed", undisturbed.ratio()),
+        Figure::alone("queries done, with losses", disturbed.ratio, "of all", Bar::ValueAtLeast(1.0))
+            .beside("undisturbed", undisturbed.ratio),
         Figure::alone("queries done a minute, with losses", a_minute(disturbed, during), "queries", Bar::RatioAtLeast(0.4))
             .beside("undisturbed", a_minute(undisturbed, before)),
         Figure::new("kills amid queries", disturbed.kills_in_midst as f64, "kills", "none", 1.0, Bar::Nothing),

@@ -1,11 +1,11 @@
 //! The cluster that is killed: each role a process of the binary, ended and started again where it was.
 
 use std::fs::File;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use forebay_bench_harness::free_address;
 use forebay_types::{Error, Result, ResultExt};
 
 /// How long a cluster may take to answer its first question.
@@ -33,25 +33,25 @@ pub(super) struct Processes {
 impl Processes {
     /// Starts so many workers and executors, with `data` mounted as `/lake`.
     pub(super) fn start(binary: &Path, home: &Path, workers: usize, data: &Path) -> Result<Self> {
-        let coordinator = free_port()?;
+        let coordinator = free_address()?.to_string();
         let (binary, home) = (binary.to_path_buf(), home.to_path_buf());
         let mut all = Self { binary, home, coordinator: coordinator.clone(), running: Vec::new() };
         all.add(Role::Coordinator, &["coordinator", "--coordinator-listen", &coordinator, "--data-dir", "coordinator"])?;
         all.until_answers(&["status", "--json"])?;
         all.ask(&["mount", "add", "lake", &format!("file://{}", data.display())])?;
         for ix in 0..workers {
-            let (listen, folder) = (free_port()?, format!("worker-{ix}"));
+            let (listen, folder) = (free_address()?.to_string(), format!("worker-{ix}"));
             let flags = ["worker", "--coordinator", &coordinator, "--worker-listen", &listen, "--data-dir", &folder];
             all.add(Role::Worker(ix), &[&flags[..], &TIERS].concat())?;
         }
-        let listen = free_port()?;
+        let listen = free_address()?.to_string();
         all.add(
             Role::Scheduler,
             &["scheduler", "--coordinator", &coordinator, "--scheduler-listen", &listen, "--data-dir", "scheduler"],
         )?;
         all.until_answers(&["jobs", "--json"])?;
         for ix in 0..workers {
-            let (listen, folder) = (free_port()?, format!("executor-{ix}"));
+            let (listen, folder) = (free_address()?.to_string(), format!("executor-{ix}"));
             let flags = ["executor", "--coordinator", &coordinator, "--executor-listen", &listen, "--data-dir", &folder];
             all.add(Role::Executor(ix), &[&flags[..], &["--slots", "2"]].concat())?;
         }
@@ -148,8 +148,4 @@ fn command(binary: &Path, home: &Path, arguments: &[&str]) -> Command {
     command.env("FOREBAY_DISTRIBUTE_FROM", "0B");
     command.args(arguments).stdin(Stdio::null());
     command
-}
-
-fn free_port() -> Result<String> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
 }

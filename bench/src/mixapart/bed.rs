@@ -67,7 +67,7 @@ impl Bed {
 
     /// Runs something that has an answer.
     pub async fn measure(&self, run: impl Future<Output = Result<String>>) -> Result<Run> {
-        let cpu = || Ok::<_, Error>(cpu::own()? + self.s3.cpu()?);
+        let cpu = || Ok::<_, Error>(cpu::own() + self.s3.cpu()?);
         let (start, before) = (Instant::now(), cpu()?);
         let answer = run.await?;
         let secs = start.elapsed().as_secs_f64();

@@ -6,6 +6,7 @@ use std::time::Instant;
 use forebay_protocol::AdminRequest;
 use forebay_sql::Engine;
 use forebay_types::{Error, MountOptions, Result};
+use serde::Serialize;
 
 use super::work::{Answers, Work};
 use crate::cluster::{LocalCluster, Shape};
@@ -19,7 +20,7 @@ pub struct Bed {
 }
 
 /// What a run took.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     pub secs: f64,
     pub write_secs: f64,
@@ -50,10 +51,10 @@ impl Bed {
             work.run(&self.engine).await?;
         }
         let before = control.jobs().await?.len();
-        let (times, cpu, start) = (self.cluster.shuffle_times(), cpu::own()?, Instant::now());
+        let (times, cpu, start) = (self.cluster.shuffle_times(), cpu::own(), Instant::now());
         let answers = work.run(&self.engine).await?;
         let secs = start.elapsed().as_secs_f64();
-        let (after, cpu) = (self.cluster.shuffle_times(), (cpu::own()?.saturating_sub(cpu)).as_secs_f64());
+        let (after, cpu) = (self.cluster.shuffle_times(), cpu::own().saturating_sub(cpu).as_secs_f64());
         let jobs = control.jobs().await?;
         if jobs.len() < before + work.queries() {
             return Err(Error::internal("a query did not run on the cluster"));

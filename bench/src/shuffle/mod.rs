@@ -100,11 +100,8 @@ impl Way {
 struct Line<'a> {
     work: &'a str,
     way: &'a str,
-    secs: f64,
-    write_secs: f64,
-    fetch_secs: f64,
-    cpu_secs: f64,
-    bytes_passed: u64,
+    #[serde(flatten)]
+    run: &'a Measured,
 }
 
 /// Runs what was asked for.
@@ -193,14 +190,6 @@ fn figures(name: WorkName, work: &Work, arguments: &ShuffleArgs, measured: &[Vec
 
 #[expect(clippy::print_stdout, reason = "figures are the program's output")]
 fn print(work: &Work, way: &Way, run: &Measured) {
-    let line = Line {
-        work: &work.what,
-        way: way.name,
-        secs: run.secs,
-        write_secs: run.write_secs,
-        fetch_secs: run.fetch_secs,
-        cpu_secs: run.cpu_secs,
-        bytes_passed: run.bytes_passed,
-    };
+    let line = Line { work: &work.what, way: way.name, run };
     println!("{}", serde_json::to_string(&line).expect("figures are plain"));
 }

@@ -22,7 +22,7 @@ pub const SHARED: [&str; 3] = ["ss_item_sk", "ss_quantity", "ss_net_paid"];
 
 /// The same table in every format, written when it is asked for.
 pub struct Files {
-    dir: PathBuf,
+    pub dir: PathBuf,
     pub batches: Vec<RecordBatch>,
     _temporary: Option<TempDir>,
 }
@@ -38,10 +38,6 @@ impl Files {
         };
         fs::create_dir_all(&dir).context(|| dir.display())?;
         Ok(Self { dir, batches: batches(rows), _temporary: temporary })
-    }
-
-    pub fn dir(&self) -> &Path {
-        &self.dir
     }
 
     fn file(&self, name: &str, write: impl FnOnce(File) -> Result<()>) -> Result<PathBuf> {

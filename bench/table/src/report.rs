@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// One JSON line a figure.
 pub struct Report {
     rows: usize,
-    rounds: usize,
+    pub rounds: usize,
 }
 
 /// A figure of ours beside a peer's, and what their ratio should be.
@@ -25,11 +25,6 @@ pub struct Figure<'a> {
 impl Report {
     pub fn new(rows: usize, rounds: usize) -> Self {
         Self { rows, rounds }
-    }
-
-    /// Rounds that were asked for.
-    pub fn rounds(&self) -> usize {
-        self.rounds
     }
 
     /// Prints a figure; the ratio says how many times as good as the peer ours is.

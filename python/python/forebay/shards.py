@@ -20,13 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["AsyncDatasets", "AsyncShards", "Datasets", "Shards"]
 
 
-class Shards:
-    """A dataset, as ``fb.shards["/lake/orders.shards"]`` opens it: records by their key, and keys by conditions.
-
-    A condition is text, as on the command line (``"o_clerk = Clerk#000000951 and o_comment *= requests"``), or a mapping in
-    the form of ``forebay shard batch`` (``{"attr": "o_clerk", "eq": "Clerk#000000951"}``). It stays at the state of the dataset that
-    was there when it was opened, or when something was ordered of its replicas through it: open it anew to see a later one.
-    """
+class _Opened:
+    """What is known of a dataset without asking for it."""
 
     def __init__(self, shards: _forebay.Shards) -> None:
         self._shards = shards
@@ -42,6 +37,20 @@ class Shards:
     def columns(self) -> list[str]:
         """The names of its columns, the key's first."""
         return list(self._shards.columns)
+
+    @property
+    def orders(self) -> dict[str, Any]:
+        """What is ordered of its replicas, as ``{"pin": {"size": 0.9}, "frozen": True, "ack": "two-workers"}``; empty as it is made."""
+        return dict(json.loads(self._shards.orders))
+
+
+class Shards(_Opened):
+    """A dataset, as ``fb.shards["/lake/orders.shards"]`` opens it: records by their key, and keys by conditions.
+
+    A condition is text, as on the command line (``"o_clerk = Clerk#000000951 and o_comment *= requests"``), or a mapping in
+    the form of ``forebay shard batch`` (``{"attr": "o_clerk", "eq": "Clerk#000000951"}``). It stays at the state of the dataset that
+    was there when it was opened, or when something was ordered of its replicas through it: open it anew to see a later one.
+    """
 
     def get(self, key: Any, columns: Sequence[str] | None = None) -> dict[str, Any] | None:
         """The record of a key, with all columns or those that are asked for; ``None`` where there is none."""
@@ -96,11 +105,6 @@ class Shards:
     def status(self) -> list[dict[str, Any]]:
         """Its shards: records, bytes, and how each replica stands."""
         return list(json.loads(self._shards.status()))
-
-    @property
-    def orders(self) -> dict[str, Any]:
-        """What is ordered of its replicas, as ``{"pin": {"size": 0.9}, "frozen": True, "ack": "two-workers"}``; empty as it is made."""
-        return dict(json.loads(self._shards.orders))
 
     def pin(self, *, size: float | None = None) -> tuple[int, int]:
         """Keeps its replicas where they are, each at ``size`` of the input at least (without it at the size that it starts with).
@@ -200,23 +204,8 @@ class Datasets:
         return self.open(path)
 
 
-class AsyncShards:
+class AsyncShards(_Opened):
     """As :class:`Shards`, awaited."""
-
-    def __init__(self, shards: _forebay.Shards) -> None:
-        self._shards = shards
-        # By the columns' names, the key's first.
-        self._kinds = dict(zip(shards.columns, shards.kinds, strict=True))
-
-    @property
-    def path(self) -> str:
-        """Where it is."""
-        return self._shards.path
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of its columns, the key's first."""
-        return list(self._shards.columns)
 
     async def get(self, key: Any, columns: Sequence[str] | None = None) -> dict[str, Any] | None:
         """The record of a key; ``None`` where there is none."""
@@ -275,11 +264,6 @@ class AsyncShards:
     async def status(self) -> list[dict[str, Any]]:
         """Its shards, and how each replica stands."""
         return list(json.loads(await self._shards.status(aio=True)))
-
-    @property
-    def orders(self) -> dict[str, Any]:
-        """What is ordered of its replicas."""
-        return dict(json.loads(self._shards.orders))
 
     async def pin(self, *, size: float | None = None) -> tuple[int, int]:
         """Keeps its replicas where they are, at a size at least; gives how many of how many are there."""

@@ -68,7 +68,7 @@ impl Scenario {
             }
             Workload::Recorded(load) => {
                 let queries_per_sec = accesses_per_sec / load.mean_accesses();
-                let length = load.queries().len() as f64 / queries_per_sec * 1e6;
+                let length = load.queries.len() as f64 / queries_per_sec * 1e6;
                 let stretch = length / load.length().max(1) as f64;
                 run(&what, &mut planner, load.repeated(stretch), observer)
             }
@@ -84,7 +84,7 @@ impl Scenario {
     /// Segments at the start, and when others come.
     fn segments(&self) -> (usize, Vec<Micros>) {
         match &self.workload {
-            Workload::Recorded(load) => (load.paths().len(), Vec::new()),
+            Workload::Recorded(load) => (load.paths.len(), Vec::new()),
             Workload::Synthetic(load) => {
                 let times = load.fresh_every.map(|every| (1..=load.fresh_most as u64).map(|n| n * every).collect());
                 (load.segments, times.unwrap_or_default())

@@ -77,7 +77,7 @@ pub(super) async fn receive(mut draft: Draft, body: Option<StreamingBlob>, lengt
             draft.write(&piece).map_err(|error| refuse(StoreError::Io(error)))?;
         }
     }
-    if length.is_some_and(|length| length as u64 != draft.size()) {
+    if length.is_some_and(|length| length as u64 != draft.size) {
         return Err(s3_error!(IncompleteBody));
     }
     Ok(draft)
@@ -96,7 +96,7 @@ pub(super) async fn copy(store: &Arc<Store>, input: CopyObjectInput) -> S3Result
     let (source, opened) = store.open_object(bucket, key).map_err(refuse)?;
     let draft = store.draft(&input.bucket).map_err(refuse)?;
     let size = source.size;
-    let copied = tokio::task::spawn_blocking(move || {
+    let copied = forebay_runtime::spawn_blocking(move || {
         let mut draft = draft;
         draft.copy(&opened, size).map(|()| draft)
     });

@@ -69,7 +69,7 @@ pub(super) async fn complete(store: &Arc<Store>, input: CompleteMultipartUploadI
     }
     let draft = store.draft(&input.bucket).map_err(refuse)?;
     let tag = chosen.etag.clone();
-    let joined = tokio::task::spawn_blocking(move || chosen.join(draft)).await;
+    let joined = forebay_runtime::spawn_blocking(move || chosen.join(draft)).await;
     let draft = joined.map_err(|error| s3_error!(InternalError, "{error}"))?.map_err(refuse)?;
     let object = store
         .commit_as(draft, tag, &input.bucket, &input.key, content_type, |there| {

@@ -14,7 +14,7 @@ pub(crate) struct Draft {
     to: To,
     /// Of the file; empty where there is none.
     path: PathBuf,
-    size: u64,
+    pub(crate) size: u64,
     hash: Context,
 }
 
@@ -62,10 +62,6 @@ impl Draft {
         };
         self.size += copied;
         if copied == bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
-    }
-
-    pub(crate) fn size(&self) -> u64 {
-        self.size
     }
 
     /// The tag of what was written: half of its SHA-256, marked as no MD5 by `-1`, as S3 marks tags of parts.

@@ -154,7 +154,7 @@ impl Store {
         let objects = state.objects(bucket)?;
         let old = objects.get(key).cloned();
         check(old.as_deref())?;
-        let size = draft.size();
+        let size = draft.size;
         let record = Record { key: key.into(), content_type, etag, modified_ms: now_ms(), size };
         let place = draft.keep(&record.encode(), &path)?;
         let object = Arc::new(object_of(record, place));
@@ -184,7 +184,7 @@ impl Store {
 
     /// Keeps what was written as a part and returns its tag.
     pub(crate) fn put_part(&self, upload: &str, number: i32, draft: Draft) -> Result<String, StoreError> {
-        let (etag, size) = (draft.etag(), draft.size());
+        let (etag, size) = (draft.etag(), draft.size);
         let mut state = self.state.lock();
         let upload = state.uploads.get_mut(upload).ok_or(StoreError::NoUpload)?;
         let path = self.new_path(&upload.bucket, "part");

@@ -61,7 +61,7 @@ pub fn not_up(cluster: &mut Cluster, may_end: bool) -> Vec<Violation> {
     for process in cluster.processes() {
         let log = std::fs::read_to_string(process.log()).unwrap_or_default();
         if let Some(line) = log.lines().find(|line| line.contains(PANIC)).filter(|_| !may_end) {
-            violations.push(violation(format!("{}: {line}", process.name())));
+            violations.push(violation(format!("{}: {line}", process.name)));
         }
         if let Err(error) = process.wait_until_up() {
             violations.push(violation(error.to_string()));
@@ -71,7 +71,7 @@ pub fn not_up(cluster: &mut Cluster, may_end: bool) -> Vec<Violation> {
 }
 
 fn metrics_of(process: &Process) -> &'static [&'static str] {
-    match process.name() {
+    match process.name.as_str() {
         "gateway" => &OF_GATEWAY,
         name if name.starts_with("worker") => &OF_WORKERS,
         _ => &[],
@@ -79,14 +79,14 @@ fn metrics_of(process: &Process) -> &'static [&'static str] {
 }
 
 fn held(process: &Process) -> io::Result<Held> {
-    let told = |name: &&'static str| Ok((*name, metric(process.http(), name)?));
+    let told = |name: &&'static str| Ok((*name, metric(process.http, name)?));
     let told = metrics_of(process).iter().map(told).collect::<io::Result<Vec<_>>>()?;
-    Ok(Held { process: process.name().to_owned(), descriptors: process.descriptors()?, told })
+    Ok(Held { process: process.name.clone(), descriptors: process.descriptors()?, told })
 }
 
 /// What a process holds beyond what it held before, and within which time that must go.
 fn more(process: &Process, before: &Held) -> Vec<(Duration, String)> {
-    assert_eq!(process.name(), before.process, "processes are looked at in one order");
+    assert_eq!(process.name, before.process, "processes are looked at in one order");
     let now = match held(process) {
         Ok(now) => now,
         Err(error) => return vec![(WITHIN, format!("{} does not say what it holds: {error}", before.process))],

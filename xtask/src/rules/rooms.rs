@@ -40,11 +40,8 @@ pub(crate) fn find(tree: &Tree) -> Vec<Finding> {
 
 /// The types that are defined in a file.
 fn defined(code: &str) -> Vec<&str> {
-    let mut names = Vec::new();
-    for word in DEFINES {
-        names.extend(find_words(code, word).map(|at| name_at(&code[at + word.len()..])));
-    }
-    names
+    let of = |word: &'static str| find_words(code, word).map(move |at| name_at(&code[at + word.len()..]));
+    DEFINES.into_iter().flat_map(of).collect()
 }
 
 /// The types that a file has functions of which no trait asks for, and where.

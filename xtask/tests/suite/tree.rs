@@ -56,7 +56,7 @@ impl Checkout {
     }
 
     pub fn found(&self, rule: Rule) -> Vec<Finding> {
-        self.tidy().findings().iter().filter(|finding| finding.rule == rule).cloned().collect()
+        self.tidy().findings.iter().filter(|finding| finding.rule == rule).cloned().collect()
     }
 
     /// Where the rule is broken, as `path:line`.

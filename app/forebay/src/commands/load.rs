@@ -40,8 +40,8 @@ async fn one(client: &Client, path: &ForebayPath, args: &LoadArgs, output: &mut 
 
 /// Loads, and shows how far it is.
 pub(crate) async fn load(loading: Loading) -> Outcome<Loaded> {
-    let (path, objects, bytes) = (loading.path().to_string(), loading.objects(), loading.bytes());
-    let (client, versions) = (loading.client().clone(), loading.whole().to_vec());
+    let (path, objects, bytes) = (loading.path.to_string(), loading.objects(), loading.bytes);
+    let (client, versions) = (loading.client.clone(), loading.whole().to_vec());
     let bar = progress::bytes(&format!("load {path}"), bytes);
     let counted = bar.clone();
     let loaded = loading.run(move |done| counted.set_position(done)).await;
@@ -59,7 +59,7 @@ async fn gone(client: &Client, versions: &[ObjectVersion]) -> u64 {
 
 impl Loaded {
     pub(crate) fn print(&self, output: &mut Output) -> Outcome {
-        if output.json() { output.record(self) } else { output.line(&self.said()) }
+        if output.json { output.record(self) } else { output.line(&self.said()) }
     }
 
     fn said(&self) -> String {

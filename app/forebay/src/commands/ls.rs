@@ -68,7 +68,7 @@ fn name<'a>(folder: &ForebayPath, key: &'a Key) -> &'a str {
 
 fn object(output: &mut Output, path: &ForebayPath, name: &str, info: &ObjectInfo, long: bool) -> Outcome {
     let modified = time(info.modified_ms);
-    if output.json() {
+    if output.json {
         return output.record(&Entry {
             path: &path.to_string(),
             folder: false,
@@ -81,7 +81,7 @@ fn object(output: &mut Output, path: &ForebayPath, name: &str, info: &ObjectInfo
 }
 
 fn subfolder(output: &mut Output, path: &ForebayPath, name: &str, long: bool) -> Outcome {
-    if output.json() {
+    if output.json {
         return output.record(&Entry { path: &path.to_string(), folder: true, bytes: None, modified: None, version: None });
     }
     if long { output.name(&format!("{:>10}  {:20}  {name}", "-", "")) } else { output.name(name) }

@@ -45,11 +45,7 @@ pub(crate) async fn run(client: &Client, args: PinArgs) -> Outcome {
 /// What is left of a pin whose data could not be brought: as before, there is none unless there was one.
 async fn without_data(client: &Client, path: &ForebayPath, was_pinned: bool, failure: Failure) -> Failure {
     let Failure::Failed(error) = failure else { return failure };
-    let lifted = !was_pinned
-        && match client.unpin(path).await {
-            Ok(()) => true,
-            Err(_) => pins(client).await.is_ok_and(|pins| !pins.contains(path)),
-        };
+    let lifted = !was_pinned && (client.unpin(path).await.is_ok() || pins(client).await.is_ok_and(|pins| !pins.contains(path)));
     let left = match lifted {
         true => format!("{path} is not pinned, since it could not be loaded (`--no-load` pins it all the same)"),
         false => format!("{path} stays pinned, but could not be loaded (`forebay pin --remove {path}` lifts the pin)"),
@@ -78,7 +74,7 @@ async fn list(client: &Client, output: &mut Output) -> Outcome {
 }
 
 fn output_pin(output: &mut Output, path: &ForebayPath, pinned: bool) -> Outcome {
-    if output.json() {
+    if output.json {
         return output.record(&json!({"path": path.to_string(), "pinned": pinned}));
     }
     if pinned { output.line(&path.to_string()) } else { Ok(()) }

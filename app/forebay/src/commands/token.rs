@@ -33,7 +33,7 @@ pub(crate) async fn run(client: &Client, command: TokenCommand) -> Outcome {
         TokenCommand::Rm { name, json } => {
             let mut output = Output::new(json);
             for token in ask(client, AdminRequest::TokenRemove { name }).await? {
-                match output.json() {
+                match output.json {
                     true => output.record(&Token::of(&token, time))?,
                     false => output.line(&format!("{} ended", token.id))?,
                 }

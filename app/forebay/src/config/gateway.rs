@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use super::Config;
 use super::security::scope_of;
-use super::types::S3Anonymous;
 use crate::exit::{Failure, Outcome};
 
 /// A file with access keys.
@@ -39,11 +38,7 @@ impl Config {
         gateway.region = settings.s3_region.clone();
         gateway.domains = vec![settings.s3_domain.clone()];
         gateway.keys = self.keys()?;
-        gateway.anonymous = match settings.s3_anonymous {
-            S3Anonymous::Off => Anonymous::Off,
-            S3Anonymous::Read => Anonymous::Read,
-            S3Anonymous::Write => Anonymous::Write,
-        };
+        gateway.anonymous = settings.s3_anonymous;
         gateway.upload_disk_bytes_max = settings.s3_upload_disk.0;
         gateway.bucket_configuration = settings.s3_bucket_configuration;
         let endpoint = settings.s3_new_buckets_endpoint.as_ref().map(|url| url.0.clone());

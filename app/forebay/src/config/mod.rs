@@ -31,9 +31,9 @@ pub(crate) use setting::{Flag, Setting};
 use table::Settings;
 pub(crate) use table::TABLE;
 pub(crate) use types::LogFormat;
-use types::{Address as HostPort, Http, OrOff};
 #[cfg(feature = "cluster")]
-use types::{JobOrder, NodeClass, ShufflePlace};
+use types::ShufflePlace;
+use types::{Address as HostPort, Http, OrOff};
 pub(crate) use value::Written;
 
 /// The effective configuration, validated.
@@ -41,7 +41,8 @@ pub(crate) struct Config {
     /// As it is written; what below has a method needs more than that.
     pub(crate) settings: Settings,
     sources: sources::Sources,
-    security: Security,
+    /// What commands show where they connect, and TLS.
+    pub(crate) security: Security,
 }
 
 impl Config {
@@ -60,11 +61,6 @@ impl Config {
     /// Where clients and workers find the coordinator.
     pub(crate) fn coordinator(&self) -> Address {
         Address::Tcp(self.settings.coordinator.0.clone())
-    }
-
-    /// The same as text, for messages.
-    pub(crate) fn coordinator_text(&self) -> &str {
-        &self.settings.coordinator.0
     }
 
     /// Where the scheduler of distributed SQL is, or `off`, when that is said.
@@ -91,21 +87,12 @@ impl Config {
         self.settings.slots.map_or((cores / executors.max(1)).max(1), |slots| usize::from(slots.0))
     }
 
-    /// Whether jobs of one priority share the slots, instead of going one after the other.
-    #[cfg(feature = "cluster")]
-    pub(crate) fn is_fair(&self) -> bool {
-        self.settings.job_order == JobOrder::Fair
-    }
-
     /// Where what passes between the stages of a job lies.
     #[cfg(feature = "cluster")]
     pub(crate) fn shuffle(&self) -> forebay_distributed::Shuffle {
-        use forebay_client::StorageClass;
-        use forebay_distributed::Shuffle;
-        match (self.settings.shuffle, self.settings.shuffle_storage_class) {
-            (ShufflePlace::Files, _) => Shuffle::Files,
-            (ShufflePlace::Nodes, NodeClass::Dram) => Shuffle::Nodes(StorageClass::Dram),
-            (ShufflePlace::Nodes, NodeClass::Disk) => Shuffle::Nodes(StorageClass::Disk),
+        match self.settings.shuffle {
+            ShufflePlace::Files => forebay_distributed::Shuffle::Files,
+            ShufflePlace::Nodes => forebay_distributed::Shuffle::Nodes(self.settings.shuffle_storage_class),
         }
     }
 
@@ -133,21 +120,6 @@ impl Config {
         self.settings.flight.on().map(|address| self.listen("flight", address)).transpose()
     }
 
-    /// What clients are told to reach the worker at.
-    pub(crate) fn advertise(&self) -> Option<&str> {
-        self.settings.advertise.as_ref().map(|address| address.0.as_str())
-    }
-
-    /// Where the worker is; its host when not said.
-    pub(crate) fn location(&self) -> Option<&str> {
-        self.settings.location.as_ref().map(|label| label.0.as_str())
-    }
-
-    /// What commands show where they connect, and TLS.
-    pub(crate) fn security(&self) -> &Security {
-        &self.security
-    }
-
     /// What a coordinator, and all that runs beside it in its process, shows and lets in.
     pub(crate) fn coordinator_security(&self) -> Outcome<Security> {
         security::of_coordinator(&self.settings)
@@ -162,11 +134,6 @@ impl Config {
     /// What a worker, a scheduler or an executor shows and lets in.
     pub(crate) fn member_security(&self) -> Outcome<Security> {
         security::of_member(&self.settings)
-    }
-
-    /// The data folder.
-    pub(crate) fn data_dir(&self) -> &Path {
-        &self.settings.data_dir
     }
 
     /// Folders of the disk tier on other disks, each with its capacity in bytes.

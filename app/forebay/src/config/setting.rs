@@ -208,10 +208,7 @@ macro_rules! settings {
     (@kebab $field:expr) => {{
         const FIELD: &str = $field;
         const KEY: [u8; FIELD.len()] = kebab(FIELD);
-        match std::str::from_utf8(&KEY) {
-            Ok(key) => key,
-            Err(_) => FIELD,
-        }
+        if let Ok(key) = std::str::from_utf8(&KEY) { key } else { FIELD }
     }};
     (@value $default:expr) => { $default.into() };
     (@value $words:expr => $derived:expr) => { $derived };

@@ -24,7 +24,7 @@ impl Config {
     pub(crate) fn show(&self, output: &mut Output) -> Outcome {
         for (setting, value) in self.settings.shown() {
             let (source, line) = self.source(setting);
-            if output.json() {
+            if output.json {
                 output.record(&Line { key: setting.key, value, source, line })?;
                 continue;
             }

@@ -4,9 +4,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use forebay_client::StorageClass;
 use forebay_coordinator::{CoordinatorSettings, PlacementSettings};
 use forebay_data_folder::{DataFolder, default_disk_bytes, default_dram_bytes};
 use forebay_placement::{Policy, Weigh};
+use forebay_s3::Anonymous;
+use forebay_scheduling::Policy as JobOrder;
 use forebay_types::{BitRate, ByteSize};
 use forebay_worker::WorkerSettings;
 
@@ -14,10 +17,7 @@ use super::disks::DiskFolders;
 use super::setting::Reader::{Commands, Coordinator, Executor, Gateway, Scheduler, Up, Worker};
 use super::setting::{ALL, Default, Flag, ROLES, Setting, kebab, settings};
 use super::sources::Sources;
-use super::types::{
-    Address, Addresses, Folders, Http, JobOrder, Label, LogFormat, NodeClass, OrOff, S3Anonymous, Secret, Share, ShufflePlace,
-    Slots, Times, Url,
-};
+use super::types::{Address, Addresses, Folders, Http, Label, LogFormat, OrOff, Secret, Share, ShufflePlace, Slots, Times, Url};
 use super::value::Value;
 use crate::exit::Outcome;
 
@@ -81,7 +81,7 @@ settings! {
         shuffle: ShufflePlace = ShufflePlace::Nodes, of &[Scheduler], flag RolesSeldom;
 
         /// Storage class of these nodes: memory first, or disk to keep them off memory
-        shuffle_storage_class: NodeClass = NodeClass::Dram, of &[Scheduler], flag RolesSeldom;
+        shuffle_storage_class: StorageClass = StorageClass::Dram, of &[Scheduler], flag RolesSeldom;
 
         /// What a task reads at least of what the stages before it have left, or a fourth of that of files: smaller partitions go together into one task
         /// Tasks of so little take longer to hand out than to run. With 0B each partition is a task.
@@ -107,7 +107,7 @@ settings! {
         s3_keys_file: Option<PathBuf> = "none" => None, of &[Gateway], flag Roles;
 
         /// What S3 requests without a signature may do
-        s3_anonymous: S3Anonymous = S3Anonymous::Off, of &[Gateway], flag Roles;
+        s3_anonymous: Anonymous = Anonymous::Off, of &[Gateway], flag Roles;
 
         /// Host below which a bucket's name may stand
         /// With s3.local, lake.s3.local is bucket lake.

@@ -1,7 +1,10 @@
 //! The types of settings that nothing but the configuration has.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
+
+use forebay_client::StorageClass;
+use forebay_s3::Anonymous;
+use forebay_scheduling::Policy as JobOrder;
 
 use super::value::{Value, Written};
 
@@ -263,26 +266,24 @@ impl Value for Folders {
     }
 }
 
+/// Where what passes between the stages of a job lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ShufflePlace {
+    Nodes,
+    Files,
+}
+
+/// How lines of the log are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LogFormat {
+    Text,
+    Json,
+}
+
 /// Settings that are one of a few words.
 macro_rules! choices {
-    ($($(#[$about:meta])* $name:ident { $first:ident = $first_word:literal $(, $choice:ident = $word:literal)* $(,)? })*) => {
-        $($(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum $name {
-            $first,
-            $($choice,)*
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(match self {
-                    Self::$first => $first_word,
-                    $(Self::$choice => $word,)*
-                })
-            }
-        }
-
-        impl Value for $name {
+    ($($name:ty { $first:ident = $first_word:literal $(, $choice:ident = $word:literal)* })*) => {
+        $(impl Value for $name {
             const FORM: &'static str = concat!($first_word $(, "|", $word)*);
 
             fn read(written: &Written, _: &Path) -> Result<Self, String> {
@@ -295,22 +296,21 @@ macro_rules! choices {
             }
 
             fn shown(&self) -> Option<String> {
-                Some(self.to_string())
+                let word = match self {
+                    Self::$first => $first_word,
+                    $(Self::$choice => $word,)*
+                };
+                Some(word.to_string())
             }
         })*
     };
 }
 
 choices! {
-    /// In which order jobs of one priority are served.
     JobOrder { Fifo = "fifo", Fair = "fair" }
-    /// Where what passes between the stages of a job lies.
     ShufflePlace { Nodes = "nodes", Files = "files" }
-    /// Of temporary nodes.
-    NodeClass { Dram = "dram", Disk = "disk" }
-    /// What S3 requests without a signature may do.
-    S3Anonymous { Off = "off", Read = "read", Write = "write" }
-    /// How lines of the log are written.
+    StorageClass { Dram = "dram", Disk = "disk" }
+    Anonymous { Off = "off", Read = "read", Write = "write" }
     LogFormat { Text = "text", Json = "json" }
 }
 
@@ -350,8 +350,8 @@ mod tests {
     #[test]
     fn a_choice_names_the_others() {
         assert_eq!(read::<JobOrder>("fair"), Ok(JobOrder::Fair));
-        assert_eq!(read::<S3Anonymous>("all").unwrap_err(), "\"all\" is none of off, read, write");
-        let bare = S3Anonymous::read(&Written::Switch(true), Path::new("")).unwrap_err();
+        assert_eq!(read::<Anonymous>("all").unwrap_err(), "\"all\" is none of off, read, write");
+        let bare = Anonymous::read(&Written::Switch(true), Path::new("")).unwrap_err();
         assert_eq!(bare, "it is true or false: write a text in quotes, one of off, read, write");
     }
 

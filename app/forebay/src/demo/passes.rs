@@ -28,7 +28,7 @@ pub(crate) async fn run(args: &DemoArgs, tables: &Tables, stage: &Stage, started
     let mut pass = Pass { queries: &args.queries.0, stage, answers: Answers::new(args.scale), first: HashMap::new() };
 
     read_once(&tables.folder)?;
-    let direct_run = pass.cold("direct from S3", engines::direct(stage.server.endpoint())).await?.1;
+    let direct_run = pass.cold("direct from S3", engines::direct(&stage.server.endpoint)).await?.1;
 
     let (ingest_run, cost) = ingest_then_compute(args, &mut pass).await?;
 
@@ -60,7 +60,7 @@ async fn ingest_then_compute(args: &DemoArgs, pass: &mut Pass<'_>) -> Result<(Ru
     let folder = &pass.stage.ingest_folder;
     let before = pass.stage.server.count().await?;
     let (started, cpu_before) = (forebay_runtime::now(), cpu::of_this_process());
-    ingest::copy(&engines::s3(pass.stage.server.endpoint())?, folder).await?;
+    ingest::copy(&engines::s3(&pass.stage.server.endpoint)?, folder).await?;
     let (copy_secs, copy_cpu_secs) = (started.elapsed().as_secs_f64(), cpu::of_this_process() - cpu_before);
     let copied = since(before, pass.stage.server.count().await?);
 

@@ -14,7 +14,8 @@ use crate::program;
 
 /// The S3 server, a process of its own that ends with this one.
 pub(crate) struct Server {
-    endpoint: String,
+    /// Its URL.
+    pub(super) endpoint: String,
     pipes: Mutex<(ChildStdin, Lines<BufReader<ChildStdout>>)>,
     _child: Child,
 }
@@ -38,11 +39,6 @@ impl Server {
         let mut lines = BufReader::new(stdout).lines();
         let endpoint = next(&mut lines).await?;
         Ok(Self { endpoint, pipes: Mutex::new((stdin, lines)), _child: child })
-    }
-
-    /// Its URL.
-    pub(crate) fn endpoint(&self) -> &str {
-        &self.endpoint
     }
 
     /// Takes all files below a folder as objects, past the link.

@@ -56,7 +56,7 @@ impl Stage {
             .control(AdminRequest::MountAdd {
                 name: MOUNT.parse()?,
                 url: format!("s3://{BUCKET}"),
-                options: MountOptions { endpoint: Some(server.endpoint().to_string()), ..MountOptions::default() },
+                options: MountOptions { endpoint: Some(server.endpoint.clone()), ..MountOptions::default() },
             })
             .await?;
         Ok(Self { server, client, node, ingest_folder, folders })

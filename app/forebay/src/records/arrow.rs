@@ -25,11 +25,11 @@ const AS_TEXT: CastOptions<'static> = CastOptions { safe: true, format_options: 
 
 /// Turns batches of a file's columns into records.
 pub(super) struct Rows {
-    columns: Columns,
+    pub(super) columns: Columns,
     /// The type that each column is brought to first.
     casts: Vec<DataType>,
-    /// Text that is missing is text of no characters.
-    empty_text: bool,
+    /// Text that is missing is text of no characters, where a format can't tell them apart.
+    pub(super) empty_text: bool,
     rows: u64,
 }
 
@@ -43,17 +43,6 @@ impl Rows {
             casts.push(cast);
         }
         Ok(Self { columns: Columns::new(columns, wanted.key)?, casts, empty_text: false, rows: 0 })
-    }
-
-    /// Takes missing text for text of no characters, where a format can't tell them apart.
-    pub(super) fn with_empty_text(mut self) -> Self {
-        self.empty_text = true;
-        self
-    }
-
-    /// The columns of the records.
-    pub(super) fn columns(&self) -> &Columns {
-        &self.columns
     }
 
     /// The records of a batch that has just these columns.

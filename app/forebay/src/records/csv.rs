@@ -25,10 +25,11 @@ pub(super) fn open(path: &Path, delimiter: u8, wanted: &Wanted<'_>) -> Result<In
     let places = wanted.places(&names)?;
     let kept = project(&schema, &places);
     // A field of no characters is text of no characters; for other types it is no value.
-    let mut rows = Rows::new(&kept, &(0..places.len()).collect::<Vec<_>>(), wanted)?.with_empty_text();
+    let mut rows = Rows::new(&kept, &(0..places.len()).collect::<Vec<_>>(), wanted)?;
+    rows.empty_text = true;
     let reader = ReaderBuilder::new(Arc::new(schema)).with_format(format).with_projection(places).with_batch_size(ROWS_TOGETHER);
     let batches = reader.build(Bounded::new(File::open(path)?, delimiter)).map_err(invalid)?;
-    let columns = rows.columns().clone();
+    let columns = rows.columns.clone();
     let records = batches.map(move |batch| {
         let records = rows.records(&batch.map_err(invalid)?)?;
         Ok(Piece { bytes: bytes * records.len() as u64 / total.max(1) as u64, records })

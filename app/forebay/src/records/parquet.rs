@@ -69,7 +69,7 @@ pub(super) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
             Err(error) => vec![Err(error)],
         }
     });
-    let columns = rows.columns().clone();
+    let columns = rows.columns.clone();
     let records = parts.map(move |part| {
         let records = rows.records(&part?)?;
         Ok(Piece { bytes: bytes * records.len() as u64 / total, records })

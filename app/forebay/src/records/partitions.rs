@@ -1,11 +1,13 @@
 //! Columns that the names of folders give, as in `year=2024/month=1/x.parquet`: those that SQL has as well.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use forebay_shard::Value;
 use forebay_shard_store::{Column, ColumnKind, Columns};
 use forebay_sql::NULL_PARTITION;
 use forebay_types::{Error, Result};
+use percent_encoding::percent_decode_str;
 
 use super::{Input, Piece, Wanted};
 
@@ -86,22 +88,7 @@ fn is_whole(value: &str) -> bool {
 
 /// A value with its `%XX` as what they stand for; what is no text then stays as it is.
 fn decoded(value: &str) -> String {
-    let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = |at: usize| after.get(at).and_then(|digit| char::from(*digit).to_digit(16));
-        match (first, hex(0), hex(1)) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push((high * 16 + low) as u8);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| value.to_string())
+    percent_decode_str(value).decode_utf8().map_or_else(|_| value.to_string(), Cow::into_owned)
 }
 
 #[cfg(test)]

@@ -42,7 +42,8 @@ pub(crate) struct ClusterRunning {
     security: Security,
     slots: usize,
     wait: Wait,
-    client: Client,
+    /// A way to the coordinator that is there as long as this is.
+    pub(super) client: Client,
     _credentials: AbortOnDropHandle<()>,
 }
 
@@ -145,11 +146,6 @@ impl ClusterRunning {
     pub(crate) fn roles(&self) -> impl Iterator<Item = &'static str> {
         let roles = [("scheduler", self.scheduler.is_some()), ("executor", !self.executors.is_empty())];
         roles.into_iter().filter_map(|(role, runs)| runs.then_some(role))
-    }
-
-    /// A way to the coordinator that is there as long as this is.
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
     }
 
     /// Where the scheduler of this process listens.

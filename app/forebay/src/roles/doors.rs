@@ -27,7 +27,7 @@ impl Loads for ByClients {
             let client = Client::connect(settings).await?;
             let LoadAsked { path, columns, condition } = asked;
             let loading = Loading::of(&client, &path, &columns, condition.as_deref(), LOADED_OBJECTS_MAX).await?;
-            let (objects, bytes) = (loading.objects() as u64, loading.bytes());
+            let (objects, bytes) = (loading.objects() as u64, loading.bytes);
             let at = move |bytes_done| LoadProgress { objects, bytes, bytes_done };
             tell(at(0));
             Ok(loading.run(move |bytes_done| tell(at(bytes_done))).await?.bytes_fetched)

@@ -112,7 +112,7 @@ impl HttpPort {
         if let Some(numbers) = running.executing() {
             http.show_executors(numbers);
         }
-        running.roles().for_each(|role| self.show_client_of(role, running.client()));
+        running.roles().for_each(|role| self.show_client_of(role, &running.client));
     }
 
     /// What serves over this client has started.

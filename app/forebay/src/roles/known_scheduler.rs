@@ -37,30 +37,27 @@ impl KnownScheduler {
             }
         }
     }
+
+    /// None where there is none to ask.
+    async fn asked<T, F>(&self, ask: impl FnOnce(SchedulerControl) -> F) -> Result<Option<T>>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        let Some(control) = self.control().await? else { return Ok(None) };
+        ask(control).await.map(Some)
+    }
 }
 
 impl Scheduler for KnownScheduler {
     fn jobs(&self) -> BoxFuture<'_, Result<Option<Vec<JobState>>>> {
-        async move {
-            let Some(control) = self.control().await? else { return Ok(None) };
-            Ok(Some(control.jobs().await?))
-        }
-        .boxed()
+        self.asked(|control| async move { control.jobs().await }).boxed()
     }
 
     fn tasks(&self) -> BoxFuture<'_, Result<Option<Vec<TaskState>>>> {
-        async move {
-            let Some(control) = self.control().await? else { return Ok(None) };
-            Ok(Some(control.tasks().await?))
-        }
-        .boxed()
+        self.asked(|control| async move { control.tasks().await }).boxed()
     }
 
     fn transfers(&self) -> BoxFuture<'_, Result<Option<Vec<TransferState>>>> {
-        async move {
-            let Some(control) = self.control().await? else { return Ok(None) };
-            Ok(Some(control.transfers().await?))
-        }
-        .boxed()
+        self.asked(|control| async move { control.transfers().await }).boxed()
     }
 }

@@ -15,8 +15,10 @@ use std::time::Duration;
 
 use forebay_coordinator::CoordinatorSettings;
 use forebay_data_folder::memory_bytes;
+use forebay_node::Node;
 use forebay_transport::{Address, Security};
 use forebay_types::format_bytes;
+use forebay_worker::WorkerSettings;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::cli::UpArgs;
@@ -29,7 +31,7 @@ pub(crate) use cluster::engine as distributed_engine;
 use cluster::{ClusterPart, ExecutorPart};
 #[cfg(feature = "cluster")]
 pub(crate) use known_scheduler::KnownScheduler;
-use running::{RunSettings, Running, WorkerPart};
+use running::{RunSettings, Running};
 pub(crate) use signals::Signals;
 pub(crate) use sql::SqlPart;
 
@@ -57,7 +59,7 @@ pub(crate) async fn up(config: &Config, args: &UpArgs) -> Outcome {
     let settings = RunSettings {
         flight: config.flight()?.map(str::to_string),
         coordinator: Some(coordinator_settings(config)?),
-        worker: Some(share(worker_part(config)?, workers)),
+        worker: Some(share(worker_settings(config)?, workers)),
         gateway,
         sql: Some(SqlPart::of(config)),
         extra_workers: workers - 1,
@@ -80,7 +82,7 @@ pub(crate) async fn up(config: &Config, args: &UpArgs) -> Outcome {
         for line in next {
             output.line(&line)?;
         }
-        let address = running.coordinator_address();
+        let address = &running.coordinator_address;
         if let Some(scheduler) = running.scheduler_address() {
             output.line(&format!(
                 "  forebay jobs                                  # statements run on all executors (scheduler {scheduler})"
@@ -102,14 +104,14 @@ pub(crate) async fn coordinator(config: &Config) -> Outcome {
     };
     run(settings, |running, output| {
         output.line("")?;
-        output.line(&format!("Next, on each node:  forebay worker --coordinator {}", running.coordinator_address()))
+        output.line(&format!("Next, on each node:  forebay worker --coordinator {}", running.coordinator_address))
     })
     .await
 }
 
 /// Runs a worker of a cluster.
 pub(crate) async fn worker(config: &Config) -> Outcome {
-    let worker = Some(worker_part(config)?);
+    let worker = Some(worker_settings(config)?);
     let settings = RunSettings { worker, ..RunSettings::of(config, member_security(config).await?, HTTP_PORT)? };
     run(settings, |_, _| Ok(())).await
 }
@@ -123,7 +125,7 @@ pub(crate) async fn gateway(config: &Config) -> Outcome {
         ));
     };
     let gateway = Some(gateway);
-    let settings = RunSettings { gateway, ..RunSettings::of(config, config.security().clone(), GATEWAY_HTTP_PORT)? };
+    let settings = RunSettings { gateway, ..RunSettings::of(config, config.security.clone(), GATEWAY_HTTP_PORT)? };
     run(settings, |_, _| Ok(())).await
 }
 
@@ -171,14 +173,14 @@ async fn member_security(config: &Config) -> Outcome<Security> {
 /// Scheduler and executors, as `up` runs them for so many workers.
 #[cfg(feature = "cluster")]
 fn cluster_part(config: &Config, workers: usize) -> Outcome<ClusterPart> {
-    let order = if config.is_fair() { forebay_distributed::Policy::Fair } else { forebay_distributed::Policy::Fifo };
-    let advertise = config.advertise().and_then(|advertise| advertise.rsplit_once(':')).map(|(host, _)| host.to_string());
+    let advertise = config.settings.advertise.as_ref().and_then(|advertise| advertise.0.rsplit_once(':'));
+    let advertise = advertise.map(|(host, _)| host.to_string());
     Ok(ClusterPart {
         scheduler: Some(forebay_distributed::SchedulerSettings {
             listen: config.scheduler_listen()?.to_string(),
             advertise: advertise.clone(),
             security: Security::default(),
-            order,
+            order: config.settings.job_order,
             ahead: config.settings.data_scheduler,
             shuffle: config.shuffle(),
             task_bytes: config.settings.task_bytes.0,
@@ -190,18 +192,20 @@ fn cluster_part(config: &Config, workers: usize) -> Outcome<ClusterPart> {
             listen: config.executor_listen()?.to_string(),
             advertise,
             slots: config.slots(workers),
-            folder: config.data_dir().join("results"),
+            folder: config.settings.data_dir.join("results"),
             in_place: config.settings.in_place,
         }),
         wait: config.settings.wait,
     })
 }
 
-/// The part of each of several workers of one machine: its tiers are shared out.
-fn share(part: WorkerPart, workers: u16) -> WorkerPart {
-    let workers = u64::from(workers.max(1));
-    let disk_folders = part.disk_folders.into_iter().map(|(folder, bytes)| (folder, bytes / workers)).collect();
-    WorkerPart { dram_bytes: part.dram_bytes / workers, disk_bytes: part.disk_bytes / workers, disk_folders, ..part }
+/// What each of several workers of one machine has: its tiers are shared out.
+fn share(mut worker: WorkerSettings, workers: u16) -> WorkerSettings {
+    let (store, workers) = (&mut worker.store, u64::from(workers.max(1)));
+    store.dram_bytes /= workers;
+    store.disk_bytes /= workers;
+    store.disks.iter_mut().for_each(|disk| disk.bytes /= workers);
+    worker
 }
 
 async fn run(settings: RunSettings, next: impl FnOnce(&Running, &mut Output) -> Outcome) -> Outcome {
@@ -248,23 +252,32 @@ fn coordinator_settings(config: &Config) -> Outcome<CoordinatorSettings> {
     Ok(CoordinatorSettings { lease, placement, ..CoordinatorSettings::new(listen, config.settings.metadata.0.clone()) })
 }
 
-fn worker_part(config: &Config) -> Outcome<WorkerPart> {
-    if let Some(warning) = beyond_the_memory(config.settings.dram.0, memory_bytes()) {
+/// A worker of a node on the data folder, with the tiers that are configured and at any port of this machine.
+pub(crate) fn own_worker(config: &Config, node: &Node) -> WorkerSettings {
+    let settings = &config.settings;
+    let mut worker = node.worker_in(&settings.data_dir, settings.dram.0);
+    worker.unix_socket = worker.unix_socket.filter(|_| settings.in_place);
+    worker.storage_share = settings.storage_share.0;
+    let (disks, store) = (config.disk_folders().into_iter(), worker.store.with_disk(settings.disk.0));
+    worker.store = disks.fold(store, |store, (folder, bytes)| store.with_disk_folder(folder, bytes));
+    worker
+}
+
+/// The one that runs as a role; of which cluster it is, it is told when it starts.
+fn worker_settings(config: &Config) -> Outcome<WorkerSettings> {
+    let settings = &config.settings;
+    if let Some(warning) = beyond_the_memory(settings.dram.0, memory_bytes()) {
         tracing::warn!("{warning}");
     }
-    Ok(WorkerPart {
-        listen: config.worker_listen()?.to_string(),
-        advertise: config.advertise().map(str::to_string),
-        location: config.location().map(str::to_string),
-        in_place: config.settings.in_place,
-        dram_bytes: config.settings.dram.0,
-        disk_bytes: config.settings.disk.0,
-        disk_folders: config.disk_folders(),
-        serve_bytes_per_sec: config.settings.serve_bandwidth.map(|rate| rate.bytes_per_sec()),
-        temporary_share: config.settings.temporary_share.0,
-        storage_share: config.settings.storage_share.0,
-        shard_bytes: config.settings.shard_bytes.0,
-        storage_queue_bytes: config.settings.storage_queue.0,
+    Ok(WorkerSettings {
+        listen: Address::Tcp(config.worker_listen()?.to_string()),
+        advertise: settings.advertise.as_ref().map(|address| address.0.clone()),
+        location: settings.location.as_ref().map(|label| label.0.clone()),
+        serve_bytes_per_sec: settings.serve_bandwidth.map(|rate| rate.bytes_per_sec()),
+        temporary_share: settings.temporary_share.0,
+        shard_bytes: settings.shard_bytes.0,
+        storage_queue_bytes: settings.storage_queue.0,
+        ..own_worker(config, &Node::join(config.coordinator(), Security::default()))
     })
 }
 

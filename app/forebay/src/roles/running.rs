@@ -37,7 +37,8 @@ pub(crate) struct RunSettings {
     pub(crate) flight: Option<String>,
     /// Its security is that of the process.
     pub(crate) coordinator: Option<CoordinatorSettings>,
-    pub(crate) worker: Option<WorkerPart>,
+    /// Its cluster is that of the process.
+    pub(crate) worker: Option<WorkerSettings>,
     pub(crate) gateway: Option<GatewaySettings>,
     /// How SQL runs in this process, that of Flight and of executors; none where there is neither.
     pub(crate) sql: Option<SqlPart>,
@@ -54,7 +55,7 @@ impl RunSettings {
     /// Nothing yet, with the HTTP port `port` if nobody says another.
     pub(crate) fn of(config: &Config, security: Security, port: u16) -> Outcome<Self> {
         Ok(Self {
-            folder: config.data_dir().to_path_buf(),
+            folder: config.settings.data_dir.clone(),
             security,
             http: config.http(port)?,
             metrics_anonymous: config.settings.metrics_anonymous,
@@ -66,7 +67,7 @@ impl RunSettings {
             extra_workers: 0,
             #[cfg(feature = "cluster")]
             cluster: None,
-            coordinator_at: config.coordinator_text().to_string(),
+            coordinator_at: config.settings.coordinator.0.clone(),
         })
     }
 
@@ -89,40 +90,16 @@ impl RunSettings {
     /// Tries the addresses first, so that the error can name the flag.
     fn can_listen(&self) -> Result<()> {
         let coordinator = self.coordinator.as_ref().map(|coordinator| coordinator.listen.to_string());
+        let worker = self.worker.as_ref().map(|worker| worker.listen.to_string());
         let addresses = [
             (coordinator.as_deref(), "coordinator-listen"),
-            (self.worker.as_ref().map(|worker| worker.listen.as_str()), "worker-listen"),
+            (worker.as_deref(), "worker-listen"),
             (self.http.as_deref(), "http"),
             (self.gateway.as_ref().map(|gateway| gateway.listen.as_str()), "s3"),
             (self.flight.as_deref(), "flight"),
         ];
         addresses.into_iter().try_for_each(|(address, flag)| address.map_or(Ok(()), |address| can_listen(address, flag)))
     }
-}
-
-/// A worker.
-#[derive(Clone)]
-pub(crate) struct WorkerPart {
-    pub(crate) listen: String,
-    pub(crate) advertise: Option<String>,
-    /// Where it is; its host when not said.
-    pub(crate) location: Option<String>,
-    pub(crate) in_place: bool,
-    pub(crate) dram_bytes: u64,
-    /// Capacity of the disk tier in the data folder.
-    pub(crate) disk_bytes: u64,
-    /// Its folders on other disks, and what they may take.
-    pub(crate) disk_folders: Vec<(PathBuf, u64)>,
-    /// What it sends at most; none for as much as it can.
-    pub(crate) serve_bytes_per_sec: Option<u64>,
-    /// Share of its tiers that temporary nodes may take.
-    pub(crate) temporary_share: f64,
-    /// Share of its storage from which it collects garbage.
-    pub(crate) storage_share: f64,
-    /// Bytes of disk for served shards.
-    pub(crate) shard_bytes: u64,
-    /// Bytes that may wait for the shared storage of a mount.
-    pub(crate) storage_queue_bytes: u64,
 }
 
 /// The roles that run in this process.
@@ -133,7 +110,8 @@ pub(crate) struct Running {
     flight: Option<FlightServer>,
     /// Of datasets that follow objects.
     refreshes: Option<AbortOnDropHandle<()>>,
-    coordinator_address: String,
+    /// host:port of the coordinator.
+    pub(super) coordinator_address: String,
     summary: String,
     node: Node,
 }
@@ -168,19 +146,18 @@ impl Running {
             http.show_workshop(&settings.folder)?;
         }
         let coordinator_address = node.coordinator_at().to_string();
-        if let Some(part) = settings.worker {
-            let disk_bytes = part.disk_folders.iter().fold(part.disk_bytes, |sum, (_, bytes)| sum.saturating_add(*bytes));
-            summary += &format!(", DRAM tier {}, disk tier {}", format_bytes(part.dram_bytes), format_bytes(disk_bytes));
-            let host = part.listen.rsplit_once(':').map_or("127.0.0.1", |(host, _)| host);
-            let beside = WorkerPart { listen: format!("{host}:0"), advertise: None, ..part.clone() };
-            let first = worker_settings(&node, part, &settings.folder);
-            node.start_worker(first).await?;
+        if let Some(worker) = settings.worker {
+            let store = &worker.store;
+            let disk_bytes = store.disks.iter().fold(store.disk_bytes, |sum, disk| sum.saturating_add(disk.bytes));
+            summary += &format!(", DRAM tier {}, disk tier {}", format_bytes(store.dram_bytes), format_bytes(disk_bytes));
+            let (coordinator, security) = (node.coordinator_at().clone(), settings.security.clone());
+            let first = WorkerSettings { coordinator, security, ..worker };
+            node.start_worker(first.clone()).await?;
             for ix in 0..settings.extra_workers {
                 let name = format!("worker-{}", ix + 2);
                 let folder = settings.folder.join(&name);
                 node.hold(DataFolder::take(&folder, &["worker"])?);
-                let next = worker_settings(&node, in_folders_below(beside.clone(), &name), &folder);
-                node.start_worker(next).await?;
+                node.start_worker(beside(&first, &folder, &name)).await?;
             }
         }
         http.show_workers(node.workers.clone());
@@ -228,11 +205,6 @@ impl Running {
             summary,
             node,
         })
-    }
-
-    /// host:port of the coordinator.
-    pub(crate) fn coordinator_address(&self) -> &str {
-        &self.coordinator_address
     }
 
     /// host:port of the scheduler of this process.
@@ -319,35 +291,19 @@ fn engines(coordinator: String, tls: Option<TlsSettings>, way: Option<Way>, quer
     })
 }
 
-/// A further worker of this process has folders of its own on other disks, too.
-fn in_folders_below(part: WorkerPart, name: &str) -> WorkerPart {
-    let below = |(folder, bytes): (PathBuf, u64)| {
-        let folder = folder.join(name);
+/// A further worker of this process: at any port of the first one's host, in folders of its own, on other disks too.
+fn beside(first: &WorkerSettings, folder: &Path, name: &str) -> WorkerSettings {
+    let listen = first.listen.to_string();
+    let host = listen.rsplit_once(':').map_or("127.0.0.1", |(host, _)| host);
+    let mut worker = WorkerSettings { listen: Address::Tcp(format!("{host}:0")), advertise: None, ..first.clone() };
+    worker.unix_socket = worker.unix_socket.map(|_| DataFolder::socket_in(folder));
+    worker.store.folder = DataFolder::tiers_in(folder);
+    for disk in &mut worker.store.disks {
+        disk.folder.push(name);
         // Where the disk is away there is nothing to make it in, which the worker tells.
-        let _ = std::fs::create_dir(&folder);
-        (folder, bytes)
-    };
-    let disk_folders = part.disk_folders.into_iter().map(below).collect();
-    WorkerPart { disk_folders, ..part }
-}
-
-fn worker_settings(node: &Node, part: WorkerPart, folder: &Path) -> WorkerSettings {
-    let worker = node.worker_in(folder, part.dram_bytes);
-    let store = worker.store.with_disk(part.disk_bytes);
-    WorkerSettings {
-        coordinator: worker.coordinator,
-        listen: Address::Tcp(part.listen),
-        unix_socket: worker.unix_socket.filter(|_| part.in_place),
-        store: part.disk_folders.into_iter().fold(store, |store, (folder, bytes)| store.with_disk_folder(folder, bytes)),
-        security: worker.security,
-        advertise: part.advertise,
-        location: part.location,
-        serve_bytes_per_sec: part.serve_bytes_per_sec,
-        temporary_share: part.temporary_share,
-        storage_share: part.storage_share,
-        shard_bytes: part.shard_bytes,
-        storage_queue_bytes: part.storage_queue_bytes,
+        let _ = std::fs::create_dir(&disk.folder);
     }
+    worker
 }
 
 fn can_listen(address: &str, flag: &str) -> Result<()> {

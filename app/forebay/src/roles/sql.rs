@@ -2,8 +2,7 @@
 
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::path::Path;
 
 use forebay_sql::{EngineMemory, EngineSettings, LocalFiles, QueryMemory, QueryMemorySettings, Reach};
 use forebay_transport::Credential;
@@ -18,34 +17,27 @@ const SPILL_FOLDER: &str = "spill";
 #[derive(Clone, Debug)]
 pub(crate) struct SqlPart {
     /// Memory for what all of its queries hold.
-    pub(crate) memory_bytes: u64,
+    memory_bytes: u64,
     /// Disk that they may spill to.
-    pub(crate) spill_bytes: u64,
-    /// What a query reads at least to run on a cluster.
-    pub(crate) distribute_from_bytes: u64,
-    /// Whether workers of other hosts are asked for rows of decoded columns.
-    pub(crate) rows_from_afar: bool,
-    /// Folders whose files statements may name.
-    pub(crate) file_roots: Vec<PathBuf>,
-    /// Whether they may name buckets that no mount covers.
-    pub(crate) direct_stores: bool,
-    /// Statements that take so long are told to the log; none for no statement.
-    pub(crate) slow_query: Option<Duration>,
+    spill_bytes: u64,
+    /// All else.
+    settings: EngineSettings,
 }
 
 impl SqlPart {
     /// As it is configured for servers.
     pub(crate) fn of(config: &Config) -> Self {
         let settings = &config.settings;
-        Self {
-            memory_bytes: settings.sql_memory.0,
-            spill_bytes: settings.sql_spill.0,
+        let file_roots = settings.file_roots.as_ref().map(|folders| folders.0.clone()).unwrap_or_default();
+        let local_files = LocalFiles::Below(file_roots);
+        let engine = EngineSettings {
+            reach: Reach { direct_stores: settings.direct_stores, local_files, temporary: true },
             distribute_from_bytes: settings.distribute_from.0,
             rows_from_afar: settings.rows_from_afar,
-            file_roots: settings.file_roots.as_ref().map(|folders| folders.0.clone()).unwrap_or_default(),
-            direct_stores: settings.direct_stores,
             slow_query: config.slow_query(),
-        }
+            ..EngineSettings::default()
+        };
+        Self { memory_bytes: settings.sql_memory.0, spill_bytes: settings.sql_spill.0, settings: engine }
     }
 
     /// The same for a process that is its user's own: statements may name whatever that user may.
@@ -62,12 +54,7 @@ impl SqlPart {
         }
         let (memory_bytes, spill_bytes) = (Some(self.memory_bytes), Some(self.spill_bytes));
         let memory = QueryMemory::new(&QueryMemorySettings { memory_bytes, spill_bytes, spill_folder })?;
-        let local_files = LocalFiles::Below(self.file_roots.clone());
-        let reach = Reach { direct_stores: self.direct_stores, local_files, temporary: true };
-        let (distribute_from_bytes, rows_from_afar, slow_query) =
-            (self.distribute_from_bytes, self.rows_from_afar, self.slow_query);
-        let memory = EngineMemory::Shared(memory);
-        Ok(EngineSettings { memory, reach, distribute_from_bytes, rows_from_afar, slow_query, ..EngineSettings::default() })
+        Ok(EngineSettings { memory: EngineMemory::Shared(memory), ..self.settings.clone() })
     }
 }
 
@@ -92,13 +79,17 @@ mod tests {
 
     use super::*;
 
+    /// As it is where nothing is set.
+    fn unset(folder: &Path) -> SqlPart {
+        let file = folder.join("forebay.toml");
+        std::fs::write(&file, "").expect("a file that sets nothing");
+        SqlPart::of(&Config::load(Some(&file), Vec::new()).expect("a configuration"))
+    }
+
     #[test]
     fn what_queries_of_a_server_hold_is_bounded_where_nobody_sets_a_bound() {
         let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("forebay.toml");
-        std::fs::write(&file, "").expect("a file that sets nothing");
-        let config = Config::load(Some(&file), Vec::new()).expect("a configuration");
-        let part = SqlPart::of(&config);
+        let part = unset(folder.path());
         let servers = part.engine(Some(folder.path())).expect("settings");
         let own = part.own_engine(None, None).expect("settings");
         // A quarter of what the process may use, on machines that are not tiny.
@@ -116,15 +107,7 @@ mod tests {
         let old = folder.path().join("spill/datafusion-x");
         std::fs::create_dir_all(&old).expect("a folder");
         let bytes = 1 << 20;
-        let part = SqlPart {
-            memory_bytes: bytes,
-            spill_bytes: bytes,
-            distribute_from_bytes: 0,
-            rows_from_afar: true,
-            file_roots: Vec::new(),
-            direct_stores: false,
-            slow_query: None,
-        };
+        let part = SqlPart { memory_bytes: bytes, spill_bytes: bytes, ..unset(folder.path()) };
         let settings = part.engine(Some(folder.path())).expect("settings");
         assert!(!old.exists() && settings.reach == Reach::of_mounts());
         let mode = folder.path().join("spill").metadata().expect("the folder").permissions().mode();

@@ -10,11 +10,12 @@ use forebay_runtime::Computing;
 use forebay_sql::{Engine, EngineSettings, Reach};
 use forebay_transport::Security;
 use forebay_types::{Error, ErrorKind, Result, ResultExt};
+use forebay_worker::WorkerSettings;
 
 use crate::config::Config;
 use crate::connect::connect;
 use crate::exit::Outcome;
-use crate::roles::SqlPart;
+use crate::roles::{SqlPart, own_worker};
 
 /// A coordinator that took so long to answer was away.
 const AWAY: Duration = Duration::from_millis(250);
@@ -27,7 +28,7 @@ const SETTLED_WITHIN: Duration = Duration::from_secs(1);
 
 /// What statements run on: a running cluster, or one of this process' own.
 pub(crate) struct Backend {
-    engine: Engine,
+    pub(super) engine: Engine,
     embedded: Option<Node>,
 }
 
@@ -36,7 +37,7 @@ impl Backend {
     pub(crate) async fn start(config: &Config, embedded: bool, priority: i32) -> Outcome<Self> {
         if !embedded {
             let (wait, began) = (Wait::new(config.settings.wait, |what| eprintln!("{what}")), forebay_runtime::now());
-            let coordinator = format!("the coordinator at {}", config.coordinator_text());
+            let coordinator = format!("the coordinator at {}", config.settings.coordinator.0);
             let client = wait.until(&coordinator, || connect(config)).await.map_err(|error| match error.kind() {
                 ErrorKind::Retry | ErrorKind::Closed => {
                     Error::new(error.kind(), format!("{error}; `forebay sql --embedded` runs without one"))
@@ -48,17 +49,12 @@ impl Backend {
         }
         let node = alone(config).await?;
         let settings = node.client_settings();
-        let queries = SqlPart::of(config).own_engine(Some(config.data_dir()), settings.security.shows.as_ref())?;
+        let queries = SqlPart::of(config).own_engine(Some(&config.settings.data_dir), settings.security.shows.as_ref())?;
         // Its worker has no room for temporary data, which would be gone with the process: below `/tmp` are files of this machine.
         let reach = Reach { temporary: false, ..queries.reach.clone() };
         let queries = EngineSettings { priority, reach, computing: Some(apart()?), ..queries };
         let client = Client::connect(ClientSettings { in_place: config.settings.in_place, ..settings }).await?;
         Ok(Self { engine: Engine::over_client(client, queries), embedded: Some(node) })
-    }
-
-    /// The engine.
-    pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
     }
 
     /// Stops what was started for this process.
@@ -82,11 +78,11 @@ async fn engine(config: &Config, client: Client, priority: i32, wait: Wait, is_n
         Some(scheduler) => (Some(scheduler.to_string()), None),
         None => (known_scheduler(&client, is_new).await?, Some(client.clone())),
     };
-    let queries = SqlPart::of(config).own_engine(None, config.security().shows.as_ref())?;
+    let queries = SqlPart::of(config).own_engine(None, config.security.shows.as_ref())?;
     let queries = EngineSettings { priority, computing: Some(apart()?), ..queries };
     match scheduler {
         Some(scheduler) => {
-            let security = config.security().clone();
+            let security = config.security.clone();
             let settings = forebay_distributed::ClusterSettings { scheduler, finds, wait, security, priority, partitions: None };
             Ok(crate::roles::distributed_engine(client, settings, queries).await?)
         }
@@ -115,7 +111,7 @@ async fn engine(config: &Config, client: Client, priority: i32, _wait: Wait, _is
             Err(Error::invalid("this forebay was built without distributed SQL: unset the scheduler").into())
         }
         _ => {
-            let queries = SqlPart::of(config).own_engine(None, config.security().shows.as_ref())?;
+            let queries = SqlPart::of(config).own_engine(None, config.security.shows.as_ref())?;
             Ok(Engine::over_client(client, EngineSettings { priority, computing: Some(apart()?), ..queries }))
         }
     }
@@ -128,22 +124,13 @@ fn apart() -> Result<Computing> {
 
 /// Everything on loopback, at ports that nobody else needs to know, and where nobody else is to come in.
 async fn alone(config: &Config) -> Result<Node> {
-    let folder = config.data_dir();
+    let folder = &config.settings.data_dir;
     let taken = DataFolder::take(folder, &["coordinator", "worker"])?;
     let (metadata_url, lease, placement) = (config.settings.metadata.0.clone(), config.settings.lease, config.placement());
     let settings = Node::coordinator_in(folder, Security::default());
     let mut node = Node::lead(CoordinatorSettings { metadata_url, lease, placement, ..settings }).await?;
     node.hold(taken);
-    let mut worker = node.worker_in(folder, config.settings.dram.0);
-    if !config.settings.in_place {
-        worker.unix_socket = None;
-    }
-    worker.store.disk_bytes = config.settings.disk.0;
-    for (folder, bytes) in config.disk_folders() {
-        worker.store = worker.store.with_disk_folder(folder, bytes);
-    }
-    worker.storage_share = config.settings.storage_share.0;
-    (worker.temporary_share, worker.shard_bytes) = (0.0, 0);
-    node.start_worker(worker).await?;
+    let worker = own_worker(config, &node);
+    node.start_worker(WorkerSettings { temporary_share: 0.0, shard_bytes: 0, ..worker }).await?;
     Ok(node)
 }

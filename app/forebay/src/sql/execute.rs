@@ -23,18 +23,13 @@ pub(crate) struct Session<'a> {
     backend: &'a Backend,
     form: Form,
     timing: bool,
-    history: bool,
+    pub(super) history: bool,
 }
 
 impl<'a> Session<'a> {
     /// Prints in this form; with how long statements take when `timing`; remembers those that went well when `history`.
     pub(crate) fn new(backend: &'a Backend, form: Form, timing: bool, history: bool) -> Self {
         Self { backend, form, timing, history }
-    }
-
-    /// Whether statements are remembered.
-    pub(crate) fn history(&self) -> bool {
-        self.history
     }
 
     /// Switches timing, and says how it is now.
@@ -45,7 +40,7 @@ impl<'a> Session<'a> {
 
     /// The statements of a script.
     pub(crate) async fn split(&self, script: &str) -> Outcome<Vec<String>> {
-        Ok(self.backend.engine().statements(script).await?)
+        Ok(self.backend.engine.statements(script).await?)
     }
 
     /// Runs the statements of a script one after the other, up to the first that fails.
@@ -85,8 +80,9 @@ impl<'a> Session<'a> {
     }
 
     async fn rows(&self, statement: &str, bar: &indicatif::ProgressBar) -> Outcome<u64> {
-        let mut query = self.backend.engine().execute(statement).await?;
-        if let Some(notice) = query.notice() {
+        let mut query = self.backend.engine.execute(statement).await?;
+        let notice = query.notice().map(str::to_string);
+        if let Some(notice) = &notice {
             bar.suspend(|| eprintln!("{notice}"));
         }
         let mut printer = Printer::new(self.form, query.schema());
@@ -113,6 +109,9 @@ impl<'a> Session<'a> {
         }
         bar.finish_and_clear();
         printer.finish()?;
+        if let Some(later) = query.notice().filter(|later| Some(*later) != notice.as_deref()) {
+            eprintln!("{later}");
+        }
         Ok(rows)
     }
 }

@@ -30,7 +30,8 @@ Ctrl-C gives up what is typed, or the statement that runs.
 
 /// Reads statements until the end, and prints what they give.
 pub(crate) async fn run(session: &mut Session<'_>, signals: &mut Signals) -> Outcome {
-    let mut lines = Lines::open(history_file().filter(|_| session.history()))?;
+    let folder = forebay_data_folder::state_folder().filter(|_| session.history);
+    let mut lines = Lines::open(folder.map(|folder| folder.join("sql-history")))?;
     eprintln!("forebay {}: \\help for help, \\q to quit", env!("CARGO_PKG_VERSION"));
     let mut text = String::new();
     loop {
@@ -154,10 +155,6 @@ impl Lines {
             let _ = self.history.save(file);
         }
     }
-}
-
-fn history_file() -> Option<PathBuf> {
-    Some(forebay_data_folder::state_folder()?.join("sql-history"))
 }
 
 #[cfg(test)]

@@ -3,22 +3,14 @@
 /// Whether the text ends with a `;` that ends a statement.
 pub(crate) fn is_complete(text: &str) -> bool {
     let mut rest = text;
-    while let Some(end) = end_of_statement(rest) {
+    // The first `;` outside of quotes and comments.
+    while let Some((end, _)) = tokens(rest).find(|(_, token)| *token == Token::End) {
         rest = &rest[end + 1..];
-        if !says_something(rest) {
+        if !tokens(rest).any(|(_, token)| token == Token::Text) {
             return true;
         }
     }
     false
-}
-
-/// Place of the first `;` outside of quotes and comments.
-fn end_of_statement(text: &str) -> Option<usize> {
-    tokens(text).find_map(|(at, token)| (token == Token::End).then_some(at))
-}
-
-fn says_something(text: &str) -> bool {
-    tokens(text).any(|(_, token)| token == Token::Text)
 }
 
 #[derive(Clone, Copy, PartialEq)]

@@ -33,10 +33,7 @@ impl Section {
 fn only(page: &str, marker: &str) -> Result<usize> {
     let mut places = page.match_indices(marker).map(|(at, _)| at);
     let first = places.next().ok_or_else(|| Error::not_found(format!("no `{marker}`: put it where the section shall be")))?;
-    match places.next() {
-        Some(_) => Err(Error::invalid(format!("`{marker}` stands twice: take one out"))),
-        None => Ok(first),
-    }
+    if places.next().is_some() { Err(Error::invalid(format!("`{marker}` stands twice: take one out"))) } else { Ok(first) }
 }
 
 #[cfg(test)]

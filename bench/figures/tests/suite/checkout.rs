@@ -48,7 +48,7 @@ impl Made {
         let benches: Vec<&Bench> = self.table.benches.iter().filter(|bench| benches.contains(&bench.name.as_str())).collect();
         let mut measured = Measured::default();
         for round in 1..=rounds {
-            gather(self.checkout.root(), &benches, &self.programs, round, &mut measured, |_| ()).unwrap();
+            gather(&self.checkout.root, &benches, &self.programs, round, &mut measured, |_| ()).unwrap();
         }
         let (commit, machine) = (format!("commit of {began}"), Machine::here().unwrap());
         let run = Run { commit, changed: false, rounds, machine, starts: measured.starts };

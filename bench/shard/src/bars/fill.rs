@@ -18,7 +18,8 @@ pub(crate) fn fill(bench: &Bench) -> Result<()> {
     let of = |kind: LayerKind, which: usize| -> Vec<LayerId> {
         everything.iter().map(|layer| layer.id).filter(|id| id.kind == kind && usize::from(id.which) == which).collect()
     };
-    let (mut filled_by, mut measured) = (bench.operations(Skew::Zipf), bench.other_operations(Skew::Zipf));
+    // Drawn anew, so that those that are measured are not the very ones that a layer was filled by.
+    let (mut filled_by, mut measured) = (bench.operations(Skew::Zipf), Operations::new(&bench.records, Skew::Zipf, 3));
     let chains: Vec<LayerId> = [3, 8, 13].into_iter().flat_map(|which| of(LayerKind::IsaAttribute, which)).collect();
     // Three layers, which one get fills three values of; so the queries are as many as a tenth of one layer's values.
     measure(bench, "get", Mix::Gets, [&filled_by, &measured], &chains)?;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use forebay_bench_harness::cpu::ThreadClock;
+use forebay_bench_harness::cpu::ThreadTime;
 use forebay_bench_harness::{Bar, Figure, line};
 use forebay_shard::{Key, LayerId, LayerKind, Shard, Value};
 use forebay_shard_store::{Column, ColumnKind, Columns, Store};
@@ -30,7 +30,7 @@ pub(crate) fn layers(bench: &Bench) -> Result<()> {
 
     // One pass: every record read along its chains, one after the other.
     let shard = open()?;
-    let clock = ThreadClock::start();
+    let clock = ThreadTime::now();
     shard.scan(None, |_, record| Ok(!record.is_empty()))?;
     let one_pass = clock.elapsed().as_secs_f64();
     use LayerKind::{Blocks, Index, IsaAttribute, Plain, Postings, SaAttribute, SaRate};
@@ -41,7 +41,7 @@ pub(crate) fn layers(bench: &Bench) -> Result<()> {
         ("all layers", &[IsaAttribute, SaAttribute, SaRate, Blocks, Plain, Index, Postings], Bar::Nothing),
     ] {
         let ids: Vec<LayerId> = everything.iter().copied().filter(|id| kinds.contains(&id.kind)).collect();
-        let clock = ThreadClock::start();
+        let clock = ThreadTime::now();
         std::hint::black_box(run_here(&shard, &ids)?);
         let secs = clock.elapsed().as_secs_f64();
         let what = format!("{name} ({}), one thread", ids.len());
@@ -91,7 +91,7 @@ fn drops(records: &Records) -> Result<()> {
     let rows = records.len().min(300_000);
     for row in 0..rows {
         let values = (0..ATTRIBUTES.len()).map(|attribute| Value::Bytes(records.value(row, attribute).to_vec())).collect();
-        building.push(Key::U64(records.keys()[row]), values)?;
+        building.push(Key::U64(records.keys[row]), values)?;
     }
     building.finish()?;
     let store = Store::open_to_change(&path)?;
@@ -101,7 +101,7 @@ fn drops(records: &Records) -> Result<()> {
             let mut row = 0;
             while !stop.load(Ordering::Relaxed) {
                 row = (row + 7919) % rows;
-                assert!(store.get(&Key::U64(records.keys()[row]), None)?.is_some());
+                assert!(store.get(&Key::U64(records.keys[row]), None)?.is_some());
                 answered.fetch_add(1, Ordering::Relaxed);
             }
             Ok::<_, forebay_types::Error>(())

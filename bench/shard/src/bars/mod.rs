@@ -33,11 +33,6 @@ impl Bench {
         Operations::new(&self.records, skew, 1)
     }
 
-    /// Others of the same skew: drawn anew, so that they are not the very ones that a layer was filled by.
-    pub(crate) fn other_operations(&self, skew: Skew) -> Operations {
-        Operations::new(&self.records, skew, 3)
-    }
-
     /// What the shard counts under half gets, half searches.
     pub(crate) fn half_counters(&self) -> forebay_types::Result<forebay_shard::QueryCounters> {
         self.subject.counters(Mix::Half, &self.operations(Skew::Uniform))

@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use forebay_bench_harness::cpu::ThreadClock;
+use forebay_bench_harness::cpu::ThreadTime;
 
 /// Runs operations `0, 1, 2, ..` of a list of `count` again and again for `cpu_secs`, and says how many it did a CPU-second.
 pub(crate) fn a_cpu_second(cpu_secs: f64, count: usize, mut operation: impl FnMut(usize)) -> f64 {
     // Warm up on a part, so that the first rate isn't that of cold memory.
-    let warm = ThreadClock::start();
+    let warm = ThreadTime::now();
     let mut next = 0;
     while next < count && warm.elapsed().as_secs_f64() < cpu_secs / 4.0 {
         for _ in 0..16.min(count - next) {
@@ -15,7 +15,7 @@ pub(crate) fn a_cpu_second(cpu_secs: f64, count: usize, mut operation: impl FnMu
             next += 1;
         }
     }
-    let clock = ThreadClock::start();
+    let clock = ThreadTime::now();
     let (mut done, mut batch) = (0usize, 16);
     loop {
         for _ in 0..batch {

@@ -4,7 +4,7 @@ mod cpu;
 
 use std::time::Instant;
 
-use forebay_bench_harness::cpu::{ThreadClock, own_bytes};
+use forebay_bench_harness::cpu::{ThreadTime, own_bytes};
 
 pub(crate) use cpu::{a_cpu_second, a_second};
 
@@ -17,7 +17,7 @@ pub(crate) fn random_read_ns() -> f64 {
         (0..ITEMS as u32).map(|at| at.wrapping_mul(0x0019_660D).wrapping_add(0x3C6E_F35F) % ITEMS as u32).collect();
     const READS: u32 = 2_000_000;
     let mut at = 0;
-    let clock = ThreadClock::start();
+    let clock = ThreadTime::now();
     for _ in 0..READS {
         at = next[at as usize];
     }

@@ -62,9 +62,9 @@ impl Blocks {
             data.extend_from_slice(&compressor.compress(block)?);
             ends.push(data.len() as u64);
         }
-        let last = records.keys().last().copied().unwrap_or(0);
+        let last = records.keys.last().copied().unwrap_or(0);
         Ok(Self {
-            keys: EliasFano::new(records.keys().iter().copied(), last + 1),
+            keys: EliasFano::new(records.keys.iter().copied(), last + 1),
             rows: records.len(),
             dictionary_bytes: dictionary.len(),
             offsets: EliasFano::new(ends.into_iter(), data.len() as u64 + 1),

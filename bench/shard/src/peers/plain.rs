@@ -23,10 +23,10 @@ impl<'a> Plain<'a> {
             row::write(records, row, &mut body);
             body.into_boxed_slice()
         };
-        let bodies = records.keys().iter().enumerate().map(|(row, &key)| (key, body(row))).collect();
+        let bodies = records.keys.iter().enumerate().map(|(row, &key)| (key, body(row))).collect();
         let mut postings: Vec<HashMap<&[u8], Vec<u64>, Xxh3DefaultBuilder>> = vec![HashMap::default(); ATTRIBUTES.len()];
         for &attribute in attributes {
-            for (row, &key) in records.keys().iter().enumerate() {
+            for (row, &key) in records.keys.iter().enumerate() {
                 postings[attribute].entry(records.value(row, attribute)).or_default().push(key);
             }
         }

@@ -23,7 +23,7 @@ impl Data {
     /// The first lineitems.
     pub(crate) fn lineitem(values_bytes: usize) -> Result<Self> {
         let records = Records::lineitem(values_bytes);
-        match records.keys().is_sorted() {
+        match records.keys.is_sorted() {
             true => Ok(Self { records }),
             false => Err(Error::internal("lineitems come in the order of their keys")),
         }
@@ -37,14 +37,14 @@ impl Data {
     /// Their columns.
     pub(crate) fn columns(&self) -> Result<Columns> {
         let key = Column::new(KEY, ColumnKind::Uint);
-        let attributes = self.records.attributes().iter().map(|name| Column::new(*name, ColumnKind::Text));
+        let attributes = self.records.attributes.iter().map(|name| Column::new(*name, ColumnKind::Text));
         Columns::new(std::iter::once(key).chain(attributes).collect(), KEY)
     }
 
     /// Builds one of so many shards in a folder.
     pub(crate) fn build(&self, folder: &Path, shard: usize, of: usize) -> Result<()> {
         let mut building = Store::build(folder, self.columns()?, BASE_SIZE)?.with_cold();
-        for (row, key) in self.records.keys().iter().enumerate() {
+        for (row, key) in self.records.keys.iter().enumerate() {
             let key = Key::U64(*key);
             if shard_of(&key, of) == shard {
                 building.push(key, self.texts(row).map(|(_, text)| Value::Text(text.to_string())).collect())?;
@@ -62,7 +62,7 @@ impl Data {
     /// The attributes of a record by their names.
     fn texts(&self, row: usize) -> impl Iterator<Item = (&'static str, &str)> {
         let text = move |place| std::str::from_utf8(self.records.value(row, place)).expect("all of it is text");
-        self.records.attributes().iter().enumerate().map(move |(place, name)| (*name, text(place)))
+        self.records.attributes.iter().enumerate().map(move |(place, name)| (*name, text(place)))
     }
 
     /// A record as who keeps it by its key has it: all but that.
@@ -73,12 +73,12 @@ impl Data {
     /// A record as a get answers it.
     pub(crate) fn json(&self, row: usize) -> Json {
         let attributes = self.texts(row).map(|(name, text)| (name.to_string(), text.into()));
-        Json::Object(std::iter::once((KEY.to_string(), json!(self.records.keys()[row]))).chain(attributes).collect::<Map<_, _>>())
+        Json::Object(std::iter::once((KEY.to_string(), json!(self.records.keys[row]))).chain(attributes).collect::<Map<_, _>>())
     }
 
     /// Where the record of a key is among all.
     pub(crate) fn row(&self, key: u64) -> Option<usize> {
-        self.records.keys().binary_search(&key).ok()
+        self.records.keys.binary_search(&key).ok()
     }
 
     /// Whether an answer is the record of a key.

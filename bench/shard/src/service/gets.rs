@@ -10,7 +10,7 @@ use forebay_types::{Error, Result};
 
 use super::data::{Data, literal};
 use super::redis::Redis;
-use super::rig::{Rig, Settings, at};
+use super::rig::{Rig, Settings};
 use super::wait::until_at_rest;
 use crate::workload::Skew;
 
@@ -100,7 +100,7 @@ fn of_client(client: &Client, shards: &Shards) -> Shards {
 async fn check(shards: &Shards, data: &Data, keys: &[u64]) -> Result<()> {
     for key in keys.iter().take(1000) {
         if !data.is_right(*key, shards.get(&literal(*key)?, None).await?.as_ref()) {
-            return Err(Error::internal(format!("{}: {key} has another record", at("gets.shards")?)));
+            return Err(Error::internal(format!("{}: {key} has another record", shards.path())));
         }
     }
     Ok(())

@@ -35,7 +35,7 @@ pub(crate) async fn figures(data: &Data, operations: usize) -> Result<()> {
     let clients = Clients {
         data,
         shards: &shards,
-        first: data.records.keys().iter().copied().max().unwrap_or(0) + 1,
+        first: data.records.keys.iter().copied().max().unwrap_or(0) + 1,
         count: AtomicUsize::new(0),
         failed: AtomicU64::new(0),
         stop: AtomicBool::new(false),

@@ -23,7 +23,7 @@ impl Redis {
 
     /// A connection.
     pub(crate) async fn connect(&self) -> Result<Connection> {
-        let stream = TcpStream::connect(("127.0.0.1", self.0.port())).await?;
+        let stream = TcpStream::connect(("127.0.0.1", self.0.port)).await?;
         stream.set_nodelay(true)?;
         Ok(Connection(BufReader::new(stream)))
     }

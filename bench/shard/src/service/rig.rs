@@ -7,7 +7,7 @@ use forebay_bench_reads::rig::{S3, client, mount, path};
 use forebay_client::Client;
 use forebay_coordinator::CoordinatorSettings;
 use forebay_shards::{Shards, create};
-use forebay_types::{ForebayPath, Result};
+use forebay_types::Result;
 use tempfile::TempDir;
 
 use super::data::Data;
@@ -121,7 +121,7 @@ impl Rig {
 
     /// Makes a dataset of all records.
     pub(crate) async fn create(&self, data: &Data, name: &str, shards: usize, replicas: Vec<f64>) -> Result<Shards> {
-        let path = at(name)?;
+        let path = path(name)?;
         let mut creating = create(&self.client, &path, data.columns()?, replicas, false).await?;
         for shard in 0..shards {
             let folder = self.folder.path().join(format!("{name}.{shard}"));
@@ -132,9 +132,4 @@ impl Rig {
         creating.finish().await?;
         Shards::open(&self.client, &path).await
     }
-}
-
-/// A dataset's path.
-pub(crate) fn at(name: &str) -> Result<ForebayPath> {
-    path(name)
 }

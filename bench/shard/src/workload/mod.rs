@@ -32,8 +32,8 @@ pub(crate) const SELECTIVE: [usize; 7] = [0, 1, 3, 8, 9, 10, 13];
 
 /// Records in the order of their keys, as plain text, in one piece.
 pub(crate) struct Records {
-    attributes: &'static [&'static str],
-    keys: Vec<u64>,
+    pub(crate) attributes: &'static [&'static str],
+    pub(crate) keys: Vec<u64>,
     bytes: Vec<u8>,
     /// Where each value ends in `bytes`, record after record.
     ends: Vec<u32>,
@@ -72,19 +72,9 @@ impl Records {
         values!(l_shipdate, l_commitdate, l_receiptdate, l_shipinstruct, l_shipmode, l_comment);
     }
 
-    /// The names of the attributes.
-    pub(crate) fn attributes(&self) -> &'static [&'static str] {
-        self.attributes
-    }
-
     /// How many.
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
-    }
-
-    /// Keys, ascending.
-    pub(crate) fn keys(&self) -> &[u64] {
-        &self.keys
     }
 
     pub(crate) fn value(&self, row: usize, attribute: usize) -> &[u8] {

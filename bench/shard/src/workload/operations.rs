@@ -63,7 +63,7 @@ impl Rows {
 pub(crate) fn gets(records: &Records, skew: Skew, count: usize, seed: u64) -> Vec<Get> {
     let mut random = rand::rngs::StdRng::seed_from_u64(seed);
     let rows = Rows::new(skew, records.len());
-    (0..count).map(|_| Get { key: records.keys()[rows.draw(&mut random)] }).collect()
+    (0..count).map(|_| Get { key: records.keys[rows.draw(&mut random)] }).collect()
 }
 
 /// `count` searches: a selective attribute at random, and the value of a drawn record.

@@ -127,7 +127,7 @@ mod tests {
         let records = Records::requests(200_000);
         let mean = records.values_bytes() / records.len();
         assert!((300..400).contains(&mean), "{mean} bytes");
-        assert!(records.keys().is_sorted() && records.attributes().len() == ATTRIBUTES.len());
+        assert!(records.keys.is_sorted() && records.attributes.len() == ATTRIBUTES.len());
         assert_eq!(records.row(records.len() - 1), Records::requests(200_000).row(records.len() - 1));
         // As readers of JSON take them, without a copy.
         assert!(records.bytes.iter().all(|byte| (0x20..0x7f).contains(byte) && !b"\"\\".contains(byte)));

@@ -72,13 +72,13 @@ pub fn filter_cells(files: &Files, peers: &Peers, report: &Report) -> Result<()>
         Candidate::new("table", || late(&columns, "ss_ticket_number", (&scalars.0, &scalars.1), &predicate, &touched)),
         Candidate::new("arrow ipc mapped", || ipc_filtered(&ipc, &predicate, 10)),
     ];
-    race(4 * report.rounds(), &mut candidates);
+    race(4 * report.rounds, &mut candidates);
     agree(&candidates);
     let ours = candidates[0].secs;
     report.bytes(case, "the file's bytes", touched.load(Ordering::Relaxed), columns.len() as u64, Some(0.015));
     report.secs(case, "arrow ipc mapped", ours, candidates[1].secs, None);
     let arguments = ["ss_ticket_number".to_owned(), least.to_string(), most.to_string()];
-    for peer in peers.run("filter", files.dir(), &arguments)? {
+    for peer in peers.run("filter", &files.dir, &arguments)? {
         let bar = (peer.peer == "vortex").then_some(1.0);
         report.secs(case, &peer.peer, ours, peer.secs, bar);
     }
@@ -99,9 +99,9 @@ pub fn filter_rows(files: &Files, peers: &Peers, report: &Report) -> Result<()> 
         }),
         Candidate::new("arrow ipc mapped", || ipc_filtered(&ipc, &predicate, 9)),
     ];
-    race(2 * report.rounds(), &mut candidates);
+    race(2 * report.rounds, &mut candidates);
     agree(&candidates);
-    let python = peers.run("filter", files.dir(), &["ss_quantity".to_owned(), "42".to_owned(), "42".to_owned()])?;
+    let python = peers.run("filter", &files.dir, &["ss_quantity".to_owned(), "42".to_owned(), "42".to_owned()])?;
     let theirs = candidates[2].secs;
     for ours in &candidates[..2] {
         let case = format!("{case}, {}", ours.name);

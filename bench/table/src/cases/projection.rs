@@ -27,7 +27,7 @@ pub fn projection(files: &Files, peers: &Peers, report: &Report) -> Result<()> {
         }),
         Candidate::new("one group of the three", || scan(&shared, Some(&SHARED))),
     ];
-    race(4 * report.rounds(), &mut candidates);
+    race(4 * report.rounds, &mut candidates);
     agree(&candidates);
     let projected = files.batches.iter().map(|batch| batch.project(&indices).expect("the columns are there")).collect::<Vec<_>>();
     let values = value_bytes(&projected);
@@ -36,7 +36,7 @@ pub fn projection(files: &Files, peers: &Peers, report: &Report) -> Result<()> {
     let (ours, grouped) = (candidates[0].secs, candidates[2].secs);
     report.speed(case, "table", values, ours);
     report.secs(case, "arrow ipc mapped", ours, candidates[1].secs, None);
-    for peer in peers.run("projection", files.dir(), &SHARED.map(str::to_owned))? {
+    for peer in peers.run("projection", &files.dir, &SHARED.map(str::to_owned))? {
         let bar = (peer.peer == "vortex").then_some(1.0);
         report.secs(case, &peer.peer, ours, peer.secs, bar);
         report.secs("3 columns that share a group", &peer.peer, grouped, peer.secs, bar);

@@ -34,13 +34,13 @@ pub fn scan_columns(files: &Files, peers: &Peers, report: &Report) -> Result<()>
             file.batches().map(|batch| consume(&batch)).sum()
         }),
     ];
-    race(4 * report.rounds(), &mut candidates);
+    race(4 * report.rounds, &mut candidates);
     let mut slow = vec![
         Candidate::new("parquet none", || read_parquet(&parquet[0])),
         Candidate::new("parquet snappy", || read_parquet(&parquet[1])),
         Candidate::new("parquet zstd", || read_parquet(&parquet[2])),
     ];
-    race(report.rounds().min(2), &mut slow);
+    race(report.rounds.min(2), &mut slow);
     candidates.append(&mut slow);
     // Parquet's reader leaves anything where a value is null, which the quick consumer adds up too.
     agree(&candidates[..3]);
@@ -51,7 +51,7 @@ pub fn scan_columns(files: &Files, peers: &Peers, report: &Report) -> Result<()>
         report.secs(case, candidate.name, ours, candidate.secs, Some(bar));
     }
     files.ipc_path()?;
-    for peer in peers.run("scan", files.dir(), &[])? {
+    for peer in peers.run("scan", &files.dir, &[])? {
         let bar = match peer.peer.as_str() {
             "orc" => 5.0,
             "lance" => 3.0,
@@ -95,13 +95,13 @@ pub fn scan_rows(files: &Files, _: &Peers, report: &Report) -> Result<()> {
             0.0
         }),
     ];
-    race(2 * report.rounds(), &mut candidates);
+    race(2 * report.rounds, &mut candidates);
     let (ours, memcpy) = (candidates[0].secs, candidates[1].secs);
     let mut consumed = [
         Candidate::new("and summed", || scan(&rows, None)),
         Candidate::new("memory", || files.batches.iter().map(consume).sum()),
     ];
-    race(report.rounds(), &mut consumed);
+    race(report.rounds, &mut consumed);
     agree(&consumed);
     report.speed(case, "table", bytes, ours);
     report.speed(case, "table, and every value summed", bytes, consumed[0].secs);

@@ -41,12 +41,12 @@ pub fn take(files: &Files, peers: &Peers, report: &Report) -> Result<()> {
             consume(&batch.expect("the rows are there"))
         }),
     ];
-    race(4 * report.rounds(), &mut candidates);
+    race(4 * report.rounds, &mut candidates);
     agree(&candidates);
-    let path = files.dir().join("rows-to-take");
+    let path = files.dir.join("rows-to-take");
     fs::write(&path, wanted.iter().flat_map(|row| row.to_le_bytes()).collect::<Vec<_>>())?;
     files.ipc_path()?;
-    let python = peers.run("take", files.dir(), &[path.display().to_string()])?;
+    let python = peers.run("take", &files.dir, &[path.display().to_string()])?;
     for (ours, bar) in candidates[..2].iter().zip([10.0, 5.0]) {
         let case = format!("{case}, {}", ours.name);
         report.secs(&case, "arrow ipc mapped, interleaved in Rust", ours.secs, candidates[2].secs, None);

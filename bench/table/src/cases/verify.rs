@@ -25,7 +25,7 @@ pub fn verify(files: &Files, _: &Peers, report: &Report) -> Result<()> {
         Candidate::new("no checksum compared", || sum(&table, |plan| plan.open_trusted(bytes_of(plan)?))),
         Candidate::new("first", || sum(&table, |plan| plan.open(bytes_of(plan)?))),
     ];
-    race(4 * report.rounds(), &mut candidates);
+    race(4 * report.rounds, &mut candidates);
     agree(&candidates);
     let [warm, trusted, first] = candidates.map(|candidate| candidate.secs);
     report.secs("full scan, verified before", "no checksum compared", warm, trusted, Some(0.95));
@@ -36,7 +36,7 @@ pub fn verify(files: &Files, _: &Peers, report: &Report) -> Result<()> {
         Candidate::new("checksum", || ranges.iter().fold(0, |sum, bytes| forebay_types::crc32c_append(sum, bytes)).into()),
         Candidate::new("scan", || sum(&table, |plan| plan.open_once(bytes_of(plan)?, &verified))),
     ];
-    race(4 * report.rounds(), &mut beside);
+    race(4 * report.rounds, &mut beside);
     let [checksum, scan] = beside.map(|candidate| candidate.secs);
     report.secs("CRC-32C of what a full scan reads", "full scan, verified before", checksum, scan, Some(1.0 / 0.05));
     Ok(())

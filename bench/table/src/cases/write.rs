@@ -28,7 +28,7 @@ pub fn write(files: &Files, _: &Peers, report: &Report) -> Result<()> {
         write_parquet(&mut *emptied(), &files.batches, codec).expect("memory can be written to");
         0.0
     };
-    let path = files.dir().join("written");
+    let path = files.dir.join("written");
     let create = || File::create(&path).expect("the folder can be written to");
     let mut into_memory = [
         Candidate::new("column store", || table(Grouping::columns())),
@@ -36,7 +36,7 @@ pub fn write(files: &Files, _: &Peers, report: &Report) -> Result<()> {
         Candidate::new("parquet uncompressed", || parquet("none")),
         Candidate::new("parquet uncompressed, plain", || parquet("plain")),
     ];
-    race(report.rounds().min(3), &mut into_memory);
+    race(report.rounds.min(3), &mut into_memory);
     let mut into_file = [
         Candidate::new("column store", || {
             write_table(create(), &files.batches, Grouping::columns()).expect("the folder can be written to");
@@ -75,7 +75,7 @@ pub fn size(files: &Files, peers: &Peers, report: &Report) -> Result<()> {
     for codec in ["none", "snappy", "zstd"] {
         report.bytes("size, column store", &format!("parquet {codec}"), columns, files.parquet(codec)?.len() as u64, None);
     }
-    for peer in peers.run("size", files.dir(), &[])? {
+    for peer in peers.run("size", &files.dir, &[])? {
         report.bytes("size, column store", &peer.peer, columns, peer.bytes, None);
     }
     Ok(())

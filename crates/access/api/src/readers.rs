@@ -45,7 +45,7 @@ impl Readers {
             }
         }
         let (who, refusal) = refusal;
-        tell(who, sender.address(), &Deed { port: "http", what, on: on.to_string() }, Some(refusal.error()));
+        tell(who, &sender.address, &Deed { port: "http", what, on: on.to_string() }, Some(refusal.error()));
         Err(refusal)
     }
 

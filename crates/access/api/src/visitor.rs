@@ -22,9 +22,9 @@ pub(crate) struct Sender {
     /// What stands in the header of who asks.
     authorization: Option<String>,
     /// The address, for the audit log; empty where there is no connection.
-    address: String,
+    pub(crate) address: String,
     /// The trace that it asks in.
-    trace: TraceParent,
+    pub(crate) trace: TraceParent,
 }
 
 impl Sender {
@@ -38,16 +38,6 @@ impl Sender {
     pub(crate) fn bearer(&self) -> Option<&str> {
         let (scheme, text) = self.authorization.as_deref()?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then_some(text)
-    }
-
-    /// The trace that it asks in, as far as it says so.
-    pub(crate) fn trace(&self) -> TraceParent {
-        self.trace
-    }
-
-    /// The address, as far as it is known.
-    pub(crate) fn address(&self) -> &str {
-        &self.address
     }
 }
 

@@ -8,7 +8,7 @@ use forebay_transport::TlsSettings;
 use forebay_types::{Result, ResultExt};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 use tonic::transport::Server;
 
 use crate::callers::{Callers, Connect};
@@ -32,7 +32,7 @@ pub struct FlightSettings {
 pub struct FlightServer {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
-    task: JoinHandle<()>,
+    task: AbortOnDropHandle<()>,
 }
 
 impl FlightServer {
@@ -45,7 +45,7 @@ impl FlightServer {
         let incoming = Incoming::new(listener, settings.tls.as_ref())?;
         let service = Door::new(FlightServiceServer::new(FlightService::new()), Callers::new(connect));
         let (stop, stopped) = oneshot::channel::<()>();
-        let task = forebay_runtime::spawn(async move {
+        let task = AbortOnDropHandle::new(forebay_runtime::spawn(async move {
             let stopped = async {
                 // Dropping the sender stops it as well.
                 let _ = stopped.await;
@@ -54,7 +54,7 @@ impl FlightServer {
             if let Err(error) = server.serve_with_incoming_shutdown(incoming, stopped).await {
                 tracing::warn!(%error, "flight server stopped");
             }
-        });
+        }));
         Ok(Self { address, stop: Some(stop), task })
     }
 
@@ -70,14 +70,4 @@ impl FlightServer {
     }
 }
 
-impl Drop for FlightServer {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-impl std::fmt::Debug for FlightServer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FlightServer").field("address", &self.address).finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(FlightServer: address);

@@ -65,11 +65,7 @@ impl Drop for Gateway {
     }
 }
 
-impl std::fmt::Debug for Gateway {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Gateway").field("address", &self.address).finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(Gateway: address);
 
 /// Serves connections until told to stop; those that are open then end with this function.
 async fn accept(listener: TcpListener, tls: Option<Acceptor>, context: Arc<Context>, mut stopped: watch::Receiver<bool>) {

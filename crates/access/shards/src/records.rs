@@ -119,8 +119,7 @@ impl Shards {
         let mut bytes = Vec::with_capacity(keys.iter().map(|key| key.len() + 4).sum());
         write_keys(keys.iter().copied(), &mut bytes);
         let (bytes, attributes) = (Bytes::from(bytes), wanted.places());
-        let of =
-            WantedRecords { dataset: &self.id, shard: shard as u32, attributes: &attributes, versioned: wanted.is_versioned() };
+        let of = WantedRecords { dataset: &self.id, shard: shard as u32, attributes: &attributes, versioned: wanted.versioned };
         let ask =
             |worker, within| self.ask_worker(worker, shard, self.client.shards().records(worker, &of, bytes.clone(), within));
         let answers = self.until_answered(|| self.whom_to_ask(shard), ask).await?;

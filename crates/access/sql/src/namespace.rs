@@ -1,7 +1,6 @@
 //! Which store answers for a path of a query: that of the mounts, a bucket read directly, or files of this machine.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 use forebay_client::Client;
@@ -80,11 +79,7 @@ pub(crate) struct QueryNamespace {
     pub(crate) client: Option<Client>,
 }
 
-impl fmt::Debug for QueryNamespace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QueryNamespace").field("names", &self.names).finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(QueryNamespace: names);
 
 impl Namespace for QueryNamespace {
     fn has(&self, name: &str) -> bool {

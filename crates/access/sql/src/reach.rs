@@ -40,8 +40,6 @@ impl Reach {
 impl LocalFiles {
     /// A path without links and `..`, if it is in reach; it need not be there. Nothing is said of what is out of reach, not even
     /// whether it is there.
-    ///
-    /// # Errors
     /// `Denied`.
     pub(crate) fn resolve(&self, path: &Path) -> Result<PathBuf> {
         let Self::Below(roots) = self else { return Ok(path.to_path_buf()) };
@@ -71,8 +69,6 @@ impl LocalFiles {
     }
 
     /// Whether any file may be in reach.
-    ///
-    /// # Errors
     /// `Denied`.
     pub(crate) fn check_any(&self) -> Result<()> {
         match self {

@@ -20,7 +20,7 @@ const PLACES_MAX: usize = 64;
 pub(crate) struct InPlace {
     store: BlockStore,
     claims: Arc<Claims>,
-    on: bool,
+    pub(crate) on: bool,
     bytes: Arc<AtomicU64>,
 }
 
@@ -44,11 +44,6 @@ struct Pins {
 impl InPlace {
     pub(crate) fn new(store: BlockStore, claims: Arc<Claims>, on: bool) -> Self {
         Self { store, claims, on, bytes: Arc::default() }
-    }
-
-    /// Whether this worker hands its DRAM tier over at all.
-    pub(crate) fn is_on(&self) -> bool {
-        self.on
     }
 
     /// Bytes of the pages that clients have pinned now.

@@ -41,8 +41,6 @@ const STEPS_MAX: usize = 1 << 10;
 /// Without inertia the time saved differs from the optimum, which takes trying all divisions, by at most what one ladder saves; where
 /// steps have one size and save less and less, it is the optimum. O(n log n) for n steps where all fit; each that does not fit costs as
 /// many steps again as it counts together.
-///
-/// # Errors
 /// `Invalid`: too many ladders or steps, a step without bytes, a time that is negative or no number.
 ///
 /// ```

@@ -36,8 +36,6 @@ impl Curve {
 
     /// From levels as they were measured, the base first. Where one layer more was measured slower, that is taken for noise:
     /// answers never become slower by a layer.
-    ///
-    /// # Errors
     /// `Invalid`: no level or too many, bytes that don't rise or are past the limit, times that aren't above 0 and finite.
     pub fn new(mut levels: Vec<Level>) -> Result<Self> {
         if levels.is_empty() || levels.len() > Self::LEVELS_MAX {

@@ -53,8 +53,6 @@ pub fn margin(returned: f64, waited_secs: f64, remembered_bytes: u64) -> f64 {
 
 /// How many bytes the cache is to lend in the next period: those that save more as layers, given by [`layers`] for each replica of the
 /// worker, and at most a part more or less than now.
-///
-/// # Errors
 /// `Invalid`: layers that can't be, a margin that is negative or no number.
 pub fn lend(lending: &Lending, mut ladders: Vec<Ladder>) -> Result<u64> {
     let Lending { own_bytes, most_bytes, lent_bytes, cache_saves } = *lending;

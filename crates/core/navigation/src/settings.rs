@@ -51,8 +51,6 @@ impl Settings {
     const SECS_MAX: f64 = 86_400.0;
 
     /// Refuses values that make no sense.
-    ///
-    /// # Errors
     /// `Invalid`, with the setting's name and what it may be.
     pub fn validate(&self) -> Result<()> {
         let most = Self::SECS_MAX;

@@ -84,8 +84,6 @@ impl Snapshot<'_> {
     }
 
     /// Refuses what can't be a worker.
-    ///
-    /// # Errors
     /// `Invalid`: shards that don't ascend, levels out of range, or bases that take more than the room.
     pub fn validate(&self) -> Result<()> {
         let (count, most) = (self.replicas.len(), Self::REPLICAS_MAX);

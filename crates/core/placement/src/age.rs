@@ -1,5 +1,7 @@
 //! How old the data of an object is, by what the names of its folders say, as engines lay out partitions.
 
+use forebay_types::day_of;
+
 /// Seconds of a day.
 const DAY: i64 = 86_400;
 /// Years that a number of four digits may be.
@@ -40,7 +42,7 @@ struct Period {
 
 impl Period {
     fn of_day(year: u32, month: u32, day: u32, hour: Option<u32>) -> Option<Self> {
-        let is_date = YEARS.contains(&year) && (1..=12).contains(&month) && (1..=days_of(year, month)).contains(&day);
+        let is_date = YEARS.contains(&year) && day_of(year.into(), month, day).is_some();
         is_date.then_some(Self { year: Some(year), month: Some(month), day: Some(day), hour, is_named: true })
     }
 
@@ -71,7 +73,7 @@ impl Period {
 
     fn take_day(&mut self, day: u32) {
         if let (Some(year), Some(month)) = (self.year, self.month)
-            && (1..=days_of(year, month)).contains(&day)
+            && day_of(year.into(), month, day).is_some()
         {
             (self.day, self.hour) = (Some(day), None);
         }
@@ -84,16 +86,22 @@ impl Period {
     }
 
     fn end(self) -> Option<i64> {
-        let year = self.year?;
-        let Some(month) = self.month else { return self.is_named.then(|| days_before(year + 1, 1) * DAY) };
-        let Some(day) = self.day else {
-            let (year, month) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
-            return Some(days_before(year, month) * DAY);
+        debug_assert!(self.year.is_some() || self.month.is_none(), "no month without its year");
+        debug_assert!(self.month.is_some() || self.day.is_none(), "no day without its month");
+        let year = i64::from(self.year?);
+        let begin = |year, month, day| {
+            let day = day_of(year, month, day)?;
+            assert!(day >= 0, "no year before 1970 was taken");
+            Some(day * DAY)
         };
-        debug_assert!((1..=days_of(year, month)).contains(&day), "only days that there are were taken");
-        let begin = (days_before(year, month) + i64::from(day) - 1) * DAY;
-        assert!(begin >= 0, "no year before 1970 was taken");
-        Some(begin + self.hour.map_or(DAY, |hour| i64::from(hour + 1) * 3_600))
+        match (self.month, self.day) {
+            (None, _) => begin(year + 1, 1, 1).filter(|_| self.is_named),
+            (Some(12), None) => begin(year + 1, 1, 1),
+            (Some(month), None) => begin(year, month + 1, 1),
+            (Some(month), Some(day)) => {
+                begin(year, month, day).map(|begin| begin + self.hour.map_or(DAY, |hour| i64::from(hour + 1) * 3_600))
+            }
+        }
     }
 }
 
@@ -129,27 +137,6 @@ fn whole_date(value: &str) -> Option<Period> {
 /// A number of digits alone.
 fn number(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
-}
-
-fn is_leap(year: u32) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-}
-
-fn days_of(year: u32, month: u32) -> u32 {
-    match month {
-        2 => 28 + u32::from(is_leap(year)),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Days from the beginning of 1970 to that of a month.
-fn days_before(year: u32, month: u32) -> i64 {
-    debug_assert!((1..=12).contains(&month), "a month of the calendar");
-    let before = i64::from(year) - 1;
-    let leap_days = |years: i64| years / 4 - years / 100 + years / 400;
-    let years = (i64::from(year) - 1970) * 365 + leap_days(before) - leap_days(1969);
-    years + (1..month).map(|month| i64::from(days_of(year, month))).sum::<i64>()
 }
 
 #[cfg(test)]
@@ -219,7 +206,7 @@ mod tests {
     #[test]
     fn days_are_counted_as_calendars_do() {
         for (year, month, days) in [(1970, 1, 0), (1970, 3, 59), (1972, 3, 790), (2000, 3, 11_017), (2100, 3, 47_541)] {
-            assert_eq!(days_before(year, month), days, "{year}-{month}");
+            assert_eq!(day_of(year, month, 1), Some(days), "{year}-{month}");
         }
     }
 
@@ -231,11 +218,11 @@ mod tests {
 
         #[test]
         fn later_days_end_later(year in 1970u32..2999, month in 1u32..=12, day in 1u32..=31) {
-            prop_assume!(day <= days_of(year, month));
+            prop_assume!(day_of(year.into(), month, day).is_some());
             let end = period_end(&format!("t/dt={year:04}-{month:02}-{day:02}/a"));
             prop_assert_eq!(end, period_end(&format!("t/{year:04}/{month:02}/{day:02}/a")));
             let (end, next) = (end.unwrap(), day + 1);
-            if next <= days_of(year, month) {
+            if day_of(year.into(), month, next).is_some() {
                 prop_assert_eq!(period_end(&format!("t/{year:04}{month:02}{next:02}/a")), Some(end + DAY));
             } else {
                 prop_assert_eq!(period_end(&format!("t/year={year}/month={month}/a")), Some(end));

@@ -147,10 +147,16 @@ pub struct Shared {
     pub runs: Vec<(u32, u32)>,
     /// As there.
     pub sums: Vec<u32>,
-    /// Other pages of the segment are held, or these.
+    /// Other pages of the segment are held or on their way, or these.
     pub holds: bool,
     /// Who has asked here for pages of it before, and so may have them.
     pub elsewhere: Option<WorkerId>,
+    /// Others who have, of pages about where those are that were asked for.
+    #[serde(with = "crate::version::since_9")]
+    pub also: [Option<WorkerId>; 2],
+    /// Some of the pages that were asked for are on their way here still: it may be asked for them again.
+    #[serde(with = "crate::version::since_9")]
+    pub coming: bool,
 }
 
 impl PeerRequest {

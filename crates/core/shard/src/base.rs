@@ -116,7 +116,7 @@ impl Base {
         let schema = Schema::read(&part.section(section::SCHEMA)).ok_or_else(|| corrupt("its schema"))?;
         let alphabet = Alphabet::read(&part.section(section::ALPHABET)).ok_or_else(|| corrupt("its alphabet"))?;
         let counts = part.section(section::COLUMNS);
-        let counts: Vec<u32> = (0..alphabet.symbols()).map(|symbol| load(&counts, symbol * 4) as u32).collect();
+        let counts: Vec<u32> = (0..alphabet.symbols).map(|symbol| load(&counts, symbol * 4) as u32).collect();
         let columns = Column::layout(&counts).ok_or_else(|| corrupt("its columns"))?;
         let rows: u64 = counts.iter().map(|count| u64::from(*count)).sum();
         let delimited = (0..schema.attributes.len())
@@ -136,7 +136,7 @@ impl Base {
             .map(|index| std::array::from_fn(|number| load(&lengths, index * 24 + number * 8)))
             .collect();
         // Records by row and rows by record, both within one column; for flat text, samples of positions and of rows.
-        let rows = psi.columns().last().map_or(0, |column| u64::from(column.end()));
+        let rows = psi.columns.last().map_or(0, |column| u64::from(column.end()));
         let (start_bits, owner_bits) = match numbers.flat {
             0 => (record_bits(numbers.records), record_bits(numbers.records)),
             _ => (width_of(rows), width_of(numbers.symbols)),
@@ -189,7 +189,7 @@ impl Base {
 
     /// Rows, with the few unused ones between columns.
     pub(crate) fn rows(&self) -> u64 {
-        self.psi.columns().last().map_or(0, |column| u64::from(column.end()))
+        self.psi.columns.last().map_or(0, |column| u64::from(column.end()))
     }
 
     pub(crate) fn row_bits(&self) -> u32 {

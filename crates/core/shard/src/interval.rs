@@ -103,7 +103,7 @@ pub(crate) fn rows_ending(base: &impl Suffixes, attribute: usize, bytes: &[u8]) 
 
 /// The first row of the attribute's column that is null, or the column's end.
 pub(crate) fn nulls(base: &impl Suffixes, attribute: usize) -> u32 {
-    match base.alphabet().null() {
+    match base.alphabet().null {
         Some(null) => base.lower(&[base.alphabet().delimiter(attribute), null]),
         None => base.column(base.alphabet().delimiter(attribute)).end(),
     }

@@ -37,7 +37,7 @@ pub use path::ForebayPath;
 pub use segment::{
     OBJECT_BYTES_MAX, RouteKey, SegmentId, SegmentRange, check_object_bytes, segment_bytes, segment_count, split_range,
 };
-pub use units::{BitRate, ByteSize, format_bytes, format_duration, parse_duration};
+pub use units::{BitRate, ByteSize, date_of, day_of, format_bytes, format_duration, parse_duration};
 pub use version::{Attributes, FormId, ObjectInfo, ObjectVersion, VersionTag};
 pub use worker::{HostId, OperationId, Owner, PlanTurn, Standing, WorkerId};
 

@@ -1,4 +1,4 @@
-//! Sizes, rates and durations as people write and read them.
+//! Sizes, rates, durations and dates as people write and read them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -174,4 +174,42 @@ pub fn format_bytes(bytes: u64) -> String {
         2
     };
     format!("{value:.digits$} {}", units[unit])
+}
+
+/// Which day a date of the Gregorian calendar is, from 1970-01-01 on (Hinnant, "chrono-compatible low-level date algorithms"); none where
+/// the calendar has no such date.
+///
+/// ```
+/// use forebay_types::{date_of, day_of};
+///
+/// for (date, day) in [((1970, 1, 1), 0), ((1969, 12, 31), -1), ((2000, 2, 29), 11_016), ((2100, 3, 1), 47_541)] {
+///     assert_eq!((day_of(date.0, date.1, date.2), date_of(day)), (Some(day), date));
+/// }
+/// assert_eq!((day_of(2100, 2, 29), day_of(1995, 3, 0), day_of(1995, 13, 1)), (None, None, None));
+/// ```
+pub fn day_of(year: i64, month: u32, day: u32) -> Option<i64> {
+    if !(1..=12).contains(&month) {
+        return None;
+    }
+    // Years begin in March here, so that the leap day is the last one.
+    let from_march = i64::from((month + 9) % 12);
+    let of_year = (153 * from_march + 2) / 5 + i64::from(day) - 1;
+    let from = if month <= 2 { year - 1 } else { year };
+    let (era, of_era) = (from.div_euclid(400), from.rem_euclid(400));
+    let number = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+    // A day that the month doesn't have comes back as another one.
+    (date_of(number) == (year, month, day)).then_some(number)
+}
+
+/// The year, the month and the day of what [`day_of`] numbers.
+pub fn date_of(day: i64) -> (i64, u32, u32) {
+    let shifted = day + 719_468;
+    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day = (of_year - (153 * from_march + 2) / 5 + 1) as u32;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 } as u32;
+    debug_assert!((1..=12).contains(&month) && (1..=31).contains(&day), "{month}-{day} is in a year");
+    (year + era * 400 + i64::from(month <= 2), month, day)
 }

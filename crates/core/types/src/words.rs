@@ -48,6 +48,29 @@ macro_rules! named {
     };
 }
 
+/// Has `{:?}` show a type by these of its fields: the others are secret, or can't be shown.
+///
+/// ```
+/// struct Key {
+///     id: u32,
+///     secret: String,
+/// }
+/// forebay_types::shown!(Key: id);
+///
+/// let key = Key { id: 7, secret: "unknown".into() };
+/// assert!(!key.secret.is_empty() && format!("{key:?}") == "Key { id: 7, .. }");
+/// ```
+#[macro_export]
+macro_rules! shown {
+    ($of:ident $(: $($field:ident),+)?) => {
+        impl ::std::fmt::Debug for $of {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.debug_struct(stringify!($of))$($(.field(stringify!($field), &self.$field))+)?.finish_non_exhaustive()
+            }
+        }
+    };
+}
+
 /// Makes a type a text where it is serialized (`#[serde(try_from = "String", into = "String")]`): that which it is shown as, and read from.
 macro_rules! as_text {
     ($type:ty) => {

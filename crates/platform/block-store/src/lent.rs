@@ -101,7 +101,7 @@ mod tests {
         let disk = store.usage().disk;
         assert_eq!((lent.bytes(), disk.bytes_of(Owner::Shard)), (4 * MIB, 4 * MIB));
         assert!(disk.used_bytes <= disk.capacity_bytes && disk.own_bytes() == 4 * MIB, "{disk:?}");
-        assert_eq!(store.core().disks[0].room().most, 5 * 256, "what blocks may have beside it");
+        assert_eq!(store.core.disks[0].room().most, 5 * 256, "what blocks may have beside it");
         let left = on_disk(&store);
         assert!((3..=5).contains(&left), "{left} blocks beside what is lent");
         lent.shrink(MIB);

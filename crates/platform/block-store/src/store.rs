@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The DRAM and disk tiers of one worker. Cheap to clone; the last clone to go ends the store's threads.
 #[derive(Clone)]
 pub struct BlockStore {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
     _threads: Arc<Threads>,
 }
 
@@ -33,11 +33,6 @@ impl BlockStore {
     /// version or is in use by another process. A folder on another disk that can't be used is left out, with a warning.
     pub fn open(settings: StoreSettings) -> Result<Self> {
         Self::open_with(settings, PATIENCE)
-    }
-
-    #[cfg(test)]
-    pub(crate) fn core(&self) -> &Arc<Core> {
-        &self.core
     }
 
     fn open_with(settings: StoreSettings, patience: Duration) -> Result<Self> {
@@ -334,7 +329,7 @@ fn held(entry: &Segment) -> Held {
 fn regret(tier: &Tier) -> Regret {
     let policy = tier.policy.lock();
     let remembered_bytes = policy.remembered() as u64 * PAGE_BYTES * u64::from(PAGES_PER_BLOCK);
-    Regret { returned: policy.returned(), remembered_bytes }
+    Regret { returned: policy.returned, remembered_bytes }
 }
 
 fn tier_usage(tier: &Tier) -> TierUsage {

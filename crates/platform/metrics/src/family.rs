@@ -34,11 +34,6 @@ impl<V: Value, const LABELS: usize> Family<V, LABELS> {
         Self { row, series: RwLock::new(Vec::new()) }
     }
 
-    /// What the table says of it.
-    pub fn row(&self) -> Row {
-        self.row
-    }
-
     /// The value for these values of the labels, in the order of the row. There must be few different ones.
     pub fn with(&self, labels: [&str; LABELS]) -> Arc<V> {
         let find = |series: &Vec<Series<V, LABELS>>| series.binary_search_by(|(have, _)| compare(have, labels));

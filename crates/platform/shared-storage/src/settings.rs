@@ -1,6 +1,5 @@
 //! What whoever opens a mount's storage may say: how patient it is, and with what it signs.
 
-use std::fmt;
 use std::time::Duration;
 
 /// How patient a [`Storage`](crate::Storage) is.
@@ -31,8 +30,4 @@ pub struct AccessKey {
     pub secret: String,
 }
 
-impl fmt::Debug for AccessKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AccessKey").finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(AccessKey);

@@ -1,7 +1,5 @@
 //! Objects too large to be held in memory, in numbered parts of one length.
 
-use std::fmt;
-
 use bytes::Bytes;
 use forebay_runtime::deadline;
 use forebay_trace::{Kind, Span};
@@ -70,8 +68,4 @@ impl Upload {
     }
 }
 
-impl fmt::Debug for Upload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Upload").finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(Upload);

@@ -105,11 +105,11 @@ impl Drop for Opened {
 
 /// A connection without a socket: what is at hand is answered in the task of the caller, the rest in one of the server's.
 pub(crate) struct Local {
-    address: Address,
+    pub(crate) address: Address,
     door: Arc<Door>,
     /// None when the connection has ended.
     session: Mutex<Option<Arc<dyn LocalSession>>>,
-    ended: CancellationToken,
+    pub(crate) ended: CancellationToken,
     /// What the session has left for who holds this. Dropped after it.
     _kept: Arc<Kept>,
 }
@@ -206,14 +206,6 @@ impl Local {
         let session = self.session().ok()?;
         // Who gets nothing here asks as usual.
         caught(|| session.at_hand(wanted))?
-    }
-
-    pub(crate) fn address(&self) -> &Address {
-        &self.address
-    }
-
-    pub(crate) fn ended(&self) -> &CancellationToken {
-        &self.ended
     }
 
     fn session(&self) -> Result<Arc<dyn LocalSession>> {

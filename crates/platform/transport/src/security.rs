@@ -1,6 +1,5 @@
 //! How connections are secured, for listening and for connecting.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -70,8 +69,4 @@ impl Security {
 }
 
 /// Leaves secrets out, so that they can't reach a log.
-impl fmt::Debug for Security {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Security").field("shows", &self.shows).field("tls", &self.tls).finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(Security: shows, tls);

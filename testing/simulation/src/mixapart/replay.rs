@@ -29,7 +29,7 @@ pub struct MixApartReplay {
 /// A job for each operation of a trace, at the time of its first access, and a task for each segment that it reads; what an earlier
 /// operation has read is cached. Jobs take these times for a task, in turn.
 pub fn mixapart_jobs(trace: &Recorded, task_secs: &[f64]) -> Vec<MixApartJob> {
-    let mut is_read = vec![false; trace.paths().len()];
+    let mut is_read = vec![false; trace.paths.len()];
     let of_query = |(query, task_secs): (&Query, &f64)| {
         let known = query.segments.iter().filter(|segment| std::mem::replace(&mut is_read[**segment as usize], true)).count();
         MixApartJob {
@@ -40,7 +40,7 @@ pub fn mixapart_jobs(trace: &Recorded, task_secs: &[f64]) -> Vec<MixApartJob> {
             reuse: known as f64 / query.segments.len().max(1) as f64,
         }
     };
-    trace.queries().iter().zip(task_secs.iter().cycle()).map(of_query).collect()
+    trace.queries.iter().zip(task_secs.iter().cycle()).map(of_query).collect()
 }
 
 /// A run of these jobs for each way: with input brought ahead, or without.

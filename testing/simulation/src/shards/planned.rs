@@ -102,8 +102,6 @@ impl ShardPlanned {
 /// [{"shard": "orders/0", "levels": [{"bytes": "300MiB", "us": 2000}, ..], "start": 0, "level": 0, "queue": [0, 40, ..],
 /// "arrived": [100, 300, ..]}, ..]}`, a replica with `"pin": 3` or `"frozen": true` where it is, and perhaps `"cache": {"most":
 /// "4GiB", "saves_us": [0.5, ..]}` beside them. What is ordered in a period is there in the next one.
-///
-/// # Errors
 /// `Invalid`: a text of another form, a worker that can't be, or settings that make no sense.
 pub fn shards_planned(text: &str, settings: &Settings) -> Result<Vec<ShardPlanned>> {
     let form = |error: serde_json::Error| {

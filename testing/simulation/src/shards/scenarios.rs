@@ -33,8 +33,6 @@ struct Scenario {
 }
 
 /// One run of a scenario: a function of its arguments.
-///
-/// # Errors
 /// `Invalid`: there is no such scenario.
 pub fn shards(name: &str, routing: ShardRouting, seed: u64) -> Result<ShardsRun> {
     let mut scenario = match name {

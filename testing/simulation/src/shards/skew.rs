@@ -52,8 +52,6 @@ pub struct SkewRow {
 }
 
 /// A row for each storage: `shards` of one replica on one worker, asked by Zipf's law with exponent `theta`.
-///
-/// # Errors
 /// `Invalid`: no shards or too many, a storage that does not hold the bases, or an exponent that is none.
 pub fn shards_skew(curve: ShardCurve, shards: usize, theta: f64, storage: &[f64], seed: u64) -> Result<Vec<SkewRow>> {
     if !(1..=1_000).contains(&shards) || !(0.0..=5.0).contains(&theta) {

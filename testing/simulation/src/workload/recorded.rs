@@ -13,9 +13,12 @@ use crate::workload::{Access, AccessKind, Micros, Query, accesses};
 /// Accesses as they were recorded, each to a segment of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
-    queries: Vec<Query>,
-    paths: Vec<String>,
-    bytes: Vec<u64>,
+    /// The queries in the order of time.
+    pub queries: Vec<Query>,
+    /// The path of each segment.
+    pub paths: Vec<String>,
+    /// The most that was read of each segment at once.
+    pub bytes: Vec<u64>,
 }
 
 impl Recorded {
@@ -90,11 +93,6 @@ impl Recorded {
         Ok(Self { queries, paths, bytes })
     }
 
-    /// The queries in the order of time.
-    pub fn queries(&self) -> &[Query] {
-        &self.queries
-    }
-
     /// The queries again and again, with the time between them multiplied by `stretch`.
     pub(crate) fn repeated(&self, stretch: f64) -> impl Iterator<Item = Query> {
         let length = ((self.length() as f64 * stretch) as Micros).max(1);
@@ -103,16 +101,6 @@ impl Recorded {
             let at = move |query: &Query| start + (query.at as f64 * stretch) as Micros;
             self.queries.iter().map(move |query| Query { at: at(query), ..query.clone() })
         })
-    }
-
-    /// The path of each segment.
-    pub fn paths(&self) -> &[String] {
-        &self.paths
-    }
-
-    /// The most that was read of each segment at once.
-    pub fn bytes(&self) -> &[u64] {
-        &self.bytes
     }
 
     /// Accesses a query, on average.

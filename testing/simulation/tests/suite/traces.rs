@@ -199,12 +199,12 @@ fn reads_of_one_operation_are_one_query_and_large_objects_have_their_segments() 
 {\"at_us\":5000011,\"path\":\"/lake/a\",\"bytes\":1,\"times\":2}
 ";
     let recorded = Recorded::read(trace.as_bytes()).expect("it is a trace");
-    assert_eq!(recorded.paths(), ["/lake/a", "/lake/b", "/lake/b#1"]);
-    assert_eq!(recorded.bytes(), [30, 64 << 20, 1]);
-    let queries: Vec<(u64, Vec<u32>)> = recorded.queries().iter().map(|query| (query.at, query.segments.clone())).collect();
+    assert_eq!(recorded.paths, ["/lake/a", "/lake/b", "/lake/b#1"]);
+    assert_eq!(recorded.bytes, [30, 64 << 20, 1]);
+    let queries: Vec<(u64, Vec<u32>)> = recorded.queries.iter().map(|query| (query.at, query.segments.clone())).collect();
     assert_eq!(queries, [(0, vec![0, 1, 2]), (3, vec![0]), (11, vec![0]), (11, vec![0])]);
     let logged = Recorded::read("1,a,5\n2,a,5\n".as_bytes()).expect("it is a log");
-    assert_eq!(logged.queries().len(), 2);
+    assert_eq!(logged.queries.len(), 2);
     let wrong = Recorded::read("{\"at_us\":1,\"path\":\"a\",\"bytes\":1}\n{\n".as_bytes()).expect_err("its second line is cut");
     assert!(wrong.message().starts_with("line 2: "), "{wrong}");
     assert!(Recorded::read("{\"at_us\":1,\"op\":\"write\",\"path\":\"a\",\"bytes\":1}".as_bytes()).is_err(), "nothing is read");
@@ -215,7 +215,7 @@ fn queries_whose_times_are_whole_seconds_are_spread() {
     let line = |secs: u64| format!("{{\"at_us\":{},\"path\":\"a\",\"bytes\":1}}\n", secs * 1_000_000);
     let trace: String = [3, 3, 3, 3, 4, 4].into_iter().map(line).collect();
     let recorded = Recorded::read(trace.as_bytes()).expect("it is a trace");
-    let times: Vec<u64> = recorded.queries().iter().map(|query| query.at).collect();
+    let times: Vec<u64> = recorded.queries.iter().map(|query| query.at).collect();
     assert_eq!(times, [0, 250_000, 500_000, 750_000, 1_000_000, 1_500_000]);
 }
 

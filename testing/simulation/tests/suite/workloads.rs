@@ -6,9 +6,9 @@ use forebay_simulation::{Recorded, Synthetic};
 fn a_log_is_read_with_or_without_titles() {
     let log = "timestamp,path,bytes\n2.0,b,5\n1.0,a,10\n1.0,c,1\n\n1.0,a,12\n";
     let recorded = Recorded::parse(log).expect("it is a log");
-    assert_eq!(recorded.paths(), ["b", "a", "c"]);
-    assert_eq!(recorded.bytes(), [5, 12, 1]);
-    let queries: Vec<(u64, Vec<u32>)> = recorded.queries().iter().map(|query| (query.at, query.segments.clone())).collect();
+    assert_eq!(recorded.paths, ["b", "a", "c"]);
+    assert_eq!(recorded.bytes, [5, 12, 1]);
+    let queries: Vec<(u64, Vec<u32>)> = recorded.queries.iter().map(|query| (query.at, query.segments.clone())).collect();
     assert_eq!(queries, [(0, vec![1, 2]), (1_000_000, vec![0])]);
     assert_eq!(recorded.mean_accesses(), 1.5);
 }

@@ -17,14 +17,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 impl Cluster {
     /// Has the worker of an address give up its temporary data, or take part again.
     pub async fn drain(&self, address: SocketAddr, draining: bool) -> io::Result<()> {
-        let owner = self.owner().await?;
+        let owner = self.client(true).await?;
         let worker = id_of(&owner, address).await?;
         owner.control(AdminRequest::Drain { worker, draining }).await.map(drop).map_err(Error::other)
     }
 
     /// Back when it has nothing any more, and can be stopped without loss.
     pub async fn drained(&self, address: SocketAddr) -> io::Result<()> {
-        let owner = self.owner().await?;
+        let owner = self.client(true).await?;
         let began = Instant::now();
         while began.elapsed() < DRAINED_WITHIN {
             let reply = owner.control(ControlRequest::Status).await.map_err(Error::other)?;
@@ -38,12 +38,12 @@ impl Cluster {
         Err(Error::other(format!("the worker at {address} is not drained within {DRAINED_WITHIN:?}")))
     }
 
-    /// A client of the owner.
-    pub(crate) async fn owner(&self) -> io::Result<Client> {
+    /// A client of the owner, in place or not, with the settings that clients have.
+    pub(crate) async fn client(&self, in_place: bool) -> io::Result<Client> {
         let coordinator = self.coordinators.parse().map_err(Error::other)?;
         let owner = Credential::owner(&self.owner_secret()?).map_err(Error::other)?;
-        let mut settings = ClientSettings::new(coordinator);
-        settings.security = Security::holder(owner);
+        let security = Security::holder(owner);
+        let settings = ClientSettings { security, in_place, ring: in_place, ..ClientSettings::new(coordinator) };
         Client::connect(settings).await.map_err(Error::other)
     }
 }

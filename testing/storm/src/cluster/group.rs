@@ -11,7 +11,8 @@ const OF_MEMORY: &str = "/sys/fs/cgroup/memory";
 /// A group with a limit; gone when it is dropped, and all of its processes have ended.
 #[derive(Debug)]
 pub struct Group {
-    place: PathBuf,
+    /// Where processes are put into it.
+    pub place: PathBuf,
     /// The file that says how many processes were ended.
     told: PathBuf,
 }
@@ -30,11 +31,6 @@ impl Group {
         let group = Self { told: place.join(told), place: place.clone() };
         fs::write(group.place.join(limit), bytes.to_string()).map_err(named)?;
         Ok(group)
-    }
-
-    /// Where processes are put into it.
-    pub fn place(&self) -> &Path {
-        &self.place
     }
 
     /// Processes that were ended for want of memory.

@@ -27,7 +27,8 @@ pub enum Way {
 /// A link to one address. Ends when dropped.
 #[derive(Debug)]
 pub struct Link {
-    address: SocketAddr,
+    /// Where it listens.
+    pub address: SocketAddr,
     target: watch::Sender<SocketAddr>,
     there: watch::Sender<Way>,
     back: watch::Sender<Way>,
@@ -42,11 +43,6 @@ impl Link {
         let target = watch::Sender::new(target);
         let task = tokio::spawn(accept(listener, target.clone(), there.clone(), back.clone()));
         Ok(Self { address: listen, target, there, back, task })
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
     }
 
     /// Who connects from now on is connected to another target.

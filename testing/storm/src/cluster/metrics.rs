@@ -9,14 +9,9 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(3);
 /// No process says as much.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
-/// Whether it is up.
-pub(super) fn is_healthy(address: SocketAddr) -> bool {
-    get(address, "/healthz").is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
-}
-
-/// Whether all of it has started, and can do what it is asked.
-pub(super) fn is_ready(address: SocketAddr) -> bool {
-    get(address, "/readyz").is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+/// Whether it says yes: that it is up (`/healthz`), or that all of it has started, and can do what it is asked (`/readyz`).
+pub(super) fn says_yes(address: SocketAddr, path: &str) -> bool {
+    get(address, path).is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
 }
 
 /// The sum of a metric over all its labels; none when it is not told.

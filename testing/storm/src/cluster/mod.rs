@@ -188,9 +188,9 @@ impl Cluster {
         let worker = |number: usize| -> io::Result<Process> {
             let mut arguments = vec!["worker".to_owned(), flag("dram", DRAM), flag("disk", DISK)];
             if number == LINKED {
-                reached.push(to_worker.address());
-                arguments.extend([flag("worker-listen", inner), flag("advertise", to_worker.address())]);
-                arguments.extend([flag("coordinator", to_coordinator.address()), "--no-in-place".to_owned()]);
+                reached.push(to_worker.address);
+                arguments.extend([flag("worker-listen", inner), flag("advertise", to_worker.address)]);
+                arguments.extend([flag("coordinator", to_coordinator.address), "--no-in-place".to_owned()]);
             } else {
                 reached.push(free_address()?);
                 arguments.extend([flag("worker-listen", reached[number]), flag("coordinator", &coordinators)]);

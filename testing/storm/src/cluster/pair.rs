@@ -24,14 +24,14 @@ impl Pair {
 
     /// The URL of the database, whichever server has it.
     pub fn url(&self) -> String {
-        Postgres::url_at(self.link.address())
+        Postgres::url_at(self.link.address)
     }
 
     /// The first one crashes for good, the second takes over.
     pub fn fail_over(&self) -> io::Result<()> {
         self.first.crash()?;
         self.second.promote()?;
-        self.link.lead_to(self.second.address());
+        self.link.lead_to(self.second.address);
         Ok(())
     }
 }

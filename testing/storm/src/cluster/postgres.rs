@@ -13,7 +13,8 @@ use std::process::{Command, Stdio};
 pub struct Postgres {
     folder: tempfile::TempDir,
     programs: PathBuf,
-    address: SocketAddr,
+    /// Where it listens.
+    pub address: SocketAddr,
 }
 
 impl Postgres {
@@ -56,11 +57,6 @@ impl Postgres {
     pub fn promote(&self) -> io::Result<()> {
         let data = self.data();
         self.run("pg_ctl", ["-w".as_ref(), "-D".as_ref(), data.as_os_str(), "promote".as_ref()])
-    }
-
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
     }
 
     /// The URL of its database.

@@ -20,12 +20,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// A role of the binary, with all that it is started with. Killed when dropped.
 #[derive(Debug)]
 pub struct Process {
-    name: String,
+    /// Its name.
+    pub name: String,
     binary: PathBuf,
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     folder: PathBuf,
-    http: SocketAddr,
+    /// Where it serves `/metrics`.
+    pub http: SocketAddr,
     group: Option<PathBuf>,
     clock: Option<Clock>,
     child: Option<Child>,
@@ -76,16 +78,6 @@ impl Process {
         binary.clone_into(&mut self.binary);
     }
 
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Where it serves `/metrics`.
-    pub fn http(&self) -> SocketAddr {
-        self.http
-    }
-
     /// What it says.
     pub fn log(&self) -> PathBuf {
         self.folder.join(format!("{}.log", self.name))
@@ -108,17 +100,17 @@ impl Process {
 
     /// Back when it answers that it is up: a process does so while it still starts, and a coordinator waits for its database.
     pub fn wait_until_up(&mut self) -> io::Result<()> {
-        self.wait_until(metrics::is_healthy)
+        self.wait_until("/healthz")
     }
 
     /// Back when it says that it can be asked.
     pub fn wait_until_ready(&mut self) -> io::Result<()> {
-        self.wait_until(metrics::is_ready)
+        self.wait_until("/readyz")
     }
 
-    fn wait_until(&mut self, holds: impl Fn(SocketAddr) -> bool) -> io::Result<()> {
+    fn wait_until(&mut self, path: &str) -> io::Result<()> {
         let began = Instant::now();
-        while !holds(self.http) {
+        while !metrics::says_yes(self.http, path) {
             if !self.runs() || began.elapsed() > UP_WITHIN {
                 return Err(Error::other(format!("{} does not come up, see {}", self.name, self.log().display())));
             }

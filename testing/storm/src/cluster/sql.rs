@@ -53,7 +53,7 @@ impl Cluster {
     /// Starts them, the standby when the first scheduler is the one that is known.
     pub(super) async fn begin_sql(&mut self) -> io::Result<()> {
         let Some(mut sql) = self.beside.sql.take() else { return Ok(()) };
-        let begun = sql.begin(&self.owner().await?).await;
+        let begun = sql.begin(&self.client(true).await?).await;
         self.beside.sql = Some(sql);
         begun
     }

@@ -24,7 +24,7 @@ pub struct Standby {
 impl Standby {
     /// Starts it beside one that leads, for the same owner.
     pub(super) fn begin(&mut self, folder: &Path) -> io::Result<()> {
-        let own = folder.join(self.process.name());
+        let own = folder.join(&self.process.name);
         DirBuilder::new().mode(0o700).create(&own)?;
         fs::copy(folder.join("coordinator").join(OWNER), own.join(OWNER))?;
         self.process.start()?;

@@ -25,7 +25,7 @@ pub enum Part {
 
 /// The place of a worker that has changes which the store has not, at this moment. An error where there is none: then nothing could be lost.
 pub async fn claimant(cluster: &Cluster, part: Part) -> io::Result<usize> {
-    let client = cluster.owner().await?;
+    let client = cluster.client(true).await?;
     let path: ForebayPath = dataset().parse().map_err(Error::other)?;
     let shards = Shards::open(&client, &path).await.map_err(Error::other)?;
     let began = Instant::now();

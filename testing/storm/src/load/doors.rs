@@ -4,7 +4,6 @@ use std::io::{self, Error};
 use std::sync::Arc;
 use std::time::Duration;
 
-use forebay_client::{Client, ClientSettings, Credential, Security};
 use forebay_testing::{ACCESS_KEY, S3Server, SECRET_KEY};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::{ClientOptions, RetryConfig};
@@ -33,17 +32,6 @@ pub(super) fn gateway(cluster: &Cluster, mount: &str) -> io::Result<Arc<AmazonS3
 /// The store itself, past Forebay.
 pub(super) fn store(store: &S3Server) -> io::Result<Arc<AmazonS3>> {
     s3(&store.endpoint(), BUCKET, (ACCESS_KEY, SECRET_KEY))
-}
-
-/// A client of the owner, in place or not, with the settings that clients have.
-pub(super) async fn client(cluster: &Cluster, in_place: bool) -> io::Result<Client> {
-    let coordinator = cluster.coordinators.parse().map_err(Error::other)?;
-    let owner = Credential::owner(&cluster.owner_secret()?).map_err(Error::other)?;
-    let mut settings = ClientSettings::new(coordinator);
-    settings.security = Security::holder(owner);
-    settings.in_place = in_place;
-    settings.ring = in_place;
-    Client::connect(settings).await.map_err(Error::other)
 }
 
 /// An error of an S3 client: by the answer's status where there was one.

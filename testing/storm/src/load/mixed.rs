@@ -43,7 +43,7 @@ impl Mixed {
     pub async fn start(cluster: &Cluster, store: &S3Server, seed: u64, number: u32) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let (fresh, aging) = (doors::gateway(cluster, FRESH)?, doors::gateway(cluster, AGING)?);
-        let (in_place, remote) = (doors::client(cluster, true).await?, doors::client(cluster, false).await?);
+        let (in_place, remote) = (cluster.client(true).await?, cluster.client(false).await?);
         let outside = doors::store(store)?;
         let mut clients = JoinSet::new();
         let mut chance = StdRng::seed_from_u64(seed);

@@ -24,7 +24,6 @@ use serde_json::{Value as Json, json};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::doors;
 use super::http::Http;
 use crate::cluster::{Cluster, FRESH};
 
@@ -76,11 +75,11 @@ impl Records {
     /// Makes the dataset where there is none, has its changes acknowledged as is wanted, then starts all clients. No two loads of a cluster change
     /// the same keys.
     pub(super) async fn start(cluster: &Cluster, folder: &Path, ack: Acknowledged, seed: u64, number: u32) -> io::Result<Self> {
-        let client = doors::client(cluster, false).await?;
+        let client = cluster.client(false).await?;
         let first = STILL + u64::from(number) * KEYS_MAX;
         let shards = open(&client, folder, ack).await.map_err(Error::other)?;
-        let standby = cluster.beside.standby.as_ref().map(|standby| standby.process.http());
-        let http = Arc::new(Http { address: cluster.coordinator.http(), standby, token: cluster.owner_secret()? });
+        let standby = cluster.beside.standby.as_ref().map(|standby| standby.process.http);
+        let http = Arc::new(Http { address: cluster.coordinator.http, standby, token: cluster.owner_secret()? });
         let (calls, wrong, keys) = (Mutex::default(), Mutex::default(), Mutex::new(Keys::new(first, CHANGED, CALLS)));
         let done = Arc::new(Done { calls, wrong, keys });
         let asker = Asker { shards, http, shared: Arc::default(), done, first };

@@ -63,7 +63,7 @@ impl Statements {
             let at = Path::from(format!("{FRESH}/t/{file}.csv"));
             outside.put(&at, PutPayload::from_bytes(csv().into())).await.map_err(Error::other)?;
         }
-        let client = doors::client(cluster, false).await?;
+        let client = cluster.client(false).await?;
         let asker = Asker { commands: cluster.commands(), shared: Arc::default(), wrong: Arc::default() };
         match asker.commands.run(&arguments(0, Door::Executors), DISTRIBUTES, BEGINS_WITHIN).await? {
             Some(ran) if ran.stdout == answer(0) => {}

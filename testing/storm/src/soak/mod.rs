@@ -156,7 +156,7 @@ async fn soak(
 ) -> io::Result<()> {
     let store = Arc::new(cluster::store()?);
     let wanted =
-        Wanted { small_disk: SmallDisk::may_mount(), group: group.map(|group| group.place().to_owned()), ..Wanted::default() };
+        Wanted { small_disk: SmallDisk::may_mount(), group: group.map(|group| group.place.clone()), ..Wanted::default() };
     let mut cluster = Cluster::start(&plan.binary, folder, &store, wanted).await?;
     let before = Before::look(&mut cluster)?;
     let watched = Watched::begin(&verdict.evidence.join("samples.jsonl"))?;
@@ -172,7 +172,7 @@ async fn soak(
             break;
         }
     }
-    verdict.growth = growth::of(soak.watched.samples());
+    verdict.growth = growth::of(&soak.watched.samples);
     verdict.fail(growth::too_much(&verdict.growth, plan.minutes >= LONG_MINUTES));
     verdict.fail(soak.cluster.end().err().map(|error| Violation::new(Rule::StaysUp, error.to_string())));
     if let Some(ended) = group.map(Group::ended).transpose()?.filter(|ended| *ended > 0) {

@@ -34,7 +34,7 @@ pub struct Sample {
 pub(super) struct Watched {
     began: Instant,
     next: Instant,
-    samples: Vec<Sample>,
+    pub(super) samples: Vec<Sample>,
     file: BufWriter<File>,
 }
 
@@ -62,17 +62,13 @@ impl Watched {
         for process in cluster.processes() {
             // One that was killed has nothing.
             let Ok(usage) = process.usage() else { continue };
-            let tasks = if at_rest { metric(process.http(), TASKS).ok().flatten() } else { None };
+            let tasks = if at_rest { metric(process.http, TASKS).ok().flatten() } else { None };
             let tasks = tasks.map(|tasks| tasks as u64);
-            let sample = Sample { at_ms, process: process.name().to_owned(), usage, at_rest, tasks };
+            let sample = Sample { at_ms, process: process.name.clone(), usage, at_rest, tasks };
             serde_json::to_writer(&mut self.file, &sample)?;
             self.file.write_all(b"\n")?;
             self.samples.push(sample);
         }
         self.file.flush()
-    }
-
-    pub(super) fn samples(&self) -> &[Sample] {
-        &self.samples
     }
 }

@@ -66,7 +66,7 @@ impl Working {
         let (told, dataset, mut refreshing) = (Arc::clone(&seen), load::dataset(), None);
         let task = match work {
             Work::Reshards => tokio::spawn(reshard::run(cluster.commands(), dataset, seed, told)),
-            Work::Merges => tokio::spawn(merge::run(cluster.owner().await?, dataset.parse().map_err(Error::other)?, told)),
+            Work::Merges => tokio::spawn(merge::run(cluster.client(true).await?, dataset.parse().map_err(Error::other)?, told)),
             Work::Refreshes => {
                 let made = Refreshing::make(cluster).await?;
                 tokio::spawn(refreshing.insert(made).clone().run(told, seed))

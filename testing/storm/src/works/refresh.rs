@@ -49,7 +49,7 @@ pub(super) struct Refreshing {
 impl Refreshing {
     /// Makes the dataset.
     pub(super) async fn make(cluster: &Cluster) -> io::Result<Self> {
-        let made = Self { client: cluster.owner().await?, commands: cluster.commands() };
+        let made = Self { client: cluster.client(true).await?, commands: cluster.commands() };
         for number in 0..OBJECTS {
             made.client.put(&object(number), version(number, 0), PutCondition::Any).await.map_err(Error::other)?;
         }

@@ -138,10 +138,7 @@ impl Network {
         state.blocked.remove(&(from, to));
         let held = std::mem::take(&mut state.held);
         for packet in held {
-            match (packet.from, packet.to) == (from, to) {
-                true => state.send(packet),
-                false => state.held.push(packet),
-            }
+            if (packet.from, packet.to) == (from, to) { state.send(packet) } else { state.held.push(packet) }
         }
     }
 

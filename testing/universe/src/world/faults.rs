@@ -118,10 +118,7 @@ impl World<'_> {
     fn isolate(&mut self, host: HostId, isolated: bool) {
         for other in (STORE..self.hosts.len()).filter(|other| *other != host) {
             for (from, to) in [(host, other), (other, host)] {
-                match isolated {
-                    true => self.wrong.block(&self.network, from, to),
-                    false => self.wrong.unblock(&self.network, from, to),
-                }
+                if isolated { self.wrong.block(&self.network, from, to) } else { self.wrong.unblock(&self.network, from, to) }
             }
         }
     }

@@ -55,10 +55,7 @@ fn address(text: &str) -> Address {
 
 /// Where whichever coordinator leads is.
 fn coordinators(has_standby: bool) -> Address {
-    match has_standby {
-        true => address(&format!("{COORDINATOR_ADDRESS},{STANDBY_ADDRESS}")),
-        false => address(COORDINATOR_ADDRESS),
-    }
+    if has_standby { address(&format!("{COORDINATOR_ADDRESS},{STANDBY_ADDRESS}")) } else { address(COORDINATOR_ADDRESS) }
 }
 
 /// Where a worker listens.

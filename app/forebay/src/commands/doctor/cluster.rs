@@ -10,7 +10,7 @@ use crate::connect::connect;
 
 /// What is to say of it, and a client where one answers.
 pub(super) async fn check(config: &Config) -> (Option<Client>, Vec<Finding>) {
-    let address = config.coordinator_text();
+    let address = &config.settings.coordinator.0;
     let client = match connect(config).await {
         Ok(client) => client,
         Err(error) => {

@@ -49,7 +49,7 @@ impl Told {
             State::Warning => self.warned += 1,
             State::Failure => self.failed += 1,
         }
-        if self.output.json() {
+        if self.output.json {
             self.output.record(&finding)?;
         } else {
             for line in finding.lines() {
@@ -61,7 +61,7 @@ impl Told {
     }
 
     fn end(mut self) -> Outcome {
-        if !self.output.json() {
+        if !self.output.json {
             self.output.line("")?;
             self.output.line(&match (self.failed, self.warned) {
                 (0, 0) => "nothing to mend".to_string(),

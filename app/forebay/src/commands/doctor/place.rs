@@ -16,7 +16,7 @@ const PROGRAM: &str = "forebay";
 const DISK_SHARE_MAX: f64 = 0.95;
 
 pub(super) fn check(config: &Config) -> Vec<Finding> {
-    let mut findings = vec![folder(config.data_dir()), disk(config)];
+    let mut findings = vec![folder(&config.settings.data_dir), disk(config)];
     findings.extend(config.disk_folders().iter().map(|(folder, bytes)| other_disk(folder, *bytes)));
     let addresses = [
         ("coordinator-listen", config.coordinator_listen().ok().map(str::to_string)),
@@ -53,7 +53,7 @@ fn folder(folder: &Path) -> Finding {
 }
 
 fn disk(config: &Config) -> Finding {
-    let there = existing(config.data_dir());
+    let there = existing(&config.settings.data_dir);
     let Ok(disk) = rustix::fs::statvfs(there) else {
         return Finding::warning("disk", format!("{}: its free space can't be found", there.display()), "look at it with df");
     };

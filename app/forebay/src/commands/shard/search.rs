@@ -80,7 +80,7 @@ async fn print(
     let Some(asked) = asked else {
         for key in keys {
             let key = all.key_json(key);
-            if output.json() { output.record(&json!({&all.key().name: key}))? } else { output.line(&key_line(&key))? }
+            if output.json { output.record(&json!({&all.key().name: key}))? } else { output.line(&key_line(&key))? }
         }
         return Ok(keys.len());
     };
@@ -102,7 +102,7 @@ async fn print(
 
 fn print_records(records: &[Json], columns: &[String], output: &mut Output) -> Outcome {
     for record in records {
-        if output.json() {
+        if output.json {
             output.record(record)?;
         } else {
             // A record is one line, whatever is in it.

@@ -63,13 +63,13 @@ async fn control(config: &Config) -> Outcome<SchedulerControl> {
     let scheduler = match config.scheduler() {
         Some(scheduler) => scheduler.to_string(),
         None => connect(config).await?.scheduler().await?.ok_or_else(|| {
-            let at = config.coordinator_text();
+            let at = &config.settings.coordinator.0;
             Error::retry(format!(
                 "the coordinator at {at} knows of no scheduler: start one with `forebay up --cluster N` or `forebay scheduler`"
             ))
         })?,
     };
-    Ok(Cluster::control(&scheduler, config.security())?)
+    Ok(Cluster::control(&scheduler, &config.security)?)
 }
 
 fn row(job: &JobState) -> Vec<String> {

@@ -53,7 +53,7 @@ async fn show(client: &Client, path: &ForebayPath, output: &mut Output) -> Outco
         cached_bytes: held.bytes,
         kept: held.keep,
     };
-    if output.json() {
+    if output.json {
         return output.record(&stat);
     }
     output.line(&stat.path)?;

@@ -40,7 +40,7 @@ pub(super) struct Asker<'a> {
 
 impl<'a> Asker<'a> {
     pub(super) fn new(config: &Config, client: &'a Client) -> Self {
-        let settings = ClientSettings { security: config.security().clone(), ..ClientSettings::new(config.coordinator()) };
+        let settings = ClientSettings { security: config.security.clone(), ..ClientSettings::new(config.coordinator()) };
         #[cfg(not(feature = "cluster"))]
         let _ = settings;
         Self {

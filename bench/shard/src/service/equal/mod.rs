@@ -130,7 +130,7 @@ impl Peer {
 }
 
 fn askers_of<'a>(shards: &'a Shards, data: &'a Data) -> Vec<Ours<'a>> {
-    (0..IN_FLIGHT).map(|_| Ours::new(shards, data.records.keys())).collect()
+    (0..IN_FLIGHT).map(|_| Ours::new(shards, &data.records.keys)).collect()
 }
 
 /// Gets of records as the law draws them, each time others: one after the other of each asker, so many of each and for so long at most.

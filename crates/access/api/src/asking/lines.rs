@@ -120,10 +120,7 @@ where
         Some(first) => first,
     };
     let rest = stream::unfold((Some(first), made, task), |(next, mut made, task)| async move {
-        let next = match next {
-            Some(piece) => Some(piece),
-            None => made.recv().await,
-        };
+        let next = if let Some(piece) = next { Some(piece) } else { made.recv().await };
         match next {
             Some(Piece::End) => None,
             Some(Piece::Made(lines)) => Some((Ok(lines), (None, made, task))),

@@ -19,7 +19,7 @@ use forebay_rights::needs;
 use forebay_transport::{TlsSettings, caught_future};
 use forebay_types::{Error, MountName, Result, WorkerId};
 use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 use tower_service::Service;
 
 use crate::metrics::Numbers;
@@ -62,7 +62,7 @@ pub struct Http {
     https: bool,
     shown: Arc<Shown>,
     stop: Option<oneshot::Sender<()>>,
-    task: JoinHandle<()>,
+    task: AbortOnDropHandle<()>,
 }
 
 impl Http {
@@ -80,7 +80,7 @@ impl Http {
             false => routes(Arc::clone(&shown)),
         };
         let (stop, stopped) = oneshot::channel::<()>();
-        let task = forebay_runtime::spawn(async move {
+        let task = AbortOnDropHandle::new(forebay_runtime::spawn(async move {
             let routes = routes.into_make_service_with_connect_info::<Visitor>();
             let served = axum::serve(listener, routes).with_graceful_shutdown(async {
                 // Dropping the sender stops it as well.
@@ -89,7 +89,7 @@ impl Http {
             if let Err(error) = served.await {
                 tracing::warn!(%error, "http stopped");
             }
-        });
+        }));
         Ok(Self { address, https, shown, stop: Some(stop), task })
     }
 
@@ -152,12 +152,6 @@ impl Http {
         drop(self.stop.take());
         // Connections that are kept open and silent don't hold the shutdown up.
         let _ = forebay_runtime::time::timeout(Duration::from_secs(1), &mut self.task).await;
-    }
-}
-
-impl Drop for Http {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 

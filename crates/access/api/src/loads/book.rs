@@ -53,7 +53,7 @@ pub(super) struct LoadState {
 pub(super) struct Known {
     id: String,
     who: String,
-    asked: LoadAsked,
+    pub(super) asked: LoadAsked,
     began: Instant,
     bytes_done: AtomicU64,
     now: Mutex<Now>,
@@ -80,10 +80,6 @@ impl Known {
         let (id, began) = (format!("{:016x}", forebay_runtime::random::<u64>()), forebay_runtime::now());
         let now = Mutex::new(Now { stage: Stage::Planning, objects: 0, bytes: 0, seconds: None });
         Arc::new(Self { id, who, asked, began, bytes_done: AtomicU64::new(0), now })
-    }
-
-    pub(super) fn asked(&self) -> &LoadAsked {
-        &self.asked
     }
 
     /// It is so far.

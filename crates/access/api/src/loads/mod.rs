@@ -151,7 +151,7 @@ async fn begin(
     let (who, credential) = door.readers.caller(&sender, &needs::object(asked.path.mount()), "load", &on)?;
     let loads = door.loads.get().cloned().ok_or_else(|| Error::not_found("this process brings nothing: its coordinator does"))?;
     let place = door.places.take(&who.to_string())?;
-    let mut span = Span::asked(sender.trace(), "http load");
+    let mut span = Span::asked(sender.trace, "http load");
     span.set("forebay.path", || on.clone());
     audit(&who, &sender, "load", on);
     let load = Known::new(who.to_string(), asked);
@@ -159,7 +159,7 @@ async fn begin(
     door.book.begin(Arc::clone(&load), async move {
         let told = Arc::clone(&known);
         let tell: TellProgress = Box::new(move |progress| told.is_at(progress));
-        let brought = caught_future(span.around(loads.load(credential, known.asked().clone(), tell))).await;
+        let brought = caught_future(span.around(loads.load(credential, known.asked.clone(), tell))).await;
         let outcome = brought.unwrap_or_else(|| Err(Error::internal("it failed by a defect: the log of the process has more")));
         if let Err(error) = &outcome {
             tracing::debug!(%error, "a load failed");
@@ -188,6 +188,6 @@ async fn end(
 /// The audit log is told of what was let in.
 fn audit(who: &Who, sender: &Sender, what: &'static str, on: String) {
     if is_audited() {
-        tell(who, sender.address(), &Deed { port: "http", what, on }, None);
+        tell(who, &sender.address, &Deed { port: "http", what, on }, None);
     }
 }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use forebay_shard_store::{ChangeIf, Columns};
-use forebay_types::{ForebayPath, Result};
+use forebay_types::Result;
 use serde::{Deserialize, Deserializer};
 
 use crate::asking::from_text;
@@ -12,11 +12,6 @@ use crate::asking::from_text;
 pub(super) const DATASET_PATTERN: &str = "^/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/";
 /// What a condition of a change looks like.
 pub(super) const IF_PATTERN: &str = "^(absent|[0-9]{1,20})$";
-
-/// `dataset=`: the folder of a mount that a dataset lies in.
-pub(super) fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ForebayPath, D::Error> {
-    from_text(deserializer)
-}
 
 /// The parameters of a request about a dataset, with its own between the dataset and the timeout.
 macro_rules! asked_of {
@@ -30,7 +25,7 @@ macro_rules! asked_of {
                 extend("pattern" = crate::shards::asked::DATASET_PATTERN),
                 example = &"/lake/orders.shards"
             )]
-            #[serde(deserialize_with = "crate::shards::asked::path")]
+            #[serde(deserialize_with = "crate::asking::from_text")]
             pub(in crate::shards) dataset: forebay_types::ForebayPath,
             $($own)*
             /// How long the answer may take, to its last byte, with a unit: a minute where it is not said, `5m` at most.

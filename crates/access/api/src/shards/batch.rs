@@ -102,7 +102,7 @@ pub(super) async fn batch(come: Come<DatasetAsked>, sent: Body) -> Result<Respon
     let (sent, spent) = body::read(&visit, sent, BODY_BYTES_MAX, too_large).await?;
     let questions = split(&sent)?;
     let shards = visit.open().await?;
-    lines::answer(visit.deadline(), |mut lines| async move {
+    lines::answer(visit.deadline, |mut lines| async move {
         let mut answers = stream::iter(questions).map(|line| answer(&visit, &shards, line)).buffered(ASKED_AT_ONCE);
         while let Some(answer) = answers.next().await {
             lines.push(&answer).await?;

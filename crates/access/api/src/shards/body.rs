@@ -32,7 +32,7 @@ pub(super) async fn read(
         }
         Ok((whole.freeze(), spent))
     };
-    match forebay_runtime::time::timeout_at(visit.deadline(), reading).await {
+    match forebay_runtime::time::timeout_at(visit.deadline, reading).await {
         Ok(read) => read,
         Err(_) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, visit.late())),
     }

@@ -90,7 +90,7 @@ pub(super) async fn change(come: Come<DatasetAsked>, sent: Body) -> Result<Respo
     let shards = changing.visit().open().await?;
     let outcomes = changing.make(shards.change_each(&changes)).await?;
     drop(spent);
-    lines::answer(changing.visit().deadline(), |mut lines| async move {
+    lines::answer(changing.visit().deadline, |mut lines| async move {
         // Its place is taken until all of it is read.
         let _changing = changing;
         for outcome in outcomes {

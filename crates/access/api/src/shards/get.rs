@@ -46,7 +46,7 @@ pub(super) async fn get(come: Come<Get>) -> Result<Response, Refusal> {
         let missing = missing.join(", ");
         return Err(Error::not_found(format!("{}: there is no record of {missing}", shards.path())).into());
     }
-    lines::answer(visit.deadline(), |mut lines| async move {
+    lines::answer(visit.deadline, |mut lines| async move {
         for record in records.iter().flatten() {
             visit.within(lines.push(record)).await?;
         }

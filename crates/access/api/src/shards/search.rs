@@ -103,7 +103,7 @@ async fn found(visit: Visit, condition: Condition, page: Page) -> Result<Respons
     let after = after.map(|text| shards.columns().key_of(&Literal::parse(&text)?)).transpose()?;
     let columns = columns.map(|columns| columns.of(shards.columns())).transpose()?;
     let keys = visit.within(shards.search(&condition, after.as_ref(), Some(limit))).await?;
-    lines::answer(visit.deadline(), |mut lines| async move {
+    lines::answer(visit.deadline, |mut lines| async move {
         let pushed = async {
             match columns {
                 None => push_keys(&shards, &keys, &mut lines).await,

@@ -83,7 +83,7 @@ impl Coming {
         let on = dataset.to_string();
         let (who, visit) = self.enter(dataset, timeout, need)?;
         if is_audited() {
-            tell(&who, self.sender.address(), &Deed { port: "http", what: self.what, on }, None);
+            tell(&who, &self.sender.address, &Deed { port: "http", what: self.what, on }, None);
         }
         Ok(Changing { visit })
     }
@@ -93,7 +93,7 @@ impl Coming {
         let what = self.what;
         let who = datasets.readers.check(sender, need, what, &dataset.to_string())?;
         let place = datasets.places.take(&who.to_string())?;
-        let mut span = Span::asked(sender.trace(), "http shards");
+        let mut span = Span::asked(sender.trace, "http shards");
         span.set("rpc.method", || what);
         span.set("forebay.path", || dataset.to_string());
         let timeout = timeout.unwrap_or_default().duration();
@@ -116,29 +116,21 @@ impl MayRead {
 
 /// A request that is under way: what it may read, and until when it is answered.
 pub(super) struct Visit {
-    datasets: Arc<Datasets>,
+    /// What all requests about datasets share.
+    pub(super) datasets: Arc<Datasets>,
     may: MayRead,
     timeout: Duration,
-    deadline: Instant,
+    /// Until when it is answered.
+    pub(super) deadline: Instant,
     /// What is done for it; ends when all of the answer is made.
     span: Span,
     _place: Place,
 }
 
 impl Visit {
-    /// Until when it is answered.
-    pub(super) fn deadline(&self) -> Instant {
-        self.deadline
-    }
-
     /// The dataset's folder.
     pub(super) fn dataset(&self) -> &ForebayPath {
         self.may.dataset()
-    }
-
-    /// What all requests about datasets share.
-    pub(super) fn datasets(&self) -> &Datasets {
-        &self.datasets
     }
 
     /// What asks for it.

@@ -28,7 +28,8 @@ pub(super) struct Answer {
     read: ReadSoFar,
     /// What it does, an operator a line. How long each takes is told by EXPLAIN ANALYZE.
     plan: String,
-    /// What is to be known beside the rows: why the statement ran in one process where there is a cluster. Mostly null.
+    /// What is to be known beside the rows: why the statement ran in one process where there is a cluster, or that it ran again in smaller
+    /// batches. Mostly null.
     notice: Option<String>,
 }
 

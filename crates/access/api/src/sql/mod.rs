@@ -11,7 +11,6 @@ mod answer;
 mod arrow;
 mod rows;
 
-use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -27,10 +26,10 @@ use forebay_transport::Credential;
 use forebay_types::{Error, Result, format_duration};
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::Readers;
-use crate::asking::{Asked, Place, Places, PlacesMax, TIMEOUT_PATTERN, Timeout, from_text};
+use crate::asking::{Asked, Place, Places, PlacesMax, TIMEOUT_PATTERN, Timeout};
 use crate::describe::{Content, Described, Routes, Verb};
 use crate::refusal::Refusal;
 use crate::visitor::Sender;
@@ -104,21 +103,16 @@ struct SqlAsked {
 }
 
 /// `rows=`: how many rows an answer may have.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "String")]
 struct RowsMax(usize);
 
-impl FromStr for RowsMax {
-    type Err = String;
+impl TryFrom<String> for RowsMax {
+    type Error = String;
 
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
+    fn try_from(text: String) -> std::result::Result<Self, String> {
         let rows = text.parse::<usize>().ok().filter(|rows| (1..=ROWS_MAX).contains(rows));
         rows.map(Self).ok_or_else(|| format!("rows is a number from 1 to {ROWS_MAX}, and {text:?} is not"))
-    }
-}
-
-impl<'de> Deserialize<'de> for RowsMax {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        from_text(deserializer)
     }
 }
 

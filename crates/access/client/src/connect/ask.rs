@@ -62,10 +62,10 @@ pub(crate) async fn ask_for(
     longest: Duration,
 ) -> Result<(DataReply, Bytes), Failure> {
     let (meta, _span) = written(link, request)?;
-    let call = link.connection().call(meta, payload);
+    let call = link.connection.call(meta, payload);
     let answer = match deadline::within(longest, call).await {
         Ok(answer) => answer.map_err(|error| lost(link, error))?,
-        Err(_) => return Err(late(link.worker(), longest)),
+        Err(_) => return Err(late(link.worker, longest)),
     };
     Ok((reply_of(link, &answer.meta)?, answer.payload))
 }
@@ -75,24 +75,24 @@ pub(crate) async fn ask_bytes(link: &Link, request: &DataRequest, longest: Durat
     let (meta, _span) = written(link, request)?;
     let answer = match link.in_place() {
         Some(session) => {
-            let connection = link.connection().clone();
-            let call = Rescued::new(async move { connection.call(meta, Vec::new()).await }, session.outbox(), pin_of_read);
+            let connection = link.connection.clone();
+            let call = Rescued::new(async move { connection.call(meta, Vec::new()).await }, &session.outbox, pin_of_read);
             deadline::within(longest, call).await
         }
-        None => deadline::within(longest, link.connection().call(meta, Vec::new())).await,
+        None => deadline::within(longest, link.connection.call(meta, Vec::new())).await,
     };
-    let answer = answer.map_err(|_| late(link.worker(), longest))?.map_err(|error| lost(link, error))?;
+    let answer = answer.map_err(|_| late(link.worker, longest))?.map_err(|error| lost(link, error))?;
     Ok((reply_of(link, &answer.meta)?, answer.payload))
 }
 
 /// A request's bytes, as the worker reads them; with where in a trace it is, where it is in one and the worker knows what that means: the
 /// span ends with the answer.
 fn written(link: &Link, request: &DataRequest) -> Result<(Bytes, Tracing), Failure> {
-    let version = link.connection().version();
+    let version = link.connection.version();
     debug_assert!((PROTOCOL_VERSION_OLDEST..=PROTOCOL_VERSION).contains(&version), "a connection speaks what this build does");
     check_known(request, request.into(), version)
-        .map_err(|error| Failure::Answered(error.context(format!("worker {}", link.worker()))))?;
-    let span = of_data(link.worker(), request);
+        .map_err(|error| Failure::Answered(error.context(format!("worker {}", link.worker))))?;
+    let span = of_data(link.worker, request);
     Ok((said(&span, version, encode_for(version, request)), span))
 }
 
@@ -107,13 +107,11 @@ pub(crate) fn given(
     let wrong = |error: Error| Failure::Answered(error);
     match (in_place, link.in_place()) {
         (Some((pin, span)), Some(session)) => Pin::new(session, pin, span, segment, range).map(Given::Pinned).map_err(wrong),
-        (Some(_), None) => {
-            Err(wrong(Error::internal(format!("worker {} answered in place, which was not asked", link.worker()))))
-        }
+        (Some(_), None) => Err(wrong(Error::internal(format!("worker {} answered in place, which was not asked", link.worker)))),
         (None, _) if payload.len() == range.len() => Ok(Given::Copied(payload)),
         (None, _) => Err(wrong(Error::internal(format!(
             "worker {} answered {} bytes to a read of {}",
-            link.worker(),
+            link.worker,
             payload.len(),
             range.len()
         )))),
@@ -122,14 +120,14 @@ pub(crate) fn given(
 
 /// The failure for a reply of another variant than the request asks for.
 pub(crate) fn misfit(link: &Link, asked: &str) -> Failure {
-    Failure::Answered(super::control::unexpected(&format!("worker {}", link.worker()), asked))
+    Failure::Answered(super::control::unexpected(&format!("worker {}", link.worker), asked))
 }
 
 fn reply_of(link: &Link, meta: &[u8]) -> Result<DataReply, Failure> {
-    match decode_from::<DataReply>(link.connection().version(), meta) {
+    match decode_from::<DataReply>(link.connection.version(), meta) {
         Ok(reply) => reply.or_error().map_err(Failure::Answered),
         // An answer that can't be read says nothing about the object: not `Invalid`, which would end the search.
-        Err(error) => Err(Failure::Answered(Error::internal(format!("worker {}: {}", link.worker(), error.message())))),
+        Err(error) => Err(Failure::Answered(Error::internal(format!("worker {}: {}", link.worker, error.message())))),
     }
 }
 
@@ -137,7 +135,7 @@ fn lost(link: &Link, error: Error) -> Failure {
     match error.kind() {
         // The transport refused to send it, as what is too long for a frame.
         ErrorKind::Invalid => Failure::Answered(error),
-        _ => Failure::Lost(Error::retry(format!("worker {}: {}", link.worker(), error.message())).with_source(error)),
+        _ => Failure::Lost(Error::retry(format!("worker {}: {}", link.worker, error.message())).with_source(error)),
     }
 }
 

@@ -47,7 +47,8 @@ pub(crate) struct Connections {
     /// None when in-place reads are off or the host can't be told.
     host: Option<HostId>,
     /// What is kept for later reads of the connections of this host.
-    pins: Arc<PinCache>,
+    /// The pins that are kept for later reads.
+    pub(crate) pins: Arc<PinCache>,
     workers: Mutex<HashMap<WorkerId, Arc<WorkerLinks>>>,
     _releasing: AbortOnDropHandle<()>,
 }
@@ -72,8 +73,8 @@ struct TcpSlot {
 /// A way to a worker for one call.
 #[derive(Clone)]
 pub(crate) struct Link {
-    worker: WorkerId,
-    connection: Connection,
+    pub(crate) worker: WorkerId,
+    pub(crate) connection: Connection,
     session: Option<Arc<Session>>,
     _call: Option<Arc<Call>>,
 }
@@ -89,17 +90,9 @@ impl Drop for Call {
 }
 
 impl Link {
-    pub(crate) fn worker(&self) -> WorkerId {
-        self.worker
-    }
-
-    pub(crate) fn connection(&self) -> &Connection {
-        &self.connection
-    }
-
     /// The session whose tier is mapped here, if this worker's is.
     pub(crate) fn in_place(&self) -> Option<&Arc<Session>> {
-        self.session.as_ref().filter(|session| session.mapping().is_some())
+        self.session.as_ref().filter(|session| session.mapping.is_some())
     }
 }
 
@@ -110,11 +103,6 @@ impl Connections {
         let pins = Arc::new(PinCache::new(settings.pins_max, settings.pin_idle));
         let releasing = AbortOnDropHandle::new(forebay_runtime::spawn(Arc::clone(&pins).run()));
         Self { settings, host, pins, workers: Mutex::default(), _releasing: releasing }
-    }
-
-    /// The pins that are kept for later reads.
-    pub(crate) fn pins(&self) -> &PinCache {
-        &self.pins
     }
 
     /// How long a worker may take for what moves few bytes.
@@ -133,7 +121,7 @@ impl Connections {
         if let Some(socket) = self.socket_beside(info) {
             match links.local.get(|| self.attach(info, socket)).await {
                 Ok(session) => {
-                    let connection = session.connection().clone();
+                    let connection = session.connection.clone();
                     return Ok(Link { worker: info.id, connection, session: Some(session), _call: None });
                 }
                 Err(error) => debug!(worker = %info.id, %error, "unix socket does not answer, trying tcp"),
@@ -187,7 +175,7 @@ impl Connections {
                 }
             };
             let session = Session::connect(&info, &socket, &settings.security, settings.connect_timeout, let_go).await?;
-            if settings.ring && session.mapping().is_some() {
+            if settings.ring && session.mapping.is_some() {
                 session.open_ring(settings.connect_timeout).await;
             }
             Ok(session)

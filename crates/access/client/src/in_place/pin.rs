@@ -11,11 +11,11 @@ use super::Session;
 
 /// Bytes of one segment in a worker's DRAM tier that stay where they are until this is dropped.
 pub(crate) struct Pin {
-    session: Arc<Session>,
+    pub(crate) session: Arc<Session>,
     id: u64,
-    segment: SegmentId,
+    pub(crate) segment: SegmentId,
     /// Within the segment.
-    range: Range<u32>,
+    pub(crate) range: Range<u32>,
     /// In the tier.
     offset: u64,
 }
@@ -25,27 +25,15 @@ impl Pin {
     pub(crate) fn new(session: &Arc<Session>, id: u64, span: Span, segment: SegmentId, range: Range<u32>) -> Result<Arc<Self>> {
         let pin = Self { session: Arc::clone(session), id, segment, range, offset: span.offset };
         let end = span.offset.checked_add(span.len);
-        let fits = end.is_some_and(|end| session.mapping().is_some_and(|mapping| mapping.holds(&(span.offset..end))));
+        let fits = end.is_some_and(|end| session.mapping.as_ref().is_some_and(|mapping| mapping.holds(&(span.offset..end))));
         if !fits || span.len != u64::from(pin.range.end - pin.range.start) {
             return Err(Error::internal(format!(
                 "worker {} answered {span:?} to a read of {} bytes: run one version of forebay",
-                session.worker(),
+                session.worker,
                 pin.range.end - pin.range.start
             )));
         }
         Ok(Arc::new(pin))
-    }
-
-    pub(crate) fn session(&self) -> &Arc<Session> {
-        &self.session
-    }
-
-    pub(crate) fn segment(&self) -> SegmentId {
-        self.segment
-    }
-
-    pub(crate) fn range(&self) -> &Range<u32> {
-        &self.range
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -61,7 +49,7 @@ impl Pin {
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        self.session.outbox().unpin(self.id);
+        self.session.outbox.unpin(self.id);
     }
 }
 
@@ -75,6 +63,6 @@ impl AsRef<[u8]> for Pinned {
     fn as_ref(&self) -> &[u8] {
         let start = self.pin.offset + u64::from(self.range.start - self.pin.range.start);
         let span = start..start + u64::from(self.range.end - self.range.start);
-        self.pin.session.mapping().map_or(&[], |mapping| mapping.pinned(span))
+        self.pin.session.mapping.as_ref().map_or(&[], |mapping| mapping.pinned(span))
     }
 }

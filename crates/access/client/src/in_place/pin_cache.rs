@@ -35,20 +35,20 @@ struct Entry {
 impl Entry {
     /// Puts a pin in its place, unless one lies around it; what lies within it goes, into `gone`. Whether it is kept.
     fn insert(&mut self, pin: &Arc<Pin>, gone: &mut Vec<Arc<Pin>>) -> bool {
-        let range = pin.range();
+        let range = &pin.range;
         // The last one that starts early enough reaches furthest.
-        while let Some(last) = self.pins.partition_point(|old| old.range().start <= range.start).checked_sub(1)
-            && self.pins[last].range().end >= range.end
+        while let Some(last) = self.pins.partition_point(|old| old.range.start <= range.start).checked_sub(1)
+            && self.pins[last].range.end >= range.end
         {
-            if self.pins[last].session().stands() && self.pins[last].range() != range {
+            if self.pins[last].session.stands() && self.pins[last].range != *range {
                 return false;
             }
             gone.push(self.pins.remove(last));
         }
-        let first = self.pins.partition_point(|old| old.range().start < range.start);
-        let within = self.pins[first..].partition_point(|old| old.range().end <= range.end);
+        let first = self.pins.partition_point(|old| old.range.start < range.start);
+        let within = self.pins[first..].partition_point(|old| old.range.end <= range.end);
         gone.extend(self.pins.splice(first..first + within, [Arc::clone(pin)]));
-        let follows = |a: &Arc<Pin>, b: &Arc<Pin>| a.range().start < b.range().start && a.range().end < b.range().end;
+        let follows = |a: &Arc<Pin>, b: &Arc<Pin>| a.range.start < b.range.start && a.range.end < b.range.end;
         debug_assert!(self.pins.is_sorted_by(follows), "kept pins of a segment lie within each other");
         true
     }
@@ -64,7 +64,7 @@ impl Kept {
         assert!(self.pins >= pins.len(), "{} pins go of {} that are kept", pins.len(), self.pins);
         self.pins -= pins.len();
         for pin in pins {
-            let kept = pin.session().kept.fetch_sub(pin.len(), Ordering::Relaxed);
+            let kept = pin.session.kept.fetch_sub(pin.len(), Ordering::Relaxed);
             debug_assert!(kept >= pin.len(), "a pin of {} bytes goes of {kept} that are kept", pin.len());
         }
         assert!(self.pins == 0 || !self.segments.is_empty(), "{} pins are of no segment", self.pins);
@@ -92,8 +92,8 @@ impl PinCache {
         let mut kept = self.kept.lock();
         let entry = kept.segments.get_mut(&segment)?;
         // The last one that starts early enough reaches furthest.
-        let after = entry.pins.partition_point(|pin| pin.range().start <= range.start);
-        let pin = entry.pins[..after].last().filter(|pin| pin.range().end >= range.end && pin.session().stands())?;
+        let after = entry.pins.partition_point(|pin| pin.range.start <= range.start);
+        let pin = entry.pins[..after].last().filter(|pin| pin.range.end >= range.end && pin.session.stands())?;
         let pin = Arc::clone(pin);
         entry.used = forebay_runtime::now();
         Some(pin)
@@ -105,14 +105,14 @@ impl PinCache {
         let mut gone = Vec::new();
         let mut kept = self.kept.lock();
         let now = forebay_runtime::now();
-        let entry = kept.segments.get_or_insert_mut(pin.segment(), || Entry { pins: Vec::new(), used: now });
+        let entry = kept.segments.get_or_insert_mut(pin.segment, || Entry { pins: Vec::new(), used: now });
         entry.used = now;
         if entry.insert(pin, &mut gone) {
             kept.pins += 1;
-            pin.session().kept.fetch_add(pin.len(), Ordering::Relaxed);
+            pin.session.kept.fetch_add(pin.len(), Ordering::Relaxed);
         }
         kept.gone(&gone);
-        while (kept.pins > self.pins_max || pin.session().keeps_too_much()) && kept.pop(&mut gone) {}
+        while (kept.pins > self.pins_max || pin.session.keeps_too_much()) && kept.pop(&mut gone) {}
         assert!(kept.pins <= self.pins_max, "{} pins are kept, {} are the most", kept.pins, self.pins_max);
         drop(kept);
     }
@@ -156,7 +156,7 @@ impl PinCache {
         let mut kept = self.kept.lock();
         let mut empty = Vec::new();
         for (segment, entry) in kept.segments.iter_mut() {
-            entry.retain(&mut gone, |pin| pin.session().stands());
+            entry.retain(&mut gone, |pin| pin.session.stands());
             if entry.pins.is_empty() {
                 empty.push(*segment);
             }

@@ -18,12 +18,12 @@ use super::{Outbox, Writing};
 /// A Unix connection to a worker of this host, with the worker's DRAM tier when it lets this process have it. Lives as
 /// long as any pin of it: the connection closes with the last one.
 pub(crate) struct Session {
-    worker: WorkerId,
-    connection: Connection,
-    mapping: Option<Mapping>,
+    pub(crate) worker: WorkerId,
+    pub(crate) connection: Connection,
+    pub(crate) mapping: Option<Mapping>,
     /// Since the first block that this process wrote in place.
-    writing: OnceLock<Writing>,
-    outbox: Arc<Outbox>,
+    pub(crate) writing: OnceLock<Writing>,
+    pub(crate) outbox: Arc<Outbox>,
     /// Bytes under pins that are kept for the next read, and their limit.
     pub(super) kept: AtomicU64,
     kept_max: u64,
@@ -92,26 +92,6 @@ impl Session {
         if let Err(error) = opened {
             debug!(worker = %self.worker, %error, "no ring, small calls go over the unix socket");
         }
-    }
-
-    pub(crate) fn worker(&self) -> WorkerId {
-        self.worker
-    }
-
-    pub(crate) fn connection(&self) -> &Connection {
-        &self.connection
-    }
-
-    pub(crate) fn mapping(&self) -> Option<&Mapping> {
-        self.mapping.as_ref()
-    }
-
-    pub(crate) fn writing(&self) -> &OnceLock<Writing> {
-        &self.writing
-    }
-
-    pub(crate) fn outbox(&self) -> &Arc<Outbox> {
-        &self.outbox
     }
 
     /// Whether its pins may still be used.

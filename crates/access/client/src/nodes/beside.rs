@@ -18,7 +18,7 @@ impl Nodes {
     /// Whether blocks of a value are likely to be written by this process.
     pub(super) fn goes_in_place(&self, path: &str, bytes: usize) -> bool {
         let beside =
-            |worker: Arc<WorkerInfo>| self.shared.routes.connections.session(&worker).is_some_and(|it| it.mapping().is_some());
+            |worker: Arc<WorkerInfo>| self.shared.routes.connections.session(&worker).is_some_and(|it| it.mapping.is_some());
         bytes >= BYTES_MIN && self.data_worker(path).is_ok_and(beside)
     }
 
@@ -34,7 +34,7 @@ impl Nodes {
         let link = self.shared.routes.connections.link(worker).await.ok()?;
         let session = link.in_place()?;
         let ask = |op: NodeOp<'static>| {
-            let (connection, span) = (link.connection().clone(), of_node(worker.id, &op));
+            let (connection, span) = (link.connection.clone(), of_node(worker.id, &op));
             let call = NodeCall { from: ROOT, moves: 0, path: "", op };
             let message = said(&span, connection.version(), call.encode());
             let asked = async move {
@@ -42,27 +42,27 @@ impl Nodes {
                 drop(span);
                 answer
             };
-            timeout(self.shared.routes.connections.read_deadline(), Rescued::new(asked, session.outbox(), pin_of_node))
+            timeout(self.shared.routes.connections.read_deadline(), Rescued::new(asked, &session.outbox, pin_of_node))
         };
-        let descriptor = session.writing().get().is_none();
+        let descriptor = session.writing.get().is_none();
         let answer = ask(NodeOp::Prepare { bytes: bytes as u32, descriptor }).await.ok()?.ok()?;
         let NodeReply::Place { pin, span } = NodeReply::decode(&answer.meta).ok()? else { return None };
         if let Some(descriptor) = answer.descriptor {
             // One that came meanwhile is as good.
-            let _ = session.writing().set(Writing::new(descriptor));
+            let _ = session.writing.set(Writing::new(descriptor));
         }
         let fits = span.len == bytes as u64
             && span
                 .offset
                 .checked_add(span.len)
-                .is_some_and(|end| session.mapping().is_some_and(|mapping| mapping.holds(&(span.offset..end))));
-        let written = match session.writing().get() {
+                .is_some_and(|end| session.mapping.as_ref().is_some_and(|mapping| mapping.holds(&(span.offset..end))));
+        let written = match session.writing.get() {
             Some(writing) if fits => writing.write(span.offset, block),
             _ => Err(std::io::ErrorKind::InvalidData.into()),
         };
         if let Err(error) = written {
             tracing::debug!(worker = %worker.id, %error, "block not written in place");
-            session.outbox().unpin(pin);
+            session.outbox.unpin(pin);
             return None;
         }
         match NodeReply::decode(&ask(NodeOp::Written { pin }).await.ok()?.ok()?.meta) {

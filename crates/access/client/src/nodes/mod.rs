@@ -46,7 +46,8 @@ pub use write::NodeWriter;
 /// Temporary nodes of a cluster, by their paths below `/tmp`. Cheap to clone.
 ///
 /// Every operation is one round trip to one worker, but for bytes of files and large values on other workers. Errors are
-/// [`forebay_nodes::NodeError`]; `DataLost` says that the worker that had the node is gone, at once.
+/// [`forebay_nodes::NodeError`]; `DataLost` says that the cluster has lost the worker that had the node. One that it has not lost and that
+/// can't be reached is asked for 30 s, and then it is `Retry`.
 #[derive(Clone)]
 pub struct Nodes {
     shared: Arc<Shared>,

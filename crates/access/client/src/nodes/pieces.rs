@@ -3,15 +3,15 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use forebay_nodes::{BlockRef, NodeError, NodeErrorKind, NodeResult, ROOT, StorageClass};
+use forebay_nodes::{BlockRef, NodeError, NodeResult, ROOT, StorageClass};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply};
-use forebay_runtime::time::{sleep, timeout};
-use forebay_types::{ErrorKind, WorkerId};
+use forebay_runtime::time::sleep;
+use forebay_types::WorkerId;
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 
 use super::Nodes;
-use super::call::misfit;
+use super::call::{Failed, misfit};
 use super::write::check_claim;
 use crate::connect::REFUSED_FOR;
 
@@ -44,43 +44,16 @@ impl Nodes {
             Some(worker) => worker,
             None => self.data_worker(path)?,
         };
-        let gone =
-            || NodeError::new(NodeErrorKind::DataLost, format!("{path:?}: worker {}, which was to have it, is gone", worker.id));
-        let routes = &self.shared.routes;
-        let linked = match routes.connections.link(&worker).await {
-            // It may have broken while it was made.
-            Err(_) => {
-                sleep(REFUSED_FOR).await;
-                routes.connections.link(&worker).await
-            }
-            linked => linked,
-        };
-        let link = linked.map_err(|error| {
-            routes.view.surprised();
-            tracing::debug!(worker = %worker.id, %error, "worker of temporary nodes not reached");
-            if error.kind() == ErrorKind::Denied { NodeError::from(&error) } else { gone() }
-        })?;
         let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class } };
-        let deadline = routes.connections.read_deadline();
-        let answering = timeout(deadline, link.connection().call(call.encode(), parts));
-        let answer = match routes.unless_lost(&worker, answering).await.ok_or_else(gone)? {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(error)) if error.kind() == ErrorKind::Invalid => {
-                return Err(NodeError::new(NodeErrorKind::Invalid, error.message()));
-            }
-            Ok(Err(error)) => {
-                routes.view.surprised();
-                tracing::debug!(worker = %worker.id, %error, "worker of temporary nodes lost");
-                return Err(gone());
-            }
-            Err(_) => {
-                let secs = deadline.as_secs();
-                return Err(NodeError::new(NodeErrorKind::Retry, format!("worker {} did not answer within {secs} s", worker.id)));
-            }
-        };
-        match NodeReply::decode(&answer.meta) {
-            Ok(NodeReply::Block(block)) => Ok(NodeBlock { block, begun }),
-            Ok(NodeReply::Failed(error)) => Err(error.context(path)),
+        let mut answered = self.reach(&worker, &call, parts.clone()).await;
+        if matches!(answered, Err(Failed::Unreached(_) | Failed::Denied(_))) {
+            // The connection may have broken while it was made.
+            sleep(REFUSED_FOR).await;
+            answered = self.reach(&worker, &call, parts).await;
+        }
+        let answer = answered.map_err(|failed| failed.into_error(worker.id).context(path))?;
+        match answer.reply().map_err(|error| error.context(path))? {
+            NodeReply::Block(block) => Ok(NodeBlock { block, begun }),
             _ => Err(misfit()),
         }
     }

@@ -24,7 +24,7 @@ impl Nodes {
             self.call_with(path, &NodeOp::Put { value: Raw(&[]) }, Some(value)).await?.length()?;
         } else {
             let brought = self.put_blocks(path, value).await?;
-            self.call(path, &NodeOp::PutBlocks { blocks: brought.blocks() }).await?.length()?;
+            self.call(path, &NodeOp::PutBlocks { blocks: brought.blocks.clone() }).await?.length()?;
             brought.taken();
         }
         Ok(())

@@ -15,7 +15,7 @@ use futures::{FutureExt, StreamExt};
 use tokio::io::AsyncWrite;
 
 use super::Nodes;
-use super::call::{NodeAnswer, Patience, misfit};
+use super::call::{Failed, NodeAnswer, Patience, misfit};
 
 /// Blocks on their way to workers.
 const BLOCKS_AHEAD: usize = 8;
@@ -50,15 +50,11 @@ pub struct NodeWriter {
 /// more: their workers do so by themselves, but after minutes, for which nothing else would have their room.
 pub(super) struct Brought {
     nodes: Nodes,
-    blocks: Vec<BlockRef>,
+    /// In the order of their bytes.
+    pub(super) blocks: Vec<BlockRef>,
 }
 
 impl Brought {
-    /// In the order of their bytes.
-    pub(super) fn blocks(&self) -> Vec<BlockRef> {
-        self.blocks.clone()
-    }
-
     /// A node has them now.
     pub(super) fn taken(mut self) {
         self.blocks.clear();
@@ -162,7 +158,10 @@ impl Nodes {
                     return Ok(block);
                 }
                 let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class } };
-                let error = match self.ask(&worker, &call, Some(bytes.clone())).await.and_then(|answer| block_of(&answer)) {
+                let answered = self.reach(&worker, &call, vec![bytes.clone()]).await;
+                let is_away = matches!(answered, Err(Failed::Unreached(_) | Failed::Broken(_)));
+                let answered = answered.map_err(|failed| failed.into_error(worker.id));
+                let error = match answered.and_then(|answer| block_of(&answer)) {
                     Ok(block) => return Ok(block),
                     Err(error) => error,
                 };
@@ -170,6 +169,7 @@ impl Nodes {
                     NodeErrorKind::NoSpace => self.shared.full_workers.note(worker.id),
                     // It is being drained, or is gone.
                     NodeErrorKind::Moving | NodeErrorKind::DataLost => self.refresh().await,
+                    NodeErrorKind::Retry if is_away => self.refresh().await,
                     // It has not heard of a token yet that others know, perhaps.
                     NodeErrorKind::Denied => {}
                     _ => return Err(error),
@@ -177,18 +177,17 @@ impl Nodes {
                 tracing::debug!(worker = %worker.id, %error, "block offered to another worker");
                 // That one has no room says more than that another one is gone.
                 if refused.is_none() || error.kind == NodeErrorKind::NoSpace {
-                    refused = Some((worker.id, error));
+                    refused = Some(error);
                 }
             }
-            let (worker, error) = refused.ok_or_else(misfit)?;
-            let is_there = self.shared.routes.view.known().worker(worker).is_some();
-            let is_over = match error.kind {
-                NodeErrorKind::NoSpace | NodeErrorKind::Denied => true,
-                // A worker that is there and can't be reached will not be within the time that anybody waits for.
-                NodeErrorKind::DataLost => is_there,
-                _ => false,
+            let error = refused.ok_or_else(misfit)?;
+            let goes_on = match error.kind {
+                NodeErrorKind::NoSpace | NodeErrorKind::Denied => false,
+                // None of them can be reached.
+                NodeErrorKind::Retry => patience.wait_away().await,
+                _ => patience.wait().await,
             };
-            if is_over || !patience.wait().await {
+            if !goes_on {
                 return Err(error);
             }
         }

@@ -74,7 +74,7 @@ struct Asked {
 
 impl Asked {
     fn add(&self, link: &Link) {
-        self.workers.lock().insert(link.worker(), link.connection().clone());
+        self.workers.lock().insert(link.worker, link.connection.clone());
     }
 }
 

@@ -40,7 +40,7 @@ impl Prefetches {
     /// gone, and all of that with it.
     pub(crate) async fn ended(&self, operation: OperationId, worker: WorkerId) -> Result<()> {
         let link = self.routes.link_to(worker, gone).await?;
-        link.connection().notify(encode(&DataNotice::Ended { operation }))
+        link.connection.notify(encode(&DataNotice::Ended { operation }))
     }
 
     /// Which of these runs of pages a worker holds whole, in the same order.

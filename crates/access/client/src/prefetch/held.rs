@@ -17,7 +17,7 @@ impl Prefetches {
     /// Drops these versions from the tiers of all workers, kept ones too; gives the bytes that were given back.
     pub(crate) async fn free(&self, versions: &[ObjectVersion]) -> Result<u64> {
         // This client's own pins would hold the pages. Which decoded columns there are only the workers know: all go.
-        self.routes.connections.pins().clear();
+        self.routes.connections.pins.clear();
         let mut freed = 0;
         for replies in self.order(versions, TierDeed::Free).await?.into_values() {
             for reply in replies {

@@ -16,7 +16,7 @@ impl Reads {
             return None;
         }
         let session = self.routes.connections.session(known.worker(worker)?)?;
-        let handed = session.connection().at_hand(wanted)?;
+        let handed = session.connection.at_hand(wanted)?;
         if wanted.range.is_some() {
             self.counters.at_hand(handed.bytes.len() as u64);
         }

@@ -36,10 +36,6 @@ impl KnownCells {
         matches!(self.0.lock().peek(&cell), Some(Some(absent)) if absent.elapsed() < QUIET)
     }
 
-    fn was_there(&self, cell: SegmentId) -> bool {
-        matches!(self.0.lock().get(&cell), Some(None))
-    }
-
     fn there(&self, cell: SegmentId) {
         self.0.lock().put(cell, None);
     }
@@ -52,15 +48,15 @@ impl KnownCells {
 impl Reads {
     /// Whether a worker had the cell when it was last asked for.
     pub(crate) fn had_cell(&self, source: &CellSource, cell: Cell) -> bool {
-        source.place(cell).is_some_and(|(id, _)| self.known_cells.was_there(id))
+        source.place(cell).is_some_and(|(id, _)| matches!(self.known_cells.0.lock().get(&id), Some(None)))
     }
 
     /// A decoded column in place, if a worker whose tier is mapped here holds it.
     pub(crate) async fn read_cell(&self, operation: OperationId, source: &CellSource, cell: Cell) -> Option<Bytes> {
         let (id, route) = source.place(cell)?;
-        if let Some(pin) = self.routes.connections.pins().find(id, &(0..1)) {
-            let range = pin.range().clone();
-            pin.session().outbox().count(operation, id, pin.len());
+        if let Some(pin) = self.routes.connections.pins.find(id, &(0..1)) {
+            let range = pin.range.clone();
+            pin.session.outbox.count(operation, id, pin.len());
             self.counters.cached(pin.len());
             return Some(pin.bytes(range));
         }
@@ -85,14 +81,14 @@ impl Reads {
             let (reply, payload) = ask_bytes(&link, &request, DEADLINE).await?;
             match reply {
                 DataReply::Read { in_place, hint } => {
-                    self.routes.heard(link.worker(), hint);
+                    self.routes.heard(link.worker, hint);
                     let bytes = in_place.map_or(payload.len() as u64, |(_, span)| span.len);
                     let range = 0..u32::try_from(bytes).unwrap_or(u32::MAX);
                     let given = given(&link, in_place, payload, id, range.clone())?;
                     Ok(Some(self.taken(given, &link, range)))
                 }
                 DataReply::NoCell { hint } => {
-                    self.routes.heard(link.worker(), hint);
+                    self.routes.heard(link.worker, hint);
                     Ok(None)
                 }
                 _ => Err(misfit(&link, "read of a cell")),

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use forebay_protocol::RangeSpec;
-use forebay_types::{Attributes, Error, ErrorKind, ForebayPath, ObjectInfo, OperationId, Result, SEGMENT_BYTES};
+use forebay_types::{Error, ErrorKind, ForebayPath, ObjectInfo, OperationId, Result, SEGMENT_BYTES};
 
-use super::first::{First, FirstOf, Share};
+use super::first::{First, FirstRead, Share};
 use super::{Reads, start_of};
 
 /// How often an object that is overwritten while its second segment is read is begun anew.
@@ -21,21 +21,6 @@ pub struct ObjectRead {
     pub first: u32,
     /// Checksums of the whole object are wanted too, where the store has any.
     pub complete: bool,
-}
-
-/// The first bytes of an object, and all that is known of it. The rest is read with [`Client::read`](crate::Client::read).
-#[derive(Clone, Debug)]
-pub struct FirstRead {
-    /// The version.
-    pub info: ObjectInfo,
-    /// What the store says beside.
-    pub attributes: Attributes,
-    /// Which bytes of the object were wanted: to the object's end at most.
-    pub range: Range<u64>,
-    /// The first of them.
-    pub bytes: Bytes,
-    /// They were in a tier.
-    pub hit: bool,
 }
 
 impl Reads {
@@ -58,7 +43,7 @@ impl Reads {
         }
         for attempt in 1.. {
             let first = First { operation, mount, path, range, share: Share::Segment };
-            let FirstOf { info, range: wanted, first, bytes, .. } = self.first_of(first).await?;
+            let FirstRead { info, range: wanted, first, bytes, .. } = self.first_of(first).await?;
             if first.end == wanted.end {
                 return Ok((info, first, bytes));
             }
@@ -81,7 +66,6 @@ impl Reads {
         let mount = &self.routes.mount(path).await?;
         let ObjectRead { range, first, complete } = read;
         let first = First { operation, mount, path, range, share: Share::Bytes { first, complete } };
-        let FirstOf { info, attributes, range, bytes, hit, .. } = self.first_of(first).await?;
-        Ok(FirstRead { info, attributes, range, bytes, hit })
+        self.first_of(first).await
     }
 }

@@ -34,16 +34,21 @@ pub(super) enum Share {
     Bytes { first: u32, complete: bool },
 }
 
-/// The first bytes of an object, and all that came along.
-pub(super) struct FirstOf {
-    pub(super) info: ObjectInfo,
-    pub(super) attributes: Attributes,
-    /// Which bytes are wanted in the end, within the object.
-    pub(super) range: Range<u64>,
-    /// Which of them these are.
-    pub(super) first: Range<u64>,
-    pub(super) bytes: Bytes,
-    pub(super) hit: bool,
+/// The first bytes of an object, and all that is known of it. The rest is read with [`Client::read`](crate::Client::read).
+#[derive(Clone, Debug)]
+pub struct FirstRead {
+    /// The version.
+    pub info: ObjectInfo,
+    /// What the store says beside.
+    pub attributes: Attributes,
+    /// Which bytes of the object were wanted: to the object's end at most.
+    pub range: Range<u64>,
+    /// Which of them these are, the first.
+    pub first: Range<u64>,
+    /// These.
+    pub bytes: Bytes,
+    /// They were in a tier.
+    pub hit: bool,
 }
 
 impl First<'_> {
@@ -126,20 +131,20 @@ impl Share {
 
 impl Reads {
     /// The first bytes of an object, of whatever version is current under the mount's rule.
-    pub(super) async fn first_of(&self, first: First<'_>) -> Result<FirstOf> {
+    pub(super) async fn first_of(&self, first: First<'_>) -> Result<FirstRead> {
         let answered = self.routes.at_holders(first.route(), first.bytes(), None, |link| self.ask_first(link, first)).await;
         let direct = |storage: Storage| async move {
             let (info, attributes, read, bytes) =
                 fallback::read_object(storage, first.path.key(), first.share.of_storage(first.range)).await?;
             self.counters.fallback(bytes.len() as u64);
             let range = first.within(&info)?;
-            Ok(FirstOf { info, attributes, range, first: read, bytes, hit: false })
+            Ok(FirstRead { info, attributes, range, first: read, bytes, hit: false })
         };
         let storage = self.or_storage(answered, || Ok(Arc::clone(first.mount)), first.path.key(), direct);
         within(of(first.operation), storage).await
     }
 
-    async fn ask_first(&self, link: Link, wanted: First<'_>) -> Result<FirstOf, Failure> {
+    async fn ask_first(&self, link: Link, wanted: First<'_>) -> Result<FirstRead, Failure> {
         let bound = self.routes.view.known().bound(wanted.mount.id);
         let waiting = self.patience.wait(wanted.bytes_to_wait_for(), bound);
         let request = wanted.request(link.in_place().is_some());
@@ -153,7 +158,7 @@ impl Reads {
             }
             _ => return Err(misfit(&link, wanted.name())),
         };
-        self.routes.heard(link.worker(), hint);
+        self.routes.heard(link.worker, hint);
         let range = wanted.within(&info).map_err(Failure::Answered)?;
         let first = start..start.saturating_add(len.into());
         if !wanted.share.fits(&first, &range) {
@@ -162,7 +167,7 @@ impl Reads {
         let segment = SegmentId::of(&info.version, (start / SEGMENT_BYTES) as u32);
         let given = given(&link, pinned, payload, segment, in_segment(&first))?;
         let bytes = self.taken(given, &link, in_segment(&first));
-        Ok(FirstOf { info, attributes, range, first, bytes, hit })
+        Ok(FirstRead { info, attributes, range, first, bytes, hit })
     }
 }
 

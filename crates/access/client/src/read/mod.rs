@@ -29,7 +29,8 @@ use forebay_types::{Key, Mount, Result, SEGMENT_BYTES};
 
 pub use courses::Planned;
 pub(crate) use courses::{Course, Courses};
-pub use current::{FirstRead, ObjectRead};
+pub use current::ObjectRead;
+pub use first::FirstRead;
 pub use rows::{FarRows, RowsQuestion};
 
 use crate::connect::{Control, Given, Link};
@@ -91,13 +92,13 @@ impl Reads {
         let bytes = match given {
             Given::Pinned(pin) => {
                 self.counters.in_place(pin.len());
-                self.routes.connections.pins().keep(&pin);
+                self.routes.connections.pins.keep(&pin);
                 pin.bytes(range)
             }
             Given::Copied(bytes) => {
                 if link.in_place().is_some_and(|session| session.keeps_much()) {
                     // The worker's room for pins may be used up by pins that are kept here for nobody.
-                    self.routes.connections.pins().shed();
+                    self.routes.connections.pins.shed();
                 }
                 self.counters.socket(bytes.len() as u64);
                 bytes

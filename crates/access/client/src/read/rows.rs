@@ -80,10 +80,10 @@ impl Reads {
         let (wanted, deadline) = (&wanted, deadline_for(DEADLINE, bytes_max.into()));
         let later = &AtomicBool::new(false);
         let asked = self.routes.at_holders(route, 0, None, |link| async move {
-            if link.connection().version() < ROWS_SINCE {
+            if link.connection.version() < ROWS_SINCE {
                 return Ok(FarRows::NotThere);
             }
-            let link_bytes_per_sec = link.connection().bytes_per_sec();
+            let link_bytes_per_sec = link.connection.bytes_per_sec();
             let within = pace.within(wanted.raw_bytes, expected, link_bytes_per_sec);
             if within == Some(Duration::ZERO) {
                 later.store(true, Ordering::Relaxed);
@@ -95,7 +95,7 @@ impl Reads {
             let (reply, payload) = ask_bytes(&link, &request, deadline).await?;
             match reply {
                 DataReply::Selected(selected) => {
-                    self.routes.heard(link.worker(), selected.hint);
+                    self.routes.heard(link.worker, selected.hint);
                     let may_be = payload.len() as u64 <= u64::from(bytes_max)
                         && selected.packed.is_none_or(|bytes| bytes <= ROW_BYTES_MAX && link_bytes_per_sec.is_some());
                     match selected.fits {
@@ -105,7 +105,7 @@ impl Reads {
                     }
                 }
                 DataReply::NoCell { hint } => {
-                    self.routes.heard(link.worker(), hint);
+                    self.routes.heard(link.worker, hint);
                     Ok(FarRows::NotThere)
                 }
                 _ => Err(misfit(&link, "selection of rows")),

@@ -46,9 +46,9 @@ impl Reads {
     async fn read_segment(&self, operation: OperationId, version: &ObjectVersion, part: SegmentRange) -> Result<Bytes> {
         let segment = SegmentId::of(version, part.index);
         let range = part.start..part.start + part.len;
-        if let Some(pin) = self.routes.connections.pins().find(segment, &range) {
+        if let Some(pin) = self.routes.connections.pins.find(segment, &range) {
             let bytes = u64::from(part.len);
-            pin.session().outbox().count(operation, segment, bytes);
+            pin.session.outbox.count(operation, segment, bytes);
             self.counters.cached(bytes);
             // Nothing is waited for: who reads on and on must leave the other tasks their turn all the same.
             tokio::task::consume_budget().await;
@@ -84,7 +84,7 @@ impl Reads {
                     };
                     let (reply, payload) = ask_bytes(&link, &request, deadline).await?;
                     let DataReply::Read { in_place, hint } = reply else { return Err(misfit(&link, "read")) };
-                    self.routes.heard(link.worker(), hint);
+                    self.routes.heard(link.worker, hint);
                     let given = given(&link, in_place, payload, segment, range.clone())?;
                     Ok(self.taken(given, &link, range))
                 }

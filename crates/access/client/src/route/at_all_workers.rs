@@ -27,14 +27,11 @@ impl Routes {
     ) -> Result<BTreeMap<WorkerId, Vec<DataReply>>> {
         let known = self.view.known_arc();
         let deadline = self.connections.read_deadline();
-        let mut workers = Vec::with_capacity(known.workers.len());
-        for id in &known.workers {
-            workers.extend(known.worker(*id).cloned());
-        }
+        let workers: Vec<_> = known.workers.iter().filter_map(|id| known.worker(*id).cloned()).collect();
         let asked = stream::iter(workers).map(|info| async move {
             let info = &info;
             let link = self.connections.link(info).await.inspect_err(|_| self.failures.failed(info.id))?;
-            let version = link.connection().version();
+            let version = link.connection.version();
             let is_known = requests.iter().all(|request| request.since() <= version);
             let requests = if is_known { requests } else { before };
             let mut replies = Vec::with_capacity(requests.len());

@@ -29,7 +29,7 @@ impl Routes {
     /// Makes sure that a worker is there before something is asked of it that can't be asked twice: one that was stopped keeps
     /// its connections, and would do it when it goes on.
     pub(crate) async fn is_there(&self, link: &Link) -> Result<(), Failure> {
-        if self.queues.is_fresh(link.worker(), HEARD_WITHIN_US) {
+        if self.queues.is_fresh(link.worker, HEARD_WITHIN_US) {
             return Ok(());
         }
         self.says_so(link, ANSWER_WITHIN).await
@@ -39,7 +39,7 @@ impl Routes {
     pub(super) async fn says_so(&self, link: &Link, within: Duration) -> Result<(), Failure> {
         match ask(link, &DataRequest::Queue, within).await {
             Ok(DataReply::Queue(hint)) => {
-                self.queues.told(link.worker(), hint);
+                self.queues.told(link.worker, hint);
                 Ok(())
             }
             Ok(_) | Err(Failure::Answered(_)) => Ok(()),

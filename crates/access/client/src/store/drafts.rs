@@ -119,7 +119,7 @@ impl MultipartUpload for DraftUpload {
 
     async fn complete(&mut self) -> Result<PutResult> {
         let upload = self.upload()?;
-        assert!(self.buffer.len() < upload.part_bytes(), "{} bytes were held back as a part", self.buffer.len());
+        assert!(self.buffer.len() < upload.part_bytes, "{} bytes were held back as a part", self.buffer.len());
         if self.buffer.len() > 0 {
             let rest = self.buffer.take(usize::MAX);
             upload.send(self.parts, rest).await.map_err(|error| to_store_error(self.location.clone(), error))?;
@@ -147,11 +147,7 @@ impl Drop for DraftUpload {
     }
 }
 
-impl fmt::Debug for DraftUpload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DraftUpload").field("location", &self.location).field("parts", &self.parts).finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(DraftUpload: location, parts);
 
 impl fmt::Display for DraftStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

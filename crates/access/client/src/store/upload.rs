@@ -34,7 +34,7 @@ impl<V: Versions> StoreUpload<V> {
 
     async fn finish(&mut self) -> Result<PutResult> {
         let upload = self.upload()?;
-        assert!(self.buffer.len() < upload.part_bytes(), "{} bytes were held back as a part", self.buffer.len());
+        assert!(self.buffer.len() < upload.part_bytes, "{} bytes were held back as a part", self.buffer.len());
         let rest = self.buffer.take(usize::MAX);
         let info = if self.parts == 0 {
             // It fits in one request, and an upload of no part is none.
@@ -92,8 +92,8 @@ pub(super) fn send_full(
 ) -> UploadPart {
     data.into_iter().for_each(|piece| buffer.push(piece));
     let mut sends = Vec::new();
-    while buffer.len() >= upload.part_bytes() {
-        sends.push((*parts, buffer.take(upload.part_bytes())));
+    while buffer.len() >= upload.part_bytes {
+        sends.push((*parts, buffer.take(upload.part_bytes)));
         *parts += 1;
     }
     async move {

@@ -68,7 +68,7 @@ impl Writes {
         while let Some(answer) = asked.next().await {
             match answer {
                 Ok(link) => {
-                    drafts.links.insert(link.worker(), link);
+                    drafts.links.insert(link.worker, link);
                 }
                 // It is there and takes none, as those of the release before do: who writes would ask it for the files of its own.
                 Err(Failure::Answered(error)) => return Err(error.context(below)),
@@ -144,8 +144,4 @@ impl Drop for Drafts {
     }
 }
 
-impl std::fmt::Debug for Drafts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Drafts").field("operation", &self.operation).finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(Drafts: operation);

@@ -59,7 +59,8 @@ pub(crate) struct PartUpload {
     path: ForebayPath,
     link: Link,
     upload: u64,
-    part_bytes: usize,
+    /// Every part but the last has exactly so many bytes.
+    pub(crate) part_bytes: usize,
 }
 
 /// How long giving an upload up may take.
@@ -97,15 +98,15 @@ impl PartUpload {
         let begun = writes.routes.at_home_singly(RouteKey::of(mount, path.key(), 0), |link| async move {
             // One that has begun anew since has forgotten that they are open: the next one may know.
             let next = |worker: WorkerId| Failure::Answered(Error::retry(format!("no drafts are open at worker {worker}")));
-            if open_at.is_some_and(|open_at| !open_at.contains(&link.worker())) {
-                return Err(next(link.worker()));
+            if open_at.is_some_and(|open_at| !open_at.contains(&link.worker)) {
+                return Err(next(link.worker));
             }
             writes.routes.is_there(&link).await?;
             match ask(&link, request, deadline).await {
                 Ok(DataReply::Upload { upload, part_bytes }) => Ok((link, upload, part_bytes)),
                 Ok(_) => Err(misfit(&link, "begin of a put")),
                 Err(Failure::Answered(error)) if open_at.is_some() && error.kind() == ErrorKind::NotFound => {
-                    Err(next(link.worker()))
+                    Err(next(link.worker))
                 }
                 Err(failure) => Err(failure),
             }
@@ -117,11 +118,6 @@ impl PartUpload {
             }
             _ => Err(Error::internal(format!("{path}: the worker wants parts of {part_bytes} bytes"))),
         }
-    }
-
-    /// Every part but the last has exactly so many bytes.
-    pub(crate) fn part_bytes(&self) -> usize {
-        self.part_bytes
     }
 
     pub(crate) async fn send(&self, part: u32, payload: Vec<Bytes>) -> Result<()> {
@@ -153,7 +149,7 @@ impl PartUpload {
 
     /// What was sent as so many parts, for who commits it.
     pub(crate) fn draft(&self, parts: u32, bytes: u64) -> Draft {
-        Draft { path: self.path.clone(), worker: self.link.worker(), upload: self.upload, parts, bytes }
+        Draft { path: self.path.clone(), worker: self.link.worker, upload: self.upload, parts, bytes }
     }
 
     pub(crate) async fn abort(&self) -> Result<()> {
@@ -170,7 +166,7 @@ impl PartUpload {
     async fn ask(&self, request: &DataRequest, payload: Vec<Bytes>, bytes: u64) -> Result<DataReply, Failure> {
         let deadline = deadline_for(self.routes.connections.read_deadline(), bytes);
         let asked = ask_for(&self.link, request, payload, deadline);
-        let info = self.routes.view.known().worker(self.link.worker()).cloned();
+        let info = self.routes.view.known().worker(self.link.worker).cloned();
         let answer =
             match info {
                 Some(info) => self.routes.unless_lost(&info, asked).await.unwrap_or_else(|| {
@@ -179,7 +175,7 @@ impl PartUpload {
                 None => asked.await,
             };
         if let Err(Failure::Lost(_)) = &answer {
-            self.routes.lost(self.link.worker());
+            self.routes.lost(self.link.worker);
         }
         answer.map(|(reply, _)| reply)
     }

@@ -67,10 +67,7 @@ impl Writes {
     async fn tell_one(&self, info: &Arc<WorkerInfo>, mount: MountId, request: &DataRequest) -> u64 {
         let telling = async {
             let link = self.routes.connections.link(info).await.ok()?;
-            match ask(&link, request, ANSWER_WITHIN).await {
-                Ok(DataReply::Heard { view }) => Some(view),
-                _ => None,
-            }
+            if let Ok(DataReply::Heard { view }) = ask(&link, request, ANSWER_WITHIN).await { Some(view) } else { None }
         };
         if let Ok(Some(view)) = timeout(ANSWER_WITHIN, telling).await {
             return view;

@@ -60,8 +60,8 @@ impl Writer {
             Some(upload) => Arc::clone(upload),
             None => Arc::clone(self.upload.insert(Arc::new(PartUpload::begin(&self.writes, &self.path).await?))),
         };
-        while self.buffer.len() >= upload.part_bytes() {
-            self.send(&upload, upload.part_bytes()).await?;
+        while self.buffer.len() >= upload.part_bytes {
+            self.send(&upload, upload.part_bytes).await?;
         }
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Writer {
             return self.writes.put_whole(&self.path, payload, condition).await;
         };
         while self.buffer.len() > 0 {
-            self.send(&upload, upload.part_bytes()).await?;
+            self.send(&upload, upload.part_bytes).await?;
         }
         while !self.sending.is_empty() {
             self.one_sent().await?;
@@ -120,8 +120,4 @@ impl Drop for Writer {
     }
 }
 
-impl std::fmt::Debug for Writer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Writer").field("path", &self.path).field("parts", &self.parts).finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(Writer: path, parts);

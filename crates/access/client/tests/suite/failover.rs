@@ -1,5 +1,7 @@
 //! Workers that are slow, refuse, fail or are gone; a coordinator that is away.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -160,10 +162,11 @@ async fn what_is_asked_of_a_node_ends_when_its_worker_is_lost() {
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
 }
 
-/// A worker is lost after it was asked about a temporary node: it may have done what it was asked for.
+/// A worker ends after it was asked about a temporary node: it may have done what it was asked for, and has lost nothing as far as the cluster
+/// knows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_may_be_done_is_done_again_only_if_that_comes_to_the_same() {
-    for (reads, times) in [(false, 1), (true, 2)] {
+    for reads in [false, true] {
         let (root, mut other) = (Worker::start(1, &[]).await, Worker::start(2, &[]).await);
         *root.shared.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
         let coordinator = Coordinator::start(&[&root, &other]).await;
@@ -173,42 +176,75 @@ async fn what_may_be_done_is_done_again_only_if_that_comes_to_the_same() {
         });
         until("the other worker is asked", || other.node_calls() == 1).await;
         other.kill();
+        if reads {
+            until("the way to it is asked for again and again", || root.node_calls() > 3).await;
+            assert!(!asking.is_finished(), "the cluster has it");
+            lose(&coordinator, &other);
+        }
         let lost = asking.await.unwrap().unwrap_err();
         assert_eq!(lost.kind, NodeErrorKind::DataLost, "{lost}");
-        assert!(reads || lost.message.contains("may be done or not"), "nobody says that the worker is gone: {lost}");
-        assert_eq!(root.node_calls(), times, "how often the way to it was asked for");
+        assert_eq!(lost.message.contains("may be done or not"), !reads, "nobody says that it is gone before it is: {lost}");
+        assert!(reads || root.node_calls() == 1, "an append is asked for once");
     }
 }
 
-/// A way to an address by which the first connection breaks while it is made.
-async fn breaks_once(target: &str) -> String {
+/// A way to an address by which the first connections break while they are made, and how many have.
+async fn breaks(times: usize, target: &str) -> (String, Arc<AtomicUsize>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, target) = (listener.local_addr().unwrap().to_string(), target.to_owned());
+    let broken = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&broken);
     tokio::spawn(async move {
-        drop(listener.accept().await.unwrap());
+        for _ in 0..times {
+            drop(listener.accept().await.unwrap());
+            count.fetch_add(1, Ordering::SeqCst);
+        }
         loop {
             let (mut near, _) = listener.accept().await.unwrap();
             let mut far = tokio::net::TcpStream::connect(&target).await.unwrap();
             tokio::spawn(async move { tokio::io::copy_bidirectional(&mut near, &mut far).await });
         }
     });
-    address
+    (address, broken)
 }
 
 /// The worker is there, and what it has: with a connection nothing is lost, and for a moment nobody tries another one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_is_not_lost_with_a_connection_that_broke_while_it_was_made() {
-    for at_root in [true, false] {
+async fn a_node_is_not_lost_with_connections_that_broke_while_they_were_made() {
+    for (at_root, times) in [(true, 1), (false, 1), (true, 3), (false, 3)] {
         let (mut root, mut other) = (Worker::start(1, &[]).await, Worker::start(2, &[]).await);
         *root.shared.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
         *other.shared.refuses.lock() = Some(NodeErrorKind::NotFound);
         let broken = if at_root { &mut root } else { &mut other };
-        broken.info.address = breaks_once(&broken.info.address).await;
+        broken.info.address = breaks(times, &broken.info.address).await.0;
         let coordinator = Coordinator::start(&[&root, &other]).await;
         let nodes = coordinator.client(|settings| settings.in_place = false).await.nodes();
         let said = nodes.get("/tmp/d/k").await.unwrap_err();
         assert_eq!(said.kind, NodeErrorKind::NotFound, "who has it says what there is: {said}");
         assert_eq!(other.node_calls(), 1);
+    }
+}
+
+/// It is cut off from this client alone: others find what it has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_can_not_be_reached_is_lost_when_the_cluster_says_so() {
+    for at_root in [true, false] {
+        let (mut root, mut other) = (Worker::start(1, &[]).await, Worker::start(2, &[]).await);
+        *root.shared.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
+        *other.shared.refuses.lock() = Some(NodeErrorKind::NotFound);
+        let away = if at_root { &mut root } else { &mut other };
+        let (address, tries) = breaks(usize::MAX, &away.info.address).await;
+        away.info.address = address;
+        let coordinator = Coordinator::start(&[&root, &other]).await;
+        let nodes = coordinator.client(|settings| settings.in_place = false).await.nodes();
+        let asking = tokio::spawn(async move { nodes.get("/tmp/d/k").await });
+        until("it is tried again and again", || tries.load(Ordering::SeqCst) > 3).await;
+        assert!(!asking.is_finished(), "it is live, and may be reached again");
+        lose(&coordinator, if at_root { &root } else { &other });
+        let said = asking.await.unwrap().unwrap_err();
+        // Of what the worker of /tmp had nothing is left, which who has it now says.
+        let kind = if at_root { NodeErrorKind::NotFound } else { NodeErrorKind::DataLost };
+        assert_eq!(said.kind, kind, "{said}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Decides what Ballista hears of tasks that lost their input, so that no row counts twice: a stage again, or the whole job.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use ballista_core::serde::protobuf::failed_task::FailedReason;
 use ballista_core::serde::protobuf::{ExecutionError, TaskStatus, task_status};
@@ -14,6 +14,8 @@ pub(crate) const RUN_AGAIN: &str = "run it again: what its stages had passed on 
 /// So many attempts of a stage may lose what they read. What is lost after that is not made again by running the stage that it is
 /// from: Ballista remembers outputs that nobody has any more.
 const LOST_MAX: usize = 4;
+/// Jobs that are over of which it is known how many rows they have: who asked for one is told of its end at about that time.
+const OVER_MAX: usize = 1024;
 
 /// What has been heard of the attempts of running jobs' stages.
 ///
@@ -23,7 +25,11 @@ const LOST_MAX: usize = 4;
 /// So does a job that loses an executor with outputs of a stage that is done in its files, since Ballista would roll the stages that read
 /// these back in the same way, or with results. What it has passed on in nodes is not lost with it.
 #[derive(Default)]
-pub(super) struct Attempts(HashMap<String, Told>);
+pub(super) struct Attempts {
+    running: HashMap<String, Told>,
+    /// Jobs that are over, the last ones, with the rows of their results.
+    over: VecDeque<(String, u64)>,
+}
 
 #[derive(Default)]
 struct Told {
@@ -33,7 +39,16 @@ struct Told {
     done_by: HashMap<(String, u32), bool>,
     /// Of how many operators the first task of a stage told what they took.
     operators: HashMap<u32, usize>,
+    /// Rows of each stage, as its tasks told.
+    rows: HashMap<u32, u64>,
     runs_again: bool,
+}
+
+impl Told {
+    /// Rows of the last stage, whose results are the job's; none where no task was done.
+    fn results(&self) -> Option<u64> {
+        self.rows.iter().max_by_key(|(stage, _)| **stage).map(|(_, rows)| *rows)
+    }
 }
 
 /// What a job loses with an executor.
@@ -56,11 +71,12 @@ enum Heard {
 impl Attempts {
     /// What Ballista is to hear of what an executor said.
     pub(super) fn sift(&mut self, executor: &str, mut status: TaskStatus) -> Option<TaskStatus> {
-        let Told { heard: attempts, done_by, operators, .. } = self.0.entry(status.job_id.clone()).or_default();
+        let Told { heard: attempts, done_by, operators, rows, .. } = self.running.entry(status.job_id.clone()).or_default();
         let attempt = (status.stage_id, status.stage_attempt_num);
         match &status.status {
             Some(task_status::Status::Successful(task)) => {
                 let in_files = task.partitions.iter().any(|place| !is_in_nodes(place.file_id));
+                let told: u64 = task.partitions.iter().map(|place| place.num_rows).sum();
                 // Ballista 55 wants one number of operators of all tasks of a stage, and takes a task with another for one that
                 // runs for ever. A part of a union that a task does not read has metrics, where it had none.
                 if !status.metrics.is_empty()
@@ -71,6 +87,7 @@ impl Attempts {
                 let heard = *attempts.entry(attempt).or_insert(Heard::Done);
                 if heard == Heard::Done {
                     *done_by.entry((executor.to_string(), status.stage_id)).or_default() |= in_files;
+                    *rows.entry(status.stage_id).or_default() += told;
                 }
                 (heard == Heard::Done).then_some(status)
             }
@@ -93,7 +110,7 @@ impl Attempts {
 
     /// An executor is lost, with what it has in files; with what it has in nodes as well where these do not stay.
     pub(super) fn miss(&mut self, job: &str, executor: &str, passing_on: &[usize], nodes_stay: bool) -> Missed {
-        let Some(told) = self.0.get_mut(job) else { return Missed::Running };
+        let Some(told) = self.running.get_mut(job) else { return Missed::Running };
         let done = told.done_by.iter().filter(|((by, _), _)| by == executor);
         let is_passed_on = done.clone().any(|((_, stage), _)| !passing_on.contains(&(*stage as usize)));
         let is_lost = done.clone().any(|(_, in_files)| *in_files || !nodes_stay);
@@ -111,35 +128,45 @@ impl Attempts {
 
     /// Whether jobs have something of an executor.
     pub(super) fn has_done(&self, executor: &str) -> bool {
-        self.0.values().any(|told| told.done_by.keys().any(|(by, _)| by == executor))
+        self.running.values().any(|told| told.done_by.keys().any(|(by, _)| by == executor))
     }
 
     /// Ballista has taken back what an executor had done, which is there: jobs that have some of it run again.
     pub(super) fn taken_back(&mut self, executor: &str) {
-        for told in self.0.values_mut() {
+        for told in self.running.values_mut() {
             told.runs_again |= told.done_by.keys().any(|(by, _)| by == executor);
         }
     }
 
     /// What a job's stages pass on is not what its books say: it has to run again.
     pub(super) fn spoil(&mut self, job: &str) {
-        self.0.entry(job.to_string()).or_default().runs_again = true;
+        self.running.entry(job.to_string()).or_default().runs_again = true;
     }
 
     /// Whether an attempt of a stage lost what it reads: Ballista runs none of its tasks any more.
     pub(super) fn is_lost(&self, job: &str, stage: usize, attempt: usize) -> bool {
-        let heard = self.0.get(job).and_then(|told| told.heard.get(&(stage as u32, attempt as u32)));
+        let heard = self.running.get(job).and_then(|told| told.heard.get(&(stage as u32, attempt as u32)));
         heard == Some(&Heard::Lost)
     }
 
     /// Whether a job has to run again because of an executor that was lost.
     pub(super) fn runs_again(&self, job: &str) -> bool {
-        self.0.get(job).is_some_and(|told| told.runs_again)
+        self.running.get(job).is_some_and(|told| told.runs_again)
+    }
+
+    /// Whether so many rows are fewer than the tasks of a job's last stage told: an answer of them would lack some without a word.
+    pub(super) fn lacks_results(&self, job: &str, rows: u64) -> bool {
+        let over = || self.over.iter().rev().find(|(id, _)| id == job).map(|(_, rows)| *rows);
+        self.running.get(job).map_or_else(over, Told::results).is_some_and(|told| rows < told)
     }
 
     /// A job is over.
     pub(super) fn forget(&mut self, job: &str) {
-        self.0.remove(job);
+        let Some(rows) = self.running.remove(job).and_then(|told| told.results()) else { return };
+        if self.over.len() == OVER_MAX {
+            self.over.pop_front();
+        }
+        self.over.push_back((job.to_string(), rows));
     }
 }
 
@@ -220,6 +247,31 @@ mod tests {
         let place = |file: &u64| ShuffleWritePartition { file_id: Some(*file), ..ShuffleWritePartition::default() };
         let partitions = files.iter().map(place).collect();
         told(0, task_status::Status::Successful(SuccessfulTask { partitions, ..SuccessfulTask::default() }))
+    }
+
+    #[test]
+    fn an_answer_has_the_rows_that_the_tasks_of_the_last_stage_told() {
+        let done = |job: &str, stage_id, task_id, rows| {
+            let places = [rows, 1].map(|num_rows| ShuffleWritePartition { num_rows, ..ShuffleWritePartition::default() });
+            let done = SuccessfulTask { partitions: places.to_vec(), ..SuccessfulTask::default() };
+            TaskStatus { job_id: job.into(), stage_id, task_id, ..told(0, task_status::Status::Successful(done)) }
+        };
+        let mut attempts = Attempts::default();
+        assert!(!attempts.lacks_results("j", 0), "nothing is known of it");
+        for status in [done("j", 1, 0, 70), done("j", 2, 1, 4), done("j", 2, 2, 2), done("k", 1, 3, 100)] {
+            attempts.sift("e", status);
+        }
+        // Of the task of a copy that was done later nothing is heard, and a job that is over may still be asked about.
+        for _ in 0..2 {
+            assert!(attempts.lacks_results("j", 7) && !attempts.lacks_results("j", 8) && !attempts.lacks_results("j", 9));
+            attempts.forget("j");
+        }
+        assert!(attempts.lacks_results("k", 100) && !attempts.lacks_results("k", 101));
+        for job in 0..OVER_MAX {
+            attempts.sift("e", done(&job.to_string(), 1, 0, 1));
+            attempts.forget(&job.to_string());
+        }
+        assert!(attempts.over.len() == OVER_MAX && !attempts.lacks_results("j", 0), "it was long ago");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What happens to the jobs of an executor that is lost, and what their clients are told of why a job ended.
 
-use ballista_core::serde::protobuf::{GetJobStatusResult, job_status};
+use ballista_core::serde::protobuf::{FailedJob, GetJobStatusResult, job_status};
 use parking_lot::Mutex;
 
 use super::attempts::{Missed, RUN_AGAIN};
@@ -37,7 +37,8 @@ pub(super) async fn executor_lost(server: &Server, books: &Mutex<Books>, executo
     }
 }
 
-/// A job that was ended for it says that it is to be run again, and one that failed by a defect here that it did.
+/// A job that was ended for it says that it is to be run again, as does one with fewer rows than its tasks told, and one that failed by a
+/// defect here that it did.
 pub(super) fn truthful(books: &Mutex<Books>, mut told: GetJobStatusResult) -> GetJobStatusResult {
     let Some(status) = &mut told.status else { return told };
     match &mut status.status {
@@ -49,7 +50,15 @@ pub(super) fn truthful(books: &Mutex<Books>, mut told: GetJobStatusResult) -> Ge
         }
         Some(job_status::Status::Successful(done)) => {
             let told = done.partition_location.iter().filter_map(|location| location.partition_stats.as_ref());
-            books.lock().has_rows(&status.job_id, told.map(|told| u64::try_from(told.num_rows).unwrap_or(0)).sum());
+            let rows: u64 = told.map(|told| u64::try_from(told.num_rows).unwrap_or(0)).sum();
+            let mut books = books.lock();
+            books.has_rows(&status.job_id, rows);
+            if books.attempts.lacks_results(&status.job_id, rows) {
+                tracing::error!(job = %status.job_id, rows, "a job runs again: some of its results are forgotten");
+                let (queued_at, started_at, ended_at) = (done.queued_at, done.started_at, done.ended_at);
+                let failed = FailedJob { error: RUN_AGAIN.to_string(), queued_at, started_at, ended_at };
+                status.status = Some(job_status::Status::Failed(failed));
+            }
         }
         _ => {}
     }

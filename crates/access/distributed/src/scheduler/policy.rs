@@ -54,11 +54,7 @@ pub(crate) struct Policy {
     finding: Mutex<JoinSet<()>>,
 }
 
-impl std::fmt::Debug for Policy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Policy").finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(Policy);
 
 impl Policy {
     pub(super) fn new(
@@ -124,7 +120,7 @@ impl Policy {
         self.books.lock().decide("a look at a stage", Sender::Job(job), |books| {
             if books.is_new_stage(job, id, attempt) {
                 let plan = &stage.plan;
-                let reads_files = has_scan(plan);
+                let reads_files = plan.exists(|node| Ok(node.is::<DataSourceExec>())).unwrap_or(false);
                 let nothing = (!reads_files).then(Arc::default);
                 let cut = match collapses(plan) {
                     true => Cut::Whole,
@@ -322,10 +318,6 @@ fn ticket_of(config: &SessionConfig) -> Ticket {
         forebay_trace::known(ticket.operation, ticket.trace);
     }
     ticket.unwrap_or_else(|| Ticket::silent(OperationId(0)))
-}
-
-fn has_scan(plan: &Arc<dyn ExecutionPlan>) -> bool {
-    plan.exists(|node| Ok(node.downcast_ref::<DataSourceExec>().is_some())).unwrap_or(false)
 }
 
 /// Whether a stage writes what others find by themselves.

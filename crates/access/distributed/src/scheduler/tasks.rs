@@ -14,7 +14,8 @@ const OVER_MAX: usize = 1_000;
 #[derive(Default)]
 pub(super) struct TasksOver {
     tasks: VecDeque<Over>,
-    so_far: TasksSoFar,
+    /// All that there were, those counted in that are not shown any more.
+    pub(super) so_far: TasksSoFar,
 }
 
 /// Tasks that are over, all of them.
@@ -54,11 +55,6 @@ impl TasksOver {
         assert!(bytes_local <= bytes, "{bytes_local} bytes of {bytes} were beside their tasks");
         self.tasks.push_back(Over { job: job.to_string(), stage, ended: forebay_runtime::now(), done, of });
         assert!(self.tasks.len() <= OVER_MAX, "{} tasks that are over are shown", self.tasks.len());
-    }
-
-    /// All that there were, those counted in that are not shown any more.
-    pub(super) fn so_far(&self) -> TasksSoFar {
-        self.so_far
     }
 
     /// These and then those that run, as people see them.
@@ -143,6 +139,6 @@ mod tests {
         over.note("a", 1, running(0, 1), false);
         let done = OVER_MAX as u64 + 5;
         let so_far = TasksSoFar { done, failed: 1, bytes: done * 100, bytes_local: done * 60 };
-        assert_eq!(over.so_far(), so_far, "and counted all the same");
+        assert_eq!(over.so_far, so_far, "and counted all the same");
     }
 }

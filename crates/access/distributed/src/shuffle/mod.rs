@@ -20,7 +20,6 @@ mod stage;
 mod times;
 
 use std::collections::HashSet;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -81,11 +80,7 @@ struct Full {
     stages: HashSet<(JobId, usize)>,
 }
 
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(Shared);
 
 impl Shared {
     pub(crate) fn new(nodes: Nodes, beside: Option<WorkerId>, folder: PathBuf, files: Files) -> Arc<Self> {

@@ -20,7 +20,7 @@ pub(super) struct Split {
     batches: Vec<RecordBatch>,
     /// Of each reducer: (batch, row).
     rows: Vec<Vec<(usize, usize)>>,
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 impl Split {
@@ -48,11 +48,6 @@ impl Split {
     /// Whether what is held should go on.
     pub(super) fn is_full(&self) -> bool {
         self.bytes >= HELD_BYTES
-    }
-
-    /// Bytes held.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
     }
 
     /// Gives up what is held.

@@ -83,7 +83,7 @@ impl Stage {
             given += batch.num_rows() as u64;
             split.add(batch)?;
             // Without memory for more it goes on now.
-            if held.try_resize(split.bytes()).is_err() || split.is_full() {
+            if held.try_resize(split.bytes).is_err() || split.is_full() {
                 give(&mut split, &mut outputs, reducers, batch_rows).await?;
                 outputs.settle_old().await?;
                 held.free();

@@ -1,6 +1,7 @@
 //! Times as signatures have them: `20240102T030405Z`.
 
 use chrono::{DateTime, NaiveDateTime, Utc};
+use forebay_types::day_of;
 
 /// Reads one, and what else chrono takes for it.
 pub(super) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
@@ -16,27 +17,14 @@ pub(super) fn seconds_of(stamp: &str) -> Option<i64> {
     let number = |from: usize, to: usize| {
         let digits = &bytes[from..to];
         let all = digits.iter().all(u8::is_ascii_digit);
-        all.then(|| digits.iter().fold(0i64, |number, digit| number * 10 + i64::from(digit - b'0')))
+        all.then(|| digits.iter().fold(0u32, |number, digit| number * 10 + u32::from(digit - b'0')))
     };
-    let (year, month, day) = (number(0, 4)?, number(4, 6)?, number(6, 8)?);
+    let (year, month, day) = (i64::from(number(0, 4)?), number(4, 6)?, number(6, 8)?);
     let (hour, minute, second) = (number(9, 11)?, number(11, 13)?, number(13, 15)?);
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        4 | 6 | 9 | 11 => 30,
-        2 => 28 + i64::from(leap),
-        _ => 31,
-    };
-    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || !(1..=days).contains(&day) {
+    if year < 1970 || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
-    if hour > 23 || minute > 59 || second > 59 {
-        return None;
-    }
-    // Years begin in March here, so that the leap day is the last one.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let of_year = (153 * month + 2) / 5 + day - 1;
-    let day = year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468;
-    Some(((day * 24 + hour) * 60 + minute) * 60 + second)
+    Some(day_of(year, month, day)? * 86_400 + i64::from((hour * 60 + minute) * 60 + second))
 }
 
 #[cfg(test)]

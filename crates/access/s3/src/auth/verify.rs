@@ -44,11 +44,7 @@ pub(crate) struct ChunkSigning {
     previous: String,
 }
 
-impl std::fmt::Debug for ChunkSigning {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ChunkSigning").finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(ChunkSigning);
 
 impl ChunkSigning {
     /// Checks the signature of the next chunk, whose SHA-256 is given.

@@ -9,7 +9,7 @@ const PARTS_MAX: usize = 20_000;
 
 /// What parts may take of the disk.
 pub(super) struct Disk {
-    bytes_max: u64,
+    pub(super) bytes_max: u64,
     taken: Arc<Mutex<Sum>>,
 }
 
@@ -28,10 +28,6 @@ pub(crate) struct Taken {
 impl Disk {
     pub(super) fn new(bytes_max: u64) -> Self {
         Self { bytes_max, taken: Arc::default() }
-    }
-
-    pub(super) fn bytes_max(&self) -> u64 {
-        self.bytes_max
     }
 
     /// Room for one part; none when others have it.

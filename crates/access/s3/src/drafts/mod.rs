@@ -87,7 +87,7 @@ impl Drafts {
     /// Room for a part of this number, before any of it comes. `EntityTooLarge` when its upload with it is more than all parts may take,
     /// `SlowDown` when those that wait leave too little.
     pub(crate) fn room(&self, object: (MountId, &Key), id: &str, number: u32, bytes: u64) -> S3Result<Taken> {
-        let bytes_max = self.disk.bytes_max();
+        let bytes_max = self.disk.bytes_max;
         let others = |draft: &mut Draft| {
             let others = draft.parts.iter().filter(|(other, _)| **other != number);
             others.map(|(_, part)| part.bytes).sum::<u64>()

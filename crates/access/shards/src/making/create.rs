@@ -50,10 +50,7 @@ pub async fn create(
     if last.is_some() && !replace {
         return Err(Error::conflict(format!("{path} is there already: --replace puts a new one in its place")));
     }
-    let before = match last {
-        Some(_) => Some(Shards::open(client, path).await?),
-        None => None,
-    };
+    let before = if last.is_some() { Some(Shards::open(client, path).await?) } else { None };
     let number = last.unwrap_or(0) + 1;
     let began = forebay_runtime::now();
     let (client, path, shards, sources) = (client.clone(), path.clone(), Vec::new(), Vec::new());

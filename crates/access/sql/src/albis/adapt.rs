@@ -21,7 +21,7 @@ const STRICT: CastOptions<'static> = CastOptions { safe: false, format_options: 
 #[derive(Clone)]
 pub(super) struct Adapted {
     /// What the engine wants.
-    schema: SchemaRef,
+    pub(super) schema: SchemaRef,
     /// What is read of the file.
     pub(super) projection: Projection,
     /// For each wanted column where its values are.
@@ -59,10 +59,6 @@ impl Adapted {
         let types = wanted.fields().iter().zip(projection.schema().fields());
         let as_they_are = read.len() == columns.len() && types.into_iter().all(|(a, b)| a.data_type() == b.data_type());
         Ok(Self { schema: wanted, projection, places, as_they_are })
-    }
-
-    pub(super) fn schema(&self) -> &SchemaRef {
-        &self.schema
     }
 
     /// Whether the numbers of rows are wanted.

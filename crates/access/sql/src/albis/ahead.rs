@@ -94,10 +94,7 @@ impl<'a> TableInput<'a> {
     fn row_groups(&self, file: &PartitionedFile, table: &Table) -> Result<RowGroups> {
         let wanted = self.source.wanted();
         let reading = wanted.of(table, file.range.as_ref())?;
-        let sought = match &wanted.filter {
-            Some(filter) => Sought::by(filter, &wanted.schema, table)?,
-            None => Vec::new(),
-        };
+        let sought = if let Some(filter) = &wanted.filter { Sought::by(filter, &wanted.schema, table)? } else { Vec::new() };
         let keys = wanted.keys(table)?;
         let mut row_groups = Vec::with_capacity(reading.row_groups.len());
         for &row_group in &reading.row_groups {

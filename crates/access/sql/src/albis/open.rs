@@ -52,10 +52,7 @@ impl Wanted {
     pub(super) fn of(&self, table: &Table, range: Option<&FileRange>) -> Result<Reading> {
         let here = row_groups(table, range)?;
         let candidates = here.len();
-        let row_groups = match &self.pruning {
-            Some(pruning) => may_meet(pruning, &self.schema, table, here)?,
-            None => here,
-        };
+        let row_groups = if let Some(pruning) = &self.pruning { may_meet(pruning, &self.schema, table, here)? } else { here };
         let filter = self.filter.clone().map(|filter| Filter::new(filter, table, &self.schema)).transpose()?;
         let columns = Adapted::new(table, &self.schema, &self.columns)?;
         assert!(row_groups.len() <= candidates, "pruning gave {} row groups of {candidates}", row_groups.len());

@@ -38,7 +38,7 @@ impl Filter {
         columns.sort_unstable();
         columns.dedup();
         let columns = Adapted::new(table, schema, &columns)?;
-        let predicate = reassign_expr_columns(predicate, columns.schema())?;
+        let predicate = reassign_expr_columns(predicate, &columns.schema)?;
         Ok(Self { columns, predicate })
     }
 

@@ -13,7 +13,7 @@ use crate::sinks::{Files, Making, WholeSink};
 
 /// Table files that are cut as a statement's options say.
 pub(crate) struct TableFiles {
-    said: BTreeMap<String, String>,
+    pub(crate) said: BTreeMap<String, String>,
     options: Options,
 }
 
@@ -24,11 +24,6 @@ impl TableFiles {
     /// `Invalid` for options that there are not.
     pub(crate) fn new(said: BTreeMap<String, String>) -> forebay_types::Result<Self> {
         Ok(Self { options: parse(&said)?, said })
-    }
-
-    /// The statement's options.
-    pub(crate) fn said(&self) -> &BTreeMap<String, String> {
-        &self.said
     }
 }
 

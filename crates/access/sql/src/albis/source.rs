@@ -28,7 +28,7 @@ pub(super) struct TableSource {
     schema: TableSchema,
     projection: SplitProjection,
     /// Evaluated on each row: what the files' columns and constants decide.
-    filter: Option<Arc<dyn PhysicalExpr>>,
+    pub(super) filter: Option<Arc<dyn PhysicalExpr>>,
     /// What only grows while the query runs (the bounds of a join or of the best rows so far): row groups are left out
     /// by it, as it stands when their turn comes; rows are not.
     moving: Option<Arc<dyn PhysicalExpr>>,
@@ -54,11 +54,6 @@ impl TableSource {
     pub(super) fn with_tables(mut self, tables: Tables) -> Self {
         self.tables = tables;
         self
-    }
-
-    /// What rows have to meet, as far as the source sees to it.
-    pub(super) fn row_filter(&self) -> Option<&Arc<dyn PhysicalExpr>> {
-        self.filter.as_ref()
     }
 
     /// The same, whose rows have to meet this.
@@ -135,10 +130,7 @@ impl FileSource for TableSource {
     }
 
     fn fmt_extra(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.all_filters() {
-            Some(filter) => write!(f, ", predicate={filter}"),
-            None => Ok(()),
-        }
+        if let Some(filter) = self.all_filters() { write!(f, ", predicate={filter}") } else { Ok(()) }
     }
 
     fn try_pushdown_filters(

@@ -27,7 +27,7 @@ pub struct TableScan<'a> {
 pub fn table_scan(node: &Arc<dyn ExecutionPlan>) -> Option<TableScan<'_>> {
     let files = config(node)?;
     let source = files.file_source().downcast_ref::<TableSource>()?;
-    Some(TableScan { files, filter: source.row_filter() })
+    Some(TableScan { files, filter: source.filter.as_ref() })
 }
 
 /// The source of a scan that came from elsewhere, which looks into what is known of tables where it is to run.

@@ -64,8 +64,7 @@ impl QueryTables {
     fn state(&self) -> Result<SessionState> {
         let state = self.state.get().and_then(Weak::upgrade);
         let state = state.ok_or_else(|| DataFusionError::Internal("the query of these tables has ended".to_string()))?;
-        let state = state.read().clone();
-        Ok(state)
+        Ok(state.read().clone())
     }
 
     fn definition(&self, name: &str) -> Option<&TableDefinition> {

@@ -63,10 +63,7 @@ async fn written(mut told: SendableRecordBatchStream) -> Result<(Vec<Draft>, u64
         count = count.saturating_add(heard(&batch, &mut all)?);
     }
     let paths = all.iter().map(|draft| &draft.path).collect::<BTreeSet<_>>().len();
-    match paths == all.len() {
-        true => Ok((all, count)),
-        false => internal_err!("two tasks have written the same file"),
-    }
+    if paths == all.len() { Ok((all, count)) } else { internal_err!("two tasks have written the same file") }
 }
 
 /// Makes drafts objects. Where one can't be, how many were tried, which are to be removed again; but not one whose name the statement
@@ -86,11 +83,7 @@ async fn remove(client: &Client, files: &[Draft]) {
     for some in files.chunks(AT_ONCE) {
         let removed = join_all(some.iter().map(|draft| client.delete(&draft.path))).await;
         for (draft, error) in some.iter().zip(removed).filter_map(|(draft, removed)| Some((draft, removed.err()?))) {
-            warn_left(draft, &error);
+            tracing::warn!(path = %draft.path, %error, "a file of a statement that failed is left: remove it");
         }
     }
-}
-
-fn warn_left(draft: &Draft, error: &Error) {
-    tracing::warn!(path = %draft.path, %error, "a file of a statement that failed is left: remove it");
 }

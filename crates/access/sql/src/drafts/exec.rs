@@ -34,9 +34,9 @@ pub(super) struct DraftExec {
     /// A [`DataSinkExec`] over nothing: what is written, and how.
     sink: Arc<dyn ExecutionPlan>,
     /// Whose drafts they are.
-    operation: OperationId,
+    pub(super) operation: OperationId,
     /// Workers at which they may begin.
-    open_at: Vec<WorkerId>,
+    pub(super) open_at: Vec<WorkerId>,
     /// All rows go to one file, whose name is given.
     single: bool,
     /// Who writes, and the worker beside; none where the plan does not run.
@@ -76,29 +76,14 @@ impl DraftExec {
     pub(super) fn sink(&self) -> &Arc<dyn ExecutionPlan> {
         &self.sink
     }
-
-    pub(super) fn operation(&self) -> OperationId {
-        self.operation
-    }
-
-    pub(super) fn open_at(&self) -> &[WorkerId] {
-        &self.open_at
-    }
 }
 
-impl fmt::Debug for DraftExec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DraftExec").field("sink", &self.sink).field("operation", &self.operation).finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(DraftExec: sink, operation);
 
 impl DisplayAs for DraftExec {
     fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("DraftExec: sink=")?;
-        match self.sink.downcast_ref::<DataSinkExec>() {
-            Some(writes) => writes.sink().fmt_as(kind, f),
-            None => Ok(()),
-        }
+        if let Some(writes) = self.sink.downcast_ref::<DataSinkExec>() { writes.sink().fmt_as(kind, f) } else { Ok(()) }
     }
 }
 

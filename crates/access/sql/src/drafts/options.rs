@@ -48,7 +48,7 @@ enum Ours {
 impl Ours {
     fn of(sink: &dyn DataSink) -> Option<Self> {
         if let Some(sink) = sink.downcast_ref::<TableSink>() {
-            return Some(Self::Table(sink.files().said().clone()));
+            return Some(Self::Table(sink.files.said.clone()));
         }
         sink.downcast_ref::<ArrowSink>().map(|_| Self::Arrow)
     }
@@ -149,10 +149,7 @@ impl SinkOptions {
             WriterBuilder::with_timestamp_tz_format,
         ];
         let formats = self.formats.into_iter().zip(set);
-        formats.fold(csv, |csv, (format, set)| match format {
-            Some(format) => set(csv, format),
-            None => csv,
-        })
+        formats.fold(csv, |csv, (format, set)| if let Some(format) = format { set(csv, format) } else { csv })
     }
 }
 

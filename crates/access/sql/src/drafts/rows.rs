@@ -40,11 +40,7 @@ pub(super) fn heard(batch: &RecordBatch, drafts: &mut Vec<Draft>) -> Result<u64>
         let read = serde_json::from_str(texts.value(place));
         drafts.push(read.map_err(|error| external(Error::internal(format!("a draft can't be read: {error}"))))?);
     }
-    let mut rows = 0u64;
-    for count in counts.values().iter() {
-        rows = rows.saturating_add(*count);
-    }
-    Ok(rows)
+    Ok(counts.values().iter().fold(0u64, |rows, count| rows.saturating_add(*count)))
 }
 
 #[cfg(test)]

@@ -60,9 +60,6 @@ pub(super) fn below(config: &FileSinkConfig, single: bool) -> Result<ForebayPath
     let Some(target) = config.table_paths.first() else { return Err(Error::internal("a statement writes nowhere")) };
     let target = target.prefix().as_ref();
     let (mount, key) = target.split_once('/').unwrap_or((target, ""));
-    let key = match single || key.is_empty() {
-        true => key.to_string(),
-        false => format!("{key}/"),
-    };
+    let key = if single || key.is_empty() { key.to_string() } else { format!("{key}/") };
     Ok(ForebayPath::new(mount.parse()?, Key::new(key)?))
 }

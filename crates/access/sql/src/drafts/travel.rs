@@ -25,7 +25,7 @@ pub struct DraftsTo {
 /// What is written by a node that writes drafts, and the engine's sink, which has no rows; none of any other node.
 pub fn drafts_to_send(node: &Arc<dyn ExecutionPlan>) -> Option<(DraftsTo, Arc<dyn ExecutionPlan>)> {
     let writes = node.downcast_ref::<DraftExec>()?;
-    let (operation, open_at, options) = (writes.operation(), writes.open_at().to_vec(), SinkOptions::of(writes.sink()));
+    let (operation, open_at, options) = (writes.operation, writes.open_at.to_vec(), SinkOptions::of(writes.sink()));
     Some((DraftsTo { operation, open_at, options }, SinkOptions::in_message(writes.sink())))
 }
 

@@ -61,8 +61,6 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 impl Engine {
     /// Writes the inputs' rows to one file, in their order when the engine has one partition. Rows stream through; the file is
     /// there whole or not at all, and what was there stays until then. Returns the rows.
-    ///
-    /// # Errors
     /// `Invalid` for a name that tells no format, inputs whose columns don't go together, and columns that the output's
     /// format can't hold; `NotFound`; those of reading and writing.
     pub async fn convert(&self, conversion: &Conversion, progress: Arc<ConversionProgress>) -> Result<u64> {

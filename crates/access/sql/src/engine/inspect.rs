@@ -37,8 +37,6 @@ pub struct TableFile {
 
 impl Engine {
     /// Opens the metadata of one table file: below a mount, in a store, or on this machine.
-    ///
-    /// # Errors
     /// `NotFound`; `Invalid` for what is not one file; `Corrupt` with the place.
     pub async fn table_file(&self, path: &str) -> Result<TableFile> {
         let session = QuerySession::open(self, "select 1").await?;
@@ -83,7 +81,7 @@ impl Engine {
                 && let Ok(provider) = source_as_provider(&scan.source)
                 && let Some(table) = (provider.as_ref() as &dyn Any).downcast_ref::<PathTable>()
             {
-                let own = table.location().as_folder().url.to_string();
+                let own = table.location.as_folder().url.to_string();
                 if own.starts_with(&asked) || asked.starts_with(&own) {
                     let mut columns =
                         scan.projected_schema.fields().iter().map(|field| field.name().clone()).collect::<BTreeSet<_>>();
@@ -149,10 +147,7 @@ impl Engine {
 /// The condition is one expression, with what may be a comment at its end.
 fn query_of(path: &str, columns: &[String], condition: Option<&str>) -> String {
     let quoted = |name: &String| format!("\"{}\"", name.trim().replace('"', "\"\""));
-    let columns = match columns.is_empty() {
-        true => "*".to_string(),
-        false => columns.iter().map(quoted).collect::<Vec<_>>().join(", "),
-    };
+    let columns = if columns.is_empty() { "*".to_string() } else { columns.iter().map(quoted).collect::<Vec<_>>().join(", ") };
     let path = path.replace('\'', "''");
     match condition {
         Some(condition) => format!("SELECT {columns} FROM '{path}' WHERE ({condition}\n)"),

@@ -234,11 +234,7 @@ impl Engine {
     }
 }
 
-impl std::fmt::Debug for SessionSettings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SessionSettings").finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(SessionSettings);
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -75,6 +75,19 @@ impl QuerySession {
         tables.bind(context.state_weak_ref());
         Ok(Self { operation, context, seen, namespace, resolver, statement, fetcher, snapshot, cells })
     }
+
+    /// Rows of a batch, at most.
+    pub(crate) fn batch_rows(&self) -> usize {
+        self.context.copied_config().batch_size()
+    }
+
+    /// Changes them for this attempt alone, before it is planned.
+    pub(crate) fn set_batch_rows(&self, rows: usize) {
+        let state = self.context.state_ref();
+        let mut state = state.write();
+        let config = state.config_mut();
+        *config = config.clone().with_batch_size(rows);
+    }
 }
 
 /// External tables, when the statement may need them: it names something that is neither the session's nor a path, or
@@ -89,10 +102,7 @@ async fn definitions(engine: &Engine, statement: &Statement, references: &[Table
         Statement::Statement(statement) => !matches!(**statement, SqlStatement::Query(_)),
         _ => false,
     };
-    match unknown || about_tables {
-        true => engine.inner.definitions.list().await,
-        false => Ok(Arc::default()),
-    }
+    if unknown || about_tables { engine.inner.definitions.list().await } else { Ok(Arc::default()) }
 }
 
 /// Whether a statement tells of tables, and reads none.

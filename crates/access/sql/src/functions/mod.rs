@@ -1,11 +1,12 @@
 //! Functions of the engine that answered wrongly, or that took memory without a bound, by their own names, each with what it is mended by.
 //!
-//! Owns: `min` and `max` of groups of floats, `lag` and `lead` that ignore nulls, and the bound of functions that make much of little, lambdas
-//! among them.
+//! Owns: `min` and `max` of groups of floats, `lag` and `lead` that ignore nulls, structs that `case` and `nullif` leave out, and the bound of
+//! functions that make much of little, lambdas among them.
 //! Never does: add functions that the engine doesn't have.
 //!
 //! Start with [`mend`].
 
+mod absent;
 mod bounded;
 mod least_and_most;
 mod shifted;
@@ -27,5 +28,6 @@ pub fn mend(functions: &mut dyn FunctionRegistry, memory: &CallMemory) -> Result
     for function in shifted::functions() {
         functions.register_udwf(function)?;
     }
+    functions.register_function_rewrite(Arc::new(absent::Absent))?;
     bounded::register(functions, memory)
 }

@@ -61,10 +61,7 @@ fn with_scans(
             let scan = node.downcast_ref::<DataSourceExec>()?.clone();
             Some(Arc::new(scan.with_data_source(Arc::new(config))) as Arc<dyn ExecutionPlan>)
         });
-        Ok(match changed {
-            Some(changed) => Transformed::yes(changed),
-            None => Transformed::no(node),
-        })
+        Ok(if let Some(changed) = changed { Transformed::yes(changed) } else { Transformed::no(node) })
     })
     .data()
 }

@@ -1,6 +1,5 @@
 //! Asks workers for decoded columns of the versions that a query has pinned, and opens those that are all there.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,23 +20,14 @@ pub(crate) struct Cells {
     client: Client,
     snapshot: SnapshotStore,
     /// Whether workers of other hosts are asked for rows.
-    from_afar: bool,
+    pub(super) from_afar: bool,
 }
 
-impl fmt::Debug for Cells {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cells").finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(Cells);
 
 impl Cells {
     pub(crate) fn new(client: Client, snapshot: SnapshotStore, from_afar: bool) -> Self {
         Self { client, snapshot, from_afar }
-    }
-
-    /// Whether workers of other hosts are asked for rows.
-    pub(super) fn asks_afar(&self) -> bool {
-        self.from_afar
     }
 
     /// Whether no worker's tier can be read in place here, and rows are to come from those of other hosts.

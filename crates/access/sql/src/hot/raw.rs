@@ -27,10 +27,7 @@ impl Raw {
             let Some(mut plan) = planner.plan()? else { continue };
             streams.extend(plan.take_morsels().into_iter().map(|morsel| morsel.into_stream()));
             // What a planner makes comes before what waits behind it.
-            let pending = match plan.take_pending_planner() {
-                Some(pending) => Some(pending.await?),
-                None => None,
-            };
+            let pending = if let Some(pending) = plan.take_pending_planner() { Some(pending.await?) } else { None };
             for next in plan.take_ready_planners().into_iter().chain(pending).rev().collect::<Vec<_>>() {
                 planners.push_front(next);
             }

@@ -31,8 +31,6 @@ struct Column {
 impl RowGroup {
     /// Opens cells that must hold these columns, in this order, of `rows` rows where that is known. None when they are of
     /// other types: those that a reader with other options wants.
-    ///
-    /// # Errors
     /// `Corrupt` when a cell can't be what was written.
     pub(super) fn open(cells: Vec<Bytes>, schema: &Schema, rows: Option<usize>) -> Result<Option<Self>> {
         assert_eq!(cells.len(), schema.fields().len(), "each column that is wanted has a cell");
@@ -57,8 +55,6 @@ impl RowGroup {
 
     /// Opens rows that a worker has selected: a table of these columns, in this order, of `rows` rows, which are at most `most` where that
     /// is known. They came over a network, so that all of it is verified. None when they are of other types.
-    ///
-    /// # Errors
     /// `Corrupt` when it can't be what was sent.
     pub(super) fn of_rows(bytes: &Bytes, schema: &Schema, rows: u64, most: Option<u64>) -> Result<Option<Self>> {
         let table = Table::open(bytes)?;

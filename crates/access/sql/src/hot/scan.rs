@@ -124,10 +124,7 @@ impl FileScan {
 
     /// What the scan gives for a batch of its columns, as the engine's own reader does it.
     pub(super) fn output(&self, batch: RecordBatch) -> Result<RecordBatch> {
-        let batch = match &self.filter {
-            Some(filter) => filter.apply(batch)?,
-            None => batch,
-        };
+        let batch = if let Some(filter) = &self.filter { filter.apply(batch)? } else { batch };
         let projected = self.projector.project_batch(&batch)?;
         if self.projector.output_schema() == &self.output {
             return Ok(projected);

@@ -54,10 +54,7 @@ impl<P: Parts> Walk<P> {
     /// The batches of the next parts that are read in the same way; none at the end.
     async fn next(&mut self) -> Result<Option<Batches>> {
         let Some(first) = self.rest.pop_front() else { return Ok(None) };
-        let found = match self.found.take() {
-            Some(found) => Some(found),
-            None => self.parts.decoded(first).await,
-        };
+        let found = if let Some(found) = self.found.take() { Some(found) } else { self.parts.decoded(first).await };
         match found {
             Some((part, bytes)) => {
                 let left = self.rest.len();

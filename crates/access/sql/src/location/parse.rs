@@ -137,10 +137,7 @@ fn is_mount(path: &str, text: &str, namespace: &dyn Namespace) -> Result<()> {
         return Ok(());
     }
     let names = namespace.names();
-    let known = match names.is_empty() {
-        true => "there are no mounts".to_string(),
-        false => format!("mounts are {}", names.join(", ")),
-    };
+    let known = if names.is_empty() { "there are no mounts".to_string() } else { format!("mounts are {}", names.join(", ")) };
     let local = match namespace.local_files() {
         LocalFiles::All => "no local file",
         LocalFiles::Below(_) => "files of this machine are not open to SQL here (`file-roots`)",

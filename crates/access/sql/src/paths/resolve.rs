@@ -281,10 +281,7 @@ fn build(
 ) -> Result<Arc<dyn TableProvider>> {
     options.format = in_one_piece(options.format);
     let location = listing.location;
-    let text = match location.is_folder() {
-        true => location.text.clone(),
-        false => location.url.to_string(),
-    };
+    let text = if location.is_folder() { location.text.clone() } else { location.url.to_string() };
     let url = url_of(&location)?.with_table_ref(TableReference::bare(text));
     let config = ListingTableConfig::new(url).with_listing_options(options).with_schema(schema);
     let mut table = ListingTable::try_new(config)?.with_cache(state.runtime_env().cache_manager.get_file_statistic_cache());

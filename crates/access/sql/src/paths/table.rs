@@ -29,7 +29,7 @@ use crate::paths::nulls;
 /// external table sees the files that are there, and all of one query sees the same ones.
 #[derive(Debug)]
 pub(crate) struct PathTable {
-    location: Location,
+    pub(crate) location: Location,
     only: FileRule,
     table: ListingTable,
     /// The table's, with partition columns that may be null: nobody knows yet which files will come.
@@ -49,10 +49,7 @@ impl FileRule {
     pub(crate) fn keep(&self, files: Vec<ObjectMeta>) -> Vec<ObjectMeta> {
         let Self::Preferred(ending) = self else { return files };
         let fits = |meta: &ObjectMeta| meta.location.as_ref().ends_with(ending.as_str());
-        match files.iter().any(fits) {
-            true => files.into_iter().filter(fits).collect(),
-            false => files,
-        }
+        if files.iter().any(fits) { files.into_iter().filter(fits).collect() } else { files }
     }
 }
 
@@ -60,11 +57,6 @@ impl PathTable {
     pub(crate) fn new(location: Location, only: FileRule, table: ListingTable) -> Self {
         let schema = nulls::nullable(&table);
         Self { location, only, table, schema }
-    }
-
-    /// Where its files are.
-    pub(crate) fn location(&self) -> &Location {
-        &self.location
     }
 
     /// Keeps the files that a query has listed, for all of its scans of this table.

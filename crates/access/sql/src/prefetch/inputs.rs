@@ -33,10 +33,7 @@ pub(crate) async fn all_inputs(
 ) -> datafusion::error::Result<Vec<Ranges>> {
     let mut untold = Vec::new();
     let partitions = find(plan, runtime, Extent::Whole, &mut untold).await;
-    match untold.into_iter().next() {
-        Some((_, error)) => Err(error),
-        None => Ok(partitions),
-    }
+    if let Some((_, error)) = untold.into_iter().next() { Err(error) } else { Ok(partitions) }
 }
 
 async fn find(

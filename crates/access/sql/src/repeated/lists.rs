@@ -23,7 +23,7 @@ pub(super) fn parts(batch: RecordBatch, lists: &[ListUnnest], bound: Bound) -> R
     };
     let beside: Vec<usize> = (0..batch.num_columns()).filter(is_repeated).collect();
     let width = bound.width(&batch, &beside);
-    bound.check(width, bound.rows as u64)?;
+    bound.check(width)?;
     let is_cut = |column: &usize| matches!(batch.column(*column).data_type(), DataType::List(_) | DataType::LargeList(_));
     if deepest == 1 && columns.iter().all(is_cut) {
         return Ok(cut(batch, columns, bound.rows));
@@ -42,7 +42,7 @@ fn halve(batch: RecordBatch, lists: &[usize], width: u64, bound: Bound, parts: &
         halve(batch.slice(0, half), lists, width, bound, parts)?;
         return halve(batch.slice(half, rows - half), lists, width, bound, parts);
     }
-    bound.check(width, made)?;
+    bound.check_made(width, made)?;
     parts.push(batch);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Rows that joins and `unnest` repeat. One row becomes as many as there are on the other side or in its list, and neither the engine nor a
 //! budget looks how wide it is. A batch has so many rows at most (`datafusion.execution.batch_size`), here and wherever it comes to above: what
-//! so many of the widest row come to is computed before any is repeated, and refused over a bound.
+//! so many of the widest row come to is computed before any is repeated, and refused over a bound. The statement is then run again with fewer rows
+//! in a batch, as long as it has given none.
 //!
 //! Owns: what looks at rows before they are repeated ([`Watched`]) and how wide they may be (`bound`), lists that are cut so that no more than a
 //! batch is made of one at once (`lists`), and the end of joins that nobody waits for any more (`while_waited`).
@@ -27,6 +28,7 @@ use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
 use forebay_runtime::deadline::Waited;
 
 use crate::functions::CallMemory;
+pub(crate) use bound::{fewer_rows, ran_again};
 use watched::{Repeated, Watched};
 
 type Plan = Arc<dyn ExecutionPlan>;

@@ -57,8 +57,29 @@ async fn a_wide_row_that_comes_once_is_as_wide_as_it_is() {
         assert_eq!(count(&rows(&sql, 8192, None).await.unwrap()), made, "{sql}");
     }
     // A value that is wider than all that there may be stands in one row.
-    let bound = bound::Bound { rows: 1, bytes: 10 };
-    assert!(bound.check(11, 1).is_ok() && bound.check(11, 2).is_err());
+    let bound = |rows| bound::Bound { rows, bytes: 10 };
+    assert!(bound(1).check(11).is_ok() && bound(2).check(11).is_err());
+    assert!(bound(1).check_made(11, 1).is_ok() && bound(1).check_made(11, 2).is_err());
+}
+
+#[test]
+fn an_error_of_too_wide_a_row_says_how_many_fit() {
+    let bound = |rows| bound::Bound { rows, bytes: 8000 };
+    let told = bound(8192).check(100).unwrap_err();
+    assert_eq!(fewer_rows(&told.to_string(), 8192), Some(80));
+    assert_eq!(fewer_rows(&format!("Job 1 failed: {told:?}"), 8192), Some(80), "an executor's comes within others");
+    // One that is only a little too wide: the next may be wider.
+    assert_eq!(fewer_rows(&bound(8192).check(1).unwrap_err().to_string(), 8192), Some(1024));
+    let (mut rows, mut attempts) = (1 << 20, 0);
+    while let Some(fewer) = fewer_rows(&told.to_string(), rows) {
+        assert!((1..rows).contains(&fewer));
+        (rows, attempts) = (fewer, attempts + 1);
+    }
+    assert!(rows == 1 && attempts <= 7, "{attempts} attempts");
+    let none_fewer = bound(8192).check_made(100, 81).unwrap_err();
+    for other in [none_fewer.to_string().as_str(), "SET datafusion.execution.batch_size = 5", "of them at once are more than"] {
+        assert_eq!(fewer_rows(other, 8192), None, "{other}");
+    }
 }
 
 #[tokio::test]

@@ -76,7 +76,7 @@ impl ExecutionPlan for Watched {
 fn parts(batch: RecordBatch, repeated: &Repeated, bound: Bound) -> Result<Parts> {
     match repeated {
         Repeated::Columns(columns) => {
-            bound.check(bound.width(&batch, columns), bound.rows as u64)?;
+            bound.check(bound.width(&batch, columns))?;
             Ok(Box::new(std::iter::once(Ok(batch))))
         }
         Repeated::BesideLists(of) => lists::parts(batch, of, bound),

@@ -2,7 +2,8 @@
 //!
 //! `FilterPushdown` hands filters down. Behind a join of two tables that both have `id`, a filter of one became a filter of the
 //! other, and rows were missing. `LimitAggregation` hands the limit of a sort down to the groups that it sorts. It went through
-//! windows, whose rows need others than the first ones, and through `-k as k`, whose first rows are the last of `k`.
+//! windows, whose rows need others than the first ones, and through `-k as k`, whose first rows are the last of `k`. `EnsureRequirements`
+//! puts the keys of groups into the order of a join's, and finds them again by their names: of `group by a.id, b.id` it showed one twice.
 
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ pub(crate) fn careful(rules: &[Rule]) -> Vec<Rule> {
         let stops_at: fn(&Plan) -> bool = match rule.name() {
             "LimitAggregation" => changes_the_first,
             name if name.starts_with("FilterPushdown") => misleads,
+            "EnsureRequirements" => return Arc::new(InOrder { rule: Arc::clone(rule) }) as Rule,
             _ => return Arc::clone(rule),
         };
         Arc::new(Careful { rule: Arc::clone(rule), stops_at }) as Rule
@@ -48,10 +50,7 @@ struct Careful {
 impl PhysicalOptimizerRule for Careful {
     fn optimize(&self, plan: Plan, config: &ConfigOptions) -> Result<Plan> {
         let guarded = plan.transform_up(|node| {
-            Ok(match (self.stops_at)(&node) {
-                true => Transformed::yes(Arc::new(Guard(node)) as Plan),
-                false => Transformed::no(node),
-            })
+            Ok(if (self.stops_at)(&node) { Transformed::yes(Arc::new(Guard(node)) as Plan) } else { Transformed::no(node) })
         })?;
         let done = self.rule.optimize(guarded.data, config)?;
         let without = |node: Plan| {
@@ -74,13 +73,38 @@ impl PhysicalOptimizerRule for Careful {
     }
 }
 
+/// A rule that leaves keys of groups in their order where two of them have one name.
+#[derive(Debug)]
+struct InOrder {
+    rule: Rule,
+}
+
+impl PhysicalOptimizerRule for InOrder {
+    fn optimize(&self, plan: Plan, config: &ConfigOptions) -> Result<Plan> {
+        if !plan.exists(|node| Ok(node.is::<AggregateExec>() && repeats_names(node)))? {
+            return self.rule.optimize(plan, config);
+        }
+        let mut config = config.clone();
+        config.optimizer.top_down_join_key_reordering = false;
+        self.rule.optimize(plan, &config)
+    }
+
+    fn name(&self) -> &str {
+        self.rule.name()
+    }
+
+    fn schema_check(&self) -> bool {
+        self.rule.schema_check()
+    }
+}
+
 /// Whether a column of a node, or below it, may be taken for another one by its name.
 fn misleads(node: &Plan) -> bool {
     if repeats_names(node) {
         return true;
     }
     if let Some(join) = node.downcast_ref::<HashJoinExec>() {
-        return is_semi(*join.join_type()) && keys_mislead(join);
+        return matches!(join.join_type(), JoinType::LeftSemi | JoinType::RightSemi) && keys_mislead(join);
     }
     // What its input does not take it takes itself, by names of that.
     node.downcast_ref::<FilterExec>().is_some_and(|filter| repeats_names(filter.input()))
@@ -110,10 +134,6 @@ fn repeats_names(node: &Plan) -> bool {
     let mut names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
     names.sort_unstable();
     names.windows(2).any(|pair| pair[0] == pair[1])
-}
-
-fn is_semi(kind: JoinType) -> bool {
-    matches!(kind, JoinType::LeftSemi | JoinType::RightSemi)
 }
 
 /// Filters of one side's keys go to the other side too, to a column of the same name: that has to be the key there.

@@ -21,10 +21,14 @@ pub(super) fn grouping_sets(node: Plan) -> Result<Transformed<Plan>> {
     if !expands {
         return Ok(Transformed::no(node));
     }
-    let input = Arc::clone(node.children()[0]);
-    let nothing = Arc::new(EmptyExec::new(input.schema()));
-    let either = UnionExec::try_new(vec![input, nothing])?;
+    let either = of_nothing_known(Arc::clone(node.children()[0]))?;
     replace_children_if_necessary(node, vec![either]).map(Transformed::yes)
+}
+
+/// The same rows, of whose columns nothing is known but their types.
+pub(super) fn of_nothing_known(input: Plan) -> Result<Plan> {
+    let nothing = Arc::new(EmptyExec::new(input.schema()));
+    UnionExec::try_new(vec![input, nothing])
 }
 
 /// Whether rows come in once and are counted for each of several sets of groups.

@@ -7,13 +7,16 @@
 //!
 //! Start with [`analyzing`], [`logical`] and [`physical`].
 
+mod alike;
 mod by_name;
 mod equal_projections;
 mod grouping;
 mod join_order;
 mod no_groups;
 mod null_keys;
+mod null_within;
 mod one_type;
+mod outer_joins;
 mod required_fields;
 mod while_waited;
 mod whole_orders;
@@ -44,7 +47,8 @@ pub(crate) fn planners(planners: &[Arc<dyn ExprPlanner>]) -> Vec<Arc<dyn ExprPla
 
 /// The rules of a session that look at what a statement means.
 pub(crate) fn analyzing(rules: &[Analyzing]) -> Vec<Analyzing> {
-    rules.iter().map(while_waited::analyzing).collect()
+    let (first, last): (Analyzing, Analyzing) = (Arc::new(alike::Alike), Arc::new(null_within::NullWithin));
+    std::iter::once(&first).chain(rules).chain([&last]).map(while_waited::analyzing).collect()
 }
 
 /// The rules of a session that make a better plan of the same rows.
@@ -60,6 +64,7 @@ pub(crate) fn physical(rules: &[Rule]) -> Vec<Rule> {
     let before_filters = rules.iter().rposition(|rule| rule.name().starts_with("FilterPushdown")).unwrap_or(rules.len());
     rules.insert(before_filters, Arc::new(EachNode { name: "WholeOrders", change: whole_orders::whole_orders }));
     rules.insert(0, Arc::new(EachNode { name: "GroupingSets", change: grouping::grouping_sets }));
+    rules.insert(0, Arc::new(EachNode { name: "OuterJoins", change: outer_joins::outer_joins }));
     rules.push(Arc::new(EachNode { name: "Yields", change: yields::yields }));
     rules.iter().map(while_waited::physical).collect()
 }

@@ -68,16 +68,13 @@ fn takes_nulls(plan: &LogicalPlan) -> bool {
 
 /// Finds keys among conditions, but for joins that take nulls already.
 fn no_further_keys(rule: &Rule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-    match takes_nulls(&plan) {
-        true => Ok(Transformed::no(plan)),
-        false => rule.rewrite(plan, config),
-    }
+    if takes_nulls(&plan) { Ok(Transformed::no(plan)) } else { rule.rewrite(plan, config) }
 }
 
 /// Orders inner joins anew, each kind by itself: where they meet stands a projection of everything meanwhile, which the rule does
 /// not look through.
 fn joins_of_their_own(rule: &Rule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-    if !plan.exists(|node| Ok(is_apart(node)))? {
+    if !plan.exists(|node| Ok(matches!(node, LogicalPlan::Join(join) if is_apart_join(join))))? {
         return rule.rewrite(plan, config);
     }
     let apart = plan.transform_up(|node| {
@@ -87,10 +84,6 @@ fn joins_of_their_own(rule: &Rule, plan: LogicalPlan, config: &dyn OptimizerConf
         }))
     });
     rule.rewrite(apart.data()?, config)?.transform_data(|plan| plan.transform_up(|node| Ok(together(node))))
-}
-
-fn is_apart(plan: &LogicalPlan) -> bool {
-    matches!(plan, LogicalPlan::Join(join) if is_apart_join(join))
 }
 
 fn is_apart_join(join: &Join) -> bool {

@@ -97,10 +97,7 @@ impl ExprPlanner for RequiredFields {
             }
             _ => None,
         };
-        Ok(match planned {
-            Some(planned) => PlannerResult::Planned(planned),
-            None => PlannerResult::Original(access),
-        })
+        Ok(if let Some(planned) = planned { PlannerResult::Planned(planned) } else { PlannerResult::Original(access) })
     }
 
     /// `s.a`, of a column.

@@ -17,10 +17,7 @@ type Plan = Arc<dyn ExecutionPlan>;
 
 /// Comes last: rules that look for joins find them as they are.
 pub(super) fn yields(node: Plan) -> Result<Transformed<Plan>> {
-    Ok(match multiplies(&node) {
-        true => Transformed::yes(Arc::new(CooperativeExec::new(node)) as Plan),
-        false => Transformed::no(node),
-    })
+    Ok(if multiplies(&node) { Transformed::yes(Arc::new(CooperativeExec::new(node)) as Plan) } else { Transformed::no(node) })
 }
 
 /// Whether a node may give many more rows than it takes.

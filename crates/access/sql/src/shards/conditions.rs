@@ -47,10 +47,7 @@ pub(super) fn asked(filters: &[Expr], columns: &Columns) -> (Asked, Vec<usize>) 
         };
         let both: Vec<Condition> = conditions.iter().cloned().chain(more).collect();
         // Together they may be more than a shard is asked at once.
-        match Condition::And(both.clone()).check() {
-            Ok(()) => conditions = both,
-            Err(_) => left.push(place),
-        }
+        if Condition::And(both.clone()).check().is_ok() { conditions = both } else { left.push(place) }
     }
     (Asked { keys: None, conditions }, left)
 }
@@ -105,10 +102,7 @@ fn condition(filter: &Expr, truth: bool, depth: usize, columns: &Columns) -> Opt
         Expr::IsNotNull(expr) => is_null(expr, !truth, columns).map(|condition| (condition, true)),
         Expr::BinaryExpr(BinaryExpr { op: op @ (Operator::And | Operator::Or), .. }) => {
             let parts = operands(filter, *op).into_iter().map(|part| condition(part, truth, depth + 1, columns));
-            match (*op == Operator::And) == truth {
-                true => all_of(parts.collect()),
-                false => any_of(parts.collect()),
-            }
+            if (*op == Operator::And) == truth { all_of(parts.collect()) } else { any_of(parts.collect()) }
         }
         filter => tested(filter)?.condition(truth, columns),
     }

@@ -70,10 +70,7 @@ pub(super) fn tested(filter: &Expr) -> Option<Tested> {
 }
 
 fn compared(left: &Expr, op: Operator, right: &Expr) -> Option<Tested> {
-    let (column, op, value) = match column(left) {
-        Some(name) => (name, op, right),
-        None => (column(right)?, op.swap()?, left),
-    };
+    let (column, op, value) = if let Some(name) = column(left) { (name, op, right) } else { (column(right)?, op.swap()?, left) };
     let value = bound(value)?;
     let is_not = op == Operator::NotEq;
     let (test, is_all) = match op {

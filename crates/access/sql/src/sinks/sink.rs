@@ -31,17 +31,12 @@ pub(crate) trait Files: Send + Sync + 'static {
 /// Writes files: one, or a folder of them.
 pub(crate) struct WholeSink<F> {
     config: FileSinkConfig,
-    files: F,
+    pub(crate) files: F,
 }
 
 impl<F> WholeSink<F> {
     pub(crate) fn new(config: FileSinkConfig, files: F) -> Self {
         Self { config, files }
-    }
-
-    /// What it writes.
-    pub(crate) fn files(&self) -> &F {
-        &self.files
     }
 }
 

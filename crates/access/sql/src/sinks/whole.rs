@@ -58,10 +58,7 @@ pub(crate) async fn write_files<M: Making>(
     let source = rows.join_unwind().await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)));
     let outcome = outcome.and_then(|rows| source.and_then(|source| source).map(|()| rows));
     for mut out in outs {
-        match &outcome {
-            Ok(_) => out.shutdown().await?,
-            Err(_) => abort(&mut out).await,
-        }
+        if outcome.is_ok() { out.shutdown().await? } else { abort(&mut out).await }
     }
     outcome
 }

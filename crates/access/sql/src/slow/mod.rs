@@ -34,7 +34,7 @@ pub(crate) type Spending = Arc<dyn Fn() -> Spent + Send + Sync>;
 /// Looks at the clock while somebody waits for a statement. Dropped, it tells what took long and was left before its end.
 pub(crate) struct Watch {
     line: Option<Box<Line>>,
-    span: Span,
+    pub(crate) span: Span,
     rows: u64,
 }
 
@@ -71,11 +71,6 @@ impl Watch {
         span.set("enduser.id", || who.to_string());
         span.set("db.query.text", || sql_told(sql));
         Self { line, span, rows: 0 }
-    }
-
-    /// The statement as it is traced.
-    pub(crate) fn span(&self) -> &Span {
-        &self.span
     }
 
     /// It runs from now on. Nobody waits.

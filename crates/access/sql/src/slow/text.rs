@@ -62,10 +62,7 @@ fn without_secrets_of_url(token: &str) -> String {
         None => (rest, String::new()),
     };
     let host = rest.split('/').next().unwrap_or_default();
-    let rest = match host.rfind('@') {
-        Some(at) => format!("{LEFT_OUT}{}", &rest[at..]),
-        None => rest.to_string(),
-    };
+    let rest = if let Some(at) = host.rfind('@') { format!("{LEFT_OUT}{}", &rest[at..]) } else { rest.to_string() };
     format!("{scheme}://{rest}{query}{quote}")
 }
 

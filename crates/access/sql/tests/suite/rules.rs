@@ -296,3 +296,92 @@ async fn a_few_rows_are_joined_before_many_wherever_they_are_named() {
     assert!(as_named.contains("HashJoinExec") && !as_named.contains("k@"), "{as_named}");
     assert_eq!(lake.rows(sql).await, rows);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn except_all_and_intersect_all_count_rows_that_are_alike() {
+    let lake = Lake::new();
+    let left = "(1, 'a'), (1, 'a'), (1, 'a'), (2, null), (2, null), (3, 'c')";
+    lake.rows(&format!("copy (select * from (values {left}) as t(x, s)) to '/lake/l.parquet'")).await;
+    let right = "(1, 'a'), (2, null), (2, null), (2, null), (4, 'd')";
+    lake.rows(&format!("copy (select cast(x as int) as y, s from (values {right}) as t(x, s)) to '/lake/r.parquet'")).await;
+    for (word, rows) in
+        [("except all", "1 a\n1 a\n3 c"), ("intersect all", "1 a\n2 -\n2 -"), ("except", "3 c"), ("intersect", "1 a\n2 -")]
+    {
+        let both = format!("(select x, s from '/lake/l.parquet' {word} select y, s from '/lake/r.parquet')");
+        assert_eq!(lake.rows(&format!("select x, coalesce(s, '-') from {both} order by x")).await, rows, "{word}");
+    }
+    // To joins -0.0 is 0.0.
+    let zeros = "select cast('0' as double) as z union all select cast('-0.0' as double)";
+    assert_eq!(lake.rows(&format!("select count(*) from (({zeros}) except all select cast('0' as double))")).await, "1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_case_and_nullif_leave_out_is_null_within_as_well() {
+    let lake = Lake::new();
+    let columns = "k, named_struct('a', k) as s, make_array(k) as l, map(make_array('a'), make_array(k)) as m";
+    lake.rows(&format!("copy (select {columns} from (values (1), (2), (4)) as t(k)) to '/lake/n.parquet'")).await;
+    let n = "'/lake/n.parquet'";
+    for (value, sum) in [
+        ("(case when k = 1 then s end)['a']", "1"),
+        ("(case when k = 1 then s else null end)['a']", "1"),
+        ("(case when k = 1 then s when k = 2 then s end)['a']", "3"),
+        ("(case k when 1 then s end)['a']", "1"),
+        ("(case when k = 1 then m end)['a']", "1"),
+        ("array_length(array_append(case when k = 1 then l end, 9))", "4"),
+        ("(nullif(s, named_struct('a', 1)))['a']", "6"),
+        ("nullif(l, make_array(1))[1]", "6"),
+    ] {
+        assert_eq!(lake.rows(&format!("select sum({value}) from {n}")).await, sum, "{value}");
+    }
+    // Below other queries too, as a key of groups, and by the name that it has.
+    let below = format!("(select k, case when k > 1 then s end as s from {n})");
+    assert_eq!(lake.rows(&format!("select count(s['a']), sum(s['a']) from {below}")).await, "2 6");
+    let groups = format!("select coalesce(s['a'], 0) as a, count(*) from {below} group by s['a'] order by a");
+    assert_eq!(lake.rows(&groups).await, "0 1\n2 1\n4 1");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_struct_that_is_null_is_null_within_behind_a_cast_to_a_more_common_type() {
+    let lake = Lake::new();
+    let file = |always: bool, there: [bool; 3]| {
+        let values = Arc::new(Int64Array::from(vec![1, 2, 4])) as ArrayRef;
+        let a = Field::new("a", DataType::Int64, !always);
+        let s = StructArray::try_new(vec![a].into(), vec![Arc::clone(&values)], Some(NullBuffer::from(there.to_vec()))).unwrap();
+        let s = Arc::new(s) as ArrayRef;
+        let within = Field::new("s", s.data_type().clone(), true);
+        let t = Arc::new(StructArray::try_new(vec![within].into(), vec![Arc::clone(&s)], None).unwrap()) as ArrayRef;
+        let rows = RecordBatch::try_from_iter_with_nullable([("k", values, true), ("s", s, true), ("t", t, true)]).unwrap();
+        parquet(&[rows], 100)
+    };
+    lake.put("always.parquet", file(true, [true, false, true])).await;
+    lake.put("maybe.parquet", file(false, [false, true, true])).await;
+    let (always, maybe) = ("'/lake/always.parquet'", "'/lake/maybe.parquet'");
+    let sums = |from: &str| format!("select count(s['a']), sum(s['a']) from ({from})");
+    for of in ["s", "t['s']"] {
+        let union = format!("select {of} as s from {always} union all select {of} as s from {maybe}");
+        assert_eq!(lake.rows(&sums(&union)).await, "4 11", "{of}");
+        let case = format!("case when a.k < 3 then a.{of} else b.{of} end as s from {always} a join {maybe} b on a.k = b.k");
+        assert_eq!(lake.rows(&sums(&format!("select {case}"))).await, "2 5", "{of}");
+    }
+    let deep = format!("select t['s'] as s from (select t from {always} union all select t from {maybe})");
+    assert_eq!(lake.rows(&sums(&deep)).await, "4 11");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_constant_on_one_side_of_an_outer_join_is_null_in_other_rows() {
+    let lake = Lake::new();
+    lake.rows("copy (select * from (values (1, 3), (2, 1), (3, 5), (4, null)) as t(id, k)) to '/lake/t.parquet'").await;
+    let t = "'/lake/t.parquet'";
+    for (from, first) in [
+        (format!("{t} t left join (select k as x from {t} where k = 1) d on t.k = d.x"), "2"),
+        (format!("{t} t left join (select min(k) as x from {t}) d on t.k = d.x"), "2"),
+        (format!("(select min(k) as x from {t}) d right join {t} t on t.k = d.x"), "2"),
+        (format!("{t} t full join (select 5 as x) d on t.k = d.x"), "3"),
+        (format!("{t} t left join (select k as x from {t} where k = 1) d on t.k > d.x + 3"), "3"),
+    ] {
+        let rows = lake.rows(&format!("select t.id from {from} order by d.x desc nulls last, t.id")).await;
+        assert_eq!(rows.split('\n').next(), Some(first), "{from}");
+        let ranked = format!("select t.id, rank() over (order by d.x desc nulls last, t.id) as r from {from}");
+        assert_eq!(lake.rows(&format!("select id from ({ranked}) where r = 1")).await, first, "{from}");
+    }
+}

@@ -121,3 +121,19 @@ async fn what_is_computed_of_itself_twice_is_computed_twice() {
         assert_eq!(lake.rows(&select).await, rows, "{select}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_keys_of_groups_that_have_one_name_stay_two_in_the_order_of_a_join() {
+    let lake = Lake::new();
+    lake.rows("copy (select value as id, value % 5 as v from generate_series(0, 39) as t(value)) to '/lake/t.parquet'").await;
+    // Both sides of the join are passed on by its keys.
+    for of in ["", "_rows"] {
+        lake.rows(&format!("set datafusion.optimizer.hash_join_single_partition_threshold{of} = 0")).await;
+    }
+    let t = "'/lake/t.parquet'";
+    let groups = format!("(select a.id as x, b.id as y from {t} a cross join {t} b group by a.id, b.id)");
+    for kind in ["join", "full join"] {
+        let joined = format!("select count(t.id + d.x) from {t} t {kind} {groups} d on t.v = d.y and t.id = d.x");
+        assert_eq!(lake.rows(&joined).await, "40", "{kind}");
+    }
+}

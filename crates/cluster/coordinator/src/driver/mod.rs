@@ -1,7 +1,6 @@
 //! Carries out what `decide` says: connections, the database, shared storage, the clock.
 
 mod deciding;
-mod leader;
 mod news;
 mod queues;
 mod reach;
@@ -13,11 +12,12 @@ mod writer;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use forebay_metadata::Metadata;
 use forebay_protocol::{ClusterStatus, Filled, PlacementStatus};
 use forebay_transport::{Address, Listener, Server, ServerLimits, unix_now};
-use forebay_types::{Error, Result, TokenInfo};
+use forebay_types::{Error, ErrorKind, Result, TokenInfo};
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -25,7 +25,6 @@ use tracing::{debug, error, info, warn};
 
 use crate::CoordinatorSettings;
 use crate::decide::{Event, Problem, Start, State};
-use leader::become_leader;
 use service::ControlService;
 use shared::Shared;
 use supervise::{Running, supervise};
@@ -168,4 +167,35 @@ async fn plan(shared: Arc<Shared>, mut problems: mpsc::Receiver<Box<Problem>>) -
         }
     }
     Error::closed("the coordinator was shut down")
+}
+
+/// How often a standby tries to become the leader.
+const TRY_EVERY: Duration = Duration::from_millis(500);
+
+/// Opens the database, becomes the leader, and returns the epoch.
+///
+/// With PostgreSQL another coordinator may lead: this one stands by until it is gone, however long that takes, and
+/// does not listen meanwhile. A database that is away at the start is an error; one that goes away while standing by
+/// is waited for.
+async fn become_leader(url: &str) -> Result<(Metadata, u64)> {
+    let metadata = Metadata::open(url).await?;
+    let mut waiting: Option<Error> = None;
+    loop {
+        match metadata.acquire_epoch().await {
+            Ok(epoch) => return Ok((metadata, epoch)),
+            Err(error) if error.kind() == ErrorKind::Retry => {
+                if waiting.is_none() {
+                    info!(database = metadata.shown(), reason = %error, "standing by");
+                } else if waiting.as_ref().is_some_and(|before| before.message() != error.message()) {
+                    warn!(database = metadata.shown(), reason = %error, "still standing by");
+                }
+                waiting = Some(error);
+                forebay_runtime::time::sleep(TRY_EVERY).await;
+            }
+            Err(error) => {
+                metadata.close().await;
+                return Err(error);
+            }
+        }
+    }
 }

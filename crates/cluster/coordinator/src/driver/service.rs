@@ -99,7 +99,7 @@ impl ControlSession {
         let deed = || Deed { port: "control", what: call.name(), on: subject(&call) };
         self.peer.may(&needs::control(&call), |mount| self.shared.mount_name(mount), deed)?;
         let mut reply = match call {
-            ControlCall::Serve(MemberRequest::News(worker)) => self.shared.news().wait(worker).await?,
+            ControlCall::Serve(MemberRequest::News(worker)) => self.shared.news.wait(worker).await?,
             ControlCall::Serve(MemberRequest::Credentials) => self.shared.credentials(),
             ControlCall::Ask(ControlRequest::WhoAmI) => ControlReply::Caller(self.peer.caller.who().info()),
             call => self.carry_out(call).await?,
@@ -134,7 +134,7 @@ impl ControlSession {
     async fn write(&self, change: Change) -> Result<ControlReply> {
         let (reply, written) = oneshot::channel();
         let closed = || Error::closed("the coordinator is shutting down: try again with its successor");
-        self.shared.writer().send(Job::Change(change, reply)).await.map_err(|_| closed())?;
+        self.shared.writer.send(Job::Change(change, reply)).await.map_err(|_| closed())?;
         written.await.map_err(|_| closed())
     }
 }

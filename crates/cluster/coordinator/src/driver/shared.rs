@@ -26,9 +26,9 @@ pub(crate) struct Shared {
     started: Instant,
     /// Looked at within the lock of the state, or alone.
     running: Mutex<RunningTime>,
-    writer: WriterQueue,
+    pub(crate) writer: WriterQueue,
     planner: PlannerQueue,
-    news: News,
+    pub(crate) news: News,
     admission: Arc<Admission>,
     /// The state of tokens that the admission knows.
     admitted: Mutex<u64>,
@@ -134,14 +134,6 @@ impl Shared {
             _ => true,
         });
         commands
-    }
-
-    pub(crate) fn writer(&self) -> &WriterQueue {
-        &self.writer
-    }
-
-    pub(crate) fn news(&self) -> &News {
-        &self.news
     }
 
     /// The database answered, or not; gives what was seen before.

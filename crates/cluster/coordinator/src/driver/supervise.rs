@@ -49,7 +49,7 @@ pub(crate) async fn supervise(mut running: Running, stop: oneshot::Receiver<()>,
         }),
         () = ticking => unreachable!("ticks don't end"),
     };
-    running.shared.news().close();
+    running.shared.news.close();
     match &end {
         Ok(()) => {
             running.server.shutdown().await;

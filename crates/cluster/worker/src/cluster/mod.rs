@@ -22,7 +22,7 @@ use arc_swap::ArcSwap;
 use forebay_placement::holder;
 use forebay_protocol::{ClusterView, RouteTable, WorkerInfo};
 use forebay_transport::{Address, Security};
-use forebay_types::{RouteKey, SegmentId, WorkerId};
+use forebay_types::{PageRun, RouteKey, SegmentId, WorkerId};
 use tokio::sync::{Notify, watch};
 
 pub(crate) use coordinator::ask;
@@ -146,11 +146,20 @@ impl Cluster {
         }
     }
 
-    /// Another worker misses pages of a segment and will have them: who was the last to say that before.
-    pub(crate) fn missed_by(&self, asker: WorkerId, segment: SegmentId) -> Option<WorkerId> {
-        let before = self.whereabouts.of(segment).into_iter().find(|worker| *worker != asker);
+    /// Another worker misses pages of a segment and will have them: who has missed some about there before, the last one first, and where there
+    /// is none the last one that has missed any.
+    pub(crate) fn missed_by(&self, asker: WorkerId, segment: SegmentId, pages: PageRun) -> Vec<WorkerId> {
+        let others = |mut workers: Vec<WorkerId>| {
+            workers.retain(|worker| *worker != asker);
+            workers
+        };
+        let mut before = others(self.whereabouts.near(segment, pages));
+        if before.is_empty() {
+            before = others(self.whereabouts.of(segment));
+            before.truncate(1);
+        }
         if asker != self.id && self.worker(asker).is_some() {
-            self.whereabouts.note(segment, asker);
+            self.whereabouts.note(segment, pages, asker);
         }
         before
     }

@@ -92,9 +92,10 @@ impl Peers {
     pub(crate) async fn missed(&self, peer: &WorkerInfo, asker: WorkerId, segment: SegmentId, part: PageRun) -> Result<Shared> {
         let request = PeerRequest::Missed { asker, segment, start: part.start, pages: part.len };
         match reply(self.ask(peer, request.encode(), Vec::new()).await?)? {
-            (DataReply::Shared(forebay_protocol::Shared { runs, sums, holds, elsewhere }), pages) => {
+            (DataReply::Shared(forebay_protocol::Shared { runs, sums, holds, elsewhere, also, coming }), pages) => {
                 let runs = verified(peer.id, segment, part, runs, &sums, &pages)?;
-                Ok(Shared { runs, pages, holds, elsewhere })
+                let others = elsewhere.into_iter().chain(also.into_iter().flatten()).collect();
+                Ok(Shared { runs, pages, holds, others, coming })
             }
             _ => Err(something_else("a question for pages")),
         }
@@ -274,8 +275,10 @@ pub(crate) struct Shared {
     pub(crate) pages: Bytes,
     /// It has something of the segment.
     pub(crate) holds: bool,
-    /// Who may have more, by its word.
-    pub(crate) elsewhere: Option<WorkerId>,
+    /// Who may have more, by its word, in this order.
+    pub(crate) others: Vec<WorkerId>,
+    /// More of them is on its way there still.
+    pub(crate) coming: bool,
 }
 
 /// The runs that a peer gave of `part`, in order, when their pages have the checksums with which they came to it. Nothing else that it

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use forebay_types::{SegmentId, WorkerId};
+use forebay_types::{PAGES_PER_BLOCK, PageRun, SegmentId, WorkerId};
 use lru::LruCache;
 use parking_lot::Mutex;
 
@@ -16,14 +16,22 @@ const PLACES_MAX: usize = 4;
 const NOBODY_FOR: Duration = Duration::from_secs(1);
 
 /// Who were the last to miss pages of a segment, and so have them by now: a worker that reads are not routed to asks their home before
-/// it fetches, and that one knows from then on where they are. A word that is wrong costs one question.
+/// it fetches, and that one knows from then on where they are: those who have missed pages of the same blocks are named before others. A word that
+/// is wrong costs one question.
 pub(crate) struct Whereabouts(Mutex<LruCache<SegmentId, Seen>>);
 
 enum Seen {
     /// The last one first; at least one.
-    At(Vec<WorkerId>),
+    At(Vec<Place>),
     /// All that could be asked had nothing, at that time.
     Nowhere(Instant),
+}
+
+/// A worker, and the blocks of which it has missed pages, or given some.
+struct Place {
+    worker: WorkerId,
+    /// A bit each, of which a segment has no more.
+    blocks: u64,
 }
 
 impl Default for Whereabouts {
@@ -33,20 +41,30 @@ impl Default for Whereabouts {
 }
 
 impl Whereabouts {
-    /// A worker has pages of it, or soon will.
-    pub(crate) fn note(&self, segment: SegmentId, worker: WorkerId) {
+    /// A worker has some of these pages, or soon will.
+    pub(crate) fn note(&self, segment: SegmentId, pages: PageRun, worker: WorkerId) {
         let mut seen = self.0.lock();
         let mut places = if let Some(Seen::At(places)) = seen.pop(&segment) { places } else { Vec::with_capacity(1) };
-        places.retain(|place| *place != worker);
-        places.insert(0, worker);
+        let known = places.iter().position(|place| place.worker == worker).map_or(0, |at| places.remove(at).blocks);
+        places.insert(0, Place { worker, blocks: known | blocks_of(pages) });
         places.truncate(PLACES_MAX);
+        debug_assert!(places.iter().skip(1).all(|place| place.worker != worker), "{worker} is named once");
         seen.put(segment, Seen::At(places));
     }
 
     /// Who has pages of it, the last who asked first.
     pub(crate) fn of(&self, segment: SegmentId) -> Vec<WorkerId> {
+        self.those(segment, |_| true)
+    }
+
+    /// The same of those who have pages of the blocks that these lie in.
+    pub(crate) fn near(&self, segment: SegmentId, pages: PageRun) -> Vec<WorkerId> {
+        self.those(segment, |place| place.blocks & blocks_of(pages) != 0)
+    }
+
+    fn those(&self, segment: SegmentId, are: impl Fn(&Place) -> bool) -> Vec<WorkerId> {
         match self.0.lock().get(&segment) {
-            Some(Seen::At(places)) => places.clone(),
+            Some(Seen::At(places)) => places.iter().filter(|place| are(place)).map(|place| place.worker).collect(),
             _ => Vec::new(),
         }
     }
@@ -55,7 +73,7 @@ impl Whereabouts {
     pub(crate) fn forget(&self, segment: SegmentId, worker: WorkerId) {
         let mut seen = self.0.lock();
         let Some(Seen::At(places)) = seen.peek_mut(&segment) else { return };
-        places.retain(|place| *place != worker);
+        places.retain(|place| place.worker != worker);
         if places.is_empty() {
             seen.pop(&segment);
         }
@@ -75,9 +93,18 @@ impl Whereabouts {
     }
 }
 
+/// The blocks that pages lie in, a bit each.
+fn blocks_of(pages: PageRun) -> u64 {
+    let (first, last) = (pages.start / PAGES_PER_BLOCK, (pages.end() - 1) / PAGES_PER_BLOCK);
+    assert!(last < u64::BITS, "a segment has no block {last}");
+    u64::MAX << first & u64::MAX >> (u64::BITS - 1 - last)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PAGES: PageRun = PageRun { start: 300, len: 1 };
 
     #[test]
     fn the_last_who_asked_is_known_and_what_nobody_had_is_not_asked_for_again_at_once() {
@@ -85,7 +112,7 @@ mod tests {
         assert!(!whereabouts.is_nowhere(segment));
         whereabouts.nowhere(segment);
         assert!(whereabouts.is_nowhere(segment) && whereabouts.of(segment).is_empty());
-        whereabouts.note(segment, WorkerId(7));
+        whereabouts.note(segment, PAGES, WorkerId(7));
         whereabouts.nowhere(segment);
         assert!(!whereabouts.is_nowhere(segment), "somebody has asked for it since");
         whereabouts.forget(segment, WorkerId(8));
@@ -94,14 +121,29 @@ mod tests {
         assert!(whereabouts.of(segment).is_empty());
         assert!(!whereabouts.is_nowhere(segment));
         for worker in [1, 2, 3, 2, 4, 5] {
-            whereabouts.note(segment, WorkerId(worker));
+            whereabouts.note(segment, PAGES, WorkerId(worker));
         }
         assert_eq!(whereabouts.of(segment), [5, 4, 2, 3].map(WorkerId), "the last ones, each once");
         whereabouts.forget(segment, WorkerId(2));
         assert_eq!(whereabouts.of(segment), [5, 4, 3].map(WorkerId));
         for other in 0..2 * SEGMENTS_MAX as u128 {
-            whereabouts.note(SegmentId(other), WorkerId(1));
+            whereabouts.note(SegmentId(other), PAGES, WorkerId(1));
         }
         assert_eq!(whereabouts.0.lock().len(), SEGMENTS_MAX);
+    }
+
+    #[test]
+    fn who_had_pages_of_the_same_block_was_not_named_behind_one_that_asked_later_for_others() {
+        let (whereabouts, segment, run) = (Whereabouts::default(), SegmentId(1), PageRun::new);
+        whereabouts.note(segment, run(0, 600), WorkerId(1));
+        whereabouts.note(segment, run(512, 1024), WorkerId(2));
+        whereabouts.note(segment, run(16_383, 16_384), WorkerId(3));
+        let near = |start, end| whereabouts.near(segment, run(start, end));
+        assert_eq!(near(0, 1), [WorkerId(1)]);
+        assert_eq!(near(767, 1025), [2, 1].map(WorkerId), "of the block that a page of it lies in, too");
+        assert!(near(1024, 16_128).is_empty());
+        assert_eq!(near(0, 16_384), [3, 2, 1].map(WorkerId));
+        whereabouts.note(segment, run(1024, 1025), WorkerId(1));
+        assert_eq!(near(256, 2_000), [1, 2].map(WorkerId), "what it had before is not forgotten");
     }
 }

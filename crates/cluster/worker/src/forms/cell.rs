@@ -28,8 +28,6 @@ impl Made {
 }
 
 /// A writer of one column.
-///
-/// # Errors
 /// `Invalid` for a type that a table can't hold; its pushes fail beyond a segment's size.
 pub(super) fn cell_writer(data_type: &DataType, nullable: bool) -> Result<Writer<Limited>> {
     let schema = Arc::new(Schema::new(vec![Field::new("v", data_type.clone(), nullable)]));

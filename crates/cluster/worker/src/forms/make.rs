@@ -79,7 +79,7 @@ impl Forms {
         if margin.looked().is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
             margin.look(Seen::of_dram(&self.origin.store, &self.signals.meters));
         }
-        margin.saves()
+        margin.saves
     }
 
     pub(super) async fn keep_form(&self, job: &Job, cell: Cell, id: SegmentId, bytes: &[u8]) -> Result<()> {

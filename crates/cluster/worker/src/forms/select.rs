@@ -125,8 +125,6 @@ fn threads() -> usize {
 
 impl Forms {
     /// Rows of cells that are all in the DRAM tier. Else the wishes are noted, and what is wished for often enough is made.
-    ///
-    /// # Errors
     /// `Invalid` for a condition that is none on these columns.
     pub(crate) async fn select_rows(&self, wanted: WantedRows) -> Result<Option<Sending>> {
         let began = forebay_runtime::now();

@@ -214,7 +214,7 @@ impl Admission {
     pub(crate) fn full_for(&self, priority: Priority) -> Option<Duration> {
         let lanes = self.0.lock();
         let all = [&lanes.urgent, &lanes.demand, &lanes.prefetch, &lanes.background];
-        let bytes: u64 = all.iter().map(|lane| lane.waiting_bytes()).sum();
+        let bytes: u64 = all.iter().map(|lane| lane.waiting_bytes).sum();
         let requests: usize = all.iter().map(|lane| lane.len()).sum();
         let part = match priority {
             Priority::Urgent | Priority::Demand => 1,
@@ -279,7 +279,7 @@ impl Admission {
     /// What waits to be let in.
     pub(crate) fn waiting(&self) -> Waiting {
         let lanes = self.0.lock();
-        let [urgent, demand, background] = [&lanes.urgent, &lanes.demand, &lanes.background].map(Lane::waiting_bytes);
+        let [urgent, demand, background] = [&lanes.urgent, &lanes.demand, &lanes.background].map(|lane| lane.waiting_bytes);
         let mut ahead = BTreeMap::new();
         for (turn, bytes) in lanes.prefetch.there() {
             *ahead.entry(turn).or_default() += bytes;

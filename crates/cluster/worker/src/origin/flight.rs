@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use forebay_block_store::{BlockStore, Pinned};
+use forebay_placement::{ForOther, OnTheWay};
 use forebay_shared_storage::Class;
-use forebay_types::{Error, PAGE_BYTES, PageRun, PlanTurn, Result, SegmentId};
+use forebay_types::{Error, PAGE_BYTES, PageRun, PlanTurn, Result, SegmentId, WorkerId};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
@@ -15,6 +16,9 @@ use super::admission::Priority;
 use super::mounts::MountDoor;
 use super::piece::Piece;
 use crate::segment::Segment;
+
+/// Workers that a flight remembers to ask once it has its turn: who missed its pages and was not waited for.
+const OTHERS_MAX: usize = 16;
 
 /// Of what, from where, for whom a run is fetched.
 #[derive(Clone)]
@@ -41,7 +45,7 @@ pub(crate) struct Flight {
     planned: AtomicBool,
     /// Of the first plan that will read it, or of who waits for it.
     turn: Mutex<PlanTurn>,
-    stage: Mutex<Stage>,
+    way: Mutex<Way>,
     received_bytes: AtomicU64,
     /// Who waits. Changes only under the lock of the table that holds the flight.
     pub(crate) waiters: Arc<AtomicUsize>,
@@ -49,17 +53,46 @@ pub(crate) struct Flight {
     progress: watch::Sender<Progress>,
 }
 
-/// How far a flight is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Other workers are asked.
-    Asking,
-    /// Its request waits for its turn at shared storage.
-    InLine,
-    /// Shared storage has been asked, or it is at hand.
-    Coming,
-    /// It comes into no tier, and goes to who waits here.
-    Passing,
+/// How far a flight is, and whom it asks before shared storage.
+struct Way {
+    at: OnTheWay,
+    /// Who has pages of it by then, or soon will, and which those are.
+    others: Vec<(WorkerId, PageRun)>,
+}
+
+impl Way {
+    fn note(&mut self, other: WorkerId, pages: PageRun) {
+        match self.others.iter().position(|(known, _)| *known == other) {
+            Some(at) => {
+                let known = &mut self.others[at].1;
+                *known = PageRun::new(known.start.min(pages.start), known.end().max(pages.end()));
+            }
+            None if self.others.len() < OTHERS_MAX => self.others.push((other, pages)),
+            None => {}
+        }
+    }
+
+    /// Those who have pages of `run`, or soon will, and which; of what lies behind it they are asked later.
+    fn take(&mut self, run: PageRun) -> Vec<(WorkerId, PageRun)> {
+        let mut taken = Vec::new();
+        self.others.retain_mut(|(other, pages)| {
+            if !overlap(*pages, run) {
+                return true;
+            }
+            taken.push((*other, PageRun::new(pages.start.max(run.start), pages.end().min(run.end()))));
+            let is_left = pages.end() > run.end();
+            if is_left {
+                *pages = PageRun::new(run.end(), pages.end());
+            }
+            is_left
+        });
+        taken
+    }
+}
+
+/// Whether runs have a page in common.
+fn overlap(one: PageRun, other: PageRun) -> bool {
+    one.start < other.end() && one.end() > other.start
 }
 
 #[derive(Default)]
@@ -91,7 +124,7 @@ impl Flight {
             demand: AtomicBool::new(class == Class::Demand),
             planned: AtomicBool::new(class == Class::Prefetch),
             turn: Mutex::new(turn),
-            stage: Mutex::new(Stage::Asking),
+            way: Mutex::new(Way { at: OnTheWay::Asking, others: Vec::new() }),
             received_bytes: AtomicU64::new(0),
             waiters: Arc::default(),
             task: OnceLock::new(),
@@ -101,7 +134,7 @@ impl Flight {
 
     /// Some pages of `run` are among those that it brings.
     pub(super) fn has_some_of(&self, run: PageRun) -> bool {
-        self.run.start < run.end() && self.run.end() > run.start
+        overlap(self.run, run)
     }
 
     pub(crate) fn class(&self) -> Class {
@@ -136,23 +169,56 @@ impl Flight {
     }
 
     /// It has come so far. Of several requests of one flight a later one may stand in line again; what comes into no tier does so to its end.
-    pub(super) fn reaches(&self, stage: Stage) {
-        let mut now = self.stage.lock();
-        if *now != Stage::Passing {
-            *now = stage;
+    pub(super) fn reaches(&self, at: OnTheWay) {
+        let mut way = self.way.lock();
+        if way.at != OnTheWay::Passing {
+            way.at = at;
         }
     }
 
-    /// Whether another worker does well to wait for it, that is, where `asking`, while others are asked for it too. Background work gets what all
-    /// others leave over: nobody knows when.
-    pub(super) fn is_coming(&self, asking: bool) -> bool {
-        let stage = *self.stage.lock();
-        let is_background = !self.demand.load(Relaxed) && !self.planned.load(Relaxed);
-        match stage {
-            Stage::Asking => asking && !is_background,
-            Stage::Coming => !is_background,
-            Stage::InLine | Stage::Passing => false,
+    /// What another worker does that misses `pages`, which are some of this worker's flight. One that fetches them is asked for them before they are
+    /// fetched here.
+    pub(super) fn for_other(&self, worker: WorkerId, other: WorkerId, pages: PageRun) -> ForOther {
+        debug_assert!(overlap(self.run, pages), "another one misses pages of the flight");
+        let is_wanted = self.demand.load(Relaxed) || self.planned.load(Relaxed);
+        let mut way = self.way.lock();
+        let told = way.at.for_other(is_wanted, worker, other);
+        if told == ForOther::Fetches {
+            way.note(other, pages);
         }
+        told
+    }
+
+    /// The same of one that has waited for them in vain: whether it does well to ask again.
+    pub(super) fn is_late_for(&self, other: WorkerId, pages: PageRun) -> bool {
+        if self.progress.borrow().landed.is_some() {
+            return false;
+        }
+        let mut way = self.way.lock();
+        match way.at {
+            OnTheWay::Asking | OnTheWay::InLine => {
+                way.note(other, pages);
+                false
+            }
+            OnTheWay::Coming => true,
+            OnTheWay::Passing => false,
+        }
+    }
+
+    /// Another worker is to be asked for `pages` before shared storage: it has them soon.
+    pub(super) fn asks_later(&self, other: WorkerId, pages: PageRun) {
+        self.way.lock().note(other, pages);
+    }
+
+    /// Shared storage can be asked for `run` now. Gives those who are to be asked first, and for which pages; where there are none, it comes from now
+    /// on.
+    pub(super) fn begins(&self, run: PageRun) -> Vec<(WorkerId, PageRun)> {
+        let mut way = self.way.lock();
+        let asked = way.take(run);
+        if way.at != OnTheWay::Passing {
+            way.at = if asked.is_empty() { OnTheWay::Coming } else { OnTheWay::Asking };
+        }
+        asked
     }
 
     /// So many bytes have come in all, of which so many pages are in the store.
@@ -246,19 +312,28 @@ mod tests {
     }
 
     #[test]
-    fn another_worker_waits_for_what_comes_into_the_tiers_soon() {
-        let flight = Flight::new(1, SegmentId(1), PageRun::new(0, 1), Class::Background, turn(5));
-        let coming = || [false, true].map(|asking| flight.is_coming(asking));
-        assert_eq!(coming(), [false, false], "nobody wants it yet");
+    fn who_was_not_waited_for_is_asked_before_shared_storage() {
+        let (worker, [low, high]) = (WorkerId(5), [1, 9].map(WorkerId));
+        let (flight, run) = (Flight::new(1, SegmentId(1), PageRun::new(0, 100), Class::Background, turn(5)), PageRun::new);
+        let told = |other, pages| flight.for_other(worker, other, pages);
+        assert_eq!(told(high, run(0, 1)), ForOther::Fetches, "nobody wants it yet here");
         flight.raise(Priority::Prefetch, turn(5));
-        assert_eq!(coming(), [false, true]);
-        for (stage, is_coming) in [(Stage::InLine, false), (Stage::Coming, true), (Stage::InLine, false), (Stage::Passing, false)]
-        {
-            flight.reaches(stage);
-            assert_eq!(coming(), [is_coming, is_coming]);
-        }
-        flight.reaches(Stage::Coming);
-        assert_eq!(coming(), [false, false], "its next request brings nothing into a tier either");
+        assert_eq!(told(high, run(0, 1)), ForOther::Waits);
+        assert_eq!(told(low, run(40, 60)), ForOther::Fetches);
+        flight.reaches(OnTheWay::InLine);
+        assert_eq!(told(low, run(90, 95)), ForOther::Fetches);
+        assert_eq!(flight.begins(run(0, 50)), [(high, run(0, 1)), (low, run(40, 50))]);
+        assert!(!flight.is_late_for(high, run(10, 20)), "it waits no longer, and is asked");
+        assert_eq!(flight.begins(run(0, 50)), [(high, run(10, 20))], "the other one has nothing more of these");
+        assert!(flight.begins(run(0, 50)).is_empty());
+        assert_eq!((told(low, run(0, 1)), flight.is_late_for(low, run(0, 1))), (ForOther::Waits, true), "its bytes come");
+        flight.reaches(OnTheWay::InLine);
+        assert_eq!(flight.begins(run(70, 100)), [(low, run(70, 95))], "of a later part it is asked in its turn");
+        flight.reaches(OnTheWay::Passing);
+        assert!(flight.begins(run(70, 100)).is_empty());
+        assert_eq!((told(low, run(0, 1)), flight.is_late_for(low, run(0, 1))), (ForOther::FetchesToo, false));
+        flight.reaches(OnTheWay::Coming);
+        assert_eq!(told(low, run(0, 1)), ForOther::FetchesToo, "its next request brings nothing into a tier either");
     }
 
     #[test]

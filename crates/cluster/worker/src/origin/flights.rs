@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use forebay_placement::{ForOther, OnTheWay};
 use forebay_runtime::deadline::Waited;
 use forebay_trace::within;
-use forebay_types::{Error, PAGE_BYTES, PageRun, PageSet, Result, SegmentId};
+use forebay_types::{Error, PAGE_BYTES, PageRun, PageSet, Result, SegmentId, WorkerId};
 use futures::future::join_all;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
-use super::flight::{Flight, Landed, Stage, Wanted};
+use super::flight::{Flight, Landed, Wanted};
 use super::means::Means;
 use super::piece::Piece;
 use super::transfer::{Source, transfer};
@@ -104,22 +105,29 @@ impl Flights {
         joined
     }
 
-    /// Waits for those pages of `run` that shared storage has been asked for, and where `asking` for those too that other workers are
-    /// asked for; no longer than [`COMING_FOR`], and not for what has yet to get its turn at shared storage, or comes into no tier.
-    pub(crate) async fn coming(&self, segment: SegmentId, run: PageRun, asking: bool) {
+    /// Waits for those pages of `run` that are on their way to `worker`, which this is, and that another one does well to wait for that misses them; no
+    /// longer than [`COMING_FOR`]. Whether some are coming still.
+    pub(crate) async fn coming(&self, segment: SegmentId, run: PageRun, (worker, other): (WorkerId, WorkerId)) -> bool {
         let coming: Vec<(Arc<Flight>, PageRun)> = {
             let table = self.table.lock();
-            let flights = table.get(&segment).into_iter().flatten();
-            let flights = flights.filter(|flight| flight.has_some_of(run) && flight.is_coming(asking));
+            let flights = table.get(&segment).into_iter().flatten().filter(|flight| flight.has_some_of(run));
             let part = |flight: &Flight| PageRun::new(run.start.max(flight.run.start), run.end().min(flight.run.end()));
-            flights.map(|flight| (Arc::clone(flight), part(flight))).collect()
+            let flights = flights.map(|flight| (Arc::clone(flight), part(flight)));
+            flights.filter(|(flight, part)| flight.for_other(worker, other, *part) == ForOther::Waits).collect()
         };
         if coming.is_empty() {
-            return;
+            return false;
         }
         // How they end is seen by who looks for the pages.
         let landed = join_all(coming.iter().map(|(flight, part)| flight.wait(*part, &self.means.store)));
-        let _ended = forebay_runtime::time::timeout(COMING_FOR, landed).await;
+        let ended = forebay_runtime::time::timeout(COMING_FOR, landed).await;
+        // All of them are told that the other one waits no longer.
+        ended.is_err() && coming.iter().fold(false, |late, (flight, part)| late | flight.is_late_for(other, *part))
+    }
+
+    /// Whether any page of a segment is on its way here.
+    pub(crate) fn brings_some_of(&self, segment: SegmentId) -> bool {
+        self.table.lock().contains_key(&segment)
     }
 
     /// Takes bytes of `run` that are at hand (a body that is open already, a payload that was written) as a flight. None,
@@ -142,7 +150,7 @@ impl Flights {
         let id = self.next_id.fetch_add(1, Relaxed);
         let flight = Arc::new(Flight::new(id, wanted.segment.id, run, wanted.priority.class(), wanted.turn));
         if !matches!(source, Source::Fetch) {
-            flight.reaches(Stage::Coming);
+            flight.reaches(OnTheWay::Coming);
         }
         let at = flights.partition_point(|other| other.run.start < run.start);
         flights.insert(at, Arc::clone(&flight));

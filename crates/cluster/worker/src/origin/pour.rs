@@ -2,16 +2,22 @@
 
 use bytes::{Buf, Bytes, BytesMut};
 use forebay_block_store::{Fill, SegmentSpec};
+use forebay_metrics::table;
+use forebay_placement::OnTheWay;
 use forebay_shared_storage::{Body, Class, Get, GetRange};
-use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, Result};
+use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, PageSet, Result};
 
 use super::admission::Permit;
-use super::flight::{Flight, Landed, Stage, Wanted};
+use super::elsewhere::{Heard, Part, with_gaps};
+use super::flight::{Flight, Landed, Wanted};
 use super::means::Means;
 use crate::segment::Segment;
 
 /// Bytes that are put into the store before other tasks of the thread get their turn.
 const CHUNK_BYTES: usize = 256 << 10;
+
+/// Rounds of asking others at most once it is a flight's turn: so long a plan waits for pages that come slowly to another worker.
+const MEANWHILE_MAX: usize = 4;
 
 /// Why a flight ends before it has all of its bytes.
 pub(super) enum Stop {
@@ -58,15 +64,32 @@ impl<'a> Pour<'a> {
         Ok(())
     }
 
-    /// One request to shared storage for exactly the pages of `run`, which come next.
+    /// Requests to shared storage, once it is this flight's turn, for exactly those pages of `run`, which come next, that no other worker has by then.
     pub(super) async fn request(&mut self, run: PageRun) -> Result<(), Stop> {
-        let (segment, wanted, flight) = (&self.wanted.segment, self.wanted, self.flight);
-        let bytes = segment.bytes_of(run);
+        let (means, wanted, flight) = (self.means, self.wanted, self.flight);
+        let bytes = wanted.segment.bytes_of(run);
         // Somebody may wait for it by now.
         let place = || (flight.priority(wanted.priority), flight.turn());
-        flight.reaches(Stage::InLine);
+        flight.reaches(OnTheWay::InLine);
         let mut permit = wanted.door.admission.enter_as(flight.id, bytes.end - bytes.start, place).await;
-        flight.reaches(Stage::Coming);
+        let (heard, theirs) = permit.during(meanwhile(means, wanted, flight, run)).await;
+        for part in with_gaps(run, heard.given()) {
+            match part {
+                Part::Given(_, bytes) => self.take(bytes).await?,
+                Part::Missing(run) => {
+                    self.get(run, &mut permit).await?;
+                    let twice = run.pages().filter(|page| theirs.contains(*page)).count() as u64 * PAGE_BYTES;
+                    table::WORKER_FETCHED_TWICE_BYTES.only().add(twice);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One request for exactly the pages of `run`, which come next.
+    async fn get(&mut self, run: PageRun, permit: &mut Permit) -> Result<(), Stop> {
+        let (segment, wanted) = (&self.wanted.segment, self.wanted);
+        let bytes = segment.bytes_of(run);
         if self.flight.class() == Class::Prefetch && self.sink.is_none() {
             // Bytes that nobody waits for are not worth a request when there is no room for them.
             self.sink = Some(self.fill().ok_or(Stop::Gone)?);
@@ -78,7 +101,7 @@ impl<'a> Pour<'a> {
     }
 
     /// Takes `needed` bytes of an answer that has begun, from `skip` on.
-    pub(super) async fn stream(&mut self, needed: u64, body: Body, mut skip: u64, mut permit: Permit) -> Result<(), Stop> {
+    pub(super) async fn stream(&mut self, needed: u64, body: Body, mut skip: u64, permit: &mut Permit) -> Result<(), Stop> {
         let mut body = check(&self.wanted.segment, body)?;
         self.open()?;
         let mut left = needed;
@@ -138,7 +161,7 @@ impl<'a> Pour<'a> {
         }
         if self.sink.is_none() && self.flight.class() == Class::Demand {
             self.sink = Some(Sink::Pass(BytesMut::with_capacity(self.needed() as usize)));
-            self.flight.reaches(Stage::Passing);
+            self.flight.reaches(OnTheWay::Passing);
         }
         self.sink.as_ref().map(|_| ()).ok_or(Stop::Gone)
     }
@@ -172,6 +195,27 @@ impl<'a> Pour<'a> {
             }
         }
     }
+}
+
+/// What those workers have of `run` by now that were told to fetch some of it while its request stood in line, or had it coming; and which pages
+/// these are.
+async fn meanwhile(means: &Means, wanted: &Wanted, flight: &Flight, run: PageRun) -> (Heard, PageSet) {
+    let (mut heard, mut theirs) = (Heard::default(), PageSet::new());
+    for _ in 0..MEANWHILE_MAX {
+        let others = flight.begins(run);
+        if others.is_empty() {
+            break;
+        }
+        others.iter().for_each(|(_, pages)| theirs.insert(*pages));
+        let asked = others.into_iter().map(|(other, _)| other).collect();
+        means.elsewhere.ask_these(&wanted.segment, run, asked, &mut heard).await;
+        // A reader has waited for long enough.
+        if flight.class() == Class::Prefetch {
+            heard.coming().for_each(|worker| flight.asks_later(worker, run));
+        }
+    }
+    flight.reaches(OnTheWay::Coming);
+    (heard, theirs)
 }
 
 /// Not every store obeys `If-Match`: bytes of another version must not pass for this one.

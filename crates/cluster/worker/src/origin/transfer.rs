@@ -59,9 +59,11 @@ async fn carry(means: &Means, flight: &Flight, wanted: &Wanted, source: Source, 
     let bytes = wanted.segment.bytes_of(flight.run);
     match source {
         Source::Memory(bytes) => pour.take(bytes).await,
-        Source::Open { body, skip, permit } => pour.stream(bytes.end - bytes.start, body, skip, permit).await,
+        Source::Open { body, skip, mut permit } => pour.stream(bytes.end - bytes.start, body, skip, &mut permit).await,
         Source::Fetch => {
-            for part in with_gaps(flight.run, means.elsewhere.ask(&wanted.segment, flight.run).await) {
+            let heard = means.elsewhere.ask(&wanted.segment, flight.run).await;
+            heard.coming().for_each(|worker| flight.asks_later(worker, flight.run));
+            for part in with_gaps(flight.run, heard.given()) {
                 match part {
                     Part::Given(_, bytes) => pour.take(bytes).await?,
                     Part::Missing(run) => pour.request(run).await?,

@@ -231,8 +231,5 @@ fn reachable(address: &Address) -> String {
         Address::Tcp(text) => text.clone(),
         Address::Unix(_) => return address.to_string(),
     };
-    match text.rsplit_once(':') {
-        Some(("0.0.0.0" | "[::]", port)) => format!("{}:{port}", host_name()),
-        _ => text,
-    }
+    if let Some(("0.0.0.0" | "[::]", port)) = text.rsplit_once(':') { format!("{}:{port}", host_name()) } else { text }
 }

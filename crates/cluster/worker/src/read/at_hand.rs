@@ -25,7 +25,7 @@ impl Reads {
             return None;
         }
         // The caller's bytes are pinned as long as it sends them, which counts as any reading in place.
-        if !self.in_place.is_on() || self.in_place.is_full() {
+        if !self.in_place.on || self.in_place.is_full() {
             return None;
         }
         let segment = SegmentId::of(&info.version, index);

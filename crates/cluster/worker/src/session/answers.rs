@@ -44,14 +44,14 @@ impl WorkerSession {
             PeerRequest::Missed { asker, segment, start, pages } => {
                 let run = PageRun::of(start, pages)?;
                 // Noted first: who asks next is sent to the asker.
-                let elsewhere = rooms.cluster.missed_by(asker, segment);
-                // Two that ask each other at the same time: one of them waits, and the other fetches.
-                rooms.origin.flights.coming(segment, run, rooms.cluster.id < asker).await;
+                let mut others = rooms.cluster.missed_by(asker, segment, run).into_iter();
+                let (elsewhere, also) = (others.next(), [others.next(), others.next()]);
+                let coming = rooms.origin.flights.coming(segment, run, (rooms.cluster.id, asker)).await;
                 let mut queued = rooms.signals.load.begin();
                 let (runs, sums, payload) = rooms.replicas.copy(segment, run).await;
                 queued.sends(rooms.signals.send(&payload).await);
-                let holds = rooms.origin.store.held(segment).bytes > 0;
-                let meta = encode(&DataReply::Shared(Shared { runs, sums, holds, elsewhere }));
+                let holds = rooms.origin.store.held(segment).bytes > 0 || rooms.origin.flights.brings_some_of(segment);
+                let meta = encode(&DataReply::Shared(Shared { runs, sums, holds, elsewhere, also, coming }));
                 Response { meta, payload, sent: Some(Box::new(queued)), ..Response::default() }
             }
             PeerRequest::Form { form } => reply(DataReply::Form(rooms.forms.known(form))),
@@ -331,7 +331,7 @@ impl WorkerSession {
                 "reading in place is for processes of the same user on the same host: read without it here".to_string(),
             ));
         }
-        match self.rooms.in_place.is_on() {
+        match self.rooms.in_place.on {
             true => Ok(()),
             false => Err(Error::denied("this worker runs without reading in place: read without it here".to_string())),
         }

@@ -48,7 +48,7 @@ impl Budget {
             own_bytes: own_bytes.saturating_sub(least),
             most_bytes: (self.lent.as_ref().map_or(0, Lent::tier_bytes) as f64 * SHARE) as u64,
             lent_bytes: self.lent(),
-            cache_saves: self.margin.saves(),
+            cache_saves: self.margin.saves,
         };
         lend(&lending, replicas.iter().map(|replica| layers(replica, before, period_secs)).collect())
     }
@@ -92,7 +92,7 @@ impl Budget {
         };
         match (reason, &self.lent) {
             (Reason::NoRoom | Reason::Crowded, Some(_)) => {
-                let [layer, cache] = [of_layer(), self.margin.saves()].map(|saved| saved * 1e6 * f64::from(1 << 20));
+                let [layer, cache] = [of_layer(), self.margin.saves].map(|saved| saved * 1e6 * f64::from(1 << 20));
                 format!("{reason}: a MiB more saves {layer:.1} us a second here, and {cache:.1} in the cache")
             }
             (Reason::Grew, Some(lent)) if lent.bytes() > 0 => {

@@ -79,7 +79,7 @@ impl Shards {
         }
         let Some(planned) = (!is_here).then(|| plan(asked, questions)).transpose()?.flatten() else { return Ok(None) };
         let known = self.far.lock().get(&asked.id()).cloned();
-        let place = where_to(known.as_deref(), &planned, asked, self.kept.bytes_max());
+        let place = where_to(known.as_deref(), &planned, asked, self.kept.bytes_max);
         if place == Residence::Brought {
             return Ok(None);
         }

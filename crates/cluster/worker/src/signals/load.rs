@@ -71,11 +71,7 @@ impl Queued {
     }
 }
 
-impl std::fmt::Debug for Queued {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Queued").field("bytes", &self.bytes).finish_non_exhaustive()
-    }
-}
+forebay_types::shown!(Queued: bytes);
 
 impl Sent for Queued {
     fn sent(self: Box<Self>) {

@@ -14,7 +14,8 @@ const KEEP: f64 = 0.8;
 #[derive(Default)]
 pub(crate) struct Margin {
     before: Option<Seen>,
-    saves: f64,
+    /// Seconds that each byte more of the tier saves in a second, as far as is known.
+    pub(crate) saves: f64,
 }
 
 /// What is known of a tier at one time.
@@ -44,11 +45,6 @@ impl Seen {
 }
 
 impl Margin {
-    /// Seconds that each byte more of the tier saves in a second, as far as is known.
-    pub(crate) fn saves(&self) -> f64 {
-        self.saves
-    }
-
     /// Takes a look at the tier into account.
     pub(crate) fn look(&mut self, now: Seen) {
         if let Some(before) = self.before.replace(now) {
@@ -104,12 +100,12 @@ mod tests {
         let at = forebay_runtime::now();
         let mut margin = Margin::default();
         margin.look(seen(at, 0, (0, 0), (0, 0)));
-        assert_eq!(margin.saves(), 0.0, "one look tells nothing");
+        assert_eq!(margin.saves, 0.0, "one look tells nothing");
         margin.look(seen(at + Duration::from_secs(10), 20, (4, 200_000), (0, 0)));
-        let first = margin.saves();
+        let first = margin.saves;
         assert!((first * 100.0 * MIB as f64 - 0.02).abs() < 1e-9, "a fifth of what was measured: {first}");
         margin.look(seen(at + Duration::from_secs(20), 20, (4, 200_000), (0, 0)));
-        assert!((margin.saves() - first * KEEP).abs() < 1e-18);
+        assert!((margin.saves - first * KEEP).abs() < 1e-18);
         assert_eq!(margin.looked(), Some(at + Duration::from_secs(20)));
     }
 }

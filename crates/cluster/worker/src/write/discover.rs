@@ -11,8 +11,7 @@ use forebay_types::{Key, MountId, ObjectInfo, ObjectVersion, Result, RouteKey};
 use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
-use super::Writes;
-use super::fresh::FRESH_MAX;
+use super::{FRESH_MAX, Writes};
 use crate::origin::MountDoor;
 
 /// Objects of a mount that are remembered from one look to the next, at most.

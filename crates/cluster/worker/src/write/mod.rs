@@ -10,7 +10,6 @@
 mod changes;
 mod discover;
 mod drafts;
-mod fresh;
 mod noted;
 mod put;
 mod uploads;
@@ -19,7 +18,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use forebay_types::{Key, MountId};
+use forebay_types::{Key, MountId, ObjectVersion};
 use parking_lot::Mutex;
 
 use crate::background::Background;
@@ -30,7 +29,6 @@ use crate::signals::Signals;
 use changes::Overlap;
 use discover::Discoveries;
 use drafts::Drafts;
-use fresh::Fresh;
 pub(crate) use noted::Notes;
 pub(crate) use uploads::SessionUploads;
 
@@ -83,5 +81,36 @@ impl Writes {
     /// Ends looking for changes.
     pub(crate) fn stop(&self) {
         self.discoveries.stop();
+    }
+}
+
+/// Object versions that wait to be told at most; more are as good as old ones.
+const FRESH_MAX: usize = 10_000;
+/// Of these in one heartbeat.
+const FRESH_BATCH: usize = 1000;
+
+/// Object versions that were written through this worker or discovered by it, of which the coordinator has not heard.
+#[derive(Default)]
+pub(crate) struct Fresh(Mutex<Vec<ObjectVersion>>);
+
+impl Fresh {
+    fn add(&self, version: &ObjectVersion) {
+        let mut waiting = self.0.lock();
+        if version.size > 0 && waiting.len() < FRESH_MAX {
+            waiting.push(version.clone());
+        }
+    }
+
+    /// What the next heartbeat tells.
+    pub(crate) fn first(&self) -> Vec<ObjectVersion> {
+        let waiting = self.0.lock();
+        waiting[..waiting.len().min(FRESH_BATCH)].to_vec()
+    }
+
+    /// The coordinator has heard of the first `count`.
+    pub(crate) fn heard(&self, count: usize) {
+        let mut waiting = self.0.lock();
+        assert!(count <= waiting.len(), "only what was told is heard of");
+        waiting.drain(..count);
     }
 }

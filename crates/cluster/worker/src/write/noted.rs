@@ -43,10 +43,9 @@ impl Notes {
     /// Keeps notes in `folder`; those that are there are what processes before this one left.
     pub(crate) fn open(folder: PathBuf) -> Result<Self> {
         std::fs::create_dir_all(&folder).context(|| folder.display())?;
-        let mut left = Vec::new();
-        for entry in std::fs::read_dir(&folder).context(|| folder.display())?.take(LEFT_MAX) {
-            left.push(entry.context(|| folder.display())?.path());
-        }
+        let entries = std::fs::read_dir(&folder).context(|| folder.display())?.take(LEFT_MAX);
+        let paths = entries.map(|entry| entry.context(|| folder.display()).map(|entry| entry.path()));
+        let mut left = paths.collect::<Result<Vec<_>>>()?;
         left.sort();
         assert!(left.len() <= LEFT_MAX, "a start takes up {} notes of {LEFT_MAX}", left.len());
         Ok(Self { folder, left: Mutex::new(left) })

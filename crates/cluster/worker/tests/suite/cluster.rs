@@ -1,6 +1,5 @@
 //! A worker among others: writes are told, views bring mounts and pins, and reads go on without the coordinator.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use forebay_block_store::StoreSettings;
@@ -8,12 +7,11 @@ use forebay_coordinator::CoordinatorSettings;
 use forebay_node::Node;
 use forebay_protocol::{
     AdminRequest, CAME_BYTES_MAX, ControlReply, ControlRequest, DataReply, DataRequest, MemberRequest, PeerRequest, PutCondition,
-    RangeSpec, WorkerState, decode,
+    WorkerState, decode,
 };
 use forebay_transport::Security;
 use forebay_types::{
     BitRate, ErrorKind, Key, MountOptions, ObjectInfo, ObjectVersion, OperationId, SegmentId, Standing, Validate, VersionTag,
-    WorkerId,
 };
 
 use crate::bed::{Bed, Client, MIB, Plan, add_mount, control, start_worker, until};
@@ -132,65 +130,6 @@ async fn pinned_prefixes_are_kept_from_the_start() {
     };
     until("the pin has arrived", async || held("dim/a").await).await;
     assert!(!held("fact/a").await);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_on_its_way_to_one_worker_is_not_fetched_by_another() {
-    let bed = Bed::new(Plan::default()).await;
-    let settings = StoreSettings::new(bed.folder.path().join("second"), 64 << 20);
-    let second = start_worker(bed.node.coordinator_at(), settings, None).await;
-    let (near, far) = (bed.client().await, Client::connect(&second.address(), bed.mount.id).await);
-    let tries = AtomicUsize::new(0);
-    until("each knows of the other", async || {
-        let number = tries.fetch_add(1, Relaxed);
-        bed.s3.reset_counters();
-        for object in 0..6 {
-            let key = format!("known{number}-{object}");
-            bed.object(&key, 4096);
-            let version = near.version(&key).await;
-            near.read(&version, 0, 4096).await.unwrap();
-            far.read(&version, 0, 4096).await.unwrap();
-        }
-        bed.s3.counters().gets == 6
-    })
-    .await;
-    // Some have their home at the one, some at the other: both ways are taken.
-    for number in 0..8 {
-        let key = format!("a{number}");
-        let data = bed.object(&key, MIB);
-        let version = near.version(&key).await;
-        bed.s3.set_latency(Duration::from_millis(100));
-        bed.s3.reset_counters();
-        let behind = async {
-            tokio::time::sleep(Duration::from_millis(40)).await;
-            far.read(&version, 4096, MIB / 2).await.unwrap()
-        };
-        let (first, then) = tokio::join!(near.read(&version, 0, MIB), behind);
-        assert!(first.unwrap() == data && then == data[4096..4096 + MIB / 2], "{key}");
-        assert_eq!((bed.s3.counters().gets, bed.s3.counters().bytes_out), (1, MIB as u64), "{key}");
-        bed.s3.set_latency(Duration::ZERO);
-    }
-    second.shutdown().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_an_answer_brings_that_has_begun_is_waited_for_by_another_worker() {
-    let options = MountOptions { validate: Validate::Always, ..MountOptions::default() };
-    let bed = Bed::new(Plan { options, ..Plan::default() }).await;
-    let (data, client, version) = bed.opened("a", MIB).await;
-    let peer = bed.client().await;
-    bed.s3.set_bandwidth(Some(2 * MIB as u64));
-    let asked = async {
-        tokio::time::sleep(Duration::from_millis(60)).await;
-        // Of the two it is the one that does not wait for what others are asked for. This page comes after 160 ms.
-        let missed = PeerRequest::Missed { asker: WorkerId(0), segment: SegmentId::of(&version, 0), start: 80, pages: 1 };
-        peer.ask_peer(missed).await.unwrap()
-    };
-    let (read, (reply, page)) = tokio::join!(client.latest("a", RangeSpec::From { start: 0 }), asked);
-    let DataReply::Shared(shared) = reply else { panic!("{reply:?}") };
-    assert_eq!(shared.runs, [(80, 1)]);
-    assert!(page == data[80 * 4096..81 * 4096] && read.unwrap().2 == data);
-    assert_eq!(bed.s3.counters().gets, 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

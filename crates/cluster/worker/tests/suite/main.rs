@@ -12,6 +12,7 @@ mod fuzz;
 mod in_place;
 mod latest;
 mod lists;
+mod once;
 mod partitions;
 mod reads;
 mod rights;

@@ -18,8 +18,6 @@ use crate::snapshot::Snapshot;
 /// Which level each replica of one worker is to have, and why (README.md has the rules). Called once a period, with the plan
 /// before; the same arguments give the same plan. O(n log n) for n
 /// replicas, and O(n) more for each layer that is built and for each size of layer that finds no room.
-///
-/// # Errors
 /// `Invalid`: settings or a snapshot that can't be.
 pub fn plan(settings: &Settings, snapshot: &Snapshot<'_>, previous: &Plan) -> Result<Plan> {
     settings.validate()?;

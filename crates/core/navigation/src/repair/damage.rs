@@ -87,8 +87,6 @@ pub struct Damage {
 
 impl Damage {
     /// Refuses what can't be.
-    ///
-    /// # Errors
     /// `Invalid`: no bound, a worker or shard that comes twice, bytes or replicas past the limits.
     pub fn validate(&self) -> Result<()> {
         if self.in_flight_bytes_max == 0 {

@@ -60,8 +60,6 @@ pub struct Repair {
 
 /// Which copies to start now. Called when a worker is lost and when a copy ended; the same damage gives the same copies. O(s
 /// log s + c·w) for s shards, c copies and w workers.
-///
-/// # Errors
 /// `Invalid`: damage that can't be.
 pub fn repair(damage: &Damage) -> Result<Repair> {
     damage.validate()?;

@@ -25,8 +25,6 @@ pub fn hashes(shard: u32, shards: u32) -> Range<u128> {
 
 /// For each of so many shards `after`, those of `before` that its keys come from, ascending. One at a time can be made: it needs no other
 /// than these.
-///
-/// # Errors
 /// `Invalid`: counts that no dataset has.
 pub fn recut(before: u32, after: u32) -> Result<Vec<Vec<Share>>> {
     for shards in [before, after] {
@@ -50,8 +48,6 @@ pub fn recut(before: u32, after: u32) -> Result<Vec<Vec<Share>>> {
 }
 
 /// How many shards of about `bytes_each` an input makes.
-///
-/// # Errors
 /// `Invalid`: they would be more than a dataset has.
 pub fn shards_for(input_bytes: u64, bytes_each: u64) -> Result<u32> {
     let needed = if bytes_each == 0 { u64::MAX } else { input_bytes.div_ceil(bytes_each).max(1) };

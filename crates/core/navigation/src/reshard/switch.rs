@@ -30,8 +30,6 @@ pub const SWITCH_LIMITS: SwitchLimits = SwitchLimits { tail_max: 16_384, rounds_
 pub const TAIL_BYTES_MAX: u64 = 64 << 20;
 
 /// Whether what the logs of all shards have left, in bytes, fits into the memory of so many shards `after`.
-///
-/// # Errors
 /// `Invalid`: counts that no dataset has.
 pub fn tails_fit(bytes: &[u64], after: u32) -> Result<bool> {
     let before = u32::try_from(bytes.len()).unwrap_or(u32::MAX);

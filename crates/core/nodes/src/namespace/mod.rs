@@ -35,7 +35,7 @@ pub use way_up::WayUp;
 /// Every operation is atomic. Those that fail change nothing, and those that panic are taken back.
 #[derive(Debug)]
 pub struct Namespace {
-    worker: u64,
+    pub(crate) worker: u64,
     /// The containers whose nodes are here.
     tables: HashMap<DirId, Table>,
     /// Nodes that have a lease, and when it is over.
@@ -92,10 +92,6 @@ impl Namespace {
             freed: Vec::new(),
             undo: Undo::default(),
         }
-    }
-
-    pub(crate) fn worker(&self) -> u64 {
-        self.worker
     }
 
     /// Whether a container's nodes are here.

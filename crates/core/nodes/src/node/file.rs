@@ -19,9 +19,10 @@ pub(crate) struct File {
     serial: u64,
     /// Each with the offset in the file at which it ends.
     blocks: Vec<(u64, BlockRef)>,
-    tail: Vec<u8>,
+    /// The bytes behind the blocks.
+    pub(crate) tail: Vec<u8>,
     /// Who writes, and until when nobody else may.
-    writer: Option<(u64, Duration)>,
+    pub(crate) writer: Option<(u64, Duration)>,
 }
 
 /// A file as another worker hands it over.
@@ -118,15 +119,6 @@ impl File {
 
     pub(crate) fn blocks(&self) -> impl Iterator<Item = BlockRef> {
         self.blocks.iter().map(|(_, block)| *block)
-    }
-
-    /// The bytes behind the blocks.
-    pub(crate) fn tail(&self) -> &[u8] {
-        &self.tail
-    }
-
-    pub(crate) fn writer(&self) -> Option<(u64, Duration)> {
-        self.writer
     }
 
     pub(crate) fn set_writer(&mut self, writer: Option<(u64, Duration)>) {

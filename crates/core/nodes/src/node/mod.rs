@@ -69,7 +69,7 @@ impl Node {
         match self {
             Self::Small(_, bytes) => tag(&[], bytes, bytes.len() as u64),
             Self::Large(_, blocks) => tag(blocks, &[], self.len()),
-            Self::File(_, file) => tag(&self.blocks(), file.tail(), file.len()),
+            Self::File(_, file) => tag(&self.blocks(), &file.tail, file.len()),
             Self::Container(..) => 0,
         }
     }

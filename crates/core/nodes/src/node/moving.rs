@@ -11,7 +11,7 @@ use crate::terms::{BlockRef, DirId, Location, NodeType};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Moving {
     flags: Flags,
-    location: Location,
+    pub(crate) location: Location,
     body: Body,
 }
 
@@ -32,11 +32,6 @@ impl Moving {
             Node::Container(_, link) => Body::Container(link.0, link.1),
         };
         Self { flags: node.flags(), location, body }
-    }
-
-    /// Where its blocks are to lie.
-    pub(crate) fn location(&self) -> &Location {
-        &self.location
     }
 
     /// The node, without its lease and writer, with the number that its location has where it comes.

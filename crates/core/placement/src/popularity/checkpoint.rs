@@ -41,8 +41,6 @@ impl Popularity {
     }
 
     /// What a checkpoint holds, to about seven digits.
-    ///
-    /// # Errors
     /// `Corrupt`: the bytes don't verify. `Invalid`: they are of a later version.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let corrupt = |what: &str| Error::corrupt(format!("the checkpoint of popularity {what}; counting starts anew"));

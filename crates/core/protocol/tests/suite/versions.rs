@@ -11,7 +11,7 @@ use forebay_nodes::{NodeError, NodeErrorKind};
 use forebay_protocol::{
     About, AdminRequest, AheadNeed, ClusterView, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest,
     Departed, Heartbeat, Kind, MemberRequest, NodeCall, NodeOp, NodeReply, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, PeerCall,
-    PeerOp, PeerRequest, ReadCounters, ShardClaim, ShardState, VariantNames, Warning, WorkerInfo, WorkerReport, decode,
+    PeerOp, PeerRequest, ReadCounters, ShardClaim, ShardState, Shared, VariantNames, Warning, WorkerInfo, WorkerReport, decode,
     decode_from, encode, encode_for, node_reply_for, reply_for, request_for, speaking,
 };
 use forebay_types::{
@@ -263,6 +263,15 @@ fn what_came_is_told_to_who_knows_that_field() {
     let told = DataReply::Departed(Departed { came: vec![run(2), run(3)], ..silent.clone() });
     assert_eq!(decode::<DataReply>(&encode(&told)).unwrap(), told);
     assert_eq!(decode_from::<DataReply>(8, &reply_for(8, encode(&told))).unwrap(), DataReply::Departed(silent));
+}
+
+#[test]
+fn who_else_has_pages_and_that_they_are_coming_is_told_to_who_knows_those_fields() {
+    let (runs, sums, elsewhere) = (vec![(3, 300)], vec![7; 300], Some(WorkerId(1)));
+    let silent = Shared { runs, sums, holds: true, elsewhere, also: [None; 2], coming: false };
+    let told = DataReply::Shared(Shared { also: [Some(WorkerId(2)), None], coming: true, ..silent.clone() });
+    assert_eq!(decode::<DataReply>(&encode(&told)).unwrap(), told);
+    assert_eq!(decode_from::<DataReply>(8, &reply_for(8, encode(&told))).unwrap(), DataReply::Shared(silent));
 }
 
 #[test]

@@ -82,10 +82,7 @@ impl Schedule {
         }
         // Slots are given back first.
         for (task, entry) in &job.tasks {
-            match entry.on {
-                Some(_) => self.closing.push_front((id, *task)),
-                None => self.closing.push_back((id, *task)),
-            }
+            if entry.on.is_some() { self.closing.push_front((id, *task)) } else { self.closing.push_back((id, *task)) }
         }
         self.with_job(id, |job| {
             job.is_closed = true;

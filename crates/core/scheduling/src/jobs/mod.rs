@@ -9,7 +9,6 @@ mod books;
 mod entries;
 mod events;
 mod fleet;
-mod hash;
 mod model;
 mod order;
 mod steps;

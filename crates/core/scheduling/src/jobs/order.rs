@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::entries::Job;
 use super::model::{JobId, Policy};
-use super::turn::{Places, Turn};
+use super::turn::{Each, Places, Turn};
 
 /// The turn of a job of which Fair counts so many.
 pub(super) fn turn(id: JobId, job: &Job, fair: usize, policy: Policy) -> Turn {
@@ -13,22 +13,7 @@ pub(super) fn turn(id: JobId, job: &Job, fair: usize, policy: Policy) -> Turn {
 }
 
 /// Jobs with tasks that wait, in the orders in which they are served, so that a decision looks at the first ones only.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Orders {
-    /// As slots are offered: all of them.
-    pub waiting: BTreeSet<Turn>,
-    /// Those with tasks that are still to be taken in.
-    pub coming: BTreeSet<Turn>,
-    /// Those with a task that waits and has no input.
-    pub anywhere: BTreeSet<Turn>,
-    /// Those that need what nobody has.
-    pub cold: BTreeSet<Turn>,
-    /// Those with input at, or on its way to, some worker.
-    pub near: BTreeSet<Turn>,
-    /// In the order in which input is brought, which is the order in which slots are expected to be given: jobs that need what no
-    /// worker has, and jobs for which something was brought ahead.
-    pub transfers: BTreeSet<Turn>,
-}
+pub(super) type Orders = Each<BTreeSet<Turn>>;
 
 impl Orders {
     /// Puts a job where it belongs by now.

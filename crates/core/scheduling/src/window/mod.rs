@@ -6,7 +6,6 @@
 mod follow;
 mod place;
 mod plan;
-mod spans;
 
 use std::collections::VecDeque;
 use std::ops::Range;

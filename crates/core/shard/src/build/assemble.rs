@@ -50,7 +50,7 @@ pub(crate) fn assemble(
             let (length, next) = varint::read(lengths, at);
             at = next;
             text.push(alphabet.delimiter(index));
-            match (length.checked_sub(1), alphabet.null()) {
+            match (length.checked_sub(1), alphabet.null) {
                 (Some(length), _) => {
                     let (value, rest) = values.split_at(length as usize);
                     alphabet.encode(value, &mut text);
@@ -70,8 +70,8 @@ pub(crate) fn assemble(
     drop(input);
     let symbols = text.len() as u64;
     let (rows, text) = match wanted {
-        Some(_) => (sort_rows(&text, alphabet.symbols(), alphabet.delimiter(0))?, text),
-        None => (sort_lean(text, alphabet.symbols(), alphabet.delimiter(0))?, Vec::new()),
+        Some(_) => (sort_rows(&text, alphabet.symbols, alphabet.delimiter(0))?, text),
+        None => (sort_lean(text, alphabet.symbols, alphabet.delimiter(0))?, Vec::new()),
     };
     let Rows { columns: _, counts, psi, starts, inverse } = rows;
     let numbers = Numbers {

@@ -3,7 +3,6 @@
 use std::io::Read;
 
 use forebay_types::{Result, digest};
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::block::{checksum, damaged};
 use super::cursor::{Cursor, put_key};
@@ -18,15 +17,11 @@ pub(super) fn bucket_of(hash: u64, buckets: u64) -> u64 {
     ((u128::from(hash) * u128::from(buckets)) >> 64) as u64
 }
 
-pub(super) fn hash(value: &[u8]) -> u64 {
-    xxh3_64(value)
-}
-
 /// What a value is called in a bucket: itself, or its digest where it is long, since nothing compares the values themselves.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Name {
     length: u8,
-    is_hash: bool,
+    pub(super) is_hash: bool,
     bytes: [u8; VALUE_BYTES_MAX],
 }
 
@@ -44,10 +39,6 @@ impl Name {
 
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length as usize]
-    }
-
-    pub(super) fn is_hash(&self) -> bool {
-        self.is_hash
     }
 
     fn head(&self) -> u8 {

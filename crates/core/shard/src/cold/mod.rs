@@ -15,6 +15,7 @@ mod write;
 use std::ops::Range;
 
 use forebay_types::{Error, Result};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::key::Key;
 use crate::model::schema::Schema;
@@ -137,7 +138,7 @@ impl ColdTail {
     pub fn directory(&self, attribute: usize, value: &Value) -> Result<Option<ColdRange>> {
         let Some(postings) = self.attributes.get(attribute).filter(|postings| postings.buckets > 0) else { return Ok(None) };
         let Some(value) = self.encoded(attribute, value)? else { return Ok(None) };
-        let place = bucket_of(bucket::hash(&value), postings.buckets);
+        let place = bucket_of(xxh3_64(&value), postings.buckets);
         let from = postings.start + place * 4;
         Ok(Some(ColdRange { bytes: from..from + 8, place }))
     }

@@ -3,9 +3,10 @@
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 
 use forebay_types::{Result, ResultExt};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::block::CANT_WRITE;
-use super::bucket::{Name, bucket_of, hash, head, put};
+use super::bucket::{Name, bucket_of, head, put};
 use crate::build::distinct::Distinct;
 use crate::build::input::KeyList;
 use crate::record::varint;
@@ -40,8 +41,8 @@ impl<W: Write> Noted<W> {
         let name = Name::of(value);
         name.write(&mut self.bytes);
         // Of a short one it can be made again.
-        if name.is_hash() {
-            self.bytes.extend_from_slice(&hash(value).to_le_bytes());
+        if name.is_hash {
+            self.bytes.extend_from_slice(&xxh3_64(value).to_le_bytes());
         }
         if self.bytes.len() >= CHUNK { self.flush() } else { Ok(()) }
     }
@@ -159,10 +160,10 @@ impl<R: Read + Seek> Places<R> {
             record += read_number(&mut noted)?;
             let name = Name::read(&mut noted).context(|| CANT_WRITE)?;
             let mut bytes = [0; 8];
-            if name.is_hash() {
+            if name.is_hash {
                 noted.read_exact(&mut bytes).context(|| CANT_WRITE)?;
             }
-            let hash = if name.is_hash() { u64::from_le_bytes(bytes) } else { hash(name.as_bytes()) };
+            let hash = if name.is_hash { u64::from_le_bytes(bytes) } else { xxh3_64(name.as_bytes()) };
             if bucket_of(hash, self.parts) == part {
                 places.push(Place { hash, name, record });
             }

@@ -35,7 +35,7 @@ pub fn build_flat(text: &[u8], ratio: f64) -> Result<BuiltShard> {
             cut it in two",
         ));
     }
-    let rows = sort_rows(&symbols, alphabet.symbols(), END)?;
+    let rows = sort_rows(&symbols, alphabet.symbols, END)?;
     let end = rows.columns.last().map_or(0, |column| u64::from(column.end()));
     let mut positions = vec![0u64; end.div_ceil(u64::from(BASE_RATE)) as usize];
     let mut starts = Vec::with_capacity(text.len() / BASE_RATE as usize + 1);

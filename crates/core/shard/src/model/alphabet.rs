@@ -47,8 +47,10 @@ pub(crate) struct Alphabet {
     paired: Vec<u8>,
     seconds: usize,
     firsts: u8,
-    null: Option<u8>,
-    symbols: usize,
+    /// The symbol of null, if any value is null.
+    pub(crate) null: Option<u8>,
+    /// How many symbols there are.
+    pub(crate) symbols: usize,
 }
 
 impl Alphabet {
@@ -92,19 +94,9 @@ impl Alphabet {
         Self { attributes, used, codes, meanings, paired: bytes[..pairs].to_vec(), seconds, firsts: firsts as u8, null, symbols }
     }
 
-    /// How many symbols there are.
-    pub(crate) fn symbols(&self) -> usize {
-        self.symbols
-    }
-
     /// The symbol that begins a value of `attribute`.
     pub(crate) fn delimiter(&self, attribute: usize) -> u8 {
         attribute as u8 + 1
-    }
-
-    /// The symbol of null, if any value is null.
-    pub(crate) fn null(&self) -> Option<u8> {
-        self.null
     }
 
     #[inline(always)]
@@ -182,7 +174,7 @@ mod tests {
     fn all_bytes_fit_beside_all_delimiters_and_keep_their_order() {
         for attributes in [0, 1, 15, 120] {
             let alphabet = Alphabet::new(attributes, [true; 256], true);
-            assert!(alphabet.symbols() <= 256);
+            assert!(alphabet.symbols <= 256);
             let codes: Vec<Vec<u8>> = (0..=255u8)
                 .map(|byte| {
                     let mut code = Vec::new();
@@ -203,7 +195,7 @@ mod tests {
         let mut used = [false; 256];
         b"abc".iter().for_each(|byte| used[*byte as usize] = true);
         let alphabet = Alphabet::new(2, used, false);
-        assert_eq!(alphabet.symbols(), 6);
+        assert_eq!(alphabet.symbols, 6);
         let mut code = Vec::new();
         assert!(!alphabet.encode(b"ad", &mut code));
         assert_eq!(alphabet.meaning(3), Meaning::Byte(b'a'));

@@ -31,7 +31,8 @@ pub(crate) struct Psi {
     row_bits: u32,
     symbol_bits: u32,
     unit: u32,
-    columns: Vec<Column>,
+    /// The columns by symbol.
+    pub(crate) columns: Vec<Column>,
 }
 
 /// What the directory says of a row: enough to ask for the payload, or to be done for a run.
@@ -47,11 +48,6 @@ impl Psi {
     pub(crate) fn new(directory: Bytes, payload: Bytes, bits: [u32; 3], columns: Vec<Column>) -> Self {
         let [row_bits, symbol_bits, unit] = bits;
         Self { directory, payload, row_bits: row_bits.min(32), symbol_bits: symbol_bits.min(9), unit: unit.min(7), columns }
-    }
-
-    /// The columns by symbol.
-    pub(crate) fn columns(&self) -> &[Column] {
-        &self.columns
     }
 
     /// The column of `symbol`; empty if there is none.

@@ -107,7 +107,7 @@ impl Searcher<'_> {
         let mut records = Vec::with_capacity(rows.len());
         let start = self.base.delimiter_column(attribute).start;
         let mut missing = Vec::new();
-        for rows in rows.intervals() {
+        for rows in &rows.intervals {
             if !self.set.postings[attribute].rows(rows.start - start..rows.end - start, &mut records) {
                 missing.push(rows.clone());
             }

@@ -196,7 +196,7 @@ impl Query {
 fn equal(base: &impl Suffixes, attribute: usize, kind: ValueType, value: &Value) -> Result<Range<u32>> {
     let (mut bytes, mut symbols) = (Vec::new(), Vec::new());
     if !kind.encode(value, &mut bytes)? {
-        let Some(null) = base.alphabet().null() else { return Ok(0..0) };
+        let Some(null) = base.alphabet().null else { return Ok(0..0) };
         return Ok(base.prefix(&[base.alphabet().delimiter(attribute), null]));
     }
     Ok(if base.alphabet().encode(&bytes, &mut symbols) { base.equal(attribute, &symbols) } else { 0..0 })

@@ -146,7 +146,7 @@ fn any_of<'q>(base: &Base, tests: Vec<Test<'q>>) -> Test<'q> {
     });
     for test in flat {
         match test {
-            Test::Rows { attribute, rows } => columns.entry(attribute).or_default().extend_from_slice(rows.intervals()),
+            Test::Rows { attribute, rows } => columns.entry(attribute).or_default().extend_from_slice(&rows.intervals),
             Test::All(tests) if tests.is_empty() => return Test::All(tests),
             test => kept.push(test),
         }

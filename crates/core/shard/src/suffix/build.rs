@@ -107,7 +107,7 @@ impl SuffixStoreBuilder {
             for (attribute, end) in ends.by_ref().take(if *put { attributes } else { 0 }).enumerate() {
                 text.push(alphabet.delimiter(attribute));
                 if *end == NULL {
-                    text.extend(alphabet.null());
+                    text.extend(alphabet.null);
                 } else {
                     alphabet.encode(&self.values[from..*end as usize], &mut text);
                     from = *end as usize;
@@ -116,7 +116,7 @@ impl SuffixStoreBuilder {
         }
         assert!(ends.len() == 0 && from == self.values.len(), "each value is of a record");
         starts.push(text.len() as u32);
-        let mut columns = vec![Column::default(); alphabet.symbols()];
+        let mut columns = vec![Column::default(); alphabet.symbols];
         text.iter().for_each(|symbol| columns[*symbol as usize].count += 1);
         let mut start = 0;
         for column in &mut columns {

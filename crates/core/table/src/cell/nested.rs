@@ -14,10 +14,7 @@ use crate::schema::{Kind, Leaf};
 pub(super) fn decode_nested(leaf: &Leaf, rows: usize, slots: &[Bytes]) -> Result<ArrayRef> {
     let mut levels = Levels { path: leaf.path(), slots: slots.iter() };
     let array = levels.array(leaf.data_type(), rows)?;
-    match levels.slots.next() {
-        None => Ok(array),
-        Some(_) => Err(levels.corrupt(&"it has more buffers than its levels")),
-    }
+    if levels.slots.next().is_some() { Err(levels.corrupt(&"it has more buffers than its levels")) } else { Ok(array) }
 }
 
 /// The buffers that are left of a column.

@@ -92,8 +92,6 @@ impl<'a> Row<'a> {
 
     /// The bytes of a value: those of a string, of a list's values (after their bitmap if they may be null), or of
     /// anything of fixed width.
-    ///
-    /// # Errors
     /// `Corrupt` if the row points outside of itself.
     ///
     /// # Panics
@@ -111,8 +109,6 @@ impl<'a> Row<'a> {
     }
 
     /// A string.
-    ///
-    /// # Errors
     /// `Corrupt` if the row points outside of itself, or the bytes are not UTF-8.
     pub fn text(&self, column: usize) -> Result<Option<&'a str>> {
         let text = self.value_bytes(column)?.map(std::str::from_utf8).transpose();

@@ -80,8 +80,6 @@ impl RowCell {
     }
 
     /// The column's number in the group, for [`Row`]'s getters, by its path.
-    ///
-    /// # Errors
     /// `NotFound` if it is not in this group.
     pub fn column(&self, path: &str) -> Result<usize> {
         let leaf = self.schema.leaf(path)?;

@@ -68,16 +68,16 @@ fn read_bitmaps<S: Starts>(run: &Checked<'_, S>, tile: Range<usize>, wanted: &[u
 }
 
 fn bits<S: Starts>(run: &Checked<'_, S>, offset: usize) -> Buffer {
-    let mut out = vec![0; run.run().rows().div_ceil(8)];
-    for row in 0..run.run().rows() {
+    let mut out = vec![0; run.run.rows().div_ceil(8)];
+    for row in 0..run.run.rows() {
         out[row / 8] |= u8::from(run.byte(row, offset) != 0) << (row % 8);
     }
     Buffer::from_vec(out)
 }
 
 fn variable<S: Starts>(leaf: &Leaf, run: &Checked<'_, S>, column: usize, offset: usize) -> Result<ArrayRef> {
-    let mut out = Builder::new(leaf, run.run().rows());
-    for row in 0..run.run().rows() {
+    let mut out = Builder::new(leaf, run.run.rows());
+    for row in 0..run.run.rows() {
         let bytes = run.row(row);
         if bytes[column / 8] >> (column % 8) & 1 == 0 {
             out.push(None)?;
@@ -87,7 +87,7 @@ fn variable<S: Starts>(leaf: &Leaf, run: &Checked<'_, S>, column: usize, offset:
             Error::corrupt(format!(
                 "column `{}`: row {} of its row group points outside of the row",
                 leaf.path(),
-                run.run().number(row)
+                run.run.number(row)
             ))
         })?;
         out.push(Some(value))?;

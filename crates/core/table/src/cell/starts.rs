@@ -119,8 +119,8 @@ impl<S: Starts> Starts for Picked<'_, S> {
 /// A run whose rows are known to lie in the bytes and to have at least so many.
 pub(crate) struct Checked<'a, S> {
     bytes: &'a [u8],
-    run: S,
-    row_bytes_min: usize,
+    pub run: S,
+    pub row_bytes_min: usize,
 }
 
 impl<'a, S: Starts> Checked<'a, S> {
@@ -130,14 +130,6 @@ impl<'a, S: Starts> Checked<'a, S> {
             None => Ok(Self { bytes, run, row_bytes_min }),
             Some(row) => Err(run.number(row)),
         }
-    }
-
-    pub fn run(&self) -> S {
-        self.run
-    }
-
-    pub fn row_bytes_min(&self) -> usize {
-        self.row_bytes_min
     }
 
     /// The bytes of a row.

@@ -39,11 +39,11 @@ pub(super) fn transpose<S: Starts>(
     mut before: impl FnMut(Range<usize>),
 ) -> Vec<(usize, Buffer)> {
     columns.sort_by_key(|column| column.offset);
-    assert!(columns.iter().all(|column| column.offset + column.width <= rows.row_bytes_min()), "a value outside of its row");
-    let count = rows.run().rows();
+    assert!(columns.iter().all(|column| column.offset + column.width <= rows.row_bytes_min), "a value outside of its row");
+    let count = rows.run.rows();
     let mut buffers = columns.iter().map(|column| MutableBuffer::with_capacity(count * column.width)).collect::<Vec<_>>();
     let outs = buffers.iter_mut().map(MutableBuffer::as_mut_ptr).collect::<Vec<_>>();
-    let tasks = tasks(&columns, rows.row_bytes_min(), vectors());
+    let tasks = tasks(&columns, rows.row_bytes_min, vectors());
     for first in (0..count).step_by(TILE) {
         let tile = first..count.min(first + TILE);
         let mut next = tile.end..count.min(tile.end + TILE);
@@ -70,7 +70,7 @@ pub(super) fn transpose<S: Starts>(
 fn prefetch<S: Starts>(rows: &Checked<'_, S>, next: impl Iterator<Item = usize>) {
     #[cfg(target_arch = "x86_64")]
     for row in next {
-        for at in (0..rows.row_bytes_min()).step_by(64) {
+        for at in (0..rows.row_bytes_min).step_by(64) {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             // SAFETY: a prefetch reads nothing and may be given any address; this one is within the row.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(rows.start(row).wrapping_add(at).cast()) };

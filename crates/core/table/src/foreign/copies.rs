@@ -212,7 +212,7 @@ impl ParquetCopies {
             Ok(())
         })?;
         self.rows.go_on(left);
-        self.check_values(self.rows.most())
+        self.check_values(self.rows.most)
     }
 
     /// Checks what so many values of a nested column take in a batch, nulls as well.

@@ -363,7 +363,7 @@ mod tests {
             prop_assert_eq!(text(2, values).pass_lengths(&mut reader), Ok(Lengths { count, bytes }));
             prop_assert_eq!(text(1, values).text_bytes(&once, MOST), Ok(bytes));
             prop_assert_eq!(text(2, values).text_bytes(&twice, MOST), Ok(2 * bytes));
-            prop_assert_eq!(reader.at(), stream.len());
+            prop_assert_eq!(reader.at, stream.len());
             if let Some(fewer) = (lengths.len() as u32).checked_sub(1) {
                 prop_assert!(text(1, fewer).check(&once, MOST).is_err());
             }

@@ -165,7 +165,7 @@ impl ParquetColumn {
             Err(Broken::Cut) => return Ok(None),
             Err(Broken::Odd(why)) => return damage(format!("the header of a page can't be read: {why}")),
         };
-        let begins = reader.at() as u64;
+        let begins = reader.at as u64;
         let Ok(kept) = u64::try_from(header.compressed) else {
             return damage(format!("a page says that it has {} bytes", header.compressed));
         };

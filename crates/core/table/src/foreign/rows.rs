@@ -9,7 +9,8 @@ pub(super) struct Rows {
     /// How many values are before the first one of each of them.
     starts: VecDeque<u64>,
     values: u64,
-    most: u64,
+    /// Values of rows that are decoded together, at most.
+    pub(super) most: u64,
 }
 
 impl Rows {
@@ -39,11 +40,6 @@ impl Rows {
         self.values += values;
         let from = self.starts.front().copied().unwrap_or(0);
         self.most = self.most.max(self.values - from);
-    }
-
-    /// Values of rows that are decoded together, at most.
-    pub(super) fn most(&self) -> u64 {
-        self.most
     }
 }
 
@@ -79,7 +75,7 @@ mod tests {
             }
             counted.begin(waiting);
             let windows = (0..lengths.len()).map(|from| lengths[from..].iter().take(together).sum::<u64>());
-            prop_assert_eq!(Some(counted.most()), windows.max());
+            prop_assert_eq!(Some(counted.most), windows.max());
             prop_assert!(counted.starts.len() <= together);
         }
     }
@@ -90,8 +86,8 @@ mod tests {
         for _ in 0..1_000 {
             rows.begin(u64::from(u32::MAX));
         }
-        assert_eq!(rows.most(), 8_192);
+        assert_eq!(rows.most, 8_192);
         rows.go_on(1 << 31);
-        assert_eq!(rows.most(), 8_192 + (1 << 31));
+        assert_eq!(rows.most, 8_192 + (1 << 31));
     }
 }

@@ -24,17 +24,13 @@ pub(super) type Read<T> = Result<T, Broken>;
 /// Bytes that are read from their start on.
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
-    at: usize,
+    /// Bytes that were read.
+    pub(super) at: usize,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
-    }
-
-    /// Bytes that were read.
-    pub(super) fn at(&self) -> usize {
-        self.at
     }
 
     /// The next field of a struct, after that of the number `last`: its number and its type; none at the struct's end.

@@ -24,8 +24,6 @@ impl BloomInfo {
     }
 
     /// Opens it from the bytes of its range, once its checksum agrees.
-    ///
-    /// # Errors
     /// `Corrupt` for bytes that are not what was written.
     pub fn open(&self, bytes: Bytes) -> Result<BloomFilter> {
         if bytes.len() as u64 != self.range.end - self.range.start || forebay_types::crc32c(&bytes) != self.checksum {

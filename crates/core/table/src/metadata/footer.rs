@@ -49,8 +49,6 @@ pub struct Footer {
 
 impl Footer {
     /// Where the footer is in a file of that many bytes.
-    ///
-    /// # Errors
     /// `Corrupt` if the file is too short to be a table.
     pub fn range(file_bytes: u64) -> Result<Range<u64>> {
         if file_bytes < HEADER_BYTES + FOOTER_BYTES {
@@ -61,8 +59,6 @@ impl Footer {
 
     /// Reads the footer of a file of `file_bytes` from its last [`FOOTER_BYTES`] bytes; what stands before them may be
     /// given too.
-    ///
-    /// # Errors
     /// `Corrupt` if it is none, `Invalid` for a version that this program does not read.
     pub fn parse(file_bytes: u64, tail: &[u8]) -> Result<Self> {
         let end = Self::range(file_bytes)?.start;

@@ -65,8 +65,6 @@ impl Chunk {
     }
 
     /// The whole row group as one batch. Columns that stand alone point into the bytes that were given.
-    ///
-    /// # Errors
     /// `Corrupt` with the column if the bytes can't be what was written.
     pub fn batch(&self) -> Result<RecordBatch> {
         let columns = self.columns()?;

@@ -42,16 +42,12 @@ impl Table {
     }
 
     /// Reads the metadata, the bytes at [`Footer::metadata`].
-    ///
-    /// # Errors
     /// `Corrupt` with the place if they do not verify or say what can't be.
     pub fn parse(footer: &Footer, metadata: &[u8]) -> Result<Self> {
         Ok(Self { block: Arc::new(Block::decode(footer, metadata)?) })
     }
 
     /// As [`Table::parse`], for metadata whose checksum has been compared already. It is read with the same care.
-    ///
-    /// # Errors
     /// `Corrupt` with the place if it says what can't be.
     pub fn parse_verified(footer: &Footer, metadata: &[u8]) -> Result<Self> {
         Ok(Self { block: Arc::new(Block::decode_verified(footer, metadata)?) })
@@ -88,8 +84,6 @@ impl Table {
     }
 
     /// Where the cell of a row group and a column group is.
-    ///
-    /// # Errors
     /// `Invalid` if there is no such cell.
     pub fn cell(&self, row_group: usize, group: usize) -> Result<&CellInfo> {
         let cell = self.block.row_groups.get(row_group).and_then(|info| info.cells.get(group));

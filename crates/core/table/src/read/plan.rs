@@ -44,8 +44,6 @@ impl Plan {
     }
 
     /// Opens the row group from the bytes of [`Plan::ranges`], in that order, once the cells' checksums agree.
-    ///
-    /// # Errors
     /// `Invalid` if the bytes are not as many as asked for; `Corrupt` with the cell for bytes that do not verify, or can't be
     /// what was written.
     pub fn open(&self, bytes: Vec<Bytes>) -> Result<Chunk> {
@@ -130,8 +128,6 @@ impl Plan {
 
 impl Table {
     /// What has to be read of a row group for a projection.
-    ///
-    /// # Errors
     /// `Invalid` if there is no such row group.
     pub fn plan(&self, row_group: usize, projection: &Projection) -> Result<Plan> {
         Plan::new(self.block().clone(), row_group, projection.clone())

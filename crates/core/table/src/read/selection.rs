@@ -28,8 +28,6 @@ impl Selection {
     }
 
     /// These rows.
-    ///
-    /// # Errors
     /// `Invalid` if they are not ascending.
     pub fn of_rows(rows: Vec<u32>) -> Result<Self> {
         if !rows.is_sorted() {

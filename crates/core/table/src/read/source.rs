@@ -16,8 +16,6 @@ pub trait Source {
     fn length(&self) -> Result<u64>;
 
     /// Bytes of a range; without a copy where the source is in memory.
-    ///
-    /// # Errors
     /// `Corrupt` for a range that the file does not have, and the source's own.
     fn bytes(&self, range: Range<u64>) -> Result<Bytes>;
 }

@@ -28,8 +28,6 @@ pub struct ColumnStatistics {
 
 impl Table {
     /// The statistics of a leaf, by its index in the schema's leaves.
-    ///
-    /// # Errors
     /// `Invalid` if there is no such leaf.
     pub fn statistics(&self, leaf: usize) -> Result<ColumnStatistics> {
         let block = self.block();
@@ -52,8 +50,6 @@ impl Table {
     }
 
     /// The row groups that may have a value of the leaf from `least` to `most`, both of the leaf's type and included.
-    ///
-    /// # Errors
     /// `Invalid` if there is no such leaf, or its type is another or has no order.
     pub fn row_groups_within(&self, leaf: usize, least: Option<&dyn Datum>, most: Option<&dyn Datum>) -> Result<Vec<usize>> {
         let statistics = self.statistics(leaf)?;

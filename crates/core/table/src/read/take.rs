@@ -14,8 +14,6 @@ use crate::schema::Projection;
 
 /// Rows by their number in the table, in the order asked for; a row may be asked for twice. As with [`Plan::read_trusted`] no
 /// checksum is compared: it would read whole cells for the sake of a few rows.
-///
-/// # Errors
 /// `Invalid` for a row that is not there, or more than 2^32 of them; `Corrupt` with the place; the source's errors.
 pub fn take(table: &Table, source: &impl Source, projection: &Projection, rows: &[u64]) -> Result<RecordBatch> {
     let asked = u32::try_from(rows.len()).map_err(|_| Error::invalid("too many rows at once; ask in parts"))?;

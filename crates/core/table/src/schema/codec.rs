@@ -10,8 +10,6 @@ use super::leaf::DEPTH_MAX;
 use crate::fields::{Decoder, Encoder};
 
 /// A schema's bytes, as a table has them: the same for equal schemas.
-///
-/// # Errors
 /// `Invalid` for types that a table can't hold.
 pub fn schema_to_bytes(schema: &Schema) -> Result<Vec<u8>> {
     let mut out = Encoder::default();
@@ -20,8 +18,6 @@ pub fn schema_to_bytes(schema: &Schema) -> Result<Vec<u8>> {
 }
 
 /// The schema that [`schema_to_bytes`] was given.
-///
-/// # Errors
 /// `Corrupt` for bytes that are none.
 pub fn schema_from_bytes(bytes: &[u8]) -> Result<Schema> {
     let mut input = Decoder::new(bytes);

@@ -31,8 +31,6 @@ pub struct TableSchema {
 
 impl TableSchema {
     /// Flattens an Arrow schema.
-    ///
-    /// # Errors
     /// `Invalid` with the column's name for types that a table can't hold (unions, dictionaries, run-end encoding, lists of a fixed
     /// size, list views), and for two columns of one name.
     pub fn new(arrow: SchemaRef) -> Result<Self> {
@@ -66,8 +64,6 @@ impl TableSchema {
     }
 
     /// The index of the leaf of that path (`a.b` for a struct's field).
-    ///
-    /// # Errors
     /// `NotFound` with the path.
     pub fn leaf(&self, path: &str) -> Result<usize> {
         let found = self.leaves.iter().position(|leaf| leaf.path() == path);
@@ -87,16 +83,12 @@ impl TableSchema {
     }
 
     /// Some top-level columns, by their index in the Arrow schema and in the order given.
-    ///
-    /// # Errors
     /// `Invalid` for an index that is not there.
     pub fn project(&self, columns: &[usize]) -> Result<Projection> {
         Projection::of_columns(self, columns)
     }
 
     /// Some columns by path, in the order given; `a` means all of a struct, `a.b` a struct with this field only.
-    ///
-    /// # Errors
     /// `NotFound` with the path.
     pub fn project_paths(&self, paths: &[&str]) -> Result<Projection> {
         Projection::of_paths(self, paths)

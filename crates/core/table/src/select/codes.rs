@@ -109,8 +109,6 @@ pub struct Coded {
 
 impl Coded {
     /// How a field was sent; none where it was not sent so.
-    ///
-    /// # Errors
     /// `Corrupt` when that can't be.
     pub fn of_field(field: &Field) -> Result<Option<Self>> {
         let (Some(values), Some(of)) = (field.metadata().get(VALUES), field.metadata().get(OF)) else { return Ok(None) };
@@ -133,8 +131,6 @@ impl Coded {
     }
 
     /// The values that were sent.
-    ///
-    /// # Errors
     /// `Corrupt` for an array that was not sent so.
     pub fn decode(&self, array: &ArrayRef) -> Result<ArrayRef> {
         let codes = array.as_fixed_size_binary_opt().filter(|codes| codes.value_length() == 1);

@@ -1,11 +1,11 @@
 //! The rows of decoded columns that meet a condition, as a table of their own: what is sent to who can't read the columns in place.
 
-mod capped;
 mod codes;
 mod narrow;
 mod packed;
 mod passing;
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -14,7 +14,6 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::Bytes;
 use forebay_types::{Error, Result, RowTest};
 
-use self::capped::Capped;
 pub use self::codes::Coded;
 use self::codes::Codes;
 pub use self::narrow::Narrow;
@@ -56,8 +55,6 @@ pub struct Selected {
 /// Selects rows of columns of which each is the first of a table, cut into row groups as the others are; texts and binary behind views
 /// come without these, or [a byte each](Coded) where few values differ, and whole numbers [narrow](Narrow), which are fewer bytes. Every
 /// byte that is looked at has to verify; where no row of a row group passes, only the columns of the condition are.
-///
-/// # Errors
 /// `Invalid` for a condition that is none on these columns, or compares with what is not of their type; `Corrupt` for columns that
 /// can't be what was written, or do not belong together.
 pub fn select(columns: &[Bytes], wanted: &Selecting) -> Result<Selected> {
@@ -111,7 +108,7 @@ fn selected(columns: &mut [Column], wanted: &Selecting) -> Result<Option<Selecte
         let found = selection.rows().len() as u64;
         debug_assert!(found <= left, "no more rows than are wanted");
         (left, rows) = (left - found, rows + found);
-        if writer.sink_mut().is_over() {
+        if writer.sink_mut().is_over {
             return Ok(Some(nothing()));
         }
     }
@@ -272,4 +269,39 @@ fn plain(array: &ArrayRef) -> ArrayRef {
 fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
     text.len().is_multiple_of(2).then(|| (0..text.len()).step_by(2).map(digits).collect())?
+}
+
+/// A vector that is given up once it would have too many bytes.
+struct Capped {
+    bytes: Vec<u8>,
+    most: usize,
+    is_over: bool,
+}
+
+impl Capped {
+    fn new(most: usize) -> Self {
+        Self { bytes: Vec::new(), most, is_over: false }
+    }
+
+    /// All of them; none where there were too many.
+    fn bytes(self) -> Option<Bytes> {
+        (!self.is_over).then(|| Bytes::from(self.bytes))
+    }
+}
+
+impl Write for Capped {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.is_over |= bytes.len() > self.most - self.bytes.len();
+        if self.is_over {
+            self.bytes = Vec::new();
+        } else {
+            self.bytes.extend_from_slice(bytes);
+        }
+        assert!(self.bytes.len() <= self.most, "{} bytes are kept, of {} at most", self.bytes.len(), self.most);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -53,8 +53,6 @@ impl Narrow {
     }
 
     /// How a field was sent; none where it came as it is.
-    ///
-    /// # Errors
     /// `Corrupt` when that can't be.
     pub fn of_field(field: &Field) -> Result<Option<Self>> {
         let (Some(base), Some(of)) = (field.metadata().get(BASE), field.metadata().get(TYPE)) else { return Ok(None) };
@@ -100,8 +98,6 @@ impl Narrow {
     }
 
     /// The values that were sent so, in the column's own type.
-    ///
-    /// # Errors
     /// `Corrupt` for an array that was not.
     pub fn widen(&self, array: &ArrayRef) -> Result<ArrayRef> {
         if *array.data_type() != DataType::FixedSizeBinary(self.width as i32) {

@@ -10,8 +10,6 @@ pub fn pack(table: &[u8]) -> Bytes {
 }
 
 /// The table that was compressed, of `len` bytes, which whoever asks has held to what an answer may have.
-///
-/// # Errors
 /// `Corrupt` for what is none of that length.
 pub fn unpack(packed: &[u8], len: usize) -> Result<Bytes> {
     let mut table = vec![0; len];

@@ -62,8 +62,6 @@ impl RowGroup {
 
 impl Encoder {
     /// Encodes batches as one row group.
-    ///
-    /// # Errors
     /// `Invalid` if they are not of the table's schema, hold no row or more than 1,048,576, or if a column of them, or one
     /// row, is larger than a segment.
     pub fn encode(&self, batches: &[RecordBatch]) -> Result<RowGroup> {

@@ -69,8 +69,6 @@ pub enum Comparison {
 
 impl RowTest {
     /// Whether steps are a condition on so many columns; no steps are one that all rows meet.
-    ///
-    /// # Errors
     /// `Invalid` when they are none, or more than is looked at.
     pub fn check(tests: &[Self], columns: usize) -> Result<()> {
         let (mut left, mut values, mut bytes) = (0usize, 0, 0);

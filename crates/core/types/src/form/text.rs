@@ -75,8 +75,6 @@ impl TextForm {
     }
 
     /// Whether it is one that columns can be decoded with, as far as its size tells.
-    ///
-    /// # Errors
     /// `Invalid` when its schema is too long.
     pub fn check(&self) -> Result<()> {
         if self.schema.len() > SCHEMA_BYTES_MAX {

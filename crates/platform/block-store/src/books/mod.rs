@@ -2,7 +2,6 @@
 
 mod account;
 mod allocate;
-mod ghost;
 mod s3_fifo;
 mod spares;
 mod spread;
@@ -23,7 +22,7 @@ pub(crate) use spread::{DiskRoom, choose};
 /// The books of one tier: its addresses, how much of it is taken and by whom, and who goes next.
 pub(crate) struct Tier {
     /// In pages.
-    capacity: u64,
+    pub capacity: u64,
     /// Pages that are there, promised to someone, or hold checksums.
     used: AtomicU64,
     pub account: Account,
@@ -89,10 +88,6 @@ impl Tier {
 
     pub fn stick(&self, changes: u64) {
         self.stuck_at.store(changes, SeqCst);
-    }
-
-    pub fn capacity_pages(&self) -> u64 {
-        self.capacity
     }
 
     pub fn capacity_bytes(&self) -> u64 {

@@ -1,9 +1,9 @@
 //! The policy of eviction in use: a long scan takes a tenth of a tier, and what is read again stays.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::hash::BuildHasherDefault;
 
-use super::ghost::Ghost;
-use crate::table::BlockRef;
+use crate::table::{BlockRef, HashedAlready};
 
 /// Share of the entries that the small queue is cut back to: one in this many.
 const SMALL_SHARE: usize = 10;
@@ -41,7 +41,8 @@ pub(crate) struct S3Fifo {
     ghost: Ghost,
     /// Those that left the main queue: they are only counted when they come back.
     parted: Ghost,
-    returned: u64,
+    /// Blocks that were admitted again while they were remembered, since the start.
+    pub returned: u64,
 }
 
 impl S3Fifo {
@@ -126,11 +127,6 @@ impl S3Fifo {
         self.small.len() + self.main.len()
     }
 
-    /// Blocks that were admitted again while they were remembered, since the start.
-    pub fn returned(&self) -> u64 {
-        self.returned
-    }
-
     /// Blocks that are remembered after they went.
     pub fn remembered(&self) -> usize {
         self.ghost.len() + self.parted.len()
@@ -141,6 +137,44 @@ impl S3Fifo {
         (self.small.capacity() + self.main.capacity()) * size_of::<BlockRef>()
             + self.ghost.heap_bytes()
             + self.parted.heap_bytes()
+    }
+}
+
+/// Blocks that went without having been used again, the latest ones, by fingerprint: at most 20 bytes each. Two blocks
+/// with one fingerprint (1 in 4 billion) cost a wrong guess of the policy, no more.
+#[derive(Default)]
+struct Ghost {
+    order: VecDeque<u32>,
+    set: HashSet<u32, BuildHasherDefault<HashedAlready>>,
+}
+
+impl Ghost {
+    /// Remembers a block, and forgets the oldest beyond `limit`.
+    pub fn push(&mut self, fingerprint: u32, limit: usize) {
+        if self.set.insert(fingerprint) {
+            self.order.push_back(fingerprint);
+        }
+        while self.order.len() > limit {
+            if let Some(oldest) = self.order.pop_front() {
+                self.set.remove(&oldest);
+            }
+        }
+    }
+
+    /// Whether the block is remembered; it is forgotten by that.
+    pub fn take(&mut self, fingerprint: u32) -> bool {
+        // Its place in the order stays: taken once more before that comes up, it is forgotten early.
+        self.set.remove(&fingerprint)
+    }
+
+    /// How many are remembered.
+    pub fn len(&self) -> usize {
+        self.set.len()
+    }
+
+    /// Bytes on the heap, about.
+    pub fn heap_bytes(&self) -> usize {
+        self.order.capacity() * size_of::<u32>() + self.set.capacity() * (size_of::<u32>() + 1) * 8 / 7
     }
 }
 
@@ -185,10 +219,10 @@ mod tests {
         let mut policy = S3Fifo::default();
         (0..3).for_each(|number| policy.admit(block(number), number));
         assert!(policy.evict(&mut |block| Verdict::Taken(block.block())));
-        assert_eq!((policy.returned(), policy.remembered()), (0, 1));
+        assert_eq!((policy.returned, policy.remembered()), (0, 1));
         policy.admit(block(7), 7);
         policy.admit(block(0), 0);
-        assert_eq!((policy.returned(), policy.remembered()), (1, 0), "the first that came was the first that went");
+        assert_eq!((policy.returned, policy.remembered()), (1, 0), "the first that came was the first that went");
         let mut policy = S3Fifo::default();
         policy.admit(block(1), 1);
         let mut asked = 0;
@@ -196,9 +230,9 @@ mod tests {
             asked += 1;
             if asked == 1 { Verdict::Used } else { Verdict::Taken(1) }
         }));
-        assert_eq!((policy.returned(), policy.remembered()), (0, 1));
+        assert_eq!((policy.returned, policy.remembered()), (0, 1));
         policy.admit(block(1), 1);
-        assert_eq!((policy.returned(), policy.remembered()), (1, 0), "one that was used before counts too");
+        assert_eq!((policy.returned, policy.remembered()), (1, 0), "one that was used before counts too");
     }
 
     #[test]

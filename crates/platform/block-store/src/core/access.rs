@@ -113,7 +113,8 @@ pub(crate) struct WritePages {
     core: Arc<Core>,
     segment: SegmentRef,
     run: PageRun,
-    page: u64,
+    /// The first of them in the tier.
+    pub page: u64,
     done: bool,
 }
 
@@ -141,11 +142,6 @@ impl WritePages {
     pub fn copy_part_in(&mut self, at: usize, bytes: &[u8]) -> std::io::Result<()> {
         assert!((at + bytes.len()) as u64 <= u64::from(self.run.len) * PAGE_BYTES);
         self.core.arena.copy_in(self.page * PAGE_BYTES + at as u64, bytes)
-    }
-
-    /// The first of them in the tier.
-    pub fn page(&self) -> u64 {
-        self.page
     }
 
     pub fn bytes(&mut self) -> &mut [u8] {

@@ -39,7 +39,7 @@ impl Core {
     /// Makes room for `pages` more, evicting as much as it takes. `Retry` when everything else is pinned or kept.
     pub fn make_room(self: &Arc<Self>, place: Place, pages: u64) -> Result<Reservation> {
         let books = self.tier(place);
-        if pages <= books.capacity_pages() {
+        if pages <= books.capacity {
             loop {
                 if books.try_reserve(pages) {
                     return Ok(Reservation { core: self.clone(), place, pages });

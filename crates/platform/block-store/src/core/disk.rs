@@ -78,7 +78,7 @@ impl Disk {
             takes: self.takes(),
             is_well: self.health.is_well(),
             free: self.tier.free_pages(),
-            most: self.tier.capacity_pages().saturating_sub(self.tier.account.kept_pages() + lent),
+            most: self.tier.capacity.saturating_sub(self.tier.account.kept_pages() + lent),
             waiting: self.pool.waiting(),
         }
     }

@@ -72,7 +72,7 @@ impl BlockFill {
 
     /// Where its bytes lie in the DRAM tier, for a process that writes them by the tier's descriptor.
     pub fn arena_offset(&self) -> u64 {
-        self.pages.as_ref().expect("there until finished").page() * PAGE_BYTES
+        self.pages.as_ref().expect("there until finished").page * PAGE_BYTES
     }
 
     /// Copies bytes behind those that were copied before. `Retry` when the system has no memory left.

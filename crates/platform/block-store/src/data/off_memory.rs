@@ -270,8 +270,8 @@ mod tests {
         drop(store);
         let store = open();
         assert!(store.read_all_from_disk(SegmentId(1)).await.unwrap().unwrap() == bytes);
-        let start = store.core().table.by_id(SegmentId(1)).by_id(SegmentId(1)).unwrap().disk.extent.unwrap();
-        store.core().disks[0].file.write(start + 700, Aligned::new(4096).memory.as_ref()).unwrap();
+        let start = store.core.table.by_id(SegmentId(1)).by_id(SegmentId(1)).unwrap().disk.extent.unwrap();
+        store.core.disks[0].file.write(start + 700, Aligned::new(4096).memory.as_ref()).unwrap();
         assert!(store.read_all_from_disk(SegmentId(1)).await.unwrap().is_none(), "damaged");
         assert_eq!(store.held(SegmentId(1)).bytes, 0);
         store.write_to_disk(column, bytes.clone()).await.unwrap();
@@ -284,7 +284,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = BlockStore::open(StoreSettings::new(folder.path(), 2 << 20).with_disk(4 << 20)).unwrap();
         store.write_to_disk(spec(1, 1 << 20), Bytes::from(vec![7; 1 << 20])).await.unwrap();
-        store.core().disks[0].file.write(3, Aligned::new(4096).memory.as_ref()).unwrap();
+        store.core.disks[0].file.write(3, Aligned::new(4096).memory.as_ref()).unwrap();
         assert!(store.read_from_disk(SegmentId(1), PageRun::new(0, 8)).await.unwrap().is_none());
         assert!(store.read_from_disk(SegmentId(1), PageRun::new(8, 16)).await.unwrap().is_some());
         let without = BlockStore::open(StoreSettings::new(folder.path().join("none"), 2 << 20)).unwrap();

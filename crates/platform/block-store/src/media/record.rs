@@ -47,7 +47,7 @@ impl Record {
 
     /// The record in these bytes; none when they do not verify or say what no record says.
     pub fn from_bytes(bytes: &[u8; RECORD_BYTES]) -> Option<Self> {
-        if !is_sealed(bytes) {
+        if bytes[..4] != forebay_types::crc32c(&bytes[4..]).to_le_bytes() {
             return None;
         }
         let u32_at = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -83,10 +83,6 @@ fn seal(mut bytes: [u8; RECORD_BYTES]) -> [u8; RECORD_BYTES] {
     let sum = forebay_types::crc32c(&bytes[4..]);
     bytes[..4].copy_from_slice(&sum.to_le_bytes());
     bytes
-}
-
-fn is_sealed(bytes: &[u8; RECORD_BYTES]) -> bool {
-    bytes[..4] == forebay_types::crc32c(&bytes[4..]).to_le_bytes()
 }
 
 fn owner_of(code: u8) -> Option<Owner> {

@@ -51,10 +51,7 @@ impl<R: BufRead> JsonRecords<R> {
         match (self.place, first) {
             (Place::Stream, None) => return Ok(None),
             (Place::Array | Place::Item, Some(b']')) => {
-                return match self.after_sign()? {
-                    None => Ok(None),
-                    Some(_) => Err(invalid("something follows its array")),
-                };
+                return if self.after_sign()?.is_some() { Err(invalid("something follows its array")) } else { Ok(None) };
             }
             (Place::Item, Some(b',')) => first = self.after_sign()?,
             (Place::Item, Some(_)) => return Err(invalid("neither , nor ] follows a record of its array")),

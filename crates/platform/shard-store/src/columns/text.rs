@@ -1,27 +1,8 @@
 //! Days, times and decimals as text.
 
+use forebay_types::{date_of, day_of};
+
 const SECONDS_A_DAY: i64 = 86_400;
-
-/// Days since 1970-01-01 of a date of the Gregorian calendar (Hinnant, "chrono-compatible low-level date algorithms").
-fn days(year: i64, month: u32, day: u32) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let of_year = i64::from((153 * ((month + 9) % 12) + 2) / 5 + day - 1);
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
-}
-
-fn date(days: i64) -> (i64, u32, u32) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let shifted_month = (5 * of_year + 2) / 153;
-    let day = (of_year - (153 * shifted_month + 2) / 5 + 1) as u32;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 } as u32;
-    (year + era * 400 + i64::from(month <= 2), month, day)
-}
 
 /// `1995-03-15`.
 pub(super) fn parse_date(text: &str) -> Option<i32> {
@@ -31,17 +12,15 @@ pub(super) fn parse_date(text: &str) -> Option<i32> {
     if [year, month, day].iter().any(|field| field.is_empty() || !field.bytes().all(|byte| byte.is_ascii_digit())) {
         return None;
     }
-    let (year, month, day) = (sign * year.parse::<i64>().ok()?, month.parse().ok()?, day.parse().ok()?);
-    if year.abs() > 5_000_000 || !(1..=12).contains(&month) {
+    let year = sign * year.parse::<i64>().ok()?;
+    if year.abs() > 5_000_000 {
         return None;
     }
-    let number = days(year, month, day);
-    // A day that the month doesn't have comes back as another one.
-    (date(number) == (year, month, day)).then(|| i32::try_from(number).ok()).flatten()
+    i32::try_from(day_of(year, month.parse().ok()?, day.parse().ok()?)?).ok()
 }
 
 pub(super) fn format_date(days: i32) -> String {
-    let (year, month, day) = date(days.into());
+    let (year, month, day) = date_of(days.into());
     format!("{year:04}-{month:02}-{day:02}")
 }
 
@@ -71,7 +50,7 @@ pub(super) fn parse_timestamp(text: &str, digits: usize) -> Option<i64> {
 pub(super) fn format_timestamp(number: i64, digits: usize) -> String {
     let (second, fraction) = (number.div_euclid(units(digits)), number.rem_euclid(units(digits)));
     let (days, seconds) = (second.div_euclid(SECONDS_A_DAY), second.rem_euclid(SECONDS_A_DAY));
-    let (year, month, day) = date(days);
+    let (year, month, day) = date_of(days);
     let mut text = format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
     if fraction > 0 {
         text.push_str(format!(".{fraction:0>digits$}").trim_end_matches('0'));

@@ -24,7 +24,7 @@ pub struct Building {
 
 /// A folder that goes away unless it is put in place.
 pub(super) struct Temporary {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     placed: bool,
 }
 
@@ -137,10 +137,6 @@ impl Temporary {
         let folder = path.with_file_name(name);
         std::fs::create_dir(&folder).context(|| folder.display().to_string())?;
         Ok(Self { path: folder, placed: false })
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     pub(super) fn place(&mut self, path: &Path) -> Result<()> {

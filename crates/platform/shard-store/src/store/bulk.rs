@@ -28,7 +28,7 @@ impl Store {
             return Ok(cut);
         }
         let updates = view.runs.iter().fold(LogStore::default(), |all, run| all.join(run));
-        let (mut kept, mut bytes) = (view.suffixes.len(), updates.bytes());
+        let (mut kept, mut bytes) = (view.suffixes.len(), updates.bytes);
         while kept > 0 && view.suffixes[kept - 1].input_bytes() <= GROWTH * bytes {
             kept -= 1;
             bytes += view.suffixes[kept].input_bytes();

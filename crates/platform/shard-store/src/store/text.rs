@@ -23,9 +23,9 @@ impl Store {
         let mut manifest = Manifest { size, log_from: 1, ..Manifest::default() };
         let built = forebay_shard::build_flat(&text, size).context(|| file.display())?;
         let names = Names::after(0);
-        manifest.shards.push(PartWriter::new(temporary.path(), &names).shard(&built)?);
+        manifest.shards.push(PartWriter::new(&temporary.path, &names).shard(&built)?);
         manifest.next_file = names.last();
-        manifest.write(temporary.path())?;
+        manifest.write(&temporary.path)?;
         temporary.place(path)
     }
 

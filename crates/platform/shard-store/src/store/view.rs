@@ -28,7 +28,7 @@ const JOINED_MAX: usize = 8 << 10;
 pub(crate) struct Mapped {
     pub(crate) shard: Shard,
     /// Its first and its last key.
-    keys: Option<(Key, Key)>,
+    pub(crate) keys: Option<(Key, Key)>,
     /// Its counters when somebody last wanted to know.
     counted: Mutex<QueryCounters>,
 }
@@ -42,11 +42,6 @@ impl Mapped {
     /// Whether a key is among its own, from the first to the last.
     pub(crate) fn spans(&self, key: &Key) -> bool {
         self.keys.as_ref().is_some_and(|(first, last)| first <= key && key <= last)
-    }
-
-    /// Its first and its last key, if it has any record.
-    pub(crate) fn keys(&self) -> Option<&(Key, Key)> {
-        self.keys.as_ref()
     }
 
     /// What it was asked since the last time that this was called.
@@ -75,7 +70,7 @@ impl View {
     /// The compressed shards, if they are all that there is, and none has keys between those of another one: in the order of their keys.
     pub(crate) fn only_shards(&self) -> Option<&[Arc<Mapped>]> {
         let is_alone = self.suffixes.is_empty() && self.runs.is_empty() && !self.shards.is_empty();
-        let spans: Vec<_> = self.shards.iter().filter_map(|mapped| mapped.keys()).collect();
+        let spans: Vec<_> = self.shards.iter().filter_map(|mapped| mapped.keys.as_ref()).collect();
         (is_alone && spans.windows(2).all(|two| two[0].1 < two[1].0)).then_some(&self.shards)
     }
 
@@ -172,7 +167,7 @@ impl View {
 
     /// How many of them are not in a suffix array yet, and about their bytes.
     pub(crate) fn logged(&self) -> (usize, usize) {
-        self.runs.iter().fold((0, 0), |(count, bytes), run| (count + run.len(), bytes + run.bytes()))
+        self.runs.iter().fold((0, 0), |(count, bytes), run| (count + run.len(), bytes + run.bytes))
     }
 }
 

@@ -11,7 +11,8 @@ use super::{Change, Values};
 #[derive(Clone, Default)]
 pub(crate) struct LogStore {
     records: BTreeMap<Key, Entry>,
-    bytes: usize,
+    /// About the bytes of its records.
+    pub(crate) bytes: usize,
 }
 
 /// The number of an update in the log, and the record's values; none when it was deleted.
@@ -102,11 +103,6 @@ impl LogStore {
     pub(crate) fn len(&self) -> usize {
         self.records.len()
     }
-
-    /// About the bytes of its records.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
 }
 
 /// No more than the log has for it: new shards take over what fits by the log's bytes.
@@ -139,7 +135,7 @@ mod tests {
             change.encode(&mut logged);
             let mut store = LogStore::default();
             store.apply(1, change);
-            assert!(store.bytes() <= logged.len(), "{value:?}: {} of {}", store.bytes(), logged.len());
+            assert!(store.bytes <= logged.len(), "{value:?}: {} of {}", store.bytes, logged.len());
         }
     }
 }

@@ -17,7 +17,7 @@ const UNRESERVED_OR_SLASH: &AsciiSet = &UNRESERVED.remove(b'/');
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
     /// The service's URL, as in `http://127.0.0.1:9000`, for messages.
-    endpoint: String,
+    pub(super) endpoint: String,
     /// The bucket's URL, without a slash at the end.
     base: String,
 }
@@ -66,10 +66,6 @@ impl Address {
             )));
         }
         Ok(Self { endpoint: format!("{}://{host}{port}{path}", url.scheme()), base })
-    }
-
-    pub(super) fn endpoint(&self) -> &str {
-        &self.endpoint
     }
 
     pub(super) fn is_https(&self) -> bool {

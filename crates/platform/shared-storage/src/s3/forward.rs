@@ -61,7 +61,7 @@ impl S3 {
         count(call.kind.counter(&self.common.tally));
         let answer = self.common.http.send(request, Class::Demand).await.map_err(|error| self.unanswered(&call, error).error)?;
         let (status, headers) = (answer.status(), answer.headers().clone());
-        let failed = format!("{}: reading from {}", self.path(about), self.address.endpoint());
+        let failed = format!("{}: reading from {}", self.path(about), self.address.endpoint);
         let stream = self.common.http.stream(answer);
         let stream = stream.map(move |piece| piece.map_err(|error| Error::retry(format!("{failed}: {error}")))).boxed();
         let mut forwarded = Response::new(stream);

@@ -98,7 +98,7 @@ impl S3 {
     }
 
     fn chunks(&self, path: &str, answer: Response<Incoming>, skip: u64) -> Chunks {
-        let failed = format!("{path}: reading from {}", self.address.endpoint());
+        let failed = format!("{path}: reading from {}", self.address.endpoint);
         let mut skip = skip;
         let bytes = self.common.http.stream(answer).map(move |piece| match piece {
             Ok(mut bytes) => {

@@ -120,7 +120,7 @@ impl Backend for S3 {
         Some(Place {
             bucket: self.bucket.name.clone(),
             prefix: self.bucket.prefix.clone(),
-            endpoint: self.address.endpoint().into(),
+            endpoint: self.address.endpoint.clone(),
         })
     }
 

@@ -29,7 +29,7 @@ pub(super) fn refusal(s3: &S3, call: &Call, status: StatusCode, headers: &Header
         (code, message) => format!("{} {code}: {}", status.as_u16(), message.trim_end_matches('.')),
     };
     let path = s3.path(&call.about);
-    let error = Error::new(kind, format!("{path}: {remedy} ({} answered {})", s3.address.endpoint(), answered.trim_end()));
+    let error = Error::new(kind, format!("{path}: {remedy} ({} answered {})", s3.address.endpoint, answered.trim_end()));
     let after = headers.get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.parse().ok()).map(Duration::from_secs);
     Failure {
         error,
@@ -51,7 +51,7 @@ fn judge(s3: &S3, call: &Call, status: StatusCode, code: &str, region: Option<&s
     };
     match (status.as_u16(), code) {
         (_, "NoSuchBucket") => {
-            let endpoint = s3.address.endpoint();
+            let endpoint = &s3.address.endpoint;
             (
                 ErrorKind::NotFound,
                 format!("there is no bucket {bucket:?} at {endpoint}: check the mount's URL and endpoint, or make it"),

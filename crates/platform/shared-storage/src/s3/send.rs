@@ -115,13 +115,13 @@ impl S3 {
     pub(super) fn unanswered(&self, call: &Call, error: SendError) -> Failure {
         let remedy = remedy(&error);
         let path = self.path(&call.about);
-        Failure::transient(Error::retry(format!("{path}: {} gave no answer: {error}{remedy}", self.address.endpoint())))
+        Failure::transient(Error::retry(format!("{path}: {} gave no answer: {error}{remedy}", self.address.endpoint)))
     }
 }
 
 impl Inner {
     pub(super) fn signer(&self) -> &str {
-        self.credentials.origin()
+        &self.credentials.origin
     }
 }
 

@@ -108,7 +108,7 @@ impl Connection {
     pub fn address(&self) -> &Address {
         match &self.0 {
             Way::Framed(framed) => framed.address(),
-            Way::Local(local) => local.address(),
+            Way::Local(local) => &local.address,
         }
     }
 
@@ -134,7 +134,7 @@ impl Connection {
     pub fn is_closed(&self) -> bool {
         match &self.0 {
             Way::Framed(framed) => framed.ended().is_cancelled(),
-            Way::Local(local) => local.ended().is_cancelled(),
+            Way::Local(local) => local.ended.is_cancelled(),
         }
     }
 
@@ -142,7 +142,7 @@ impl Connection {
     pub async fn closed(&self) {
         match &self.0 {
             Way::Framed(framed) => framed.ended().cancelled().await,
-            Way::Local(local) => local.ended().cancelled().await,
+            Way::Local(local) => local.ended.cancelled().await,
         }
     }
 
@@ -151,7 +151,7 @@ impl Connection {
     pub fn close(&self) {
         match &self.0 {
             Way::Framed(framed) => framed.close(),
-            Way::Local(local) => local.ended().cancel(),
+            Way::Local(local) => local.ended.cancel(),
         }
     }
 }

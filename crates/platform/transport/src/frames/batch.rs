@@ -24,7 +24,8 @@ pub(crate) struct OutFrame {
     meta: Bytes,
     payload: Vec<Bytes>,
     descriptor: Option<OwnedFd>,
-    bytes: usize,
+    /// Bytes of the whole frame.
+    pub(crate) bytes: usize,
     sent: Option<Box<dyn Sent>>,
 }
 
@@ -104,11 +105,6 @@ impl OutFrame {
     /// The same, with who is told when it is through.
     pub(crate) fn telling(self, sent: Option<Box<dyn Sent>>) -> Self {
         Self { sent, ..self }
-    }
-
-    /// Bytes of the whole frame.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
     }
 
     fn chunk(&self, index: usize) -> Option<&[u8]> {

@@ -170,7 +170,7 @@ impl Sink {
     pub(crate) async fn rest(&mut self) -> io::Result<()> {
         match self {
             Self::Socket { socket, room } => {
-                if socket.is_unix() {
+                if socket.unix {
                     *room = None;
                 }
                 Ok(())
@@ -198,7 +198,7 @@ impl Hangup {
     /// other peer hears of the end now.
     pub(crate) fn stop_hearing(&self) {
         match self {
-            Self::Socket(socket) if socket.is_unix() => self.shutdown(Shutdown::Read),
+            Self::Socket(socket) if socket.unix => self.shutdown(Shutdown::Read),
             Self::Socket(_) | Self::Below(_) | Self::Simulated(_) => self.hang_up(),
         }
     }
@@ -206,7 +206,7 @@ impl Hangup {
     /// Says nothing any more. What still comes from the peer of a Unix socket says that it is there ([`Self::gone`]).
     pub(crate) fn stop_talking(&self) {
         match self {
-            Self::Socket(socket) if socket.is_unix() => self.finish(),
+            Self::Socket(socket) if socket.unix => self.finish(),
             Self::Socket(_) | Self::Below(_) | Self::Simulated(_) => self.hang_up(),
         }
     }
@@ -216,7 +216,7 @@ impl Hangup {
         let Self::Socket(socket) = self else { return };
         let mut dropped = vec![0; DROPPED_BYTES];
         // An error is an end too.
-        while socket.is_unix() && matches!(socket.receive_payload(&mut dropped, || {}).await, Ok(1..)) {
+        while socket.unix && matches!(socket.receive_payload(&mut dropped, || {}).await, Ok(1..)) {
             tokio::task::yield_now().await;
         }
     }

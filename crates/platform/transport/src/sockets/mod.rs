@@ -22,18 +22,14 @@ use tokio::io::unix::AsyncFd;
 /// for room itself ([`Room`]).
 pub(crate) struct Socket {
     fd: AsyncFd<OwnedFd>,
-    unix: bool,
+    /// Whether descriptors can be passed.
+    pub(crate) unix: bool,
 }
 
 impl Socket {
     /// Takes over a connected, non-blocking socket.
     pub(crate) fn new(fd: OwnedFd, unix: bool) -> io::Result<Self> {
         Ok(Self { fd: watched(fd, Interest::READABLE)?, unix })
-    }
-
-    /// Whether descriptors can be passed.
-    pub(crate) fn is_unix(&self) -> bool {
-        self.unix
     }
 
     /// Sends what the socket has room for, and `descriptor` with its first byte. `WouldBlock` when there is no room.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use forebay_types::date_of;
+
 const INTEGER: u8 = 0x02;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
@@ -24,17 +26,12 @@ pub(super) struct Moment {
 impl Moment {
     /// So many seconds after the beginning of 1970.
     pub(super) fn of_unix(seconds: u64) -> Self {
-        // Days from the first of March of the year 0 on, and eras of 400 years: leap days come last in each.
-        let (days, within) = (seconds / 86_400 + 719_468, seconds % 86_400);
-        let (era, day_of_era) = (days / 146_097, days % 146_097);
-        let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let from_march = (5 * day_of_year + 2) / 153;
-        let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+        let (year, month, day) = date_of((seconds / 86_400) as i64);
+        let within = seconds % 86_400;
         Self {
-            year: era * 400 + year_of_era + u64::from(month <= 2),
-            month,
-            day: day_of_year - (153 * from_march + 2) / 5 + 1,
+            year: year as u64,
+            month: month.into(),
+            day: day.into(),
             hour: within / 3_600,
             minute: within / 60 % 60,
             second: within % 60,

@@ -120,10 +120,7 @@ async fn refresh(client: &Client, course: &Course) -> Result<()> {
     let scratch = course.folder.join("refresh");
     std::fs::create_dir_all(&scratch)?;
     let refreshed = forebay_shards::refresh(client, &path(), Arc::new(Lines), &scratch).await?;
-    match refreshed.errors.first() {
-        None => Ok(()),
-        Some(error) => Err(Error::retry(error.clone())),
-    }
+    if let Some(error) = refreshed.errors.first() { Err(Error::retry(error.clone())) } else { Ok(()) }
 }
 
 async fn make(client: &Client, folder: &Path) -> Result<()> {

@@ -7,7 +7,7 @@ use axum::Json;
 use forebay_shards::Follows;
 use forebay_types::parse_duration;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::Serialize;
 
 use super::work::{Task, WORK, WorkStatus, work};
 use crate::describe::{Content, Described, Verb};
@@ -45,7 +45,7 @@ pub(in crate::shards) async fn refreshed(come: Come<DatasetAsked>) -> Result<Jso
     let visit = coming.read(dataset, timeout)?;
     let shards = visit.open().await?;
     let follows = visit.within(Follows::of(&shards)).await?;
-    let work = visit.datasets().works.status(visit.dataset(), Task::Refresh);
+    let work = visit.datasets.works.status(visit.dataset(), Task::Refresh);
     Ok(Json(RefreshStatus { dataset: visit.dataset().to_string(), follows, work }))
 }
 
@@ -65,6 +65,7 @@ pub(in crate::shards) async fn refresh(come: Come<DatasetAsked>) -> Result<Json<
 asked::asked_of!(EveryAsked {
     /// How often workers look whether the objects have changed, with a unit and a second at least, or `off`.
     #[schemars(with = "String", extend("pattern" = "^(off|[0-9]+(\\.[0-9]+)?(ms|s|m|h|d))$"), example = &"5m")]
+    #[serde(deserialize_with = "crate::asking::from_text")]
     every: Every,
 });
 
@@ -81,12 +82,6 @@ impl FromStr for Every {
         }
         let every = parse_duration(text).map_err(|error| error.message().to_string())?;
         if every >= EVERY_MIN { Ok(Self(Some(every))) } else { Err("a second at least, as in 60s, or off".to_string()) }
-    }
-}
-
-impl<'de> Deserialize<'de> for Every {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        crate::asking::from_text(deserializer)
     }
 }
 

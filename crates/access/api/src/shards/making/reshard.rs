@@ -3,10 +3,9 @@
 use axum::Json;
 use forebay_shards::ReshardTo;
 use schemars::JsonSchema;
-use serde::{Deserializer, Serialize};
+use serde::Serialize;
 
 use super::work::{Task, WORK, WorkStatus, work};
-use crate::asking::from_text;
 use crate::describe::{Content, Described, Verb};
 use crate::refusal::Refusal;
 use crate::shards::asked::DatasetAsked;
@@ -45,7 +44,7 @@ pub(in crate::shards) async fn resharded(come: Come<DatasetAsked>) -> Result<Jso
     let shards = visit.open().await?;
     let (manifest, of) = (shards.manifest(), shards.dataset());
     let next = of.next.as_ref().map(|next| next.shards.len());
-    let work = visit.datasets().works.status(visit.dataset(), RESHARDING);
+    let work = visit.datasets.works.status(visit.dataset(), RESHARDING);
     Ok(Json(ReshardStatus { dataset: visit.dataset().to_string(), manifest, shards: of.shards.len(), next, work }))
 }
 
@@ -55,13 +54,9 @@ const RESHARDING: Task = Task::Reshard(ReshardTo::Shards(1));
 asked::asked_of!(ReshardAsked {
     /// How many shards it is to have, or with a unit how much input each is to have, about: `16`, `128MiB`.
     #[schemars(with = "String", extend("pattern" = "^[0-9]+(\\.[0-9]+)? ?[A-Za-z]{0,3}$"), example = &"3")]
-    #[serde(deserialize_with = "to")]
+    #[serde(deserialize_with = "crate::asking::from_text")]
     to: ReshardTo,
 });
-
-fn to<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ReshardTo, D::Error> {
-    from_text(deserializer)
-}
 
 pub(in crate::shards) const RESHARD: Described = described::<ReshardAsked>(
     Verb::Post,

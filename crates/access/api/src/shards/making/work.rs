@@ -203,9 +203,9 @@ impl Works {
 pub(super) async fn work(changing: &Changing, task: Task) -> Result<WorkStatus, Refusal> {
     let visit = changing.visit();
     let client = visit.client().await?;
-    let work = visit.datasets().works.begin(client, visit.dataset(), task)?;
+    let work = visit.datasets.works.begin(client, visit.dataset(), task)?;
     // It goes on beyond that.
-    let _ = forebay_runtime::time::timeout_at(visit.deadline(), work.ended()).await;
+    let _ = forebay_runtime::time::timeout_at(visit.deadline, work.ended()).await;
     match work.told() {
         Told::Failed(error) => Err(error.into()),
         told => Ok(WorkStatus::of(visit.dataset(), told)),

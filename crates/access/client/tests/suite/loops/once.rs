@@ -79,6 +79,22 @@ async fn what_another_worker_had_was_fetched_from_shared_storage_again_by_four()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_two_workers_have_of_what_a_third_one_misses_was_asked_of_one_of_them() {
+    let (cluster, client) = start(4).await;
+    for seed in 0..4 {
+        let (version, content) = object(&cluster, &client, seed).await;
+        cluster.s3.reset_counters();
+        let home = home(&cluster, &version);
+        let others: Vec<_> = cluster.node.workers.iter().filter(|worker| worker.id() != home).collect();
+        // None of the first two has anything that the other one misses, and the home has nothing at all.
+        for (worker, start, end) in [(0, 0, 2_000_000), (1, 3_000_000, LEN), (2, 1_000_000, 4_000_000)] {
+            assert!(read_at(others[worker], &version, start, end - start).await == content[start..end]);
+        }
+        assert_eq!(cluster.s3.counters().bytes_out, LEN as u64, "each byte once");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_worker_that_joins_gets_what_it_is_the_home_of_from_who_was_that_before() {
     let (mut cluster, client) = start(2).await;
     let mut objects = Vec::new();

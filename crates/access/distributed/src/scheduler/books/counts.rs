@@ -13,7 +13,7 @@ impl Books {
 
     /// What there is to do, and what was done since the start.
     pub(in crate::scheduler) fn counts(&self) -> SchedulerNumbers {
-        let tasks = self.over.tasks.so_far();
+        let tasks = self.over.tasks.so_far;
         let running = self.jobs.values().flat_map(|job| job.running.values());
         // Each in a slot.
         let running: u64 = running.map(|running| 1 + u64::from(running.copy.is_some())).sum();

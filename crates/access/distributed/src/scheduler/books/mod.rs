@@ -242,10 +242,7 @@ impl Books {
         let Some(running) = job.running.remove(&key) else { return };
         self.schedule.finished(job.number, task_id(ended.stage, running.task), ended.done);
         for range in &running.reads {
-            match ended.done {
-                true => self.schedule.arrived(*range, running.worker),
-                false => self.schedule.failed(*range, running.worker),
-            }
+            if ended.done { self.schedule.arrived(*range, running.worker) } else { self.schedule.failed(*range, running.worker) }
         }
         if ended.done {
             job.sums.tasks_done += 1;

@@ -76,10 +76,7 @@ pub(in crate::albis) async fn may_have(
         for some in left.chunks(AT_ONCE) {
             let ranges = some.iter().filter_map(|&row_group| key.bloom(table, row_group)).map(BloomInfo::range);
             let ranges = ranges.collect::<Vec<_>>();
-            let bytes = match ranges.is_empty() {
-                true => Vec::new(),
-                false => store.get_ranges(location, &ranges).await?,
-            };
+            let bytes = if ranges.is_empty() { Vec::new() } else { store.get_ranges(location, &ranges).await? };
             let mut bytes = bytes.into_iter();
             for &row_group in some {
                 let may = match key.bloom(table, row_group) {

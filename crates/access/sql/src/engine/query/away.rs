@@ -60,10 +60,7 @@ pub(super) async fn begin(engine: &Engine, session: &QuerySession, sql: &str, pl
         who: Arc::clone(&engine.inner.settings.who),
     };
     if let Some(run) = elsewhere.run(query).await? {
-        return Ok(Begun::There(match written {
-            Some(written) => written.committed(run, plan),
-            None => run,
-        }));
+        return Ok(Begun::There(if let Some(written) = written { written.committed(run, plan) } else { run }));
     }
     let why = elsewhere.stays(whole);
     tracing::info!(?why, "a query that would be distributed runs in this process alone");

@@ -1,4 +1,4 @@
-//! The life of a statement: planned, begun here or on a cluster, planned anew after an overwrite, and read batch by batch.
+//! The life of a statement: planned, begun here or on a cluster, planned anew after an overwrite or with smaller batches, and read batch by batch.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,6 @@ use crate::statement::one;
 use crate::stores::Seen;
 
 mod away;
-mod described;
 mod heeded;
 mod planner;
 mod planning;
@@ -50,6 +49,8 @@ pub struct Query {
     asked: Arc<Asked>,
     running: Running,
     retries_left: u32,
+    /// Rows of a batch, where the session's are too many for how wide they are.
+    batch_rows: Option<usize>,
     /// A row was given out, or the statement writes: it must not be planned again.
     committed: bool,
     ended: bool,
@@ -76,10 +77,10 @@ struct Running {
     prefetching: Prefetching,
     /// How far it is, where it runs elsewhere.
     elsewhere: Option<Arc<dyn Fn() -> Progress + Send + Sync>>,
-    /// What whoever asked is to know of where it runs.
+    /// What whoever asked is to know of where and how it runs.
     notice: Option<String>,
     writes: bool,
-    _session: QuerySession,
+    session: QuerySession,
 }
 
 impl Engine {
@@ -105,7 +106,7 @@ impl Query {
         let settings = &engine.inner.settings;
         let mut watch = Watch::begin(settings.slow_query, &settings.who, &sql);
         let asked = Arc::new(Asked { engine, sql, parameters, may });
-        let running = watch.span().around(Arc::clone(&asked).running(RETRIES_ON_CONFLICT));
+        let running = watch.span.around(Arc::clone(&asked).running(RETRIES_ON_CONFLICT));
         let running = asked.engine.compute(running).await.flatten();
         let (running, retries_left) = running.inspect_err(|error| watch.ended(Some(error)))?;
         watch.runs(running.operation, || running.spending());
@@ -113,7 +114,7 @@ impl Query {
             watch.ended(None);
         }
         let committed = running.writes;
-        Ok(Self { asked, running, retries_left, committed, ended: false, watch })
+        Ok(Self { asked, running, retries_left, batch_rows: None, committed, ended: false, watch })
     }
 
     /// The columns; none for a statement without rows.
@@ -127,7 +128,8 @@ impl Query {
     }
 
     /// The next rows; none at the end. A version that is gone before the first row makes a new snapshot and a new plan;
-    /// after it, it is a `Conflict`.
+    /// after it, it is a `Conflict`. A row that a join or `unnest` repeats, and that is too wide for it, makes a new plan with fewer rows
+    /// in a batch; after the first row it is `Invalid`.
     pub async fn next_batch(&mut self) -> Option<Result<RecordBatch>> {
         self.watch.resume();
         let next = self.next().await;
@@ -159,16 +161,14 @@ impl Query {
                     return None;
                 }
             };
-            if error.kind() != ErrorKind::Conflict || self.committed || self.retries_left == 0 {
+            if self.committed || !self.runs_again(&error) {
                 self.ended = true;
                 return Some(Err(error));
             }
-            self.retries_left -= 1;
             // Should who waits stop waiting in the midst of the next attempt, this one's end is not taken for the rows' end.
             if let Some(rows) = &mut self.running.rows {
                 rows.give_up();
             }
-            tracing::info!(%error, "an object changed before the first row: planning again");
             match self.again().await {
                 Ok(()) => {}
                 Err(error) => {
@@ -180,12 +180,25 @@ impl Query {
         None
     }
 
+    /// Whether another attempt may answer that has given no row, after such an error.
+    fn runs_again(&mut self, error: &Error) -> bool {
+        if error.kind() == ErrorKind::Conflict && self.retries_left > 0 {
+            self.retries_left -= 1;
+            tracing::info!(%error, "an object changed before the first row: planning again");
+            return true;
+        }
+        let Some(rows) = repeated::fewer_rows(error.message(), self.running.session.batch_rows()) else { return false };
+        self.batch_rows = Some(rows);
+        tracing::info!(%error, rows, "a row is too wide for those of a batch: running again with fewer");
+        true
+    }
+
     async fn again(&mut self) -> Result<()> {
         assert!(!self.committed && !self.ended, "a query that gave rows, or has ended, is planned again");
         let schema = self.schema();
-        let asked = Arc::clone(&self.asked);
-        let again = async move { Running::start(&asked).await };
-        self.running = self.asked.engine.compute(self.watch.span().around(again)).await??;
+        let (asked, batch_rows) = (Arc::clone(&self.asked), self.batch_rows);
+        let again = async move { Running::start(&asked, batch_rows).await };
+        self.running = self.asked.engine.compute(self.watch.span.around(again)).await??;
         self.watch.reads(self.running.operation, || self.running.spending());
         match self.running.schema == schema {
             true => Ok(()),
@@ -217,7 +230,8 @@ impl Query {
         self.running.writes
     }
 
-    /// What whoever asked is to know beside its rows: why it runs in this process alone, though it was to be distributed.
+    /// What whoever asked is to know beside its rows: why it runs in this process alone, though it was to be distributed, and from its first
+    /// row on that it ran again.
     pub fn notice(&self) -> Option<&str> {
         self.running.notice.as_deref()
     }
@@ -248,7 +262,7 @@ impl Asked {
     async fn running(self: Arc<Self>, mut retries_left: u32) -> Result<(Running, u32)> {
         let mut mounts_asked = false;
         loop {
-            match Running::start(&self).await {
+            match Running::start(&self, None).await {
                 Err(error) if error.kind() == ErrorKind::Conflict && retries_left > 0 => retries_left -= 1,
                 Err(error) if error.kind() == ErrorKind::NotFound && !mounts_asked => {
                     mounts_asked = true;
@@ -264,13 +278,16 @@ impl Asked {
 
 impl Running {
     /// One attempt. Boxed, since what planning waits for makes types that are too deep for callers to be compiled.
-    fn start(asked: &Asked) -> BoxFuture<'_, Result<Self>> {
-        Self::attempt(asked).boxed()
+    fn start(asked: &Asked, batch_rows: Option<usize>) -> BoxFuture<'_, Result<Self>> {
+        Self::attempt(asked, batch_rows).boxed()
     }
 
-    async fn attempt(Asked { engine, sql, parameters, may }: &Asked) -> Result<Self> {
+    async fn attempt(Asked { engine, sql, parameters, may }: &Asked, batch_rows: Option<usize>) -> Result<Self> {
         let (parameters, may) = (parameters.as_ref(), *may);
         let mut session = QuerySession::open(engine, sql).await?;
+        if let Some(rows) = batch_rows {
+            session.set_batch_rows(rows);
+        }
         let seen = Arc::clone(&session.seen);
         copy::prepare(&mut session.statement, session.namespace.as_ref())?;
         let planned = caught(&seen, plan(engine, &session, sql, parameters, may)).await?;
@@ -286,11 +303,12 @@ impl Running {
                 elsewhere: None,
                 notice: None,
                 writes,
-                _session: session,
+                session,
             });
         };
         let begun = caught(&seen, begin(engine, &session, sql, plan)).await;
         let Begun { plan, stream, waiter, prefetching, elsewhere, notice } = begun??;
+        let notice = notice.into_iter().chain(batch_rows.map(repeated::ran_again)).reduce(|one, other| format!("{one}; {other}"));
         let rows = Rows::of(stream, waiter, Arc::clone(&seen), engine.inner.settings.computing.clone());
         Ok(Self {
             operation: session.operation,
@@ -302,7 +320,7 @@ impl Running {
             elsewhere,
             notice,
             writes,
-            _session: session,
+            session,
         })
     }
 

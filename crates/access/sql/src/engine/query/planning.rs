@@ -7,15 +7,14 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SessionState;
 use datafusion::execution::context::SQLOptions;
-use datafusion::logical_expr::{DdlStatement, LogicalPlan, SetVariable, Statement};
+use datafusion::logical_expr::{DdlStatement, DescribeTable, LogicalPlan, SetVariable, Statement};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use forebay_types::{Error, Result, format_bytes};
 
-use super::described::with_plain_types;
 use super::planner::attempt;
 use super::{May, away, heeded, sizes};
-use crate::catalog::{CATALOG, SCHEMA};
+use crate::catalog::{CATALOG, SCHEMA, plain_schema};
 use crate::copy::with_folders_of_nulls;
 use crate::engine::Engine;
 use crate::engine::ddl;
@@ -82,7 +81,7 @@ pub(super) async fn plan(
     let logical = with_own_value(engine, logical);
     let filters = matches!(&logical, LogicalPlan::Statement(Statement::SetVariable(set)) if set.variable == DYNAMIC_FILTERS);
     let changes = sets || matches!(logical, LogicalPlan::Ddl(_));
-    let writes = changes || matches!(logical, LogicalPlan::Copy(_) | LogicalPlan::Dml(_));
+    let writes = changes || writes_rows(&logical);
     let keeps = session.context.copied_config().options().execution.keep_partition_by_columns;
     let logical = with_folders_of_nulls(logical, keeps).map_err(from_engine)?;
     let explain = match &logical {
@@ -102,11 +101,17 @@ pub(super) async fn plan(
     }
     let (state, logical) = frame.into_parts();
     let plan = Box::pin(physical(engine, state, &logical)).await?;
-    let plan = match explain {
-        Some(explain) => away::explained(engine, session, &explain, plan).await?,
-        None => plan,
-    };
+    let plan = if let Some(explain) = explain { away::explained(engine, session, &explain, plan).await? } else { plan };
     Ok(Planned { plan: Some(plan), writes })
+}
+
+/// Whether rows are written, by EXPLAIN ANALYZE too.
+fn writes_rows(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Copy(_) | LogicalPlan::Dml(_) => true,
+        LogicalPlan::Analyze(analyze) => writes_rows(&analyze.input),
+        _ => false,
+    }
 }
 
 /// The plan that runs. The rule that takes fields out of structs early gives two of them one name now and then: what it makes a plan of that
@@ -275,5 +280,15 @@ fn with_own_value(engine: &Engine, logical: LogicalPlan) -> LogicalPlan {
             LogicalPlan::Statement(Statement::SetVariable(SetVariable { variable, value }))
         }
         _ => logical,
+    }
+}
+
+/// The plan of a statement, of which DESCRIBE tells plain types.
+fn with_plain_types(plan: LogicalPlan) -> LogicalPlan {
+    match plan {
+        LogicalPlan::DescribeTable(DescribeTable { schema, output_schema }) => {
+            LogicalPlan::DescribeTable(DescribeTable { schema: Arc::new(plain_schema(&schema)), output_schema })
+        }
+        other => other,
     }
 }

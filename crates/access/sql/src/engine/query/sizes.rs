@@ -23,10 +23,7 @@ pub(super) fn check(plan: &LogicalPlan) -> Result<()> {
         })
     });
     looked.map_err(from_engine)?;
-    match wrong {
-        Some(why) => Err(Error::invalid(why)),
-        None => Ok(()),
-    }
+    if let Some(why) = wrong { Err(Error::invalid(why)) } else { Ok(()) }
 }
 
 /// What is wrong with the arguments of a function.

@@ -82,10 +82,7 @@ impl Far {
         let bytes = table.len();
         assert!(bytes as u64 <= bytes_max, "{bytes} bytes came where {bytes_max} were the most");
         let began = forebay_runtime::now();
-        let whole = match packed {
-            Some(len) => unpack(&table, len as usize),
-            None => Ok(table),
-        };
+        let whole = if let Some(len) = packed { unpack(&table, len as usize) } else { Ok(table) };
         let opened = whole.and_then(|table| RowGroup::of_rows(&table, schema, rows, costs.rows)).unwrap_or_else(|error| {
             let key = &source.version().key;
             tracing::warn!(%key, part, %error, "rows that a worker has sent can't be read: the raw form is");

@@ -198,18 +198,12 @@ fn field_within(field: &Field, files: &[&Field]) -> Field {
     let (mut found, mut lacks) = (Vec::new(), false);
     for file in files {
         if let DataType::Struct(fields) = file.data_type() {
-            match fields.find(field.name()) {
-                Some((_, field)) => found.push(field.as_ref()),
-                None => lacks = true,
-            }
+            if let Some((_, field)) = fields.find(field.name()) { found.push(field.as_ref()) } else { lacks = true }
         }
     }
     let may_lack = lacks || field.is_nullable();
     let own = within(field, &found);
-    match may_lack && found.iter().any(|field| !field.is_nullable()) {
-        true => somewhere_required(own),
-        false => own,
-    }
+    if may_lack && found.iter().any(|field| !field.is_nullable()) { somewhere_required(own) } else { own }
 }
 
 #[derive(Debug)]

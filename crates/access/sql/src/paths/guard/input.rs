@@ -13,7 +13,7 @@ use super::fault::{Result, damage};
 pub(super) struct Input {
     windows: BoxStream<'static, object_store::Result<Bytes>>,
     held: BytesMut,
-    left: u64,
+    pub(super) left: u64,
 }
 
 impl Input {
@@ -35,11 +35,6 @@ impl Input {
         };
         let windows = stream::iter(0..size.div_ceil(window_bytes)).map(fetch).buffered(ahead).boxed();
         Self { windows, held: BytesMut::new(), left: size }
-    }
-
-    /// Bytes of the file that were not taken yet.
-    pub(super) fn left(&self) -> u64 {
-        self.left
     }
 
     /// Makes sure that so many bytes are in memory; false where the file ends before.

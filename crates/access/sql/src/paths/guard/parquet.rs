@@ -34,6 +34,7 @@ use super::decoded_bytes_max;
 use super::fault::{self, Fault, damage};
 use crate::paths::widths::width;
 use crate::scans::{config, parquet_source, with_nan};
+use crate::settings::FOOTER_HINT_BYTES;
 
 /// Bytes of a page that are decoded however little SQL may use: one value alone may have as many, and what decoders hold is not what
 /// queries count.
@@ -128,10 +129,7 @@ impl Bounds {
         let rows = read.row_groups().iter().filter_map(|group| u64::try_from(group.num_rows()).ok());
         let rows = rows.fold(0_u64, u64::saturating_add).min(self.batch_rows);
         let (bytes, most) = (row.saturating_mul(rows), self.page_bytes_max);
-        match bytes > most {
-            true => Err(Fault::Lacking { column: column.to_string(), bytes, most }),
-            false => Ok(()),
-        }
+        if bytes > most { Err(Fault::Lacking { column: column.to_string(), bytes, most }) } else { Ok(()) }
     }
 
     /// A footer without the index of its pages, if rows of a column that are far apart would be too many: all of it is read then, from its
@@ -180,6 +178,8 @@ impl ParquetFileReaderFactory for Files {
         metrics: &ExecutionPlanMetricsSet,
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
         let meta = file.object_meta.clone();
+        // Plans of other processes come without it: the last eight bytes, the rest of the footer and its index would be a request each.
+        let footer_bytes = footer_bytes.or(Some(FOOTER_HINT_BYTES));
         let own = self.own.create_reader(partition, file, footer_bytes, metrics)?;
         Ok(Box::new(Checked { own, meta, bounds: Arc::clone(&self.bounds), footer: None }))
     }

@@ -119,10 +119,7 @@ fn places(columns: &[String], names: &[String]) -> Result<Vec<Option<usize>>> {
     let wanted: HashSet<&str> = columns.iter().map(String::as_str).collect();
     let (mut same, mut alike) = (HashMap::new(), HashMap::new());
     for (place, name) in names.iter().enumerate() {
-        let (found, name) = match wanted.contains(name.as_str()) {
-            true => (&mut same, name.clone()),
-            false => (&mut alike, key(name)),
-        };
+        let (found, name) = if wanted.contains(name.as_str()) { (&mut same, name.clone()) } else { (&mut alike, key(name)) };
         found.entry(name).and_modify(|place| *place = None).or_insert(Some(place));
     }
     let of = |column: &String| match same.get(column).or_else(|| alike.get(&key(column))) {
@@ -136,10 +133,7 @@ fn places(columns: &[String], names: &[String]) -> Result<Vec<Option<usize>>> {
 /// Refuses a first line of which two columns have one name: nobody could ask for either.
 pub(super) fn check_distinct(fields: &Fields) -> Result<()> {
     let mut seen = HashSet::new();
-    match fields.iter().find(|field| !seen.insert(field.name())) {
-        Some(field) => Err(twice(field.name())),
-        None => Ok(()),
-    }
+    if let Some(field) = fields.iter().find(|field| !seen.insert(field.name())) { Err(twice(field.name())) } else { Ok(()) }
 }
 
 fn twice(column: &str) -> Error {

@@ -148,10 +148,7 @@ pub(super) async fn lines<'a>(
     let mut lines = Lines::new(options);
     let parts = plain.map_ok(Some).chain(stream::once(ready(Ok(None))));
     let cut = parts.try_filter_map(move |part| {
-        let whole = match part {
-            Some(bytes) => lines.push(&bytes),
-            None => lines.rest(),
-        };
+        let whole = if let Some(bytes) = part { lines.push(&bytes) } else { lines.rest() };
         if lines.breaks {
             breaks.store(true, Ordering::Relaxed);
         }

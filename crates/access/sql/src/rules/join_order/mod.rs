@@ -38,10 +38,7 @@ impl PhysicalOptimizerRule for JoinOrder {
             return Ok(plan);
         }
         let reordered = |node: Plan| {
-            Ok(match self.reordered(&node) {
-                Some(reordered) => Transformed::yes(reordered),
-                None => Transformed::no(node),
-            })
+            Ok(if let Some(reordered) = self.reordered(&node) { Transformed::yes(reordered) } else { Transformed::no(node) })
         };
         plan.transform_up(reordered).data()
     }

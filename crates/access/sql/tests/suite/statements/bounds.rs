@@ -1,8 +1,9 @@
-//! Functions that make much of little, and wide rows that joins and `unnest` repeat: refused before they do, alone, in constants and in what is
-//! built upon itself; and the same answers below that.
+//! Functions that make much of little: refused before they do, alone, in constants and in what is built upon itself; wide rows that joins and
+//! `unnest` repeat: in smaller batches, or refused; and the same answers below that.
 
+use datafusion::arrow::array::RecordBatch;
 use forebay_sql::{EngineMemory, EngineSettings};
-use forebay_types::ErrorKind;
+use forebay_types::{Error, ErrorKind};
 
 use crate::support::{Lake, settings};
 
@@ -164,28 +165,69 @@ async fn a_lambda_gives_the_same_however_many_elements_it_is_called_for_at_once(
     assert_eq!(lake.rows(&first).await, "2\n10001");
 }
 
+/// A row with a megabyte of text.
+const WIDE: &str = "(select repeat(s, 100000) as s, b from (values ('0123456789', 1)) t(s, b)) w";
+
+fn is_too_wide(error: &Error) -> bool {
+    let told = ["256.0 MiB", "batch_size = 268", "sql-memory"];
+    error.kind() == ErrorKind::Invalid && told.iter().all(|told| error.message().contains(told))
+}
+
 #[tokio::test]
-async fn a_wide_row_is_not_repeated_in_all_rows_of_a_batch() {
+async fn a_wide_row_is_repeated_in_batches_of_as_many_as_there_is_memory_for() {
     let lake = lake();
-    let wide = "(select repeat(s, 100000) as s, b from (values ('0123456789', 1)) t(s, b)) w";
-    let cases = |count: usize| {
-        [
-            format!("select s, unnest(range(0, {count})) as value from {wide}"),
-            format!("select s, value from {wide} cross join range(0, {count})"),
-            format!("select s, value from {wide} left join range(0, {count}) on value >= b - 1"),
-            format!("select s, value from {wide} join range(0, {count}) on value % 1 = b - 1"),
-        ]
-    };
-    for sql in cases(100_000) {
+    for sql in [
+        format!("select s, unnest(range(0, 40)) as value from {WIDE}"),
+        format!("select s, value from {WIDE} cross join range(0, 40)"),
+        format!("select s, value from {WIDE} left join range(0, 40) on value >= b - 1"),
+        format!("select s, value from {WIDE} join range(0, 40) on value % 1 = b - 1"),
+    ] {
+        let mut query = lake.engine.execute(&sql).await.unwrap();
+        let first = query.operation();
+        assert_eq!(query.notice(), None, "{sql}");
+        let rows: usize = query.collect().await.unwrap().iter().map(RecordBatch::num_rows).sum();
+        let is_told = query.notice().is_some_and(|notice| notice.contains("in batches of 268 rows"));
+        assert!(rows == 40 && query.operation() != first && is_told, "{sql}: {rows} rows, {:?}", query.notice());
+        assert_eq!(lake.rows(&format!("select sum(length(s)) as a from ({sql})")).await, "40000000", "{sql}");
+        let analyzed = lake.rows(&format!("explain analyze {sql}")).await;
+        assert!(analyzed.contains("Plan with Metrics"), "{analyzed}");
+    }
+    let kept = lake.rows("show datafusion.execution.batch_size").await;
+    assert!(kept.ends_with(" 8192"), "the session's own is another matter: {kept}");
+}
+
+#[tokio::test]
+async fn a_wide_row_of_which_one_list_makes_too_many_is_refused() {
+    let lake = lake();
+    let sql = format!("select s, unnest(unnest(l)) as a from (select s, array_repeat(range(0, 499 + b), 500) as l from {WIDE})");
+    for batch_rows in [8192, 1] {
+        lake.rows(&format!("set datafusion.execution.batch_size = {batch_rows}")).await;
         let error = lake.error(&sql).await;
         let told = error.message();
-        let is_told = told.contains("256.0 MiB") && told.contains("batch_size = 268") && told.contains("sql-memory");
-        assert!(error.kind() == ErrorKind::Invalid && is_told, "{sql}: {error}");
+        let is_told = told.contains("256.0 MiB") && told.contains("sql-memory") && !told.contains("batch_size");
+        assert!(error.kind() == ErrorKind::Invalid && is_told, "fewer in a batch don't help: {error}");
     }
-    lake.rows("set datafusion.execution.batch_size = 10").await;
-    for sql in cases(40) {
-        assert_eq!(lake.rows(&format!("select sum(length(s)) as a from ({sql})")).await, "40000000", "{sql}");
+}
+
+#[tokio::test]
+async fn a_statement_that_has_given_rows_or_writes_is_not_run_again_for_a_wide_row() {
+    let lake = lake();
+    lake.rows("set datafusion.execution.target_partitions = 1").await;
+    lake.put("late.csv", format!("s\n{}{}\n", "y\n".repeat(20_000), "x".repeat(1_000_000))).await;
+    let mut query = lake.engine.execute("select s, unnest(range(0, 2)) as a from '/lake/late.csv'").await.unwrap();
+    let first = query.operation();
+    assert!(query.next_batch().await.unwrap().unwrap().num_rows() > 0);
+    let error = query.collect().await.unwrap_err();
+    assert!(is_too_wide(&error) && query.operation() == first, "{error}");
+
+    let written = format!("copy (select s, unnest(range(0, 40)) as value from {WIDE}) to '/lake/out.parquet'");
+    for sql in [&written, &format!("explain analyze {written}")] {
+        let error = lake.error(sql).await;
+        assert!(is_too_wide(&error), "{sql}: {error}");
     }
+    assert_eq!(lake.names().await, ["late.csv"]);
+    lake.rows("set datafusion.execution.batch_size = 268").await;
+    assert_eq!(lake.rows(&written).await, "40");
 }
 
 #[tokio::test]

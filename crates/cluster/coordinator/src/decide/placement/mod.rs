@@ -108,7 +108,7 @@ impl Placement {
     pub(super) fn begin_anew(&mut self, now: Duration, workers: BTreeSet<WorkerId>) {
         let mut anew = Self::new(self.settings.clone(), 0, self.plans.seed, &[]);
         anew.workers = workers;
-        anew.routes = Routes::new(self.routes.version() + 1);
+        anew.routes = Routes::new(self.routes.version + 1);
         anew.period.number = self.period.number + 1;
         anew.popularity = Popularity::new(anew.period.number);
         (anew.period.opened, anew.plans.began) = (now, self.plans.began);

@@ -16,7 +16,7 @@ const BATCH: usize = 64;
 pub(super) struct Orders {
     by_worker: BTreeMap<WorkerId, VecDeque<(SegmentId, Order)>>,
     /// Who was given some since it was asked last.
-    new: BTreeSet<WorkerId>,
+    pub(super) new: BTreeSet<WorkerId>,
 }
 
 impl Orders {
@@ -37,11 +37,6 @@ impl Orders {
     pub(super) fn first(&self, worker: WorkerId) -> Vec<Order> {
         let waiting = self.by_worker.get(&worker);
         waiting.into_iter().flatten().take(BATCH).map(|(_, order)| order.clone()).collect()
-    }
-
-    /// Whether anybody was given orders since it was asked who.
-    pub(super) fn has_new(&self) -> bool {
-        !self.new.is_empty()
     }
 
     /// Who was given orders since this was asked last.

@@ -151,7 +151,7 @@ impl Placement {
 
     /// Whether workers have orders which they don't know of.
     pub(crate) fn has_ordered(&self) -> bool {
-        self.orders.has_new()
+        !self.orders.new.is_empty()
     }
 
     pub(crate) fn ordered(&mut self) -> Vec<WorkerId> {

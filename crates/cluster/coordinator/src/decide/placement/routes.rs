@@ -11,7 +11,7 @@ const GONE_MAX: usize = 100_000;
 /// The routing table as it is handed out, with the versions of its lines.
 #[derive(Debug)]
 pub(super) struct Routes {
-    version: u64,
+    pub(super) version: u64,
     lines: BTreeMap<RouteKey, (u64, Vec<(WorkerId, u32)>)>,
     /// By version.
     gone: BTreeMap<u64, RouteKey>,
@@ -22,10 +22,6 @@ pub(super) struct Routes {
 impl Routes {
     pub(super) fn new(version: u64) -> Self {
         Self { version, lines: BTreeMap::new(), gone: BTreeMap::new(), from: version }
-    }
-
-    pub(super) fn version(&self) -> u64 {
-        self.version
     }
 
     pub(super) fn len(&self) -> usize {
@@ -88,7 +84,7 @@ mod tests {
                 routes.set(RouteKey(key), holders);
                 if looks {
                     follower = follower.with(routes.since(follower.version())).unwrap();
-                    prop_assert_eq!((follower.version(), follower.len()), (routes.version(), routes.len()));
+                    prop_assert_eq!((follower.version(), follower.len()), (routes.version, routes.len()));
                     for (key, (_, holders)) in &routes.lines {
                         prop_assert_eq!(&follower.holders(*key).unwrap()[..], &holders[..]);
                     }
@@ -105,6 +101,6 @@ mod tests {
             let delta = routes.since(have);
             assert_eq!((delta.base, delta.routes.len()), (0, 1));
         }
-        assert_eq!(routes.since(routes.version()).routes, []);
+        assert_eq!(routes.since(routes.version).routes, []);
     }
 }

@@ -57,10 +57,7 @@ pub(super) enum ReplicaState {
 impl Tracked {
     /// Bytes of the segment.
     pub(super) fn bytes(&self) -> u64 {
-        match Cell::of_index(self.index) {
-            Some(_) => self.used_bytes(),
-            None => segment_bytes(self.version.size, self.index),
-        }
+        if Cell::of_index(self.index).is_some() { self.used_bytes() } else { segment_bytes(self.version.size, self.index) }
     }
 
     /// The most that any worker holds of it: what is in use of it.

@@ -31,7 +31,7 @@ impl Last {
 impl Placement {
     /// Version of the routing table.
     pub(crate) fn routes_version(&self) -> u64 {
-        self.routes.version()
+        self.routes.version
     }
 
     /// What is new in the routing table.

@@ -41,8 +41,6 @@ pub(in crate::forms) fn decoded_bytes(chunk: &ColumnChunkMetaData) -> u64 {
 }
 
 /// Decodes a column.
-///
-/// # Errors
 /// `Invalid` for nested columns and types that a table can't hold, or when it or a page of it is larger than a segment; `Corrupt` when
 /// the bytes can't be what the footer says.
 pub(in crate::forms) fn decode(column: &Column) -> Result<Made> {

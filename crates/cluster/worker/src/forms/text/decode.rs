@@ -30,8 +30,6 @@ pub(in crate::forms) struct Rows {
 }
 
 /// The schema that a form names.
-///
-/// # Errors
 /// `Corrupt` when it names none, `Invalid` when it does not have these columns, or when they are nested.
 pub(in crate::forms) fn schema_with(form: &TextForm, columns: &[usize]) -> Result<SchemaRef> {
     let schema = schema_from_bytes(&form.schema)?;
@@ -46,8 +44,6 @@ pub(in crate::forms) fn schema_with(form: &TextForm, columns: &[usize]) -> Resul
 }
 
 /// Decodes columns, all in one reading of the lines, as the engine's own readers do.
-///
-/// # Errors
 /// `Corrupt` when the lines can't be what the form says, or values have lines of their own; `Invalid` for types that a table
 /// can't hold.
 pub(in crate::forms) fn decode(rows: &Rows) -> Result<Made> {

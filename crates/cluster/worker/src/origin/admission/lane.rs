@@ -12,7 +12,7 @@ use super::Priority;
 pub(super) struct Lane {
     priority: Priority,
     waiting: VecDeque<Waiter>,
-    waiting_bytes: u64,
+    pub(super) waiting_bytes: u64,
     pub(super) running: usize,
     /// Still to come.
     pub(super) bytes: u64,
@@ -64,11 +64,6 @@ impl Lane {
     /// Those that wait.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
-    }
-
-    /// Bytes of those that wait, of some that have given up too.
-    pub(super) fn waiting_bytes(&self) -> u64 {
-        self.waiting_bytes
     }
 
     /// The turns and bytes of those that wait and have not given up.

@@ -47,44 +47,62 @@ impl Elsewhere {
         Self { cluster, asking, away, began: forebay_runtime::now() }
     }
 
-    /// Those pages of `run` that another worker has, verified. Nobody is asked but who has the segment by the routing table, by rendezvous
+    /// What other workers have of `run`, verified. Nobody is asked but who has the segment by the routing table, by rendezvous
     /// hashing or by its own word; where all of that says that it would be here, this costs nothing.
-    pub(crate) async fn ask(&self, segment: &Segment, run: PageRun) -> Vec<Given> {
-        let whereabouts = &self.cluster.whereabouts;
-        let mut left = self.candidates(segment);
-        if left.is_empty() || whereabouts.is_nowhere(segment.id) {
-            return Vec::new();
+    pub(crate) async fn ask(&self, segment: &Segment, run: PageRun) -> Heard {
+        let (whereabouts, mut heard) = (&self.cluster.whereabouts, Heard::default());
+        let asked = self.candidates(segment, run);
+        if !asked.is_empty()
+            && !whereabouts.is_nowhere(segment.id)
+            && let Ok(_asking) = self.asking.try_acquire()
+            && !self.ask_in_order(segment, run, asked, &mut heard).await
+        {
+            whereabouts.nowhere(segment.id);
         }
-        let Ok(_asking) = self.asking.try_acquire() else { return Vec::new() };
-        let mut asked = Vec::with_capacity(ASKED_MAX);
-        let (mut is_held, mut found) = (false, Found::default());
+        heard
+    }
+
+    /// The same of these workers, who have said that they want some of it, for what was not `heard` of before.
+    pub(crate) async fn ask_these(&self, segment: &Segment, run: PageRun, workers: Vec<WorkerId>, heard: &mut Heard) {
+        heard.coming.clear();
+        let asked: VecDeque<_> =
+            workers.into_iter().filter(|worker| *worker != self.cluster.id && self.is_well(*worker)).collect();
+        if let Ok(_asking) = self.asking.try_acquire() {
+            self.ask_in_order(segment, run, asked, heard).await;
+        }
+    }
+
+    /// Asks these, and whom they name, until all pages are found. Whether anybody has any of the segment, or will.
+    async fn ask_in_order(&self, segment: &Segment, run: PageRun, mut left: VecDeque<WorkerId>, heard: &mut Heard) -> bool {
+        let whereabouts = &self.cluster.whereabouts;
+        let (mut asked, mut is_held) = (Vec::with_capacity(ASKED_MAX), false);
         while let Some(worker) = left.pop_front().filter(|_| asked.len() < ASKED_MAX) {
-            let missing = found.pages.missing(run);
-            let (Some(first), Some(last)) = (missing.first(), missing.last()) else { break };
+            let missing = heard.found.pages.missing(run);
+            let (Some(first), Some(last)) = (missing.first(), missing.last()) else { return true };
             assert!(worker != self.cluster.id && !asked.contains(&worker), "{worker} asks itself, or is asked twice");
             asked.push(worker);
             let wanted = PageRun::new(first.start, last.end());
             let Some(shared) = self.ask_one(worker, segment, wanted).await else { continue };
             let gives = !shared.runs.is_empty();
-            is_held |= shared.holds || gives;
-            if gives {
-                whereabouts.note(segment.id, worker);
+            is_held |= shared.holds || shared.coming || gives;
+            if gives || shared.coming {
+                whereabouts.note(segment.id, wanted, worker);
             } else if !shared.holds {
                 whereabouts.forget(segment.id, worker);
             }
+            if shared.coming {
+                heard.coming.push(worker);
+            }
             let known = |other: &WorkerId| *other != self.cluster.id && !asked.contains(other) && self.is_well(*other);
-            if let Some(other) = shared.elsewhere.filter(known) {
+            for other in shared.others.iter().copied().rev().filter(known) {
                 left.retain(|it| *it != other);
                 left.push_front(other);
             }
             if gives {
-                found.add(segment, given(segment, shared));
+                heard.found.add(segment, given(segment, shared));
             }
         }
-        if !is_held {
-            whereabouts.nowhere(segment.id);
-        }
-        found.in_order()
+        is_held
     }
 
     async fn ask_one(&self, worker: WorkerId, segment: &Segment, run: PageRun) -> Option<Shared> {
@@ -105,12 +123,14 @@ impl Elsewhere {
         }
     }
 
-    /// Whom to ask, in this order: who has said so, then whom the routing table names, else the home of the key, which was another
-    /// one's before a worker joined.
-    fn candidates(&self, segment: &Segment) -> VecDeque<WorkerId> {
+    /// Whom to ask, in this order: who has said to want pages about there, then whom the routing table names, else the home of the key, which
+    /// was another one's before a worker joined, and at last who else has said to want some of the segment.
+    fn candidates(&self, segment: &Segment, run: PageRun) -> VecDeque<WorkerId> {
         let route = RouteKey::of(segment.version.mount, &segment.version.key, (segment.start / SEGMENT_BYTES) as u32);
-        let routes = self.cluster.routes();
-        let mut all = self.cluster.whereabouts.of(segment.id);
+        let (routes, whereabouts) = (self.cluster.routes(), &self.cluster.whereabouts);
+        let mut all = whereabouts.near(segment.id, run);
+        // The home may know of others.
+        all.truncate(ASKED_MAX - 1);
         match routes.holders(route) {
             Some(line) => {
                 let mut line = line.to_vec();
@@ -119,6 +139,7 @@ impl Elsewhere {
             }
             None => all.extend(self.cluster.other_home(route, self.began.elapsed() < NEW_FOR)),
         }
+        all.extend(whereabouts.of(segment.id));
         let mut candidates = VecDeque::with_capacity(all.len());
         for worker in all {
             if worker != self.cluster.id && !candidates.contains(&worker) && self.is_well(worker) {
@@ -136,6 +157,26 @@ impl Elsewhere {
 
     fn is_well(&self, worker: WorkerId) -> bool {
         self.away.lock().get(&worker).is_none_or(|since| since.elapsed() >= AWAY_FOR)
+    }
+}
+
+/// What other workers have said of pages that are missed.
+#[derive(Default)]
+pub(crate) struct Heard {
+    found: Found,
+    /// Those to whom some are on their way still.
+    coming: Vec<WorkerId>,
+}
+
+impl Heard {
+    /// Who may be asked again for pages that are on their way to it.
+    pub(super) fn coming(&self) -> impl Iterator<Item = WorkerId> {
+        self.coming.iter().copied()
+    }
+
+    /// The pages that were given, in order.
+    pub(super) fn given(self) -> Vec<Given> {
+        self.found.in_order()
     }
 }
 

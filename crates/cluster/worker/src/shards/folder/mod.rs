@@ -20,7 +20,8 @@ const UNFINISHED: &str = "new";
 /// Shards on disk, each in a folder that is named by what it is made of.
 pub(super) struct Kept {
     folder: PathBuf,
-    bytes_max: u64,
+    /// Bytes that shards may take here, without what is lent.
+    pub(super) bytes_max: u64,
     /// What the disk tier lends beside that.
     lent_bytes: AtomicU64,
     all: Mutex<HashMap<u128, OnDisk>>,
@@ -165,11 +166,6 @@ impl Kept {
         Ok(bytes)
     }
 
-    /// Bytes that shards may take here, without what is lent.
-    pub(super) fn bytes_max(&self) -> u64 {
-        self.bytes_max
-    }
-
     /// Whether a shard of so many bytes can be brought here at all, whatever goes for it.
     pub(super) fn may_fit(&self, bytes: u64) -> bool {
         bytes <= self.bytes_max
@@ -255,11 +251,8 @@ impl Kept {
 }
 
 fn bytes_of(folder: &Path) -> Result<u64> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(folder).context(|| folder.display())? {
-        bytes += entry.and_then(|entry| entry.metadata()).context(|| folder.display())?.len();
-    }
-    Ok(bytes)
+    let entries = fs::read_dir(folder).context(|| folder.display())?;
+    entries.map(|entry| entry.and_then(|entry| entry.metadata()).context(|| folder.display()).map(|file| file.len())).sum()
 }
 
 pub(super) fn remove(path: &Path) -> Result<()> {

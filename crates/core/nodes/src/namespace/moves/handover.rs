@@ -82,7 +82,7 @@ impl Namespace {
             }
             bytes += Self::size(name, node);
             let until = node.flags().is_leased().then(|| self.leases.get(&(id, name.clone()))).flatten();
-            let writer = if let Node::File(_, file) = node { file.writer() } else { None };
+            let writer = if let Node::File(_, file) = node { file.writer } else { None };
             packed.push(Packed {
                 name: name.clone(),
                 node: Moving::of(node, self.location(node)),

@@ -35,7 +35,7 @@ impl Namespace {
     pub fn arrive(&mut self, rename: u128, source: u64, dir: DirId, name: &str, moving: Moving) -> NodeResult<()> {
         self.check_arrival(moving.kind(), dir, name)?;
         // Lease and writer stay behind: the target's clock is another one.
-        let label = self.label(moving.location())?;
+        let label = self.label(&moving.location)?;
         let node = moving.into_node(label);
         let from = node.container().and_then(|id| self.links.get(&id)).map(|(from, _)| *from);
         self.check_comes(dir, name, (node.len(), node.container()), from)?;

@@ -31,7 +31,7 @@ impl Namespace {
     pub fn unpack(&mut self, id: DirId, packed: Vec<Packed>, now: Duration) -> NodeResult<()> {
         self.check_coming(id)?;
         for Packed { name, node, lease, writer } in packed {
-            let label = self.label(node.location())?;
+            let label = self.label(&node.location)?;
             let mut node = node.into_node(label);
             self.check_room(Self::size(&name, &node))?;
             if let Node::File(_, file) = &mut node {
@@ -140,7 +140,7 @@ impl Namespace {
             for node in table.nodes.values() {
                 match node {
                     node if !is_still || node.flags().is_moving() => doubtful.extend(node.blocks()),
-                    Node::Container(_, link) if link.1.worker != self.worker() => removed.elsewhere.push(link.1),
+                    Node::Container(_, link) if link.1.worker != self.worker => removed.elsewhere.push(link.1),
                     node => removed.blocks.extend(node.blocks()),
                 }
             }

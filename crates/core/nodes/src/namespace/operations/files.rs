@@ -49,7 +49,7 @@ impl Namespace {
     pub fn append_blocks(&mut self, dir: DirId, name: &str, serial: u64, len: u64, blocks: &[BlockRef]) -> NodeResult<u64> {
         if let Some(file) = self.file(dir, name)?.filter(|file| file.is_still(serial, len)) {
             let more: u64 = blocks.iter().map(|block| u64::from(block.len)).sum();
-            self.check_quota(dir, name, len - file.tail().len() as u64 + more)?;
+            self.check_quota(dir, name, len - file.tail.len() as u64 + more)?;
         }
         self.whole(|names| {
             let mut before = 0;

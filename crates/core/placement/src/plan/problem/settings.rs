@@ -124,8 +124,6 @@ impl PlanSettings {
     }
 
     /// Refuses values that make no sense.
-    ///
-    /// # Errors
     /// `Invalid`: a slack that isn't from 0 to 1, a budget below 1, or fewer than one replica a segment.
     pub fn validate(&self) -> Result<()> {
         if !(0.0..=1.0).contains(&self.slack) {

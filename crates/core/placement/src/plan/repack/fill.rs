@@ -10,7 +10,8 @@ const TRIES: usize = 12;
 /// Fills workers from a common heap. Keeps its buffers from one use to the next.
 #[derive(Default)]
 pub(super) struct Filler {
-    bags: Vec<Vec<Piece>>,
+    /// What [`Self::fill`] made: one bag a worker.
+    pub(super) bags: Vec<Vec<Piece>>,
     /// What isn't in a bag yet, by descending count.
     heap: Vec<Piece>,
     /// A random order of the heap's places.
@@ -23,16 +24,6 @@ pub(super) struct Filler {
 }
 
 impl Filler {
-    /// What [`Self::fill`] made: one bag a worker.
-    pub(super) fn bags(&self) -> &[Vec<Piece>] {
-        &self.bags
-    }
-
-    /// The same, to be taken.
-    pub(super) fn bags_mut(&mut self) -> &mut [Vec<Piece>] {
-        &mut self.bags
-    }
-
     /// Fills workers of these capacities, in their order, with all of `items`, which together find room. With `held`,
     /// what a worker holds comes first. Gives up, with false, when it takes more than `pieces` pieces and nothing is held.
     pub(super) fn fill(

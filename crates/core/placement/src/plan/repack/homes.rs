@@ -16,7 +16,7 @@ pub(super) struct Homes {
     /// By segment: pieces that it needs.
     needed: Vec<u32>,
     /// Split into more pieces than needed, in no order.
-    loose: Vec<u32>,
+    pub(super) loose: Vec<u32>,
     /// By segment: its place in `loose`, or [`WHOLE`].
     places: Vec<u32>,
 }
@@ -61,11 +61,6 @@ impl Homes {
     /// One of the segments that have more pieces than they need.
     pub(super) fn loose(&self, dice: &mut Dice) -> Option<u32> {
         (!self.loose.is_empty()).then(|| self.loose[dice.below(self.loose.len())])
-    }
-
-    /// How many they are.
-    pub(super) fn loose_count(&self) -> usize {
-        self.loose.len()
     }
 
     /// The workers of `set` were packed anew: `items` lie elsewhere among them.

@@ -39,7 +39,7 @@ pub(crate) enum Price<'a> {
 pub(crate) fn repack(snapshot: &Snapshot<'_>, packing: &mut Packing, price: Price<'_>, settings: &PlanSettings) {
     if settings.iterations > 0 {
         let mut repack = Repack::new(snapshot, packing, price, settings.seed);
-        let many = (TRIES_PER_SPLIT * repack.homes.loose_count()).min(TRIES_MAX);
+        let many = (TRIES_PER_SPLIT * repack.homes.loose.len()).min(TRIES_MAX);
         repack.run(many.max(settings.iterations as usize));
     }
 }
@@ -126,7 +126,7 @@ impl<'a> Repack<'a> {
         if !self.filler.fill(&self.items, &capacities, held, pieces, &mut self.dice) {
             return;
         }
-        let after: u64 = self.set.iter().zip(self.filler.bags()).map(|(worker, bag)| self.cost(*worker, bag)).sum();
+        let after: u64 = self.set.iter().zip(&self.filler.bags).map(|(worker, bag)| self.cost(*worker, bag)).sum();
         if after <= before && self.bytes_fit() {
             self.keep();
         }
@@ -146,7 +146,7 @@ impl<'a> Repack<'a> {
     }
 
     fn bytes_fit(&self) -> bool {
-        self.set.iter().zip(self.filler.bags()).all(|(worker, bag)| {
+        self.set.iter().zip(&self.filler.bags).all(|(worker, bag)| {
             let old = self.bytes(&self.packing.bags[*worker as usize]);
             self.bytes(bag) <= self.packing.bytes[*worker as usize].saturating_add(old)
         })
@@ -161,7 +161,7 @@ impl<'a> Repack<'a> {
             let at = *worker as usize;
             let old = self.bytes(&self.packing.bags[at]);
             let capacity = self.packing.capacity(*worker);
-            let bag = &mut self.filler.bags_mut()[place];
+            let bag = &mut self.filler.bags[place];
             self.packing.room[at] = capacity - bag.iter().map(|piece| piece.count).sum::<u64>();
             std::mem::swap(&mut self.packing.bags[at], bag);
             self.packing.bytes[at] = self.packing.bytes[at].saturating_add(old) - self.bytes(&self.packing.bags[at]);

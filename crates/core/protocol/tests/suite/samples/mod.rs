@@ -146,7 +146,14 @@ pub fn replies() -> Vec<DataReply> {
         DataReply::Shard { queue: 300 },
         DataReply::Shards(vec![shard_state()]),
         DataReply::ShardChanged { version: 1 << 40 },
-        DataReply::Shared(Shared { runs: vec![(0, 3)], sums: vec![7; 3], holds: true, elsewhere: Some(WorkerId(1)) }),
+        DataReply::Shared(Shared {
+            runs: vec![(0, 3)],
+            sums: vec![7; 3],
+            holds: true,
+            elsewhere: Some(WorkerId(1)),
+            also: [None; 2],
+            coming: false,
+        }),
         DataReply::Departed(Departed {
             next: 1 << 40,
             lost: true,

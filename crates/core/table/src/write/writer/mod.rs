@@ -59,8 +59,6 @@ pub struct Writer<W> {
 
 impl<W: Write> Writer<W> {
     /// Begins a table.
-    ///
-    /// # Errors
     /// `Invalid` for columns that a table can't hold or options out of range, `NotFound` for a group's column that is not
     /// there; the sink's errors.
     pub fn new(sink: W, schema: SchemaRef, options: Options) -> Result<Self> {
@@ -98,8 +96,6 @@ impl<W: Write> Writer<W> {
     }
 
     /// Adds rows; whole row groups go out.
-    ///
-    /// # Errors
     /// `Invalid` if the batch is not of the table's schema or a value does not fit into a segment; the sink's errors.
     pub fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         let leaves = self.encoder.shape.schema.flatten(batch)?;

@@ -118,10 +118,8 @@ impl LogObject {
                 _ => Err(damaged(what)),
             };
         }
-        let mut calls = Vec::new();
-        for _ in 0..count {
-            calls.push(decode_call(&mut rest, |change| fits(change, schema)).ok_or_else(|| damaged(what))?);
-        }
+        let call = |_| decode_call(&mut rest, |change| fits(change, schema)).ok_or_else(|| damaged(what));
+        let calls = (0..count).map(call).collect::<Result<Vec<_>>>()?;
         match claim {
             _ if !rest.is_empty() => Err(damaged(what)),
             Some(claim) => Ok(Self::Kept(claim, calls)),

@@ -15,7 +15,7 @@ pub struct Wanted {
     /// The places of attributes; none for all.
     attributes: Option<Vec<usize>>,
     /// The record's version as well.
-    versioned: bool,
+    pub versioned: bool,
 }
 
 /// The answer for one key.
@@ -48,11 +48,6 @@ impl Wanted {
     /// The places of the attributes, empty for all.
     pub fn places(&self) -> Vec<u16> {
         self.attributes.iter().flatten().map(|place| u16::try_from(*place).expect("attributes are few")).collect()
-    }
-
-    /// Whether the version is wanted as well.
-    pub fn is_versioned(&self) -> bool {
-        self.versioned
     }
 
     /// How many values an answer has, of records with these columns.

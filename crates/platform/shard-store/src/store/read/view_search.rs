@@ -32,7 +32,7 @@ impl<'v> ViewSearch<'v> {
         self.suffixes(after, most, &mut found)?;
         for (place, mapped) in self.view.shards.iter().enumerate() {
             // Where there are enough below all of its keys, none of its own is among the first.
-            let first = mapped.keys().map(|(first, _)| first);
+            let first = mapped.keys.as_ref().map(|(first, _)| first);
             let is_behind = |last: &Key| first.is_none_or(|first| last < first);
             if most > 0 && found.iter().nth(most - 1).is_some_and(is_behind) {
                 continue;

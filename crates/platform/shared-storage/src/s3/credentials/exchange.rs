@@ -145,10 +145,8 @@ impl Exchange {
 
     /// What is asked over HTTP goes where a variable says, if it is set: to an endpoint within a VPC, say.
     fn context_at(&self, endpoint: &str, refused: &Refused) -> Result<Context> {
-        let server = match self.env.get(endpoint) {
-            Some(url) => Some(url.parse::<Uri>().map_err(|_| Error::denied(format!("{endpoint} is no URL")))?),
-            None => None,
-        };
+        let wrong = |_| Error::denied(format!("{endpoint} is no URL"));
+        let server = self.env.get(endpoint).map(|url| url.parse::<Uri>().map_err(wrong)).transpose()?;
         let http = Http { server: self.http.server.clone().or(server), ..self.http.clone() };
         Ok(Self { http, ..self.clone() }.context(refused))
     }

@@ -31,7 +31,7 @@ pub(super) enum Hand {
 /// One that hands credentials out. It renews what it gave.
 pub(super) struct Machine {
     provider: AwsCredentialProvider,
-    link: String,
+    pub(super) link: String,
 }
 
 impl Machine {
@@ -75,11 +75,6 @@ impl Machine {
             Ok(Err(_)) => Err(Error::denied(format!("{} gave none", self.link))),
             Err(_) => Err(Error::denied(format!("{} did not answer for {} s", self.link, FETCH_TIMEOUT.as_secs()))),
         }
-    }
-
-    /// Who hands them out.
-    pub(super) fn link(&self) -> &str {
-        &self.link
     }
 }
 

@@ -29,7 +29,7 @@ use source::Source;
 pub(super) struct Credentials {
     kind: Kind,
     /// For messages; holds no secret.
-    origin: String,
+    pub(super) origin: String,
 }
 
 enum Kind {
@@ -87,7 +87,7 @@ impl Credentials {
         }
         let machine = Machine::find(Hand::Any, &Environment::default(), region)
             .map_err(|error| error.context(format!("mount {}", mount.name)))?;
-        let origin = machine.link().to_string();
+        let origin = machine.link.clone();
         Ok(Self { kind: Kind::Machine(machine), origin })
     }
 
@@ -119,11 +119,6 @@ impl Credentials {
             Kind::Renewed(renewed) => renewed.ran_out(of),
             Kind::Anonymous | Kind::Fixed(_) | Kind::Machine(_) => false,
         }
-    }
-
-    /// Where they come from.
-    pub(super) fn origin(&self) -> &str {
-        &self.origin
     }
 }
 

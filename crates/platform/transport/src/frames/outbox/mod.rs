@@ -86,7 +86,7 @@ impl Outbox {
     /// One of those whose bytes `all` counts together.
     pub(crate) fn one_of(sink: &Sink, all: Arc<AtomicUsize>) -> Self {
         let Sink::Socket { socket, .. } = sink else { return Self::over(None, false, all) };
-        Self::over(Some(socket.clone()), !socket.is_unix(), all)
+        Self::over(Some(socket.clone()), !socket.unix, all)
     }
 
     fn over(direct: Option<Arc<dyn Direct>>, checks: bool, all: Arc<AtomicUsize>) -> Self {
@@ -98,8 +98,8 @@ impl Outbox {
         let frame = if self.checks { frame.checked() } else { frame };
         let mut state = self.state.lock();
         if !state.closed {
-            state.bytes += frame.bytes();
-            self.all.fetch_add(frame.bytes(), Relaxed);
+            state.bytes += frame.bytes;
+            self.all.fetch_add(frame.bytes, Relaxed);
             state.queue.push_back(frame);
         }
     }
@@ -131,7 +131,7 @@ impl Outbox {
         let mut state = self.state.lock();
         let found = state.queue.iter().position(|frame| frame.is_request() && frame.tag() == tag);
         let frame = found.and_then(|index| state.queue.remove(index));
-        self.less(&mut state, frame.as_ref().map_or(0, OutFrame::bytes));
+        self.less(&mut state, frame.as_ref().map_or(0, |frame| frame.bytes));
         frame.is_some()
     }
 

@@ -79,7 +79,7 @@ fn all_go_through(full_at: usize, put: [fn(&Outbox, OutFrame); 2]) {
         put[0](&outbox, frame(1));
         other.join().unwrap();
         loom::future::block_on(outbox.drained_to(0));
-        assert_eq!(wire.took.load(SeqCst), frame(1).bytes() + frame(2).bytes());
+        assert_eq!(wire.took.load(SeqCst), frame(1).bytes + frame(2).bytes);
         outbox.close();
         writing.join().unwrap();
     });

@@ -35,10 +35,7 @@ impl Codec {
                 at.into_inner()
             }
         };
-        match out.len() == end {
-            true => Ok(out),
-            false => damage("a compressed buffer has another length than it says"),
-        }
+        if out.len() == end { Ok(out) } else { damage("a compressed buffer has another length than it says") }
     }
 }
 

@@ -87,10 +87,7 @@ fn check<'a>(blocks: impl Iterator<Item = &'a Block>, file_bytes: u64) -> Result
         return damage("its footer names messages beyond its end");
     };
     spans.sort_unstable();
-    match spans.windows(2).all(|pair| pair[0].1 <= pair[1].0) {
-        true => Ok(()),
-        false => damage("its footer names messages that overlap"),
-    }
+    if spans.windows(2).all(|pair| pair[0].1 <= pair[1].0) { Ok(()) } else { damage("its footer names messages that overlap") }
 }
 
 #[cfg(test)]

@@ -37,10 +37,7 @@ type Rows = BoxStream<'static, Result<RecordBatch>>;
 
 /// The schema of a file or stream.
 pub(in crate::paths::guard) async fn schema(store: &Arc<dyn ObjectStore>, file: &ObjectMeta) -> Result<SchemaRef> {
-    match footer(store, file).await? {
-        Some(footer) => Ok(footer.schema),
-        None => streams::schema(store, file).await,
-    }
+    if let Some(footer) = footer(store, file).await? { Ok(footer.schema) } else { streams::schema(store, file).await }
 }
 
 impl FileOpener for ArrowOpener {
@@ -89,10 +86,7 @@ async fn of_file(
 
 /// Rows with the columns that are asked for.
 fn in_order(rows: Rows, arranged: Option<Arranged>) -> Rows {
-    match arranged {
-        Some(arranged) => rows.and_then(move |rows| std::future::ready(arranged.rows(&rows))).boxed(),
-        None => rows,
-    }
+    if let Some(arranged) = arranged { rows.and_then(move |rows| std::future::ready(arranged.rows(&rows))).boxed() } else { rows }
 }
 
 /// Bytes of a message before its body; that there are so many was checked with the footer.

@@ -30,16 +30,13 @@ pub(super) async fn first(input: &mut Input) -> Result<SchemaRef> {
     }
     let Some(next) = next(input).await? else { return damage("it has no schema") };
     let message = metadata_of(&next.bytes[prefix_bytes(&next.bytes)..next.head_bytes])?;
-    match message.header_as_schema() {
-        Some(schema) => schema_of(schema),
-        None => damage("it doesn't begin with its schema"),
-    }
+    if let Some(schema) = message.header_as_schema() { schema_of(schema) } else { damage("it doesn't begin with its schema") }
 }
 
 /// Takes the next message; none at the end.
 pub(super) async fn next(input: &mut Input) -> Result<Option<Next>> {
     const CUT: &str = "it ends within a message";
-    if input.left() == 0 {
+    if input.left == 0 {
         return Ok(None);
     }
     if !input.fill(4).await? {
@@ -68,8 +65,5 @@ pub(super) async fn next(input: &mut Input) -> Result<Option<Next>> {
     let body_bytes = metadata_of(&input.peek()[prefix..head_bytes])?.bodyLength();
     let Ok(body_bytes) = u64::try_from(body_bytes) else { return damage("a message is shorter than nothing") };
     let Some(bytes) = body_bytes.checked_add(head_bytes as u64) else { return damage(CUT) };
-    match input.fill(bytes).await? {
-        true => Ok(Some(Next { bytes: input.take(bytes as usize), head_bytes })),
-        false => damage(CUT),
-    }
+    if input.fill(bytes).await? { Ok(Some(Next { bytes: input.take(bytes as usize), head_bytes })) } else { damage(CUT) }
 }

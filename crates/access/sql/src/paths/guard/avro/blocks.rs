@@ -17,7 +17,7 @@ pub(super) struct Block {
 /// Takes the next block of a file; none at its end.
 pub(super) async fn next(input: &mut Input, header: &Header, decoded_bytes_max: u64) -> Result<Option<Block>> {
     const CUT: &str = "it ends within a block";
-    let left = input.left();
+    let left = input.left;
     if left == 0 {
         return Ok(None);
     }

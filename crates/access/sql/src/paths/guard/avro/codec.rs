@@ -58,10 +58,7 @@ impl Codec {
 fn all(decoder: impl Read, most: u64) -> Result<Bytes> {
     let mut out = Vec::new();
     decoder.take(most.saturating_add(1)).read_to_end(&mut out).map_err(undecodable)?;
-    match out.len() as u64 > most {
-        true => Err(Fault::TooLarge { bytes: out.len() as u64, most }),
-        false => Ok(out.into()),
-    }
+    if out.len() as u64 > most { Err(Fault::TooLarge { bytes: out.len() as u64, most }) } else { Ok(out.into()) }
 }
 
 /// A block of Snappy ends with the checksum of what it is decoded.
@@ -78,10 +75,7 @@ fn snappy(block: &[u8], most: u64) -> Result<Bytes> {
     let out = snap::raw::Decoder::new().decompress_vec(compressed).map_err(undecodable)?;
     let mut found = flate2::Crc::new();
     found.update(&out);
-    match found.sum() == u32::from_be_bytes(*checksum) {
-        true => Ok(out.into()),
-        false => damage("a block differs from its checksum"),
-    }
+    if found.sum() == u32::from_be_bytes(*checksum) { Ok(out.into()) } else { damage("a block differs from its checksum") }
 }
 
 fn undecodable(error: std::io::Error) -> Fault {

@@ -26,7 +26,7 @@ impl Header {
     pub(super) async fn take(input: &mut Input) -> Result<Self> {
         let mut wanted = 4_096;
         loop {
-            let all = input.left();
+            let all = input.left;
             input.fill(wanted.min(all)).await?;
             if let Some((header, bytes)) = Self::parse(input.peek())? {
                 input.take(bytes);

@@ -117,10 +117,7 @@ fn reader(
     projection: Option<Vec<usize>>,
 ) -> Result<Reader<std::io::Cursor<Vec<u8>>>> {
     let builder = ReaderBuilder::new().with_batch_size(batch_rows);
-    let builder = match projection {
-        Some(projection) => builder.with_projection(projection),
-        None => builder,
-    };
+    let builder = if let Some(projection) = projection { builder.with_projection(projection) } else { builder };
     Ok(builder.build(std::io::Cursor::new(header.file_of(rows, bytes)))?)
 }
 

@@ -3,6 +3,7 @@
 use datafusion::arrow::array::{ArrayRef, Int64Array, ListArray, ListBuilder, RecordBatch, StringArray, StringBuilder};
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::datatypes::Field;
+use datafusion::error::DataFusionError;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, Encoding};
 use datafusion::parquet::file::metadata::{FileMetaData, ParquetMetaDataBuilder, ParquetMetaDataReader};
@@ -41,6 +42,34 @@ fn told(footer: &Footer, file: &Bytes, range: Range<u64>) -> Option<String> {
         Err(Fault::Damage(why)) => Some(why),
         Err(other) => panic!("{other:?}"),
     }
+}
+
+/// Opens nothing, and says how much of a file's end it was to read first.
+#[derive(Debug)]
+struct Asked;
+
+impl ParquetFileReaderFactory for Asked {
+    fn create_reader(
+        &self,
+        _: usize,
+        _: PartitionedFile,
+        footer_bytes: Option<usize>,
+        _: &ExecutionPlanMetricsSet,
+    ) -> Result<Box<dyn AsyncFileReader + Send>> {
+        Err(DataFusionError::Plan(format!("{footer_bytes:?}")))
+    }
+}
+
+#[test]
+fn a_footer_was_three_requests_where_the_plan_came_from_another_process() {
+    let files = Files { own: Arc::new(Asked), bounds: Arc::new(bounds(MOST)) };
+    let asked = |footer_bytes| {
+        let file = PartitionedFile::new("a.parquet", 1_000);
+        let made = files.create_reader(0, file, footer_bytes, &ExecutionPlanMetricsSet::new());
+        made.err().unwrap().to_string()
+    };
+    assert!(asked(None).contains("Some(65536)"), "{}", asked(None));
+    assert!(asked(Some(100)).contains("Some(100)"), "{}", asked(Some(100)));
 }
 
 #[test]

@@ -1,0 +1,362 @@
+"""Kinds of queries that wrong answers were found in, each asked for by itself: what comes of chance alone has them too seldom."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from expressions import FLAT, NUMBERS, SQL_TYPE, Scope, as_it_is, expr, one_zero
+from generate import ORDERED, Generator, Source
+from query import Derived, Either, Expr, Join, Named, Relation, Select, SetOp
+from tables import Table
+
+# The share of queries that are of these kinds.
+SHARE = 0.4
+STRUCTS = ("struct", "firm")
+# What is computed of a column again and again, by the same words at each depth.
+AGAIN: dict[str, tuple[Any, Any]] = {"int": ("(", " + 1)"), "float": ("(", " + 0.25)"), "text": ("concat(", ", 'x')"), "bool": ("(not ", ")")}
+
+
+def query(tables: list[Table], seed: int) -> Any:
+    """The query of a seed."""
+    gen = Generator(tables, seed)
+    return gen.rng.choice(KINDS)(gen) if gen.chance(SHARE) else gen.query()
+
+
+def table(gen: Generator, has: Callable[[Table], bool] = lambda _: True) -> Source:
+    """A table, one that has what is asked for where there is any."""
+    return gen.table(gen.rng.choice([one for one in gen.tables if has(one)] or gen.tables))
+
+
+def of_kinds(*kinds: str) -> Callable[[Table], bool]:
+    return lambda one: any(column.kind in kinds for column in one.columns)
+
+
+def several_files(one: Table) -> bool:
+    return one.layout != "one"
+
+
+def where(gen: Generator, scope: Scope, chance: float = 0.5) -> tuple[Expr, ...]:
+    return gen.condition_of_columns(replace(scope, subquery=None), 1) if gen.chance(chance) else ()
+
+
+def selected(gen: Generator, items: list[Expr], source: Any, conditions: tuple[Expr, ...] = (), **more: Any) -> Select:
+    """A query that shows each item by a name of its own."""
+    return Select(tuple((item, gen.name("x")) for item in items), source, conditions, **more)
+
+
+def bare(names: dict[str, str]) -> list[Expr]:
+    return [expr(kind, name) for name, kind in names.items()]
+
+
+def repeated(gen: Generator) -> Any:
+    """One name and one expression at several depths, each of what the one below gives."""
+    source = table(gen)
+    inner, kinds = deeper(gen, source)
+    if gen.chance(0.3):
+        # Both sides have the same names.
+        other, others = deeper(gen, source)
+        joined = Join(gen.rng.choice(["inner", "left", "full"]), Derived(inner, "a"), Derived(other, "b"), (expr("bool", "(a.id = b.id)"),))
+        atoms = [expr(kind, f"{side}.{name}") for side, of in (("a", kinds), ("b", others)) for name, kind in of.items()]
+        return selected(gen, atoms, joined, where(gen, Scope(atoms), 0.8))
+    atoms = bare(kinds)
+    if gen.chance(0.3):
+        least = [one_zero(expr(atom.kind, f"{gen.rng.choice(['min', 'max'])}(", as_it_is(atom), ")")) for atom in atoms]
+        return selected(gen, least, Derived(inner, ""), where(gen, Scope(atoms), 0.3))
+    return selected(gen, atoms, Derived(inner, ""), where(gen, Scope(atoms), 0.3))
+
+
+def deeper(gen: Generator, source: Source) -> tuple[Select, dict[str, str]]:
+    """Queries in queries of a table, all of the same names, and what these are."""
+    rng = gen.rng
+    atoms = [atom for atom in source.atoms[1:] if atom.kind in AGAIN]
+    first = rng.sample(atoms, min(len(atoms), rng.randint(1, 2)))
+    # What both engines count in the same width.
+    wide = [expr("int", "cast(", atom, " as bigint)") if atom.kind == "int" else atom for atom in first]
+    kinds = {"id": "int"} | {f"s{at}": atom.kind for at, atom in enumerate(wide)}
+    made = Select(tuple(zip([source.atoms[0], *wide], kinds)), source.node)
+    again = [expr(kind, AGAIN[kind][0], name, AGAIN[kind][1]) if name != "id" else expr(kind, name) for name, kind in kinds.items()]
+    if rng.random() < 0.4:
+        again = [expr(kind, "(s0 + s0)") if name == "s0" and kind in NUMBERS else one for one, (name, kind) in zip(again, kinds.items())]
+    if len(wide) == 2 and wide[0].kind == wide[1].kind and rng.random() < 0.4:
+        again[1:] = bare({"s1": kinds["s1"], "s0": kinds["s0"]})
+    alias = rng.choice(["", "", "d"])
+    for _ in range(rng.randint(2, 4)):
+        made = Select(tuple(zip(again, kinds)), Derived(made, alias), where(gen, Scope(bare(kinds)), 0.15), distinct=rng.random() < 0.1)
+    return made, kinds
+
+
+def summaries(gen: Generator) -> Any:
+    """Several aggregates of all rows of many files: what one of them leaves out the others still count."""
+    rng, source = gen.rng, table(gen, several_files)
+    atoms = [atom for atom in source.atoms if atom.kind in ORDERED]
+    items = []
+    for _ in range(rng.randint(2, 6)):
+        of = rng.choice(atoms)
+        filtered = (" filter (where ", gen.make.comparison(Scope(atoms), 1), ")") if gen.chance(0.2) else ()
+        if of.kind in NUMBERS and gen.chance(0.3):
+            items.append(gen.of_sum(of.kind, "sum(", as_it_is(of), ")", *filtered))
+        elif gen.chance(0.2):
+            items.append(expr("int", f"count({rng.choice(['', 'distinct '])}", of, ")", *filtered))
+        else:
+            items.append(one_zero(expr(of.kind, f"{rng.choice(['min', 'max'])}(", as_it_is(of), ")", *filtered)))
+    return selected(gen, items, source.node, where(gen, Scope(atoms)) + where(gen, Scope(atoms), 0.2))
+
+
+def windows(gen: Generator) -> Any:
+    """Windows of several orders in one query, and frames by values and by peers."""
+    source = table(gen)
+    scope = Scope(source.atoms, source.keys)
+    items = [source.atoms[0], *gen.both_ways(scope)]
+    items += [framed(gen, scope) for _ in range(gen.rng.randint(1, 3))]
+    # Of the first rows, which are told apart by their key, others are still looked at.
+    first = {"order": (f"1 {gen.rng.choice(['asc', 'desc'])}",), "limit": gen.rng.choice([1, 7, 40])} if gen.chance(0.3) else {}
+    return selected(gen, items, source.node, where(gen, scope, 0.3), **first)
+
+
+def first_groups(gen: Generator) -> Any:
+    """The first of groups by what they have least or most of, which other groups may have too."""
+    rng, source = gen.rng, table(gen)
+    flat = [atom for atom in source.atoms if atom.kind in FLAT]
+    key, of = rng.choice(flat), rng.choice(flat)
+    shown = rng.choice([one_zero(key), one_zero(expr(of.kind, f"{rng.choice(['min', 'max'])}(", as_it_is(of), ")"))])
+    order = f"1 {rng.choice(['asc', 'desc'])} nulls {rng.choice(['first', 'last'])}"
+    return selected(gen, [shown], source.node, where(gen, Scope(source.atoms), 0.3), group=(as_it_is(key),), order=(order,), limit=rng.choice([1, 3, 10]))
+
+
+def framed(gen: Generator, scope: Scope) -> Expr:
+    """An aggregate of rows whose values, or peers, lie within bounds."""
+    rng = gen.rng
+    partition, _ = gen.over(scope)
+    # Floats that are no numbers lie within other bounds in the two.
+    by = rng.choice([atom for atom in scope.atoms if atom.kind in ("int", "date", "ts")])
+    unit = rng.choice(["range", "range", "groups"])
+    most = rng.choice([1, 3, 40])
+    bound = str(most) if by.kind == "int" or unit == "groups" else f"interval '{most} days'"
+    start, end = rng.choice([
+        (f"{bound} preceding", f"{bound} following"),
+        (f"{bound} preceding", "current row"),
+        ("unbounded preceding", f"{bound} preceding"),
+        (f"{bound} following", "unbounded following"),
+    ])
+    of = expr("int", "cast(", by, " as bigint)") if by.kind == "int" else by
+    order = ["order by ", of, f" {rng.choice(['asc', 'desc'])} nulls {rng.choice(['first', 'last'])}"]
+    return gen.aggregate_over(replace(scope, subquery=None), partition, order, f" {unit} between {start} and {end}")
+
+
+def struct(gen: Generator, source: Source) -> Expr:
+    """A struct of a source: a column, one within another, one in a list, or one that is made of columns."""
+    found = [atom for atom in source.atoms if atom.kind in STRUCTS]
+    found += [expr("struct", atom, "['s']") for atom in source.atoms if atom.kind == "deep"]
+    found += [expr("struct", atom, "[1]") for atom in source.atoms if atom.kind == "structs"]
+    if found and gen.chance(0.8):
+        return gen.rng.choice(found)
+    scope = Scope(source.atoms)
+    number = expr("int", "cast(", gen.make.of("int", scope, 0), " as bigint)")
+    return expr("struct", Either("named_struct('a', ", "struct_pack(a := "), number, Either(", 'b', ", ", b := "), gen.make.of("text", scope, 0), ")")
+
+
+def fields(gen: Generator) -> Any:
+    """Fields of structs that come through joins, unions, `case` and `coalesce`."""
+    rng = gen.rng
+    has = of_kinds(*STRUCTS, "deep", "structs")
+    left, right = table(gen, has), table(gen, has)
+    a, b = struct(gen, left), struct(gen, right)
+    if gen.chance(0.35):
+        sides = [Select(((side.atoms[0], "id"), (of, "s")), side.node) for side, of in ((left, a), (right, b))]
+        if gen.chance(0.3):
+            sides[0] = Select(((left.atoms[0], "id"), (expr("struct", "cast(null as ", struct_type(), ")"), "s")), left.node)
+        inner: Any = SetOp("union all", *sides)
+        if gen.chance(0.3):
+            inner = Select(((expr("int", "id"), "id"), (expr("struct", "s"), "s")), Derived(inner, ""), (expr("bool", "(id % 3 <> 1)"),))
+        return shown(gen, [expr("int", "d.id")], expr("struct", "d.s"), Derived(inner, "d"))
+    kind = rng.choice(["inner", "left", "left", "right", "full"])
+    joined = Join(kind, left.node, right.node, (expr("bool", "(", left.atoms[0], " = ", right.atoms[0], ")"),))
+    scope = Scope(left.atoms + right.atoms)
+    made = rng.choice([
+        a,
+        b,
+        expr("struct", "coalesce(", a, ", ", b, ")"),
+        expr("struct", "(case when ", gen.make.comparison(scope, 1), " then ", a, " else ", b, " end)"),
+        expr("struct", "(case when ", gen.make.comparison(scope, 1), " then ", a, " end)"),
+        expr("struct", "nullif(", a, ", ", b, ")"),
+    ])
+    if gen.chance(0.5):
+        inner = Select(((left.atoms[0], "id"), (right.atoms[0], "other"), (made, "s")), joined)
+        return shown(gen, [expr("int", "d.id"), expr("int", "d.other")], expr("struct", "d.s"), Derived(inner, "d"))
+    return shown(gen, [left.atoms[0], right.atoms[0]], made, joined)
+
+
+def struct_type() -> Either:
+    return Either("struct<a bigint, b varchar>", "struct(a bigint, b varchar)")
+
+
+def shown(gen: Generator, keys: list[Expr], of: Expr, source: Any) -> Select:
+    """A struct as it is, its fields, and whether it is there; or its fields as groups."""
+    a, b = expr("int", of, "['a']"), expr("text", of, "['b']")
+    absent = expr("bool", "(", of, " is null)")
+    conditions = (gen.rng.choice([expr("bool", "(", a, " is null)"), expr("bool", "(", a, " >= 3)"), expr("bool", "(", b, " < 'b')")]),) if gen.chance(0.4) else ()
+    if gen.chance(0.25):
+        return selected(gen, [a, absent, expr("int", "count(*)"), expr("int", "count(", b, ")")], source, conditions, group=(a, absent))
+    return selected(gen, [*keys, a, b, absent, *([of] if gen.chance(0.5) else [])], source, conditions)
+
+
+def elements(gen: Generator) -> Any:
+    """Lists and maps: their elements, keys and values, where they are null, empty, or have nulls."""
+    rng, source = gen.rng, table(gen, of_kinds("list", "map"))
+    key = source.atoms[0]
+    items = [key]
+    for of in [atom for atom in source.atoms if atom.kind in ("list", "map")]:
+        if of.kind == "map":
+            items += [expr("int", of, f"['{rng.choice('abc')}']"), expr("int", "cardinality(", of, ")"), expr("texts", "map_keys(", of, ")")]
+            items += [expr("list", "map_values(", of, ")")] if gen.chance(0.5) else [expr("map", of)]
+            continue
+        two = [rng.randint(-3, 9), rng.randint(-3, 9)]
+        items += rng.sample([
+            of,
+            expr("list", of, f"[{rng.randint(1, 2)}:{rng.randint(2, 4)}]"),
+            expr("list", "array_append(", of, f", {two[0]})"),
+            expr("int", "array_position(", of, f", {two[0]})"),
+            expr("int", Either("array_max(", "list_max("), of, ")"),
+            expr("bool", Either("array_has_all(", "list_has_all("), of, f", [{two[0]}, {two[1]}])"),
+            expr("bool", Either("array_has_any(", "list_has_any("), of, f", [{two[0]}, {two[1]}])"),
+            expr("bool", "(", of, " is null)"),
+        ], 4)
+    lists = [atom for atom in source.atoms if atom.kind in ("list", "structs")]
+    if lists and gen.chance(0.5):
+        # A row each, none of what is null or empty.
+        of = rng.choice(lists)
+        inner = Select(((key, "id"), (expr("int" if of.kind == "list" else "struct", "unnest(", of, ")"), "u")), source.node)
+        atoms = [expr("int", "d.id")]
+        if of.kind == "structs":
+            return shown(gen, atoms, expr("struct", "d.u"), Derived(inner, "d"))
+        atoms.append(expr("int", "d.u"))
+        return selected(gen, atoms, Derived(inner, "d"), where(gen, Scope(atoms)))
+    return selected(gen, items, source.node, where(gen, Scope(source.atoms), 0.3))
+
+
+def counted(gen: Generator) -> Any:
+    """`except all` and `intersect all`, of sides in which rows come several times."""
+    rng = gen.rng
+    kinds = [rng.choice(["int", "text", "bool", "date", "dec", "float"]) for _ in range(rng.randint(1, 2))]
+    sides = []
+    for _ in range(2):
+        source = table(gen, lambda one: all(of_kinds(kind)(one) for kind in kinds))
+        scope = Scope(source.atoms)
+        items = [gen.make.of(kind, scope, 0) for kind in kinds]
+        few = [expr("int", "(cast(", item, " as bigint) % 4)") if item.kind == "int" else item for item in items]
+        sides.append(selected(gen, few, source.node, where(gen, scope)))
+    return SetOp(rng.choice(["except all", "intersect all"]), *sides)
+
+
+def beside(gen: Generator) -> Any:
+    """A table and, for each of its rows, a query that names it (`lateral`)."""
+    rng, outer, inner = gen.rng, table(gen), table(gen)
+    # The engine knows the row around in conditions of equality only.
+    pairs = [(a, b) for a in outer.atoms[1:] for b in inner.atoms if a.kind == b.kind and a.kind in ("int", "text", "date", "bool") and len(b.parts) == 1]
+    a, b = rng.choice(pairs)
+    on = (expr("bool", "(", b, " = ", a, ")"), *where(gen, Scope(inner.atoms), 0.4))
+    alias = gen.name("d")
+    flat = [atom for atom in inner.atoms if atom.kind in FLAT]
+    if gen.chance(0.5):
+        of = rng.choice(flat)
+        items = [expr("int", "count(*)"), one_zero(expr(of.kind, f"{rng.choice(['min', 'max'])}(", as_it_is(of), ")"))]
+    else:
+        items = [inner.atoms[0], rng.choice(flat)]
+    made = selected(gen, items, inner.node, on)
+    joined = Join(rng.choice(["cross", "left"]), outer.node, Derived(made, alias, lateral=True), ())
+    return selected(gen, [outer.atoms[0], *[expr(item.kind, f"{alias}.{name}") for item, name in made.items]], joined)
+
+
+def recursive(gen: Generator) -> Any:
+    """Rows that lead to other rows, some steps far."""
+    rng, source = gen.rng, table(gen)
+    name, steps = gen.name("r"), rng.randint(1, 4)
+    start = where(gen, Scope(source.atoms)) or (expr("bool", "(", source.atoms[0], " < 20)"),)
+    first = Select(((source.atoms[0], "id"), (expr("int", "cast(", source.atoms[1], " as bigint)"), "k"), (expr("int", "cast(0 as bigint)"), "n")), source.node, start)
+    another = gen.table(next(one for one in gen.tables if one.name == source.node.name)) if gen.chance(0.5) else table(gen)
+    step = expr("int", f"({name}.n + 1)")
+    below = expr("bool", f"({name}.n < {steps})")
+    joined = Join("inner", Named(name, ""), another.node, (expr("bool", "(", another.atoms[0], f" = {name}.k)"),))
+    following = Select(((another.atoms[0], "id"), (expr("int", "cast(", another.atoms[1], " as bigint)"), "k"), (step, "n")), joined, (below,))
+    ctes = ((name, SetOp(rng.choice(["union all", "union"]), first, following)),)
+    if gen.chance(0.5):
+        return selected(gen, [expr("int", f"{name}.n"), expr("int", "count(*)"), expr("int", f"min({name}.k)")], Named(name, ""), group=(expr("int", f"{name}.n"),), ctes=ctes)
+    return selected(gen, [expr("int", f"{name}.{column}") for column in ("id", "k", "n")], Named(name, ""), ctes=ctes)
+
+
+def correlated(gen: Generator) -> Any:
+    """Rows for which a query about them finds something, or with what it finds."""
+    outer = table(gen)
+    scope = Scope(outer.atoms, outer.keys)
+    condition = gen.rng.choice([gen.exists(scope, 1), gen.within(scope), gen.compared(scope, 1)])
+    conditions = () if condition is None else (condition,)
+    if gen.chance(0.3):
+        conditions = (expr("bool", "(", gen.exists(scope, 1), f" {gen.rng.choice(['or', 'and'])} ", gen.make.comparison(scope, 1), ")"),)
+    found = gen.scalar(gen.make.kind(scope, ["int", "text", "date"]), scope, 1) if gen.chance(0.5) else None
+    return selected(gen, [outer.atoms[0], *([] if found is None else [found])], outer.node, conditions)
+
+
+def instants(gen: Generator) -> Any:
+    """Dates and times with and without zones, and what lies some while before and after them."""
+    rng, source = gen.rng, table(gen, of_kinds("tz", "ts", "date"))
+    scope = Scope(source.atoms)
+    many = " ".join(f"{rng.randint(1, 40)} {unit}" for unit in rng.sample(["months", "days", "hours", "minutes"], 2))
+    items = [source.atoms[0]]
+    for _ in range(rng.randint(2, 4)):
+        # A day, a month and a date of another zone are that zone's here, and of the session's zone in DuckDB.
+        tz = gen.make.of("tz", scope, 0)
+        ts = rng.choice([gen.make.of("ts", scope, 0), expr("ts", "cast(", tz, " as timestamp)")])
+        date = gen.make.of("date", scope, 0)
+        items.append(rng.choice([
+            expr("tz", "(", tz, f" {rng.choice('+-')} interval '{rng.randint(1, 99)} hours')"),
+            expr("ts", "(", ts, f" {rng.choice('+-')} interval '{many}')"),
+            # With an interval a date is a date here, and a time in DuckDB.
+            expr("ts", "(cast(", date, f" as timestamp) {rng.choice('+-')} interval '{many}')"),
+            expr("int", f"cast(extract({rng.choice(['hour', 'minute', 'doy', 'epoch', 'isodow'])} from date_trunc('second', ", ts, ")) as bigint)"),
+            expr("tz", "cast(", rng.choice([ts, date]), " as timestamp with time zone)"),
+            expr("bool", "(", tz, " < cast(", ts, " as timestamp with time zone))"),
+            expr("bool", "(cast(", date, " as timestamp) <= ", ts, ")"),
+            expr("int", "cast((", date, " - date '2000-01-01') as bigint)"),
+        ]))
+    return selected(gen, items, source.node, where(gen, scope))
+
+
+def decimals(gen: Generator) -> Any:
+    """Decimals of many digits. Division is another type's in the two, and products of more than 38 digits are errors of one of them."""
+    rng, source = gen.rng, table(gen, of_kinds("dec"))
+    scope = Scope(source.atoms)
+    nearly = rng.choice(["99999999999999.9999", "-99999999999999.9999", "0.0001"])
+    items = []
+    for _ in range(rng.randint(2, 4)):
+        a, b = gen.make.of("dec", scope, 1), gen.make.of("dec", scope, 1)
+        wide = expr("dec", "cast(", a, " as decimal(28, 6))")
+        items.append(rng.choice([
+            expr("dec", "(", wide, f" {rng.choice('+-')} cast('{nearly}' as decimal(30, 4)))"),
+            expr("dec", "(cast(", a, " as decimal(17, 4)) * cast(", b, " as decimal(19, 4)))"),
+            expr("dec", "round(", wide, f", {rng.randint(0, 3)})"),
+            expr("dec", "(", wide, f" % {rng.choice([2, 7])})"),
+            expr("bool", "(", wide, " > cast(", b, " as decimal(38, 10)))"),
+            expr("dec", "cast(", wide, " as decimal(38, 12))"),
+        ]))
+    if gen.chance(0.4):
+        return selected(gen, [expr("dec", f"{rng.choice(['sum', 'min', 'max'])}(", item, ")") if item.kind == "dec" else expr("int", "count(", item, ")") for item in items], source.node, where(gen, scope))
+    return selected(gen, [source.atoms[0], *items], source.node, where(gen, scope))
+
+
+def qualified(gen: Generator) -> Any:
+    """The first rows of each group, by a window that is shown or not."""
+    source = table(gen)
+    scope = Scope(source.atoms, source.keys)
+    partition, order = gen.over(scope)
+    by = [part for atom, way, nulls in order for part in (", ", atom, f" {way} nulls {nulls}")][1:]
+    number = expr("int", gen.rng.choice(["row_number()", "rank()", "dense_rank()"]), " over (", *partition, "order by ", *by, ")")
+    items = [source.atoms[0], gen.rng.choice([atom for atom in source.atoms if atom.kind in FLAT]), *([number] if gen.chance(0.5) else [])]
+    return selected(gen, items, source.node, where(gen, scope), qualify=(expr("bool", "(", number, f" <= {gen.rng.randint(1, 3)})"),))
+
+
+KINDS: list[Callable[[Generator], Any]] = [
+    repeated, summaries, summaries, first_groups, windows, windows, fields, fields, elements, counted, beside, recursive, correlated, instants, decimals, qualified,
+]
