@@ -115,6 +115,9 @@ where
     }
 
     fn size_hint(&self) -> SizeHint {
+        if self.fault == Some(Fault::NoLength) {
+            return SizeHint::new();
+        }
         let held = (self.rest.len() + self.due.as_ref().map_or(0, |(piece, _)| piece.len())) as u64;
         let inner = self.inner.size_hint();
         let mut hint = SizeHint::new();

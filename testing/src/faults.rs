@@ -21,6 +21,8 @@ pub enum Fault {
     StallAfter(u64),
     /// A GET of a whole object: this is told as the CRC-32C of its bytes.
     Crc32c(u32),
+    /// A GET of an object: its length is not told.
+    NoLength,
     /// Any request: served, but the connection breaks instead of an answer.
     LoseAnswer,
 }
@@ -29,7 +31,7 @@ impl Fault {
     fn concerns(self, kind: Kind) -> bool {
         match self {
             Self::Status(_) | Self::Refused(..) | Self::Hang | Self::LoseAnswer => true,
-            Self::CutAfter(_) | Self::StallAfter(_) | Self::Crc32c(_) => kind == Kind::Get,
+            Self::CutAfter(_) | Self::StallAfter(_) | Self::Crc32c(_) | Self::NoLength => kind == Kind::Get,
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use http::header::CONTENT_LENGTH;
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
@@ -53,6 +54,9 @@ pub(crate) async fn serve(
     if let (Some(Fault::Crc32c(sum)), StatusCode::OK) = (fault, answer.status()) {
         let told = HeaderValue::try_from(STANDARD.encode(sum.to_be_bytes())).map_err(io::Error::other)?;
         answer.headers_mut().insert("x-amz-checksum-crc32c", told);
+    }
+    if fault == Some(Fault::NoLength) {
+        answer.headers_mut().remove(CONTENT_LENGTH);
     }
     let way = if kind == Kind::Get && answer.status().is_success() { Way::Out } else { Way::Other };
     let fault = fault.filter(|_| way == Way::Out);

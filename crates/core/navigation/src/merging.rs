@@ -66,6 +66,12 @@ impl MergeLimits {
         debug_assert!(self.shard_bytes <= self.all_bytes, "one shard has no more room than all");
         shard_bytes <= self.shard_bytes && all_bytes <= self.all_bytes
     }
+
+    /// The same of changes that another worker tells of: half of the room stays for what is written here, which could be written nowhere else,
+    /// and for what somebody waits for.
+    pub fn takes_told(&self, shard_bytes: u64, all_bytes: u64) -> bool {
+        shard_bytes <= self.shard_bytes / 2 && all_bytes <= self.all_bytes / 2
+    }
 }
 
 /// The shard, by its place, whose merge is to begin or to wait for its turn; none where what there is may wait, or waits already. What is
@@ -143,6 +149,8 @@ mod tests {
         assert_eq!(next(&shards), Some(35), "but not where nothing could be written any more");
         assert!(!MERGE_LIMITS.takes_more(0, 97 * MIB) && !MERGE_LIMITS.takes_more(65 * MIB, 65 * MIB));
         assert!(MERGE_LIMITS.takes_more(64 * MIB, 96 * MIB));
+        assert!(MERGE_LIMITS.takes_told(32 * MIB, 48 * MIB));
+        assert!(!MERGE_LIMITS.takes_told(33 * MIB, 33 * MIB) && !MERGE_LIMITS.takes_told(0, 49 * MIB), "others leave half of it");
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub(crate) enum Command {
     Check(Box<Mount>, Change),
     /// Writes a change to the database; then comes [`Event::Stored`].
     Write(Change),
-    /// Keeps the ids and addresses of live workers, so that the next coordinator knows who may hold shares, and where each is.
+    /// Keeps the ids and addresses of workers that live or may, so that the next coordinator knows who may hold shares, and where each is.
     Remember(Vec<(WorkerId, String)>),
     /// Tells people that a worker's lease ran out.
     ReportLost(WorkerId, String),

@@ -99,7 +99,7 @@ impl State {
             self.view_changed();
         }
         if is_new {
-            commands.push(Command::Remember(self.members.live_addresses()));
+            commands.push(Command::Remember(self.members.remembered()));
         }
         let named = named.filter(|_| !is_new).unwrap_or(self.versions.view);
         if let Some(member) = self.members.live_member(id) {
@@ -204,7 +204,7 @@ impl State {
         failpoint(format_args!("leaving of {worker}"));
         self.placement.gone(now, worker);
         self.lost();
-        Ok(vec![answer(ControlReply::Done), Command::Remember(self.members.live_addresses())])
+        Ok(vec![answer(ControlReply::Done), Command::Remember(self.members.remembered())])
     }
 }
 

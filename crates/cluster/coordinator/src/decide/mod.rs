@@ -253,13 +253,15 @@ impl State {
     fn tick(&mut self, now: Duration) -> Vec<Command> {
         self.ledger.expire(now);
         let away = self.members.forget_presumed(now, self.lease);
-        if !away.is_empty() {
+        let mut is_fewer = !away.is_empty();
+        if is_fewer {
             away.into_iter().for_each(|worker| self.placement.gone(now, worker));
             self.lost();
         }
         let lost = self.members.expire(now, self.lease);
         let mut commands = Vec::new();
         if !lost.is_empty() {
+            is_fewer = true;
             for (worker, _) in &lost {
                 self.placement.gone(now, *worker);
                 if let Some(hearing) = self.members.hearing(*worker) {
@@ -268,7 +270,9 @@ impl State {
             }
             self.lost();
             commands.extend(lost.into_iter().map(|(worker, address)| Command::ReportLost(worker, address)));
-            commands.push(Command::Remember(self.members.live_addresses()));
+        }
+        if is_fewer {
+            commands.push(Command::Remember(self.members.remembered()));
         }
         self.members.forget_lost(now);
         // The round of the window before, if its reports were late, comes before the next one closes.

@@ -1,15 +1,16 @@
 //! The only one who writes to the database: what is durable there goes into the state after that, never before.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
-
-use forebay_metadata::Metadata;
-use forebay_protocol::{ControlReply, Pin, TableDefinition, decode, encode};
 use std::time::Duration;
 
+use forebay_metadata::Metadata;
 use forebay_metrics::table;
+use forebay_protocol::{ControlReply, Pin, TableDefinition, decode, encode};
 use forebay_runtime::time::interval;
 use forebay_transport::unix_now;
 use forebay_types::{Error, ErrorKind, Result, Verifier, WorkerId};
+use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use tracing::{info, warn};
 
@@ -19,8 +20,10 @@ use crate::decide::{Catalogue, Change, Checkpoint, Command, Event, Stored};
 
 /// How often the catalogue is read again while a write's outcome is not known.
 const RELOAD_EVERY: Duration = Duration::from_secs(1);
-/// The kind of the checkpoint that holds the live workers.
+/// The kind of the checkpoint that holds the ids of live workers.
 pub(crate) const MEMBERS: &str = "members";
+/// The kind of the one that holds their addresses: by itself, since coordinators from before the first release, standbys too, know the ids alone.
+const ADDRESSES: &str = "addresses";
 /// The kinds of those that hold popularity, and which segments are routed where.
 const POPULARITY: &str = "popularity";
 const ROUTES: &str = "routes";
@@ -48,7 +51,7 @@ pub(crate) async fn write(metadata: Metadata, shared: Arc<Shared>, mut jobs: mps
                 let _ = reply.send(answer.expect("a stored change is answered"));
                 outcome.map(|_| ())
             }
-            Some(Job::Remember(workers)) => metadata.put_checkpoint(MEMBERS, 0, &encode(&workers)).await,
+            Some(Job::Remember(workers)) => put_members(&metadata, &workers).await,
             Some(Job::Checkpoint(checkpoint)) => put_placement(&metadata, &checkpoint).await,
             None if jobs.is_closed() => return Error::closed("the coordinator was shut down"),
             None => Ok(()),
@@ -133,19 +136,28 @@ pub(crate) async fn load(metadata: &Metadata) -> Result<Catalogue> {
     Ok(Catalogue { mounts, pins, tables, tokens })
 }
 
-/// The workers that were live under the coordinator before, with their addresses.
+async fn put_members(metadata: &Metadata, workers: &[(WorkerId, String)]) -> Result<()> {
+    let ids: Vec<WorkerId> = workers.iter().map(|(worker, _)| *worker).collect();
+    metadata.put_checkpoint(MEMBERS, 0, &encode(&ids)).await?;
+    metadata.put_checkpoint(ADDRESSES, 0, &encode(&workers)).await
+}
+
+/// The workers that were live under the coordinator before, with their addresses, which are empty where they are not known.
 pub(crate) async fn load_members(metadata: &Metadata) -> Result<Vec<(WorkerId, String)>> {
-    let Some((_, bytes)) = metadata.checkpoint(MEMBERS).await? else { return Ok(Vec::new()) };
-    // Coordinators from before the first release wrote the ids alone.
-    let ids = || -> Result<Vec<(WorkerId, String)>> {
-        let ids: Vec<WorkerId> = decode(&bytes)?;
-        Ok(ids.into_iter().map(|worker| (worker, String::new())).collect())
-    };
-    decode(&bytes).or_else(|_| ids()).or_else(|error: Error| {
-        // Of another version: nobody is presumed, and the next change of members writes it anew.
-        warn!(%error, "checkpoint of members not read");
-        Ok(Vec::new())
-    })
+    let ids: Vec<WorkerId> = read(metadata, MEMBERS).await?;
+    let addresses: Vec<(WorkerId, String)> = read(metadata, ADDRESSES).await?;
+    let mut addresses: BTreeMap<_, _> = addresses.into_iter().collect();
+    Ok(ids.into_iter().map(|worker| (worker, addresses.remove(&worker).unwrap_or_default())).collect())
+}
+
+/// What a checkpoint has; nothing where there is none.
+async fn read<T: DeserializeOwned + Default>(metadata: &Metadata, kind: &str) -> Result<T> {
+    let Some((_, bytes)) = metadata.checkpoint(kind).await? else { return Ok(T::default()) };
+    Ok(decode(&bytes).unwrap_or_else(|error: Error| {
+        // Of another version: the next change of members writes it anew.
+        warn!(%error, kind, "checkpoint of members not read");
+        T::default()
+    }))
 }
 
 async fn put_placement(metadata: &Metadata, checkpoint: &Checkpoint) -> Result<()> {
@@ -161,4 +173,27 @@ pub(crate) async fn load_placement(metadata: &Metadata) -> Result<Option<Checkpo
         return Ok(None);
     };
     Ok(Some(Checkpoint { window, popularity, routes }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn members_are_known_without_their_addresses_where_another_version_wrote_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let metadata = Metadata::open(&format!("sqlite:{}", folder.path().join("metadata.db").display())).await.unwrap();
+        metadata.acquire_epoch().await.unwrap();
+        assert!(load_members(&metadata).await.unwrap().is_empty());
+        let [one, two] = [(WorkerId(1), "10.0.0.1:7000".to_string()), (WorkerId(2), "10.0.0.2:7000".to_string())];
+        put_members(&metadata, &[one.clone(), two]).await.unwrap();
+        let (_, ids) = metadata.checkpoint(MEMBERS).await.unwrap().unwrap();
+        assert_eq!(decode::<Vec<WorkerId>>(&ids).unwrap(), [WorkerId(1), WorkerId(2)], "as they were written always");
+        let others = Vec::from([WorkerId(1), WorkerId(3)]);
+        metadata.put_checkpoint(MEMBERS, 0, &encode(&others)).await.unwrap();
+        assert_eq!(load_members(&metadata).await.unwrap(), [one.clone(), (WorkerId(3), String::new())]);
+        metadata.put_checkpoint(ADDRESSES, 0, b"of another version").await.unwrap();
+        assert_eq!(load_members(&metadata).await.unwrap(), [(WorkerId(1), String::new()), (WorkerId(3), String::new())]);
+        metadata.close().await;
+    }
 }

@@ -24,13 +24,18 @@ const WRITE_BYTES: usize = 1 << 20;
 const WHOLE_BYTES_MAX: u64 = 16 << 20;
 
 impl Origin {
-    /// All bytes of a small object, past the tiers. `Invalid` when it is not small.
+    /// All bytes of a small object, past the tiers. `Invalid` when it is not small. `Retry` when they are not what shared storage says of them:
+    /// nothing is decided by what was not written.
     pub(crate) async fn read_whole(&self, door: &MountDoor, key: &Key) -> Result<Vec<u8>> {
         match self.read_whole_once(door, key).await {
-            // Of two versions that the store has mixed, one may be whole by now.
-            Err(error) if error.kind() == ErrorKind::Corrupt => self.read_whole_once(door, key).await,
-            read => read,
+            Err(error) if error.kind() == ErrorKind::Corrupt => {}
+            read => return read,
         }
+        // Of two versions that the store has mixed, one may be whole by now.
+        self.read_whole_once(door, key).await.map_err(|error| match error.kind() {
+            ErrorKind::Corrupt => Error::retry(error.message()),
+            _ => error,
+        })
     }
 
     async fn read_whole_once(&self, door: &MountDoor, key: &Key) -> Result<Vec<u8>> {

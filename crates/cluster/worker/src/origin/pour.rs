@@ -67,11 +67,7 @@ impl<'a> Pour<'a> {
     /// Requests to shared storage, once it is this flight's turn, for exactly those pages of `run`, which come next, that no other worker has by then.
     pub(super) async fn request(&mut self, run: PageRun) -> Result<(), Stop> {
         let (means, wanted, flight) = (self.means, self.wanted, self.flight);
-        let bytes = wanted.segment.bytes_of(run);
-        // Somebody may wait for it by now.
-        let place = || (flight.priority(wanted.priority), flight.turn());
-        flight.reaches(OnTheWay::InLine);
-        let mut permit = wanted.door.admission.enter_as(flight.id, bytes.end - bytes.start, place).await;
+        let mut permit = turn(wanted, flight, run).await;
         let (heard, theirs) = permit.during(meanwhile(means, wanted, flight, run)).await;
         for part in with_gaps(run, heard.given()) {
             match part {
@@ -84,6 +80,13 @@ impl<'a> Pour<'a> {
             }
         }
         Ok(())
+    }
+
+    /// One request for all of the flight, whoever else has some of it: what was wrong here may have gone there.
+    pub(super) async fn request_anew(&mut self) -> Result<(), Stop> {
+        let mut permit = turn(self.wanted, self.flight, self.flight.run).await;
+        self.flight.reaches(OnTheWay::Coming);
+        self.get(self.flight.run, &mut permit).await
     }
 
     /// One request for exactly the pages of `run`, which come next.
@@ -195,6 +198,15 @@ impl<'a> Pour<'a> {
             }
         }
     }
+}
+
+/// A flight's turn at shared storage, for pages of `run`.
+async fn turn(wanted: &Wanted, flight: &Flight, run: PageRun) -> Permit {
+    let bytes = wanted.segment.bytes_of(run);
+    // Somebody may wait for it by now.
+    let place = || (flight.priority(wanted.priority), flight.turn());
+    flight.reaches(OnTheWay::InLine);
+    wanted.door.admission.enter_as(flight.id, bytes.end - bytes.start, place).await
 }
 
 /// What those workers have of `run` by now that were told to fetch some of it while its request stood in line, or had it coming; and which pages

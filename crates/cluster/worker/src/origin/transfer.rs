@@ -35,7 +35,7 @@ pub(crate) async fn transfer(means: &Means, flight: &Flight, wanted: &Wanted, so
         // Not what the store says of the object. Once more, with nothing of what came: of two versions that were mixed, one may be whole by now.
         pour = Pour::new(means, flight, wanted);
         means.store.free(wanted.segment.id);
-        carried = pour.request(flight.run).await;
+        carried = pour.request_anew().await;
     }
     match carried {
         Ok(()) => pour.finish(),

@@ -152,7 +152,7 @@ impl WorkerSession {
             // What the peer says of the version is not believed: words of two writers may overtake each other. It is kept on, no more.
             DataRequest::Changed { mount, key, info } => {
                 rooms.writes.note_change(mount, &key, info.as_ref().map(|info| &info.version.tag));
-                rooms.shards.note_change(mount, &key);
+                rooms.shards.note_change(mount, &key, info.is_some());
                 self.heard()
             }
             DataRequest::Free { segments } => self.free(&segments),
@@ -231,7 +231,7 @@ impl WorkerSession {
     async fn put(&self, mount: MountId, key: &Key, condition: PutCondition, payload: Bytes) -> Result<Response> {
         self.may_order(mount, key, Some((&condition, &payload))).await?;
         let put = self.rooms.writes.put(mount, key, condition, payload).await;
-        self.rooms.shards.note_change(mount, key);
+        self.rooms.shards.note_change(mount, key, put.is_ok());
         let info = put?;
         self.written(&info);
         Ok(reply(DataReply::Info(info)))
@@ -245,7 +245,7 @@ impl WorkerSession {
             self.may_forgo(mount, &key, Some(&condition)).await?;
         }
         let info = self.uploads.commit(&self.rooms.writes, upload, parts, condition).await?;
-        self.rooms.shards.note_change(info.version.mount, &info.version.key);
+        self.rooms.shards.note_change(info.version.mount, &info.version.key, true);
         self.written(&info);
         Ok(reply(DataReply::Info(info)))
     }
@@ -253,7 +253,7 @@ impl WorkerSession {
     async fn delete(&self, mount: MountId, key: &Key) -> Result<Response> {
         self.may_order_without(mount, key).await?;
         let deleted = self.rooms.writes.delete(mount, key).await;
-        self.rooms.shards.note_change(mount, key);
+        self.rooms.shards.note_change(mount, key, false);
         deleted?;
         self.changed((mount, key), 0, AccessWay::Deleted);
         Ok(reply(DataReply::Done))

@@ -272,9 +272,10 @@ impl Shards {
         self.told.coming(mount, key, records);
     }
 
-    /// An object has changed: one of a log is looked for before anything is answered without it, and a manifest in time.
-    pub(crate) fn note_change(self: &Arc<Self>, mount: MountId, key: &Key) {
-        self.told.came(mount, key);
+    /// An object has changed, or may have where nobody knows that it `is_there`: one of a log is looked for before anything is answered without
+    /// it, and a manifest in time.
+    pub(crate) fn note_change(self: &Arc<Self>, mount: MountId, key: &Key, is_there: bool) {
+        self.told.said(mount, key, is_there);
         self.note_manifest(mount, key);
     }
 

@@ -17,6 +17,9 @@ const KINDS: [(&str, CrcAlgorithm, usize); 3] = [
     ("x-amz-checksum-crc32", CrcAlgorithm::Crc32IsoHdlc, 4),
 ];
 
+/// Says of what a checksum is, where the store tells that.
+const TYPE: &str = "x-amz-checksum-type";
+
 /// What the bytes of an object add up to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sum {
@@ -27,8 +30,12 @@ pub(super) struct Sum {
 
 impl Sum {
     /// The checksum of all bytes that the store tells of an object; none where it tells none of these kinds, or only that of its parts'
-    /// checksums, which ends in their number.
+    /// checksums, which ends in their number, but not with every store.
     pub(super) fn told(attributes: &Attributes) -> Option<Self> {
+        let is_of_parts = |value: &[u8]| value.trim_ascii().eq_ignore_ascii_case(b"COMPOSITE");
+        if attributes.headers.iter().any(|(name, value)| name == TYPE && is_of_parts(value)) {
+            return None;
+        }
         KINDS.into_iter().find_map(|(header, algorithm, bytes)| {
             let (_, text) = attributes.headers.iter().find(|(name, _)| name == header)?;
             let sum = STANDARD.decode(text.trim_ascii()).ok().filter(|sum| sum.len() == bytes)?;
@@ -114,6 +121,8 @@ mod tests {
     #[test]
     fn what_is_no_checksum_of_all_bytes_is_none() {
         assert_eq!(told(&[("x-amz-checksum-crc32c", "4waSgw==-3")]), None, "of the checksums of three parts");
+        let of = |kind| told(&[("x-amz-checksum-crc32c", "4waSgw=="), ("x-amz-checksum-type", kind)]);
+        assert!(of("COMPOSITE").is_none() && of("FULL_OBJECT").is_some(), "the same by another header");
         assert_eq!(told(&[("x-amz-checksum-crc32c", "rosUhgp5mIg=")]), None);
         assert_eq!(told(&[("x-amz-checksum-crc64nvme", "soon")]), None);
         assert_eq!(told(&[("x-amz-checksum-sha256", "FeKw08M4keuw8e9gnsQZQgwg4yDOlMZfvIwzEkSOsiU=")]), None, "costs too much");

@@ -98,6 +98,17 @@ async fn a_whole_object_is_held_to_what_the_store_says_of_it() {
 }
 
 #[tokio::test]
+async fn a_whole_object_whose_length_is_not_told_is_asked_for_as_a_range() {
+    let lab = Lab::s3();
+    let data = pattern(100_000);
+    put(&lab.storage, "x", data.clone()).await;
+    lab.server().reset_counters();
+    lab.server().inject(Fault::NoLength, 1);
+    assert_eq!(get(&lab.storage, "x", GetRange::part(0..100_000, 100_000)).await.unwrap(), data);
+    assert_eq!(lab.server().counters().gets, 2);
+}
+
+#[tokio::test]
 async fn an_object_that_changes_while_it_is_read_conflicts() {
     let lab = Lab::s3();
     put(&lab.storage, "x", pattern(5_000_000)).await;

@@ -78,8 +78,10 @@ impl Members {
         self.live().map(|(id, _)| id).collect()
     }
 
-    pub(in crate::decide) fn live_addresses(&self) -> Vec<(WorkerId, String)> {
-        self.live().map(|(id, member)| (id, member.info.address.clone())).collect()
+    /// What the next coordinator is to know: the live ones with their addresses, and those who have not come back to this one, and may yet.
+    pub(in crate::decide) fn remembered(&self) -> Vec<(WorkerId, String)> {
+        let live = self.live().map(|(id, member)| (id, member.info.address.clone()));
+        live.chain(self.presumed.iter().map(|(id, address)| (*id, address.clone()))).collect()
     }
 
     pub(in crate::decide) fn presumed(&self) -> impl Iterator<Item = WorkerId> {

@@ -190,6 +190,16 @@ fn after_a_restart_of_the_coordinator_a_copy_of_a_worker_does_not_come_before_it
 }
 
 #[test]
+fn a_coordinator_that_ends_early_leaves_to_the_next_one_whoever_has_not_come_back_to_it() {
+    let mut state = restarted(2, &[1, 2]);
+    let (commands, _) = ask(&mut state, 0.1, MemberRequest::Register(info(1)));
+    let all = Command::Remember(remembered(&[1, 2]));
+    assert!(commands.contains(&all), "2 may hold shares, and answer from what it knows: {commands:?}");
+    let over = state.decide(at(5.05), Event::Tick);
+    assert!(over.contains(&Command::Remember(remembered(&[1]))), "until its lease is over: {over:?}");
+}
+
+#[test]
 fn who_comes_back_to_find_another_process_in_his_place_waits_for_it_and_has_lost_what_he_had() {
     let mut state = joined(2);
     let copy = WorkerInfo { address: "10.9.9.9:7000".into(), turn: 0, ..info(1) };

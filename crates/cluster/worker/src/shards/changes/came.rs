@@ -33,7 +33,7 @@ impl Shards {
         };
         let heard = if is_read_here { hear() } else { aside("reading changes that came", hear).await };
         let known = heard?;
-        if let Some(words) = self.told.came(mount, key) {
+        if let Some(words) = self.told.is_there(mount, key) {
             known.iter().filter_map(|served| served.log.as_ref()).for_each(|log| log.heard(words));
         }
         Ok(())
@@ -45,7 +45,7 @@ impl Shards {
         let is_fresh =
             |log: &Follower| self.origin.mounts.find(log.mount()).is_some_and(|door| self.is_fresh(&door, log, Vec::new));
         let may_take = served.log.as_ref().is_some_and(is_fresh)
-            && MERGE_LIMITS.takes_more(served.store.load().update_bytes() as u64, self.update_bytes());
+            && MERGE_LIMITS.takes_told(served.store.load().update_bytes() as u64, self.update_bytes());
         match served.hear(number, bytes, may_take) {
             Ok(telling) => {
                 table::WORKER_SHARD_LOG_TOLD.only().add(u64::from(telling == Telling::Take));

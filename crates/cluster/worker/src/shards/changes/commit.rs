@@ -159,7 +159,7 @@ impl Shards {
             }
         }
         // The shard may be served in other files too.
-        if let Some(words) = self.told.came(log.mount(), &key) {
+        if let Some(words) = self.told.is_there(log.mount(), &key) {
             log.heard(words);
         }
         for call in calls.drain(..) {

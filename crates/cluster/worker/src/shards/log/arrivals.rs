@@ -131,7 +131,7 @@ impl World {
         if object.claim().is_none_or(|claim| claim.number < number) {
             is_known = self.follower.hear(number, object, &bytes, true, |call| taken.push(call.id)).is_known();
         }
-        let words = self.told.came(MOUNT, &key(number)).unwrap();
+        let words = self.told.is_there(MOUNT, &key(number)).unwrap();
         if is_known {
             self.follower.heard(words);
         }

@@ -52,13 +52,19 @@ pub(in crate::shards) struct Words {
 impl Told {
     /// An object may come from now on; nothing where the key is none of a log's.
     pub(in crate::shards) fn coming(&self, mount: MountId, key: &Key, records: Vec<u64>) {
+        self.coming_at(forebay_runtime::now(), mount, key, records);
+    }
+
+    fn coming_at(&self, now: Instant, mount: MountId, key: &Key, records: Vec<u64>) {
         let Some((place, number)) = LogPlace::parse(key) else { return };
-        let now = forebay_runtime::now();
         // Made before the lock that each get takes: there may be thousands.
         let coming = Coming { records: records.into_iter().collect(), until: now + COMING_FOR };
         let mut logs = self.logs.lock();
-        self.make_room(&mut logs, now);
-        let log = logs.entry((mount, place)).or_default();
+        let log = self.of(&mut logs, (mount, place), now);
+        // What nobody said of that it is there, and which does not come any more.
+        while log.coming.first_key_value().is_some_and(|(_, first)| first.until <= now) {
+            log.coming.pop_first();
+        }
         // Two who write the same number: one of them will be told so, and it is not known here which.
         match log.coming.get_mut(&number) {
             Some(other) => {
@@ -73,14 +79,26 @@ impl Told {
 
     /// An object has come, or may have: the words before and with this one; none where the key is none of a log's.
     pub(in crate::shards) fn came(&self, mount: MountId, key: &Key) -> Option<(Words, Words)> {
-        let (place, _) = LogPlace::parse(key)?;
+        self.said(mount, key, false)
+    }
+
+    /// The same of one that is there for sure: who has not read it looks, whichever records it changes.
+    pub(in crate::shards) fn is_there(&self, mount: MountId, key: &Key) -> Option<(Words, Words)> {
+        self.said(mount, key, true)
+    }
+
+    /// One of both.
+    pub(in crate::shards) fn said(&self, mount: MountId, key: &Key, is_there: bool) -> Option<(Words, Words)> {
+        let (place, number) = LogPlace::parse(key)?;
         let mut logs = self.logs.lock();
-        self.make_room(&mut logs, forebay_runtime::now());
+        let log = self.of(&mut logs, (mount, place), forebay_runtime::now());
+        if is_there {
+            log.coming.remove(&number);
+        }
         let of_all = self.of_all.load(Ordering::Acquire);
-        let word = &mut logs.entry((mount, place)).or_default().word;
-        let before = std::mem::replace(word, self.next());
-        assert!(*word > before, "word {word} comes after {before}");
-        Some((Words { of_log: before, of_all }, Words { of_log: *word, of_all }))
+        let before = std::mem::replace(&mut log.word, self.next());
+        assert!(log.word > before, "word {} comes after {before}", log.word);
+        Some((Words { of_log: before, of_all }, Words { of_log: log.word, of_all }))
     }
 
     /// Anything may have come anywhere, or be on its way: what was announced before was not heard.
@@ -102,42 +120,52 @@ impl Told {
 
     /// Whether nothing was said of a log since these words, and no object may come, from `next` on, that changes one of these records.
     pub(in crate::shards) fn is_quiet(&self, log: &Name, words: Words, next: u64, records: impl FnOnce() -> Vec<u64>) -> bool {
-        let mut logs = self.logs.lock();
-        let log = logs.get_mut(log);
-        let of_log = log.as_ref().map_or(0, |log| log.word);
-        let said = Words { of_all: self.of_all.load(Ordering::Acquire), of_log };
+        let logs = self.logs.lock();
+        let log = logs.get(log);
+        let said = Words { of_all: self.of_all.load(Ordering::Acquire), of_log: log.map_or(0, |log| log.word) };
         said == words && !self.may_change(forebay_runtime::now(), log, next, records)
     }
 
-    /// Whether an object of a log may come, from `next` on, that changes one of these records.
-    fn may_change(&self, now: Instant, log: Option<&mut Of>, next: u64, records: impl FnOnce() -> Vec<u64>) -> bool {
+    /// Whether an object of a log may come, from `next` on, that changes one of these records. What comes before stays: the shard may be here in
+    /// other files too, which have not read as much.
+    fn may_change(&self, now: Instant, log: Option<&Of>, next: u64, records: impl FnOnce() -> Vec<u64>) -> bool {
         if self.unheard_until.lock().is_some_and(|until| now < until) {
             return !records().is_empty();
         }
         let Some(log) = log else { return false };
-        log.coming.retain(|number, coming| *number >= next && now < coming.until);
-        if log.coming.is_empty() {
+        let mut coming = log.coming.range(next..).map(|(_, coming)| coming).filter(|coming| now < coming.until).peekable();
+        if coming.peek().is_none() {
             return false;
         }
         let records = records();
-        log.coming.values().any(|coming| records.iter().any(|record| coming.records.contains(record)))
+        coming.any(|coming| records.iter().any(|record| coming.records.contains(record)))
     }
 
     fn next(&self) -> u64 {
         self.last.fetch_add(1, Ordering::AcqRel) + 1
     }
 
+    /// What is known of a log; there is room for it.
+    fn of<'a>(&self, logs: &'a mut HashMap<Name, Of>, log: Name, now: Instant) -> &'a mut Of {
+        if !logs.contains_key(&log) {
+            self.make_room(logs, now);
+        }
+        logs.entry(log).or_default()
+    }
+
     /// What is forgotten is looked for in shared storage, in all logs: one that is not known here has the word of one of which nobody ever said
-    /// anything. Only who reads while somebody writes could see the older state again.
+    /// anything. Where something is forgotten that is on its way, any record may be changed by it.
     fn make_room(&self, logs: &mut HashMap<Name, Of>, now: Instant) {
         if logs.len() < LOGS_MAX {
             return;
         }
         logs.retain(|_, log| log.coming.values().any(|coming| now < coming.until));
-        if logs.len() >= LOGS_MAX {
+        if logs.len() < LOGS_MAX {
+            self.untold();
+        } else {
             logs.clear();
+            self.anything();
         }
-        self.untold();
         assert!(logs.len() < LOGS_MAX, "there is room for one log more");
     }
 }
@@ -150,7 +178,7 @@ mod tests {
 
     impl Told {
         fn may_change_at(&self, now: Instant, log: &Name, next: u64, records: &[u64]) -> bool {
-            self.may_change(now, self.logs.lock().get_mut(log), next, || records.to_vec())
+            self.may_change(now, self.logs.lock().get(log), next, || records.to_vec())
         }
     }
 
@@ -188,7 +216,25 @@ mod tests {
         told.coming(MOUNT, &place(0).key(5).unwrap(), vec![9]);
         assert!(may(5, 7) && may(5, 9) && !may(5, 10));
         assert!(!may(6, 7), "it was read");
+        assert!(may(5, 7), "in other files it was not");
         assert!(!told.may_change_at(now, &(MOUNT, place(1)), 1, &[7]));
+    }
+
+    #[test]
+    fn what_is_there_or_is_not_waited_for_any_more_is_not_remembered() {
+        let told = Told::default();
+        let began = forebay_runtime::now();
+        let key = |number| place(0).key(number).unwrap();
+        let left = || told.logs.lock()[&(MOUNT, place(0))].coming.keys().copied().collect::<Vec<_>>();
+        for number in 1..=4 {
+            told.coming_at(began, MOUNT, &key(number), vec![7]);
+        }
+        told.came(MOUNT, &key(4));
+        assert_eq!(left(), [1, 2, 3, 4], "it may come yet");
+        told.is_there(MOUNT, &key(2));
+        assert_eq!(left(), [1, 3, 4]);
+        told.coming_at(began + COMING_FOR, MOUNT, &key(5), vec![7]);
+        assert_eq!(left(), [5]);
     }
 
     #[test]
@@ -250,5 +296,20 @@ mod tests {
         assert_ne!(told.words(&log), looked, "who looked before the first word lacks what it was about");
         let looked = told.words(&log);
         assert_eq!(told.words(&log), looked, "who looks now has it");
+    }
+
+    #[test]
+    fn what_is_on_its_way_and_is_forgotten_for_want_of_room_may_change_any_record() {
+        let told = Told::default();
+        let may = || told.may_change_at(forebay_runtime::now(), &(MOUNT, place(0)), 1, &[7]);
+        told.coming(MOUNT, &place(0).key(1).unwrap(), vec![7]);
+        assert!(may());
+        for shard in 1..9_000 {
+            for mount in [MOUNT, MountId(2)] {
+                told.coming(mount, &place(shard).key(1).unwrap(), vec![1]);
+            }
+        }
+        assert!(!told.logs.lock().contains_key(&(MOUNT, place(0))), "too many came since");
+        assert!(may());
     }
 }
