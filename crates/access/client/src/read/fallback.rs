@@ -107,6 +107,10 @@ impl Fallback {
         Fut: Future<Output = Result<T>>,
     {
         let neither = |storage: Error| {
+            // What workers have found of the object's bytes stands where nobody can look from here.
+            if away.kind() == ErrorKind::Corrupt {
+                return away.clone();
+            }
             // Storage that is away is so for workers as well: credentials help where somebody is refused.
             let remedy = match storage.kind() {
                 ErrorKind::Retry => "see whether shared storage is up, and that a worker runs that reaches it",
@@ -129,7 +133,9 @@ impl Fallback {
                 storage.check().await.map_err(neither)?;
                 Err(error)
             }
-            Err(error) if !matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Invalid) => Err(neither(error)),
+            Err(error) if !matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Invalid | ErrorKind::Corrupt) => {
+                Err(neither(error))
+            }
             answer => answer,
         }
     }
@@ -166,6 +172,14 @@ async fn lease(control: &Control, client: u64, door: &Door) -> Duration {
 
 /// Exactly `range` of `version`.
 pub(crate) async fn read(storage: Storage, version: &ObjectVersion, range: Range<u64>) -> Result<Bytes> {
+    match read_once(&storage, version, range.clone()).await {
+        // Of two versions that the store has mixed, one may be whole by now.
+        Err(error) if error.kind() == ErrorKind::Corrupt => read_once(&storage, version, range).await,
+        read => read,
+    }
+}
+
+async fn read_once(storage: &Storage, version: &ObjectVersion, range: Range<u64>) -> Result<Bytes> {
     let wanted = GetRange::part(range.clone(), version.size);
     let get = Get { key: &version.key, range: wanted, if_match: Some(&version.tag), class: Class::Demand };
     let body = storage.get(get).await?;

@@ -361,6 +361,17 @@ async fn without_any_answer_both_reasons_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bytes_that_are_not_what_shared_storage_says_of_them_are_told_as_such_once_no_worker_has_others() {
+    let (first, second, coordinator, version, bytes) = pair("x").await;
+    let client = coordinator.client(|settings| settings.in_place = false).await;
+    first.set(Mood::Fails(ErrorKind::Corrupt));
+    assert_eq!(client.read(OPERATION, &version, 0..50_000).await.unwrap(), bytes, "the other one has them");
+    second.set(Mood::Fails(ErrorKind::Corrupt));
+    let error = client.read(OPERATION, &version, 0..50_000).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "to ask again helps nobody: {error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_write_that_was_lost_is_repeated_only_under_a_condition() {
     let (first, second, coordinator, _, _) = pair("x").await;
     first.set(Mood::Hangs);
