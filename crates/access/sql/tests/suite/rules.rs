@@ -366,22 +366,3 @@ async fn a_struct_that_is_null_is_null_within_behind_a_cast_to_a_more_common_typ
     let deep = format!("select t['s'] as s from (select t from {always} union all select t from {maybe})");
     assert_eq!(lake.rows(&sums(&deep)).await, "4 11");
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_constant_on_one_side_of_an_outer_join_is_null_in_other_rows() {
-    let lake = Lake::new();
-    lake.rows("copy (select * from (values (1, 3), (2, 1), (3, 5), (4, null)) as t(id, k)) to '/lake/t.parquet'").await;
-    let t = "'/lake/t.parquet'";
-    for (from, first) in [
-        (format!("{t} t left join (select k as x from {t} where k = 1) d on t.k = d.x"), "2"),
-        (format!("{t} t left join (select min(k) as x from {t}) d on t.k = d.x"), "2"),
-        (format!("(select min(k) as x from {t}) d right join {t} t on t.k = d.x"), "2"),
-        (format!("{t} t full join (select 5 as x) d on t.k = d.x"), "3"),
-        (format!("{t} t left join (select k as x from {t} where k = 1) d on t.k > d.x + 3"), "3"),
-    ] {
-        let rows = lake.rows(&format!("select t.id from {from} order by d.x desc nulls last, t.id")).await;
-        assert_eq!(rows.split('\n').next(), Some(first), "{from}");
-        let ranked = format!("select t.id, rank() over (order by d.x desc nulls last, t.id) as r from {from}");
-        assert_eq!(lake.rows(&format!("select id from ({ranked}) where r = 1")).await, first, "{from}");
-    }
-}

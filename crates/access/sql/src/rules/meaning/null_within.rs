@@ -15,7 +15,7 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Case, Expr, ExprSchemable, LogicalPlan, lit};
 use datafusion::optimizer::AnalyzerRule;
 
-use super::required_fields::is_somewhere_required;
+use super::super::required_fields::is_somewhere_required;
 
 /// Comes when types have been made one: by casts.
 #[derive(Debug)]

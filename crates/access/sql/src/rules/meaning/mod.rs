@@ -1,0 +1,21 @@
+//! Rules that look at what a statement means: what is counted of rows that are alike, and what a struct has within that is null.
+//!
+//! Owns: statements that the engine plans as something else, put right before they are optimized.
+//! Never does: make a plan faster.
+//!
+//! Start with [`around`].
+
+mod alike;
+mod null_within;
+
+use std::sync::Arc;
+
+use datafusion::optimizer::AnalyzerRule;
+
+type Analyzing = Arc<dyn AnalyzerRule + Send + Sync>;
+
+/// The engine's rules, which make types one, and what comes before and after that.
+pub(super) fn around(rules: &[Analyzing]) -> Vec<Analyzing> {
+    let (first, last): (Analyzing, Analyzing) = (Arc::new(alike::Alike), Arc::new(null_within::NullWithin));
+    std::iter::once(first).chain(rules.iter().map(Arc::clone)).chain([last]).collect()
+}
