@@ -225,7 +225,7 @@ class Generator:
         columns, named = self.name_all(items)
         distinct = self.chance(0.12) and not any(kind == NEARLY for _, kind in columns)
         names = [next(name for item, name in named if item == atom) for atom in key] if key else None
-        if distinct and names is None:
+        if distinct and names is None and all(kind in FLAT for _, kind in columns):
             names = [name for name, _ in columns]
         return Made(Select(named, source.node, where, qualify=qualify, distinct=distinct), columns, names, source.rows)
 

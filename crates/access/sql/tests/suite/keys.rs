@@ -28,7 +28,9 @@ async fn what_is_constant_on_one_side_of_an_outer_join_is_null_in_other_rows() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_of_one_side_of_a_join_does_not_stand_for_groups_by_the_others_columns() {
     let (lake, t) = (numbers().await, "'/lake/t.parquet'");
-    let groups = format!("select d.x, t.id, count(*) as c from (select k as x from {t} group by k) d left join {t} t on true group by 1, 2");
+    let groups = format!(
+        "select d.x, t.id, count(*) as c from (select k as x from {t} group by k) d left join {t} t on true group by 1, 2"
+    );
     for (query, rows) in [
         (format!("select count(*) from (select x, count(*) from ({groups}) group by x, id)"), "16"),
         (format!("select count(*) from (select distinct x from ({groups}))"), "4"),
@@ -43,8 +45,10 @@ async fn a_key_of_one_side_of_a_join_does_not_stand_for_groups_by_the_others_col
 async fn decimals_that_are_cast_to_fewer_digits_are_compared_as_they_are_rounded() {
     let lake = Lake::new();
     let values = "(1, '11.9999999993'), (2, '12'), (3, '-0.00004'), (4, null)";
-    lake.rows(&format!("copy (select id, cast(d as decimal(30, 10)) as d from (values {values}) as t(id, d)) to '/lake/d.parquet'"))
-        .await;
+    lake.rows(&format!(
+        "copy (select id, cast(d as decimal(30, 10)) as d from (values {values}) as t(id, d)) to '/lake/d.parquet'"
+    ))
+    .await;
     let (few, twelve) = ("cast(d as decimal(18, 4))", "cast('12' as decimal(18, 4))");
     for (condition, rows) in [
         (format!("{few} = {twelve}"), "2"),

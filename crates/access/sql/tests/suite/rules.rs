@@ -363,6 +363,12 @@ async fn a_struct_that_is_null_is_null_within_behind_a_cast_to_a_more_common_typ
         let case = format!("case when a.k < 3 then a.{of} else b.{of} end as s from {always} a join {maybe} b on a.k = b.k");
         assert_eq!(lake.rows(&sums(&format!("select {case}"))).await, "2 5", "{of}");
     }
+    lake.put("both/a.parquet", file(true, [true, false, true])).await;
+    lake.put("both/b.parquet", file(false, [false, true, true])).await;
+    let nine = "named_struct('a', 9)";
+    assert_eq!(lake.rows(&sums(&format!("select coalesce(s, {nine}) as s from '/lake/both/'"))).await, "6 29");
+    let some = format!("select case when k < 3 then s else {nine} end as s from '/lake/both/'");
+    assert_eq!(lake.rows(&sums(&some)).await, "4 21");
     let deep = format!("select t['s'] as s from (select t from {always} union all select t from {maybe})");
     assert_eq!(lake.rows(&sums(&deep)).await, "4 11");
 }

@@ -12,10 +12,13 @@ use std::sync::Arc;
 
 use datafusion::optimizer::AnalyzerRule;
 
+use null_within::NullWithin;
+
 type Analyzing = Arc<dyn AnalyzerRule + Send + Sync>;
 
 /// The engine's rules, which make types one, and what comes before and after that.
 pub(super) fn around(rules: &[Analyzing]) -> Vec<Analyzing> {
-    let (first, last): (Analyzing, Analyzing) = (Arc::new(alike::Alike), Arc::new(null_within::NullWithin));
-    std::iter::once(first).chain(rules.iter().map(Arc::clone)).chain([last]).collect()
+    let before: [Analyzing; 2] = [Arc::new(alike::Alike), Arc::new(NullWithin { chosen: true })];
+    let behind: Analyzing = Arc::new(NullWithin { chosen: false });
+    before.into_iter().chain(rules.iter().map(Arc::clone)).chain([behind]).collect()
 }
