@@ -369,6 +369,13 @@ async fn a_struct_that_is_null_is_null_within_behind_a_cast_to_a_more_common_typ
     assert_eq!(lake.rows(&sums(&format!("select coalesce(s, {nine}) as s from '/lake/both/'"))).await, "6 29");
     let some = format!("select case when k < 3 then s else {nine} end as s from '/lake/both/'");
     assert_eq!(lake.rows(&sums(&some)).await, "4 21");
+    // Table files of both say other things of their fields as well.
+    for (from, name) in [(always, "a"), (maybe, "b")] {
+        lake.rows(&format!("copy (select * from {from}) to '/lake/tables/{name}.albis'")).await;
+    }
+    for of in ["s", "t['s']"] {
+        assert_eq!(lake.rows(&sums(&format!("select {of} as s from '/lake/tables/'"))).await, "4 11", "{of}");
+    }
     let deep = format!("select t['s'] as s from (select t from {always} union all select t from {maybe})");
     assert_eq!(lake.rows(&sums(&deep)).await, "4 11");
 }
