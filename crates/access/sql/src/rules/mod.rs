@@ -12,6 +12,7 @@ mod dependencies;
 mod equal_projections;
 mod grouping;
 mod join_order;
+mod made_structs;
 mod meaning;
 mod no_groups;
 mod null_keys;

@@ -379,3 +379,19 @@ async fn a_struct_that_is_null_is_null_within_behind_a_cast_to_a_more_common_typ
     let deep = format!("select t['s'] as s from (select t from {always} union all select t from {maybe})");
     assert_eq!(lake.rows(&sums(&deep)).await, "4 11");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_of_structs_that_are_made_above_an_outer_join_have_their_values_where_it_adds_nulls() {
+    let lake = Lake::new();
+    lake.rows("copy (select value as id, value as k from generate_series(1, 4) as t(value)) to '/lake/t.parquet'").await;
+    let join = "from '/lake/t.parquet' t right join '/lake/t.parquet' u on t.id = u.id + 2";
+    let (x, y) = ("named_struct('b', 'x', 'k', t.k)", "named_struct('b', 'y', 'k', t.k)");
+    for (made, rows) in [
+        (x.to_string(), "4 0 2"),
+        (format!("case when t.k > 3 then {x} else {y} end"), "1 3 2"),
+        (format!("coalesce(case when t.k > 3 then {x} end, {y})"), "1 3 2"),
+    ] {
+        let counts = "count(*) filter (where s['b'] = 'x'), count(*) filter (where s['b'] = 'y'), count(s['k'])";
+        assert_eq!(lake.rows(&format!("select {counts} from (select {made} as s {join})")).await, rows, "{made}");
+    }
+}

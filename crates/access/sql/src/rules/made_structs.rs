@@ -1,0 +1,45 @@
+//! Fields of structs that a query makes are taken above its outer joins.
+//!
+//! The engine asks for fields as far down as it can. Of a struct that is made above an outer join of one side's columns it asked on that
+//! side: where the join adds nulls, a field was null that `named_struct`, `case` or `coalesce` have a value for.
+
+use std::sync::Arc;
+
+use datafusion::common::JoinType;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::error::Result;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+type Rule = Arc<dyn OptimizerRule + Send + Sync>;
+
+/// Asks for fields further down, where that is the same.
+pub(super) fn fields_stay(rule: &Rule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    // Each node is asked about by itself: what the rule does not look at has nothing to be looked for in.
+    let is_asked = rule.apply_order().is_none() || matches!(plan, LogicalPlan::Projection(_));
+    if is_asked && plan.exists(|node| Ok(adds_nulls(node)))? && plan.exists(|node| Ok(makes_structs(node)))? {
+        return Ok(Transformed::no(plan));
+    }
+    rule.rewrite(plan, config)
+}
+
+fn adds_nulls(node: &LogicalPlan) -> bool {
+    matches!(node, LogicalPlan::Join(join) if matches!(join.join_type, JoinType::Left | JoinType::Right | JoinType::Full))
+}
+
+/// Whether a node makes structs, or maps, of anything but the fields of others.
+fn makes_structs(node: &LogicalPlan) -> bool {
+    let makes = |part: &Expr| match part {
+        Expr::Case(_) => true,
+        Expr::ScalarFunction(call) => call.func.name() != "get_field",
+        _ => false,
+    };
+    let exprs = node.expressions();
+    if !exprs.iter().any(|expr| expr.exists(|part| Ok(makes(part))).unwrap_or(true)) {
+        return false;
+    }
+    let schema = merge_schema(&node.inputs());
+    let of_structs = |part: &Expr| makes(part) && part.get_type(&schema).is_ok_and(|kind| kind.is_nested());
+    exprs.iter().any(|expr| expr.exists(|part| Ok(of_structs(part))).unwrap_or(true))
+}
