@@ -1,10 +1,11 @@
-//! Fields of structs that a query makes are taken above its outer joins.
+//! Fields of structs that a query makes are taken above its outer joins, and those of unions above these where one side has nulls.
 //!
 //! The engine asks for fields as far down as it can. Of a struct that is made above an outer join of one side's columns it asked on that
 //! side: where the join adds nulls, a field was null that `named_struct`, `case` or `coalesce` have a value for.
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::JoinType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
@@ -18,10 +19,21 @@ type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 pub(super) fn fields_stay(rule: &Rule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
     // Each node is asked about by itself: what the rule does not look at has nothing to be looked for in.
     let is_asked = rule.apply_order().is_none() || matches!(plan, LogicalPlan::Projection(_));
-    if is_asked && plan.exists(|node| Ok(adds_nulls(node)))? && plan.exists(|node| Ok(makes_structs(node)))? {
-        return Ok(Transformed::no(plan));
+    let stays = is_asked
+        && (plan.exists(|node| Ok(is_of_nulls(node)))?
+            || plan.exists(|node| Ok(adds_nulls(node)))? && plan.exists(|node| Ok(makes_structs(node)))?);
+    match stays {
+        true => Ok(Transformed::no(plan)),
+        false => rule.rewrite(plan, config),
     }
-    rule.rewrite(plan, config)
+}
+
+/// Whether a union has nulls where its first side has none: with fields that are asked for it would be told as that side is.
+fn is_of_nulls(node: &LogicalPlan) -> bool {
+    let LogicalPlan::Union(union) = node else { return false };
+    let first = union.inputs.first().map(|first| first.schema().fields());
+    let differ = |(one, all): (&FieldRef, &FieldRef)| one.is_nullable() != all.is_nullable();
+    first.is_some_and(|first| first.iter().zip(union.schema.fields()).any(differ))
 }
 
 fn adds_nulls(node: &LogicalPlan) -> bool {

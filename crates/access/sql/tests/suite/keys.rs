@@ -64,3 +64,14 @@ async fn decimals_that_are_cast_to_fewer_digits_are_compared_as_they_are_rounded
     let below = format!("select id, {few} as x from '/lake/d.parquet'");
     assert_eq!(lake.rows(&format!("select id, x from ({below}) where x >= {twelve} order by id")).await, "1 12.0000\n2 12.0000");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_union_has_the_nulls_of_each_side_beside_fields_of_structs() {
+    let lake = Lake::new();
+    let some = "case when value > 2 then named_struct('a', value) end as s";
+    lake.rows(&format!("copy (select value as id, {some} from range(1, 5) as t(value)) to '/lake/m.parquet'")).await;
+    let both = "select id, named_struct('a', 100) as s from '/lake/m.parquet' union all select id, s from '/lake/m.parquet'";
+    let rows =
+        lake.rows(&format!("select id, s['a'] < 100 as less, s is null as n from ({both}) order by 1, 2 nulls last")).await;
+    assert_eq!(rows.matches("true").count(), 4, "{rows}");
+}
