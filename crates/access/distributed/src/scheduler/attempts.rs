@@ -27,8 +27,8 @@ const OVER_MAX: usize = 1024;
 #[derive(Default)]
 pub(super) struct Attempts {
     running: HashMap<String, Told>,
-    /// Jobs that are over, the last ones, with the rows of their results.
-    over: VecDeque<(String, u64)>,
+    /// Jobs that are over, the last ones, with the rows of their stages.
+    over: VecDeque<(String, HashMap<u32, u64>)>,
 }
 
 #[derive(Default)]
@@ -42,13 +42,6 @@ struct Told {
     /// Rows of each stage, as its tasks told.
     rows: HashMap<u32, u64>,
     runs_again: bool,
-}
-
-impl Told {
-    /// Rows of the last stage, whose results are the job's; none where no task was done.
-    fn results(&self) -> Option<u64> {
-        self.rows.iter().max_by_key(|(stage, _)| **stage).map(|(_, rows)| *rows)
-    }
 }
 
 /// What a job loses with an executor.
@@ -154,15 +147,17 @@ impl Attempts {
         self.running.get(job).is_some_and(|told| told.runs_again)
     }
 
-    /// Whether so many rows are fewer than the tasks of a job's last stage told: an answer of them would lack some without a word.
-    pub(super) fn lacks_results(&self, job: &str, rows: u64) -> bool {
-        let over = || self.over.iter().rev().find(|(id, _)| id == job).map(|(_, rows)| *rows);
-        self.running.get(job).map_or_else(over, Told::results).is_some_and(|told| rows < told)
+    /// Whether so many rows of a job's last stage are fewer than its tasks told: an answer of them would lack some without a word. Where
+    /// nothing is there of which the stage could be told, it is the last one that any was heard of.
+    pub(super) fn lacks_results(&self, job: &str, stage: Option<u32>, rows: u64) -> bool {
+        let over = || self.over.iter().rev().find(|(id, _)| id == job).map(|(_, rows)| rows);
+        let Some(told) = self.running.get(job).map(|told| &told.rows).or_else(over) else { return false };
+        stage.or(told.keys().max().copied()).and_then(|stage| told.get(&stage)).is_some_and(|told| rows < *told)
     }
 
     /// A job is over.
     pub(super) fn forget(&mut self, job: &str) {
-        let Some(rows) = self.running.remove(job).and_then(|told| told.results()) else { return };
+        let Some(Told { rows, .. }) = self.running.remove(job).filter(|told| !told.rows.is_empty()) else { return };
         if self.over.len() == OVER_MAX {
             self.over.pop_front();
         }
@@ -257,21 +252,25 @@ mod tests {
             TaskStatus { job_id: job.into(), stage_id, task_id, ..told(0, task_status::Status::Successful(done)) }
         };
         let mut attempts = Attempts::default();
-        assert!(!attempts.lacks_results("j", 0), "nothing is known of it");
+        assert!(!attempts.lacks_results("j", None, 0), "nothing is known of it");
         for status in [done("j", 1, 0, 70), done("j", 2, 1, 4), done("j", 2, 2, 2), done("k", 1, 3, 100)] {
             attempts.sift("e", status);
         }
         // Of the task of a copy that was done later nothing is heard, and a job that is over may still be asked about.
         for _ in 0..2 {
-            assert!(attempts.lacks_results("j", 7) && !attempts.lacks_results("j", 8) && !attempts.lacks_results("j", 9));
+            for stage in [None, Some(2)] {
+                let lacks = |rows| attempts.lacks_results("j", stage, rows);
+                assert!(lacks(0) && lacks(7) && !lacks(8) && !lacks(9), "{stage:?}");
+            }
+            assert!(!attempts.lacks_results("j", Some(3), 0), "its tasks were not heard of, and those before it tell other rows");
             attempts.forget("j");
         }
-        assert!(attempts.lacks_results("k", 100) && !attempts.lacks_results("k", 101));
+        assert!(attempts.lacks_results("k", Some(1), 100) && !attempts.lacks_results("k", Some(1), 101));
         for job in 0..OVER_MAX {
             attempts.sift("e", done(&job.to_string(), 1, 0, 1));
             attempts.forget(&job.to_string());
         }
-        assert!(attempts.over.len() == OVER_MAX && !attempts.lacks_results("j", 0), "it was long ago");
+        assert!(attempts.over.len() == OVER_MAX && !attempts.lacks_results("j", None, 0), "it was long ago");
     }
 
     #[test]

@@ -51,9 +51,10 @@ pub(super) fn truthful(books: &Mutex<Books>, mut told: GetJobStatusResult) -> Ge
         Some(job_status::Status::Successful(done)) => {
             let told = done.partition_location.iter().filter_map(|location| location.partition_stats.as_ref());
             let rows: u64 = told.map(|told| u64::try_from(told.num_rows).unwrap_or(0)).sum();
+            let stage = done.partition_location.iter().find_map(|location| Some(location.partition_id.as_ref()?.stage_id));
             let mut books = books.lock();
             books.has_rows(&status.job_id, rows);
-            if books.attempts.lacks_results(&status.job_id, rows) {
+            if books.attempts.lacks_results(&status.job_id, stage, rows) {
                 tracing::error!(job = %status.job_id, rows, "a job runs again: some of its results are forgotten");
                 let (queued_at, started_at, ended_at) = (done.queued_at, done.started_at, done.ended_at);
                 let failed = FailedJob { error: RUN_AGAIN.to_string(), queued_at, started_at, ended_at };
