@@ -27,7 +27,8 @@ impl FunctionRewrite for Absent {
                 Case { expr: Some(Box::new(lit(true))), ..case.clone() }
             }
             Expr::ScalarFunction(call) if call.func.name() == "nullif" => match call.args.as_slice() {
-                [value, other] if is_nested(value) => {
+                // It stands there twice, and would be two values.
+                [value, other] if is_nested(value) && !value.is_volatile() => {
                     let when = value.clone().eq(other.clone());
                     let none = Expr::Literal(ScalarValue::Null, None);
                     let when_then = vec![(Box::new(when), Box::new(none))];

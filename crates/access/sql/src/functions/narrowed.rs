@@ -30,7 +30,7 @@ impl FunctionRewrite for Narrowed {
         let digits = value.get_type(schema).ok().and_then(|kind| scale(&kind)).zip(scale(field.data_type()));
         let Some((_, to)) = digits.filter(|(from, to)| to < from) else { return Ok(Transformed::no(expr)) };
         let (shown, whole) = (value.schema_name().to_string(), Expr::clone(value));
-        **value = round().call(vec![whole, lit(i64::from(to))]).alias(shown);
+        **value = round().call(vec![whole, lit(i32::from(to))]).alias(shown);
         Ok(Transformed::yes(expr))
     }
 }

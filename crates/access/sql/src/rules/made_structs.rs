@@ -10,15 +10,15 @@ use datafusion::common::JoinType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::{Expr, ExprSchemable, ExpressionPlacement, LogicalPlan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
 /// Asks for fields further down, where that is the same.
 pub(super) fn fields_stay(rule: &Rule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-    // Each node is asked about by itself: what the rule does not look at has nothing to be looked for in.
-    let is_asked = rule.apply_order().is_none() || matches!(plan, LogicalPlan::Projection(_));
+    // Each node is asked about by itself: what asks for no fields has nothing to be looked for in.
+    let is_asked = rule.apply_order().is_none() || matches!(&plan, LogicalPlan::Projection(of) if of.expr.iter().any(asks));
     let stays = is_asked
         && (plan.exists(|node| Ok(is_of_nulls(node)))?
             || plan.exists(|node| Ok(adds_nulls(node)))? && plan.exists(|node| Ok(makes_structs(node)))?);
@@ -26,6 +26,13 @@ pub(super) fn fields_stay(rule: &Rule, plan: LogicalPlan, config: &dyn Optimizer
         true => Ok(Transformed::no(plan)),
         false => rule.rewrite(plan, config),
     }
+}
+
+/// Whether fields are asked for, or were as far as here.
+fn asks(expr: &Expr) -> bool {
+    let is_field = |part: &Expr| part.placement() == ExpressionPlacement::MoveTowardsLeafNodes;
+    let is_taken = matches!(expr, Expr::Alias(alias) if alias.name.starts_with("__datafusion_extracted"));
+    is_taken || expr.exists(|part| Ok(is_field(part))).unwrap_or(true)
 }
 
 /// Whether a union has nulls where its first side has none: with fields that are asked for it would be told as that side is.

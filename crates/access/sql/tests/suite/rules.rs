@@ -338,6 +338,10 @@ async fn what_case_and_nullif_leave_out_is_null_within_as_well() {
     assert_eq!(lake.rows(&format!("select count(s['a']), sum(s['a']) from {below}")).await, "2 6");
     let groups = format!("select coalesce(s['a'], 0) as a, count(*) from {below} group by s['a'] order by a");
     assert_eq!(lake.rows(&groups).await, "0 1\n2 1\n4 1");
+    // What is drawn is one value, not one that is compared and another that is given.
+    let drawn = "nullif(make_array(cast(random() * 2 as bigint)), make_array(0))";
+    let zeros = format!("select count(*) from (select {drawn} as l from range(0, 1000)) where l = make_array(0)");
+    assert_eq!(lake.rows(&zeros).await, "0");
 }
 
 #[tokio::test(flavor = "multi_thread")]

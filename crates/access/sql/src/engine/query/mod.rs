@@ -72,6 +72,7 @@ struct Running {
     schema: SchemaRef,
     /// None for a statement without rows.
     rows: Option<Rows>,
+    /// None for such a one, and for an attempt that was given up.
     plan: Option<Arc<dyn ExecutionPlan>>,
     seen: Arc<Seen>,
     prefetching: Prefetching,
@@ -169,6 +170,8 @@ impl Query {
             if let Some(rows) = &mut self.running.rows {
                 rows.give_up();
             }
+            // What its joins have gathered is there as long as it is, and the next one gathers as much.
+            self.running.plan = None;
             match self.again().await {
                 Ok(()) => {}
                 Err(error) => {

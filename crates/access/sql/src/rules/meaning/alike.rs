@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{Column, JoinType, NullEquality};
@@ -67,7 +66,7 @@ fn with_number(side: &Arc<LogicalPlan>, name: &str) -> Result<LogicalPlan> {
     for column in side.schema().columns() {
         let column = Expr::Column(column);
         // To windows -0.0 is not 0.0, to joins it is.
-        let is_float = matches!(column.get_type(side.schema())?, DataType::Float32 | DataType::Float64);
+        let is_float = column.get_type(side.schema())?.is_floating();
         alike.push(if is_float { column + lit(0.0) } else { column });
     }
     let number = row_number().partition_by(alike).build()?;
