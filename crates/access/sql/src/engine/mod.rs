@@ -142,9 +142,11 @@ impl Engine {
         let calls = settings.call_memory();
         logical.push(Arc::new(LateConstants(calls.clone())));
         let (analyzing, planners) = (rules::analyzing(&template.analyzer().rules), rules::planners(template.expr_planners()));
+        let relations = rules::relations(template.relation_planners());
         let template =
             SessionStateBuilder::new_from_existing(template).with_analyzer_rules(analyzing).with_optimizer_rules(logical);
-        let mut template = template.with_physical_optimizer_rules(physical).with_expr_planners(planners).build();
+        let template = template.with_physical_optimizer_rules(physical).with_expr_planners(planners);
+        let mut template = template.with_relation_planners(relations).build();
         let formats: [Arc<dyn FileFormatFactory>; 2] = [Arc::new(TableFormatFactory), Arc::new(ArrowFormatFactory)];
         for format in formats {
             template.register_file_format(format, true).expect("a format that may be there already is never refused");

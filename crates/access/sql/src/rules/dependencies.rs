@@ -2,15 +2,19 @@
 //!
 //! Behind a join a key of one side (`select k .. group by k`) determines that side's columns only. The engine says of groups by it and a
 //! column of the other side that the key determines all of them, and that it comes once: `group by` and `order by` lost their other columns,
-//! and a left join with such groups was left out.
+//! and a left join with such groups was left out. To the keys of groups it adds all columns that these are told to determine, and windows in such an
+//! order it takes for ones without rows that are alike: where a query is named in another, nothing is told of it.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, DFSchemaRef, FunctionalDependencies};
 use datafusion::error::Result;
+use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion::logical_expr::{Distinct, LogicalPlan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::sql::sqlparser::ast::TableFactor;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
@@ -54,21 +58,60 @@ pub(super) fn joins_stay(rule: &Rule, plan: LogicalPlan, config: &dyn OptimizerC
 /// The same plan, of which nothing is told.
 pub(super) fn forget(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     plan.transform_up_with_subqueries(|mut node| {
-        let schema = match &mut node {
-            LogicalPlan::Projection(node) => &mut node.schema,
-            LogicalPlan::SubqueryAlias(node) => &mut node.schema,
-            LogicalPlan::Aggregate(node) => &mut node.schema,
-            LogicalPlan::Window(node) => &mut node.schema,
-            LogicalPlan::Join(node) => &mut node.schema,
-            LogicalPlan::Unnest(node) => &mut node.schema,
-            LogicalPlan::TableScan(node) => &mut node.projected_schema,
-            _ => return Ok(Transformed::no(node)),
-        };
-        let told = are_told(schema);
-        if told {
-            let bare = DFSchema::clone(schema).with_functional_dependencies(FunctionalDependencies::empty())?;
-            *schema = Arc::new(bare);
-        }
-        Ok(Transformed::new_transformed(node, told))
+        let was_told = forget_node(&mut node)?;
+        Ok(Transformed::new_transformed(node, was_told))
     })
+}
+
+/// Forgets what is told by a node itself. Whether anything was.
+fn forget_node(node: &mut LogicalPlan) -> Result<bool> {
+    let schema = match node {
+        LogicalPlan::Projection(node) => &mut node.schema,
+        LogicalPlan::SubqueryAlias(node) => &mut node.schema,
+        LogicalPlan::Aggregate(node) => &mut node.schema,
+        LogicalPlan::Window(node) => &mut node.schema,
+        LogicalPlan::Join(node) => &mut node.schema,
+        LogicalPlan::Unnest(node) => &mut node.schema,
+        LogicalPlan::Distinct(Distinct::On(node)) => &mut node.schema,
+        LogicalPlan::TableScan(node) => &mut node.projected_schema,
+        _ => return Ok(false),
+    };
+    let told = are_told(schema);
+    if told {
+        let bare = DFSchema::clone(schema).with_functional_dependencies(FunctionalDependencies::empty())?;
+        *schema = Arc::new(bare);
+    }
+    Ok(told)
+}
+
+thread_local! {
+    /// Whether what is planned next is the engine's to plan, which asks here first.
+    static HANDED_ON: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has the engine plan what stands in `from`, and that tell nothing of its columns.
+#[derive(Debug)]
+pub(super) struct Untold;
+
+impl RelationPlanner for Untold {
+    fn plan_relation(&self, relation: TableFactor, context: &mut dyn RelationPlannerContext) -> Result<RelationPlanning> {
+        if HANDED_ON.replace(false) {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        }
+        HANDED_ON.set(true);
+        let plan = untold(context.plan(relation)?)?;
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, None))))
+    }
+}
+
+/// The same plan, which tells nothing to what is above it.
+fn untold(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let silent = |mut node: LogicalPlan| -> Result<Transformed<LogicalPlan>> {
+        let tells = are_told(node.schema());
+        let was_told = tells && forget_node(&mut node)?;
+        // Others tell what is told below them.
+        let next = if tells && !was_told { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Jump };
+        Ok(Transformed::new(node, was_told, next))
+    };
+    plan.transform_down(silent).data()
 }

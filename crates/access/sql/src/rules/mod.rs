@@ -28,7 +28,7 @@ use std::sync::Arc;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
-use datafusion::logical_expr::planner::ExprPlanner;
+use datafusion::logical_expr::planner::{ExprPlanner, RelationPlanner};
 use datafusion::optimizer::{AnalyzerRule, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
@@ -43,6 +43,12 @@ type Plan = Arc<dyn ExecutionPlan>;
 /// What plans expressions of a session, in turn.
 pub(crate) fn planners(planners: &[Arc<dyn ExprPlanner>]) -> Vec<Arc<dyn ExprPlanner>> {
     let first: Arc<dyn ExprPlanner> = Arc::new(required_fields::RequiredFields);
+    std::iter::once(first).chain(planners.iter().map(Arc::clone)).collect()
+}
+
+/// What plans tables and queries that stand in `from`, in turn.
+pub(crate) fn relations(planners: &[Arc<dyn RelationPlanner>]) -> Vec<Arc<dyn RelationPlanner>> {
+    let first: Arc<dyn RelationPlanner> = Arc::new(dependencies::Untold);
     std::iter::once(first).chain(planners.iter().map(Arc::clone)).collect()
 }
 

@@ -34,6 +34,9 @@ async fn a_key_of_one_side_of_a_join_does_not_stand_for_groups_by_the_others_col
     for (query, rows) in [
         (format!("select count(*) from (select x, count(*) from ({groups}) group by x, id)"), "16"),
         (format!("select count(*) from (select distinct x from ({groups}))"), "4"),
+        (format!("select count(*), min(s), max(s) from (select x, sum(c) as s from ({groups}) group by x)"), "4 4 4"),
+        (format!("with g as ({groups}) select count(*), min(s), max(s) from (select x, sum(c) as s from g group by x)"), "4 4 4"),
+        (format!("select count(distinct s) from (select sum(c) over (order by x) as s from ({groups}))"), "4"),
         (format!("select count(*) from (select u.id from {t} u left join (select x from ({groups})) v on u.k = v.x)"), "13"),
         (format!("{groups} order by 1 desc nulls last, 2 desc limit 5"), "5 4 1\n5 3 1\n5 2 1\n5 1 1\n3 4 1"),
     ] {
