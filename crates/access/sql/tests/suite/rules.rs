@@ -329,7 +329,7 @@ async fn what_case_and_nullif_leave_out_is_null_within_as_well() {
         ("(case when k = 1 then m end)['a']", "1"),
         ("array_length(array_append(case when k = 1 then l end, 9))", "4"),
         ("(nullif(s, named_struct('a', 1)))['a']", "6"),
-        ("(nvl2(nullif(k, 2), s, null))['a']", "5"),
+        ("(nvl2(nullif(s, named_struct('a', 2)), s, null))['a']", "5"),
         ("nullif(l, make_array(1))[1]", "6"),
     ] {
         assert_eq!(lake.rows(&format!("select sum({value}) from {n}")).await, sum, "{value}");
