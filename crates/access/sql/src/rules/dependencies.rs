@@ -68,6 +68,7 @@ pub(super) fn forget(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         if told {
             let bare = DFSchema::clone(schema).with_functional_dependencies(FunctionalDependencies::empty())?;
             *schema = Arc::new(bare);
+            debug_assert!(!are_told(schema), "something is told of columns that was forgotten");
         }
         Ok(Transformed::new_transformed(node, told))
     })
