@@ -80,6 +80,7 @@ fn forget_node(node: &mut LogicalPlan) -> Result<bool> {
     if told {
         let bare = DFSchema::clone(schema).with_functional_dependencies(FunctionalDependencies::empty())?;
         *schema = Arc::new(bare);
+        debug_assert!(!are_told(schema), "something is told of columns that was forgotten");
     }
     Ok(told)
 }

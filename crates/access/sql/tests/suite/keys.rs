@@ -78,3 +78,18 @@ async fn a_union_has_the_nulls_of_each_side_beside_fields_of_structs() {
         lake.rows(&format!("select id, s['a'] < 100 as less, s is null as n from ({both}) order by 1, 2 nulls last")).await;
     assert_eq!(rows.matches("true").count(), 4, "{rows}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_greatest_number_of_a_table_is_that_of_files_with_narrower_ones_too() {
+    let lake = Lake::new();
+    let narrow = "cast(964 as decimal(4, 0)) as d, arrow_cast(5, 'Int16') as i";
+    let wide = "cast(874 as decimal(15, 0)) as d, cast(3 as bigint) as i";
+    for (file, values) in [("a", narrow), ("b", wide)] {
+        lake.rows(&format!("copy (select {values}) to '/lake/w/{file}.parquet'")).await;
+    }
+    lake.rows("create external table w (d decimal(15, 0), i bigint) stored as parquet location '/lake/w/'").await;
+    for (of, value) in [("max(d)", "964"), ("min(d)", "874"), ("max(i)", "5"), ("min(i)", "3")] {
+        assert_eq!(lake.rows(&format!("select {of} from w")).await, value, "{of}");
+    }
+    assert_eq!(lake.rows("select d from w order by d desc limit 1").await, "964");
+}
