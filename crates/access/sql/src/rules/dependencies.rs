@@ -114,5 +114,7 @@ fn untold(plan: LogicalPlan) -> Result<LogicalPlan> {
         let next = if tells && !was_told { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Jump };
         Ok(Transformed::new(node, was_told, next))
     };
-    plan.transform_down(silent).data()
+    let plan = plan.transform_down(silent).data()?;
+    debug_assert!(!are_told(plan.schema()), "something is told of what stands in `from`");
+    Ok(plan)
 }
