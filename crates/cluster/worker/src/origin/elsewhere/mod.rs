@@ -96,7 +96,9 @@ impl Elsewhere {
             is_held |= shared.holds || shared.coming || gives;
             if gives || shared.coming {
                 whereabouts.note(segment.id, wanted, worker);
-            } else if !shared.holds {
+            } else if shared.holds {
+                whereabouts.has_none(segment.id, wanted, worker);
+            } else {
                 whereabouts.forget(segment.id, worker);
             }
             if shared.coming {
