@@ -305,7 +305,8 @@ class Expressions:
             of = rng.choice(scope.of("list"))
             return expr("bool", "array_has(", of, f", {rng.randint(-1, 8)})")
         if what == 15:
-            return expr("bool", "starts_with(", self.of("text", scope, depth - 1), ", ", self.literal("text"), ")")
+            # To DuckDB what starts with nothing is all that is made of something.
+            return expr("bool", "starts_with(", self.of("text", scope, depth - 1), f", '{rng.choice(['a', 'ab', 'é', '日本', 'zzz'])}')")
         atoms = scope.of("bool")
         return rng.choice(atoms) if atoms else self.comparison(scope, depth)
 

@@ -216,7 +216,7 @@ class Generator:
                 if self.chance(0.2) and (flag := next((item for item in items if item.kind == "int" and " over (" in str(item)), None)):
                     qualify = (expr("bool", "(", flag, " <= 3)"),)
         else:
-            items = [self.make.of(kind, replace(scope, subquery=None)) for kind in kinds]
+            items = [one_zero(self.make.of(kind, replace(scope, subquery=None))) for kind in kinds]
         key = None
         if source.keys is not None and kinds is None and self.chance(0.5):
             missing = [atom for atom in source.keys if atom not in items]
@@ -225,7 +225,7 @@ class Generator:
         columns, named = self.name_all(items)
         distinct = self.chance(0.12) and not any(kind == NEARLY for _, kind in columns)
         names = [next(name for item, name in named if item == atom) for atom in key] if key else None
-        if distinct and names is None:
+        if distinct and names is None and all(kind in FLAT for _, kind in columns):
             names = [name for name, _ in columns]
         return Made(Select(named, source.node, where, qualify=qualify, distinct=distinct), columns, names, source.rows)
 
@@ -304,7 +304,7 @@ class Generator:
             if sets != "plain" and self.chance(0.5):
                 items.append(expr("int", "grouping(", as_it_is(rng.choice(keys)), ")"))
         else:
-            items = [self.make.of(kind, after, 1) for kind in kinds]
+            items = [one_zero(self.make.of(kind, after, 1)) for kind in kinds]
         if sets != "plain" and not all(has_columns(item) for item in items):
             sets = "plain"
         columns, named = self.name_all(items)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from expressions import FLAT, NUMBERS, SQL_TYPE, Scope, as_it_is, expr, one_zero
+from expressions import FLAT, NUMBERS, Scope, as_it_is, expr, one_zero
 from generate import ORDERED, Generator, Source
-from query import Derived, Either, Expr, Join, Named, Relation, Select, SetOp
+from query import Derived, Either, Expr, Join, Named, Select, SetOp
 from tables import Table
 
 # The share of queries that are of these kinds.

@@ -21,6 +21,7 @@ mod hot;
 mod location;
 mod memory;
 mod namespace;
+mod null_fields;
 mod panics;
 mod paths;
 mod plan_nodes;

@@ -68,5 +68,5 @@ impl Security {
     }
 }
 
-/// Leaves secrets out, so that they can't reach a log.
+// Leaves secrets out, so that they can't reach a log.
 forebay_types::shown!(Security: shows, tls);

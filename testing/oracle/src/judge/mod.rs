@@ -2,7 +2,7 @@
 //!
 //! `objects`: every answer is bytes of one version, none older than the mount's rule lets it be, and no acknowledged write is
 //! lost. `nodes`: temporary nodes are linearizable, or say that they are lost where a worker was. `records`: records of shards are
-//! linearizable by key, and searches see them so. `recovery`: how long after the fault's end reads are as fast as before. `linear` searches for an order of calls.
+//! linearizable by key, and searches see them so. `recovery`: how long after the fault's end reads are as fast as before. The search for an order of calls (`linear`) is that of a crate.
 
 mod linear;
 mod nodes;
@@ -60,7 +60,7 @@ pub enum Rule {
     NothingLeft,
     /// Processes stay up, and end when they are told to.
     StaysUp,
-    /// All has to be decided, and some of it was not within the search's bound.
+    /// All has to be decided, and some of it was not in the time for that.
     Decided,
 }
 

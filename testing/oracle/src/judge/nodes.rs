@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::linear::{self, NEVER, Specification, Timed, Verdict};
+use todc_utils::specifications::Specification;
+
+use super::linear::{self, NEVER, Timed, Verdict};
 use super::{Rule, Violation};
 use crate::history::{Call, What};
 
@@ -80,16 +82,20 @@ fn order(path: &str, calls: &[&Call], losses: &Losses) -> Option<Violation> {
         Verdict::NotLinearizable => {
             Some(Violation::new(Rule::Linearizable, format!("{path}: no order of {} calls explains them", calls.len())))
         }
-        Verdict::Undecided => Some(Violation::new(Rule::Decided, format!("{path}: the search for an order was given up"))),
+        Verdict::Undecided => Some(Violation::new(Rule::Decided, format!("{path}: the search for an order took too long"))),
     }
 }
 
 /// A loss may come at any time from its begin on, or never: as a call that is not answered.
-fn search<S: Specification>(
+fn search<S>(
     calls: &[&Call],
     losses: impl IntoIterator<Item = (u64, S::Operation)>,
     of: fn(&Call) -> Option<S::Operation>,
-) -> Verdict {
+) -> Verdict
+where
+    S: Specification,
+    S::Operation: Clone + Send + 'static,
+{
     let timed = |call: &&Call| -> Option<Timed<S::Operation>> {
         let end_us = if call.error.is_some() { NEVER } else { call.end_us };
         Some((call.begin_us, end_us, of(call)?))

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::linear::{self, NEVER, Specification, Timed, Verdict};
+use todc_utils::specifications::Specification;
+
+use super::linear::{self, NEVER, Timed, Verdict};
 use super::{Promise, Rule, Violation};
 use crate::contents::Seen;
 use crate::history::{Call, Door, What};
@@ -139,7 +141,7 @@ impl Object<'_> {
                 Some(Violation::new(Rule::Linearizable, format!("object {key}: no order of its reads and writes explains them")))
             }
             Verdict::Undecided => {
-                Some(Violation::new(Rule::Decided, format!("object {key}: the search for an order was given up")))
+                Some(Violation::new(Rule::Decided, format!("object {key}: the search for an order took too long")))
             }
         }
     }

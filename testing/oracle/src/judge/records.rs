@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use forebay_types::{ErrorKind, Result};
+use todc_utils::specifications::Specification;
 
-use super::linear::{self, NEVER, Specification, Timed, Verdict};
+use super::linear::{self, NEVER, Timed, Verdict};
 use super::{Rule, Violation};
 
 /// What was done with one record, by a text in it.

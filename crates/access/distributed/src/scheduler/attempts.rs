@@ -167,6 +167,7 @@ impl Attempts {
             self.over.pop_front();
         }
         self.over.push_back((job.to_string(), rows));
+        assert!(self.over.len() <= OVER_MAX, "{} jobs that are over are remembered", self.over.len());
     }
 }
 

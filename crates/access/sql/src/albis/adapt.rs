@@ -14,6 +14,7 @@ use object_store::path::Path;
 use super::rows::is_number;
 use crate::error::external;
 use crate::location::shown;
+use crate::null_fields::with_null_fields;
 
 const STRICT: CastOptions<'static> = CastOptions { safe: false, format_options: FormatOptions::new() };
 
@@ -88,6 +89,6 @@ impl Adapted {
             true => batch.columns().to_vec(),
             false => self.places.iter().zip(self.schema.fields()).map(column).collect::<Result<_>>()?,
         };
-        Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)
+        Ok(with_null_fields(RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?)?)
     }
 }

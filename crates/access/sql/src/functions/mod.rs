@@ -1,7 +1,7 @@
 //! Functions of the engine that answered wrongly, or that took memory without a bound, by their own names, each with what it is mended by.
 //!
-//! Owns: `min` and `max` of groups of floats, `lag` and `lead` that ignore nulls, structs that `case` and `nullif` leave out, and the bound of
-//! functions that make much of little, lambdas among them.
+//! Owns: `min` and `max` of groups of floats, `lag` and `lead` that ignore nulls, structs that `case` and `nullif` leave out, decimals that are
+//! cast to fewer digits, and the bound of functions that make much of little, lambdas among them.
 //! Never does: add functions that the engine doesn't have.
 //!
 //! Start with [`mend`].
@@ -9,6 +9,7 @@
 mod absent;
 mod bounded;
 mod least_and_most;
+mod narrowed;
 mod shifted;
 
 use std::sync::Arc;
@@ -29,5 +30,6 @@ pub fn mend(functions: &mut dyn FunctionRegistry, memory: &CallMemory) -> Result
         functions.register_udwf(function)?;
     }
     functions.register_function_rewrite(Arc::new(absent::Absent))?;
+    functions.register_function_rewrite(Arc::new(narrowed::Narrowed))?;
     bounded::register(functions, memory)
 }

@@ -12,13 +12,15 @@ use datafusion::logical_expr::{Expr, LogicalPlan, Projection};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::prelude::ident;
 
-/// Leaves out projections, but not those that an equal one below makes seem needless.
+use super::dependencies::forget;
+
+/// Leaves out projections, but not those that an equal one below makes seem needless, nor keys of groups by what is told of others.
 pub(super) fn once_each(
     rule: &Arc<dyn OptimizerRule + Send + Sync>,
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
 ) -> Result<Transformed<LogicalPlan>> {
-    plan.transform_up_with_subqueries(apart)?.transform_data(|plan| rule.rewrite(plan, config))
+    plan.transform_up_with_subqueries(apart)?.transform_data(forget)?.transform_data(|plan| rule.rewrite(plan, config))
 }
 
 /// The columns of the lower of two equal projections get names that the upper one's don't have. What only passes columns on may go.

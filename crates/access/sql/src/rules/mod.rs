@@ -7,14 +7,15 @@
 //!
 //! Start with [`analyzing`], [`logical`] and [`physical`].
 
-mod alike;
 mod by_name;
+mod dependencies;
 mod equal_projections;
 mod grouping;
 mod join_order;
+mod made_structs;
+mod meaning;
 mod no_groups;
 mod null_keys;
-mod null_within;
 mod one_type;
 mod outer_joins;
 mod required_fields;
@@ -47,8 +48,7 @@ pub(crate) fn planners(planners: &[Arc<dyn ExprPlanner>]) -> Vec<Arc<dyn ExprPla
 
 /// The rules of a session that look at what a statement means.
 pub(crate) fn analyzing(rules: &[Analyzing]) -> Vec<Analyzing> {
-    let (first, last): (Analyzing, Analyzing) = (Arc::new(alike::Alike), Arc::new(null_within::NullWithin));
-    std::iter::once(&first).chain(rules).chain([&last]).map(while_waited::analyzing).collect()
+    meaning::around(rules).iter().map(while_waited::analyzing).collect()
 }
 
 /// The rules of a session that make a better plan of the same rows.

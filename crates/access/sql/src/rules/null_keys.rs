@@ -13,7 +13,9 @@ use datafusion::logical_expr::{Expr, Join, LogicalPlan, Projection};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
+use super::dependencies;
 use super::equal_projections::once_each;
+use super::made_structs::fields_stay;
 use super::no_groups::above_aggregates;
 use super::one_type::OneType;
 
@@ -50,6 +52,10 @@ pub(crate) fn careful(rules: &[Rule]) -> Vec<Rule> {
             "eliminate_cross_join" => joins_of_their_own,
             "push_down_filter" => above_aggregates,
             "optimize_projections" => once_each,
+            "extract_leaf_expressions" | "push_down_leaf_projections" => fields_stay,
+            "eliminate_duplicated_expr" => dependencies::whole_orders,
+            "replace_distinct_aggregate" => dependencies::made_distinct,
+            "eliminate_join" => dependencies::joins_stay,
             _ => return Arc::clone(rule),
         };
         Arc::new(Careful { rule: Arc::clone(rule), rewrite }) as Rule

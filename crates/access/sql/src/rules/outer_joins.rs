@@ -29,6 +29,7 @@ pub(super) fn outer_joins(node: Plan) -> Result<Transformed<Plan>> {
         sides.push(if forgets { of_nothing_known(Arc::clone(side))? } else { Arc::clone(side) });
         is_changed |= forgets;
     }
+    assert_eq!(sides.len(), 2, "a join has two sides");
     match is_changed {
         true => replace_children_if_necessary(node, sides).map(Transformed::yes),
         false => Ok(Transformed::no(node)),

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use datafusion::arrow::datatypes::{DataType, Schema};
-use datafusion::common::Statistics;
 use datafusion::common::stats::Precision;
+use datafusion::common::{ScalarValue, Statistics};
 use datafusion::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
 /// What the engine says of a file, without bounds that its footer does not tell of all of its rows. Those of floats are none: the greatest may
@@ -23,12 +23,20 @@ pub(super) fn known(mut statistics: Statistics, schema: &Schema, read: &ParquetM
             Some(place) => read.row_groups().iter().all(|group| group.columns().get(*place).is_some_and(tells)),
             None => true,
         };
-        if !is_told || is_of_floats(field.data_type()) {
+        let fit = fits(&column.min_value, field.data_type()) && fits(&column.max_value, field.data_type());
+        if !is_told || !fit || is_of_floats(field.data_type()) {
             column.min_value = Precision::Absent;
             column.max_value = Precision::Absent;
         }
     }
     statistics
+}
+
+/// Whether a bound is one of the column's type. Of a file whose numbers are narrower than the table's the engine tells NULL, and takes the
+/// bounds of the other files for those of all.
+fn fits(bound: &Precision<ScalarValue>, kind: &DataType) -> bool {
+    let is_one = |value: &ScalarValue| !value.is_null() && (!kind.is_numeric() || value.data_type() == *kind);
+    bound.get_value().is_none_or(is_one)
 }
 
 fn is_of_floats(kind: &DataType) -> bool {

@@ -6,6 +6,7 @@ mod albis;
 mod cluster;
 mod formats;
 mod hot;
+mod keys;
 mod output;
 mod prefetch;
 mod reach;

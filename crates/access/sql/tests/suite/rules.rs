@@ -363,25 +363,35 @@ async fn a_struct_that_is_null_is_null_within_behind_a_cast_to_a_more_common_typ
         let case = format!("case when a.k < 3 then a.{of} else b.{of} end as s from {always} a join {maybe} b on a.k = b.k");
         assert_eq!(lake.rows(&sums(&format!("select {case}"))).await, "2 5", "{of}");
     }
+    lake.put("both/a.parquet", file(true, [true, false, true])).await;
+    lake.put("both/b.parquet", file(false, [false, true, true])).await;
+    let nine = "named_struct('a', 9)";
+    assert_eq!(lake.rows(&sums(&format!("select coalesce(s, {nine}) as s from '/lake/both/'"))).await, "6 29");
+    let some = format!("select case when k < 3 then s else {nine} end as s from '/lake/both/'");
+    assert_eq!(lake.rows(&sums(&some)).await, "4 21");
+    // Table files of both say other things of their fields as well.
+    for (from, name) in [(always, "a"), (maybe, "b")] {
+        lake.rows(&format!("copy (select * from {from}) to '/lake/tables/{name}.albis'")).await;
+    }
+    for of in ["s", "t['s']"] {
+        assert_eq!(lake.rows(&sums(&format!("select {of} as s from '/lake/tables/'"))).await, "4 11", "{of}");
+    }
     let deep = format!("select t['s'] as s from (select t from {always} union all select t from {maybe})");
     assert_eq!(lake.rows(&sums(&deep)).await, "4 11");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_constant_on_one_side_of_an_outer_join_is_null_in_other_rows() {
+async fn fields_of_structs_that_are_made_above_an_outer_join_have_their_values_where_it_adds_nulls() {
     let lake = Lake::new();
-    lake.rows("copy (select * from (values (1, 3), (2, 1), (3, 5), (4, null)) as t(id, k)) to '/lake/t.parquet'").await;
-    let t = "'/lake/t.parquet'";
-    for (from, first) in [
-        (format!("{t} t left join (select k as x from {t} where k = 1) d on t.k = d.x"), "2"),
-        (format!("{t} t left join (select min(k) as x from {t}) d on t.k = d.x"), "2"),
-        (format!("(select min(k) as x from {t}) d right join {t} t on t.k = d.x"), "2"),
-        (format!("{t} t full join (select 5 as x) d on t.k = d.x"), "3"),
-        (format!("{t} t left join (select k as x from {t} where k = 1) d on t.k > d.x + 3"), "3"),
+    lake.rows("copy (select value as id, value as k from generate_series(1, 4) as t(value)) to '/lake/t.parquet'").await;
+    let join = "from '/lake/t.parquet' t right join '/lake/t.parquet' u on t.id = u.id + 2";
+    let (x, y) = ("named_struct('b', 'x', 'k', t.k)", "named_struct('b', 'y', 'k', t.k)");
+    for (made, rows) in [
+        (x.to_string(), "4 0 2"),
+        (format!("case when t.k > 3 then {x} else {y} end"), "1 3 2"),
+        (format!("coalesce(case when t.k > 3 then {x} end, {y})"), "1 3 2"),
     ] {
-        let rows = lake.rows(&format!("select t.id from {from} order by d.x desc nulls last, t.id")).await;
-        assert_eq!(rows.split('\n').next(), Some(first), "{from}");
-        let ranked = format!("select t.id, rank() over (order by d.x desc nulls last, t.id) as r from {from}");
-        assert_eq!(lake.rows(&format!("select id from ({ranked}) where r = 1")).await, first, "{from}");
+        let counts = "count(*) filter (where s['b'] = 'x'), count(*) filter (where s['b'] = 'y'), count(s['k'])";
+        assert_eq!(lake.rows(&format!("select {counts} from (select {made} as s {join})")).await, rows, "{made}");
     }
 }

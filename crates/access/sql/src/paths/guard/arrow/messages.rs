@@ -11,7 +11,7 @@ use datafusion::arrow::ipc::{self, Block, Message, MessageHeader, MetadataVersio
 
 use super::body;
 use super::layout::{Against, pieces};
-use super::nulls::with_null_fields;
+use crate::null_fields::with_null_fields;
 use crate::paths::guard::fault::{Fault, Result, caught, damage};
 
 /// What messages of Arrow 0.17 name their compression by: readers of now take their buffers for plain ones.

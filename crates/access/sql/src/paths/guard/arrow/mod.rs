@@ -6,7 +6,6 @@ mod columns;
 mod footer;
 mod layout;
 mod messages;
-mod nulls;
 mod scan;
 mod stream;
 

@@ -52,6 +52,7 @@ fn counts(join: &Join) -> bool {
 
 fn numbered(join: Join) -> Result<LogicalPlan> {
     let columns: Vec<Expr> = join.left.schema().columns().into_iter().map(Expr::Column).collect();
+    assert_eq!(join.on.len(), columns.len(), "rows are alike by all of their columns");
     let left = with_number(&join.left, NUMBERS.0)?;
     let right = with_number(&join.right, NUMBERS.1)?;
     let mut on = join.on;
@@ -73,6 +74,7 @@ fn with_number(side: &Arc<LogicalPlan>, name: &str) -> Result<LogicalPlan> {
     let number = row_number().partition_by(alike).build()?;
     let plan = LogicalPlanBuilder::from(Arc::clone(side)).window([number])?.build()?;
     let mut shown: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();
+    assert_eq!(shown.len(), side.schema().fields().len() + 1, "a number stands behind the columns");
     let number = shown.pop().map(|number| number.alias(name));
     shown.extend(number);
     LogicalPlanBuilder::from(plan).project(shown)?.build()

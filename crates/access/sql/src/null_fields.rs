@@ -1,4 +1,4 @@
-//! Fields of structs that are null are null: what an Arrow file has there means nothing, and the engine would show it.
+//! Fields of structs that are null are null: what a file has there means nothing, and the engine would show it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use datafusion::arrow::error::ArrowError;
 type Result<T> = std::result::Result<T, ArrowError>;
 
 /// The same rows, with nulls in all fields of structs that are null.
-pub(super) fn with_null_fields(rows: RecordBatch) -> Result<RecordBatch> {
+pub(crate) fn with_null_fields(rows: RecordBatch) -> Result<RecordBatch> {
     if !rows.columns().iter().any(|column| has_structs(column.data_type())) {
         return Ok(rows);
     }

@@ -1,0 +1,75 @@
+//! What columns determine others, forgotten where the engine plans by it: of groups above a join it is told wrongly.
+//!
+//! Behind a join a key of one side (`select k .. group by k`) determines that side's columns only. The engine says of groups by it and a
+//! column of the other side that the key determines all of them, and that it comes once: `group by` and `order by` lost their other columns,
+//! and a left join with such groups was left out.
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion::common::{DFSchema, DFSchemaRef, FunctionalDependencies};
+use datafusion::error::Result;
+use datafusion::logical_expr::{Distinct, LogicalPlan};
+use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+
+type Rule = Arc<dyn OptimizerRule + Send + Sync>;
+
+fn are_told(schema: &DFSchemaRef) -> bool {
+    !schema.functional_dependencies().is_empty()
+}
+
+/// Orders are kept as they are where anything is told.
+pub(super) fn whole_orders(rule: &Rule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    match plan {
+        LogicalPlan::Sort(sort) if are_told(sort.input.schema()) => Ok(Transformed::no(LogicalPlan::Sort(sort))),
+        plan => rule.rewrite(plan, config),
+    }
+}
+
+/// Rows that are distinct are made so.
+pub(super) fn made_distinct(rule: &Rule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    match plan {
+        LogicalPlan::Distinct(Distinct::All(input)) if are_told(input.schema()) => {
+            let input = Arc::new(forget(Arc::unwrap_or_clone(input))?.data);
+            rule.rewrite(LogicalPlan::Distinct(Distinct::All(input)), config)
+        }
+        plan => rule.rewrite(plan, config),
+    }
+}
+
+/// Joins stay where something is told of what groups are made of.
+pub(super) fn joins_stay(rule: &Rule, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+    let mut misled = false;
+    plan.apply_with_subqueries(|node| {
+        misled |= matches!(node, LogicalPlan::Aggregate(groups) if are_told(groups.input.schema()));
+        misled |= matches!(node, LogicalPlan::Distinct(Distinct::All(input)) if are_told(input.schema()));
+        Ok(if misled { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    match misled {
+        true => Ok(Transformed::no(plan)),
+        false => rule.rewrite(plan, config),
+    }
+}
+
+/// The same plan, of which nothing is told.
+pub(super) fn forget(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    plan.transform_up_with_subqueries(|mut node| {
+        let schema = match &mut node {
+            LogicalPlan::Projection(node) => &mut node.schema,
+            LogicalPlan::SubqueryAlias(node) => &mut node.schema,
+            LogicalPlan::Aggregate(node) => &mut node.schema,
+            LogicalPlan::Window(node) => &mut node.schema,
+            LogicalPlan::Join(node) => &mut node.schema,
+            LogicalPlan::Unnest(node) => &mut node.schema,
+            LogicalPlan::TableScan(node) => &mut node.projected_schema,
+            _ => return Ok(Transformed::no(node)),
+        };
+        let told = are_told(schema);
+        if told {
+            let bare = DFSchema::clone(schema).with_functional_dependencies(FunctionalDependencies::empty())?;
+            *schema = Arc::new(bare);
+            debug_assert!(!are_told(schema), "something is told of columns that was forgotten");
+        }
+        Ok(Transformed::new_transformed(node, told))
+    })
+}
