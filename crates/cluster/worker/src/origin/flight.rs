@@ -217,6 +217,7 @@ impl Flight {
     /// Shared storage can be asked for `run` now. Gives those who are to be asked first, and for which pages; where there are none, it comes from now
     /// on.
     pub(super) fn begins(&self, run: PageRun) -> Vec<(WorkerId, PageRun)> {
+        debug_assert!(self.run.start <= run.start && run.end() <= self.run.end(), "a request is for pages of its flight");
         let mut way = self.way.lock();
         let asked = way.take(run);
         if way.at != OnTheWay::Passing {

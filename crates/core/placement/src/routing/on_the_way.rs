@@ -54,6 +54,7 @@ impl OnTheWay {
 /// Whether workers that were told to fetch pages, or have them coming, are asked before shared storage, when they were asked for the same request
 /// in so many rounds and have been waited for for so long: what any of them says or does not say delays a read by no more.
 pub fn asks_again(is_read: bool, rounds: u32, waited: Duration) -> bool {
+    assert!(rounds <= PLAN_WAITS.0, "{rounds} rounds for one request");
     let (rounds_max, longest) = if is_read { READER_WAITS } else { PLAN_WAITS };
     rounds < rounds_max && waited < longest
 }
