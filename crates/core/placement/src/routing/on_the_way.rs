@@ -3,7 +3,7 @@
 //! Workers that miss pages ask each other, and each may have begun before it hears of the other. Who has asked shared storage is waited for,
 //! and waits for nobody. Of two that ask each other the one with the lower id is waited for. Whoever is not waited for is asked by the other one
 //! before that asks shared storage itself, so that none of them does it without having heard of the other, and none waits for one that
-//! waits for it.
+//! waits for it. How long that may keep a read or a plan is bounded ([`asks_again`]).
 
 use std::time::Duration;
 
