@@ -20,7 +20,7 @@ use crate::segment::Segment;
 
 /// Workers that are asked for a run at most.
 const ASKED_MAX: usize = 3;
-/// How long one of them may take: shared storage gives the pages too.
+/// How long one of them may take, and after how long no further one is asked: shared storage gives the pages too.
 const WITHIN: Duration = Duration::from_millis(400);
 /// How long one of them waits for pages that are on their way to it. Of those who are asked again no further one is after so long.
 pub(super) const COMES_WITHIN: Duration = Duration::from_millis(200);
@@ -57,7 +57,7 @@ impl Elsewhere {
         if !asked.is_empty()
             && !whereabouts.is_nowhere(segment.id)
             && let Ok(_asking) = self.asking.try_acquire()
-            && !self.ask_in_order(segment, run, asked, Duration::MAX, &mut heard).await
+            && !self.ask_in_order(segment, run, asked, WITHIN, &mut heard).await
         {
             whereabouts.nowhere(segment.id);
         }
