@@ -248,6 +248,20 @@ async fn what_can_not_be_reached_is_lost_when_the_cluster_says_so() {
     }
 }
 
+/// It came since, perhaps: others see it in the view.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_came_while_the_coordinator_was_away_was_told_to_be_lost() {
+    let root = Worker::start(1, &[]).await;
+    *root.shared.leads_to.lock() = Some(DirId { worker: 2, number: 7 });
+    let mut coordinator = Coordinator::start(&[&root]).await;
+    let nodes = coordinator.client(|settings| settings.in_place = false).await.nodes();
+    coordinator.stop().await;
+    let asking = tokio::spawn(async move { nodes.get("/tmp/d/k").await });
+    until("the way to it is asked for again and again", || root.node_calls() > 3).await;
+    assert!(!asking.is_finished(), "nobody says that it is lost");
+    asking.abort();
+}
+
 /// It was done, others have seen it, and it was lost with its worker: nobody may conclude from an error that it never was.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_may_be_done_and_is_lost_is_not_said_to_be_without_effect() {

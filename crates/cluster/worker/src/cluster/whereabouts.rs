@@ -62,6 +62,13 @@ impl Whereabouts {
         self.those(segment, |place| place.blocks & blocks_of(pages) != 0)
     }
 
+    /// A worker has some of it, and none of these pages: it is not named for them again before it says so.
+    pub(crate) fn has_none(&self, segment: SegmentId, pages: PageRun, worker: WorkerId) {
+        let mut seen = self.0.lock();
+        let Some(Seen::At(places)) = seen.peek_mut(&segment) else { return };
+        places.iter_mut().filter(|place| place.worker == worker).for_each(|place| place.blocks &= !blocks_of(pages));
+    }
+
     fn those(&self, segment: SegmentId, are: impl Fn(&Place) -> bool) -> Vec<WorkerId> {
         match self.0.lock().get(&segment) {
             Some(Seen::At(places)) => places.iter().filter(|place| are(place)).map(|place| place.worker).collect(),
@@ -145,5 +152,9 @@ mod tests {
         assert_eq!(near(0, 16_384), [3, 2, 1].map(WorkerId));
         whereabouts.note(segment, run(1024, 1025), WorkerId(1));
         assert_eq!(near(256, 2_000), [1, 2].map(WorkerId), "what it had before is not forgotten");
+        whereabouts.has_none(segment, run(300, 600), WorkerId(1));
+        assert_eq!(near(256, 768), [WorkerId(2)], "it has given these blocks up");
+        assert_eq!((near(0, 1), near(1_024, 1_025)), (vec![WorkerId(1)], vec![WorkerId(1)]), "and has others");
+        assert_eq!(whereabouts.of(segment), [1, 3, 2].map(WorkerId));
     }
 }

@@ -191,7 +191,11 @@ impl Flight {
 
     /// The same of one that has waited for them in vain: whether it does well to ask again.
     pub(super) fn is_late_for(&self, other: WorkerId, pages: PageRun) -> bool {
-        if self.progress.borrow().landed.is_some() {
+        let is_here = {
+            let progress = self.progress.borrow();
+            progress.landed.is_some() || progress.pages >= pages.end() - self.run.start
+        };
+        if is_here {
             return false;
         }
         let mut way = self.way.lock();
@@ -213,6 +217,7 @@ impl Flight {
     /// Shared storage can be asked for `run` now. Gives those who are to be asked first, and for which pages; where there are none, it comes from now
     /// on.
     pub(super) fn begins(&self, run: PageRun) -> Vec<(WorkerId, PageRun)> {
+        debug_assert!(self.run.start <= run.start && run.end() <= self.run.end(), "a request is for pages of its flight");
         let mut way = self.way.lock();
         let asked = way.take(run);
         if way.at != OnTheWay::Passing {
@@ -327,6 +332,8 @@ mod tests {
         assert_eq!(flight.begins(run(0, 50)), [(high, run(10, 20))], "the other one has nothing more of these");
         assert!(flight.begins(run(0, 50)).is_empty());
         assert_eq!((told(low, run(0, 1)), flight.is_late_for(low, run(0, 1))), (ForOther::Waits, true), "its bytes come");
+        flight.arrived(10 * PAGE_BYTES, 10);
+        assert!(!flight.is_late_for(low, run(0, 10)) && flight.is_late_for(low, run(9, 11)), "what is here is not on its way");
         flight.reaches(OnTheWay::InLine);
         assert_eq!(flight.begins(run(70, 100)), [(low, run(70, 95))], "of a later part it is asked in its turn");
         flight.reaches(OnTheWay::Passing);

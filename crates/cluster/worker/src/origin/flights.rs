@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
 use forebay_placement::{ForOther, OnTheWay};
 use forebay_runtime::deadline::Waited;
@@ -13,6 +12,7 @@ use futures::future::join_all;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
+use super::elsewhere::COMES_WITHIN;
 use super::flight::{Flight, Landed, Wanted};
 use super::means::Means;
 use super::piece::Piece;
@@ -20,9 +20,6 @@ use super::transfer::{Source, transfer};
 
 /// Pages of one GET when a long run is fetched: 4 MiB, so that several in parallel fill the link and the first arrives soon.
 const FLIGHT_PAGES: u32 = (4 << 20) / PAGE_BYTES as u32;
-
-/// How long another worker that misses pages waits for those that are on their way here: half of what it has patience for.
-const COMING_FOR: Duration = Duration::from_millis(200);
 
 /// What is on its way from shared storage, so that each page is fetched once for everyone who waits.
 pub(crate) struct Flights {
@@ -106,7 +103,7 @@ impl Flights {
     }
 
     /// Waits for those pages of `run` that are on their way to `worker`, which this is, and that another one does well to wait for that misses them; no
-    /// longer than [`COMING_FOR`]. Whether some are coming still.
+    /// longer than [`COMES_WITHIN`]. Whether some are coming still.
     pub(crate) async fn coming(&self, segment: SegmentId, run: PageRun, (worker, other): (WorkerId, WorkerId)) -> bool {
         let coming: Vec<(Arc<Flight>, PageRun)> = {
             let table = self.table.lock();
@@ -120,7 +117,7 @@ impl Flights {
         }
         // How they end is seen by who looks for the pages.
         let landed = join_all(coming.iter().map(|(flight, part)| flight.wait(*part, &self.means.store)));
-        let ended = forebay_runtime::time::timeout(COMING_FOR, landed).await;
+        let ended = forebay_runtime::time::timeout(COMES_WITHIN, landed).await;
         // All of them are told that the other one waits no longer.
         ended.is_err() && coming.iter().fold(false, |late, (flight, part)| late | flight.is_late_for(other, *part))
     }

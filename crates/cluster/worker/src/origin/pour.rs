@@ -1,23 +1,22 @@
 //! The bytes of one flight on their way into the tier, wherever they come from.
 
+use std::time::Duration;
+
 use bytes::{Buf, Bytes, BytesMut};
 use forebay_block_store::{Fill, SegmentSpec};
 use forebay_metrics::table;
-use forebay_placement::OnTheWay;
+use forebay_placement::{OnTheWay, asks_again};
 use forebay_shared_storage::{Body, Class, Get, GetRange};
 use forebay_types::{Error, Owner, PAGE_BYTES, PageRun, PageSet, Result};
 
 use super::admission::Permit;
-use super::elsewhere::{Heard, Part, with_gaps};
+use super::elsewhere::{COMES_WITHIN, Heard, Part, with_gaps};
 use super::flight::{Flight, Landed, Wanted};
 use super::means::Means;
 use crate::segment::Segment;
 
 /// Bytes that are put into the store before other tasks of the thread get their turn.
 const CHUNK_BYTES: usize = 256 << 10;
-
-/// Rounds of asking others at most once it is a flight's turn: so long a plan waits for pages that come slowly to another worker.
-const MEANWHILE_MAX: usize = 4;
 
 /// Why a flight ends before it has all of its bytes.
 pub(super) enum Stop {
@@ -41,11 +40,13 @@ pub(super) struct Pour<'a> {
     received: u64,
     /// Of these, from shared storage.
     fetched: u64,
+    /// How long it has waited for other workers, beyond what one of them takes that has the pages coming.
+    waited: Duration,
 }
 
 impl<'a> Pour<'a> {
     pub(super) fn new(means: &'a Means, flight: &'a Flight, wanted: &'a Wanted) -> Self {
-        Self { means, flight, wanted, sink: None, received: 0, fetched: 0 }
+        Self { means, flight, wanted, sink: None, received: 0, fetched: 0, waited: Duration::ZERO }
     }
 
     /// Bytes that the flight has in all.
@@ -66,9 +67,8 @@ impl<'a> Pour<'a> {
 
     /// Requests to shared storage, once it is this flight's turn, for exactly those pages of `run`, which come next, that no other worker has by then.
     pub(super) async fn request(&mut self, run: PageRun) -> Result<(), Stop> {
-        let (means, wanted, flight) = (self.means, self.wanted, self.flight);
-        let mut permit = turn(wanted, flight, run).await;
-        let (heard, theirs) = permit.during(meanwhile(means, wanted, flight, run)).await;
+        let mut permit = turn(self.wanted, self.flight, run).await;
+        let (heard, theirs) = permit.during(self.meanwhile(run)).await;
         for part in with_gaps(run, heard.given()) {
             match part {
                 Part::Given(_, bytes) => self.take(bytes).await?,
@@ -80,6 +80,34 @@ impl<'a> Pour<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What other workers have of its pages, before its first turn.
+    pub(super) async fn ask(&mut self) -> Heard {
+        let (flight, began) = (self.flight, forebay_runtime::now());
+        let heard = self.means.elsewhere.ask(&self.wanted.segment, flight.run).await;
+        heard.coming().for_each(|worker| flight.asks_later(worker, flight.run));
+        self.waited += began.elapsed().saturating_sub(COMES_WITHIN);
+        heard
+    }
+
+    /// What those workers have of `run` by now that were told to fetch some of it while its request stood in line, or had it coming; and which pages
+    /// these are.
+    async fn meanwhile(&mut self, run: PageRun) -> (Heard, PageSet) {
+        let (flight, mut heard, mut theirs) = (self.flight, Heard::default(), PageSet::new());
+        for round in 0.. {
+            let others = flight.begins(run);
+            others.iter().for_each(|(_, pages)| theirs.insert(*pages));
+            if others.is_empty() || !asks_again(flight.class() == Class::Demand, round, self.waited) {
+                break;
+            }
+            let (began, asked) = (forebay_runtime::now(), others.into_iter().map(|(other, _)| other).collect());
+            self.means.elsewhere.ask_these(&self.wanted.segment, run, asked, &mut heard).await;
+            self.waited += began.elapsed();
+            heard.coming().for_each(|worker| flight.asks_later(worker, run));
+        }
+        flight.reaches(OnTheWay::Coming);
+        (heard, theirs)
     }
 
     /// One request for all of the flight, whoever else has some of it: what was wrong here may have gone there.
@@ -207,27 +235,6 @@ async fn turn(wanted: &Wanted, flight: &Flight, run: PageRun) -> Permit {
     let place = || (flight.priority(wanted.priority), flight.turn());
     flight.reaches(OnTheWay::InLine);
     wanted.door.admission.enter_as(flight.id, bytes.end - bytes.start, place).await
-}
-
-/// What those workers have of `run` by now that were told to fetch some of it while its request stood in line, or had it coming; and which pages
-/// these are.
-async fn meanwhile(means: &Means, wanted: &Wanted, flight: &Flight, run: PageRun) -> (Heard, PageSet) {
-    let (mut heard, mut theirs) = (Heard::default(), PageSet::new());
-    for _ in 0..MEANWHILE_MAX {
-        let others = flight.begins(run);
-        if others.is_empty() {
-            break;
-        }
-        others.iter().for_each(|(_, pages)| theirs.insert(*pages));
-        let asked = others.into_iter().map(|(other, _)| other).collect();
-        means.elsewhere.ask_these(&wanted.segment, run, asked, &mut heard).await;
-        // A reader has waited for long enough.
-        if flight.class() == Class::Prefetch {
-            heard.coming().for_each(|worker| flight.asks_later(worker, run));
-        }
-    }
-    flight.reaches(OnTheWay::Coming);
-    (heard, theirs)
 }
 
 /// Not every store obeys `If-Match`: bytes of another version must not pass for this one.

@@ -30,7 +30,7 @@ pub(crate) enum Source {
 /// Carries out one flight.
 pub(crate) async fn transfer(means: &Means, flight: &Flight, wanted: &Wanted, source: Source) -> Landed {
     let mut pour = Pour::new(means, flight, wanted);
-    let mut carried = carry(means, flight, wanted, source, &mut pour).await;
+    let mut carried = carry(flight, wanted, source, &mut pour).await;
     if matches!(&carried, Err(Stop::Failed(error)) if error.kind() == ErrorKind::Corrupt) {
         // Not what the store says of the object. Once more, with nothing of what came: of two versions that were mixed, one may be whole by now.
         pour = Pour::new(means, flight, wanted);
@@ -55,14 +55,13 @@ pub(crate) async fn transfer(means: &Means, flight: &Flight, wanted: &Wanted, so
     }
 }
 
-async fn carry(means: &Means, flight: &Flight, wanted: &Wanted, source: Source, pour: &mut Pour<'_>) -> Result<(), Stop> {
+async fn carry(flight: &Flight, wanted: &Wanted, source: Source, pour: &mut Pour<'_>) -> Result<(), Stop> {
     let bytes = wanted.segment.bytes_of(flight.run);
     match source {
         Source::Memory(bytes) => pour.take(bytes).await,
         Source::Open { body, skip, mut permit } => pour.stream(bytes.end - bytes.start, body, skip, &mut permit).await,
         Source::Fetch => {
-            let heard = means.elsewhere.ask(&wanted.segment, flight.run).await;
-            heard.coming().for_each(|worker| flight.asks_later(worker, flight.run));
+            let heard = pour.ask().await;
             for part in with_gaps(flight.run, heard.given()) {
                 match part {
                     Part::Given(_, bytes) => pour.take(bytes).await?,

@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use forebay_types::{RouteKey, WorkerId};
 use xxhash_rust::xxh3::xxh3_64;
 
-pub use on_the_way::{ForOther, OnTheWay};
+pub use on_the_way::{ForOther, OnTheWay, asks_again};
 pub use pick::{Candidate, Pick, pick, two_choices};
 pub use queues::QueueView;
 pub use second::{Allowance, Usual};

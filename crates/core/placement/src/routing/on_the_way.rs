@@ -3,9 +3,16 @@
 //! Workers that miss pages ask each other, and each may have begun before it hears of the other. Who has asked shared storage is waited for,
 //! and waits for nobody. Of two that ask each other the one with the lower id is waited for. Whoever is not waited for is asked by the other one
 //! before that asks shared storage itself, so that none of them does it without having heard of the other, and none waits for one that
-//! waits for it.
+//! waits for it. How long that may keep a read or a plan is bounded ([`asks_again`]).
+
+use std::time::Duration;
 
 use forebay_types::WorkerId;
+
+/// How long a reader waits for other workers at most once shared storage could be asked, and how often they are asked for one request then.
+const READER_WAITS: (u32, Duration) = (1, Duration::from_millis(200));
+/// The same of a plan.
+const PLAN_WAITS: (u32, Duration) = (4, Duration::from_secs(1));
 
 /// How far pages are that are on their way to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +49,14 @@ impl OnTheWay {
             Self::Coming | Self::Passing => ForOther::FetchesToo,
         }
     }
+}
+
+/// Whether workers that were told to fetch pages, or have them coming, are asked before shared storage, when they were asked for the same request
+/// in so many rounds and have been waited for for so long: what any of them says or does not say delays a read by no more.
+pub fn asks_again(is_read: bool, rounds: u32, waited: Duration) -> bool {
+    assert!(rounds <= PLAN_WAITS.0, "{rounds} rounds for one request");
+    let (rounds_max, longest) = if is_read { READER_WAITS } else { PLAN_WAITS };
+    rounds < rounds_max && waited < longest
 }
 
 #[cfg(test)]
@@ -150,5 +165,14 @@ mod tests {
             assert_eq!(at.for_other(false, low, high), expected, "background work, {at:?}");
         }
         assert_eq!(OnTheWay::Passing.for_other(true, low, high), ForOther::FetchesToo);
+    }
+
+    #[test]
+    fn a_reader_was_kept_from_shared_storage_as_long_as_others_asked_meanwhile() {
+        let ms = Duration::from_millis;
+        assert!(asks_again(true, 0, ms(0)) && asks_again(true, 0, ms(199)));
+        assert!(!asks_again(true, 1, ms(0)), "one round for a request");
+        assert!(!asks_again(true, 0, ms(200)), "of several parts a later one, or who has waited for a worker that is away");
+        assert!(asks_again(false, 3, ms(999)) && !asks_again(false, 4, ms(0)) && !asks_again(false, 0, ms(1_000)));
     }
 }

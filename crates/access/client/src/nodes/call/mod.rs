@@ -43,9 +43,9 @@ impl Nodes {
             steps += 1;
             let Walk { from, rest, moves, .. } = walk;
             let call = NodeCall { from, moves, path: rest, op: op.clone() };
-            let asked = match self.worker_of(from).await? {
-                Some(worker) => self.ask(&worker, &call, payload.iter().cloned().collect()).await,
-                None => Err(Silence::Gone { worker: WorkerId(from.worker), is_asked: false }),
+            let asked = match self.worker_of(from).await {
+                Ok(worker) => self.ask(&worker, &call, payload.iter().cloned().collect()).await,
+                Err(silence) => Err(silence),
             };
             let answer = match asked {
                 Ok(answer) => answer,
@@ -108,22 +108,25 @@ impl Nodes {
         known.worker(known.view.root()?.id).cloned()
     }
 
-    /// The worker that has a container; none when the cluster has lost it.
-    async fn worker_of(&self, dir: DirId) -> NodeResult<Option<Arc<WorkerInfo>>> {
+    /// The worker that has a container. One that the view has not is lost, but where nobody could be asked for the view of now: it may have come since.
+    async fn worker_of(&self, dir: DirId) -> Result<Arc<WorkerInfo>, Silence> {
         let find = || match dir == ROOT {
             true => self.root(),
             false => self.shared.routes.view.known().worker(WorkerId(dir.worker)).cloned(),
         };
         if let Some(worker) = find() {
-            return Ok(Some(worker));
+            return Ok(worker);
         }
-        // It may have just come.
-        self.refresh().await;
-        match find() {
-            None if dir == ROOT => {
-                Err(NodeError::new(NodeErrorKind::Retry, "there is no worker that could have /tmp: start one"))
+        let looked = self.shared.routes.view.poll().await;
+        let (worker, is_asked) = (WorkerId(dir.worker), false);
+        match (find(), looked) {
+            (Some(worker), _) => Ok(worker),
+            (None, _) if dir == ROOT => {
+                let message = "there is no worker that could have /tmp: start one";
+                Err(Silence::Refused(NodeError::new(NodeErrorKind::Retry, message)))
             }
-            worker => Ok(worker),
+            (None, Ok(())) => Err(Silence::Gone { worker, is_asked }),
+            (None, Err(why)) => Err(Silence::Away { worker, is_asked, why }),
         }
     }
 }

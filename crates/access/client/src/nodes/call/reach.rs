@@ -6,9 +6,9 @@ use bytes::Bytes;
 use forebay_nodes::{BlockRef, DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
 use forebay_protocol::{NodeCall, NodeOp, NodeReply, Span, WorkerInfo, check_known};
 use forebay_runtime::time::timeout;
-use forebay_types::{Error, ErrorKind, SegmentId, WorkerId};
+use forebay_types::{Error, ErrorKind, SegmentId};
 
-use super::silence::{Failed, Met, Silence, lost};
+use super::silence::{Failed, Met, Silence};
 use crate::connect::{of_node, said};
 use crate::in_place::{Pin, Rescued, Session, pin_of_node};
 use crate::nodes::Nodes;
@@ -142,9 +142,9 @@ impl Nodes {
         let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockRead { block, start, bytes } };
         let (at, mut met) = (DirId { worker: block.worker, number: block.number }, Met::new());
         let answer = loop {
-            let asked = match self.worker_of(at).await? {
-                Some(worker) => self.ask(&worker, &call, Vec::new()).await,
-                None => return Err(lost("", WorkerId(block.worker))),
+            let asked = match self.worker_of(at).await {
+                Ok(worker) => self.ask(&worker, &call, Vec::new()).await,
+                Err(silence) => Err(silence),
             };
             match asked {
                 Ok(answer) => break answer,

@@ -31,10 +31,13 @@ pub(crate) enum Failed {
 }
 
 impl Failed {
-    /// The error for who does not ask it again.
+    /// The error of a block that it did not take: nothing is lost by that, whether it is there or not.
     pub(crate) fn into_error(self, worker: WorkerId) -> NodeError {
         match self {
-            Self::Unreached(why) | Self::Broken(why) => away("", worker, &why),
+            Self::Unreached(why) | Self::Broken(why) => NodeError::new(
+                NodeErrorKind::Retry,
+                format!("worker {worker} did not take a block, try again: {}", why.message()),
+            ),
             Self::Denied(error) | Self::Refused(error) => error,
         }
     }
@@ -127,12 +130,15 @@ impl Met {
         }
     }
 
+    /// The error of a worker that the cluster has, as far as is known here, and that does not answer.
     fn away(&self, path: &str, worker: WorkerId, why: &Error) -> NodeError {
-        let mut error = away(path, worker, why);
-        if self.may_be_done {
-            error.message.push_str(" (it may be done or not)");
-        }
-        error
+        let (named, why) = (named(path), why.message());
+        let may_be = if self.may_be_done { " (it may be done or not)" } else { "" };
+        let message = format!(
+            "{named}worker {worker} can't be reached from here, and is not lost: try again, and see to the network where it stays so: \
+             {why}{may_be}"
+        );
+        NodeError::new(NodeErrorKind::Retry, message)
     }
 
     /// An error of the call, when it may be done already: others may have seen it before it was lost, so none is left that says that nothing was
@@ -199,16 +205,6 @@ fn unknown(path: &str, worker: WorkerId) -> NodeError {
     NodeError::new(NodeErrorKind::DataLost, message)
 }
 
-/// The error of a worker that the cluster has, as far as is known here, and that does not answer.
-fn away(path: &str, worker: WorkerId, why: &Error) -> NodeError {
-    let message = format!(
-        "{}worker {worker} can't be reached from here, and is not lost: try again, and see to the network where it stays so: {}",
-        named(path),
-        why.message()
-    );
-    NodeError::new(NodeErrorKind::Retry, message)
-}
-
 /// The error of what the cluster has lost with a worker.
 pub(super) fn lost(path: &str, worker: WorkerId) -> NodeError {
     NodeError::new(NodeErrorKind::DataLost, format!("{}worker {worker}, which had it, is gone: make it again", named(path)))
@@ -251,6 +247,8 @@ mod tests {
     fn who_can_not_be_reached_or_does_not_let_one_in_has_lost_nothing() {
         let kind = |failed: Failed| failed.into_error(WORKER).kind;
         assert_eq!((kind(unreached()), kind(broken())), (NodeErrorKind::Retry, NodeErrorKind::Retry));
+        let gone = Failed::Broken(Error::retry("the cluster lost it before it answered"));
+        assert!(!gone.into_error(WORKER).message.contains("not lost"), "it is");
         let denied = NodeError::from(&Error::denied("the token was taken away"));
         assert_eq!(kind(Failed::Denied(denied.clone())), NodeErrorKind::Denied);
         let silence = |is_live| Silence::of(Failed::Denied(denied.clone()), WORKER, is_live, &APPEND);

@@ -20,8 +20,10 @@ use crate::segment::Segment;
 
 /// Workers that are asked for a run at most.
 const ASKED_MAX: usize = 3;
-/// How long one of them may take: shared storage gives the pages too.
+/// How long one of them may take, and after how long no further one is asked: shared storage gives the pages too.
 const WITHIN: Duration = Duration::from_millis(400);
+/// How long one of them waits for pages that are on their way to it. Of those who are asked again no further one is after so long.
+pub(super) const COMES_WITHIN: Duration = Duration::from_millis(200);
 /// One that took longer is not asked for so long.
 const AWAY_FOR: Duration = Duration::from_secs(3);
 /// Questions under way; what is missed beyond that goes to shared storage.
@@ -55,7 +57,7 @@ impl Elsewhere {
         if !asked.is_empty()
             && !whereabouts.is_nowhere(segment.id)
             && let Ok(_asking) = self.asking.try_acquire()
-            && !self.ask_in_order(segment, run, asked, &mut heard).await
+            && !self.ask_in_order(segment, run, asked, WITHIN, &mut heard).await
         {
             whereabouts.nowhere(segment.id);
         }
@@ -68,15 +70,22 @@ impl Elsewhere {
         let asked: VecDeque<_> =
             workers.into_iter().filter(|worker| *worker != self.cluster.id && self.is_well(*worker)).collect();
         if let Ok(_asking) = self.asking.try_acquire() {
-            self.ask_in_order(segment, run, asked, heard).await;
+            self.ask_in_order(segment, run, asked, COMES_WITHIN, heard).await;
         }
     }
 
-    /// Asks these, and whom they name, until all pages are found. Whether anybody has any of the segment, or will.
-    async fn ask_in_order(&self, segment: &Segment, run: PageRun, mut left: VecDeque<WorkerId>, heard: &mut Heard) -> bool {
-        let whereabouts = &self.cluster.whereabouts;
+    /// Asks these, and whom they name, until all pages are found, or it has taken so long. Whether anybody has any of the segment, or will.
+    async fn ask_in_order(
+        &self,
+        segment: &Segment,
+        run: PageRun,
+        mut left: VecDeque<WorkerId>,
+        patience: Duration,
+        heard: &mut Heard,
+    ) -> bool {
+        let (whereabouts, began) = (&self.cluster.whereabouts, forebay_runtime::now());
         let (mut asked, mut is_held) = (Vec::with_capacity(ASKED_MAX), false);
-        while let Some(worker) = left.pop_front().filter(|_| asked.len() < ASKED_MAX) {
+        while let Some(worker) = left.pop_front().filter(|_| asked.len() < ASKED_MAX && began.elapsed() < patience) {
             let missing = heard.found.pages.missing(run);
             let (Some(first), Some(last)) = (missing.first(), missing.last()) else { return true };
             assert!(worker != self.cluster.id && !asked.contains(&worker), "{worker} asks itself, or is asked twice");
@@ -87,7 +96,9 @@ impl Elsewhere {
             is_held |= shared.holds || shared.coming || gives;
             if gives || shared.coming {
                 whereabouts.note(segment.id, wanted, worker);
-            } else if !shared.holds {
+            } else if shared.holds {
+                whereabouts.has_none(segment.id, wanted, worker);
+            } else {
                 whereabouts.forget(segment.id, worker);
             }
             if shared.coming {
@@ -102,7 +113,8 @@ impl Elsewhere {
                 heard.found.add(segment, given(segment, shared));
             }
         }
-        is_held
+        // Who was not asked may have some.
+        is_held || began.elapsed() >= patience
     }
 
     async fn ask_one(&self, worker: WorkerId, segment: &Segment, run: PageRun) -> Option<Shared> {
