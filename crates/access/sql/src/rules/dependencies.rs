@@ -90,7 +90,7 @@ thread_local! {
     static HANDED_ON: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has the engine plan what stands in `from`, and that tell nothing of its columns.
+/// Has the engine plan what stands in `from`, and that tell nothing of its groups.
 #[derive(Debug)]
 pub(super) struct Untold;
 
@@ -105,8 +105,12 @@ impl RelationPlanner for Untold {
     }
 }
 
-/// The same plan, which tells nothing to what is above it.
+/// The same plan, which tells nothing of groups to what is above it. What tables are declared with is told.
 fn untold(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let makes_groups = |node: &LogicalPlan| Ok(matches!(node, LogicalPlan::Aggregate(_) | LogicalPlan::Distinct(_)));
+    if !are_told(plan.schema()) || !plan.exists(makes_groups)? {
+        return Ok(plan);
+    }
     let silent = |mut node: LogicalPlan| -> Result<Transformed<LogicalPlan>> {
         let tells = are_told(node.schema());
         let was_told = tells && forget_node(&mut node)?;
@@ -115,6 +119,6 @@ fn untold(plan: LogicalPlan) -> Result<LogicalPlan> {
         Ok(Transformed::new(node, was_told, next))
     };
     let plan = plan.transform_down(silent).data()?;
-    debug_assert!(!are_told(plan.schema()), "something is told of what stands in `from`");
+    debug_assert!(!are_told(plan.schema()), "something is told of groups that stand in `from`");
     Ok(plan)
 }

@@ -42,6 +42,9 @@ async fn a_key_of_one_side_of_a_join_does_not_stand_for_groups_by_the_others_col
     ] {
         assert_eq!(lake.rows(&query).await, rows, "{query}");
     }
+    // What a table is declared with determines its columns.
+    lake.rows("create external table p (id bigint primary key, k bigint) stored as parquet location '/lake/t.parquet'").await;
+    assert_eq!(lake.rows("select count(*), sum(k) from (select id, k from p group by id)").await, "4 9");
 }
 
 #[tokio::test(flavor = "multi_thread")]
