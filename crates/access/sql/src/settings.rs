@@ -115,6 +115,8 @@ impl EngineSettings {
         // What `min` and `max` have found so far is asked of the files, and with several of them of one alone where another has found no
         // value yet, or is of more than a column: rows that the other needs are left out.
         options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
+        // Orders in `from` are left out by a rule of this crate: the engine's leaves out those, too, by which a limit takes its rows.
+        options.sql_parser.enable_subquery_sort_elimination = false;
         // Folders are listed by this crate, which also decides about subfolders.
         options.execution.listing_table_ignore_subdirectory = false;
         config

@@ -16,6 +16,8 @@ use datafusion::logical_expr::{Distinct, LogicalPlan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::sql::sqlparser::ast::TableFactor;
 
+use super::needless_sorts;
+
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
 fn are_told(schema: &DFSchemaRef) -> bool {
@@ -90,7 +92,7 @@ thread_local! {
     static HANDED_ON: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Has the engine plan what stands in `from`, and that tell nothing of its groups.
+/// Has the engine plan what stands in `from`, and that tell nothing of its groups, without orders that nobody sees.
 #[derive(Debug)]
 pub(super) struct Untold;
 
@@ -100,7 +102,7 @@ impl RelationPlanner for Untold {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         }
         HANDED_ON.set(true);
-        let plan = untold(context.plan(relation)?)?;
+        let plan = needless_sorts::left_out(untold(context.plan(relation)?)?)?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, None))))
     }
 }

@@ -87,20 +87,6 @@ async fn a_subquery_about_a_union_of_two_types_compares_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn sorts_with_a_limit_below_a_merge_sort_by_all_that_is_merged_by() {
-    let lake = Lake::new();
-    lake.rows("copy (select cast(null as bigint) as a, value as b from generate_series(1, 50) as t(value)) to '/lake/t.parquet'")
-        .await;
-    let both = "(select a as x, 1 as y from '/lake/t.parquet' group by a, b) union all (select a + 1, 0 from '/lake/t.parquet')";
-    let query = format!("{both} order by 2, 1 nulls first limit 3");
-    for _ in 0..20 {
-        assert_eq!(lake.rows(&query).await, "0\n0\n0", "the rows of one partition left out those of the other");
-    }
-    let plan = lake.rows(&format!("explain {query}")).await;
-    assert!(plan.contains("TopK(fetch=3), expr=[y@1 ASC NULLS LAST, x@0 ASC]"), "{plan}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_condition_that_is_never_true_takes_the_row_of_an_aggregate_away() {
     let lake = Lake::new();
     lake.rows("copy (select * from (values (1, 'x'), (2, 'y')) as t(a, b)) to '/lake/t.parquet'").await;
