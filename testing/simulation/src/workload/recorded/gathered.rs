@@ -26,7 +26,7 @@ pub(super) struct Gathered {
 impl Gathered {
     /// A read. `Invalid` when there are more than a run may have.
     pub(super) fn add(&mut self, access: &Access) -> Result<()> {
-        let segments = access.segments().map(|index| self.segment(access, index)).collect::<Result<Vec<_>>>()?;
+        let mut segments = access.segments().map(|index| self.segment(access, index)).collect::<Result<Vec<_>>>()?;
         let times = if access.operation.is_some() { 1 } else { access.times as usize };
         self.reads += segments.len() * times;
         if self.reads > READS_MAX {
