@@ -22,7 +22,7 @@ async fn an_order_above_a_limit_leaves_the_one_below_it_where_it_is() {
     let t = "(values (1), (2), (3), (4), (5)) t(x)";
     let greatest = format!("(select x from {t} order by x desc limit 2)");
     for (query, rows) in [
-        (format!("select x from ({greatest} order by x) d"), "4\n5"),
+        (format!("select x from ({greatest} order by x) d order by x"), "4\n5"),
         (format!("select sum(x) from (select x from {greatest} g order by x) d"), "9"),
         (format!("with g as {greatest} select sum(a.x + b.x) from (select * from g order by x) a join g b on a.x = b.x"), "18"),
         (format!("select sum(x) from (select x from (select x from {t} order by x desc) order by x limit 2) d"), "3"),
