@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
+use tokio::time::Instant;
 
 use crate::outside::disks;
 use crate::outside::network::Network;
@@ -24,6 +25,8 @@ pub(super) struct Host {
     network: Arc<Network>,
     /// None while its process is down.
     runtime: Option<Runtime>,
+    /// When its process started: by the world's time in microseconds, and by its runtime's own.
+    started: Option<(u64, Instant)>,
     /// What its process has seen of the world's time, in microseconds.
     at_us: u64,
     /// Its time of the day is so much ahead, in milliseconds.
@@ -40,7 +43,7 @@ pub(super) fn set_clock(at_us: u64, ahead_ms: i64) {
 
 impl Host {
     pub(super) fn new(id: HostId, network: &Arc<Network>) -> Self {
-        Self { id, network: Arc::clone(network), runtime: None, at_us: 0, ahead_ms: 0, stopped: 0 }
+        Self { id, network: Arc::clone(network), runtime: None, started: None, at_us: 0, ahead_ms: 0, stopped: 0 }
     }
 
     /// Starts its process.
@@ -52,6 +55,7 @@ impl Host {
         let builder = builder.enable_time().start_paused(true).on_thread_unpark(system::time_passes);
         let runtime = builder.build().expect("a runtime without a driver");
         runtime.spawn(main);
+        self.started = Some((now_us, runtime.block_on(async { Instant::now() })));
         self.runtime = Some(runtime);
     }
 
@@ -61,11 +65,12 @@ impl Host {
             return;
         }
         self.enter(self.at_us);
-        let Some(runtime) = &self.runtime else { return };
-        let for_us = until_us - self.at_us;
+        let (Some(runtime), Some((started_us, started))) = (&self.runtime, self.started) else { return };
+        // Sleeps end at whole milliseconds: from one to the next they would add up, and its clock go ahead of the others'.
+        let until = started + Duration::from_micros(until_us - started_us);
         // It passes when the runtime has nothing left to do, and not between.
         system::told_of_time(true);
-        runtime.block_on(async { tokio::time::sleep(Duration::from_micros(for_us)).await });
+        runtime.block_on(async { tokio::time::sleep_until(until).await });
         system::told_of_time(false);
         self.at_us = until_us;
     }
