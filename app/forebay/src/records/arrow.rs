@@ -226,7 +226,7 @@ mod tests {
         let batch = RecordBatch::try_from_iter_with_nullable([("id", ids, false), ("at", array, true)]).unwrap();
         let mut rows = Rows::new(&batch.schema(), &[0, 1], &Wanted { key: "id", columns: None, in_paths: &[], like })?;
         let records = rows.records(&batch)?;
-        Ok((rows.columns().clone(), records.into_iter().flat_map(|(_, values)| values).collect()))
+        Ok((rows.columns.clone(), records.into_iter().flat_map(|(_, values)| values).collect()))
     }
 
     #[test]
