@@ -44,7 +44,7 @@ async fn a_wide_row_is_repeated_in_as_many_rows_as_there_is_memory_for() {
         let (plan, _) = planned(&sql, 8192).await;
         assert!(plan.exists(|found| Ok(found.name() == node)).unwrap(), "{sql} is done by {node}");
         let error = rows(&sql, 8192, None).await.unwrap_err().to_string();
-        assert!(error.contains("256.0 MiB") && error.contains("batch_size = 268"), "{sql}: {error}");
+        assert!(error.contains("256 MiB") && error.contains("batch_size = 268"), "{sql}: {error}");
         assert_eq!(count(&rows(&sql, 100, None).await.unwrap()), made, "{sql}");
     }
 }
