@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::JoinType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
@@ -38,9 +37,20 @@ fn asks(expr: &Expr) -> bool {
 /// Whether a union has nulls where its first side has none: with fields that are asked for it would be told as that side is.
 fn is_of_nulls(node: &LogicalPlan) -> bool {
     let LogicalPlan::Union(union) = node else { return false };
-    let first = union.inputs.first().map(|first| first.schema().fields());
-    let differ = |(one, all): (&FieldRef, &FieldRef)| one.is_nullable() != all.is_nullable();
-    first.is_some_and(|first| first.iter().zip(union.schema.fields()).any(differ))
+    let told_otherwise = |first: &Arc<LogicalPlan>| {
+        let mut all = union.schema.fields().iter().enumerate();
+        all.any(|(at, field)| field.is_nullable() && !is_nullable(first, at))
+    };
+    union.inputs.first().is_some_and(told_otherwise)
+}
+
+/// Whether a column may be null, by what makes it: since that was told it may have become a constant.
+fn is_nullable(plan: &LogicalPlan, at: usize) -> bool {
+    match plan {
+        LogicalPlan::SubqueryAlias(alias) => is_nullable(&alias.input, at),
+        LogicalPlan::Projection(of) => of.expr[at].nullable(of.input.schema().as_ref()).unwrap_or(true),
+        other => other.schema().field(at).is_nullable(),
+    }
 }
 
 fn adds_nulls(node: &LogicalPlan) -> bool {

@@ -120,7 +120,7 @@ async fn a_lambda_that_would_make_gigabytes_is_refused() {
     let lake = lake();
     lake.rows("set datafusion.sql_parser.dialect = 'duckdb'").await;
     let (long, longer) = ("x".repeat(10_000), "x".repeat(100_000));
-    let of = format!("(values ('{long}', 1), ('b', 2)) t(s, b)");
+    let (one, both) = (format!("(values ('{long}'), ('b')) t(s)"), format!("(values ('{long}', 1), ('b', 2)) t(s, b)"));
     for call in [
         "array_transform(range(0, 1000000), x -> s)",
         "array_transform(range(0, 1000000), x -> concat(s, x))",
@@ -130,12 +130,14 @@ async fn a_lambda_that_would_make_gigabytes_is_refused() {
         &format!("array_transform(range(0, 10), x -> case when x = b then '{longer}' else s end)"),
         &format!("array_filter([1, 2], x -> concat('{longer}', s) = s)"),
     ] {
+        // The engine refuses lambdas where a column beside theirs is left out.
+        let of = if call.contains("= b") { &both } else { &one };
         let error = lake.error(&format!("select {call} as a from {of}")).await;
         let told = error.message();
         let is_told = told.contains("MiB") && told.contains("sql-memory");
         assert!(error.kind() == ErrorKind::Invalid && is_told, "{call:.80}: {error:.300}");
     }
-    let error = lake.error(&format!("select b from {of} where array_any_match([b], x -> concat('{longer}', x) = s)")).await;
+    let error = lake.error(&format!("select b from {both} where array_any_match([b], x -> concat('{longer}', x) = s)")).await;
     assert!(error.message().contains("constants of"), "{error:.300}");
 }
 
@@ -156,7 +158,8 @@ async fn a_lambda_gives_the_same_however_many_elements_it_is_called_for_at_once(
     }
     lake.rows("set datafusion.execution.batch_size = 8192").await;
     let many = "array_transform(range(0, 100000), x -> x * b)";
-    assert_eq!(lake.rows(&format!("select sum(a) as c from (select unnest({many}) as a from {of})")).await, "49999500000");
+    let numbers = "(values (1), (2), (3), (4)) t(b)";
+    assert_eq!(lake.rows(&format!("select sum(a) as c from (select unnest({many}) as a from {numbers})")).await, "49999500000");
     // What stands beside is a gigabyte for all elements, and what is given is little.
     let beside = format!("(values ('{long}'), ('b')) t(s)");
     let found = format!("select count(*) as c from {beside} where array_any_match(range(0, 100000), x -> length(s) < x)");
@@ -169,7 +172,7 @@ async fn a_lambda_gives_the_same_however_many_elements_it_is_called_for_at_once(
 const WIDE: &str = "(select repeat(s, 100000) as s, b from (values ('0123456789', 1)) t(s, b)) w";
 
 fn is_too_wide(error: &Error) -> bool {
-    let told = ["256.0 MiB", "batch_size = 268", "sql-memory"];
+    let told = ["256 MiB", "batch_size = 268", "sql-memory"];
     error.kind() == ErrorKind::Invalid && told.iter().all(|told| error.message().contains(told))
 }
 
@@ -204,7 +207,7 @@ async fn a_wide_row_of_which_one_list_makes_too_many_is_refused() {
         lake.rows(&format!("set datafusion.execution.batch_size = {batch_rows}")).await;
         let error = lake.error(&sql).await;
         let told = error.message();
-        let is_told = told.contains("256.0 MiB") && told.contains("sql-memory") && !told.contains("batch_size");
+        let is_told = told.contains("256 MiB") && told.contains("sql-memory") && !told.contains("batch_size");
         assert!(error.kind() == ErrorKind::Invalid && is_told, "fewer in a batch don't help: {error}");
     }
 }
