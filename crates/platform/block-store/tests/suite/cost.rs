@@ -84,7 +84,7 @@ fn write_index(path: &Path, segments: u64) {
     };
     let mut header = [0; 40];
     header[8..16].copy_from_slice(b"FBYINDEX");
-    header[16] = 1;
+    header[16] = 2;
     let mut bytes = sealed(header).to_vec();
     for number in 0..segments {
         let mut extent = [0; 40];
