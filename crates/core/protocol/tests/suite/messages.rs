@@ -48,7 +48,7 @@ fn every_variant_keeps_its_number() {
     assert_eq!(numbers(&samples::requests()), (0..34).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::replies()), (0..31).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::notices()), [0, 1]);
-    assert_eq!(numbers(&samples::peer_requests()), (0..10).collect::<Vec<u8>>());
+    assert_eq!(numbers(&samples::peer_requests()), (0..11).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::control_requests()), (0..11).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::admin_requests()), (0..9).collect::<Vec<u8>>());
     assert_eq!(numbers(&samples::member_requests()), (0..7).collect::<Vec<u8>>());
