@@ -159,3 +159,28 @@ fn at(least: RawFd, file: &File) -> std::io::Result<OwnedFd> {
     // SAFETY: it was made by the call above, and nobody else knows of it.
     Ok(unsafe { OwnedFd::from_raw_fd(handle) })
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    use super::*;
+    use crate::trace::Trace;
+
+    #[test]
+    fn a_host_is_never_a_millisecond_ahead_of_its_world() {
+        // Clocks that are set are those of a thread.
+        let shown = std::thread::spawn(|| {
+            set_clock(0, 0);
+            let network = Network::new(vec!["one".to_owned()], StdRng::seed_from_u64(7), Arc::new(Trace::new(false)));
+            let mut host = Host::new(0, &Arc::new(network));
+            host.start(0, std::future::pending());
+            (1..=200).for_each(|turn| host.run(turn * 5_300));
+            let (runtime, (_, started)) = (host.runtime.as_ref().unwrap(), host.started.unwrap());
+            runtime.block_on(async { started.elapsed() })
+        });
+        let shown = shown.join().unwrap().as_micros();
+        assert!((1_060_000..1_061_000).contains(&shown), "{shown} us after 1,060,000");
+    }
+}

@@ -33,14 +33,6 @@ fn nothing_is_wrong_in_some_worlds_and_much_happens_in_them() {
     }
 }
 
-/// Near its end clients are cut off from workers that the cluster has, which are not lost by that.
-#[test]
-fn what_clients_are_cut_off_from_for_seconds_is_not_lost() {
-    let folder = tempfile::tempdir().unwrap();
-    let world = worlds(&["--seed", "70097", "--seconds", "360", "--ops", "60", "--as-it-is"], folder.path()).remove(0);
-    assert_eq!(world["violations"], 0, "{world}");
-}
-
 #[test]
 fn records_are_in_one_order_and_a_dataset_says_what_its_objects_do_whatever_goes_wrong() {
     let folder = tempfile::tempdir().unwrap();
