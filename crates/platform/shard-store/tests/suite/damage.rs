@@ -66,8 +66,8 @@ fn what_is_no_shard_and_what_is_newer_say_so() {
     let manifest = path.join("manifest");
     let bytes = std::fs::read(&manifest).unwrap();
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
-    let checksum = forebay_types::crc32c_append(forebay_types::crc32c(b"2"), &bytes[end + 1..]);
-    let newer = [format!("forebay-shard 2 {checksum:08x}\n").as_bytes(), &bytes[end + 1..]].concat();
+    let checksum = forebay_types::crc32c_append(forebay_types::crc32c(b"3"), &bytes[end + 1..]);
+    let newer = [format!("forebay-shard 3 {checksum:08x}\n").as_bytes(), &bytes[end + 1..]].concat();
     std::fs::write(&manifest, newer).unwrap();
     assert!(error(&path).message().contains("newer"), "{}", error(&path));
 }
