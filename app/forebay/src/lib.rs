@@ -38,7 +38,7 @@ pub use crate::records::Formats;
 /// what starts this program once more.
 pub fn command(program: Program, arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<_> = arguments.into_iter().collect();
-    let cli = match Cli::try_parse_from(&arguments) {
+    let cli = match Cli::try_parse_from(arguments.iter().map(cli::no_comment_is_a_flag)) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };

@@ -42,7 +42,7 @@ pub(crate) use shard::{
     ShardGetArgs, ShardOrderArgs, ShardPathArgs, ShardPinArgs, ShardPutArgs, ShardRefreshArgs, ShardReshardArgs, ShardScanArgs,
     ShardSearchArgs, ShardStatusArgs, ShardTuneArgs,
 };
-pub(crate) use sql::SqlArgs;
+pub(crate) use sql::{SqlArgs, no_comment_is_a_flag};
 pub(crate) use table::{TableCommand, TableConvertArgs, TableInspectArgs, TableLayout, TableSuggestArgs};
 pub(crate) use token::{TokenAddArgs, TokenCommand};
 pub(crate) use worker::{WorkerArgs, WorkerCommand, WorkerDrainArgs};

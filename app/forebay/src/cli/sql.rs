@@ -1,5 +1,6 @@
 //! Flags of `forebay sql`: where statements come from, how rows look, and what they run on.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,7 +11,7 @@ use super::RoleFlags;
 #[derive(Args)]
 pub(crate) struct SqlArgs {
     /// Statements, separated by `;`; without any (and without -f), those of the standard input, or a prompt on a terminal
-    #[arg(value_name = "SQL", conflicts_with = "file", allow_hyphen_values = true, value_parser = statements)]
+    #[arg(value_name = "SQL", conflicts_with = "file")]
     pub(crate) statements: Option<String>,
     /// A file of statements
     #[arg(short, long, value_name = "FILE")]
@@ -34,27 +35,10 @@ pub(crate) struct SqlArgs {
     pub(crate) role: RoleFlags,
 }
 
-/// A script may begin with a comment; what is one line of such, or begins with one `-`, was meant as a flag.
-fn statements(text: &str) -> Result<String, String> {
-    if text.starts_with('-') && !(text.starts_with("--") && text.contains('\n')) {
-        return Err(
-            "there is no such flag, and a comment alone is no statement: `forebay sql --help` lists the flags".to_string()
-        );
-    }
-    Ok(text.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_comment_before_a_statement_is_no_flag() {
-        for script in ["select 1", "--\nselect 1", "-- all of them\nselect 1", "--all\nselect -1", ""] {
-            assert_eq!(statements(script).as_deref(), Ok(script));
-        }
-        for flag in ["--jsn", "-x", "--coordinater=a b", "-1\n", "-- select 1"] {
-            assert!(statements(flag).is_err(), "{flag}");
-        }
+/// An argument as flags are looked for in it: a script that begins with a comment is none.
+pub(crate) fn no_comment_is_a_flag(argument: &OsString) -> OsString {
+    match argument.to_str() {
+        Some(script) if script.starts_with("-- ") || script.starts_with("--\n") => format!(" {script}").into(),
+        _ => argument.clone(),
     }
 }
