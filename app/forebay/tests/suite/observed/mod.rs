@@ -1,6 +1,5 @@
-//! What processes tell of the work that they do, and that they are there.
+//! What processes tell of the work that they do.
 
-mod alive;
 mod collector;
 mod slow;
 mod traces;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
-use forebay_transport::{Acceptor, Entrance, Introduced, Seldom, Spare, Spoken, TlsSettings};
+use forebay_transport::{Acceptor, Entrance, Introduced, Seldom, Spoken, TlsSettings};
 use forebay_types::{Result, ResultExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -41,13 +41,10 @@ impl Entering {
 
 async fn accept(listener: TcpListener, acceptor: Option<Acceptor>, ready: mpsc::Sender<(Introduced, Visitor)>) {
     let (acceptor, entrance, mut failing) = (Arc::new(acceptor), Entrance::default(), Seldom::default());
-    // Who finds no answer to `/healthz` would end a process that serves all who are connected.
-    let mut spare = Spare::default();
     // What is not introduced yet ends with the port.
     let mut coming = tokio::task::JoinSet::new();
     loop {
-        spare.keep();
-        let (stream, address) = match accepted(&listener, &mut spare).await {
+        let (stream, address) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
                 if let Some(times) = failing.happens(forebay_runtime::now()) {
@@ -73,16 +70,6 @@ async fn accept(listener: TcpListener, acceptor: Option<Acceptor>, ready: mpsc::
             }
         });
         while coming.try_join_next().is_some() {}
-    }
-}
-
-/// The next connection; without any other descriptor one that is kept is given up for it.
-async fn accepted(listener: &TcpListener, spare: &mut Spare) -> io::Result<(TcpStream, SocketAddr)> {
-    loop {
-        match listener.accept().await {
-            Err(error) if spare.gives(&error) => {}
-            accepted => return accepted,
-        }
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod introduced;
 mod seldom;
-mod spare;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +12,6 @@ use tokio_util::sync::CancellationToken;
 
 pub use introduced::{Heard, Introduced};
 pub use seldom::Seldom;
-pub use spare::Spare;
 
 /// Connections that have not shown yet who they are, and more where a port serves more.
 const PLACES: usize = 256;
