@@ -362,3 +362,10 @@ pub fn object(key: &str, len: usize) -> (ObjectInfo, Vec<u8>) {
     let version = ObjectVersion { mount: MOUNT, key: Key::new(key).unwrap(), tag: VersionTag::etag("\"1\""), size: len as u64 };
     (ObjectInfo { version, modified_ms: 1 }, bytes)
 }
+
+/// Takes a worker out of the view, as a coordinator does when its lease is over.
+pub fn lose(coordinator: &Coordinator, worker: &Worker) {
+    let mut view = coordinator.view.lock();
+    view.workers.retain(|info| info.id != worker.info.id);
+    (view.version, view.losses) = (view.version + 1, view.losses + 1);
+}

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{Distinct, LogicalPlan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::sql::sqlparser::ast::TableFactor;
 
-use super::needless_sorts;
+use super::meaning;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
@@ -102,7 +102,7 @@ impl RelationPlanner for Untold {
             return Ok(RelationPlanning::Original(Box::new(relation)));
         }
         HANDED_ON.set(true);
-        let plan = needless_sorts::left_out(untold(context.plan(relation)?)?)?;
+        let plan = meaning::left_out(untold(context.plan(relation)?)?)?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, None))))
     }
 }

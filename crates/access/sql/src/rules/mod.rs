@@ -14,7 +14,6 @@ mod grouping;
 mod join_order;
 mod made_structs;
 mod meaning;
-mod needless_sorts;
 mod no_groups;
 mod null_keys;
 mod one_type;

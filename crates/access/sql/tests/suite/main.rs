@@ -7,7 +7,6 @@ mod cluster;
 mod formats;
 mod hot;
 mod keys;
-mod orders;
 mod output;
 mod prefetch;
 mod reach;

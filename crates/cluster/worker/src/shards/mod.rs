@@ -335,10 +335,8 @@ impl Shards {
     /// The shards of a dataset that are here, in order of their numbers.
     pub(crate) async fn of(&self, id: &DatasetId) -> Result<Vec<ShardState>> {
         let manifest = self.manifest(id).await?;
-        let ids: Vec<u128> = (0u32..)
-            .take(manifest.ids.len())
-            .map(|number| self.newest_of(Arc::clone(&manifest), number).ids[number as usize])
-            .collect();
+        let newest = |number: u32| self.newest_of(Arc::clone(&manifest), number).ids[number as usize];
+        let ids: Vec<u128> = (0u32..).take(manifest.ids.len()).map(newest).collect();
         let (served, far) = (self.served.lock(), self.far.lock());
         let state = |number: u32, id: &u128| match served.get(id) {
             Some(served) => {

@@ -5,6 +5,7 @@ mod one_namespace;
 mod quotas;
 mod renames;
 mod together;
+mod unreached;
 mod where_they_lie;
 
 use std::time::Duration;

@@ -6,12 +6,14 @@
 //! Start with [`around`].
 
 mod alike;
+mod needless_sorts;
 mod null_within;
 
 use std::sync::Arc;
 
 use datafusion::optimizer::AnalyzerRule;
 
+pub(super) use needless_sorts::left_out;
 use null_within::NullWithin;
 
 type Analyzing = Arc<dyn AnalyzerRule + Send + Sync>;

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod computing;
+mod orders;
 mod parameters;
 mod slow;
 mod temporary;

@@ -9,7 +9,7 @@ use datafusion::error::Result;
 use datafusion::logical_expr::LogicalPlan;
 
 /// What stands in `from`, without orders that make no difference.
-pub(super) fn left_out(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub(in crate::rules) fn left_out(plan: LogicalPlan) -> Result<LogicalPlan> {
     let without = |node: LogicalPlan| -> Result<Transformed<LogicalPlan>> {
         let (mut node, mut was_ordered) = (node, false);
         let node = loop {
