@@ -120,10 +120,13 @@ impl Host {
     }
 }
 
-/// A folder in memory where there is one: files of a world are to outlive its processes alone.
-pub(super) fn memory() -> PathBuf {
-    let shared = PathBuf::from("/dev/shm");
-    if shared.is_dir() { shared } else { std::env::temp_dir() }
+/// A new folder, in memory where there is one: files of a world are to outlive its processes alone. Its name is drawn by a thread
+/// whose chance is the machine's: worlds at the same time would draw the same one, and each that is taken moves the chance on.
+pub(super) fn in_memory() -> TempDir {
+    let shared = Path::new("/dev/shm");
+    let within = if shared.is_dir() { shared.to_owned() } else { std::env::temp_dir() };
+    let made = std::thread::spawn(move || TempDir::new_in(within)).join();
+    made.expect("it does not panic").expect("a folder of the world")
 }
 
 /// The folder of a world's files, by a path that is the same in every process: errors tell it, and what is sent is to be the same.
@@ -138,7 +141,7 @@ const HANDLE: RawFd = 900;
 
 impl Folder {
     pub(super) fn new() -> Self {
-        let made = TempDir::new_in(memory()).expect("a folder for the tiers");
+        let made = in_memory();
         let handle = at(HANDLE, &File::open(made.path()).expect("it was made")).expect("a descriptor for the folder");
         Self { path: format!("/proc/self/fd/{}", handle.as_raw_fd()).into(), _handle: handle, _made: made }
     }

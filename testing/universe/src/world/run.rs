@@ -14,7 +14,7 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use super::course::{Course, Crowd};
-use super::host::{Folder, Host, memory, set_clock};
+use super::host::{Folder, Host, in_memory, set_clock};
 use super::hosts::{self, BUCKET, COORDINATOR_ADDRESS, STANDBY_ADDRESS, Seen};
 use super::load;
 use super::plan::{COORDINATOR, Plan, STORE};
@@ -136,7 +136,7 @@ pub(crate) fn run(plan: &Plan, tells: bool) -> Outcome {
 
 impl<'a> World<'a> {
     fn new(plan: &'a Plan, network: Arc<Network>, trace: Arc<Trace>, mut chance: StdRng) -> Self {
-        let objects = TempDir::new_in(memory()).expect("a folder for the store");
+        let objects = in_memory();
         let (buckets, folder) = (vec![BUCKET.into()], objects.path().to_owned());
         let settings = S3Settings { buckets, folder, in_memory: true, anonymous: true, ..S3Settings::default() };
         let server = Arc::new(S3Server::without_thread(settings).expect("a folder for the store"));

@@ -24,6 +24,18 @@ fn a_seed_gives_the_same_world_in_another_process_and_folder() {
 }
 
 #[test]
+fn worlds_that_begin_at_once_take_nothing_of_each_others_chance() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["--seed", "5", "--seconds", "10", "--as-it-is"];
+    let at_once: Vec<Vec<Value>> = std::thread::scope(|scope| {
+        let run = || scope.spawn(|| worlds(&arguments, folder.path()));
+        let running = [(); 8].map(|()| run());
+        running.map(|world| world.join().unwrap()).into()
+    });
+    assert!(at_once.iter().all(|world| *world == at_once[0]), "one seed, one world: {at_once:?}");
+}
+
+#[test]
 fn nothing_is_wrong_in_some_worlds_and_much_happens_in_them() {
     let folder = tempfile::tempdir().unwrap();
     for world in worlds(&["--seed", "100", "--seeds", "3", "--seconds", "30", "--as-it-is"], folder.path()) {
