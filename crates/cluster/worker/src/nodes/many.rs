@@ -51,6 +51,7 @@ impl Nodes {
                     refused.push((place as u32, error));
                 }
             }
+            self.took_effect_but(&names, at, &refused);
             names.take_freed()
         };
         self.free_later(freed);

@@ -71,7 +71,11 @@ impl Nodes {
             Ok(mut names) => {
                 #[cfg(test)]
                 super::planted(name);
-                (names.put(at.dir, name, value), names.take_freed())
+                let put = names.put(at.dir, name, value);
+                if let Ok(len) = &put {
+                    self.took_effect(&names, at, NodeReply::Length(*len));
+                }
+                (put, names.take_freed())
             }
             Err(error) => (Err(error), Vec::new()),
         };
