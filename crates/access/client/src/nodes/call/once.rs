@@ -31,7 +31,9 @@ impl<'s> Numbered<'s> {
 
     /// The call is made anew: what was said under its number before counts no more.
     pub(super) fn renew(&mut self) {
-        self.number = self.number.map(CallNumber::renewed);
+        let renewed = self.number.map(CallNumber::renewed);
+        debug_assert!(renewed.is_none() || renewed != self.number, "{renewed:?} was drawn before");
+        self.number = renewed;
     }
 }
 
@@ -51,6 +53,12 @@ impl Nodes {
         call: &NodeCall<'_>,
         payload: Vec<Bytes>,
     ) -> Result<NodeAnswer, Silence> {
+        debug_assert_eq!(
+            call.number.is_some(),
+            call.op.is_numbered(),
+            "{:?} takes effect once, or may not be made again",
+            call.op
+        );
         let sent = instant();
         match (self.ask(worker, call, payload).await, call.number) {
             (Err(Silence::Doubt { why, .. }), Some(number)) => self.settle(worker, number, sent, why).await,

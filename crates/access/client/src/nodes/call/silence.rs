@@ -117,10 +117,7 @@ impl Met {
             }
             Silence::Refused(error) => Err(self.honest(error)),
             Silence::Unknown(worker) => Err(unknown(path, worker)),
-            Silence::Doubt { worker, why } => {
-                self.may_be_done = true;
-                Err(self.away(path, worker, &why))
-            }
+            Silence::Doubt { worker, why } => Err(doubt(path, worker, &why)),
             // Others may go on as they like meanwhile: it is done once, now.
             Silence::Undone { worker, why } => {
                 self.is_undone = true;
@@ -219,6 +216,16 @@ fn unknown(path: &str, worker: WorkerId) -> NodeError {
     let message =
         format!("{path:?}: the connection to worker {worker} ended before it answered: it may be done or not, make it again");
     NodeError::new(NodeErrorKind::DataLost, message)
+}
+
+/// The same where it can be asked what became of it, and does not say.
+fn doubt(path: &str, worker: WorkerId, why: &Error) -> NodeError {
+    let message = format!(
+        "{path:?}: the connection to worker {worker} ended before it answered, and it does not say what became of it: it may be done or not, \
+         look before you try again: {}",
+        why.message()
+    );
+    NodeError::new(NodeErrorKind::Retry, message)
 }
 
 /// The error of what the cluster has lost with a worker.

@@ -11,6 +11,7 @@ use crate::nodes::Nodes;
 impl Nodes {
     /// `Retry` of a call that comes late: it was done already, or its client was told that it is not. To be asked while the names are locked.
     pub(in crate::nodes) fn check_open(&self, at: Reached) -> NodeResult<()> {
+        debug_assert!(self.names.is_locked(), "a call takes effect with its number");
         match at.number.is_none_or(|number| self.fence.once.lock().is_open(number)) {
             true => Ok(()),
             false => Err(NodeError::new(NodeErrorKind::Retry, "the call came late: who made it has asked what became of it")),
@@ -19,6 +20,7 @@ impl Nodes {
 
     /// A call has changed the names, which are still locked.
     pub(in crate::nodes) fn took_effect(&self, _: &Namespace, at: Reached, answer: NodeReply<'static>) {
+        debug_assert!(self.names.is_locked(), "a call takes effect with its number");
         if let Some(number) = at.number {
             self.fence.once.lock().done(number, answer, || self.now());
         }
@@ -41,7 +43,9 @@ impl Nodes {
             // No call is between what it does and that being noted.
             let _names = self.names.lock();
             let mut once = self.fence.once.lock();
-            once.settle(number, Duration::from_millis(within_ms), self.now())
+            let settled = once.settle(number, Duration::from_millis(within_ms), self.now());
+            debug_assert!(matches!(settled, Settled::Unknown) || !once.is_open(number), "{number:?} may still take effect");
+            settled
         };
         match settled {
             Settled::Done(answer) => Ok(answer),
