@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use forebay_block_store::BlockStore;
 use forebay_metrics::{Histogram, Kinds, table};
 use forebay_nodes::{BlockRef, DirId, Full, Namespace, NodeError, NodeErrorKind, NodeResult, Once};
-use forebay_protocol::{ClusterView, DrainReport, NodeOp, NodeReply};
+use forebay_protocol::{ClusterView, DrainReport, NodeOp};
 use forebay_types::WorkerId;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -40,7 +40,7 @@ use crate::background::Background;
 use crate::cluster::Cluster;
 
 use claims::Claims;
-use fence::Heeded;
+use fence::{Answer, Heeded};
 use named::Named;
 use rename::Renames;
 
@@ -79,7 +79,7 @@ struct Fence {
     lives: AtomicU64,
     heeded: Mutex<Heeded>,
     /// Which numbered calls were done; used under the lock of `names`.
-    once: Mutex<Once<NodeReply<'static>>>,
+    once: Mutex<Once<Answer>>,
 }
 
 /// Containers whose names and nodes are with two workers.

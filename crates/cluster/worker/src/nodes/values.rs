@@ -7,7 +7,7 @@ use forebay_transport::Response;
 use futures::future::try_join_all;
 
 use super::Nodes;
-use super::fence::Reached;
+use super::fence::{Answer, Reached};
 use crate::in_place::SessionPins;
 
 /// Longer answers are told where the bytes are.
@@ -73,7 +73,7 @@ impl Nodes {
                 super::planted(name);
                 let put = names.put(at.dir, name, value);
                 if let Ok(len) = &put {
-                    self.took_effect(&names, at, NodeReply::Length(*len));
+                    self.took_effect(&names, at, Answer::Length(*len));
                 }
                 (put, names.take_freed())
             }

@@ -16,6 +16,8 @@ use parking_lot::MutexGuard;
 
 use super::Nodes;
 
+pub(super) use once::Answer;
+
 /// How long a call waits for the lease before it is refused, without having done anything.
 const BEGINS_WITHIN: Duration = Duration::from_secs(5);
 /// How long one that is done waits until it is certain that it counts. Less than clients wait.

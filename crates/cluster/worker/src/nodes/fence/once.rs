@@ -8,6 +8,17 @@ use forebay_protocol::NodeReply;
 use super::Reached;
 use crate::nodes::Nodes;
 
+/// What is remembered of a call's answer.
+#[derive(Clone, Copy)]
+pub(in crate::nodes) enum Answer {
+    Done,
+    Length(u64),
+    /// Several values are put.
+    AllPut,
+    /// Some of several: errors are not remembered, as there may be many of them, and long ones.
+    SomePut,
+}
+
 impl Nodes {
     /// `Retry` of a call that comes late: it was done already, or its client was told that it is not. To be asked while the names are locked.
     pub(in crate::nodes) fn check_open(&self, at: Reached) -> NodeResult<()> {
@@ -19,22 +30,11 @@ impl Nodes {
     }
 
     /// A call has changed the names, which are still locked.
-    pub(in crate::nodes) fn took_effect(&self, _: &Namespace, at: Reached, answer: NodeReply<'static>) {
+    pub(in crate::nodes) fn took_effect(&self, _: &Namespace, at: Reached, answer: Answer) {
         debug_assert!(self.names.is_locked(), "a call takes effect with its number");
         if let Some(number) = at.number {
             self.fence.once.lock().done(number, answer, || self.now());
         }
-    }
-
-    /// The same of several values. Errors are not remembered: there may be many of them, and long ones.
-    pub(in crate::nodes) fn took_effect_but(&self, names: &Namespace, at: Reached, refused: &[(u32, NodeError)]) {
-        let answer = match refused.is_empty() {
-            true => NodeReply::Refused(Vec::new()),
-            false => {
-                NodeReply::Failed(NodeError::new(NodeErrorKind::Retry, "some of the values were refused, the others are put"))
-            }
-        };
-        self.took_effect(names, at, answer);
     }
 
     /// What became of a call whose answer its client has lost.
@@ -48,7 +48,13 @@ impl Nodes {
             settled
         };
         match settled {
-            Settled::Done(answer) => Ok(answer),
+            Settled::Done(Answer::Done) => Ok(NodeReply::Done),
+            Settled::Done(Answer::Length(len)) => Ok(NodeReply::Length(len)),
+            Settled::Done(Answer::AllPut) => Ok(NodeReply::Refused(Vec::new())),
+            Settled::Done(Answer::SomePut) => {
+                let message = "some of the values were refused, the others are put: which ones is not known any more";
+                Err(NodeError::new(NodeErrorKind::Retry, message))
+            }
             Settled::Undone => Ok(NodeReply::Outcome(false)),
             Settled::Unknown => {
                 let message = "it may be done or not: its answer was lost, and what it was is not known any more";
@@ -68,7 +74,7 @@ impl Nodes {
         let until = ttl_ms.map(|ms| self.now() + Duration::from_millis(ms));
         let mut names = self.reached(at)?;
         names.set_lease(at.dir, name, until)?;
-        self.took_effect(&names, at, NodeReply::Done);
+        self.took_effect(&names, at, Answer::Done);
         Ok(())
     }
 
@@ -76,7 +82,7 @@ impl Nodes {
     pub(in crate::nodes) fn set_quota(&self, at: Reached, bytes: Option<u64>) -> NodeResult<()> {
         let mut names = self.reached(at)?;
         names.set_quota(at.dir, bytes)?;
-        self.took_effect(&names, at, NodeReply::Done);
+        self.took_effect(&names, at, Answer::Done);
         Ok(())
     }
 }
