@@ -59,29 +59,34 @@ impl Nodes {
             "{:?} takes effect once, or may not be made again",
             call.op
         );
-        let sent = instant();
+        let (sent, losses) = (instant(), self.shared.routes.view.known().view.losses);
         match (self.ask(worker, call, payload).await, call.number) {
-            (Err(Silence::Doubt { why, .. }), Some(number)) => self.settle(worker, number, sent, why).await,
+            (Err(Silence::Doubt { why, .. }), Some(number)) => self.settle((worker, losses), (number, sent), why).await,
             (asked, _) => asked,
         }
     }
 
-    /// Asks a worker what became of a call that was sent then: its answer where it was done, and `Undone` where it was not and never will be.
+    /// Asks a worker, as it was when so many losses were known, what became of a call that was sent then: its answer where it was done, and
+    /// `Undone` where it was not and never will be.
     async fn settle(
         &self,
-        worker: &Arc<WorkerInfo>,
-        number: CallNumber,
-        sent: Instant,
+        (worker, losses): (&Arc<WorkerInfo>, u64),
+        (number, sent): (CallNumber, Instant),
         mut why: Error,
     ) -> Result<NodeAnswer, Silence> {
-        let mut patience = Patience::new();
+        let (routes, mut patience) = (&self.shared.routes, Patience::new());
         loop {
+            // It may have another address by now.
+            let there = routes.view.known().worker(worker.id).cloned();
+            let Some(there) = there.filter(|_| routes.is_live(worker, losses)) else {
+                return Err(Silence::Gone { worker: worker.id, is_asked: true });
+            };
             // What is heard later than that is no answer.
-            let within = sent.elapsed() + self.shared.routes.connections.read_deadline();
+            let within = sent.elapsed().saturating_add(routes.connections.read_deadline());
             let within_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX).saturating_add(1);
             let op = NodeOp::WasDone { number, within_ms };
             let question = NodeCall { from: ROOT, moves: 0, path: "", op, number: None };
-            why = match self.ask(worker, &question, Vec::new()).await {
+            why = match self.ask(&there, &question, Vec::new()).await {
                 Ok(answer) => match NodeReply::decode(&answer.meta) {
                     Ok(NodeReply::Outcome(false)) => return Err(Silence::Undone { worker: worker.id, why }),
                     // It has no lease now.
