@@ -78,7 +78,7 @@ struct Fence {
     /// Grows when this worker was lost itself.
     lives: AtomicU64,
     heeded: Mutex<Heeded>,
-    /// Which numbered calls were done; used under the lock of `names`.
+    /// Which numbered calls were done. Locked after `names`; only to forget what is old without them.
     once: Mutex<Once<Answer>>,
 }
 

@@ -59,9 +59,12 @@ impl Nodes {
             "{:?} takes effect once, or may not be made again",
             call.op
         );
-        let (sent, losses) = (instant(), self.shared.routes.view.known().view.losses);
-        match (self.ask(worker, call, payload).await, call.number) {
-            (Err(Silence::Doubt { why, .. }), Some(number)) => self.settle((worker, losses), (number, sent), why).await,
+        // Calls without a number don't pay for it.
+        let begun = call.number.map(|number| (number, instant(), self.shared.routes.view.known().view.losses));
+        match (self.ask(worker, call, payload).await, begun) {
+            (Err(Silence::Doubt { why, .. }), Some((number, sent, losses))) => {
+                self.settle((worker, losses), (number, sent), why).await
+            }
             (asked, _) => asked,
         }
     }
