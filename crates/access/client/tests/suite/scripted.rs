@@ -260,12 +260,12 @@ impl Session for WorkerSession {
         async move {
             if let Some(call) = NodeCall::decode(&meta) {
                 session.shared.node_calls.fetch_add(1, Ordering::SeqCst);
+                if let Some(kind) = *session.shared.refuses.lock() {
+                    return Response::new(NodeReply::Failed(NodeError::new(kind, "as told")).encode());
+                }
                 let was_done = *session.shared.was_done.lock();
                 if let (Some(was_done), Ok(call)) = (was_done, call) {
                     return session.of_put(&call, was_done).await;
-                }
-                if let Some(kind) = *session.shared.refuses.lock() {
-                    return Response::new(NodeReply::Failed(NodeError::new(kind, "as told")).encode());
                 }
                 let leads_to = *session.shared.leads_to.lock();
                 return match leads_to {

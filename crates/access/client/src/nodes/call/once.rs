@@ -94,6 +94,10 @@ impl Nodes {
                     Ok(NodeReply::Outcome(false)) => return Err(Silence::Undone { worker: worker.id, why }),
                     // It has no lease now.
                     Ok(NodeReply::Failed(error)) if error.kind == NodeErrorKind::Moving => Error::retry(error.message),
+                    // Whatever it is, it is not said of the call.
+                    Ok(NodeReply::Failed(error)) => {
+                        return Err(Silence::Doubt { worker: worker.id, why: Error::retry(error.message) });
+                    }
                     _ => return Ok(answer),
                 },
                 Err(Silence::Away { why, .. }) => why,

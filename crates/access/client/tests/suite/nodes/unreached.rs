@@ -137,6 +137,24 @@ async fn a_put_whose_connection_ended_is_asked_after_and_made_again_only_if_it_w
     }
 }
 
+/// What a worker says of the question it does not say of the put.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_put_whose_worker_does_not_say_what_became_of_it_may_be_done() {
+    let mut root = Worker::start(1, &[]).await;
+    *root.shared.was_done.lock() = Some(true);
+    let (address, end) = ends(&root.info.address).await;
+    root.info.address = address;
+    let coordinator = Coordinator::start(&[&root]).await;
+    let nodes = coordinator.client(|settings| settings.in_place = false).await.nodes();
+    let asking = tokio::spawn(async move { nodes.put("/tmp/k", "value").await });
+    until("it is put", || root.node_calls() == 1).await;
+    *root.shared.refuses.lock() = Some(NodeErrorKind::Denied);
+    end.notify_waiters();
+    let error = asking.await.unwrap().unwrap_err();
+    assert_eq!(error.kind, NodeErrorKind::Retry, "{error}");
+    assert!(error.message.contains("may be done or not"), "{error}");
+}
+
 /// It is cut off from this client alone: others find what it has.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_can_not_be_reached_is_lost_when_the_cluster_says_so() {
