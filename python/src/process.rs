@@ -104,10 +104,11 @@ pub(crate) fn after_fork_in_parent(_: Python<'_>) {
     }
 }
 
-/// After a fork, in the child: no thread of it stands still.
+/// After a fork, in the child: no thread of it stands still, and by what it draws nobody takes it for another child.
 pub(crate) fn after_fork_in_child(_: Python<'_>) {
     // Not dropped, nor locked: a thread that the child does not have may just have been about to stand still.
     std::mem::forget(locked(&FORKING).take());
+    forebay_runtime::draw_anew();
 }
 
 /// Forks under way, and where the threads are meanwhile.

@@ -105,6 +105,26 @@ use()
     subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program], check=True, timeout=120)
 
 
+def test_children_are_not_taken_for_one_client(server):
+    program = f"""
+import os, signal, uuid, forebay
+fb = forebay.connect({server!r})
+folder = f"/tmp/{{uuid.uuid4()}}"
+fb.nodes.mkdir(folder)
+# Each begins with the chance that its parent had left, and the same calls.
+for name in ("a", "b"):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        fb.nodes.put(f"{{folder}}/{{name}}", name.encode())
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, name
+assert [bytes(fb.nodes.get(f"{{folder}}/{{name}}")) for name in ("a", "b")] == [b"a", b"b"]
+fb.nodes.rm(folder, recursive=True)
+"""
+    subprocess.run([sys.executable, "-W", "ignore::DeprecationWarning", "-c", program], check=True, timeout=60)
+
+
 def test_a_hook_of_another_package_may_use_the_client_while_the_process_forks(server, lake):
     (lake / "hooked").write_bytes(b"x" * 1000)
     program = f"""

@@ -42,8 +42,8 @@ pub use limits::{
     ROW_BYTES_MAX, ROW_COLUMNS_MAX, RUNS_MAX, SEGMENTS_MAX, VALUES_MAX,
 };
 pub use nodes::{
-    NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_PEER_MESSAGE, NODE_VALUES_BYTES_MAX, NodeCall, NodeOp, NodeReply, PeerCall,
-    PeerOp, Raw,
+    NODE_MESSAGE, NODE_MESSAGE_VALUE_MAX, NODE_NUMBERED_MESSAGE, NODE_PEER_MESSAGE, NODE_VALUES_BYTES_MAX, NodeCall, NodeOp,
+    NodeReply, PeerCall, PeerOp, Raw,
 };
 pub use notice::{DataNotice, InPlaceCount};
 pub use objects::{DraftCall, ListPage, PutCondition, RangeSpec};
@@ -59,8 +59,9 @@ pub use shards::{DatasetId, ShardClaim, ShardHeld, ShardState, WantedRecords};
 pub use tiers::{Departed, Held, Hint, Span, TierDeed, TierOrder, VersionPart};
 pub use traced::{TRACED_MESSAGE, TraceContext, TraceParent};
 pub use version::{
-    CAME_SINCE, CLAIMS_SINCE, Kind, LEFT_SINCE, ORDERS_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST, RESHARD_SINCE,
-    ROWS_SINCE, Spoken, TRACED_SINCE, YOUNG_SINCE, check_known, decode_from, encode_for, read_since, speaking, write_since,
+    CAME_SINCE, CLAIMS_SINCE, Kind, LEFT_SINCE, ONCE_SINCE, ORDERS_SINCE, PROTOCOL_VERSION, PROTOCOL_VERSION_OLDEST,
+    RESHARD_SINCE, ROWS_SINCE, Spoken, TRACED_SINCE, YOUNG_SINCE, check_known, decode_from, encode_for, read_since, speaking,
+    write_since,
 };
 
 /// All kinds of a request by name, as `REQUEST::VARIANTS`: for who has to have tried each.

@@ -32,6 +32,12 @@ pub fn fill_repeated(bytes: &mut [u8]) -> bool {
     REPEATED.with_borrow_mut(|repeated| repeated.as_mut().map(|series| series.fill(bytes)).is_some())
 }
 
+/// In the child of a fork: from now on this thread draws something else than its parent, and than the parent's other children, which would
+/// all go on from where the parent was.
+pub fn draw_anew() {
+    rand::rng().reseed().expect("the system has chance for a new process");
+}
+
 /// From now on this thread draws the series of `seed`, until what this gives is dropped. For tests: such values are no secrets.
 #[must_use = "the series ends when this is dropped"]
 pub fn repeat(seed: u64) -> Repeated {

@@ -19,7 +19,7 @@ pub mod simulated;
 mod tasks;
 pub mod time;
 
-pub use chance::{Repeated, fill_repeated, random, random_range, repeat};
+pub use chance::{Repeated, draw_anew, fill_repeated, random, random_range, repeat};
 pub use computing::{Computing, STACK_BYTES, spawn, spawn_left};
 #[cfg(feature = "planted")]
 pub use planted::plant;

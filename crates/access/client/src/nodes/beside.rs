@@ -35,7 +35,7 @@ impl Nodes {
         let session = link.in_place()?;
         let ask = |op: NodeOp<'static>| {
             let (connection, span) = (link.connection.clone(), of_node(worker.id, &op));
-            let call = NodeCall { from: ROOT, moves: 0, path: "", op };
+            let call = NodeCall { from: ROOT, moves: 0, path: "", op, number: None };
             let message = said(&span, connection.version(), call.encode());
             let asked = async move {
                 let answer = connection.call_near(message, Vec::new()).await;

@@ -2,7 +2,7 @@
 //!
 //! Owns: what is remembered of the paths of containers and of workers without room, and all operations on nodes.
 //!
-//! Never does: keep bytes or names, which workers do, or do an operation twice that adds up.
+//! Never does: keep bytes or names, which workers do, or do twice what changes something.
 //!
 //! Start with [`Nodes`]. `call` finds the worker that has a path's container (one round trip when the path is remembered, `paths`); `read` and
 //! `write` move bytes of files, bags and large values straight from and to the workers that have them. `objects` is what they are to who knows
@@ -27,9 +27,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forebay_nodes::{
-    Condition, CreateOptions, Location, NodeError, NodeErrorKind, NodeResult, Stat, StorageClass, Usage, is_inside, split,
+    Condition, CreateOptions, Location, NodeError, NodeErrorKind, NodeResult, Slots, Stat, StorageClass, Usage, is_inside, split,
 };
 use forebay_protocol::{NodeOp, NodeReply};
+use parking_lot::Mutex;
 
 use crate::counters::Counters;
 use crate::route::Routes;
@@ -81,12 +82,15 @@ struct Shared {
     counters: Arc<Counters>,
     paths: Paths,
     full_workers: FullWorkers,
+    /// Numbers for calls that take effect once.
+    slots: Mutex<Slots>,
 }
 
 impl Nodes {
     pub(crate) fn new(routes: Arc<Routes>, counters: Arc<Counters>) -> Self {
         let (paths, full_workers) = (Paths::default(), FullWorkers::new());
-        Self { shared: Arc::new(Shared { routes, counters, paths, full_workers }) }
+        let slots = Mutex::new(Slots::new(forebay_runtime::random()));
+        Self { shared: Arc::new(Shared { routes, counters, paths, full_workers, slots }) }
     }
 
     /// Makes an empty node. `Exists` when the name is taken, unless both are key-values.

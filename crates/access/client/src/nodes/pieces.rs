@@ -44,7 +44,7 @@ impl Nodes {
             Some(worker) => worker,
             None => self.data_worker(path)?,
         };
-        let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class } };
+        let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class }, number: None };
         let mut answered = self.reach(&worker, &call, parts.clone()).await;
         if matches!(answered, Err(Failed::Unreached(_) | Failed::Denied(_))) {
             // The connection may have broken while it was made.

@@ -157,7 +157,7 @@ impl Nodes {
                 {
                     return Ok(block);
                 }
-                let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class } };
+                let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockWrite { class }, number: None };
                 let answered = self.reach(&worker, &call, vec![bytes.clone()]).await;
                 let is_away = matches!(answered, Err(Failed::Unreached(_) | Failed::Broken(_)));
                 let answered = answered.map_err(|failed| failed.into_error(worker.id));

@@ -12,9 +12,9 @@ use bytes::Bytes;
 use forebay_client::{
     Address, Client, ClientSettings, ClusterView, ControlCall, ControlReply, ControlRequest, Security, host_id,
 };
-use forebay_nodes::{DirId, NodeError, NodeErrorKind};
+use forebay_nodes::{CallNumber, DirId, NodeError, NodeErrorKind};
 use forebay_protocol::{
-    DataNotice, DataReply, DataRequest, Hint, NodeCall, NodeReply, RoutesDelta, Span, WorkerInfo, decode, encode,
+    DataNotice, DataReply, DataRequest, Hint, NodeCall, NodeOp, NodeReply, RoutesDelta, Span, WorkerInfo, decode, encode,
 };
 use forebay_transport::{Listener, Peer, Response, Server, ServerLimits, Service, Session};
 use forebay_types::{Error, Key, Mount, MountId, MountOptions, ObjectInfo, ObjectVersion, Result, VersionTag, WorkerId};
@@ -56,6 +56,10 @@ pub struct Shared {
     pub leads_to: Mutex<Option<DirId>>,
     /// What it says of temporary nodes instead.
     pub refuses: Mutex<Option<NodeErrorKind>>,
+    /// What it says, where it says anything, of the first put with a number, to which it gives no answer: that it is done, or not.
+    pub was_done: Mutex<Option<bool>>,
+    /// Numbers of puts, in the order in which they came.
+    pub puts: Mutex<Vec<CallNumber>>,
     next_pin: AtomicUsize,
     objects: Vec<(ObjectInfo, Vec<u8>, u64)>,
     tier: OwnedFd,
@@ -103,6 +107,8 @@ impl Worker {
             node_calls: AtomicUsize::new(0),
             leads_to: Mutex::default(),
             refuses: Mutex::default(),
+            was_done: Mutex::default(),
+            puts: Mutex::default(),
             next_pin: AtomicUsize::new(1),
             objects: placed,
             tier,
@@ -231,14 +237,35 @@ impl WorkerSession {
     }
 }
 
+impl WorkerSession {
+    /// The first put gets no answer, the others do; what became of the first one is as told.
+    async fn of_put(&self, call: &NodeCall<'_>, was_done: bool) -> Response {
+        let reply = match (&call.op, call.number) {
+            (NodeOp::WasDone { .. }, _) if !was_done => NodeReply::Outcome(false),
+            (NodeOp::WasDone { number, .. }, _) if self.shared.puts.lock().contains(number) => NodeReply::Length(5),
+            (_, Some(number)) => {
+                self.shared.puts.lock().push(number);
+                let is_first = self.shared.puts.lock().len() == 1;
+                if is_first { std::future::pending().await } else { NodeReply::Length(5) }
+            }
+            _ => NodeReply::Failed(NodeError::new(NodeErrorKind::Invalid, "not scripted")),
+        };
+        Response::new(reply.encode())
+    }
+}
+
 impl Session for WorkerSession {
     fn call(self: &Arc<Self>, meta: Bytes, payload: Bytes) -> impl Future<Output = Response> + Send {
         let session = Arc::clone(self);
         async move {
-            if NodeCall::decode(&meta).is_some() {
+            if let Some(call) = NodeCall::decode(&meta) {
                 session.shared.node_calls.fetch_add(1, Ordering::SeqCst);
                 if let Some(kind) = *session.shared.refuses.lock() {
                     return Response::new(NodeReply::Failed(NodeError::new(kind, "as told")).encode());
+                }
+                let was_done = *session.shared.was_done.lock();
+                if let (Some(was_done), Ok(call)) = (was_done, call) {
+                    return session.of_put(&call, was_done).await;
                 }
                 let leads_to = *session.shared.leads_to.lock();
                 return match leads_to {

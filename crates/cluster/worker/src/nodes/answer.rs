@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use bytes::Bytes;
 use forebay_nodes::{At, CreateOptions, DirId, NodeError, NodeErrorKind, NodeResult, ROOT};
@@ -76,9 +75,9 @@ impl Nodes {
         call: NodeCall<'_>,
         payload: Bytes,
     ) -> NodeResult<Response> {
-        let NodeCall { from, moves, path, op } = call;
+        let NodeCall { from, moves, path, op, number } = call;
         let (at, name) = match self.way(from, moves, path, &op) {
-            Ok(Way::Here(at, name)) => (at, name),
+            Ok(Way::Here(at, name)) => (Reached { number, ..at }, name),
             Ok(Way::Answer(response)) => return Ok(response),
             Err(error) => {
                 self.leads_nowhere(&op, &error).await;
@@ -133,8 +132,7 @@ impl Nodes {
                 done()
             }
             NodeOp::Lease { ttl_ms } => {
-                let until = ttl_ms.map(|ms| self.now() + Duration::from_millis(ms));
-                self.reached(at)?.set_lease(at.dir, name, until)?;
+                self.set_lease(at, name, ttl_ms)?;
                 done()
             }
             NodeOp::BlockWrite { class } => {
@@ -151,9 +149,10 @@ impl Nodes {
             NodeOp::PutMany { values } => return self.put_many(at, &values),
             NodeOp::Usage => reply(&NodeReply::Usage(self.reached(at)?.usage(at.dir)?)),
             NodeOp::SetQuota { bytes } => {
-                self.reached(at)?.set_quota(at.dir, bytes)?;
+                self.set_quota(at, bytes)?;
                 done()
             }
+            NodeOp::WasDone { number, within_ms } => reply(&self.was_done(number, within_ms)?),
         })
     }
 
@@ -173,7 +172,7 @@ impl Nodes {
     fn way<'p>(&self, from: DirId, moves: u64, path: &'p str, op: &NodeOp<'_>) -> NodeResult<Way<'p>> {
         use NodeOp::*;
         // About what is named by more than a path.
-        if matches!(op, BlockWrite { .. } | BlockRead { .. } | Prepare { .. } | Written { .. }) {
+        if matches!(op, BlockWrite { .. } | BlockRead { .. } | Prepare { .. } | Written { .. } | WasDone { .. }) {
             return Ok(Way::Here(from.into(), path));
         }
         let names = self.names.lock();
@@ -195,10 +194,10 @@ impl Nodes {
             if !names.has(dir) {
                 return Ok(Way::Answer(reply(&NodeReply::Elsewhere { dir, rest: rest.len() as u32 })));
             }
-            return Ok(Way::Here(Reached { dir, losses }, ""));
+            return Ok(Way::Here(Reached { dir, losses, number: None }, ""));
         }
         match names.walk(from, path)? {
-            At::Here(dir, name) => Ok(Way::Here(Reached { dir, losses }, name)),
+            At::Here(dir, name) => Ok(Way::Here(Reached { dir, losses, number: None }, name)),
             At::Elsewhere(dir, rest) => Ok(Way::Answer(reply(&NodeReply::Elsewhere { dir, rest: rest.len() as u32 }))),
             At::Itself => Err(NodeError::new(NodeErrorKind::Invalid, "/tmp itself is always there, and can't be changed")),
         }

@@ -47,7 +47,7 @@ impl Nodes {
 
     /// The same about a block, which clients may ask as well.
     pub(super) async fn ask_block(&self, worker: u64, op: NodeOp<'_>, payload: Option<Bytes>) -> NodeResult<PeerAnswer> {
-        let call = NodeCall { from: ROOT, moves: 0, path: "", op };
+        let call = NodeCall { from: ROOT, moves: 0, path: "", op, number: None };
         ask(&self.cluster, worker, call.encode(), payload).await
     }
 

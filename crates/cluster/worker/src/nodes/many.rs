@@ -5,7 +5,7 @@ use forebay_protocol::{NODE_MESSAGE_VALUE_MAX, NODE_VALUES_BYTES_MAX, NodeReply,
 use forebay_transport::Response;
 
 use super::Nodes;
-use super::fence::Reached;
+use super::fence::{Answer, Reached};
 use super::values::reply;
 
 /// Values of one call at most.
@@ -51,6 +51,8 @@ impl Nodes {
                     refused.push((place as u32, error));
                 }
             }
+            let answer = if refused.is_empty() { Answer::AllPut } else { Answer::SomePut };
+            self.took_effect(&names, at, answer);
             names.take_freed()
         };
         self.free_later(freed);

@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 
 use forebay_block_store::BlockStore;
 use forebay_metrics::{Histogram, Kinds, table};
-use forebay_nodes::{BlockRef, DirId, Full, Namespace, NodeError, NodeErrorKind, NodeResult};
+use forebay_nodes::{BlockRef, DirId, Full, Namespace, NodeError, NodeErrorKind, NodeResult, Once};
 use forebay_protocol::{ClusterView, DrainReport, NodeOp};
 use forebay_types::WorkerId;
 use parking_lot::Mutex;
@@ -40,7 +40,7 @@ use crate::background::Background;
 use crate::cluster::Cluster;
 
 use claims::Claims;
-use fence::Heeded;
+use fence::{Answer, Heeded};
 use named::Named;
 use rename::Renames;
 
@@ -70,7 +70,7 @@ pub(crate) struct Nodes {
     seconds: Kinds<Histogram>,
 }
 
-/// What is known of workers that were lost.
+/// What is known of workers that were lost, and of calls that may be done.
 #[derive(Default)]
 struct Fence {
     /// Losses of workers; changed under the lock of `names`.
@@ -78,6 +78,8 @@ struct Fence {
     /// Grows when this worker was lost itself.
     lives: AtomicU64,
     heeded: Mutex<Heeded>,
+    /// Which numbered calls were done. Locked after `names`; only to forget what is old without them.
+    once: Mutex<Once<Answer>>,
 }
 
 /// Containers whose names and nodes are with two workers.

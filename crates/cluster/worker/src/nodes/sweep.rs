@@ -49,6 +49,7 @@ impl Nodes {
             self.store.trim_spares(SPARES_IDLE);
             self.look_at_kept(UNCLAIMED_FOR / 2).await;
             self.blocks.claims.forget();
+            self.forget_calls();
         }
     }
 
@@ -60,6 +61,7 @@ impl Nodes {
             self.fence.lives.fetch_add(1, AcqRel);
             self.fence.losses.fetch_add(1, Relaxed);
             self.moves.fetch_add(1, Relaxed);
+            self.fence.once.lock().lose();
             names.lose_all()
         };
         tracing::warn!("this worker was lost to all others: its temporary nodes are gone");

@@ -7,7 +7,7 @@ use forebay_transport::Response;
 use futures::future::try_join_all;
 
 use super::Nodes;
-use super::fence::Reached;
+use super::fence::{Answer, Reached};
 use crate::in_place::SessionPins;
 
 /// Longer answers are told where the bytes are.
@@ -71,7 +71,11 @@ impl Nodes {
             Ok(mut names) => {
                 #[cfg(test)]
                 super::planted(name);
-                (names.put(at.dir, name, value), names.take_freed())
+                let put = names.put(at.dir, name, value);
+                if let Ok(len) = &put {
+                    self.took_effect(&names, at, Answer::Length(*len));
+                }
+                (put, names.take_freed())
             }
             Err(error) => (Err(error), Vec::new()),
         };

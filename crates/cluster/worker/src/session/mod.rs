@@ -217,7 +217,7 @@ mod tests {
         let peer = Peer { caller, address: String::new(), unix: true, same_user: true, version: PROTOCOL_VERSION };
         let session = WorkerService::new(Arc::clone(&worker.rooms)).open(peer).unwrap();
         let of_nodes = [
-            NodeCall { from: ROOT, moves: 0, path: "a", op: NodeOp::Get }.encode(),
+            NodeCall { from: ROOT, moves: 0, path: "a", op: NodeOp::Get, number: None }.encode(),
             PeerCall { from: ROOT, path: "a", op: PeerOp::RemoveNodes { recursive: true } }.encode(),
         ];
         for call in &of_nodes {

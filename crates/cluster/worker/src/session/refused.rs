@@ -65,7 +65,8 @@ impl Drop for Watched<'_> {
 }
 
 fn key(meta: &[u8], payload_bytes: usize) -> u128 {
-    digest(&[&(payload_bytes as u64).to_le_bytes(), meta])
+    // Who tries again has another number.
+    digest(&[&(payload_bytes as u64).to_le_bytes(), NodeCall::without_number(meta)])
 }
 
 #[cfg(test)]
@@ -84,7 +85,7 @@ mod tests {
     use crate::process::bed::Bed;
 
     async fn ask(connection: &Connection, path: &str, op: NodeOp<'_>) -> Result<Option<Vec<u8>>, NodeErrorKind> {
-        let call = NodeCall { from: ROOT, moves: 0, path, op }.encode();
+        let call = NodeCall { from: ROOT, moves: 0, path, op, number: None }.encode();
         let answer = connection.call(call, Vec::<Bytes>::new()).await.unwrap();
         match NodeReply::decode(&answer.meta).unwrap() {
             NodeReply::Failed(error) => Err(error.kind),

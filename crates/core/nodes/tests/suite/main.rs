@@ -7,6 +7,7 @@ mod drain;
 mod model;
 mod moves;
 mod offer;
+mod once;
 mod quota;
 mod store;
 mod value;

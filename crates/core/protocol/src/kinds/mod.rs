@@ -11,7 +11,7 @@ use crate::nodes::{NodeCall, NodeOp, NodeReply, PeerCall, PeerOp};
 use crate::notice::DataNotice;
 use crate::peer::PeerRequest;
 use crate::version::{
-    CAME_SINCE, CLAIMS_SINCE, Kind, PROTOCOL_VERSION, ROWS_SINCE, YOUNG_SINCE, check_known, encode_for, speaking,
+    CAME_SINCE, CLAIMS_SINCE, Kind, ONCE_SINCE, PROTOCOL_VERSION, ROWS_SINCE, YOUNG_SINCE, check_known, encode_for, speaking,
 };
 
 /// A request to a worker, which was written in this build's version, for a peer of `version`: for what is said to several. `Retry`
@@ -25,12 +25,15 @@ pub fn request_for(version: u16, message: Bytes) -> Result<Bytes> {
         check_known(&request, (&request).into(), version)?;
         return Ok(speaking(version, || request.encode()));
     }
-    // What is said of temporary nodes has the same bytes in all versions: workers pass it on as it came.
+    // What is said of temporary nodes has the same bytes in all versions, but for numbers: workers pass it on as it came.
     let peer = PeerCall::decode(&message).map(|call| call.and_then(|call| check_known(&call.op, (&call.op).into(), version)));
     let client =
         || NodeCall::decode(&message).map(|call| call.and_then(|call| check_known(&call.op, (&call.op).into(), version)));
     if let Some(known) = peer.or_else(client) {
-        return known.map(|()| message);
+        known?;
+        let numbered = NodeCall::decode(&message).and_then(|call| call.ok()).filter(|call| call.number.is_some());
+        let numberless = numbered.map(|call| call.encode_for(version));
+        return Ok(numberless.unwrap_or(message));
     }
     let request: DataRequest = decode(&message)?;
     check_known(&request, (&request).into(), version)?;
@@ -170,6 +173,7 @@ impl Kind for NodeOp<'_> {
             | Self::Lease { .. } | Self::BlockWrite { .. } | Self::BlockRead { .. } | Self::GetMany { .. } | Self::PutMany { .. }
             | Self::Prepare { .. } | Self::Written { .. } | Self::Replace { .. } | Self::DeleteIf { .. } => 8,
             Self::Usage | Self::SetQuota { .. } => 9,
+            Self::WasDone { .. } => ONCE_SINCE,
         }
     }
 }

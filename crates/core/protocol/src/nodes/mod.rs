@@ -5,13 +5,14 @@ mod raw;
 mod reply;
 
 use bytes::Bytes;
-use forebay_nodes::{BlockRef, Condition, DirId, Location, NodeType, StorageClass};
-use forebay_types::Result;
+use forebay_nodes::{BlockRef, CallNumber, Condition, DirId, Location, NodeType, StorageClass};
+use forebay_types::{Error, Result};
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantNames};
 
 use crate::codec::read;
 use crate::limits::{BLOCKS_MAX, VALUES_MAX, at_most};
+use crate::version::{ONCE_SINCE, PROTOCOL_VERSION};
 
 pub use peer::{NODE_PEER_MESSAGE, PeerCall, PeerOp};
 pub use raw::Raw;
@@ -19,6 +20,8 @@ pub use reply::NodeReply;
 
 /// First byte of a message of the temporary namespace; no [`crate::DataRequest`] begins with it.
 pub const NODE_MESSAGE: u8 = b'n';
+/// The same of a call that has a number, which is between this byte and the call.
+pub const NODE_NUMBERED_MESSAGE: u8 = b'o';
 /// Values and pieces up to this many bytes lie in the message, longer ones are its payload.
 pub const NODE_MESSAGE_VALUE_MAX: usize = 4 << 10;
 /// Bytes of the values of one message that has several; those beyond are to be asked for again.
@@ -39,6 +42,9 @@ pub struct NodeCall<'a> {
     /// What to do there.
     #[serde(borrow)]
     pub op: NodeOp<'a>,
+    /// By which it takes effect once, of what is done so ([`NodeOp::is_numbered`]).
+    #[serde(skip)]
+    pub number: Option<CallNumber>,
 }
 
 /// What is done with a node.
@@ -208,6 +214,14 @@ pub enum NodeOp<'a> {
         /// Bytes; as many as there is room for without it.
         bytes: Option<u64>,
     },
+    /// What became of a numbered call whose answer was lost: that answer. [`NodeReply::Outcome`] of false when it was not done, and is not from
+    /// now on; `Retry` when nobody knows any more.
+    WasDone {
+        /// Its number.
+        number: CallNumber,
+        /// It was sent no longer ago than this when the answer is heard.
+        within_ms: u64,
+    },
 }
 
 impl NodeOp<'_> {
@@ -215,11 +229,22 @@ impl NodeOp<'_> {
     pub fn names() -> &'static [&'static str] {
         Self::VARIANTS
     }
+
+    /// Whether a call of this kind may have a number, by which it takes effect once: what says what is to be, whatever was. It would come to the
+    /// same when it is done twice, but for what others do in between.
+    pub fn is_numbered(&self) -> bool {
+        matches!(self, Self::Put { .. } | Self::PutMany { .. } | Self::Lease { .. } | Self::SetQuota { .. })
+    }
 }
 
 impl NodeCall<'_> {
-    /// The call's bytes, with [`NODE_MESSAGE`] before them.
+    /// The call's bytes, with [`NODE_MESSAGE`] before them, or [`NODE_NUMBERED_MESSAGE`] and its number.
     pub fn encode(&self) -> Bytes {
+        self.encode_for(PROTOCOL_VERSION)
+    }
+
+    /// The same for a peer of a version: one before 9 knows of no numbers.
+    pub fn encode_for(&self, version: u16) -> Bytes {
         let inside = match &self.op {
             NodeOp::Put { value } => value.0.len(),
             NodeOp::Append { bytes, .. } | NodeOp::Write { bytes, .. } => bytes.0.len(),
@@ -228,17 +253,46 @@ impl NodeCall<'_> {
             NodeOp::PutMany { values } => values.iter().map(|(name, value)| name.len() + value.0.len() + 4).sum(),
             _ => 32,
         };
-        let mut bytes = Vec::with_capacity(64 + self.path.len() + inside);
-        bytes.push(NODE_MESSAGE);
+        debug_assert!(self.number.is_none() || self.op.is_numbered(), "{:?} has no number", self.op);
+        let mut bytes = Vec::with_capacity(64 + CallNumber::BYTES + self.path.len() + inside);
+        match self.number.filter(|_| version >= ONCE_SINCE) {
+            Some(number) => {
+                bytes.push(NODE_NUMBERED_MESSAGE);
+                bytes.extend_from_slice(&number.to_bytes());
+            }
+            None => bytes.push(NODE_MESSAGE),
+        }
         write(self, bytes)
+    }
+
+    /// What a message of a call says, whichever number the call has.
+    pub fn without_number(message: &[u8]) -> &[u8] {
+        match message.split_first() {
+            Some((&NODE_NUMBERED_MESSAGE, rest)) => rest.get(CallNumber::BYTES..).unwrap_or_default(),
+            Some((_, rest)) => rest,
+            None => message,
+        }
     }
 }
 
 impl<'a> NodeCall<'a> {
     /// The call in a message, if it is one of the temporary namespace. `Invalid` when it can't be read.
     pub fn decode(message: &'a [u8]) -> Option<Result<Self>> {
-        let rest = message.strip_prefix(&[NODE_MESSAGE])?;
-        Some(read(rest))
+        match message.split_first()? {
+            (&NODE_MESSAGE, rest) => Some(read(rest)),
+            (&NODE_NUMBERED_MESSAGE, rest) => Some(Self::numbered(rest)),
+            _ => None,
+        }
+    }
+
+    fn numbered(rest: &'a [u8]) -> Result<Self> {
+        let (number, call) =
+            rest.split_first_chunk::<{ CallNumber::BYTES }>().ok_or_else(|| Error::invalid("a call's number is cut short"))?;
+        let call: Self = read(call)?;
+        match call.op.is_numbered() {
+            true => Ok(Self { number: Some(CallNumber::from_bytes(number)), ..call }),
+            false => Err(Error::invalid("a call has a number that is of no kind which has one")),
+        }
     }
 }
 

@@ -38,6 +38,9 @@ pub const YOUNG_SINCE: u16 = 9;
 /// Since when a request may say how long its answer is waited for.
 pub const LEFT_SINCE: u16 = 9;
 
+/// Since when a call about a temporary node may have a number, by which it takes effect once.
+pub const ONCE_SINCE: u16 = 9;
+
 /// Since when a peer is told of temporary data, too, that it may not.
 pub(crate) const DENIED_SINCE: u16 = 9;
 

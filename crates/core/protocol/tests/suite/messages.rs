@@ -193,7 +193,7 @@ fn blocks_and_pages_that_can_not_be_are_refused() {
     }
     assert!(is_taken(&DataRequest::Present { runs: vec![(SegmentId(7), PageRun { start: 0, len: 16_384 })] }));
     let is_taken = |op: NodeOp<'_>| {
-        let message = NodeCall { from: ROOT, moves: 0, path: "x", op }.encode();
+        let message = NodeCall { from: ROOT, moves: 0, path: "x", op, number: None }.encode();
         NodeCall::decode(&message).unwrap().is_ok()
     };
     let block = |len| BlockRef { worker: 1, number: 2, len };

@@ -1,14 +1,19 @@
 //! Messages about temporary nodes there and back.
 
 use forebay_nodes::{
-    Affinity, BlockRef, Condition, DirId, Location, NodeError, NodeErrorKind, NodeType, ROOT, Stat, StorageClass, Usage,
+    Affinity, BlockRef, CallNumber, Condition, DirId, Location, NodeError, NodeErrorKind, NodeType, ROOT, Stat, StorageClass,
+    Usage,
 };
-use forebay_protocol::{DataRequest, NODE_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, Raw, Span, decode, encode};
+use forebay_protocol::{
+    DataRequest, NODE_MESSAGE, NODE_NUMBERED_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PeerOp, Raw, Span, decode, encode,
+    request_for,
+};
 use forebay_types::ErrorKind;
 use proptest::prelude::*;
 
 const DIR: DirId = DirId { worker: 3, number: 300 };
 const BLOCK: BlockRef = BlockRef { worker: 2, number: 9, len: 130 };
+const NUMBER: CallNumber = CallNumber { client: 300, slot: 5, turn: 7 };
 
 fn rack1() -> Location {
     "rack1".parse().unwrap()
@@ -45,6 +50,7 @@ pub fn ops() -> Vec<NodeOp<'static>> {
         NodeOp::DeleteIf { condition: Condition::Absent },
         NodeOp::Usage,
         NodeOp::SetQuota { bytes: Some(300) },
+        NodeOp::WasDone { number: NUMBER, within_ms: 300 },
     ]
 }
 
@@ -111,7 +117,7 @@ pub fn peer_call(op: PeerOp<'_>) -> PeerCall<'_> {
 }
 
 pub fn call(op: NodeOp<'_>) -> NodeCall<'_> {
-    NodeCall { from: DIR, moves: 5, path: "t/k", op }
+    NodeCall { from: DIR, moves: 5, path: "t/k", op, number: None }
 }
 
 /// Bytes of a call before its operation: the mark, `from`, `moves` and `path`.
@@ -141,7 +147,7 @@ fn what_is_read_is_what_was_written() {
 fn variants_keep_their_numbers() {
     let before = BEFORE.split(' ').count();
     let numbers: Vec<u8> = ops().into_iter().map(|op| call(op).encode()[before]).collect();
-    assert_eq!(numbers, (0..27).collect::<Vec<u8>>());
+    assert_eq!(numbers, (0..28).collect::<Vec<u8>>());
     let numbers: Vec<u8> = peer_ops().into_iter().map(|op| peer_call(op).encode()[before - 1]).collect();
     assert_eq!(numbers, (0..24).collect::<Vec<u8>>());
     let numbers: Vec<u8> = replies().iter().map(|reply| reply.encode()[0]).collect();
@@ -171,6 +177,7 @@ fn golden_bytes() {
     golden(NodeOp::Usage, "19");
     golden(NodeOp::SetQuota { bytes: Some(300) }, "1a 01 ac 02");
     golden(NodeOp::SetQuota { bytes: None }, "1a 00");
+    golden(NodeOp::WasDone { number: NUMBER, within_ms: 300 }, "1b ac 02 05 07 ac 02");
     let golden = |reply: NodeReply<'_>, expected: &str| assert_eq!(hex(&reply.encode()), expected);
     golden(NodeReply::Failed(NodeError::new(NodeErrorKind::DataLost, "no")), "00 07 02 6e 6f");
     golden(NodeReply::Failed(NodeError::new(NodeErrorKind::Denied, "no")), "00 0b 02 6e 6f");
@@ -186,8 +193,29 @@ fn golden_bytes() {
 
 #[test]
 fn no_other_request_begins_like_a_call() {
-    assert!(decode::<DataRequest>(&[NODE_MESSAGE, 0, 0, 0, 0]).is_err());
+    for first in [NODE_MESSAGE, NODE_NUMBERED_MESSAGE] {
+        assert!(decode::<DataRequest>(&[first, 0, 0, 0, 0]).is_err());
+    }
     assert!(NodeCall::decode(&[0]).is_none() && NodeCall::decode(&[]).is_none());
+}
+
+#[test]
+fn a_number_stands_before_a_call_that_takes_effect_once() {
+    let plain = call(NodeOp::Put { value: Raw(b"vw") });
+    let numbered = NodeCall { number: Some(NUMBER), ..plain.clone() };
+    let said = numbered.encode();
+    let number = "2c 01 00 00 00 00 00 00 05 00 00 00 07 00 00 00 00 00 00 00";
+    assert_eq!(hex(&said), format!("6f {number} {} 01 02 76 77", BEFORE.strip_prefix("6e ").unwrap()));
+    assert_eq!(NodeCall::decode(&said).unwrap().unwrap(), numbered);
+    assert_eq!(numbered.encode_for(8), plain.encode(), "one of before knows none");
+    assert_eq!(request_for(8, said.clone()).unwrap(), plain.encode());
+    assert_eq!(request_for(9, said.clone()).unwrap(), said);
+    assert_eq!(NodeCall::without_number(&said), NodeCall::without_number(&plain.encode()), "what it says is the same");
+    let of_another_kind = [&said[..21], NodeCall::without_number(&call(NodeOp::Parent).encode())].concat();
+    for bytes in [&of_another_kind[..], &said[..20], &said[..said.len() - 1], &[NODE_NUMBERED_MESSAGE][..]] {
+        assert_eq!(NodeCall::decode(bytes).unwrap().unwrap_err().kind(), ErrorKind::Invalid);
+        assert!(NodeCall::without_number(bytes).len() < bytes.len());
+    }
 }
 
 #[test]

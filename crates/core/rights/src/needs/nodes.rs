@@ -31,6 +31,7 @@ pub fn node(op: &NodeOp<'_>) -> Need {
         | NodeOp::CloseWriter { .. }
         | NodeOp::Lease { .. }
         | NodeOp::SetQuota { .. }
+        | NodeOp::WasDone { .. }
         | NodeOp::BlockWrite { .. }
         | NodeOp::Written { .. } => Need::write(Place::Temporary),
         // Hands over the memory that holds every mount's data, for writing.

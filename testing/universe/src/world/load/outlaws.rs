@@ -72,7 +72,7 @@ async fn forge(course: &Course, worker: usize, name: &str) -> Result<()> {
 /// Asks a worker as a client of another make may.
 async fn ask(worker: usize, path: &str, op: NodeOp<'_>, payload: Option<Bytes>) -> Result<Answer> {
     let connection = Connection::connect(&hosts::worker_address(worker), &hosts::security()).await?;
-    let call = NodeCall { from: ROOT, moves: 0, path, op };
+    let call = NodeCall { from: ROOT, moves: 0, path, op, number: None };
     connection.call(call.encode(), payload.into_iter().collect()).await
 }
 

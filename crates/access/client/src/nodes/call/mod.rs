@@ -1,5 +1,6 @@
 //! The way of an operation to the worker that has its node.
 
+mod once;
 mod reach;
 mod silence;
 
@@ -12,6 +13,7 @@ use forebay_types::WorkerId;
 
 use super::Nodes;
 use super::paths::Walk;
+use once::Numbered;
 use silence::{Met, Silence, lost};
 
 pub(crate) use reach::{NodeAnswer, misfit};
@@ -39,18 +41,20 @@ impl Nodes {
         let paths = &self.shared.paths;
         let mut walk = paths.start(whole, of_container);
         let (mut stale, mut steps, mut met) = (0, 0, Met::new());
+        let mut numbered = Numbered::of(&self.shared.slots, op);
         while steps < STEPS_MAX + whole.matches('/').count() {
             steps += 1;
             let Walk { from, rest, moves, .. } = walk;
-            let call = NodeCall { from, moves, path: rest, op: op.clone() };
+            let call = NodeCall { from, moves, path: rest, op: op.clone(), number: numbered.number() };
             let asked = match self.worker_of(from).await {
-                Ok(worker) => self.ask(&worker, &call, payload.iter().cloned().collect()).await,
+                Ok(worker) => self.ask_once(&worker, &call, payload.iter().cloned().collect()).await,
                 Err(silence) => Err(silence),
             };
             let answer = match asked {
                 Ok(answer) => answer,
                 Err(silence) => {
                     met.silence(path, from, op, silence).await?;
+                    numbered.renew();
                     // What is remembered may lead to a worker that has the container no more.
                     if from != ROOT {
                         paths.forget_lost(from.worker);

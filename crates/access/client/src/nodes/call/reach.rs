@@ -107,7 +107,8 @@ impl Nodes {
         let may_be_in_place = matches!(call.op, NodeOp::Get | NodeOp::BlockRead { .. });
         let session = link.in_place().filter(|_| may_be_in_place).cloned();
         let span = of_node(worker.id, &call.op);
-        let message = said(&span, link.connection.version(), call.encode());
+        let version = link.connection.version();
+        let message = said(&span, version, call.encode_for(version));
         let answering = async {
             match &session {
                 Some(session) => {
@@ -139,7 +140,7 @@ impl Nodes {
 
     /// Does something with a block, on the worker that has it.
     pub(crate) async fn ask_block(&self, block: BlockRef, start: u32, bytes: u32) -> NodeResult<Bytes> {
-        let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockRead { block, start, bytes } };
+        let call = NodeCall { from: ROOT, moves: 0, path: "", op: NodeOp::BlockRead { block, start, bytes }, number: None };
         let (at, mut met) = (DirId { worker: block.worker, number: block.number }, Met::new());
         let answer = loop {
             let asked = match self.worker_of(at).await {

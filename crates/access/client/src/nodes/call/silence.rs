@@ -50,6 +50,10 @@ pub(super) enum Silence {
     Away { worker: WorkerId, is_asked: bool, why: Error },
     /// What it was asked for may be done or not, and asking again might do it twice.
     Unknown(WorkerId),
+    /// The same of a call with a number, of which it says what became of it when it is asked that.
+    Doubt { worker: WorkerId, why: Error },
+    /// It has said that it did not do what it was asked for, and does not do it under that number.
+    Undone { worker: WorkerId, why: Error },
     /// The cluster has lost it.
     Gone { worker: WorkerId, is_asked: bool },
     /// See [`Failed::Denied`].
@@ -70,6 +74,7 @@ impl Silence {
         };
         match is_live {
             false => Self::Gone { worker, is_asked },
+            true if is_asked && op.is_numbered() => Self::Doubt { worker, why },
             true if is_asked && !may_repeat(op) => Self::Unknown(worker),
             true => Self::Away { worker, is_asked, why },
         }
@@ -81,6 +86,8 @@ pub(super) struct Met {
     pub(super) patience: Patience,
     /// By a worker that said nothing any more: what another one says of now says nothing of that.
     may_be_done: bool,
+    /// A worker has said that it was not done: of what an earlier process of it did it does not know, which is lost.
+    is_undone: bool,
     is_denied: bool,
     is_broken: bool,
     /// There was a pause after it may have been done.
@@ -91,8 +98,8 @@ pub(super) struct Met {
 
 impl Met {
     pub(super) fn new() -> Self {
-        let (may_be_done, is_denied, is_broken, is_paused) = (false, false, false, false);
-        Self { patience: Patience::new(), may_be_done, is_denied, is_broken, is_paused, gone: Vec::new() }
+        let (may_be_done, is_undone, is_denied, is_broken, is_paused) = (false, false, false, false, false);
+        Self { patience: Patience::new(), may_be_done, is_undone, is_denied, is_broken, is_paused, gone: Vec::new() }
     }
 
     /// Back when a call that got no answer of what is `at` some worker is to go its way again, after a pause where one is due; with its error
@@ -110,6 +117,13 @@ impl Met {
             }
             Silence::Refused(error) => Err(self.honest(error)),
             Silence::Unknown(worker) => Err(unknown(path, worker)),
+            Silence::Doubt { worker, why } => Err(doubt(path, worker, &why)),
+            // Others may go on as they like meanwhile: it is done once, now.
+            Silence::Undone { worker, why } => {
+                self.is_undone = true;
+                let goes_on = !replace(&mut self.is_broken, true) || self.patience.wait_away().await;
+                goes_on.then_some(()).ok_or_else(|| self.away(path, worker, &why))
+            }
             // A connection that ended can be made anew at once, as a rule.
             Silence::Away { is_asked: true, .. } if !replace(&mut self.is_broken, true) => Ok(()),
             // What may be done is not done once more a while later, when others have gone on from it.
@@ -145,20 +159,19 @@ impl Met {
     /// changed.
     pub(super) fn honest(&self, error: NodeError) -> NodeError {
         use NodeErrorKind::{DataLost, Internal, Moving, Retry};
-        if !self.may_be_done || matches!(error.kind, DataLost | Retry | Moving | Internal) {
+        if !(self.may_be_done || self.is_undone) || matches!(error.kind, DataLost | Retry | Moving | Internal) {
             return error;
         }
         NodeError::new(DataLost, format!("it may have been done, and be lost with its worker; asked again: {}", error.message))
     }
 }
 
-/// Whether a call that may be done already comes to the same when it is done again: what changes nothing, and what says what is
-/// to be, whatever was. All else would add twice, find its own work in its place, or undo another's. Blocks that are put a second
-/// time would be given back with the value that they are put in the place of.
+/// Whether a call that may be done already comes to the same when it is done again: what changes nothing, the question what became of
+/// a call, and what is of one writer alone, by its number. All else would add twice, find its own work in its place, or undo another's, as a
+/// put would that comes after another's. Blocks that are put a second time would be given back with the value that they are put in the place of.
 fn may_repeat(op: &NodeOp<'_>) -> bool {
     use NodeOp::*;
-    only_reads(op)
-        || matches!(op, Put { .. } | PutMany { .. } | Lease { .. } | SetQuota { .. } | OpenWriter { .. } | CloseWriter { .. })
+    only_reads(op) || matches!(op, WasDone { .. } | OpenWriter { .. } | CloseWriter { .. })
 }
 
 fn only_reads(op: &NodeOp<'_>) -> bool {
@@ -205,6 +218,16 @@ fn unknown(path: &str, worker: WorkerId) -> NodeError {
     NodeError::new(NodeErrorKind::DataLost, message)
 }
 
+/// The same where it can be asked what became of it, and does not say.
+fn doubt(path: &str, worker: WorkerId, why: &Error) -> NodeError {
+    let message = format!(
+        "{path:?}: the connection to worker {worker} ended before it answered, and it does not say what became of it: it may be done or not, \
+         look before you try again: {}",
+        why.message()
+    );
+    NodeError::new(NodeErrorKind::Retry, message)
+}
+
 /// The error of what the cluster has lost with a worker.
 pub(super) fn lost(path: &str, worker: WorkerId) -> NodeError {
     NodeError::new(NodeErrorKind::DataLost, format!("{}worker {worker}, which had it, is gone: make it again", named(path)))
@@ -241,6 +264,20 @@ mod tests {
         }
         assert!(matches!(of(broken(), true, &NodeOp::Get), Silence::Away { is_asked: true, .. }));
         assert!(matches!(of(broken(), true, &APPEND), Silence::Unknown(WORKER)), "it might be done twice");
+        assert!(matches!(of(broken(), true, &NodeOp::Put { value: Raw(&[]) }), Silence::Doubt { worker: WORKER, .. }));
+    }
+
+    #[tokio::test]
+    async fn what_was_not_done_is_tried_again_and_what_nobody_knows_of_is_an_error() {
+        let (path, put, why) = ("/tmp/k", NodeOp::Put { value: Raw(&[]) }, || Error::closed("the connection ended"));
+        let mut met = Met::new();
+        met.silence(path, ROOT, &put, Silence::Undone { worker: WORKER, why: why() }).await.unwrap();
+        let kind = |met: &Met, kind| met.honest(NodeError::new(kind, "no")).kind;
+        assert_eq!(kind(&met, NodeErrorKind::NotFound), NodeErrorKind::DataLost, "an earlier process of it may have done it");
+        let doubt = met.silence(path, ROOT, &put, Silence::Doubt { worker: WORKER, why: why() }).await.unwrap_err();
+        assert_eq!(doubt.kind, NodeErrorKind::Retry);
+        assert!(doubt.message.contains("may be done or not"), "{doubt}");
+        assert_eq!(kind(&Met::new(), NodeErrorKind::NotFound), NodeErrorKind::NotFound);
     }
 
     #[test]

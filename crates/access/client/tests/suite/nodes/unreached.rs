@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use forebay_client::NodeErrorKind;
 use forebay_nodes::DirId;
 use forebay_testbed::until;
+use tokio::sync::Notify;
 
 use crate::scripted::{Coordinator, Worker, lose};
 
@@ -86,6 +87,72 @@ async fn a_node_is_not_lost_with_connections_that_broke_while_they_were_made() {
         assert_eq!(said.kind, NodeErrorKind::NotFound, "who has it says what there is: {said}");
         assert_eq!(other.node_calls(), 1);
     }
+}
+
+/// A way to an address whose connections end when that is told.
+async fn ends(target: &str) -> (String, Arc<Notify>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (address, target) = (listener.local_addr().unwrap().to_string(), target.to_owned());
+    let end = Arc::new(Notify::new());
+    let told = Arc::clone(&end);
+    tokio::spawn(async move {
+        loop {
+            let (mut near, _) = listener.accept().await.unwrap();
+            let mut far = tokio::net::TcpStream::connect(&target).await.unwrap();
+            let told = Arc::clone(&told);
+            tokio::spawn(async move {
+                tokio::select! {
+                    _ = tokio::io::copy_bidirectional(&mut near, &mut far) => {}
+                    () = told.notified() => {}
+                }
+            });
+        }
+    });
+    (address, end)
+}
+
+/// Others may have put something since: it is asked what became of it, and put again, under another number, only when it was not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_put_whose_connection_ended_is_asked_after_and_made_again_only_if_it_was_not_done() {
+    for was_done in [true, false] {
+        let mut root = Worker::start(1, &[]).await;
+        *root.shared.was_done.lock() = Some(was_done);
+        let (address, end) = ends(&root.info.address).await;
+        root.info.address = address;
+        let coordinator = Coordinator::start(&[&root]).await;
+        let nodes = coordinator.client(|settings| settings.in_place = false).await.nodes();
+        let asking = nodes.clone();
+        let asking = tokio::spawn(async move { asking.put("/tmp/k", "value").await });
+        until("it is put", || root.node_calls() == 1).await;
+        end.notify_waiters();
+        asking.await.unwrap().unwrap();
+        let puts = root.shared.puts.lock().clone();
+        assert_eq!(puts.len(), if was_done { 1 } else { 2 });
+        assert_eq!(root.node_calls(), puts.len() + 1, "it was asked once what became of it");
+        let again = puts.last().unwrap();
+        assert_eq!(again.turn, puts[0].turn + u64::from(!was_done), "what was not done never is under its number");
+        nodes.put("/tmp/k", "value").await.unwrap();
+        let next = *root.shared.puts.lock().last().unwrap();
+        assert_eq!((next.slot, next.turn > again.turn), (again.slot, true), "a slot is used again");
+    }
+}
+
+/// What a worker says of the question it does not say of the put.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_put_whose_worker_does_not_say_what_became_of_it_may_be_done() {
+    let mut root = Worker::start(1, &[]).await;
+    *root.shared.was_done.lock() = Some(true);
+    let (address, end) = ends(&root.info.address).await;
+    root.info.address = address;
+    let coordinator = Coordinator::start(&[&root]).await;
+    let nodes = coordinator.client(|settings| settings.in_place = false).await.nodes();
+    let asking = tokio::spawn(async move { nodes.put("/tmp/k", "value").await });
+    until("it is put", || root.node_calls() == 1).await;
+    *root.shared.refuses.lock() = Some(NodeErrorKind::Denied);
+    end.notify_waiters();
+    let error = asking.await.unwrap().unwrap_err();
+    assert_eq!(error.kind, NodeErrorKind::Retry, "{error}");
+    assert!(error.message.contains("may be done or not"), "{error}");
 }
 
 /// It is cut off from this client alone: others find what it has.

@@ -5,14 +5,18 @@
 //! it was lost; with each view that tells of a loss, ways from before it are old; and what a lost worker had is given to nobody else
 //! before all have that view.
 
+mod once;
+
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
 
-use forebay_nodes::{DirId, Namespace, NodeError, NodeErrorKind, NodeResult};
+use forebay_nodes::{CallNumber, DirId, Namespace, NodeError, NodeErrorKind, NodeResult};
 use forebay_protocol::{ClusterView, NodeOp};
 use parking_lot::MutexGuard;
 
 use super::Nodes;
+
+pub(super) use once::Answer;
 
 /// How long a call waits for the lease before it is refused, without having done anything.
 const BEGINS_WITHIN: Duration = Duration::from_secs(5);
@@ -25,11 +29,13 @@ pub(super) struct Reached {
     pub(super) dir: DirId,
     /// Losses known when the way was walked; none for who needs no way.
     pub(super) losses: Option<u64>,
+    /// By which the call takes effect once; none of what may do so twice.
+    pub(super) number: Option<CallNumber>,
 }
 
 impl From<DirId> for Reached {
     fn from(dir: DirId) -> Self {
-        Self { dir, losses: None }
+        Self { dir, losses: None, number: None }
     }
 }
 
@@ -50,13 +56,15 @@ impl Heeded {
 }
 
 impl Nodes {
-    /// The names, for who came to a container. `Moving` when the way to it is to be looked for anew.
+    /// The names, for who came to a container. `Moving` when the way to it is to be looked for anew, `Retry` when the call is to have no effect
+    /// any more.
     pub(super) fn reached(&self, at: Reached) -> NodeResult<MutexGuard<'_, Namespace>> {
         let names = self.names.lock();
-        match at.losses.is_none_or(|losses| losses == self.fence.losses.load(Relaxed)) {
-            true => Ok(names),
-            false => Err(NodeError::new(NodeErrorKind::Moving, "a worker was lost meanwhile: the way is looked for anew")),
+        if at.losses.is_some_and(|losses| losses != self.fence.losses.load(Relaxed)) {
+            return Err(NodeError::new(NodeErrorKind::Moving, "a worker was lost meanwhile: the way is looked for anew"));
         }
+        self.check_open(at)?;
+        Ok(names)
     }
 
     /// Takes over what a view tells of lost workers: ways that clients remember from before are old, whichever workers they lead over.

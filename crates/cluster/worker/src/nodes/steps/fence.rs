@@ -24,7 +24,7 @@ fn value(text: &str) -> Value {
 }
 
 fn reached(nodes: &Nodes) -> Reached {
-    Reached { dir: ROOT, losses: Some(nodes.fence.losses.load(std::sync::atomic::Ordering::Relaxed)) }
+    Reached { losses: Some(nodes.fence.losses.load(std::sync::atomic::Ordering::Relaxed)), ..Reached::from(ROOT) }
 }
 
 #[tokio::test]

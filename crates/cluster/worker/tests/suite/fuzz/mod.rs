@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use forebay_fuzz::{Mutator, Tally, resident_bytes, shape};
-use forebay_nodes::{BlockRef, CreateOptions, DirId, NodeType, ROOT, StorageClass};
+use forebay_nodes::{BlockRef, CallNumber, CreateOptions, DirId, NodeType, ROOT, StorageClass};
 use forebay_protocol::{
     AdminRequest, ControlCall, ControlReply, ControlRequest, DataNotice, DataReply, DataRequest, DraftCall, FrameKind, Heartbeat,
-    InPlaceCount, MemberRequest, NODE_MESSAGE, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall, PutCondition, RangeSpec,
-    Raw, SegmentUse, TierDeed, TierOrder, TraceContext, WantedAccesses, WindowReport, WorkerInfo, decode, encode,
+    InPlaceCount, MemberRequest, NODE_MESSAGE, NODE_NUMBERED_MESSAGE, NODE_PEER_MESSAGE, NodeCall, NodeOp, NodeReply, PeerCall,
+    PutCondition, RangeSpec, Raw, SegmentUse, TierDeed, TierOrder, TraceContext, WantedAccesses, WindowReport, WorkerInfo,
+    decode, encode,
 };
 use forebay_transport::{Connection, Security};
 use forebay_types::{ErrorKind, HostId, ObjectVersion, PageRun, SegmentId, Standing, WorkerId};
@@ -23,6 +24,8 @@ use tokio::io::AsyncWriteExt;
 use crate::bed::{Bed, MIB, OPERATION, Plan};
 use crate::by_hand;
 
+/// Of calls that take effect once: late ones are among them.
+const NUMBER: CallNumber = CallNumber { client: 1, slot: 2, turn: 3 };
 /// Calls under way at once.
 const AT_ONCE: usize = 32;
 /// What a call may take on a machine that is busy: deadlines of workers that are not there are among it.
@@ -56,7 +59,7 @@ fn edge(request: &[u8], answer: &[u8]) -> String {
     let (_, request) = TraceContext::split(Bytes::copy_from_slice(request));
     let request = &request[..];
     let about = request.first().copied().unwrap_or(0);
-    if [NODE_MESSAGE, NODE_PEER_MESSAGE].contains(&about) {
+    if [NODE_MESSAGE, NODE_NUMBERED_MESSAGE, NODE_PEER_MESSAGE].contains(&about) {
         let op = match (NodeCall::decode(request), PeerCall::decode(request)) {
             (Some(Ok(call)), _) => variant(format!("{:?}", call.op)),
             (_, Some(Ok(call))) => variant(format!("{:?}", call.op)),
@@ -155,6 +158,7 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
             NodeOp::DeleteIf { condition },
             NodeOp::Usage,
             NodeOp::SetQuota { bytes: Some(1 << 30) },
+            NodeOp::WasDone { number: NUMBER, within_ms: 1000 },
         ]
     };
     let mut seeds: Vec<_> = requests.iter().map(|request| encode(request).to_vec()).chain(of_shards).collect();
@@ -164,18 +168,22 @@ fn seeds(bed: &Bed, version: &ObjectVersion, worker: u64, dir: DirId, block: Blo
         seeds.push(PeerCall { from: dir, path: "", op: op.clone() }.encode().to_vec());
         seeds.push(PeerCall { from: ROOT, path: "dir", op }.encode().to_vec());
     }
-    let get = NodeCall { from: ROOT, moves: 0, path: "value", op: NodeOp::Get }.encode();
+    let get = NodeCall { from: ROOT, moves: 0, path: "value", op: NodeOp::Get, number: None }.encode();
     seeds.push(TraceContext { trace: 7, span: 8 }.before(&get).to_vec());
     for op in ops(vec![block]) {
         for (from, path) in [(ROOT, "dir/file"), (ROOT, "value"), (dir, "file"), (dir, "")] {
-            seeds.push(NodeCall { from, moves: 0, path, op: op.clone() }.encode().to_vec());
+            let call = NodeCall { from, moves: 0, path, op: op.clone(), number: None };
+            seeds.push(call.encode().to_vec());
+            if op.is_numbered() {
+                seeds.push(NodeCall { number: Some(NUMBER), ..call }.encode().to_vec());
+            }
         }
     }
     seeds
 }
 
 async fn node(connection: &Connection, path: &str, op: NodeOp<'_>, payload: Vec<Bytes>) -> Bytes {
-    connection.call(NodeCall { from: ROOT, moves: 0, path, op }.encode(), payload).await.unwrap().meta
+    connection.call(NodeCall { from: ROOT, moves: 0, path, op, number: None }.encode(), payload).await.unwrap().meta
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

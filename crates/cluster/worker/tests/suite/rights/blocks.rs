@@ -24,7 +24,7 @@ enum Said {
 }
 
 async fn ask(connection: &Connection, path: &str, op: NodeOp<'_>, payload: Option<&[u8]>) -> Said {
-    let call = NodeCall { from: ROOT, moves: 0, path, op }.encode();
+    let call = NodeCall { from: ROOT, moves: 0, path, op, number: None }.encode();
     let payload = payload.map(Bytes::copy_from_slice).into_iter().collect();
     let answer = connection.call(call, payload).await.unwrap();
     match NodeReply::decode(&answer.meta).unwrap() {

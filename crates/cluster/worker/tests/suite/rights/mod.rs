@@ -162,7 +162,7 @@ async fn a_worker_answers_who_may_ask() {
         data_requests().into_iter().map(|request| (format!("{request:?}"), of_data(&request), encode(&request))).collect();
     rows.extend(node_ops().into_iter().map(|op| {
         let takes = of_node(&op);
-        let call = NodeCall { from: ROOT, moves: 0, path: "k", op };
+        let call = NodeCall { from: ROOT, moves: 0, path: "k", op, number: None };
         (format!("{call:?}"), takes, call.encode())
     }));
     rows.extend(peer_ops().into_iter().map(|op| {
@@ -183,7 +183,7 @@ async fn who_may_not_write_temporary_data_is_told_so_in_words_of_his_version() {
     for (version, kind) in [(8, NodeErrorKind::Invalid), (9, NodeErrorKind::Denied)] {
         let security = Security::holder(cluster.credentials["read tmp"].clone()).speaking(version);
         let connection = Connection::connect(&cluster.worker.address(), &security).await.unwrap();
-        let put = NodeCall { from: ROOT, moves: 0, path: "k", op: NodeOp::Put { value: Raw(b"v") } };
+        let put = NodeCall { from: ROOT, moves: 0, path: "k", op: NodeOp::Put { value: Raw(b"v") }, number: None };
         let answer = connection.call(put.encode(), Vec::new()).await.unwrap();
         let Ok(NodeReply::Failed(error)) = NodeReply::decode(&answer.meta) else { panic!("it is refused") };
         assert_eq!(error.kind, kind, "{version}: {error}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use forebay_nodes::{Affinity, BlockRef, Condition, DirId, NodeType, ROOT, StorageClass};
+use forebay_nodes::{Affinity, BlockRef, CallNumber, Condition, DirId, NodeType, ROOT, StorageClass};
 use forebay_protocol::*;
 use forebay_transport::Credential;
 use forebay_types::{
@@ -241,6 +241,7 @@ pub fn of_node(op: &NodeOp<'_>) -> Takes {
         | NodeOp::CloseWriter { .. }
         | NodeOp::Lease { .. }
         | NodeOp::SetQuota { .. }
+        | NodeOp::WasDone { .. }
         | NodeOp::BlockWrite { .. }
         | NodeOp::Prepare { descriptor: false, .. }
         | NodeOp::Written { .. } => Takes::WritingTmp,
@@ -276,6 +277,7 @@ pub fn node_ops() -> Vec<NodeOp<'static>> {
         NodeOp::CloseWriter { writer: 7 },
         NodeOp::Lease { ttl_ms: None },
         NodeOp::SetQuota { bytes: None },
+        NodeOp::WasDone { number: CallNumber { client: 1, slot: 2, turn: 3 }, within_ms: 1 },
         NodeOp::BlockWrite { class: StorageClass::Dram },
         NodeOp::Prepare { bytes: 1, descriptor: false },
         NodeOp::Prepare { bytes: 1, descriptor: true },
