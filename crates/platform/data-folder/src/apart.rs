@@ -10,8 +10,14 @@ use crate::taken::all_taken;
 /// A data folder that a folder is, or lies in, whoever has it; or one of this process that lies in the folder. Links and `..` are followed.
 pub fn data_folder_at(folder: &Path) -> Option<PathBuf> {
     let folder = fs::canonicalize(folder).ok()?;
-    let around = folder.ancestors().find(|around| has_secret(around) || has_role(around));
+    let is_one = |folder: &&Path| is_data_folder(|name| folder.join(name).symlink_metadata().is_ok_and(|found| !found.is_dir()));
+    let around = folder.ancestors().find(is_one);
     around.map(Path::to_path_buf).or_else(|| all_taken().iter().find(|taken| taken.starts_with(&folder)).cloned())
+}
+
+/// Whether a folder is one, whoever has it: by the names of the files that it `has`.
+pub fn is_data_folder(has: impl Fn(&str) -> bool) -> bool {
+    has_secret(&has) || has_role(&has)
 }
 
 #[cfg(test)]
