@@ -26,6 +26,7 @@ fn answer(head: &[u8]) -> String {
         (b"GET" | b"HEAD", b"/healthz") => ("200 OK", "ok\n"),
         _ => ("503 Service Unavailable", "this process has no descriptors left: LimitNOFILE, ulimit -Hn\n"),
     };
+    debug_assert!(text.ends_with('\n'), "who reads it at a terminal has a line");
     let shown = if method == b"HEAD" { "" } else { text };
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncache-control: no-store\r\ncontent-length: {}\r\n\
