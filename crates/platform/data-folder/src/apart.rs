@@ -7,6 +7,9 @@ use crate::folder::has_role;
 use crate::owner::has_secret;
 use crate::taken::all_taken;
 
+/// Files of a tier, which has bytes of all mounts.
+const TIER: [&str; 2] = ["disk.tier", "disk.sums"];
+
 /// A data folder that a folder is, or lies in, whoever has it; or one of this process that lies in the folder. Links and `..` are followed.
 pub fn data_folder_at(folder: &Path) -> Option<PathBuf> {
     let folder = fs::canonicalize(folder).ok()?;
@@ -15,9 +18,9 @@ pub fn data_folder_at(folder: &Path) -> Option<PathBuf> {
     around.map(Path::to_path_buf).or_else(|| all_taken().iter().find(|taken| taken.starts_with(&folder)).cloned())
 }
 
-/// Whether a folder is one, whoever has it: by the names of the files that it `has`.
+/// Whether a folder is one, whoever has it: by the names of the files that it `has`. So is a folder of a tier on a disk of its own.
 pub fn is_data_folder(has: impl Fn(&str) -> bool) -> bool {
-    has_secret(&has) || has_role(&has)
+    has_secret(&has) || has_role(&has) || TIER.iter().all(|name| has(name))
 }
 
 #[cfg(test)]
@@ -60,5 +63,16 @@ mod tests {
         assert_eq!(data_folder_at(&data.join("lake")), None);
         owner_secret(&data, || Ok("a secret of nobody else".into())).unwrap();
         assert_eq!(data_folder_at(&data.join("lake")), Some(data));
+    }
+
+    #[test]
+    fn a_folder_of_a_tier_on_another_disk_is_one() {
+        let place = tempfile::tempdir().unwrap();
+        let tier = fs::canonicalize(place.path()).unwrap();
+        fs::create_dir(tier.join("lake")).unwrap();
+        fs::write(tier.join("disk.tier"), "").unwrap();
+        assert_eq!(data_folder_at(&tier.join("lake")), None);
+        fs::write(tier.join("disk.sums"), "").unwrap();
+        assert_eq!(data_folder_at(&tier.join("lake")), Some(tier));
     }
 }

@@ -79,7 +79,7 @@ impl Inner {
             if self.apart.is_data_folder(folder) {
                 return Err(Error::denied(format!(
                     "{}: it lies in the data folder {} of a forebay, and is not shown: mount another folder, or start that one with another \
-                     --data-dir",
+                     --data-dir, or other disk-folders",
                     self.path(key),
                     folder.display()
                 )));

@@ -265,7 +265,12 @@ async fn a_folder_of_forebay_s_own_data_is_not_read() {
 async fn a_data_folder_below_a_mount_is_not_reached() {
     let lab = Lab::files();
     let place = |path: &str| lab.folder().join(path);
-    for (folder, marks) in [("one", &["owner.secret"][..]), ("lake/two", &["format", "worker.lock"][..])] {
+    let marked = [
+        ("one", &["owner.secret"][..]),
+        ("lake/two", &["format", "worker.lock"][..]),
+        ("lake/disk", &["disk.tier", "disk.sums"][..]),
+    ];
+    for (folder, marks) in marked {
         std::fs::create_dir_all(place(&format!("{folder}/tiers/empty"))).unwrap();
         for file in marks.iter().chain(&["tiers/a"]) {
             std::fs::write(place(&format!("{folder}/{file}")), "hush").unwrap();
@@ -278,7 +283,9 @@ async fn a_data_folder_below_a_mount_is_not_reached() {
         put(&lab.storage, there, "fine").await;
         assert_eq!(get(&lab.storage, there, GetRange::All).await.unwrap(), "fine");
     }
-    for within in ["one/owner.secret", "one/tiers/a", "lake/two/format", "lake/two/tiers/a", "file", "folder/a"] {
+    for within in
+        ["one/owner.secret", "one/tiers/a", "lake/two/format", "lake/two/tiers/a", "lake/disk/disk.tier", "file", "folder/a"]
+    {
         let read = [get(&lab.storage, within, GetRange::All).await.err(), lab.storage.head(&key(within)).await.err()];
         for error in read.map(Option::unwrap) {
             assert!(error.kind() == ErrorKind::Denied && error.message().contains("the data folder "), "{within}: {error}");
