@@ -13,13 +13,17 @@ const TIER: [&str; 2] = ["disk.tier", "disk.sums"];
 /// A data folder that a folder is, or lies in, whoever has it; or one of this process that lies in the folder. Links and `..` are followed.
 pub fn data_folder_at(folder: &Path) -> Option<PathBuf> {
     let folder = fs::canonicalize(folder).ok()?;
-    let is_one = |folder: &&Path| is_data_folder(|name| folder.join(name).symlink_metadata().is_ok_and(|found| !found.is_dir()));
-    let around = folder.ancestors().find(is_one);
+    let around = folder.ancestors().find(|around| is_data_folder(around));
     around.map(Path::to_path_buf).or_else(|| all_taken().iter().find(|taken| taken.starts_with(&folder)).cloned())
 }
 
-/// Whether a folder is one, whoever has it: by the names of the files that it `has`. So is a folder of a tier on a disk of its own.
-pub fn is_data_folder(has: impl Fn(&str) -> bool) -> bool {
+/// Whether a folder is one, whoever has it. So is a folder of a tier on a disk of its own.
+pub fn is_data_folder(folder: &Path) -> bool {
+    has_data(|name| folder.join(name).symlink_metadata().is_ok_and(|found| !found.is_dir()))
+}
+
+/// The same of a folder that `has` files of these names.
+pub fn has_data(has: impl Fn(&str) -> bool) -> bool {
     has_secret(&has) || has_role(&has) || TIER.iter().all(|name| has(name))
 }
 

@@ -33,7 +33,7 @@ impl Apart {
             return false;
         }
         // Asks the file system, which may be a server's: nobody waits for the lock meanwhile.
-        if is_data_folder(|name| folder.join(name).symlink_metadata().is_ok_and(|found| !found.is_dir())) {
+        if is_data_folder(folder) {
             return true;
         }
         let mut below = self.below.lock();

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 
-use forebay_data_folder::is_data_folder;
+use forebay_data_folder::has_data;
 use forebay_types::{Key, Result};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, statat};
 use rustix::io::Errno;
@@ -158,7 +158,7 @@ impl Walk<'_> {
         keys.sort_unstable();
         // Of a data folder nothing is shown, whoever's it is.
         let has = |name: &str| keys.binary_search(&(format!("{path}{name}"), false)).is_ok();
-        Ok(if is_data_folder(has) { Vec::new() } else { keys })
+        Ok(if has_data(has) { Vec::new() } else { keys })
     }
 
     /// What is known of a file, by its server too; none when it isn't one that can be read below the mount.

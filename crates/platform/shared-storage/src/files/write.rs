@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_data_folder::is_data_folder;
+use forebay_data_folder::has_data;
 use forebay_types::{Error, ErrorKind, Key, ObjectInfo, Result};
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fstat, fsync, mkdirat, openat, renameat, renameat_with, statat, unlinkat,
@@ -199,7 +199,7 @@ impl Inner {
     /// Removes a folder that no file is in, with the folders in it. Of one with files those go that are empty, and of a data folder nothing.
     fn remove_empty(&self, parent: &OwnedFd, name: &str, depth: usize) -> Result<(), Errno> {
         let folder = self.open_below(parent, name, folder_flags() | OFlags::NOFOLLOW)?;
-        if is_data_folder(|name| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()) {
+        if has_data(|name| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()) {
             return Err(Errno::ACCESS);
         }
         let entries = Dir::read_from(&folder)?.flatten().filter(|entry| entry.file_type() != FileType::RegularFile);
