@@ -14,7 +14,8 @@ use tokio::net::{TcpListener, TcpStream};
 const KEPT: usize = 4;
 
 /// Descriptors of a port that are given up while a process has no others, so that who looks whether it is there is answered all the same.
-/// A connection that comes by one of them is for one short answer: it has [`Self::keep`] called when it is closed. Clones are the same.
+/// A connection that comes by one of them is for one short answer, and [`Self::keep`] takes its descriptor back when it is closed. Clones are
+/// the same.
 #[derive(Clone, Debug, Default)]
 pub struct Spare(Arc<Mutex<Vec<File>>>);
 
