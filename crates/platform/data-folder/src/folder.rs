@@ -103,6 +103,11 @@ pub(crate) fn has_role(has: impl Fn(&str) -> bool) -> bool {
     has(FORMAT_FILE) && ROLES.iter().any(|role| has(&lock_name(role)))
 }
 
+/// Whether a file of this name is one of those by which [`has_role`] goes.
+pub(crate) fn is_of_role(name: &str) -> bool {
+    name == FORMAT_FILE || ROLES.iter().any(|role| lock_name(role) == name)
+}
+
 /// Whether no process has a role on a folder any more, or the folder is gone. Where that can't be told, some process has it.
 pub(crate) fn is_left(path: &Path, role: &str) -> bool {
     let name = lock_of(path, role);

@@ -5,10 +5,10 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use forebay_data_folder::{data_folder_at, is_data_folder};
+use forebay_data_folder::{data_folder_at, has_data, is_data_folder};
 use forebay_types::{Error, Result};
 use parking_lot::Mutex;
-use rustix::fs::fstat;
+use rustix::fs::{AtFlags, FileType, fstat, statat};
 
 use super::Inner;
 
@@ -21,27 +21,43 @@ const REMEMBERED_MAX: usize = 4096;
 pub(super) struct Apart {
     /// The mount's folder, as the file system knows it.
     folder: Mutex<Option<(u64, u64)>>,
-    /// Folders below it by their real paths, and when.
+    /// Folders below it by their real paths, and since when it is known of them and of all between them and the mount's.
     below: Mutex<HashMap<PathBuf, Instant>>,
 }
 
 impl Apart {
-    fn is_data_folder(&self, folder: &Path) -> bool {
-        let now = forebay_runtime::now();
-        let is_believed = |seen: &Instant| now.saturating_duration_since(*seen) < BELIEVED;
-        if self.below.lock().get(folder).is_some_and(is_believed) {
-            return false;
+    /// Since when a folder is believed to lie in no data folder.
+    fn since(&self, folder: &Path) -> Option<Instant> {
+        let since = self.below.lock().get(folder).copied()?;
+        (forebay_runtime::now().saturating_duration_since(since) < BELIEVED).then_some(since)
+    }
+
+    /// The data folder that a folder is or lies in, up to the mount's, which is asked for where it is not known already.
+    fn data_folder(&self, folder: &Path, root: impl FnOnce() -> PathBuf) -> Option<PathBuf> {
+        if self.since(folder).is_some() {
+            return None;
         }
-        // Asks the file system, which may be a server's: nobody waits for the lock meanwhile.
-        if is_data_folder(folder) {
-            return true;
+        let (root, mut since, mut seen) = (root(), forebay_runtime::now(), Vec::new());
+        for around in folder.ancestors() {
+            if let Some(known) = self.since(around) {
+                since = known;
+                break;
+            }
+            // Asks the file system, which may be a server's: nobody waits for the lock meanwhile.
+            if is_data_folder(around) {
+                return Some(around.to_path_buf());
+            }
+            seen.push(around.to_path_buf());
+            if around == root {
+                break;
+            }
         }
         let mut below = self.below.lock();
-        if below.len() >= REMEMBERED_MAX {
+        if below.len() + seen.len() > REMEMBERED_MAX {
             below.clear();
         }
-        below.insert(folder.to_path_buf(), now);
-        false
+        below.extend(seen.into_iter().map(|folder| (folder, since)));
+        None
     }
 }
 
@@ -68,28 +84,31 @@ impl Inner {
     }
 
     /// What is open below the mount lies in no data folder there, whoever has that. With the key that it was opened by, and whether it is a
-    /// folder.
+    /// folder. Costs a look at where it lies, as long as its folder is believed.
     pub(super) fn check_outside(&self, root: &OwnedFd, open: impl AsFd, (key, is_folder): (&str, bool)) -> Result<()> {
-        let (root, place) = match (real_path(root), real_path(open)) {
-            (Some(root), Some(place)) => (root, place),
-            // The system does not say, and links may lead elsewhere.
-            _ => (self.folder.clone(), self.folder.join(key)),
-        };
-        for folder in place.ancestors().skip(usize::from(!is_folder)) {
-            if self.apart.is_data_folder(folder) {
-                return Err(Error::denied(format!(
-                    "{}: it lies in the data folder {} of a forebay, and is not shown: mount another folder, or start that one with another \
-                     --data-dir, or other disk-folders",
-                    self.path(key),
-                    folder.display()
-                )));
-            }
-            if folder == root {
-                break;
-            }
+        // Where the system does not say it, links may lead elsewhere.
+        let place = real_path(open).unwrap_or_else(|| self.folder.join(key));
+        let folder = if is_folder { Some(place.as_path()) } else { place.parent() };
+        let root = || real_path(root).unwrap_or_else(|| self.folder.clone());
+        match folder.and_then(|folder| self.apart.data_folder(folder, root)) {
+            None => Ok(()),
+            Some(own) => Err(Error::denied(format!(
+                "{}: it lies in the data folder {} of a forebay, and is not shown: mount another folder, or start that one with another \
+                 --data-dir, or other disk-folders",
+                self.path(key),
+                own.display()
+            ))),
         }
-        Ok(())
     }
+}
+
+/// Whether an open folder is a data folder, whoever's it is, or would be one with a file of this name.
+pub(super) fn holds_data(folder: &OwnedFd, with: Option<&str>) -> bool {
+    let is_file = |name: &str| {
+        let found = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+        found.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) != FileType::Directory)
+    };
+    has_data(|name| with == Some(name) || is_file(name))
 }
 
 /// Where on this machine what is open lies, whatever links have led there.
@@ -104,15 +123,31 @@ mod tests {
     #[test]
     fn what_is_remembered_is_bounded_and_data_folders_are_looked_at_anew() {
         let (apart, place) = (Apart::default(), tempfile::tempdir().unwrap());
-        std::fs::write(place.path().join("owner.secret"), "hush").unwrap();
+        let (root, data) = (place.path().to_path_buf(), place.path().join("data"));
+        std::fs::create_dir(&data).unwrap();
+        std::fs::write(data.join("owner.secret"), "hush").unwrap();
+        let found = |folder: &Path| apart.data_folder(folder, || root.clone());
         for _ in 0..2 {
-            assert!(apart.is_data_folder(place.path()));
+            assert_eq!(found(&data.join("deep/er")).as_ref(), Some(&data));
         }
-        for number in 0..=REMEMBERED_MAX {
-            assert!(!apart.is_data_folder(&place.path().join(number.to_string())));
+        assert_eq!(apart.below.lock().len(), 0, "nothing is believed of what lies in one");
+        for number in 0..REMEMBERED_MAX {
+            assert_eq!(found(&root.join(number.to_string())), None);
         }
-        assert_eq!(apart.below.lock().len(), 1);
-        std::fs::remove_file(place.path().join("owner.secret")).unwrap();
-        assert!(!apart.is_data_folder(place.path()), "it was one until now");
+        assert!((1..=REMEMBERED_MAX).contains(&apart.below.lock().len()));
+        std::fs::remove_file(data.join("owner.secret")).unwrap();
+        assert_eq!(found(&data.join("deep/er")), None, "it was one until now");
+    }
+
+    #[test]
+    fn who_is_believed_costs_no_more_than_a_look_at_where_it_lies_and_no_longer_than_what_it_lies_in() {
+        let (apart, place) = (Apart::default(), tempfile::tempdir().unwrap());
+        let (root, deep) = (place.path().to_path_buf(), place.path().join("a/deep"));
+        assert_eq!(apart.data_folder(&root, || root.clone()), None);
+        let since = apart.since(&root).unwrap();
+        assert_eq!(apart.data_folder(&deep, || root.clone()), None);
+        assert_eq!((apart.since(&deep), apart.since(deep.parent().unwrap())), (Some(since), Some(since)));
+        assert_eq!(apart.data_folder(&deep, || panic!("it is known")), None);
+        assert_eq!(apart.below.lock().len(), 3, "nothing above the mount is looked at");
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
-use forebay_data_folder::has_data;
+use forebay_data_folder::is_mark;
 use forebay_types::{Error, ErrorKind, Key, ObjectInfo, Result};
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fstat, fsync, mkdirat, openat, renameat, renameat_with, statat, unlinkat,
@@ -13,6 +13,7 @@ use rustix::fs::{
 use rustix::io::{Errno, pwrite};
 
 use super::Inner;
+use super::apart::holds_data;
 use super::folder::folder_flags;
 use super::list::DEPTH_MAX;
 use super::name::HIDDEN;
@@ -124,6 +125,13 @@ impl Inner {
         let parts = self.parts(key)?;
         let (name, folders) = parts.split_last().expect("keys have a part");
         let folder = self.make_folders(key, folders)?;
+        if is_mark(name) && holds_data(&folder, Some(*name)) {
+            return Err(Error::invalid(format!(
+                "{}: with a file of that name its folder would pass for a data folder of a forebay, and nothing in it would be shown: \
+                 choose another name",
+                self.path(key.as_str())
+            )));
+        }
         match condition {
             PutCondition::Any => renameat(&draft.hidden, &draft.name, &folder, *name).map_err(failed)?,
             PutCondition::Absent => {
@@ -199,7 +207,7 @@ impl Inner {
     /// Removes a folder that no file is in, with the folders in it. Of one with files those go that are empty, and of a data folder nothing.
     fn remove_empty(&self, parent: &OwnedFd, name: &str, depth: usize) -> Result<(), Errno> {
         let folder = self.open_below(parent, name, folder_flags() | OFlags::NOFOLLOW)?;
-        if has_data(|name| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()) {
+        if holds_data(&folder, None) {
             return Err(Errno::ACCESS);
         }
         let entries = Dir::read_from(&folder)?.flatten().filter(|entry| entry.file_type() != FileType::RegularFile);

@@ -311,3 +311,18 @@ async fn a_data_folder_below_a_mount_is_not_reached() {
     let listed = lab.storage.list(&key(""), true, None, 10).await.unwrap();
     assert_eq!((listed.objects.len(), &listed.folders[..]), (0, &[key("lake/")][..]));
 }
+
+#[tokio::test]
+async fn no_write_makes_a_folder_pass_for_a_data_folder() {
+    let lab = Lab::files();
+    for there in ["a", "lake/format", "lake/disk.sums", "lake/sub.lock"] {
+        put(&lab.storage, there, "fine").await;
+    }
+    for new in ["owner.secret", "lake/owner.secret", "lake/worker.lock", "lake/disk.tier"] {
+        let error = lab.storage.put(&key(new), vec!["x".into()], PutCondition::Any).await.unwrap_err();
+        assert!(error.kind() == ErrorKind::Invalid && error.message().contains("choose another name"), "{new}: {error}");
+    }
+    put(&lab.storage, "lake/format", "again").await;
+    assert_eq!(get(&lab.storage, "lake/format", GetRange::All).await.unwrap(), "again");
+    assert_eq!(lab.storage.list(&key(""), false, None, 10).await.unwrap().objects.len(), 4);
+}
