@@ -18,7 +18,7 @@ use crate::segment::Segment;
 /// Bytes that are put into the store before other tasks of the thread get their turn.
 const CHUNK_BYTES: usize = 256 << 10;
 /// So many bytes of a whole object, whose checksum the store tells, are held back until the last of them was judged: as many as one request for
-/// missing pages is for. Each such request takes that memory.
+/// missing pages is for. Each such request takes that memory beside the tiers: the admission of a mount says how many there are.
 const HELD_BACK_MAX: u64 = 6 << 20;
 
 /// Why a flight ends before it has all of its bytes.
