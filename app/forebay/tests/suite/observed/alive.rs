@@ -3,14 +3,14 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::Role;
 
 /// Who finds no answer would end a process that serves all who are connected.
 #[test]
 fn a_process_without_descriptors_says_that_it_is_there() {
-    const FILES: usize = 400;
+    const FILES: usize = 160;
     let home = tempfile::tempdir().unwrap();
     let up = Role::up_after(home.path(), &format!("ulimit -n {FILES}"));
     let host = up.place("console").trim_start_matches("http://").trim_end_matches('/').to_string();
@@ -32,4 +32,9 @@ fn a_process_without_descriptors_says_that_it_is_there() {
     // More often than there are descriptors that are kept: who holds on to his connection keeps none of them.
     let more: Vec<_> = (0..12).map(|_| asked()).collect();
     drop((held, more));
+    let began = Instant::now();
+    while !up.log().contains("HTTP connections can't be accepted") {
+        assert!(began.elapsed() < Duration::from_secs(10), "nobody is told: {}", up.log());
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }

@@ -60,6 +60,9 @@ async fn accept(listener: TcpListener, acceptor: Option<Acceptor>, ready: mpsc::
                 continue;
             }
         };
+        if is_last && let Some(times) = failing.happens(forebay_runtime::now()) {
+            tracing::warn!(times, "HTTP connections can't be accepted: no descriptors are left but to answer /healthz");
+        }
         let _ = stream.set_nodelay(true);
         let place = entrance.enter(&address.to_string()).await;
         let (acceptor, ready, spare) = (Arc::clone(&acceptor), ready.clone(), spare.clone());

@@ -179,7 +179,7 @@ async fn a_copy_that_is_refused_for_its_tags_says_which_right_is_missing() {
     let (tags, etag) = ("<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>", "etag: \"e\"\r\n");
     let silent = Parrot::start_refusing(tags, etag, Some("?tagging")).await;
     let (tagged, open) = (Parrot::start_with(tags, etag).await, Parrot::start("<CopyObjectResult/>").await);
-    let closed = Parrot::start_refusing("<Error/>", "", Some("x-amz-tagging: ")).await;
+    let closed = Parrot::start_refusing("<CopyObjectResult/>", "", Some("x-amz-tagging: ")).await;
     let mut cluster = Cluster::start().await;
     for (name, store) in [("silent", &silent), ("tagged", &tagged), ("open", &open), ("closed", &closed)] {
         cluster.mount(name, &format!("s3://{name}"), &store.endpoint, |_| {}).await;
