@@ -2,6 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use forebay_data_folder::is_data_folder;
 use forebay_types::{Error, ErrorKind, Result};
 
 /// What statements may name beside mounts and temporary data, where the rights of who asks decide.
@@ -21,7 +22,7 @@ pub struct Reach {
 pub enum LocalFiles {
     /// All that the process may open: for a process that is its user's own.
     All,
-    /// Those below some folders, wherever links and `..` lead; none without a folder.
+    /// Those below some folders, wherever links and `..` lead, that lie in no data folder there; none without a folder.
     Below(Vec<PathBuf>),
 }
 
@@ -46,7 +47,7 @@ impl LocalFiles {
         let real = real(path);
         let within = |root: &PathBuf| {
             let root = std::fs::canonicalize(root).ok()?;
-            real.as_ref().filter(|real| real.starts_with(root)).cloned()
+            real.as_ref().filter(|real| real.starts_with(&root) && !is_own_data(real, &root)).cloned()
         };
         roots.iter().find_map(within).ok_or_else(|| {
             let open = match roots.is_empty() {
@@ -83,6 +84,12 @@ impl LocalFiles {
     }
 }
 
+/// Whether a path below a root is or lies in a data folder of Forebay, whoever's: there are secrets in it.
+fn is_own_data(path: &Path, root: &Path) -> bool {
+    debug_assert!(path.starts_with(root), "what lies elsewhere is not in reach anyway");
+    path.ancestors().take_while(|folder| folder.starts_with(root)).any(is_data_folder)
+}
+
 /// The path that the system would open: links are followed as far as there is something, and what is not there yet is below
 /// that. None where that can't be told.
 fn real(path: &Path) -> Option<PathBuf> {
@@ -116,13 +123,16 @@ mod tests {
         for (link, to) in [("out", "../secret"), ("up", ".."), ("nowhere", "../new"), ("within", "deep")] {
             std::os::unix::fs::symlink(to, at("open").join(link)).unwrap();
         }
+        std::fs::create_dir_all(at("open/data/tiers")).unwrap();
+        std::fs::write(at("open/data/owner.secret"), "x").unwrap();
         let files = LocalFiles::Below(vec![at("none"), at("open")]);
         for path in ["open", "open/x", "open/deep/../x", "open/new/one", "open/within/x", "open/deep/"] {
             assert!(files.has(&at(path)), "{path}");
         }
         let out =
             ["secret", "open/../secret", "open/out", "open/up/secret", "open/nowhere", "openly/x", "open/new/../../secret", ""];
-        for path in out {
+        let data = ["open/data", "open/data/owner.secret", "open/data/tiers/x", "open/deep/../data/new/one"];
+        for path in out.into_iter().chain(data) {
             let error = files.resolve(&at(path)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Denied, "{path}");
             assert!(error.message().contains("file-roots"), "{error}");

@@ -98,9 +98,14 @@ fn check_format(path: &Path) -> Result<()> {
     }
 }
 
-/// Whether a process has or had a role on a folder.
-pub(crate) fn has_role(path: &Path) -> bool {
-    path.join(FORMAT_FILE).is_file() && ROLES.iter().any(|role| lock_of(path, role).is_file())
+/// Whether a process has or had a role on a folder, which `has` files of these names.
+pub(crate) fn has_role(has: impl Fn(&str) -> bool) -> bool {
+    has(FORMAT_FILE) && ROLES.iter().any(|role| has(&lock_name(role)))
+}
+
+/// Whether a file of this name is one of those by which [`has_role`] goes.
+pub(crate) fn is_of_role(name: &str) -> bool {
+    name == FORMAT_FILE || ROLES.iter().any(|role| lock_name(role) == name)
 }
 
 /// Whether no process has a role on a folder any more, or the folder is gone. Where that can't be told, some process has it.
@@ -116,7 +121,11 @@ pub(crate) fn is_left(path: &Path, role: &str) -> bool {
 }
 
 fn lock_of(path: &Path, role: &str) -> PathBuf {
-    path.join(format!("{role}.lock"))
+    path.join(lock_name(role))
+}
+
+fn lock_name(role: &str) -> String {
+    format!("{role}.lock")
 }
 
 fn lock(path: &Path, role: &str) -> Result<FileLock> {

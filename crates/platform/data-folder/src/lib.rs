@@ -17,7 +17,7 @@ mod place;
 mod private;
 mod taken;
 
-pub use apart::data_folder_at;
+pub use apart::{data_folder_at, has_data, is_data_folder, is_mark, makes_data_folder};
 pub use capacity::{default_disk_bytes, default_dram_bytes, free_disk_bytes, memory_bytes, whole_disk_bytes};
 pub use file_lock::FileLock;
 pub use folder::DataFolder;

@@ -59,9 +59,9 @@ pub fn owner_secret_in(folder: &Path) -> Result<Option<String>> {
     }
 }
 
-/// Whether there is one, whoever may read it.
-pub(crate) fn has_secret(folder: &Path) -> bool {
-    fs::symlink_metadata(folder.join(FILE)).is_ok()
+/// Whether there is one, whoever may read it, in a folder that `has` files of these names.
+pub(crate) fn has_secret(has: impl Fn(&str) -> bool) -> bool {
+    has(FILE)
 }
 
 /// The owner's secret of the coordinator at `host:port`, where that runs on this machine as this user.

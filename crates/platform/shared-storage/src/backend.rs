@@ -71,6 +71,11 @@ pub(crate) struct Opened {
 #[async_trait]
 pub(crate) trait Source: Send {
     async fn next(&mut self) -> Option<Result<Bytes>>;
+
+    /// Whether the last bytes come only where all of them are what the store says of them.
+    fn is_checked(&self) -> bool {
+        false
+    }
 }
 
 /// An object that is being written in parts.

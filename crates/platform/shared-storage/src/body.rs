@@ -57,6 +57,12 @@ impl Body {
         }
     }
 
+    /// Whether the bytes are held to a checksum, by which they are judged with the last of them: until then nobody knows what those before
+    /// are worth.
+    pub fn is_checked(&self) -> bool {
+        self.source.is_checked()
+    }
+
     /// All bytes in one piece. The caller answers for the memory: `range` tells how much.
     pub async fn collect(mut self) -> Result<Bytes> {
         let Some(first) = self.next().await.transpose()? else { return Ok(Bytes::new()) };

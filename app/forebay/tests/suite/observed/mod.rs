@@ -1,5 +1,6 @@
-//! What processes tell of the work that they do.
+//! What processes tell of the work that they do, and that they are there.
 
+mod alive;
 mod collector;
 mod slow;
 mod traces;

@@ -7,18 +7,21 @@ use std::time::Duration;
 
 use axum::extract::connect_info::Connected;
 use axum::serve::{IncomingStream, Listener};
-use forebay_transport::{Acceptor, Entrance, Introduced, Seldom, Spoken, TlsSettings};
+use forebay_transport::{Acceptor, Entrance, Introduced, Seldom, Spare, Spoken, TlsSettings};
 use forebay_types::{Result, ResultExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::last_word::last_word;
 use crate::visitor::Visitor;
 
 /// Connections that have said what they want and wait to be served.
 const READY_MAX: usize = 16;
 /// Pause after an accept that failed, as it does without free descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// So long has who comes without free descriptors one that is kept, to ask and to be answered.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(2);
 
 /// A port of HTTP or HTTPS. Who connects and says nothing keeps nobody out.
 pub(crate) struct Entering {
@@ -41,11 +44,14 @@ impl Entering {
 
 async fn accept(listener: TcpListener, acceptor: Option<Acceptor>, ready: mpsc::Sender<(Introduced, Visitor)>) {
     let (acceptor, entrance, mut failing) = (Arc::new(acceptor), Entrance::default(), Seldom::default());
+    let spare = Spare::default();
     // What is not introduced yet ends with the port.
     let mut coming = tokio::task::JoinSet::new();
     loop {
-        let (stream, address) = match listener.accept().await {
-            Ok(accepted) => accepted,
+        spare.keep();
+        let (stream, address, is_last) = match accepted(&listener, &spare).await {
+            Ok(Some(accepted)) => accepted,
+            Ok(None) => continue,
             Err(error) => {
                 if let Some(times) = failing.happens(forebay_runtime::now()) {
                     tracing::warn!(%error, times, "HTTP connections can't be accepted");
@@ -54,13 +60,28 @@ async fn accept(listener: TcpListener, acceptor: Option<Acceptor>, ready: mpsc::
                 continue;
             }
         };
+        if is_last && let Some(times) = failing.happens(forebay_runtime::now()) {
+            tracing::warn!(times, "HTTP connections can't be accepted: no descriptors are left but to answer /healthz");
+        }
         let _ = stream.set_nodelay(true);
         let place = entrance.enter(&address.to_string()).await;
-        let (acceptor, ready) = (Arc::clone(&acceptor), ready.clone());
+        let (acceptor, ready, spare) = (Arc::clone(&acceptor), ready.clone(), spare.clone());
         coming.spawn(async move {
-            let introduced = Introduced::hear(stream, (*acceptor).as_ref(), &place).await;
-            drop(place);
-            match introduced {
+            let hearing = async {
+                let introduced = Introduced::hear(stream, (*acceptor).as_ref(), &place).await;
+                drop(place);
+                introduced
+            };
+            if is_last {
+                let answered = async { last_word(hearing.await?).await };
+                if !matches!(forebay_runtime::time::timeout(ANSWERED_WITHIN, answered).await, Ok(Ok(()))) {
+                    tracing::debug!(%address, "http connection without a descriptor of its own ended before it was answered");
+                }
+                // It is closed now.
+                spare.keep();
+                return;
+            }
+            match hearing.await {
                 Ok(socket) => {
                     let visitor = Visitor { address, has_shown_certificate: socket.has_shown_certificate() };
                     // Nobody serves any more when this fails.
@@ -70,6 +91,15 @@ async fn accept(listener: TcpListener, acceptor: Option<Acceptor>, ready: mpsc::
             }
         });
         while coming.try_join_next().is_some() {}
+    }
+}
+
+/// The next connection, and whether it came when there were no descriptors but those that are kept. None where such a one was looked for and
+/// nobody has come.
+async fn accepted(listener: &TcpListener, spare: &Spare) -> io::Result<Option<(TcpStream, SocketAddr, bool)>> {
+    match listener.accept().await {
+        Ok((stream, address)) => Ok(Some((stream, address, false))),
+        Err(error) => Ok(spare.accept(listener, error)?.map(|(stream, address)| (stream, address, true))),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The HTTP port that every role has.
 
 mod entering;
+mod last_word;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};

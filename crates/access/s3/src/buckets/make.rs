@@ -176,13 +176,18 @@ async fn unmake(may: &MayMake, storage: &Storage, mount: &Mount, place: &NewBuck
     }
 }
 
-/// Removes a folder with the empty ones in it. Files stay, with the folders that they are in.
+/// Removes a folder with the empty ones in it. What files are in stays as it is: it may be a data folder, of which listings show nothing.
 fn remove_empty(folder: &Path) -> io::Result<()> {
+    let mut below = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            remove_empty(&entry.path())?;
+        if !entry.file_type()?.is_dir() {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
         }
+        below.push(entry.path());
+    }
+    for folder in below {
+        remove_empty(&folder)?;
     }
     std::fs::remove_dir(folder)
 }

@@ -162,7 +162,8 @@ async fn within(
     headers.insert(CONTENT_LENGTH, 0.into());
     let (status, headers, text) = send(context, request, target, headers, PayloadHash::Empty, None).await?;
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        return Err(S3Error::access_denied());
+        let takes_tags = !request.target.query.has("uploadId") && !replaces(request, TAGGING_DIRECTIVE);
+        return Err(refused(takes_tags));
     }
     if status == StatusCode::NOT_MODIFIED {
         // What some stores say of a condition on the source.
@@ -187,6 +188,17 @@ async fn within(
     Ok(answer)
 }
 
+/// The store refuses a copy: where that takes tags along, it wants rights beyond those to read and to write.
+fn refused(takes_tags: bool) -> S3Error {
+    match takes_tags {
+        true => S3Error::access_denied().saying(
+            "The store refuses the copy. Of an object with tags it wants s3:GetObjectTagging of the source and s3:PutObjectTagging of the \
+             target, beside s3:GetObject and s3:PutObject. x-amz-tagging-directive: REPLACE copies without tags.",
+        ),
+        false => S3Error::access_denied(),
+    }
+}
+
 /// From one store to another: read as any reader does, written as any writer does.
 async fn across(context: &Arc<Context>, request: &Request, object: &Object, target: &Writable) -> S3Result<Answer> {
     let source = Source::open(context, request, object).await?;
@@ -204,6 +216,7 @@ async fn across(context: &Arc<Context>, request: &Request, object: &Object, targ
         headers.remove(TAGGING);
         headers.extend(tags::tags(context, object).await?.map(|tags| (TAGGING, tags)));
     }
+    let has_tags = headers.contains_key(TAGGING);
     let bytes = if is_part { copied(request, source.info.version.size)? } else { 0..source.info.version.size };
     let length = bytes.end - bytes.start;
     headers.insert(CONTENT_LENGTH, length.into());
@@ -216,7 +229,7 @@ async fn across(context: &Arc<Context>, request: &Request, object: &Object, targ
     let sent = send(context, request, target, headers, hash, body).await;
     let (status, headers, text) = sent.map_err(|error| fault.take().unwrap_or(error))?;
     if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        return Err(S3Error::access_denied());
+        return Err(refused(has_tags));
     }
     if !status.is_success() {
         let mut answer = document(text);

@@ -29,8 +29,11 @@ pub(super) async fn tags(context: &Context, object: &Object) -> S3Result<Option<
     let (parts, stream) = store::read(context, object.may_read(), Reading::Get, sending).await?.into_parts();
     match parts.status {
         StatusCode::OK => document(stream).await?.map_or(Ok(None), |document| header(&document)),
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(S3Error::access_denied()
-            .saying("The store does not tell the tags of the source: copy without them, by x-amz-tagging-directive: REPLACE.")),
+        // AWS refuses the copy of what has tags as well. Whether this has any nobody tells who may not read them.
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(S3Error::access_denied().saying(
+            "The store does not tell the tags of the source: the credentials of its mount want s3:GetObjectTagging there. \
+             x-amz-tagging-directive: REPLACE copies without tags.",
+        )),
         StatusCode::NOT_IMPLEMENTED => Ok(None),
         status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => Err(S3Error::slow_down()),
         _ => Ok(None),

@@ -89,6 +89,13 @@ async fn folders() {
     assert!(folder.path().join("fresh-one").is_dir());
     assert_eq!(request("DELETE", "/fresh-one").send(cluster.address()).await.status, 204);
     assert!(!folder.path().join("fresh-one").exists());
+    // What lies in a data folder is not shown, and stays.
+    assert_eq!(request("PUT", "/fresh-two").send(cluster.address()).await.status, 200);
+    let data = folder.path().join("fresh-two/data");
+    std::fs::create_dir_all(data.join("spill")).unwrap();
+    std::fs::write(data.join("owner.secret"), "hush").unwrap();
+    assert_eq!(request("DELETE", "/fresh-two").send(cluster.address()).await.status, 204);
+    assert!(data.join("spill").is_dir());
 }
 
 #[tokio::test(flavor = "multi_thread")]

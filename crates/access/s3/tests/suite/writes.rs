@@ -173,3 +173,28 @@ async fn a_copy_into_another_store_takes_metadata_and_tags_along() {
         assert_eq!(from.heard().iter().any(|head| head.contains("?tagging")), asks);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copy_that_is_refused_for_its_tags_says_which_right_is_missing() {
+    let (tags, etag) = ("<Tagging><TagSet><Tag><Key>a</Key><Value>b</Value></Tag></TagSet></Tagging>", "etag: \"e\"\r\n");
+    let silent = Parrot::start_refusing(tags, etag, Some("?tagging")).await;
+    let (tagged, open) = (Parrot::start_with(tags, etag).await, Parrot::start("<CopyObjectResult/>").await);
+    let closed = Parrot::start_refusing("<CopyObjectResult/>", "", Some("x-amz-tagging: ")).await;
+    let mut cluster = Cluster::start().await;
+    for (name, store) in [("silent", &silent), ("tagged", &tagged), ("open", &open), ("closed", &closed)] {
+        cluster.mount(name, &format!("s3://{name}"), &store.endpoint, |_| {}).await;
+    }
+    cluster.serve(gateway_settings()).await;
+    for (source, target, right) in [("silent", "open", "s3:GetObjectTagging"), ("tagged", "closed", "s3:PutObjectTagging")] {
+        let (source, target) = (format!("/{source}/k"), format!("/{target}/k"));
+        let copy = || request("PUT", &target).header("x-amz-copy-source", &source);
+        let refused = copy().send(cluster.address()).await;
+        assert_eq!((refused.status, refused.code().as_str()), (403, "AccessDenied"), "{source}");
+        for words in [right, "x-amz-tagging-directive: REPLACE"] {
+            assert!(refused.text().contains(words), "{words}: {}", refused.text());
+        }
+        let copied = copy().header("x-amz-tagging-directive", "REPLACE").send(cluster.address()).await;
+        assert_eq!(copied.status, 200, "{}", copied.text());
+    }
+    assert_eq!(open.heard().iter().filter(|head| head.starts_with("put ")).count(), 1, "a copy that is refused writes nothing");
+}

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use forebay_data_folder::makes_data_folder;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use object_store::path::Path;
@@ -32,6 +33,19 @@ impl Rooted {
     fn check(&self, path: &Path) -> Result<()> {
         check(&self.files, path)
     }
+
+    /// The same of what is to be written, which makes nothing pass for a data folder of Forebay: nobody would read what is in it.
+    fn check_new(&self, path: &Path) -> Result<()> {
+        self.check(path)?;
+        let local = std::path::Path::new("/").join(path.as_ref());
+        match local.parent().zip(path.filename()) {
+            Some((folder, name)) if makes_data_folder(folder, name) => {
+                let error = forebay_types::Error::denied(format!("{}: choose another name", local.display()));
+                Err(Error::PermissionDenied { path: path.to_string(), source: Box::new(error) })
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 fn check(files: &LocalFiles, path: &Path) -> Result<()> {
@@ -49,12 +63,12 @@ impl fmt::Display for Rooted {
 #[async_trait]
 impl ObjectStore for Rooted {
     async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
-        self.check(location)?;
+        self.check_new(location)?;
         self.inner.put_opts(location, payload, opts).await
     }
 
     async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
-        self.check(location)?;
+        self.check_new(location)?;
         self.inner.put_multipart_opts(location, opts).await
     }
 
@@ -91,13 +105,33 @@ impl ObjectStore for Rooted {
 
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
         self.check(from)?;
-        self.check(to)?;
+        self.check_new(to)?;
         self.inner.copy_opts(from, to, options).await
     }
 
     async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
         self.check(from)?;
-        self.check(to)?;
+        self.check_new(to)?;
         self.inner.rename_opts(from, to, options).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_write_makes_a_folder_pass_for_a_data_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = std::fs::canonicalize(folder.path()).unwrap();
+        std::fs::write(open.join("format"), "1").unwrap();
+        let rooted = Rooted::new(Arc::new(InMemory::new()), LocalFiles::Below(vec![open.clone()]));
+        for (name, is_written) in [("a.csv", true), ("disk.tier", true), ("owner.secret", false), ("worker.lock", false)] {
+            let path = Path::from(open.join(name).display().to_string());
+            let written = rooted.put_opts(&path, "x".into(), PutOptions::default()).await;
+            assert_eq!(written.is_ok(), is_written, "{name}: {written:?}");
+        }
     }
 }

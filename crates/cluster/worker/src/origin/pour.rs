@@ -17,6 +17,9 @@ use crate::segment::Segment;
 
 /// Bytes that are put into the store before other tasks of the thread get their turn.
 const CHUNK_BYTES: usize = 256 << 10;
+/// So many bytes of a whole object, whose checksum the store tells, are held back until the last of them was judged: as many as one request for
+/// missing pages is for. Each such request takes that memory beside the tiers: the admission of a mount says how many there are.
+const HELD_BACK_MAX: u64 = 6 << 20;
 
 /// Why a flight ends before it has all of its bytes.
 pub(super) enum Stop {
@@ -38,6 +41,8 @@ pub(super) struct Pour<'a> {
     wanted: &'a Wanted,
     sink: Option<Sink>,
     received: u64,
+    /// The same, with what is held back.
+    come: u64,
     /// Of these, from shared storage.
     fetched: u64,
     /// How long it has waited for other workers, beyond what one of them takes that has the pages coming.
@@ -46,7 +51,7 @@ pub(super) struct Pour<'a> {
 
 impl<'a> Pour<'a> {
     pub(super) fn new(means: &'a Means, flight: &'a Flight, wanted: &'a Wanted) -> Self {
-        Self { means, flight, wanted, sink: None, received: 0, fetched: 0, waited: Duration::ZERO }
+        Self { means, flight, wanted, sink: None, received: 0, come: 0, fetched: 0, waited: Duration::ZERO }
     }
 
     /// Bytes that the flight has in all.
@@ -135,6 +140,7 @@ impl<'a> Pour<'a> {
     pub(super) async fn stream(&mut self, needed: u64, body: Body, mut skip: u64, permit: &mut Permit) -> Result<(), Stop> {
         let mut body = check(&self.wanted.segment, body)?;
         self.open()?;
+        let mut held_back = self.held_back(needed, &body);
         let mut left = needed;
         while left > 0 {
             let Some(chunk) = permit.during(body.next()).await else { break };
@@ -147,7 +153,14 @@ impl<'a> Pour<'a> {
                 continue;
             }
             left -= chunk.len() as u64;
-            self.put(&chunk)?;
+            match &mut held_back {
+                Some(held) => {
+                    held.extend_from_slice(&chunk);
+                    self.come = held.len() as u64;
+                    self.flight.arrived(self.come, 0);
+                }
+                None => self.put(&chunk)?,
+            }
             permit.arrived(chunk.len() as u64);
         }
         if left > 0 {
@@ -159,7 +172,19 @@ impl<'a> Pour<'a> {
             ))));
         }
         self.fetched += needed;
-        Ok(())
+        match held_back {
+            Some(judged) => self.take(judged.freeze()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Where an answer waits until its last byte was judged, whose first ones could be read before that. What goes past the tiers is given to
+    /// readers as a whole.
+    fn held_back(&self, needed: u64, body: &Body) -> Option<BytesMut> {
+        let is_judged = body.is_checked() && needed == body.range.end - body.range.start;
+        let holds = is_judged && needed <= HELD_BACK_MAX && matches!(self.sink, Some(Sink::Store(_)));
+        debug_assert!(!holds || self.received == 0, "a whole object has nothing before it");
+        holds.then(|| BytesMut::with_capacity(needed as usize))
     }
 
     /// All of it is here.
@@ -206,8 +231,9 @@ impl<'a> Pour<'a> {
             return Err(Stop::Gone);
         }
         self.received += bytes.len() as u64;
+        self.come = self.come.max(self.received);
         let pages = if matches!(sink, Sink::Store(_)) { self.received / PAGE_BYTES } else { 0 };
-        self.flight.arrived(self.received, pages as u32);
+        self.flight.arrived(self.come, pages as u32);
         Ok(())
     }
 

@@ -140,6 +140,20 @@ async fn an_object_that_is_not_what_the_store_says_is_asked_for_once_more_and_no
     assert!(matches!(&held, DataReply::Held(held) if held[0].bytes == 0), "{held:?}");
     assert_eq!(client.read(&version, 0, 2 * MIB).await.unwrap(), data);
     assert_eq!(bed.s3.counters().gets, 5, "the error is not remembered, and neither are its bytes");
+
+    let (data, client, version) = bed.opened("c", MIB).await;
+    bed.s3.inject(Fault::Crc32c(!crc32c(&data)), 2);
+    bed.s3.set_bandwidth(Some(MIB as u64 / 2));
+    let first_page = async {
+        until("all of it is on its way", async || bed.s3.counters().gets > 5).await;
+        let mut read = Box::pin(client.read(&version, 0, 4096));
+        let early = tokio::time::timeout(Duration::from_millis(200), &mut read).await;
+        assert!(early.is_err(), "nobody reads what was not judged: {early:?}");
+        bed.s3.set_bandwidth(None);
+        read.await
+    };
+    let (all, first) = futures::join!(client.read(&version, 0, MIB), first_page);
+    assert_eq!([all, first].map(|read| read.unwrap_err().kind()), [ErrorKind::Corrupt; 2]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

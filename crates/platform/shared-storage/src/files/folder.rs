@@ -2,7 +2,6 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use forebay_data_folder::data_folder_at;
 use forebay_types::{Error, Key, ObjectInfo, Result};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, open, openat, openat2};
 use rustix::io::Errno;
@@ -33,26 +32,6 @@ impl Inner {
         Ok(root)
     }
 
-    /// A folder of Forebay's own data is no shared storage. Looked at once for each folder that has been at the mount's path.
-    fn check_apart(&self, root: &OwnedFd) -> Result<()> {
-        let stat = fstat(root).map_err(|errno| self.failed("", errno))?;
-        let folder = (stat.st_dev, stat.st_ino);
-        if *self.apart.lock() == Some(folder) {
-            return Ok(());
-        }
-        if let Some(own) = data_folder_at(&self.folder) {
-            return Err(Error::invalid(format!(
-                "mount {}: {} and the data folder {} of a forebay are not apart, and its secrets would be read by whoever may read the \
-                 mount: mount another folder, or start that one with another --data-dir",
-                self.name,
-                self.folder.display(),
-                own.display()
-            )));
-        }
-        *self.apart.lock() = Some(folder);
-        Ok(())
-    }
-
     pub(super) fn check_folder(&self) -> Result<()> {
         let root = self.root()?;
         let entries = rustix::fs::Dir::read_from(&root);
@@ -76,10 +55,14 @@ impl Inner {
         let parts = self.parts_of_existing(key)?;
         // Opening a pipe must not wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK;
-        let file = self.open_below(self.root()?, &parts.join("/"), flags).map_err(|errno| self.failed(key.as_str(), errno))?;
+        let root = self.root()?;
+        let file = self.open_below(&root, &parts.join("/"), flags).map_err(|errno| self.failed(key.as_str(), errno))?;
         let stat = fstat(&file).map_err(|errno| self.failed(key.as_str(), errno))?;
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Ok((file, stat, self.info(key, &stat))),
+            FileType::RegularFile => {
+                self.check_outside(&root, &file, (key.as_str(), false))?;
+                Ok((file, stat, self.info(key, &stat)))
+            }
             FileType::Directory => {
                 Err(Error::not_found(format!("{}: this is a folder, not a file: list it", self.path(key.as_str()))))
             }

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 
+use forebay_data_folder::has_data;
 use forebay_types::{Key, Result};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat, fstat, statat};
 use rustix::io::Errno;
@@ -29,7 +30,10 @@ pub(super) fn list(files: &Inner, prefix: &Key, folders: bool, after: Option<&Ke
         let _ = walk.folder(&root, "", 0)?;
     } else if is_path(start) && !start.starts_with(&format!("{HIDDEN}/")) {
         match files.open_below(&root, start.trim_end_matches('/'), folder_flags()) {
-            Ok(folder) => drop(walk.folder(&folder, start, 0)?),
+            Ok(folder) => {
+                files.check_outside(&root, &folder, (start, true))?;
+                drop(walk.folder(&folder, start, 0)?);
+            }
             Err(Errno::NOENT | Errno::NOTDIR) => {}
             Err(errno) => return Err(files.failed(start, errno)),
         }
@@ -152,7 +156,9 @@ impl Walk<'_> {
             }
         }
         keys.sort_unstable();
-        Ok(keys)
+        // Of a data folder nothing is shown, whoever's it is.
+        let has = |name: &str| keys.binary_search(&(format!("{path}{name}"), false)).is_ok();
+        Ok(if has_data(has) { Vec::new() } else { keys })
     }
 
     /// What is known of a file, by its server too; none when it isn't one that can be read below the mount.
@@ -165,9 +171,12 @@ impl Walk<'_> {
                 let found = self.files.open_below(self.root, key, OFlags::PATH).and_then(|target| {
                     // It may be another server's.
                     (self.files.asking)(target.as_fd()).map_or(Ok(()), |ask| ask(target.as_fd(), ""))?;
-                    fstat(target)
+                    Ok((fstat(&target)?, target))
                 });
-                if let Ok(stat) = found { stat } else { return Ok(None) }
+                match found {
+                    Ok((stat, target)) if self.files.check_outside(self.root, &target, (key, false)).is_ok() => stat,
+                    _ => return Ok(None),
+                }
             }
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok(None),

@@ -1,5 +1,6 @@
 //! A directory, NFS among them. Keys are paths below it, byte for byte; nothing outside is ever reached.
 
+mod apart;
 mod folder;
 mod fresh;
 mod list;
@@ -17,7 +18,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use forebay_types::{Attributes, Error, Key, Mount, MountId, MountName, ObjectInfo, Result, VersionTag};
-use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
@@ -34,8 +34,7 @@ pub(crate) struct Inner {
     mount: MountId,
     name: MountName,
     folder: PathBuf,
-    /// The folder, as the file system knows it, that was seen to be apart from Forebay's own data.
-    apart: Mutex<Option<(u64, u64)>>,
+    apart: apart::Apart,
     limiter: Arc<Limiter>,
     tally: Arc<Tally>,
     /// How long a call may wait for the file system.
@@ -73,7 +72,7 @@ impl Files {
             mount,
             name,
             folder,
-            apart: Mutex::new(None),
+            apart: apart::Apart::default(),
             limiter,
             tally,
             patience,

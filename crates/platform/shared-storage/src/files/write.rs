@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use bytes::Bytes;
+use forebay_data_folder::is_mark;
 use forebay_types::{Error, ErrorKind, Key, ObjectInfo, Result};
 use rustix::fs::{
     AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fstat, fsync, mkdirat, openat, renameat, renameat_with, statat, unlinkat,
@@ -12,6 +13,7 @@ use rustix::fs::{
 use rustix::io::{Errno, pwrite};
 
 use super::Inner;
+use super::apart::holds_data;
 use super::folder::folder_flags;
 use super::list::DEPTH_MAX;
 use super::name::HIDDEN;
@@ -123,6 +125,13 @@ impl Inner {
         let parts = self.parts(key)?;
         let (name, folders) = parts.split_last().expect("keys have a part");
         let folder = self.make_folders(key, folders)?;
+        if is_mark(name) && holds_data(&folder, Some(*name)) {
+            return Err(Error::invalid(format!(
+                "{}: with a file of that name its folder would pass for a data folder of a forebay, and nothing in it would be shown: \
+                 choose another name",
+                self.path(key.as_str())
+            )));
+        }
         match condition {
             PutCondition::Any => renameat(&draft.hidden, &draft.name, &folder, *name).map_err(failed)?,
             PutCondition::Absent => {
@@ -174,10 +183,11 @@ impl Inner {
         };
         let (name, folders) = parts.split_last().expect("keys have a part");
         let root = self.root()?;
-        let folder = match folders {
-            [] => Ok(root),
-            folders => self.open_below(&root, &folders.join("/"), folder_flags()),
-        };
+        let way = if folders.is_empty() { ".".to_string() } else { folders.join("/") };
+        let folder = self.open_below(&root, &way, folder_flags());
+        if let Ok(folder) = &folder {
+            self.check_outside(&root, folder, (way.as_str(), true))?;
+        }
         let removed = folder.and_then(|folder| {
             if is_folder {
                 self.remove_empty(&folder, name, 0)?
@@ -194,9 +204,12 @@ impl Inner {
         }
     }
 
-    /// Removes a folder that no file is in, with the folders in it. Of one with files those go that are empty.
+    /// Removes a folder that no file is in, with the folders in it. Of one with files those go that are empty, and of a data folder nothing.
     fn remove_empty(&self, parent: &OwnedFd, name: &str, depth: usize) -> Result<(), Errno> {
         let folder = self.open_below(parent, name, folder_flags() | OFlags::NOFOLLOW)?;
+        if holds_data(&folder, None) {
+            return Err(Errno::ACCESS);
+        }
         let entries = Dir::read_from(&folder)?.flatten().filter(|entry| entry.file_type() != FileType::RegularFile);
         let names: Vec<String> = entries.filter_map(|entry| entry.file_name().to_str().ok().map(str::to_string)).collect();
         for name in names.iter().filter(|name| depth < DEPTH_MAX && !matches!(name.as_str(), "." | "..")) {
@@ -221,13 +234,16 @@ impl Inner {
             let path = folders[..depth].join("/");
             let opened = match self.open_below(&root, &path, folder_flags()) {
                 Err(Errno::NOENT) => {
-                    make_folder(folder.as_ref().unwrap_or(&root), folders[depth - 1]).map_err(failed)?;
+                    let parent = folder.as_ref().unwrap_or(&root);
+                    self.check_outside(&root, parent, (key.as_str(), true))?;
+                    make_folder(parent, folders[depth - 1]).map_err(failed)?;
                     self.open_below(&root, &path, folder_flags())
                 }
                 other => other,
             };
             folder = Some(opened.map_err(failed)?);
         }
+        self.check_outside(&root, folder.as_ref().unwrap_or(&root), (key.as_str(), true))?;
         Ok(folder.unwrap_or(root))
     }
 }

@@ -89,6 +89,10 @@ impl Source for Checked {
             false => Some(Ok(bytes)),
         }
     }
+
+    fn is_checked(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -260,3 +260,69 @@ async fn a_folder_of_forebay_s_own_data_is_not_read() {
     symlink(data.join("sub"), &lake).unwrap();
     assert_eq!(get(&storage, "a", GetRange::All).await.unwrap_err().kind(), ErrorKind::Invalid);
 }
+
+#[tokio::test]
+async fn a_data_folder_below_a_mount_is_not_reached() {
+    let lab = Lab::files();
+    let place = |path: &str| lab.folder().join(path);
+    let marked = [
+        ("one", &["owner.secret"][..]),
+        ("lake/two", &["format", "worker.lock"][..]),
+        ("lake/disk", &["disk.tier", "disk.sums"][..]),
+    ];
+    for (folder, marks) in marked {
+        std::fs::create_dir_all(place(&format!("{folder}/tiers/empty"))).unwrap();
+        for file in marks.iter().chain(&["tiers/a"]) {
+            std::fs::write(place(&format!("{folder}/{file}")), "hush").unwrap();
+        }
+    }
+    for (target, link) in [("one/owner.secret", "file"), ("lake/two/tiers", "folder")] {
+        symlink(target, place(link)).unwrap();
+    }
+    for there in ["lake/a", "lake/format"] {
+        put(&lab.storage, there, "fine").await;
+        assert_eq!(get(&lab.storage, there, GetRange::All).await.unwrap(), "fine");
+    }
+    for within in
+        ["one/owner.secret", "one/tiers/a", "lake/two/format", "lake/two/tiers/a", "lake/disk/disk.tier", "file", "folder/a"]
+    {
+        let read = [get(&lab.storage, within, GetRange::All).await.err(), lab.storage.head(&key(within)).await.err()];
+        for error in read.map(Option::unwrap) {
+            assert!(error.kind() == ErrorKind::Denied && error.message().contains("the data folder "), "{within}: {error}");
+        }
+    }
+    for new in ["one/new", "one/new/deep/er", "lake/two/tiers/a", "folder/new"] {
+        let error = lab.storage.put(&key(new), vec!["x".into()], PutCondition::Any).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Denied, "{new}: {error}");
+    }
+    for within in ["one/owner.secret", "lake/two/tiers/a", "folder/a", "one/tiers/empty/"] {
+        assert_eq!(lab.storage.delete(&key(within)).await.unwrap_err().kind(), ErrorKind::Denied, "{within}");
+    }
+    for around in ["one/", "lake/"] {
+        lab.storage.delete(&key(around)).await.unwrap();
+    }
+    assert!(place("one/tiers/empty").exists() && place("lake/two/tiers/empty").exists() && !place("one/new").exists());
+    for within in ["one/", "lake/two/tiers/", "folder/"] {
+        assert_eq!(lab.storage.list(&key(within), false, None, 10).await.unwrap_err().kind(), ErrorKind::Denied, "{within}");
+    }
+    let listed = lab.storage.list(&key(""), false, None, 10).await.unwrap();
+    let keys: Vec<_> = listed.objects.iter().map(|object| object.version.key.as_str()).collect();
+    assert_eq!(keys, ["lake/a", "lake/format"]);
+    let listed = lab.storage.list(&key(""), true, None, 10).await.unwrap();
+    assert_eq!((listed.objects.len(), &listed.folders[..]), (0, &[key("lake/")][..]));
+}
+
+#[tokio::test]
+async fn no_write_makes_a_folder_pass_for_a_data_folder() {
+    let lab = Lab::files();
+    for there in ["a", "lake/format", "lake/disk.sums", "lake/sub.lock"] {
+        put(&lab.storage, there, "fine").await;
+    }
+    for new in ["owner.secret", "lake/owner.secret", "lake/worker.lock", "lake/disk.tier"] {
+        let error = lab.storage.put(&key(new), vec!["x".into()], PutCondition::Any).await.unwrap_err();
+        assert!(error.kind() == ErrorKind::Invalid && error.message().contains("choose another name"), "{new}: {error}");
+    }
+    put(&lab.storage, "lake/format", "again").await;
+    assert_eq!(get(&lab.storage, "lake/format", GetRange::All).await.unwrap(), "again");
+    assert_eq!(lab.storage.list(&key(""), false, None, 10).await.unwrap().objects.len(), 4);
+}

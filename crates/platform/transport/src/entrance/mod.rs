@@ -2,6 +2,7 @@
 
 mod introduced;
 mod seldom;
+mod spare;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use introduced::{Heard, Introduced};
 pub use seldom::Seldom;
+pub use spare::Spare;
 
 /// Connections that have not shown yet who they are, and more where a port serves more.
 const PLACES: usize = 256;

@@ -18,6 +18,11 @@ impl Parrot {
 
     /// The same with more headers, a line each.
     pub async fn start_with(says: &'static str, headers: &'static str) -> Self {
+        Self::start_refusing(says, headers, None).await
+    }
+
+    /// The same, but that requests with these words in their heads, in small letters, are forbidden.
+    pub async fn start_refusing(says: &'static str, headers: &'static str, refused: Option<&'static str>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let heard = Arc::<Mutex<Vec<String>>>::default();
@@ -25,7 +30,7 @@ impl Parrot {
         tokio::spawn(async move {
             while let Ok((socket, _)) = listener.accept().await {
                 let kept = Arc::clone(&kept);
-                tokio::spawn(async move { answer(socket, says, headers, &kept).await });
+                tokio::spawn(async move { answer(socket, (says, headers), refused, &kept).await });
             }
         });
         Self { endpoint, heard }
@@ -37,7 +42,7 @@ impl Parrot {
     }
 }
 
-async fn answer(mut socket: TcpStream, says: &str, headers: &str, heard: &Mutex<Vec<String>>) {
+async fn answer(mut socket: TcpStream, (says, headers): (&str, &str), refused: Option<&str>, heard: &Mutex<Vec<String>>) {
     let mut all = Vec::new();
     let head = loop {
         if let Some(end) = all.windows(4).position(|four: &[u8]| four == b"\r\n\r\n") {
@@ -49,11 +54,12 @@ async fn answer(mut socket: TcpStream, says: &str, headers: &str, heard: &Mutex<
     };
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok()).unwrap_or(0);
     while all.len() < head.len() + 4 + length && socket.read_buf(&mut all).await.unwrap_or(0) > 0 {}
+    let status = if refused.is_some_and(|words| head.contains(words)) { "403 Forbidden" } else { "200 OK" };
     // Before it is answered: whoever asked looks then.
     heard.lock().unwrap().push(head);
     let length = says.len();
     let answer = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/xml\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n{says}"
+        "HTTP/1.1 {status}\r\ncontent-type: application/xml\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n{says}"
     );
     let _ = socket.write_all(answer.as_bytes()).await;
 }
