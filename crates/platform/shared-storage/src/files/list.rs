@@ -32,7 +32,7 @@ pub(super) fn list(files: &Inner, prefix: &Key, folders: bool, after: Option<&Ke
         match files.open_below(&root, start.trim_end_matches('/'), folder_flags()) {
             Ok(folder) => {
                 files.check_outside(&root, &folder, (start, true))?;
-                drop(walk.folder(&folder, start, 0)?);
+                let _ = walk.folder(&folder, start, 0)?;
             }
             Err(Errno::NOENT | Errno::NOTDIR) => {}
             Err(errno) => return Err(files.failed(start, errno)),
