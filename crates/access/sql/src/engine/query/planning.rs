@@ -14,7 +14,7 @@ use forebay_types::{Error, Result, format_bytes};
 
 use super::planner::attempt;
 use super::{May, away, heeded, sizes};
-use crate::catalog::{CATALOG, SCHEMA, plain_schema};
+use crate::catalog::{CATALOG, SCHEMA, without_metadata};
 use crate::copy::with_folders_of_nulls;
 use crate::engine::Engine;
 use crate::engine::ddl;
@@ -287,7 +287,7 @@ fn with_own_value(engine: &Engine, logical: LogicalPlan) -> LogicalPlan {
 fn with_plain_types(plan: LogicalPlan) -> LogicalPlan {
     match plan {
         LogicalPlan::DescribeTable(DescribeTable { schema, output_schema }) => {
-            LogicalPlan::DescribeTable(DescribeTable { schema: Arc::new(plain_schema(&schema)), output_schema })
+            LogicalPlan::DescribeTable(DescribeTable { schema: Arc::new(without_metadata(&schema)), output_schema })
         }
         other => other,
     }
