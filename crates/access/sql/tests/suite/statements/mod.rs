@@ -2,6 +2,7 @@
 
 mod bounds;
 mod computing;
+mod lambdas;
 mod orders;
 mod parameters;
 mod slow;
