@@ -232,6 +232,15 @@ async fn a_statement_that_has_given_rows_or_writes_is_not_run_again_for_a_wide_r
 }
 
 #[tokio::test]
+async fn a_window_over_more_rows_than_there_is_memory_for_is_refused() {
+    let lake = lake();
+    let sql = |rows: u64| format!("select sum(m) as a from (select max(value) over () as m from range(0, {rows}))");
+    let error = lake.error(&sql(3_000_000)).await;
+    assert!(error.kind() == ErrorKind::Retry && error.message().contains("sql-memory"), "{error}");
+    assert_eq!(lake.rows(&sql(1_000_000)).await, "999999000000");
+}
+
+#[tokio::test]
 async fn what_is_not_much_is_answered_as_ever() {
     let lake = lake();
     assert_eq!(lake.rows("select length(repeat('ab', 1000000)) as a").await, "2000000");
