@@ -29,6 +29,7 @@ use crate::stores::Seen;
 
 mod away;
 mod heeded;
+mod kept;
 mod planner;
 mod planning;
 mod remote;
@@ -37,8 +38,9 @@ mod sizes;
 mod text;
 mod written;
 
+pub(crate) use planner::physical;
+pub(crate) use planning::logical_plan;
 use planning::{Planned, plan};
-pub(crate) use planning::{logical_plan, physical};
 use rows::{Rows, Waiter};
 use written::shown_whole;
 
