@@ -5,5 +5,6 @@ mod computing;
 mod lambdas;
 mod orders;
 mod parameters;
+mod subqueries;
 mod slow;
 mod temporary;
