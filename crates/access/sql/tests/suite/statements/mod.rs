@@ -5,6 +5,6 @@ mod computing;
 mod lambdas;
 mod orders;
 mod parameters;
-mod subqueries;
 mod slow;
+mod subqueries;
 mod temporary;
