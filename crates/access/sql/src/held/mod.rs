@@ -8,17 +8,20 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
-use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, replace_children_if_necessary};
-use futures::{StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 
 use crate::functions::bytes_of;
@@ -58,19 +61,38 @@ struct Held {
     reservation: MemoryReservation,
     /// Columns that the window adds.
     values: u64,
+    /// Whether the window gives rows as soon as it has an answer for them, and holds them no longer.
+    gives_early: bool,
     /// Rows, and the bytes that are counted of them.
     there: Mutex<(usize, usize)>,
 }
 
 impl Held {
+    /// Rows that come. All of them are put beside each other at once by a window that gives none before: until then they are there once.
     fn take(&self, batch: &RecordBatch) -> Result<()> {
-        let within = batch.columns().iter().map(|column| bytes_of(column.as_ref())).fold(0, u64::saturating_add);
-        let beside = (batch.num_rows() as u64).saturating_mul(self.values * VALUE_BYTES);
-        let bytes = within.saturating_mul(COPIES).saturating_add(beside);
+        let bytes = batch.columns().iter().map(|column| bytes_of(column.as_ref())).fold(0, u64::saturating_add);
+        let rows = batch.num_rows();
+        self.grow(rows, if self.gives_early { bytes.saturating_mul(COPIES).saturating_add(self.said_of(rows)) } else { bytes })
+    }
+
+    /// No more rows come, and nothing is left of what made them.
+    fn compute(&self) -> Result<()> {
+        if self.gives_early {
+            return Ok(());
+        }
+        let (rows, bytes) = *self.there.lock();
+        self.grow(0, (bytes as u64).saturating_mul(COPIES - 1).saturating_add(self.said_of(rows)))
+    }
+
+    fn said_of(&self, rows: usize) -> u64 {
+        (rows as u64).saturating_mul(self.values * VALUE_BYTES)
+    }
+
+    fn grow(&self, rows: usize, bytes: u64) -> Result<()> {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         let mut there = self.there.lock();
         self.reservation.try_grow(bytes)?;
-        there.0 += batch.num_rows();
+        there.0 += rows;
         there.1 += bytes;
         Ok(())
     }
@@ -127,13 +149,34 @@ impl ExecutionPlan for Counting {
         let held = self.begun.lock().remove(&partition);
         let rows = self.input.execute(partition, context)?;
         let Some(held) = held else { return Ok(rows) };
-        let schema = rows.schema();
-        let counted = rows.map(move |batch| {
-            let batch = batch?;
-            held.take(&batch)?;
-            Ok::<_, DataFusionError>(batch)
-        });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, counted)))
+        Ok(Box::pin(Counted { schema: rows.schema(), rows: Some(rows), held }))
+    }
+}
+
+/// Rows that are counted; none when there were all of them.
+struct Counted {
+    schema: SchemaRef,
+    rows: Option<SendableRecordBatchStream>,
+    held: Arc<Held>,
+}
+
+impl Stream for Counted {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(rows) = &mut self.rows else { return Poll::Ready(None) };
+        let Some(batch) = ready!(rows.poll_next_unpin(cx)) else {
+            // A sort holds its rows for as long as it is there.
+            self.rows = None;
+            return Poll::Ready(self.held.compute().err().map(Err));
+        };
+        Poll::Ready(Some(batch.and_then(|batch| self.held.take(&batch).map(|()| batch))))
+    }
+}
+
+impl RecordBatchStream for Counted {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
     }
 }
 
@@ -179,12 +222,13 @@ impl ExecutionPlan for Holding {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let reservation = MemoryConsumer::new(format!("window[{partition}]")).register(context.memory_pool());
-        let held = Arc::new(Held { reservation, values: self.values, there: Mutex::default() });
+        let (values, gives_early) = (self.values, self.gives_early);
+        let held = Arc::new(Held { reservation, values, gives_early, there: Mutex::default() });
         self.begun.lock().insert(partition, Arc::clone(&held));
         let rows = self.window.execute(partition, context)?;
-        let (schema, gives_early) = (rows.schema(), self.gives_early);
+        let schema = rows.schema();
         let given = rows.inspect_ok(move |batch| {
-            if gives_early {
+            if held.gives_early {
                 held.give(batch.num_rows());
             }
         });

@@ -1,5 +1,6 @@
 //! Windows over more rows than there is memory for, and over as many that they don't hold.
 
+use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::collect;
@@ -45,5 +46,14 @@ async fn windows_above_each_other_are_each_counted() {
         "select m, min(m) over (order by value desc rows between unbounded preceding and unbounded following) from ({below})"
     );
     let (left, rows) = ran(&sql, "WindowAggExec", 1 << 30).await;
+    assert_eq!((left, rows.unwrap()), (0, 500_000));
+}
+
+#[tokio::test]
+async fn a_window_computes_when_the_sort_below_it_holds_nothing_any_more() {
+    let over = "partition by value % 7 order by value rows between unbounded preceding and unbounded following";
+    let sql = format!("select value, max(value) over ({over}) as m from range(0, 500000)");
+    // A sort by two columns holds 17 MB until it has given its last rows, a window 16 MB when it has all of them.
+    let (left, rows) = ran(&sql, "WindowAggExec", 30 << 20).await;
     assert_eq!((left, rows.unwrap()), (0, 500_000));
 }

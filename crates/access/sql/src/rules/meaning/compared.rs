@@ -1,5 +1,5 @@
-//! A subquery that stands for one value, about rows of which something is equal to a column of the query around it: `t.s = o.n` of texts and
-//! numbers, `cast(t.x as int) = o.n`.
+//! A subquery that stands for one value, or that `in` and `exists` ask for groups, about rows of which something is equal to a column of the
+//! query around it: `t.s = o.n` of texts and numbers, `cast(t.x as int) = o.n`.
 //!
 //! The engine makes groups by the column and joins them by its cast: of '1' and '01' there were two groups for one row, each with its own count.
 //! Here what is compared is a column, which the groups are made by.
@@ -12,8 +12,11 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, DFSchema};
 use datafusion::error::Result;
+use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr};
+use datafusion::logical_expr::{
+    BinaryExpr, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, binary_expr,
+};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::prelude::ident;
 
@@ -37,13 +40,31 @@ impl AnalyzerRule for Compared {
 }
 
 fn of_expr(expr: Expr, count: &Cell<usize>) -> Result<Transformed<Expr>> {
-    let Expr::ScalarSubquery(mut of) = expr else { return Ok(Transformed::no(expr)) };
+    match expr {
+        Expr::ScalarSubquery(of) => Ok(of_subquery(of, count)?.update_data(Expr::ScalarSubquery)),
+        Expr::InSubquery(InSubquery { expr, subquery, negated }) if makes_groups(&subquery.subquery)? => {
+            let changed = of_subquery(subquery, count)?;
+            Ok(changed.update_data(|subquery| Expr::InSubquery(InSubquery { expr, subquery, negated })))
+        }
+        Expr::Exists(Exists { subquery, negated }) if makes_groups(&subquery.subquery)? => {
+            Ok(of_subquery(subquery, count)?.update_data(|subquery| Expr::Exists(Exists { subquery, negated })))
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+/// Whether anything is computed of groups. Elsewhere `in` and `exists` ask for single rows, of which it does not matter how many there are.
+fn makes_groups(plan: &LogicalPlan) -> Result<bool> {
+    plan.exists(|node| Ok(matches!(node, LogicalPlan::Aggregate(groups) if !groups.aggr_expr.is_empty())))
+}
+
+fn of_subquery(mut of: Subquery, count: &Cell<usize>) -> Result<Transformed<Subquery>> {
     if of.outer_ref_columns.is_empty() {
-        return Ok(Transformed::no(Expr::ScalarSubquery(of)));
+        return Ok(Transformed::no(of));
     }
     let changed = Arc::unwrap_or_clone(of.subquery).transform_up(|node| of_node(node, count))?;
     of.subquery = Arc::new(changed.data);
-    Ok(Transformed::new_transformed(Expr::ScalarSubquery(of), changed.transformed))
+    Ok(Transformed::new_transformed(of, changed.transformed))
 }
 
 fn of_node(node: LogicalPlan, count: &Cell<usize>) -> Result<Transformed<LogicalPlan>> {

@@ -6,12 +6,13 @@
 
 use std::collections::HashSet;
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, JoinType, plan_err};
+use datafusion::common::{Column, DFSchema, JoinType, plan_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{Aggregate, BinaryExpr, Expr, LogicalPlan, Operator};
+use datafusion::logical_expr::{Aggregate, BinaryExpr, Distinct, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::optimizer::AnalyzerRule;
 
 use super::compared::{column_of, has_subquery};
@@ -71,6 +72,9 @@ fn fixed_below<'a>(plan: &'a LogicalPlan, fixed: &mut HashSet<&'a Column>) {
             fixed_by(&filter.predicate, &filter.input, fixed);
             fixed_below(&filter.input, fixed);
         }
+        LogicalPlan::Projection(of) => fixed_of(&of.expr, &of.input, fixed),
+        LogicalPlan::Aggregate(of) => fixed_of(&of.group_expr, &of.input, fixed),
+        LogicalPlan::Distinct(Distinct::All(input)) => fixed_below(input, fixed),
         LogicalPlan::Join(join) => {
             if matches!(join.join_type, JoinType::Inner | JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti) {
                 fixed_below(&join.left, fixed);
@@ -83,18 +87,35 @@ fn fixed_below<'a>(plan: &'a LogicalPlan, fixed: &mut HashSet<&'a Column>) {
     }
 }
 
+/// The same of columns that are shown as they are.
+fn fixed_of<'a>(shown: &'a [Expr], input: &'a LogicalPlan, fixed: &mut HashSet<&'a Column>) {
+    let mut below = HashSet::new();
+    fixed_below(input, &mut below);
+    fixed.extend(shown.iter().filter_map(Expr::try_as_col).filter(|column| below.contains(column)));
+}
+
 fn fixed_by<'a>(predicate: &'a Expr, input: &LogicalPlan, fixed: &mut HashSet<&'a Column>) {
+    let schema = input.schema();
     let is_one = |value: &Expr| !value.any_column_refs() && !value.is_volatile() && !has_subquery(value);
     for condition in split_conjunction(predicate) {
         let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = condition else { continue };
         let (left, right) = (left.as_ref(), right.as_ref());
-        if is_one(right) {
-            fixed.extend(column_of(left, input.schema()));
+        // Several texts may be one number.
+        let (left_text, right_text) = (is_text(left, schema), is_text(right, schema));
+        if is_one(right) && (right_text || !left_text) {
+            fixed.extend(column_of(left, schema));
         }
-        if is_one(left) {
-            fixed.extend(column_of(right, input.schema()));
+        if is_one(left) && (left_text || !right_text) {
+            fixed.extend(column_of(right, schema));
         }
     }
+}
+
+fn is_text(value: &Expr, schema: &DFSchema) -> bool {
+    value.get_type(schema).is_ok_and(|kind| match kind {
+        DataType::Dictionary(_, word) => word.is_string(),
+        kind => kind.is_string(),
+    })
 }
 
 /// Whether what is told of a plan's columns may come from groups above a join.

@@ -29,6 +29,7 @@ async fn a_value_that_may_be_several_is_refused() {
         "select count(*) from '/lake/t.parquet' t where t.k = o.n group by rollup (t.k)",
         "select count(*) from '/lake/t.parquet' t where t.k >= o.n group by t.k",
         "select count(*) from '/lake/t.parquet' t where cast(t.x as int) = o.n group by t.x",
+        "select count(*) from '/lake/t.parquet' t where t.s = o.n group by t.s",
         "select count(*) from '/lake/t.parquet' t where t.k = o.n and exists (select 1 from d where d.id > length(t.j)) group by t.k, t.j",
         "select count(*) from '/lake/t.parquet' t where t.k = o.n and t.j = (select max(u.j) from '/lake/t.parquet' u where u.s = t.s) \
          group by t.k, t.j",
@@ -45,6 +46,7 @@ async fn a_value_that_is_one_is_answered() {
     for (subquery, rows) in [
         ("select count(*) from '/lake/t.parquet' t where t.k = o.n", "1 2\n2 1\n3 0"),
         ("select count(*) from '/lake/t.parquet' t where o.n = t.k group by t.k", "1 2\n2 1\n3 -1"),
+        ("select count(*) from (select t.j, t.k from '/lake/t.parquet' t where t.k = o.n) group by k", "1 2\n2 1\n3 -1"),
         ("select max(t.k) + 1 from '/lake/t.parquet' t where t.k = o.n group by t.k having count(*) > 1", "1 2\n2 -1\n3 -1"),
         ("select count(*) from '/lake/t.parquet' t join d on t.k = d.id where t.k = o.n group by t.k", "1 2\n2 1\n3 -1"),
         ("select d.v from d where d.id = o.n", "1 10\n2 20\n3 -1"),
@@ -59,5 +61,23 @@ async fn a_value_that_is_one_is_answered() {
         ),
     ] {
         assert_eq!(lake.rows(&of_each(subquery)).await, rows, "{subquery}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_and_exists_ask_for_what_groups_are_whole() {
+    let lake = lake().await;
+    for (condition, rows) in [
+        // All rows together are one, also where there is none.
+        ("exists (select count(*) from '/lake/t.parquet' t where t.k = o.n)", "1\n2\n3"),
+        ("not exists (select max(t.x) from '/lake/t.parquet' t where t.k = o.n)", ""),
+        ("o.n in (select count(*) + 3 from '/lake/t.parquet' t where t.k = o.n)", "3"),
+        ("o.n not in (select max(t.k) from '/lake/t.parquet' t where t.k = o.n)", ""),
+        // '1' and '01' are one number.
+        ("o.n + 1 in (select count(*) from '/lake/t.parquet' t where t.s = o.n group by t.k)", "1"),
+        ("exists (select 1 from '/lake/t.parquet' t where cast(t.s as int) = o.n group by t.k having count(*) > 1)", "1"),
+    ] {
+        let sql = format!("select o.n from (values (1), (2), (3)) o(n) where {condition} order by o.n");
+        assert_eq!(lake.rows(&sql).await, rows, "{condition}");
     }
 }
