@@ -24,10 +24,9 @@ pub(super) async fn with_rows(engine: &Engine, session: &QuerySession, logical: 
     if makes_none(session, &table).await {
         return Ok(LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(table)));
     }
-    let state = session.context.state();
-    let input = state.optimize(&table.input).map_err(from_engine)?;
-    let schema = Arc::clone(input.schema().inner());
-    let plan = Box::pin(physical(engine, state, &input)).await?;
+    // Planned as it is written: what is optimized already would be looked at once more, and some joins be taken for others.
+    let plan = Box::pin(physical(engine, session.context.state(), &table.input)).await?;
+    let schema = plan.schema();
     let plan = repeated::bounded(plan, &engine.inner.calls, Some(&deadline::waited())).map_err(from_engine)?;
     let plan = held::counted(plan).map_err(from_engine)?;
     let parts = collect_partitioned(plan, session.context.task_ctx()).await.map_err(from_engine)?;

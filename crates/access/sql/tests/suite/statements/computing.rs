@@ -127,3 +127,12 @@ async fn a_table_is_made_once_unless_it_is_to_be_another() {
     assert_eq!(lake.rows("select count(n) from u").await, "0");
     assert_eq!(lake.error("create table v as select b / 0 as b from t").await.kind(), ErrorKind::Invalid);
 }
+
+#[tokio::test]
+async fn a_table_has_the_rows_of_its_statement() {
+    let lake = apart();
+    // A semi join by all columns, nulls and all, as `intersect all` is when it is written.
+    let same = "select 1 from (values (1)) u(y) where u.y is not distinct from t.x";
+    lake.rows(&format!("create table same as select x from (values (1), (1), (2)) t(x) where exists ({same})")).await;
+    assert_eq!(lake.rows("select count(*), sum(x) from same").await, "2 2");
+}
