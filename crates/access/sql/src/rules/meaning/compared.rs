@@ -42,24 +42,21 @@ impl AnalyzerRule for Compared {
 fn of_expr(expr: Expr, count: &Cell<usize>) -> Result<Transformed<Expr>> {
     match expr {
         Expr::ScalarSubquery(of) => Ok(of_subquery(of, count)?.update_data(Expr::ScalarSubquery)),
-        Expr::InSubquery(InSubquery { expr, subquery, negated }) if makes_groups(&subquery.subquery)? => {
+        Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
             let changed = of_subquery(subquery, count)?;
             Ok(changed.update_data(|subquery| Expr::InSubquery(InSubquery { expr, subquery, negated })))
         }
-        Expr::Exists(Exists { subquery, negated }) if makes_groups(&subquery.subquery)? => {
+        Expr::Exists(Exists { subquery, negated }) => {
             Ok(of_subquery(subquery, count)?.update_data(|subquery| Expr::Exists(Exists { subquery, negated })))
         }
         other => Ok(Transformed::no(other)),
     }
 }
 
-/// Whether anything is computed of groups. Elsewhere `in` and `exists` ask for single rows, of which it does not matter how many there are.
-fn makes_groups(plan: &LogicalPlan) -> Result<bool> {
-    plan.exists(|node| Ok(matches!(node, LogicalPlan::Aggregate(groups) if !groups.aggr_expr.is_empty())))
-}
-
 fn of_subquery(mut of: Subquery, count: &Cell<usize>) -> Result<Transformed<Subquery>> {
-    if of.outer_ref_columns.is_empty() {
+    // Elsewhere no groups are made, and it does not matter how many rows `in` and `exists` find.
+    let computes = |node: &LogicalPlan| Ok(matches!(node, LogicalPlan::Aggregate(groups) if !groups.aggr_expr.is_empty()));
+    if of.outer_ref_columns.is_empty() || !of.subquery.exists(computes)? {
         return Ok(Transformed::no(of));
     }
     let changed = Arc::unwrap_or_clone(of.subquery).transform_up(|node| of_node(node, count))?;
@@ -69,7 +66,8 @@ fn of_subquery(mut of: Subquery, count: &Cell<usize>) -> Result<Transformed<Subq
 
 fn of_node(node: LogicalPlan, count: &Cell<usize>) -> Result<Transformed<LogicalPlan>> {
     match node {
-        LogicalPlan::Filter(filter) => by_columns(filter, count),
+        // A condition of groups that are made (`having`) makes none.
+        LogicalPlan::Filter(filter) if !matches!(filter.input.as_ref(), LogicalPlan::Aggregate(_)) => by_columns(filter, count),
         other => Ok(Transformed::no(other)),
     }
 }
@@ -78,10 +76,12 @@ fn of_node(node: LogicalPlan, count: &Cell<usize>) -> Result<Transformed<Logical
 fn by_columns(filter: Filter, count: &Cell<usize>) -> Result<Transformed<LogicalPlan>> {
     let schema = Arc::clone(filter.input.schema());
     let shown: Vec<Expr> = schema.columns().into_iter().map(Expr::Column).collect();
-    let (mut wider, mut conditions) = (shown.clone(), Vec::new());
+    let (mut wider, mut first, mut conditions) = (shown.clone(), Vec::new(), Vec::new());
     for condition in split_conjunction(&filter.predicate) {
         let Some((own, around)) = compared(condition, &schema) else {
-            conditions.push(condition.clone());
+            // What is about rows of its own comes first: not of all of them something may be computed.
+            let those = if condition.contains_outer() { &mut conditions } else { &mut first };
+            those.push(condition.clone());
             continue;
         };
         let name = format!("{NAME}{}", count.replace(count.get() + 1));
@@ -92,7 +92,11 @@ fn by_columns(filter: Filter, count: &Cell<usize>) -> Result<Transformed<Logical
         return Ok(Transformed::no(LogicalPlan::Filter(filter)));
     }
     assert!(conditions.len() >= wider.len() - shown.len(), "each value is compared");
-    let mut plan = LogicalPlanBuilder::from(Arc::clone(&filter.input)).project(wider)?;
+    let mut plan = LogicalPlanBuilder::from(Arc::clone(&filter.input));
+    if let Some(condition) = conjunction(first) {
+        plan = plan.filter(condition)?;
+    }
+    plan = plan.project(wider)?;
     if let Some(condition) = conjunction(conditions) {
         plan = plan.filter(condition)?;
     }

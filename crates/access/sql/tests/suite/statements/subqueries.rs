@@ -48,12 +48,14 @@ async fn a_value_that_is_one_is_answered() {
         ("select count(*) from '/lake/t.parquet' t where o.n = t.k group by t.k", "1 2\n2 1\n3 -1"),
         ("select count(*) from (select t.j, t.k from '/lake/t.parquet' t where t.k = o.n) group by k", "1 2\n2 1\n3 -1"),
         ("select max(t.k) + 1 from '/lake/t.parquet' t where t.k = o.n group by t.k having count(*) > 1", "1 2\n2 -1\n3 -1"),
+        ("select max(t.k) from '/lake/t.parquet' t where t.k = o.n group by t.k having max(t.k) + 1 = o.n + 1", "1 1\n2 2\n3 -1"),
         ("select count(*) from '/lake/t.parquet' t join d on t.k = d.id where t.k = o.n group by t.k", "1 2\n2 1\n3 -1"),
         ("select d.v from d where d.id = o.n", "1 10\n2 20\n3 -1"),
         ("select count(*) from '/lake/t.parquet' t where t.k + 1 = o.n", "1 0\n2 2\n3 1"),
         // What is cast for the comparison: '1' and '01' are one number, 1.2 and 1.4 one whole number.
         ("select count(*) from '/lake/t.parquet' t where cast(t.s as int) = o.n", "1 2\n2 1\n3 0"),
         ("select count(*) from '/lake/t.parquet' t where t.s = o.n", "1 2\n2 1\n3 0"),
+        ("select count(*) from '/lake/t.parquet' t where t.j < '9' and cast(t.j as int) = o.n", "1 0\n2 0\n3 0"),
         ("select count(*) from '/lake/t.parquet' t where o.n = cast(t.x as int)", "1 2\n2 1\n3 0"),
         (
             "select max(t.x) from '/lake/t.parquet' t join d on d.id = t.k where cast(t.s as int) = o.n and t.j > ''",
