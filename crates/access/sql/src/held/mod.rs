@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::error::Result;
@@ -70,7 +70,7 @@ struct Held {
 impl Held {
     /// Rows that come. All of them are put beside each other at once by a window that gives none before: until then they are there once.
     fn take(&self, batch: &RecordBatch) -> Result<()> {
-        let bytes = batch.columns().iter().map(|column| bytes_of(column.as_ref())).fold(0, u64::saturating_add);
+        let bytes = batch.columns().iter().map(bytes_of_column).fold(0, u64::saturating_add);
         let rows = batch.num_rows();
         self.grow(rows, if self.gives_early { bytes.saturating_mul(COPIES).saturating_add(self.said_of(rows)) } else { bytes })
     }
@@ -106,6 +106,15 @@ impl Held {
         let gone = if left == 0 { bytes } else { bytes / before * (before - left) };
         self.reservation.shrink(gone);
         *there = (left, bytes - gone);
+    }
+}
+
+/// Bytes of a column, whose dictionary has each word once.
+fn bytes_of_column(column: &ArrayRef) -> u64 {
+    let all = bytes_of(column.as_ref());
+    match column.as_any_dictionary_opt() {
+        Some(words) => all.min(bytes_of(words.keys()).saturating_add(bytes_of(words.values().as_ref()))),
+        None => all,
     }
 }
 

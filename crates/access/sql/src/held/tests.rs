@@ -1,5 +1,7 @@
 //! Windows over more rows than there is memory for, and over as many that they don't hold.
 
+use datafusion::arrow::array::DictionaryArray;
+use datafusion::arrow::datatypes::Int32Type;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -56,4 +58,13 @@ async fn a_window_computes_when_the_sort_below_it_holds_nothing_any_more() {
     // A sort by two columns holds 17 MB until it has given its last rows, a window 16 MB when it has all of them.
     let (left, rows) = ran(&sql, "WindowAggExec", 30 << 20).await;
     assert_eq!((left, rows.unwrap()), (0, 500_000));
+}
+
+#[test]
+fn a_dictionary_is_counted_once() {
+    let long = "x".repeat(100_000);
+    let words = (0..8192).map(|row| if row == 0 { long.as_str() } else { "y" });
+    let column: ArrayRef = Arc::new(words.collect::<DictionaryArray<Int32Type>>());
+    let bytes = bytes_of_column(&column);
+    assert!((132_000..160_000).contains(&bytes), "{bytes} bytes");
 }
