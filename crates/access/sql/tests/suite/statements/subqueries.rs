@@ -75,6 +75,8 @@ async fn in_and_exists_ask_for_what_groups_are_whole() {
         ("not exists (select max(t.x) from '/lake/t.parquet' t where t.k = o.n)", ""),
         ("o.n in (select count(*) + 3 from '/lake/t.parquet' t where t.k = o.n)", "3"),
         ("o.n not in (select max(t.k) from '/lake/t.parquet' t where t.k = o.n)", ""),
+        ("exists (select 1 from '/lake/t.parquet' t where t.k = o.n having count(*) = 0)", "3"),
+        ("not exists (select 1 from '/lake/t.parquet' t where t.s = o.n having count(*) > 1)", "2\n3"),
         // '1' and '01' are one number.
         ("o.n + 1 in (select count(*) from '/lake/t.parquet' t where t.s = o.n group by t.k)", "1"),
         ("exists (select 1 from '/lake/t.parquet' t where cast(t.s as int) = o.n group by t.k having count(*) > 1)", "1"),
