@@ -81,6 +81,7 @@ impl Held {
             return Ok(());
         }
         let (rows, bytes) = *self.there.lock();
+        debug_assert_eq!(self.reservation.size(), bytes, "what is there is what is counted");
         self.grow(0, (bytes as u64).saturating_mul(COPIES - 1).saturating_add(self.said_of(rows)))
     }
 

@@ -56,6 +56,7 @@ fn holds(of: &Subquery) -> Result<Option<Expr>> {
     let Some(kept) = kept.filter(|_| !of.outer_ref_columns.is_empty()) else { return Ok(None) };
     let says = kept.predicate.clone().is_true().alias(NAME);
     let plan = LogicalPlanBuilder::from(Arc::clone(&kept.input)).project([says])?.build()?;
+    assert_eq!(plan.schema().fields().len(), 1, "what a condition says is one value");
     let (outer_ref_columns, spans) = (plan.all_out_ref_exprs(), of.spans.clone());
     Ok(Some(Expr::ScalarSubquery(Subquery { subquery: Arc::new(plan), outer_ref_columns, spans })))
 }
