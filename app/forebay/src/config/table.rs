@@ -205,7 +205,7 @@ settings! {
         /// at most. With false none are kept; what is there already goes when its files are deleted.
         query_history: bool = true, of &[Commands], flag None;
 
-        /// Memory for what queries of this process hold (joins, sorts, aggregates), Flight SQL and executors together
+        /// Memory for what queries of this process hold (joins, sorts, aggregates, windows), Flight SQL and executors together
         /// Beyond it they spill to disk, and what can't spill fails with "out of memory".
         sql_memory: ByteSize = "a quarter of the memory" => ByteSize(default_dram_bytes()), of &[Commands, Up, Executor], flag None;
 

@@ -17,6 +17,7 @@ mod drafts;
 mod engine;
 mod error;
 mod functions;
+mod held;
 mod hot;
 mod location;
 mod memory;

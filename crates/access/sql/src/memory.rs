@@ -14,8 +14,8 @@ use crate::functions::CallMemory;
 /// Bytes on disk for each byte of memory, unless said otherwise.
 const SPILL_FACTOR: u64 = 4;
 
-/// Memory and disk for what queries hold: joins, sorts, aggregates; and beside it what functions make. Engines that are given clones of it share
-/// it.
+/// Memory and disk for what queries hold: joins, sorts, aggregates, windows; and beside it what functions make. Engines that are given clones
+/// of it share it.
 #[derive(Clone, Debug)]
 pub struct QueryMemory(pub(crate) Arc<RuntimeEnv>, pub(crate) CallMemory);
 

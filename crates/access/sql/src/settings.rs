@@ -17,7 +17,7 @@ use crate::reach::Reach;
 pub struct EngineSettings {
     /// Partitions that a query is split into; the machine's cores when not set.
     pub target_partitions: Option<usize>,
-    /// Memory and disk for what queries hold (joins, sorts, aggregates).
+    /// Memory and disk for what queries hold (joins, sorts, aggregates, windows).
     pub memory: EngineMemory,
     /// Rows of a batch.
     pub batch_rows: usize,

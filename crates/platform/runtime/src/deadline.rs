@@ -54,7 +54,7 @@ pub struct Waiting(Waited);
 impl Waiting {
     /// Until when whatever runs here is waited for.
     pub fn begin() -> Self {
-        Self(Waited { by: Some(Arc::new(AtomicUsize::new(1))), ..current() })
+        Self(Waited { by: Some(Arc::new(AtomicUsize::new(1))), ..waited() })
     }
 
     /// For what goes on.
@@ -89,7 +89,7 @@ pub fn within<F: Future>(longest: Duration, work: F) -> impl Future<Output = Res
 
 /// The same until then. Who waits around it for less long ends it himself: it is not told to be late, as if whoever is asked were.
 pub fn by<F: Future>(until: Instant, work: F) -> impl Future<Output = Result<F::Output, Elapsed>> {
-    let around = current();
+    let around = waited();
     let known = around.until.map_or(until, |earlier| earlier.min(until));
     timeout_at(until, WAITED.scope(Waited { until: Some(known), ..around }, work))
 }
@@ -99,7 +99,8 @@ pub fn regardless<F: Future>(work: F) -> impl Future<Output = F::Output> {
     WAITED.scope(Waited::default(), work)
 }
 
-fn current() -> Waited {
+/// Who waits for what runs here, and until when: for what goes on beside it.
+pub fn waited() -> Waited {
     WAITED.try_with(Waited::clone).unwrap_or_default()
 }
 

@@ -10,7 +10,7 @@ pub use names::TableName;
 pub(crate) use definitions::Definitions;
 pub(crate) use names::all;
 pub(crate) use tables::{QueryTables, catalog_of, own_name};
-pub(crate) use told::plain_schema;
+pub(crate) use told::without_metadata;
 
 /// The one catalog.
 pub(crate) const CATALOG: &str = "forebay";

@@ -19,12 +19,12 @@ struct Told {
 
 /// A table with plain types.
 pub(super) fn told(table: Arc<dyn TableProvider>) -> Arc<dyn TableProvider> {
-    let schema = Arc::new(plain_schema(&table.schema()));
+    let schema = Arc::new(without_metadata(&table.schema()));
     Arc::new(Told { table, schema })
 }
 
-/// The same columns with plain types.
-pub(crate) fn plain_schema(schema: &Schema) -> Schema {
+/// The same columns without what files say of them beside.
+pub(crate) fn without_metadata(schema: &Schema) -> Schema {
     Schema::new(schema.fields().iter().map(plain).collect::<Vec<_>>())
 }
 

@@ -10,14 +10,14 @@
 mod by_name;
 mod dependencies;
 mod equal_projections;
-mod grouping;
 mod join_order;
+mod known;
+mod lambdas;
 mod made_structs;
 mod meaning;
 mod no_groups;
 mod null_keys;
 mod one_type;
-mod outer_joins;
 mod required_fields;
 mod while_waited;
 mod whole_orders;
@@ -69,8 +69,9 @@ pub(crate) fn physical(rules: &[Rule]) -> Vec<Rule> {
     rules.insert(before_sides, Arc::new(join_order::JoinOrder::default()));
     let before_filters = rules.iter().rposition(|rule| rule.name().starts_with("FilterPushdown")).unwrap_or(rules.len());
     rules.insert(before_filters, Arc::new(EachNode { name: "WholeOrders", change: whole_orders::whole_orders }));
-    rules.insert(0, Arc::new(EachNode { name: "GroupingSets", change: grouping::grouping_sets }));
-    rules.insert(0, Arc::new(EachNode { name: "OuterJoins", change: outer_joins::outer_joins }));
+    rules.insert(0, Arc::new(EachNode { name: "GroupingSets", change: known::grouping_sets }));
+    rules.insert(0, Arc::new(EachNode { name: "OuterJoins", change: known::outer_joins }));
+    rules.insert(0, Arc::new(EachNode { name: "LambdaVariables", change: lambdas::behind_columns }));
     rules.push(Arc::new(EachNode { name: "Yields", change: yields::yields }));
     rules.iter().map(while_waited::physical).collect()
 }

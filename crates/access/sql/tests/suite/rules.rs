@@ -299,6 +299,17 @@ async fn except_all_and_intersect_all_count_rows_that_are_alike() {
     // To joins -0.0 is 0.0.
     let zeros = "select cast('0' as double) as z union all select cast('-0.0' as double)";
     assert_eq!(lake.rows(&format!("select count(*) from (({zeros}) except all select cast('0' as double))")).await, "1");
+    // Two whole numbers that are one number with a point.
+    let whole = "select cast(x as bigint) as x from (values (9007199254740992), (9007199254740993), (9007199254740993)) as t(x)";
+    let point = "select cast(9007199254740992 as double)";
+    for (both, rows) in [
+        (format!("{whole} except all {point}"), "2"),
+        (format!("{whole} intersect all {point}"), "1"),
+        (format!("{point} intersect all ({whole})"), "1"),
+        (format!("({point} union all {point}) except all ({whole})"), "0"),
+    ] {
+        assert_eq!(lake.rows(&format!("select count(*) from ({both})")).await, rows, "{both}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

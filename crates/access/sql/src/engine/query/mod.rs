@@ -18,6 +18,7 @@ use crate::distribute::{DistributedRun, Progress};
 use crate::engine::Engine;
 use crate::engine::session::QuerySession;
 use crate::error::from_engine;
+use crate::held;
 use crate::hot;
 use crate::panics::caught;
 use crate::prefetch::Prefetching;
@@ -28,6 +29,7 @@ use crate::stores::Seen;
 
 mod away;
 mod heeded;
+mod kept;
 mod planner;
 mod planning;
 mod remote;
@@ -36,8 +38,9 @@ mod sizes;
 mod text;
 mod written;
 
+pub(crate) use planner::physical;
+pub(crate) use planning::logical_plan;
 use planning::{Planned, plan};
-pub(crate) use planning::{logical_plan, physical};
 use rows::{Rows, Waiter};
 use written::shown_whole;
 
@@ -378,6 +381,7 @@ async fn begin(engine: &Engine, session: &QuerySession, sql: &str, plan: Arc<dyn
     };
     let whole = shown_whole(Arc::clone(&plan), &session.seen).map_err(from_engine)?;
     let whole = repeated::bounded(whole, &engine.inner.calls, Some(&waiter.waited())).map_err(from_engine)?;
+    let whole = held::counted(whole).map_err(from_engine)?;
     let stream = execute_stream(whole, context).map_err(from_engine)?;
     Ok(Begun { plan, stream, waiter, prefetching, elsewhere: None, notice })
 }

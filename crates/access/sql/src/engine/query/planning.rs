@@ -4,17 +4,15 @@ use std::sync::Arc;
 
 use datafusion::common::ParamValues;
 use datafusion::common::config::ConfigOptions;
-use datafusion::error::DataFusionError;
-use datafusion::execution::SessionState;
 use datafusion::execution::context::SQLOptions;
 use datafusion::logical_expr::{DdlStatement, DescribeTable, LogicalPlan, SetVariable, Statement};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::parser::Statement as Parsed;
 use forebay_types::{Error, Result, format_bytes};
 
-use super::planner::attempt;
-use super::{May, away, heeded, sizes};
-use crate::catalog::{CATALOG, SCHEMA, plain_schema};
+use super::planner::physical;
+use super::{May, away, heeded, kept, sizes};
+use crate::catalog::{CATALOG, SCHEMA, without_metadata};
 use crate::copy::with_folders_of_nulls;
 use crate::engine::Engine;
 use crate::engine::ddl;
@@ -88,6 +86,7 @@ pub(super) async fn plan(
         LogicalPlan::Explain(explain) => Some(explain.clone()),
         _ => None,
     };
+    let logical = Box::pin(kept::with_rows(engine, session, logical)).await?;
     let frame = session.context.execute_logical_plan(logical).await.map_err(from_engine)?;
     if sets {
         let mut config = session.context.copied_config();
@@ -112,30 +111,6 @@ fn writes_rows(plan: &LogicalPlan) -> bool {
         LogicalPlan::Analyze(analyze) => writes_rows(&analyze.input),
         _ => false,
     }
-}
-
-/// The plan that runs. The rule that takes fields out of structs early gives two of them one name now and then: what it makes a plan of that
-/// can't be is planned without it.
-pub(crate) async fn physical(engine: &Engine, mut state: SessionState, logical: &LogicalPlan) -> Result<Arc<dyn ExecutionPlan>> {
-    // EXPLAIN has an error for one of its rows.
-    let explained = match logical {
-        LogicalPlan::Explain(explain) => Some(explain.plan.as_ref()),
-        _ => None,
-    };
-    let planned = attempt(engine, &state, explained.unwrap_or(logical)).await;
-    match planned {
-        Err(error) if is_of_extraction(&error) => {
-            state.config_mut().options_mut().optimizer.enable_leaf_expression_pushdown = false;
-        }
-        planned if explained.is_none() => return planned.map_err(from_engine),
-        _ => {}
-    }
-    attempt(engine, &state, logical).await.map_err(from_engine)
-}
-
-fn is_of_extraction(error: &DataFusionError) -> bool {
-    let text = error.to_string();
-    ["push_down_leaf_projections", "__datafusion_extracted_"].iter().any(|name| text.contains(name))
 }
 
 /// Refuses what changes anything, wherever in the statement it stands.
@@ -287,7 +262,7 @@ fn with_own_value(engine: &Engine, logical: LogicalPlan) -> LogicalPlan {
 fn with_plain_types(plan: LogicalPlan) -> LogicalPlan {
     match plan {
         LogicalPlan::DescribeTable(DescribeTable { schema, output_schema }) => {
-            LogicalPlan::DescribeTable(DescribeTable { schema: Arc::new(plain_schema(&schema)), output_schema })
+            LogicalPlan::DescribeTable(DescribeTable { schema: Arc::new(without_metadata(&schema)), output_schema })
         }
         other => other,
     }

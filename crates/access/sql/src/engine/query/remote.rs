@@ -8,6 +8,7 @@ use forebay_types::{Error, HotForm, ObjectInfo, OperationId, Result};
 
 use crate::engine::{Backend, Engine};
 use crate::error::from_engine;
+use crate::held;
 use crate::hot::{Cells, apply_to_part};
 use crate::location::Namespace;
 use crate::namespace::QueryNamespace;
@@ -28,9 +29,11 @@ impl Engine {
         with_checked_pages(plan, self.runtime()?.as_ref()).map_err(from_engine)
     }
 
-    /// A part of a query that was planned elsewhere, whose joins and `unnest` repeat no more of a row than there is memory for.
+    /// A part of a query that was planned elsewhere, whose joins and `unnest` repeat no more of a row than there is memory for, and whose
+    /// windows hold no more rows.
     pub fn with_bounded_rows(&self, plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
-        repeated::bounded(plan, &self.inner.calls, None).map_err(from_engine)
+        let plan = repeated::bounded(plan, &self.inner.calls, None).map_err(from_engine)?;
+        held::counted(plan).map_err(from_engine)
     }
 
     /// A part of a query that was planned elsewhere, whose scans look for decoded columns first.

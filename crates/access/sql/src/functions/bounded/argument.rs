@@ -131,7 +131,7 @@ impl Argument {
 }
 
 /// Bytes of values, whatever they share with others.
-pub(super) fn bytes_of(values: &dyn Array) -> u64 {
+pub(crate) fn bytes_of(values: &dyn Array) -> u64 {
     bytes_within(values, 0, values.len())
 }
 

@@ -34,8 +34,8 @@ use forebay_types::format_bytes;
 
 pub use alive::CallMemory;
 use alive::Taken;
-use argument::{Argument, bytes_of};
-pub(crate) use argument::{elements_within, is_of_one_width, widest};
+use argument::Argument;
+pub(crate) use argument::{bytes_of, elements_within, is_of_one_width, widest};
 use grows::Grows;
 use joined::Joined;
 use lambdas::Calling;

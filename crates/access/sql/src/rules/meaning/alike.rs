@@ -1,17 +1,20 @@
 //! `except all` and `intersect all` count rows that are alike: the engine makes an anti and a semi join of them, in which one row of the right
 //! side meets all that are like it on the left.
 //!
-//! Here rows that are alike are numbered on both sides, and their numbers meet as well.
+//! Here rows that are alike are numbered on both sides, and their numbers meet as well. What is alike is said of values of the type that both
+//! sides are compared in: two whole numbers may be one number with a point.
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{Column, JoinType, NullEquality};
 use datafusion::error::Result;
 use datafusion::functions_window::expr_fn::row_number;
+use datafusion::logical_expr::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::{
-    Distinct, Expr, ExprFunctionExt, ExprSchemable, Join, JoinConstraint, LogicalPlan, LogicalPlanBuilder, lit,
+    Distinct, Expr, ExprFunctionExt, ExprSchemable, Join, JoinConstraint, LogicalPlan, LogicalPlanBuilder, Operator, cast, lit,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -52,8 +55,15 @@ fn counts(join: &Join) -> bool {
 fn numbered(join: Join) -> Result<LogicalPlan> {
     let columns: Vec<Expr> = join.left.schema().columns().into_iter().map(Expr::Column).collect();
     assert_eq!(join.on.len(), columns.len(), "rows are alike by all of their columns");
-    let left = with_number(&join.left, NUMBERS.0)?;
-    let right = with_number(&join.right, NUMBERS.1)?;
+    let (mut on_left, mut on_right) = (Vec::new(), Vec::new());
+    for (left, right) in &join.on {
+        let (of_left, of_right) = (left.get_type(join.left.schema())?, right.get_type(join.right.schema())?);
+        let (as_left, as_right) = BinaryTypeCoercer::new(&of_left, &Operator::Eq, &of_right).get_input_types()?;
+        on_left.push(compared(left, &of_left, as_left));
+        on_right.push(compared(right, &of_right, as_right));
+    }
+    let left = with_number(&join.left, on_left, NUMBERS.0)?;
+    let right = with_number(&join.right, on_right, NUMBERS.1)?;
     let mut on = join.on;
     on.push((Expr::Column(Column::from_name(NUMBERS.0)), Expr::Column(Column::from_name(NUMBERS.1))));
     let (constraint, nulls) = (JoinConstraint::On, join.null_equality);
@@ -61,15 +71,16 @@ fn numbered(join: Join) -> Result<LogicalPlan> {
     LogicalPlanBuilder::from(LogicalPlan::Join(join)).project(columns)?.build()
 }
 
+/// A column as the join compares it.
+fn compared(column: &Expr, of: &DataType, compared: DataType) -> Expr {
+    // To windows -0.0 is not 0.0, to joins it is.
+    let is_float = compared.is_floating();
+    let column = if *of == compared { column.clone() } else { cast(column.clone(), compared) };
+    if is_float { column + lit(0.0) } else { column }
+}
+
 /// The rows of a side, each with its number among those that are like it.
-fn with_number(side: &Arc<LogicalPlan>, name: &str) -> Result<LogicalPlan> {
-    let mut alike = Vec::new();
-    for column in side.schema().columns() {
-        let column = Expr::Column(column);
-        // To windows -0.0 is not 0.0, to joins it is.
-        let is_float = column.get_type(side.schema())?.is_floating();
-        alike.push(if is_float { column + lit(0.0) } else { column });
-    }
+fn with_number(side: &Arc<LogicalPlan>, alike: Vec<Expr>, name: &str) -> Result<LogicalPlan> {
     let number = row_number().partition_by(alike).build()?;
     let plan = LogicalPlanBuilder::from(Arc::clone(side)).window([number])?.build()?;
     let mut shown: Vec<Expr> = plan.schema().columns().into_iter().map(Expr::Column).collect();

@@ -1,4 +1,5 @@
-//! Rules that look at what a statement means: what is counted of rows that are alike, and what a struct has within that is null.
+//! Rules that look at what a statement means: what is counted of rows that are alike, what a struct has within that is null, and how many rows
+//! stand for one value.
 //!
 //! Owns: statements that the engine plans as something else, put right before they are optimized.
 //! Never does: make a plan faster.
@@ -6,8 +7,11 @@
 //! Start with [`around`].
 
 mod alike;
+mod compared;
 mod needless_sorts;
 mod null_within;
+mod one_group;
+mod one_row;
 
 use std::sync::Arc;
 
@@ -20,7 +24,8 @@ type Analyzing = Arc<dyn AnalyzerRule + Send + Sync>;
 
 /// The engine's rules, which make types one, and what comes before and after that.
 pub(super) fn around(rules: &[Analyzing]) -> Vec<Analyzing> {
-    let before: [Analyzing; 2] = [Arc::new(alike::Alike), Arc::new(NullWithin { chosen: true })];
-    let behind: Analyzing = Arc::new(NullWithin { chosen: false });
-    before.into_iter().chain(rules.iter().map(Arc::clone)).chain([behind]).collect()
+    let before: [Analyzing; 3] = [Arc::new(one_row::OneRow), Arc::new(alike::Alike), Arc::new(NullWithin { chosen: true })];
+    let behind: [Analyzing; 3] =
+        [Arc::new(NullWithin { chosen: false }), Arc::new(one_group::OneGroup), Arc::new(compared::Compared)];
+    before.into_iter().chain(rules.iter().map(Arc::clone)).chain(behind).collect()
 }

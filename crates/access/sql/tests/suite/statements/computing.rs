@@ -1,8 +1,10 @@
 //! Statements on threads of their own: the caller's thread answers others meanwhile, and gets the same rows.
 
 use std::task::Poll;
+use std::time::Duration;
 
 use forebay_runtime::Computing;
+use forebay_runtime::time::{sleep, timeout};
 use forebay_sql::EngineSettings;
 use forebay_types::ErrorKind;
 use futures::poll;
@@ -90,4 +92,47 @@ async fn a_statement_that_is_too_deep_is_an_error_and_not_the_end_of_the_process
     let columns: String = (0..800).map(|i| format!(", a + {i}")).collect();
     let grouped = format!("select count(*) n from (values (1), (1)) t(a) where a = 1 group by a{columns} order by a{columns}");
     assert_eq!(lake.rows(&grouped).await, "2");
+}
+
+#[tokio::test]
+async fn a_table_that_nobody_waits_for_is_made_no_further() {
+    let computing = Computing::start("query").unwrap();
+    let lake = Lake::with(EngineSettings { computing: Some(computing.clone()), ..settings() });
+    let side = "(select value from generate_series(1, 4000000))";
+    // There are thirty billion pairs of one batch, and none of them meets.
+    let sql = format!("create table t as select a.value from {side} a join {side} b on a.value + b.value < 0");
+    assert!(
+        timeout(Duration::from_secs(1), lake.engine.execute(&sql)).await.is_err(),
+        "all pairs were looked at within a second"
+    );
+    let (threads, _) = computing.threads().unwrap();
+    let ended = async {
+        while threads.metrics().num_alive_tasks() > 0 {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    assert!(timeout(Duration::from_secs(10), ended).await.is_ok(), "it goes on though nobody waits for it");
+}
+
+#[tokio::test]
+async fn a_table_is_made_once_unless_it_is_to_be_another() {
+    let lake = apart();
+    lake.rows("create table t as select value as a from generate_series(1, 3)").await;
+    lake.rows("create table if not exists t as select a / 0 as a from t").await;
+    assert_eq!(lake.rows("select sum(a), count(*) from t").await, "6 3");
+    assert!(lake.error("create table t as select a / 0 as a from t").await.message().contains("already exists"));
+    lake.rows("create or replace table t as select sum(a) as b from t").await;
+    assert_eq!(lake.rows("select b from t").await, "6");
+    lake.rows("create table u (n int, s varchar)").await;
+    assert_eq!(lake.rows("select count(n) from u").await, "0");
+    assert_eq!(lake.error("create table v as select b / 0 as b from t").await.kind(), ErrorKind::Invalid);
+}
+
+#[tokio::test]
+async fn a_table_has_the_rows_of_its_statement() {
+    let lake = apart();
+    // A semi join by all columns, nulls and all, as `intersect all` is when it is written.
+    let same = "select 1 from (values (1)) u(y) where u.y is not distinct from t.x";
+    lake.rows(&format!("create table same as select x from (values (1), (1), (2)) t(x) where exists ({same})")).await;
+    assert_eq!(lake.rows("select count(*), sum(x) from same").await, "2 2");
 }

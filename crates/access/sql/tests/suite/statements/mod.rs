@@ -2,7 +2,9 @@
 
 mod bounds;
 mod computing;
+mod lambdas;
 mod orders;
 mod parameters;
 mod slow;
+mod subqueries;
 mod temporary;

@@ -16,7 +16,7 @@ use super::grouping::of_nothing_known;
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// Comes first: what others do follows from what is known.
-pub(super) fn outer_joins(node: Plan) -> Result<Transformed<Plan>> {
+pub(in crate::rules) fn outer_joins(node: Plan) -> Result<Transformed<Plan>> {
     let of_nulls = match kind(&node) {
         Some(JoinType::Left) => [false, true],
         Some(JoinType::Right) => [true, false],

@@ -16,7 +16,7 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, replace_
 type Plan = Arc<dyn ExecutionPlan>;
 
 /// Comes first: what others do follows from what is known.
-pub(super) fn grouping_sets(node: Plan) -> Result<Transformed<Plan>> {
+pub(in crate::rules) fn grouping_sets(node: Plan) -> Result<Transformed<Plan>> {
     let expands = node.downcast_ref::<AggregateExec>().is_some_and(|node| expands(node) && knows(node.input()));
     if !expands {
         return Ok(Transformed::no(node));

@@ -1,0 +1,70 @@
+//! Windows over more rows than there is memory for, and over as many that they don't hold.
+
+use datafusion::arrow::array::DictionaryArray;
+use datafusion::arrow::datatypes::Int32Type;
+use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::physical_plan::collect;
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+use super::*;
+
+/// The bytes that are still counted behind a query of so much memory, and its rows.
+async fn ran(sql: &str, node: &str, memory_bytes: usize) -> (usize, Result<usize>) {
+    let runtime = RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(memory_bytes))).build_arc().unwrap();
+    let context = SessionContext::new_with_config_rt(SessionConfig::new().with_target_partitions(1), Arc::clone(&runtime));
+    let plan = context.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
+    assert!(plan.exists(|found| Ok(found.name() == node)).unwrap(), "{sql} is done by {node}");
+    let rows = collect(counted(plan).unwrap(), context.task_ctx()).await;
+    let rows = rows.map(|batches| batches.iter().map(RecordBatch::num_rows).sum());
+    (runtime.memory_pool.reserved(), rows)
+}
+
+#[tokio::test]
+async fn a_window_holds_as_many_rows_as_there_is_memory_for() {
+    let sql = "select value, max(value) over () as m from range(0, 1000000)";
+    // A million rows of 8 bytes, twice, and what is said of each.
+    let (left, rows) = ran(sql, "WindowAggExec", 24 << 20).await;
+    assert!(matches!(rows.unwrap_err().find_root(), DataFusionError::ResourcesExhausted(_)));
+    assert_eq!(left, 0);
+    let (left, rows) = ran(sql, "WindowAggExec", 40 << 20).await;
+    assert_eq!((left, rows.unwrap()), (0, 1_000_000));
+}
+
+#[tokio::test]
+async fn rows_that_a_window_has_given_are_held_no_longer() {
+    for call in ["row_number() over ()", "sum(value) over (rows between unbounded preceding and current row)"] {
+        let sql = format!("select value, {call} as n from range(0, 1000000)");
+        let (left, rows) = ran(&sql, "BoundedWindowAggExec", 2 << 20).await;
+        assert_eq!((left, rows.unwrap()), (0, 1_000_000), "{call}");
+    }
+}
+
+#[tokio::test]
+async fn windows_above_each_other_are_each_counted() {
+    let below = "select value, max(value) over () as m from range(0, 500000)";
+    let sql = format!(
+        "select m, min(m) over (order by value desc rows between unbounded preceding and unbounded following) from ({below})"
+    );
+    let (left, rows) = ran(&sql, "WindowAggExec", 1 << 30).await;
+    assert_eq!((left, rows.unwrap()), (0, 500_000));
+}
+
+#[tokio::test]
+async fn a_window_computes_when_the_sort_below_it_holds_nothing_any_more() {
+    let over = "partition by value % 7 order by value rows between unbounded preceding and unbounded following";
+    let sql = format!("select value, max(value) over ({over}) as m from range(0, 500000)");
+    // A sort by two columns holds 17 MB until it has given its last rows, a window 16 MB when it has all of them.
+    let (left, rows) = ran(&sql, "WindowAggExec", 30 << 20).await;
+    assert_eq!((left, rows.unwrap()), (0, 500_000));
+}
+
+#[test]
+fn a_dictionary_is_counted_once() {
+    let long = "x".repeat(100_000);
+    let words = (0..8192).map(|row| if row == 0 { long.as_str() } else { "y" });
+    let column: ArrayRef = Arc::new(words.collect::<DictionaryArray<Int32Type>>());
+    let bytes = bytes_of_column(&column);
+    assert!((132_000..160_000).contains(&bytes), "{bytes} bytes");
+}

@@ -1,0 +1,87 @@
+//! Subqueries that stand for one value and name a column of the query around them: one row for each of its rows, or refused.
+
+use forebay_types::ErrorKind;
+
+use crate::support::Lake;
+
+async fn lake() -> Lake {
+    let lake = Lake::new();
+    let rows = "(1, 'a', '1', 1.2::double), (1, 'b', '01', 1.4::double), (2, 'a', '2', 2.5::double)";
+    lake.rows(&format!("copy (select * from (values {rows}) as t(k, j, s, x)) to '/lake/t.parquet'")).await;
+    lake.rows("copy (select value as id, value * 10 as v from generate_series(1, 2)) to '/lake/d.parquet'").await;
+    let d =
+        "create external table d (id bigint not null, v bigint, primary key (id)) stored as parquet location '/lake/d.parquet'";
+    lake.rows(d).await;
+    lake
+}
+
+/// What a subquery is for each of the numbers from 1 to 3.
+fn of_each(subquery: &str) -> String {
+    format!("select o.n, coalesce(({subquery}), -1) as c from (values (1), (2), (3)) o(n) order by o.n")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_may_be_several_is_refused() {
+    let lake = lake().await;
+    for subquery in [
+        "select t.x from '/lake/t.parquet' t where t.k = o.n",
+        "select count(*) from '/lake/t.parquet' t where t.k = o.n group by t.j",
+        "select count(*) from '/lake/t.parquet' t where t.k = o.n group by rollup (t.k)",
+        "select count(*) from '/lake/t.parquet' t where t.k >= o.n group by t.k",
+        "select count(*) from '/lake/t.parquet' t where cast(t.x as int) = o.n group by t.x",
+        "select count(*) from '/lake/t.parquet' t where t.s = o.n group by t.s",
+        "select count(*) from '/lake/t.parquet' t where t.k = o.n and exists (select 1 from d where d.id > length(t.j)) group by t.k, t.j",
+        "select count(*) from '/lake/t.parquet' t where t.k = o.n and t.j = (select max(u.j) from '/lake/t.parquet' u where u.s = t.s) \
+         group by t.k, t.j",
+        "select count(*) from d join '/lake/t.parquet' t on true group by d.id, t.j having d.id = o.n order by 1",
+    ] {
+        let error = lake.error(&of_each(subquery)).await;
+        assert!(error.kind() == ErrorKind::Invalid && error.message().contains("several rows"), "{subquery}: {error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_is_one_is_answered() {
+    let lake = lake().await;
+    for (subquery, rows) in [
+        ("select count(*) from '/lake/t.parquet' t where t.k = o.n", "1 2\n2 1\n3 0"),
+        ("select count(*) from '/lake/t.parquet' t where o.n = t.k group by t.k", "1 2\n2 1\n3 -1"),
+        ("select count(*) from (select t.j, t.k from '/lake/t.parquet' t where t.k = o.n) group by k", "1 2\n2 1\n3 -1"),
+        ("select max(t.k) + 1 from '/lake/t.parquet' t where t.k = o.n group by t.k having count(*) > 1", "1 2\n2 -1\n3 -1"),
+        ("select max(t.k) from '/lake/t.parquet' t where t.k = o.n group by t.k having max(t.k) + 1 = o.n + 1", "1 1\n2 2\n3 -1"),
+        ("select count(*) from '/lake/t.parquet' t join d on t.k = d.id where t.k = o.n group by t.k", "1 2\n2 1\n3 -1"),
+        ("select d.v from d where d.id = o.n", "1 10\n2 20\n3 -1"),
+        ("select count(*) from '/lake/t.parquet' t where t.k + 1 = o.n", "1 0\n2 2\n3 1"),
+        // What is cast for the comparison: '1' and '01' are one number, 1.2 and 1.4 one whole number.
+        ("select count(*) from '/lake/t.parquet' t where cast(t.s as int) = o.n", "1 2\n2 1\n3 0"),
+        ("select count(*) from '/lake/t.parquet' t where t.s = o.n", "1 2\n2 1\n3 0"),
+        ("select count(*) from '/lake/t.parquet' t where t.j < '9' and cast(t.j as int) = o.n", "1 0\n2 0\n3 0"),
+        ("select count(*) from '/lake/t.parquet' t where o.n = cast(t.x as int)", "1 2\n2 1\n3 0"),
+        (
+            "select max(t.x) from '/lake/t.parquet' t join d on d.id = t.k where cast(t.s as int) = o.n and t.j > ''",
+            "1 1.4\n2 2.5\n3 -1.0",
+        ),
+    ] {
+        assert_eq!(lake.rows(&of_each(subquery)).await, rows, "{subquery}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn in_and_exists_ask_for_what_groups_are_whole() {
+    let lake = lake().await;
+    for (condition, rows) in [
+        // All rows together are one, also where there is none.
+        ("exists (select count(*) from '/lake/t.parquet' t where t.k = o.n)", "1\n2\n3"),
+        ("not exists (select max(t.x) from '/lake/t.parquet' t where t.k = o.n)", ""),
+        ("o.n in (select count(*) + 3 from '/lake/t.parquet' t where t.k = o.n)", "3"),
+        ("o.n not in (select max(t.k) from '/lake/t.parquet' t where t.k = o.n)", ""),
+        ("exists (select 1 from '/lake/t.parquet' t where t.k = o.n having count(*) = 0)", "3"),
+        ("not exists (select 1 from '/lake/t.parquet' t where t.s = o.n having count(*) > 1)", "2\n3"),
+        // '1' and '01' are one number.
+        ("o.n + 1 in (select count(*) from '/lake/t.parquet' t where t.s = o.n group by t.k)", "1"),
+        ("exists (select 1 from '/lake/t.parquet' t where cast(t.s as int) = o.n group by t.k having count(*) > 1)", "1"),
+    ] {
+        let sql = format!("select o.n from (values (1), (2), (3)) o(n) where {condition} order by o.n");
+        assert_eq!(lake.rows(&sql).await, rows, "{condition}");
+    }
+}
