@@ -32,7 +32,6 @@ const HEADER_BYTES_MAX: u64 = 16 << 20;
 /// Bytes of a value of fixed length at most.
 const FIXED_BYTES_MAX: i32 = 1 << 15;
 
-/// Opens a Parquet file.
 pub(super) fn open(path: &Path, wanted: &Wanted<'_>) -> Result<Input> {
     let file = File::open(path)?;
     let bytes = file.metadata()?.len();

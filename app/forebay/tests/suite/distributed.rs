@@ -23,7 +23,6 @@ fn jobs(at: &str) -> Vec<Value> {
     forebay(at, &["jobs", "--json"]).ok().json()
 }
 
-/// Waits until this is so.
 fn until<T>(what: &str, mut is: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {

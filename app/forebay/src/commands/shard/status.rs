@@ -12,7 +12,6 @@ use crate::connect::connect;
 use crate::exit::Outcome;
 use crate::output::Output;
 
-/// Shows the shards of a dataset and their replicas.
 pub(super) async fn run(config: &Config, args: &ShardStatusArgs) -> Outcome {
     let client = connect(config).await?;
     let shards = Shards::open(&client, &args.dataset).await?;

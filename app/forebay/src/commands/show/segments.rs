@@ -14,7 +14,6 @@ pub(crate) async fn run(client: &Client, limit: u32, json: bool) -> Outcome {
     show(json, &Placement::of(&status), |output| output.lines(&lines(&status)))
 }
 
-/// Asks the coordinator for it.
 pub(crate) async fn ask(client: &Client, limit: u32) -> Result<Box<PlacementStatus>> {
     match client.control(ControlRequest::Placement { limit }).await? {
         ControlReply::Placement(status) => Ok(status),

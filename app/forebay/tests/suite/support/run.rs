@@ -71,13 +71,11 @@ impl Ran {
         self
     }
 
-    /// The output as text.
     #[track_caller]
     pub fn text(&self) -> String {
         String::from_utf8(self.stdout.clone()).unwrap()
     }
 
-    /// The output as lines.
     #[track_caller]
     pub fn lines(&self) -> Vec<String> {
         self.text().lines().map(str::to_string).collect()

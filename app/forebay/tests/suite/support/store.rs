@@ -24,7 +24,6 @@ impl Bucket {
         Self::S3(S3Server::start(S3Settings { buckets: vec!["data".into()], ..S3Settings::default() }).unwrap())
     }
 
-    /// The S3 server.
     pub fn server(&self) -> &S3Server {
         match self {
             Self::S3(server) => server,
@@ -82,7 +81,6 @@ pub fn lake(bucket: &Bucket) -> (TempDir, Role, String) {
     lake_with(bucket, &[])
 }
 
-/// The same with more flags.
 #[track_caller]
 pub fn lake_with(bucket: &Bucket, flags: &[&str]) -> (TempDir, Role, String) {
     let home = tempfile::tempdir().unwrap();

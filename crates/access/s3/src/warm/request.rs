@@ -4,7 +4,6 @@ use std::str;
 
 use httparse::{Header, Status};
 
-/// Headers of a request at most.
 pub(super) const HEADERS_MAX: usize = 32;
 
 /// A GET or HEAD with no body, and no header that would be looked at elsewhere.

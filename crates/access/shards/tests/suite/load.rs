@@ -93,7 +93,6 @@ async fn layers_come_to_be_for_what_is_asked_without_a_queue() {
     assert!(!shards.search(&condition, None, Some(100)).await.unwrap().is_empty());
 }
 
-/// Orders something of the dataset.
 async fn order(bed: &Bed, name: &str, change: impl Fn(&mut DatasetOrders)) -> Shards {
     Shards::set_orders(&bed.client, &path(name), change).await.unwrap()
 }

@@ -13,7 +13,6 @@ pub(crate) struct Frames {
     arena: Arc<Arena>,
     /// Number of the first one in the arena.
     first: u64,
-    /// Which page each frame holds.
     holds: Box<[Mutex<Option<u64>>]>,
 }
 

@@ -5,7 +5,6 @@ use sqlx::Row;
 
 use super::Database;
 
-/// Longest checkpoint.
 pub(crate) const CHECKPOINT_BYTES_MAX: usize = 64 << 20;
 
 impl Database {

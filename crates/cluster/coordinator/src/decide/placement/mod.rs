@@ -70,14 +70,11 @@ struct Period {
     lost_counts: bool,
 }
 
-/// The making of plans.
 #[derive(Debug)]
 struct Plans {
-    /// What random choices follow.
     seed: u64,
     /// Since when one is being made.
     under_way: Option<Duration>,
-    /// When the last one was begun.
     began: Duration,
     /// Whether one should be made before the window ends.
     wanted: bool,

@@ -54,7 +54,6 @@ impl Routes {
         assert!(gone <= GONE_MAX && from <= self.version, "{gone} routes that went since version {from} are remembered");
     }
 
-    /// What is new since the version that someone has.
     pub(super) fn since(&self, have: u64) -> RoutesDelta {
         let base = if (self.from..=self.version).contains(&have) { have } else { 0 };
         let changed = self.lines.iter().filter(|(_, (version, _))| *version > base);
