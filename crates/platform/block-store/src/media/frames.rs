@@ -31,7 +31,6 @@ impl Frames {
         work(&mut holds, bytes)
     }
 
-    /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         size_of_val(&*self.holds)
     }
