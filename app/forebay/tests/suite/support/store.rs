@@ -81,6 +81,15 @@ pub fn lake(bucket: &Bucket) -> (TempDir, Role, String) {
     lake_with(bucket, &[])
 }
 
+/// The same of an S3 server that has these files already.
+#[track_caller]
+pub fn lake_of(files: &[(&str, Vec<u8>)]) -> (TempDir, Role, Bucket) {
+    let bucket = Bucket::s3();
+    files.iter().for_each(|(key, data)| bucket.put(key, data));
+    let (home, up, _) = lake(&bucket);
+    (home, up, bucket)
+}
+
 #[track_caller]
 pub fn lake_with(bucket: &Bucket, flags: &[&str]) -> (TempDir, Role, String) {
     let home = tempfile::tempdir().unwrap();
