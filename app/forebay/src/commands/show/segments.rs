@@ -69,6 +69,6 @@ fn row(segment: &SegmentStatus) -> Vec<String> {
 }
 
 /// The first digits of a worker's id: enough for people.
-fn short(worker: WorkerId) -> String {
+pub(crate) fn short(worker: WorkerId) -> String {
     worker.to_string().chars().take(7).collect()
 }
