@@ -9,7 +9,7 @@ use forebay_types::{RouteKey, WorkerId};
 const GONE_MAX: usize = 100_000;
 
 /// The routing table as it is handed out, with the versions of its lines.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Routes {
     pub(super) version: u64,
     lines: BTreeMap<RouteKey, (u64, Vec<(WorkerId, u32)>)>,
@@ -21,7 +21,7 @@ pub(super) struct Routes {
 
 impl Routes {
     pub(super) fn new(version: u64) -> Self {
-        Self { version, lines: BTreeMap::new(), gone: BTreeMap::new(), from: version }
+        Self { version, from: version, ..Self::default() }
     }
 
     pub(super) fn len(&self) -> usize {
