@@ -228,7 +228,6 @@ async fn of_cluster(State(shown): State<Arc<Shown>>, request: Request) -> Respon
 
 #[cfg(test)]
 mod tests {
-
     use axum::body::Body;
     use forebay_protocol::{ClusterStatus, Filled, PlacementStatus};
     use futures::{FutureExt, StreamExt};
