@@ -11,7 +11,7 @@ use forebay_types::ErrorKind;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::bed::{Bed, path};
+use crate::bed::{self, Bed, path};
 use crate::changing::changes::{literal, record};
 
 async fn replica(shards: &Shards) -> ReplicaStatus {
@@ -19,15 +19,8 @@ async fn replica(shards: &Shards) -> ReplicaStatus {
 }
 
 async fn until(shards: &Shards, what: &str, is_so: impl Fn(&ReplicaStatus) -> bool) -> ReplicaStatus {
-    let began = Instant::now();
-    loop {
-        let now = replica(shards).await;
-        if is_so(&now) {
-            return now;
-        }
-        assert!(began.elapsed() < Duration::from_secs(120), "not within two minutes: {what}: {now:?}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let mut status = bed::until(shards, what, |status| is_so(&status[0].replicas[0])).await;
+    status.remove(0).replicas.remove(0)
 }
 
 /// A dataset of one shard, once its replica is about as large as it starts.

@@ -14,7 +14,7 @@ use forebay_types::{ErrorKind, ForebayPath, Result};
 use serde_json::{Value as Json, json};
 
 use super::changes::{literal, record};
-use crate::bed::{Bed, RECORDS, path, store};
+use crate::bed::{Bed, RECORDS, path, store, until};
 
 pub const NAME: &str = "orders.shards";
 /// Keys from here on are somebody else's.
@@ -363,16 +363,10 @@ async fn replicas_begin_with_the_size_that_their_records_had_and_orders_hold_on(
 
 /// Waits until all replicas are about as large as their input.
 async fn grown(shards: &Shards) {
-    let began = std::time::Instant::now();
-    loop {
-        let status = shards.status().await.unwrap();
-        let is_grown = |now: Option<f64>| now.is_some_and(|now| now > 0.94);
-        if status.iter().all(|shard| shard.replicas.iter().all(|replica| is_grown(replica.now))) {
-            return;
-        }
-        assert!(began.elapsed() < Duration::from_secs(30), "{status:?}");
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    until(shards, "all have grown", |status| {
+        status.iter().flat_map(|shard| &shard.replicas).all(|replica| replica.now.is_some_and(|now| now > 0.94))
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
