@@ -26,10 +26,6 @@ impl Verb {
             Self::Delete => "delete",
         }
     }
-
-    fn takes_body(self) -> bool {
-        matches!(self, Self::Post | Self::Put)
-    }
 }
 
 /// What is sent.
@@ -106,7 +102,8 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
 
     /// A path that is asked by a verb.
     pub(crate) fn with<T: 'static>(mut self, path: Described, handler: impl Handler<T, S>) -> Self {
-        assert!(path.body.is_none() || path.verb.takes_body(), "{}: nothing is sent with it", path.path);
+        let takes_body = matches!(path.verb, Verb::Post | Verb::Put);
+        assert!(path.body.is_none() || takes_body, "{}: nothing is sent with it", path.path);
         let method = match path.verb {
             Verb::Get => get(handler),
             Verb::Post => post(handler),

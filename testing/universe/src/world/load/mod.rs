@@ -146,18 +146,14 @@ fn options(mount: &str) -> MountOptions {
 }
 
 async fn mount(client: &Client) {
-    for name in MOUNTS {
-        let name = name.parse().expect("a name");
-        let add = AdminRequest::MountAdd { url: format!("s3://{BUCKET}/{name}"), options: options(name_of(&name)), name };
+    for mount in MOUNTS {
+        let name = mount.parse().expect("a name");
+        let add = AdminRequest::MountAdd { url: format!("s3://{BUCKET}/{mount}"), options: options(mount), name };
         while let Err(error) = client.control(add.clone()).await {
             tracing::debug!(%error, "mount not added");
             sleep(TRIED_AGAIN_AFTER).await;
         }
     }
-}
-
-fn name_of(name: &forebay_types::MountName) -> &str {
-    name.as_str()
 }
 
 fn mount_of(key: u32) -> &'static str {

@@ -146,7 +146,7 @@ async fn what_somebody_began_is_ended_by_whoever_meets_it_wherever_he_stopped() 
     // Logs that were ended, and new shards whose logs were begun.
     for (ended, begun) in [(0, 0), (1, 0), (2, 0), (2, 1), (2, 3)] {
         let what = format!("{ended} logs ended, {begun} begun");
-        let before = match latest(&bed).await {
+        let before = match forebay_shards::latest_manifest(&bed.client, &path(NAME)).await.unwrap() {
             Some(_) => {
                 store(&bed.client, &path(NAME), 2, vec![0.5, 0.5], true, bed.folder()).await.unwrap();
                 open(&bed).await
@@ -184,10 +184,6 @@ async fn what_somebody_began_is_ended_by_whoever_meets_it_wherever_he_stopped() 
         model.change(&announced, 3).await;
         model.compare_all(&after, &what).await;
     }
-}
-
-async fn latest(bed: &Bed) -> Option<u64> {
-    forebay_shards::latest_manifest(&bed.client, &path(NAME)).await.unwrap()
 }
 
 pub fn log_path(place: &LogPlace, number: u64) -> ForebayPath {
